@@ -1,0 +1,25 @@
+#include "carnot/base/fields.h"
+
+#include <gtest/gtest.h>
+
+namespace carnot {
+namespace {
+
+TEST(Limits, SayWhatTheyExpected) {
+  EXPECT_EQ(violation(at_least(1), 0), "a number at least 1");
+  EXPECT_EQ(violation(above(0), 0), "a number above 0");
+  EXPECT_EQ(violation(between(0, 1), 2), "a number at least 0 and at most 1");
+  EXPECT_EQ(violation(one_of({"cpu", "cuda"}), "gpu"), "one of cpu | cuda");
+}
+
+TEST(Limits, AcceptTheirOwnBounds) {
+  EXPECT_EQ(violation(at_least(1), 1), "");
+  EXPECT_EQ(violation(between(0, 1), 1), "");
+  EXPECT_EQ(violation(Limits{}, -1e300), "");
+  EXPECT_EQ(violation(one_of({"cpu", "cuda"}), "cuda"), "");
+}
+
+TEST(Limits, RefuseNotANumber) { EXPECT_NE(violation(at_least(1), std::numeric_limits<double>::quiet_NaN()), ""); }
+
+}  // namespace
+}  // namespace carnot

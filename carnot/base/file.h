@@ -1,0 +1,35 @@
+// base/file.h -- whole files in and out; a reader never meets a half-written one.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/base/result.h"
+
+namespace carnot {
+
+/// The whole file; the error names the path and the system's reason.
+Result<std::string> read_file(const std::filesystem::path& path);
+
+/// The whole file, decompressed where the name ends in .xz.
+Result<std::string> read_maybe_compressed(const std::filesystem::path& path);
+
+/// Lines without their '\n'. Splits on that byte alone; a last line without it counts.
+std::vector<std::string_view> split_lines(std::string_view text);
+
+/// Writes to a temporary name beside `path`, syncs, renames: `path` holds the old content or all of the new.
+Status write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+/// Makes the bytes of the file, or the entries of the folder, survive a power cut.
+Status sync_path(const std::filesystem::path& path);
+
+/// Creates the folder and its parents; says why where it cannot.
+Status make_folder(const std::filesystem::path& path);
+
+/// Lower-case hexadecimal SHA-256.
+std::string sha256_hex(std::string_view content);
+Result<std::string> sha256_of_file(const std::filesystem::path& path);
+
+}  // namespace carnot

@@ -1,0 +1,26 @@
+// base/log.h -- one sink for messages; the library never prints by itself.
+//
+// Levels follow the usual words. Until a program installs a sink, messages are dropped. Thread-safe.
+// Names neither spdlog nor fmt: LibTorch brings another fmt, so both stay in programs below that line.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace carnot {
+
+enum class LogLevel { Debug, Info, Warning, Error };
+
+using LogSink = std::function<void(LogLevel, const std::string&)>;
+
+/// Replaces the sink; an empty one drops messages.
+void set_log_sink(LogSink sink);
+
+/// Messages go to standard error, and to `file` as well where it is not empty, through spdlog.
+void log_to_console(LogLevel least, const std::string& file = "");
+
+void log(LogLevel level, const std::string& message);
+inline void log_info(const std::string& message) { log(LogLevel::Info, message); }
+inline void log_warning(const std::string& message) { log(LogLevel::Warning, message); }
+
+}  // namespace carnot

@@ -1,0 +1,35 @@
+// base/statistics.h -- means, the two standard deviations (by name), and intervals.
+//
+// There is no `std`: groups of 8 differ by 7 % between the population's (divide by n) and the sample's
+// (divide by n - 1), and published code uses both.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace carnot {
+
+/// Mean; 0 of nothing.
+double mean(std::span<const double> values);
+
+/// sqrt(sum (x - mean)^2 / n); 0 of nothing.
+double std_population(std::span<const double> values);
+
+/// sqrt(sum (x - mean)^2 / (n - 1)); 0 of fewer than two values.
+double std_sample(std::span<const double> values);
+
+/// True where every value equals the first one exactly (also for none and one).
+bool all_equal(std::span<const double> values);
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+/// 95 % Wilson score interval of a success rate. With no trials: [0, 1].
+Interval wilson_interval(std::int64_t successes, std::int64_t trials);
+
+/// 95 % Student-t interval of a mean; [mean, mean] of fewer than two values.
+Interval mean_interval(std::span<const double> values);
+
+}  // namespace carnot

@@ -1,0 +1,28 @@
+#include "carnot/credit/objective_options.h"
+
+namespace carnot {
+
+void ObjectiveOptions::fields(FieldVisitor& visit) {
+  enum_field(visit, "ratio", ratio, {"token", "turn", "sequence"}, "level at which the probability ratio is taken");
+  visit.field("clip_low", clip_low, "the ratio is kept above 1 - clip_low", between(0, 1));
+  visit.field("clip_high", clip_high, "the ratio is kept below 1 + clip_high", at_least(0));
+  visit.field("dual_clip", dual_clip, "for negative advantages the loss is at most this times |A|; 0: off", at_least(0));
+  enum_field(visit, "clip_gradient", clip_gradient, {"zero", "preserve"},
+             "gradient of a ratio clipped from above: zero (PPO) or preserved (AEPO)");
+  enum_field(visit, "reduction", reduction,
+             {"token_mean", "sequence_mean_token_mean", "sequence_mean_token_sum", "token_sum_over_constant"},
+             "how token losses become one number; denominators are the whole step's");
+  visit.field("reduction_constant", reduction_constant, "divisor of token_sum_over_constant; 0: the response limit",
+              at_least(0));
+  visit.field("kl_coefficient", kl_coefficient, "weight of the KL to the reference in the loss", at_least(0));
+  enum_field(visit, "kl_estimator", kl_estimator, {"k1", "absolute", "k2", "k3"}, "estimator of that KL");
+  visit.field("kl_straight_through", kl_straight_through, "value of the estimator, gradient of k2");
+  visit.field("kl_in_reward", kl_in_reward, "weight of the KL of old policy and reference in token rewards", at_least(0));
+  visit.field("entropy_coefficient", entropy_coefficient, "weight of the full-softmax entropy bonus", at_least(0));
+  visit.field("value_coefficient", value_coefficient, "weight of the critic's loss; 0: no critic", at_least(0));
+  visit.field("value_clip", value_clip, "new values stay this close to old ones in the critic's loss", above(0));
+  visit.field("importance_cap", importance_cap,
+              "cap of the importance weight between rollout and training log-probabilities; 0: off", at_least(0));
+}
+
+}  // namespace carnot

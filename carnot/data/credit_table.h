@@ -1,0 +1,26 @@
+// data/credit_table.h -- what the credit chain decides: four columns per trajectory, the only thing the objective reads.
+#pragma once
+
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "carnot/data/trajectory.h"
+
+namespace carnot {
+
+/// Per token of one trajectory, in reading order. Values on tokens that were not sampled are not read.
+struct Credit {
+  std::vector<double> advantage;     ///< starts at 0; base rules add, modulators scale
+  std::vector<double> weight;        ///< starts at 1; factor of the token's loss AND of its share of the denominator
+  std::vector<double> clip_scale;    ///< starts at 1; width of the clip range
+  std::vector<double> value_target;  ///< starts at NaN (none); GAE only
+};
+
+/// One Credit per trajectory, numbered as trajectories(groups).
+using CreditTable = std::vector<Credit>;
+
+/// A table of starting values.
+CreditTable fresh_credit(std::span<const Trajectory> trajectories);
+
+}  // namespace carnot

@@ -1,0 +1,36 @@
+// data/rollout_file.h -- trajectories as JSON lines: the row of docs/trajectory_format.md, written and read.
+//
+// One trajectory a line. A row holds everything needed to recompute credit: tokens, masks, spans, turns,
+// signals. Trees are put together again from `tree`, `parent` and `branch_turn`; shared turns are stored once.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/data/credit_table.h"
+#include "carnot/data/tree.h"
+
+namespace carnot {
+
+/// Text of a token sequence, for the fields `input` and `output`.
+using Decode = std::function<std::string(std::span<const TokenId>)>;
+
+/// The rows of `groups`, numbered as trajectories(groups), one JSON object a line. `credit` may be empty: no credit fields.
+std::string rollout_rows(std::span<const Group> groups, const CreditTable& credit, const Decode& decode);
+
+struct RolloutFile {
+  std::vector<Group> groups{};
+  CreditTable credit{};             ///< numbered as trajectories(groups); empty where no row has credit fields
+  std::vector<int> line_of_row{};   ///< line (from 1) of each trajectory
+};
+
+/// Reads rows of any system that fills the required fields (uid, traj_id, token_ids, loss_mask, score); unknown
+/// fields are ignored, missing ones named with their line. Rows of one group need not be neighbours.
+Result<RolloutFile> parse_rollout_rows(std::string_view text, const std::string& name);
+Result<RolloutFile> read_rollout_file(const std::filesystem::path& path);
+
+}  // namespace carnot

@@ -1,0 +1,48 @@
+// data/trajectory.h -- a trajectory as credit rules and packing read it: the path to a leaf, token by token.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "carnot/data/tree.h"
+
+namespace carnot {
+
+/// A view of one leaf's path. Valid while its groups live unchanged.
+struct Trajectory {
+  const Group* group = nullptr;
+  const Tree* tree = nullptr;
+  int group_index = 0;
+  int tree_index = 0;  ///< in the group
+  int leaf_index = 0;  ///< in the tree
+  std::vector<int> turns{};         ///< turn indices from the root to the leaf
+  std::vector<int> turn_offsets{};  ///< where turns[k]'s tokens begin in the trajectory; one more entry for the end
+
+  const Leaf& leaf() const { return tree->leaves[static_cast<std::size_t>(leaf_index)]; }
+  const Turn& turn(int k) const { return tree->turns[static_cast<std::size_t>(turns[static_cast<std::size_t>(k)])]; }
+  int num_turns() const { return static_cast<int>(turns.size()); }
+  int num_tokens() const { return turn_offsets.back(); }
+  int num_sampled() const;
+
+  /// Where the sampled tokens of turn k lie in the trajectory: [begin, end).
+  int sampled_begin(int k) const { return turn_offsets[static_cast<std::size_t>(k)] + turn(k).sampled_begin; }
+  int sampled_end(int k) const { return turn_offsets[static_cast<std::size_t>(k)] + turn(k).sampled_end; }
+
+  double penalised_score() const { return carnot::penalised_score(*tree, leaf_index); }
+
+  /// All tokens in reading order. For Fresh turns: each turn's own prompt and response, one behind the other.
+  std::vector<TokenId> tokens() const;
+  /// Span kind of every token.
+  std::vector<SpanKind> kinds() const;
+  /// True where the policy sampled the token.
+  std::vector<bool> sampled() const;
+  /// The column over the whole trajectory; NaN where nothing was measured. REQUIRES: the tree has the column.
+  std::vector<double> column(Column column) const;
+};
+
+Trajectory trajectory(const Group& group, int group_index, int tree_index, int leaf_index);
+
+/// Every trajectory of the groups: group by group, tree by tree, leaf by leaf. This order numbers CreditTable.
+std::vector<Trajectory> trajectories(std::span<const Group> groups);
+
+}  // namespace carnot

@@ -1,0 +1,42 @@
+// env/game.h -- the bare world of an environment: actions in, observations out; no prompts, no budgets.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace carnot {
+
+/// A reward keeps whether it is a whole number, because texts show `1` and `1.0` differently.
+struct Reward {
+  double value = 0;
+  bool integer = false;
+};
+
+/// Shortest text that reads back as the number, as Python's repr writes it: "-0.1", "10.9", "1.0"; integers "1".
+std::string python_number(const Reward& reward);
+
+struct GameStep {
+  std::string observation{};
+  Reward reward{};
+  bool done = false;
+  bool success = false;
+  bool effective = false;  ///< the action changed something, by the game's own definition
+  bool valid = false;      ///< the game knows the action
+};
+
+class Game {
+ public:
+  virtual ~Game() = default;
+
+  /// The instance in the notation of the golden boards (a grid, a map, digits), as JSON text.
+  virtual std::string board_json() const = 0;
+  /// The state as text.
+  virtual std::string observation() const = 0;
+  /// One action as the game writes it ("Up", "place 3 at row 1 col 2"). Unknown: not valid, not effective, same state.
+  virtual GameStep step(std::string_view action) = 0;
+  virtual std::string anchor() const { return observation(); }
+  virtual std::unique_ptr<Game> clone() const = 0;
+};
+
+}  // namespace carnot

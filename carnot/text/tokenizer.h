@@ -1,0 +1,82 @@
+// text/tokenizer.h -- byte-level BPE: Hugging Face tokenizer.json (or vocab.json + merges.txt) in, token ids out and back.
+//
+// Text is NFC-normalised where the file says so, split by the file's pattern (PCRE2), mapped to bytes and merged.
+// Added tokens (<|im_end|>, <think>, ...) are recognised in the text first. Immutable after loading; thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/data/tokens.h"
+
+namespace carnot {
+
+class Tokenizer {
+ public:
+  /// `path`: a tokenizer.json, or a folder with tokenizer.json or vocab.json + merges.txt. Says which part of the
+  /// file asks for something that is not computed here.
+  static Result<Tokenizer> load(const std::filesystem::path& path);
+
+  /// From the text of a tokenizer.json; `name` stands in error messages.
+  static Result<Tokenizer> parse(std::string_view json, const std::string& name);
+
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+  ~Tokenizer();
+
+  /// Token ids of `text`; added tokens in it become their ids. No token is put before or behind.
+  std::vector<TokenId> encode(std::string_view text) const;
+
+  /// Bytes of the ids, added tokens included. An invalid id is a bug (CheckError).
+  std::string decode(std::span<const TokenId> ids) const;
+
+  /// Bytes that one token stands for.
+  std::string_view bytes_of(TokenId id) const;
+
+  /// The id of an added token or vocabulary entry with exactly this text.
+  std::optional<TokenId> id_of(std::string_view text) const;
+
+  bool is_added(TokenId id) const;
+  int vocab_size() const;  ///< largest id + 1
+
+  /// The tokenizer.json it was loaded from or trained to; written beside every checkpoint.
+  const std::string& json() const;
+
+ private:
+  struct State;
+  explicit Tokenizer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Turns a stream of tokens into text without ever splitting a UTF-8 character.
+class StreamingDecoder {
+ public:
+  explicit StreamingDecoder(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+
+  /// Text that is complete after this token; bytes of an unfinished character wait for the next one.
+  std::string push(TokenId id);
+  /// The bytes still waiting, as they are.
+  std::string flush();
+
+ private:
+  const Tokenizer* tokenizer_;
+  std::string waiting_;
+};
+
+struct BpeTrainingOptions {
+  int vocab_size = 512;                        ///< of the byte-level vocabulary and merges, added tokens included
+  std::vector<std::string> added_tokens{};     ///< special tokens, in order, ids from 0
+  std::vector<std::string> protected_words{};  ///< each becomes one token with and without a blank before it, whatever its frequency
+};
+
+/// Trains a byte-level BPE and returns the text of a tokenizer.json that Hugging Face `tokenizers` loads.
+/// Deterministic: ties between pairs go to the smaller pair of ids.
+std::string train_byte_level_bpe(std::span<const std::string> texts, const BpeTrainingOptions& options);
+
+}  // namespace carnot

@@ -1,0 +1,52 @@
+# Outside libraries: Debian packages, and LibTorch from the project's virtual environment or CMAKE_PREFIX_PATH.
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+
+# One sentence that names every missing package at once, instead of the first one's CMake trace.
+set(CARNOT_MISSING "")
+macro(carnot_need package debian)
+  find_package(${package} QUIET ${ARGN})
+  if(NOT ${package}_FOUND)
+    list(APPEND CARNOT_MISSING ${debian})
+  endif()
+endmacro()
+macro(carnot_need_module module debian target)
+  pkg_check_modules(${target} QUIET IMPORTED_TARGET ${module})
+  if(NOT ${target}_FOUND)
+    list(APPEND CARNOT_MISSING ${debian})
+  endif()
+endmacro()
+
+carnot_need(yaml-cpp libyaml-cpp-dev)
+carnot_need(nlohmann_json nlohmann-json3-dev)
+carnot_need(CLI11 libcli11-dev)
+carnot_need(spdlog libspdlog-dev)
+carnot_need(fmt libfmt-dev)
+carnot_need(GTest libgtest-dev)
+carnot_need(benchmark libbenchmark-dev)
+carnot_need(OpenSSL libssl-dev)
+carnot_need_module(libpcre2-8 libpcre2-dev pcre2)
+carnot_need_module(libutf8proc libutf8proc-dev utf8proc)
+carnot_need_module(liblzma liblzma-dev lzma)
+if(CARNOT_MISSING)
+  list(JOIN CARNOT_MISSING " " CARNOT_MISSING)
+  message(FATAL_ERROR "Missing packages. Run tools/install.sh, or: apt-get install ${CARNOT_MISSING}")
+endif()
+
+find_package(LibTorch REQUIRED)
+
+# Shared test data stands beside the repository, or where -DCARNOT_DATA_DIR says.
+set(CARNOT_DATA_DIR ${CMAKE_SOURCE_DIR}/../shared/data CACHE PATH "Folder with the recorded test data")
+
+# LibTorch's headers cost nine seconds a file; one precompiled header, built once, brings that to three.
+function(carnot_use_torch target)
+  target_link_libraries(${target} PUBLIC LibTorch::LibTorch)
+  if(NOT TARGET carnot_torch_headers)
+    file(WRITE ${CMAKE_BINARY_DIR}/torch_headers.cpp "")
+    add_library(carnot_torch_headers STATIC ${CMAKE_BINARY_DIR}/torch_headers.cpp)
+    target_link_libraries(carnot_torch_headers PUBLIC LibTorch::LibTorch)
+    target_precompile_headers(carnot_torch_headers PRIVATE ${CMAKE_SOURCE_DIR}/cmake/torch_headers.h)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM carnot_torch_headers)
+endfunction()

@@ -1,0 +1,82 @@
+# add_room: a room of the floor plan is a library that sees only the rooms it links.
+#
+#   add_room(credit
+#     SOURCES group_relative.cpp ...
+#     DEPENDS base data              # rooms below; their headers become visible, and only theirs
+#     LIBRARIES CLI11::CLI11         # outside libraries
+#     TORCH                          # this room stands above the LibTorch line
+#     TESTS group_relative_test.cpp  # stand beside the sources
+#     TEST_DEPENDS text)             # rooms that only the tests see
+#
+# Each room's include path is a folder that holds nothing but a link carnot/<room> to its sources, so
+# `#include "carnot/credit/x.h"` resolves only for those who link the room `credit`.
+
+function(add_room name)
+  cmake_parse_arguments(ROOM "TORCH" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_DEPENDS" ${ARGN})
+  set(include_dir ${CMAKE_BINARY_DIR}/rooms/${name})
+  file(MAKE_DIRECTORY ${include_dir}/carnot)
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${include_dir}/carnot/${name} SYMBOLIC)
+
+  if(NOT ROOM_SOURCES)  # headers only
+    add_library(carnot_${name} INTERFACE)
+    target_include_directories(carnot_${name} INTERFACE ${include_dir})
+    list(TRANSFORM ROOM_DEPENDS PREPEND carnot_ OUTPUT_VARIABLE below)
+    target_link_libraries(carnot_${name} INTERFACE ${below})
+    return()
+  endif()
+
+  add_library(carnot_${name} STATIC ${ROOM_SOURCES})
+  target_include_directories(carnot_${name} PUBLIC ${include_dir})
+  foreach(below ${ROOM_DEPENDS})
+    target_link_libraries(carnot_${name} PUBLIC carnot_${below})
+  endforeach()
+  target_link_libraries(carnot_${name} PRIVATE ${ROOM_LIBRARIES})
+  if(ROOM_TORCH)
+    carnot_use_torch(carnot_${name})
+  endif()
+
+  # Tests are declared once every room and the test libraries are known.
+  if(ROOM_TESTS)
+    list(TRANSFORM ROOM_TESTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+    set_property(GLOBAL APPEND PROPERTY CARNOT_TESTED_ROOMS ${name})
+    set_property(GLOBAL PROPERTY CARNOT_TESTS_${name} ${ROOM_TESTS})
+    set_property(GLOBAL PROPERTY CARNOT_TEST_DEPENDS_${name} ${ROOM_TEST_DEPENDS})
+    set_property(GLOBAL PROPERTY CARNOT_TEST_TORCH_${name} ${ROOM_TORCH})
+  endif()
+endfunction()
+
+# One test program: its sources, the rooms it sees, and whether it stands above the LibTorch line.
+function(carnot_add_test name)
+  cmake_parse_arguments(TEST "TORCH" "TIMEOUT" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 300)
+  endif()
+  add_executable(${name}_test ${TEST_SOURCES})
+  foreach(room ${TEST_DEPENDS})
+    target_link_libraries(${name}_test PRIVATE carnot_${room})
+  endforeach()
+  target_link_libraries(${name}_test PRIVATE carnot_reference carnot_testing ${TEST_LIBRARIES}
+                                             GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name}_test PRIVATE
+    CARNOT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CARNOT_DATA_DIR="${CARNOT_DATA_DIR}" CARNOT_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  if(TEST_TORCH)
+    carnot_use_torch(${name}_test)
+  endif()
+  add_test(NAME ${name} COMMAND ${name}_test)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT})
+endfunction()
+
+function(carnot_declare_tests)
+  get_property(rooms GLOBAL PROPERTY CARNOT_TESTED_ROOMS)
+  foreach(room ${rooms})
+    get_property(sources GLOBAL PROPERTY CARNOT_TESTS_${room})
+    get_property(depends GLOBAL PROPERTY CARNOT_TEST_DEPENDS_${room})
+    get_property(torch GLOBAL PROPERTY CARNOT_TEST_TORCH_${room})
+    if(torch)
+      set(torch TORCH)
+    else()
+      set(torch)
+    endif()
+    carnot_add_test(${room} SOURCES ${sources} DEPENDS ${room} ${depends} ${torch})
+  endforeach()
+endfunction()

@@ -1,0 +1,40 @@
+# Finds LibTorch without its own CMake package, which refuses a CUDA wheel on a machine without the CUDA
+# toolkit. Looks in CMAKE_PREFIX_PATH (a LibTorch folder, or any folder below a `torch` package), then in
+# the project's virtual environment. Defines LibTorch::LibTorch.
+
+set(candidates ${CMAKE_PREFIX_PATH})
+foreach(prefix ${CMAKE_PREFIX_PATH})
+  list(APPEND candidates ${prefix}/torch ${prefix}/../.. ${prefix}/..)
+endforeach()
+file(GLOB wheels ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch)
+list(APPEND candidates ${wheels})
+
+set(LibTorch_ROOT_DIR "")
+foreach(candidate ${candidates})
+  if(EXISTS ${candidate}/include/ATen/core/Tensor.h AND EXISTS ${candidate}/lib/libtorch_cpu.so)
+    get_filename_component(LibTorch_ROOT_DIR ${candidate} REALPATH)
+    break()
+  endif()
+endforeach()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(LibTorch
+  REQUIRED_VARS LibTorch_ROOT_DIR
+  REASON_FAILURE_MESSAGE "Run tools/install.sh to get it, or name a LibTorch with -DCMAKE_PREFIX_PATH=/path/to/libtorch")
+
+if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
+  set(lib ${LibTorch_ROOT_DIR}/lib)
+  add_library(LibTorch::LibTorch INTERFACE IMPORTED)
+  target_include_directories(LibTorch::LibTorch SYSTEM INTERFACE
+    ${LibTorch_ROOT_DIR}/include ${LibTorch_ROOT_DIR}/include/torch/csrc/api/include)
+  # The wheel brings its own OpenMP runtime; its folder comes first so that the process loads only that one.
+  target_link_options(LibTorch::LibTorch INTERFACE -Wl,-rpath,${lib} -Wl,--disable-new-dtags)
+  target_link_libraries(LibTorch::LibTorch INTERFACE ${lib}/libtorch_cpu.so ${lib}/libc10.so)
+  if(EXISTS ${lib}/libtorch_cuda.so)
+    # CUDA kernels register themselves when the library is loaded; nothing in our code refers to it by name.
+    set(LibTorch_HAS_CUDA TRUE)
+    target_link_libraries(LibTorch::LibTorch INTERFACE -Wl,--no-as-needed ${lib}/libtorch_cuda.so ${lib}/libc10_cuda.so
+                                                       -Wl,--as-needed)
+    target_link_options(LibTorch::LibTorch INTERFACE -Wl,--allow-shlib-undefined)
+  endif()
+endif()
