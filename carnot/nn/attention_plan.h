@@ -1,0 +1,35 @@
+// nn/attention_plan.h -- which rows of a batch attend to which keys. Rows are tokens, packed without padding.
+#pragma once
+
+#include <span>
+#include <variant>
+#include <vector>
+
+namespace carnot {
+
+class KvCache;
+
+/// Training and scoring: whole sequences one behind the other. Sequence s has rows [offsets[s], offsets[s + 1]).
+struct PackedAttention {
+  std::vector<int> offsets{0};
+
+  int num_sequences() const { return static_cast<int>(offsets.size()) - 1; }
+};
+
+/// One sequence's new tokens in an engine step: rows [begin, end), behind `past` positions that the cache holds.
+struct PagedRows {
+  int begin = 0;
+  int end = 0;
+  int past = 0;
+  std::span<const int> blocks{};  ///< its block table, with room for past + (end - begin) positions
+};
+
+/// Generation: new tokens attend to the cache, and their keys and values are written into it.
+struct PagedAttention {
+  KvCache* cache = nullptr;
+  std::vector<PagedRows> sequences{};
+};
+
+using AttentionPlan = std::variant<PackedAttention, PagedAttention>;
+
+}  // namespace carnot

@@ -1,0 +1,41 @@
+// nn/kv_cache.h -- the tensors behind block tables: keys and values of every layer, block by block.
+//
+// Which sequence owns which block is bookkeeping and lives in carnot/cache; here blocks are numbers. A block
+// holds kBlockTokens positions. Keys lie transposed inside a block ([head_dim][token]) so that the scores of one
+// query with a block are a sum of vectors; values lie [token][head_dim].
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "carnot/nn/model_config.h"
+
+namespace carnot {
+
+inline constexpr int kBlockTokens = 16;
+
+class KvCache {
+ public:
+  /// Memory for `num_blocks` blocks in every layer. `options` give dtype and device.
+  KvCache(const ModelConfig& config, int num_blocks, const at::TensorOptions& options);
+
+  int num_blocks() const { return num_blocks_; }
+  std::int64_t bytes() const;
+
+  /// [num_blocks, kv_heads, head_dim, kBlockTokens]
+  const at::Tensor& keys(int layer) const { return keys_[static_cast<std::size_t>(layer)]; }
+  /// [num_blocks, kv_heads, kBlockTokens, head_dim]
+  const at::Tensor& values(int layer) const { return values_[static_cast<std::size_t>(layer)]; }
+
+  /// Copies the content of one block to another, in every layer (a shared block is copied before it is written).
+  void copy_block(int from, int to);
+
+ private:
+  int num_blocks_;
+  std::vector<at::Tensor> keys_;
+  std::vector<at::Tensor> values_;
+};
+
+}  // namespace carnot

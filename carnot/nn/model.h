@@ -1,0 +1,73 @@
+// nn/model.h -- the decoder: one implementation for rollout and training.
+//
+// Shapes: T rows (tokens, packed without padding), H hidden, V vocabulary. Gradients flow where the caller's grad
+// mode says so. Which kernels run is decided by the tensors: own ones on the CPU, LibTorch's elsewhere; nothing else
+// depends on the device. On the CPU a row's bits do not depend on the rows beside it, nor on the number of threads.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "carnot/nn/attention_plan.h"
+#include "carnot/nn/model_config.h"
+
+namespace carnot {
+
+struct NamedTensor {
+  std::string name{};  ///< Hugging Face's: "model.layers.0.self_attn.q_proj.weight"
+  at::Tensor tensor{};
+};
+
+/// Own: the kernels of carnot/kernel (CPU, float32 and float64). Portable: LibTorch operators, any device.
+enum class KernelChoice { Own, Portable };
+
+class Model {
+ public:
+  /// Random weights: normal, standard deviation `init_std` (projections back into the residual stream: divided by
+  /// sqrt(2 layers)), biases 0, norms 1. The same seed gives the same weights on every device.
+  Model(const ModelConfig& config, std::uint64_t seed, const at::TensorOptions& options, double init_std = 0.05);
+
+  /// A model of this shape whose weights the caller fills (loading).
+  static Model uninitialised(const ModelConfig& config, const at::TensorOptions& options);
+
+  const ModelConfig& config() const { return config_; }
+  at::TensorOptions options() const;
+
+  /// Hidden states after the final norm: [T, H]. tokens_T and positions_T are int64 on the CPU.
+  at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan) const;
+
+  /// The weights that map hidden states to logits: [V, H]; the embedding where the head is tied.
+  const at::Tensor& head() const;
+
+  /// Every weight once, in a fixed order, by its Hugging Face name; a tied head is not listed twice.
+  std::vector<NamedTensor> parameters() const;
+
+  /// Marks all weights as trained or frozen.
+  void requires_grad(bool on);
+
+  /// An independent copy with the same weights (a frozen reference, a test's twin).
+  Model clone() const;
+
+  void choose_kernels(KernelChoice choice) { kernels_ = choice; }
+  KernelChoice kernels() const { return kernels_; }
+
+ private:
+  struct Layer {
+    at::Tensor input_norm, query, key, value, query_bias, key_bias, value_bias, query_norm, key_norm, output;
+    at::Tensor post_norm, gate, up, down;
+  };
+
+  explicit Model(const ModelConfig& config) : config_(config) {}
+  at::Tensor attention(const Layer& layer, int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
+                       const AttentionPlan& plan) const;
+
+  ModelConfig config_;
+  at::Tensor embedding_, final_norm_, head_;
+  std::vector<Layer> layers_;
+  KernelChoice kernels_ = KernelChoice::Own;
+};
+
+}  // namespace carnot
