@@ -103,8 +103,12 @@ class EnvironmentFactory {
   /// Task number `index` of a split, the same every time; any index >= 0. Thread-safe after prepare().
   virtual std::unique_ptr<Environment> make(Split split, std::int64_t index) const = 0;
 
-  /// A scripted agent for an environment that this factory made. `progress` in [0, 1] is how far the warm start
-  /// has come, for curricula; 1 asks for the final mixture. Null where the environment has no script.
+  /// The task of instance `seed`, the one that make_game() shows bare; by default validation task number `seed`.
+  virtual std::unique_ptr<Environment> make_instance(std::uint64_t seed) const;
+
+  /// A scripted agent for an environment that this factory made; it may watch the environment, which must
+  /// outlive it. `progress` in [0, 1] is how far the warm start has come, for curricula; 1 asks for the final
+  /// mixture. Null where the environment has no script.
   virtual std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress, RandomStream random) const;
 
   /// The task index to demonstrate at this point of the curriculum; by default the given one.

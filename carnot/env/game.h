@@ -13,6 +13,9 @@ struct Reward {
   bool integer = false;
 };
 
+/// As Python adds: plain double addition; whole numbers stay whole.
+Reward operator+(const Reward& a, const Reward& b);
+
 /// Shortest text that reads back as the number, as Python's repr writes it: "-0.1", "10.9", "1.0"; integers "1".
 std::string python_number(const Reward& reward);
 
@@ -34,6 +37,7 @@ class Game {
   /// The state as text.
   virtual std::string observation() const = 0;
   /// One action as the game writes it ("Up", "place 3 at row 1 col 2"). Unknown: not valid, not effective, same state.
+  /// REQUIRES: no step before was done.
   virtual GameStep step(std::string_view action) = 0;
   virtual std::string anchor() const { return observation(); }
   virtual std::unique_ptr<Game> clone() const = 0;

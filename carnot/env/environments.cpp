@@ -1,0 +1,35 @@
+// The table of environments, and what a factory does where it says nothing else.
+#include "carnot/env/environment.h"
+#include "carnot/env/skeleton.h"
+
+namespace carnot {
+
+const std::vector<EnvironmentEntry>& environments() {
+  static const std::vector<EnvironmentEntry> table = {
+      {"skeleton", "guess a number: a small environment to copy", make_skeleton},
+  };
+  return table;
+}
+
+Result<std::unique_ptr<EnvironmentFactory>> make_environment_factory(std::string_view name) {
+  std::string known;
+  for (const auto& entry : environments()) {
+    if (entry.name == name) return entry.make();
+    known += (known.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  return Error{"env.name: there is no environment '" + std::string(name) + "'; there are: " + known};
+}
+
+std::unique_ptr<Environment> EnvironmentFactory::make_instance(std::uint64_t seed) const {
+  return make(Split::Validation, static_cast<std::int64_t>(seed));
+}
+
+std::unique_ptr<ScriptedAgent> EnvironmentFactory::script(const Environment&, double, RandomStream) const {
+  return nullptr;
+}
+
+std::unique_ptr<Environment> EnvironmentFactory::make_demonstrated(std::int64_t index, double) const {
+  return make(Split::Train, index);
+}
+
+}  // namespace carnot

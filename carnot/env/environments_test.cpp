@@ -1,0 +1,112 @@
+// What every environment in the table must keep, whatever it is about.
+#include <gtest/gtest.h>
+
+#include "carnot/env/environment.h"
+
+namespace carnot {
+namespace {
+
+struct Played {
+  std::vector<std::string> texts;
+  std::vector<double> rewards;
+  bool operator==(const Played&) const = default;
+};
+
+// Responses that a confused policy could write.
+std::string random_response(RandomStream& random) {
+  static const std::vector<std::string> pieces = {
+      "<think>", "</think>", "<answer>", "</answer>", "<search>", "</search>", "||",  "Up", "left",  " || Down || ", "7",
+      "1,2,3",   "place 2 at row 1 col 1", "\n", "\xff", "√", "<|im_end|>", "99999999999999999999,1,1", " ", "Right", ""};
+  std::string text;
+  for (auto n = random.below(12); n > 0; --n) text += random.pick(pieces);
+  if (random.chance(0.7)) text = "<think>" + text + "</think><answer>" + random.pick(pieces) + "</answer>";
+  return text;
+}
+
+Played play_on(Environment& environment, RandomStream random, int& turns) {
+  Played played;
+  bool done = false;
+  while (!done) {
+    const Reply reply = environment.step(random_response(random));
+    ++turns;
+    EXPECT_LE(reply.penalty, 0);
+    EXPECT_LE(turns, environment.protocol().max_turns);
+    if (turns > environment.protocol().max_turns) return played;
+    played.texts.push_back(reply.text + "|" + environment.anchor());
+    played.rewards.push_back(reply.reward);
+    done = reply.done;
+  }
+  return played;
+}
+
+class EveryEnvironment : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    auto factory = make_environment_factory(GetParam());
+    ASSERT_TRUE(factory.ok()) << factory.error().message;
+    factory_ = std::move(factory).value();
+    const Status prepared = factory_->prepare(1);
+    ASSERT_TRUE(prepared.ok()) << prepared.error().message;
+  }
+
+  std::unique_ptr<EnvironmentFactory> factory_;
+};
+
+TEST_P(EveryEnvironment, SurvivesRandomResponsesWithinItsBudget) {
+  for (std::int64_t index = 0; index < 40; ++index) {
+    const auto environment = factory_->make(index % 2 ? Split::Train : Split::Validation, index / 2);
+    environment->open();
+    int turns = 0;
+    play_on(*environment, RandomStream(derive_seed(7, "play", static_cast<std::uint64_t>(index))), turns);
+    EXPECT_THROW(environment->step("<think></think><answer>Up</answer>"), CheckError) << "done must be final";
+  }
+}
+
+TEST_P(EveryEnvironment, IsAFunctionOfTaskAndResponses) {
+  for (std::uint64_t index = 0; index < 10; ++index) {
+    const auto first = factory_->make(Split::Train, static_cast<std::int64_t>(index));
+    const auto second = factory_->make(Split::Train, static_cast<std::int64_t>(index));
+    EXPECT_EQ(first->open().user, second->open().user);
+    int turns = 0, again = 0;
+    EXPECT_EQ(play_on(*first, RandomStream(index), turns), play_on(*second, RandomStream(index), again));
+  }
+}
+
+TEST_P(EveryEnvironment, ContinuesInACloneAsInTheOriginal) {
+  for (std::uint64_t index = 0; index < 20; ++index) {
+    const auto original = factory_->make(Split::Train, static_cast<std::int64_t>(index));
+    original->open();
+    RandomStream random(index);
+    int turns = 0;
+    if (index % 2) {
+      if (original->step(random_response(random)).done) continue;
+      turns = 1;
+    }
+    const auto copy = original->clone();
+    int copied_turns = turns;
+    const Played expected = play_on(*original, random, turns);
+    EXPECT_EQ(expected, play_on(*copy, random, copied_turns));
+  }
+}
+
+TEST_P(EveryEnvironment, KeepsTrainingAndValidationApart) {
+  EXPECT_NE(factory_->make(Split::Train, 0)->info(), factory_->make(Split::Validation, 0)->info());
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const auto& entry : environments()) all.emplace_back(entry.name);
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Table, EveryEnvironment, testing::ValuesIn(names()),
+                         [](const auto& info) { return info.param; });
+
+TEST(EnvironmentTable, NamesTheKnownEnvironmentsWhenAskedForAnotherOne) {
+  const auto factory = make_environment_factory("chess");
+  ASSERT_FALSE(factory.ok());
+  EXPECT_NE(factory.error().message.find("chess"), std::string::npos);
+  EXPECT_NE(factory.error().message.find("skeleton"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace carnot
