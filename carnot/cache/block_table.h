@@ -1,0 +1,58 @@
+// cache/block_table.h -- which KV blocks hold one sequence's tokens.
+//
+// Token p of the sequence lies in blocks[p / kBlockTokens] at offset p % kBlockTokens. Knows block numbers and token
+// counts; knows nothing about tensors, layers or text. Not thread-safe.
+//
+// Invariant: a block that more than one table holds is never written. append() gives the table a block of its own first.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "carnot/cache/block_pool.h"
+
+namespace carnot {
+
+struct BlockTable {
+  std::vector<std::int32_t> blocks{};
+  int num_tokens = 0;
+};
+
+/// The first `tokens` positions of block `from` are needed in block `to`, in every layer.
+struct BlockCopy {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+  int tokens = 0;
+
+  bool operator==(const BlockCopy&) const = default;
+};
+
+/// Blocks that `num_tokens` tokens fill, the last one perhaps in part.
+int blocks_for(int num_tokens);
+
+/// Free blocks that append(pool, table, count) takes.
+int blocks_needed(const BlockPool& pool, const BlockTable& table, int count);
+
+/// Tokens that could be appended if the table got `free_blocks` blocks at most.
+int tokens_that_fit(const BlockPool& pool, const BlockTable& table, int free_blocks);
+
+/// Makes room for `count` more tokens. Returns the copy that the caller must perform before writing them: at most one,
+/// of a last block that is partly filled and shared. Copies of several appends are performed in the order of the appends.
+/// REQUIRES: pool.num_free() >= blocks_needed(pool, table, count).
+std::optional<BlockCopy> append(BlockPool& pool, BlockTable& table, int count);
+
+/// A table over the first `num_tokens` tokens of `parent`; their blocks are shared, nothing moves.
+/// REQUIRES: num_tokens <= parent.num_tokens.
+BlockTable fork(BlockPool& pool, const BlockTable& parent, int num_tokens);
+
+/// Forgets all tokens but the first `num_tokens`. REQUIRES: num_tokens <= table.num_tokens.
+void truncate(BlockPool& pool, BlockTable& table, int num_tokens);
+
+/// Gives all blocks back; the table is empty.
+void release(BlockPool& pool, BlockTable& table);
+
+/// Tokens that remain if the table gives back every block behind its last shared one: those blocks become free at once.
+int tokens_in_shared_blocks(const BlockPool& pool, const BlockTable& table);
+
+}  // namespace carnot
