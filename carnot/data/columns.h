@@ -37,7 +37,10 @@ class Columns {
  public:
   bool has(Column column) const { return !at(column).empty(); }
 
-  /// REQUIRES: has(column).
+  /// Turns that the column holds, from turn 0 on.
+  int num_turns(Column column) const { return static_cast<int>(at(column).size()); }
+
+  /// REQUIRES: turn < num_turns(column).
   const std::vector<double>& turn(Column column, int turn) const;
 
   /// Grows the column to hold `turn` and gives that turn `size` values, NaN unless set before.

@@ -60,6 +60,12 @@ std::vector<std::string> violations(const Tree& tree) {
   for (int c = 0; c < kNumColumns; ++c) {
     const auto column = static_cast<Column>(c);
     if (!tree.columns.has(column)) continue;
+    if (tree.columns.num_turns(column) != static_cast<int>(tree.turns.size())) {
+      problems.push_back("column " + std::string(name_of(column)) + " holds " +
+                         std::to_string(tree.columns.num_turns(column)) + " of " + std::to_string(tree.turns.size()) +
+                         " turns");
+      continue;
+    }
     for (std::size_t t = 0; t < tree.turns.size(); ++t) {
       const std::size_t size = tree.columns.turn(column, static_cast<int>(t)).size();
       if (size != tree.turns[t].tokens.size())
