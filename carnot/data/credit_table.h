@@ -1,4 +1,5 @@
-// data/credit_table.h -- what the credit chain decides: four columns per trajectory, the only thing the objective reads.
+// data/credit_table.h -- what the credit chain decides: four columns per trajectory, the only thing the objective
+// reads, and the rewards that the chain starts from.
 #pragma once
 
 #include <limits>
@@ -15,6 +16,13 @@ struct Credit {
   std::vector<double> weight;        ///< starts at 1; factor of the token's loss AND of its share of the denominator
   std::vector<double> clip_scale;    ///< starts at 1; width of the clip range
   std::vector<double> value_target;  ///< starts at NaN (none); GAE only
+
+  /// What base rules read: starts at Column::Reward (0 where there is none) plus the penalised score on the last
+  /// sampled token (the last token where none was sampled). Reward rules change it. 0 where the leaf does not count.
+  std::vector<double> reward{};
+
+  /// Sum of `reward`: the trajectory's total.
+  double total_reward() const;
 };
 
 /// One Credit per trajectory, numbered as trajectories(groups).

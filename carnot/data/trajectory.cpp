@@ -8,6 +8,12 @@ int Trajectory::num_sampled() const {
   return count;
 }
 
+int Trajectory::reward_token(int turns_before) const {
+  for (int k = turns_before - 1; k >= 0; --k)
+    if (turn(k).num_sampled() > 0) return sampled_end(k) - 1;
+  return turns_before < num_turns() ? reward_token(num_turns()) : num_tokens() - 1;
+}
+
 std::vector<TokenId> Trajectory::tokens() const {
   std::vector<TokenId> all;
   all.reserve(static_cast<std::size_t>(num_tokens()));

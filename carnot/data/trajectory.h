@@ -28,6 +28,11 @@ struct Trajectory {
   int sampled_begin(int k) const { return turn_offsets[static_cast<std::size_t>(k)] + turn(k).sampled_begin; }
   int sampled_end(int k) const { return turn_offsets[static_cast<std::size_t>(k)] + turn(k).sampled_end; }
 
+  /// Where the total reward stands: the last sampled token, or the last of all where none was sampled; -1 without tokens.
+  int reward_token() const { return reward_token(num_turns()); }
+  /// The same for the first `turns_before` turns; where none of them was sampled, as above.
+  int reward_token(int turns_before) const;
+
   double penalised_score() const { return carnot::penalised_score(*tree, leaf_index); }
 
   /// All tokens in reading order. For Fresh turns: each turn's own prompt and response, one behind the other.

@@ -28,7 +28,15 @@ struct Method {
   std::vector<std::string> warnings{};  ///< combinations that work against each other, with the reason
 };
 
-/// The options of one method; `compose` adds the method to what stands before it in `a + b + c`.
+/// True once a base has written its credit rules.
+inline bool has_base(const Method& method) { return !method.credit.empty(); }
+
+/// What the method asks for together with what its objective needs (KL: Reference, a critic: Value). Call it
+/// after the recipe's `objective.*` keys have been read.
+std::set<Signal> required_signals(const Method& method);
+
+/// The options of one method; `compose` adds the method to what stands before it in `a + b + c`. The first base
+/// sets ratio, clip, reduction and KL; an add-on changes its own slots only.
 class MethodOptions {
  public:
   virtual ~MethodOptions() = default;
@@ -40,7 +48,8 @@ struct MethodEntry {
   std::string_view name;
   std::string_view paper;    ///< arXiv number
   std::string_view summary;
-  bool is_base;              ///< can stand alone; an add-on needs a base before it
+  bool is_base;              ///< can stand alone, or first
+  bool is_add_on;            ///< can follow a base. Some methods are both: they bring a base where none stands before them
   std::unique_ptr<MethodOptions> (*make)();
 };
 
@@ -48,7 +57,8 @@ struct MethodEntry {
 const std::vector<MethodEntry>& methods();
 
 /// A parsed `a + b + c`: the options of each part, in order. Unknown names are answered with the known ones; a
-/// composition without a base, or with two, is refused.
+/// composition that does not start with a base, names a method twice, has a second method that is no add-on, or
+/// two that both decide where rollouts branch, is refused.
 struct MethodRecipe {
   std::vector<std::string> names{};
   std::vector<std::unique_ptr<MethodOptions>> parts{};
@@ -58,7 +68,7 @@ struct MethodRecipe {
 };
 Result<MethodRecipe> parse_method(std::string_view composition);
 
-/// Runs compose() of every part in order.
+/// Runs compose() of every part in order and collects the warnings.
 Method build_method(const MethodRecipe& recipe);
 
 }  // namespace carnot

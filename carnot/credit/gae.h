@@ -1,0 +1,26 @@
+// credit/gae.h -- generalised advantage estimation over the tokens of a trajectory (arXiv:1506.02438, PPO's base).
+#pragma once
+
+#include "carnot/credit/normalise.h"
+#include "carnot/credit/rule.h"
+
+namespace carnot {
+
+struct GaeOptions {
+  double gamma = 1;
+  double lambda = 1;
+  bool whiten = true;  ///< advantages only, over the sampled tokens of all trajectories that count
+  Whitening whitening{};
+  /// False: the recursion of older published code, through observations too. Values missing there count as 0.
+  bool skip_unsampled = true;
+
+  void fields(FieldVisitor& visit);
+};
+
+/// Reads Credit::reward and Column::Value. A token's advantage is sum_k (gamma lambda)^k delta, where the next
+/// token is the next SAMPLED one: the value after a tool call bootstraps across the tool's answer. Rewards on
+/// tokens that were not sampled do not count. Sets value_target = advantage before whitening + value.
+/// REQUIRES: Column::Value on every tree with a trajectory that counts.
+CreditRule gae(const GaeOptions& options = {});
+
+}  // namespace carnot

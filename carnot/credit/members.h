@@ -1,0 +1,28 @@
+// credit/members.h -- which trajectories take part in the statistics, and which of their tokens receive credit.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "carnot/data/credit_table.h"
+#include "carnot/data/trajectory.h"
+
+namespace carnot {
+
+/// Numbers of the trajectories that count, group by group. A group without any has no entry.
+std::vector<std::vector<int>> members_by_group(std::span<const Trajectory> trajectories);
+
+/// The same, tree by tree.
+std::vector<std::vector<int>> members_by_tree(std::span<const Trajectory> trajectories);
+
+/// total_reward() of each member.
+std::vector<double> rewards_of(const CreditTable& table, std::span<const int> members);
+
+/// The values of one credit column that belong to the sampled tokens of turn k.
+std::span<double> sampled_part(std::vector<double>& column, const Trajectory& trajectory, int k);
+
+/// Adds `value` to `column` on every sampled token of turn k, or of the whole trajectory.
+void add_to_turn(std::vector<double>& column, const Trajectory& trajectory, int k, double value);
+void add_to_all_turns(std::vector<double>& column, const Trajectory& trajectory, double value);
+
+}  // namespace carnot

@@ -1,0 +1,22 @@
+// method/composition.h -- which methods can stand together, and which work against each other.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "carnot/method/method.h"
+
+namespace carnot {
+
+/// "ppo, grpo, ...".
+std::string known_methods();
+
+/// What forbids this sequence of methods; a sentence each.
+std::vector<std::string> composition_errors(std::span<const MethodEntry* const> entries);
+
+/// What is possible but works against itself, with the reason. Reads slots only, so that it holds for any
+/// composition; call it again once the recipe's `objective.*` keys have been read.
+std::vector<std::string> composition_warnings(const Method& method);
+
+}  // namespace carnot

@@ -1,0 +1,74 @@
+#include "carnot/method/method.h"
+
+#include <algorithm>
+
+#include "carnot/method/composition.h"
+
+namespace carnot {
+namespace {
+
+std::string trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return "";
+  return std::string(text.substr(begin, text.find_last_not_of(" \t") - begin + 1));
+}
+
+std::vector<std::string> split_at_plus(std::string_view composition) {
+  std::vector<std::string> names;
+  while (true) {
+    const auto plus = composition.find('+');
+    names.push_back(trimmed(composition.substr(0, plus)));
+    if (plus == std::string_view::npos) return names;
+    composition.remove_prefix(plus + 1);
+  }
+}
+
+const MethodEntry* find_method(std::string_view name) {
+  const auto& all = methods();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const MethodEntry& entry) { return entry.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::set<Signal> required_signals(const Method& method) {
+  std::set<Signal> signals = method.signals;
+  if (method.objective.kl_coefficient > 0 || method.objective.kl_in_reward > 0) signals.insert(Signal::Reference);
+  if (method.objective.value_coefficient > 0) signals.insert(Signal::Value);
+  return signals;
+}
+
+void MethodRecipe::fields(FieldVisitor& visit) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const MethodEntry* entry = find_method(names[i]);
+    section(visit, names[i], *parts[i], entry ? entry->summary : std::string_view());
+  }
+}
+
+Result<MethodRecipe> parse_method(std::string_view composition) {
+  const std::vector<std::string> names = split_at_plus(composition);
+  std::vector<const MethodEntry*> entries;
+  std::vector<std::string> problems;
+  for (const std::string& name : names) {
+    entries.push_back(find_method(name));
+    if (!entries.back()) problems.push_back("method: '" + name + "' is unknown; expected some of " + known_methods());
+  }
+  if (problems.empty()) problems = composition_errors(entries);
+  if (!problems.empty()) return join_errors(problems);
+
+  MethodRecipe recipe{.names = names};
+  for (const MethodEntry* entry : entries) recipe.parts.push_back(entry->make());
+  return recipe;
+}
+
+Method build_method(const MethodRecipe& recipe) {
+  Method method;
+  for (std::size_t i = 0; i < recipe.parts.size(); ++i) {
+    method.name += (i == 0 ? "" : " + ") + recipe.names[i];
+    recipe.parts[i]->compose(method);
+  }
+  for (std::string& warning : composition_warnings(method)) method.warnings.push_back(std::move(warning));
+  return method;
+}
+
+}  // namespace carnot
