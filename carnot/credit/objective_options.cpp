@@ -4,6 +4,8 @@ namespace carnot {
 
 void ObjectiveOptions::fields(FieldVisitor& visit) {
   enum_field(visit, "ratio", ratio, {"token", "turn", "sequence"}, "level at which the probability ratio is taken");
+  enum_field(visit, "segment_gradient", segment_gradient, {"own", "shared"},
+             "credit of a turn or sequence ratio's gradient: each token's own, or the segment's mean");
   visit.field("clip_low", clip_low, "the ratio is kept above 1 - clip_low", between(0, 1));
   visit.field("clip_high", clip_high, "the ratio is kept below 1 + clip_high", at_least(0));
   visit.field("dual_clip", dual_clip, "for negative advantages the loss is at most this times |A|; 0: off", at_least(0));

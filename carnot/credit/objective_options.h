@@ -13,9 +13,14 @@ enum class KlEstimator { K1, Absolute, K2, K3 };
 /// What happens to the gradient of a ratio above 1 + clip_high with a positive advantage: Zero (PPO) or
 /// Preserve (AEPO: the value of the clipped surrogate, 1 + clip_high times the token's gradient).
 enum class ClipGradient { Zero, Preserve };
+/// Gradient of a turn's or sequence's ratio s. Own: token t gets s grad log p_t times its own credit (GSPO's token
+/// form, also A2TGPO). Shared: that of the mean log-ratio, which averages credit over the segment (Tree-GRPO, AReaL).
+/// The two are equal where advantage and weight are constant in the segment.
+enum class SegmentGradient { Own, Shared };
 
 struct ObjectiveOptions {
   RatioLevel ratio = RatioLevel::Token;
+  SegmentGradient segment_gradient = SegmentGradient::Own;
   double clip_low = 0.2;
   double clip_high = 0.2;
   double dual_clip = 3.0;  ///< c > 1: for A < 0 the loss is at most c |A|; 0 turns it off

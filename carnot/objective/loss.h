@@ -2,6 +2,8 @@
 //
 // Shapes: T = tokens of a micro-batch that the policy sampled (others never get here). Sums are divided by the
 // denominators of the WHOLE optimizer step, so that k micro-batches accumulate to exactly the gradient of one.
+// Arithmetic is float64 on the CPU whatever the inputs are: one number per token is little beside the model, and
+// sums keep their order.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,7 +19,9 @@ namespace carnot {
 /// One micro-batch, token by token. Fixed numbers (no gradient) unless said; undefined tensors are absent signals.
 struct LossInputs {
   at::Tensor logprob_T;   ///< current policy, gradient
-  at::Tensor entropy_T;   ///< current policy, gradient; needed by the entropy bonus and for metrics
+  at::Tensor entropy_T;   ///< current policy, gradient; needed by the entropy bonus and for metrics; may be undefined
+  at::Tensor clamped_entropy_T;  ///< of the likeliest part of the vocabulary (AEnt), gradient: the bonus takes it
+                                 ///< instead of entropy_T where it is defined
   at::Tensor value_T;     ///< critic, gradient; may be undefined
   at::Tensor logprob_old_T;
   at::Tensor logprob_rollout_T;    ///< needed by importance_cap and the mismatch metrics; may be undefined
@@ -38,11 +42,13 @@ struct Denominators {
   double tokens = 0;            ///< sampled tokens
   double weight = 0;            ///< sum of their weights: the policy loss's denominator under TokenMean
   double sequences = 0;         ///< trajectories with at least one sampled token
-  std::vector<double> sequence_weight{};  ///< per trajectory of the micro-batch: the sum of its weights
+  std::vector<double> sequence_weight{};  ///< per trajectory of the micro-batch: the sum of its weights in the step
+  std::vector<double> sequence_tokens{};  ///< per trajectory of the micro-batch: its sampled tokens in the step
   double constant = 0;          ///< of TokenSumOverConstant
 };
 
-/// A metric as a sum that adds up over micro-batches: value = sum / denominator of the step.
+/// A metric as a sum that adds up over micro-batches: value = sum of sums / sum of counts. A reduced loss has as its
+/// count the micro-batch's share of the step's tokens, so that the counts of one step add up to 1.
 struct MetricSum {
   std::string name{};  ///< docs/metrics.md
   double sum = 0;
@@ -50,11 +56,12 @@ struct MetricSum {
 };
 
 struct Loss {
-  at::Tensor total;                  ///< scalar, ready for backward()
+  at::Tensor total;                  ///< scalar, ready for backward(); float64 on the CPU
   std::vector<MetricSum> metrics{};
 };
 
-/// The loss of one micro-batch.
+/// The loss of one micro-batch. Without tokens: 0, no graph (do not call backward()), no metrics.
+/// REQUIRES: the signals that `options` use are defined.
 Loss policy_loss(const ObjectiveOptions& options, const LossInputs& inputs, const Denominators& step);
 
 }  // namespace carnot
