@@ -1,11 +1,17 @@
 // The table of environments, and what a factory does where it says nothing else.
 #include "carnot/env/environment.h"
+#include "carnot/env/frozen_lake.h"
 #include "carnot/env/skeleton.h"
+#include "carnot/env/sokoban.h"
+#include "carnot/env/sudoku.h"
 
 namespace carnot {
 
 const std::vector<EnvironmentEntry>& environments() {
   static const std::vector<EnvironmentEntry> table = {
+      {"sokoban", "push boxes onto targets (RAGEN)", make_sokoban},
+      {"frozen_lake", "cross slippery ice (RAGEN, Gymnasium)", make_frozen_lake},
+      {"sudoku", "4x4 Sudoku with feedback (RAGEN)", make_sudoku},
       {"skeleton", "guess a number: a small environment to copy", make_skeleton},
   };
   return table;

@@ -1,0 +1,119 @@
+// Every board, both renderings and every step that the published Python made (data folder "boards").
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "carnot/base/file.h"
+#include "carnot/env/environment.h"
+#include "carnot/env/grid_text.h"
+#include "carnot/env/play.h"
+#include "carnot/env/sokoban_room.h"
+#include "carnot/env/sudoku.h"
+#include "testing/field_setter.h"
+
+namespace carnot {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct BoardFile {
+  std::string env;
+  std::string file;
+};
+
+std::vector<Json> records(const std::string& file) {
+  const auto text = read_file(std::string(CARNOT_DATA_DIR) + "/boards/" + file);
+  EXPECT_TRUE(text.ok()) << text.error().message;
+  std::vector<Json> all;
+  for (const auto line : split_lines(*text))
+    if (!line.empty()) all.push_back(Json::parse(line));
+  return all;
+}
+
+std::unique_ptr<EnvironmentFactory> factory_for(const std::string& env, const Json& config) {
+  auto factory = make_environment_factory(env).value();
+  for (const auto& [key, value] : config.items())
+    EXPECT_TRUE(testing::set_field(*factory, key, value.dump())) << env << " has no option " << key;
+  EXPECT_TRUE(factory->prepare(0).ok());
+  return factory;
+}
+
+// A step as Python's json.dumps writes it, without the renderings that only the golden files have.
+std::string golden_line(const Json& step) {
+  std::string line;
+  for (const char* key : {"action", "observation", "reward", "done", "success", "effective", "valid"}) {
+    const Json& value = step.at(key);
+    const std::string text = value.is_string() ? json_text(value.get<std::string>()) : value.dump();
+    line += (line.empty() ? "{\"" : ", \"") + std::string(key) + "\": " + text;
+  }
+  return line + "}";
+}
+
+class Boards : public ::testing::TestWithParam<BoardFile> {};
+
+TEST_P(Boards, ReplayTheirTracesAsTheCommandPrintsThem) {
+  for (const Json& record : records(GetParam().file)) {
+    const auto seed = record.at("seed").get<std::uint64_t>();
+    const auto factory = factory_for(GetParam().env, record.at("config"));
+    std::string actions, expected;
+    for (const Json& step : record.at("trace")) {
+      actions += step.at("action").get<std::string>() + "\n";
+      expected += golden_line(step) + "\n";
+    }
+    std::istringstream in(actions);
+    std::ostringstream out;
+    const Status played = play(*factory, {.name = GetParam().env, .seed = seed, .json = true}, in, out);
+    ASSERT_TRUE(played.ok()) << played.error().message;
+
+    const std::string text = out.str();
+    const auto head_end = text.find('\n');
+    const Json head = Json::parse(text.substr(0, head_end));
+    EXPECT_EQ(head.at("env"), record.at("env"));
+    EXPECT_EQ(head.at("seed"), record.at("seed"));
+    EXPECT_EQ(head.at("board"), record.at("board")) << "seed " << seed;
+    EXPECT_EQ(head.at("observation"), record.at("observation")) << "seed " << seed;
+    for (const auto& [key, value] : record.at("config").items()) EXPECT_EQ(head.at("config").at(key), value) << key;
+    EXPECT_EQ(text.substr(head_end + 1), expected) << "seed " << seed;
+  }
+}
+
+TEST_P(Boards, ShowTheOtherRenderingToo) {
+  for (const Json& record : records(GetParam().file)) {
+    for (const std::string format : {"grid", "grid_coord"}) {
+      const std::string key = "observation_" + format;
+      if (!record.contains(key)) continue;
+      Json config = record.at("config");
+      config["observation_format"] = format;
+      const auto game = factory_for(GetParam().env, config)->make_game(record.at("seed")).value();
+      EXPECT_EQ(game->observation(), record.at(key));
+      for (const Json& step : record.at("trace"))
+        EXPECT_EQ(game->step(step.at("action").get<std::string>()).observation, step.at(key));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, Boards,
+                         ::testing::Values(BoardFile{"sokoban", "sokoban_simple.jsonl"},
+                                           BoardFile{"sokoban", "sokoban_larger.jsonl"},
+                                           BoardFile{"frozen_lake", "frozen_lake.jsonl"},
+                                           BoardFile{"sudoku", "sudoku.jsonl"}),
+                         [](const auto& info) { return info.param.file.substr(0, info.param.file.find('.')); });
+
+TEST(Boards, SudokuKeepsTheSolutionThatPuzzlesWereMadeFrom) {
+  for (const Json& record : records("sudoku.jsonl"))
+    EXPECT_EQ(digits_text(Sudoku({}, record.at("seed")).puzzle().solution), record.at("solution"));
+}
+
+TEST(Boards, LargerSokobanFailsForTheSeedsThatFailUpstream) {
+  const SokobanRoomOptions larger{.rows = 8, .columns = 8, .boxes = 2, .search_depth = 10};
+  const auto failing = records("sokoban_larger_failing_seeds.json").at(0);
+  ASSERT_FALSE(failing.empty());
+  for (const auto& seed : failing) {
+    EXPECT_FALSE(generate_sokoban_room(larger, seed)) << seed;
+    EXPECT_TRUE(make_sokoban_room(larger, seed).ok()) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace carnot

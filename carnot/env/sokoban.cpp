@@ -1,0 +1,126 @@
+#include "carnot/env/sokoban.h"
+
+#include <algorithm>
+
+#include "carnot/base/check.h"
+#include "carnot/env/action_table.h"
+#include "carnot/env/grid_text.h"
+
+namespace carnot {
+namespace {
+
+enum Symbol : std::size_t { kWall, kEmpty, kTarget, kBoxOnTarget, kBox, kPlayer, kPlayerOnTarget };
+
+constexpr Reward kStepReward{.value = -0.1};
+
+}  // namespace
+
+void SokobanOptions::fields(FieldVisitor& visit) {
+  visit.field("dim_x", dim_x, "rows of the room, walls included", between(4, kMaxSokobanSide));
+  visit.field("dim_y", dim_y, "columns of the room, walls included", between(4, kMaxSokobanSide));
+  visit.field("num_boxes", num_boxes, "boxes, and targets", between(1, kMaxSokobanBoxes));
+  visit.field("max_steps", max_steps, "steps after which the game ends unsolved", at_least(1));
+  visit.field("search_depth", search_depth, "moves that the room generator plays backwards", between(2, 5000));
+  observation_format_field(visit, observation_format);
+  visit.field("letter_symbols", letter_symbols, "draw the map with W . G C B A @ instead of # _ O √ X P S");
+}
+
+SokobanRoomOptions SokobanOptions::room() const {
+  return {.rows = dim_x, .columns = dim_y, .boxes = num_boxes, .search_depth = search_depth};
+}
+
+std::array<CellSymbol, 7> sokoban_symbols(bool letters) {
+  std::array<CellSymbol, 7> symbols = {{{"#", "wall"},
+                                        {"_", "empty"},
+                                        {"O", "target"},
+                                        {"√", "box on target"},
+                                        {"X", "box"},
+                                        {"P", "player"},
+                                        {"S", "player on target"}}};
+  constexpr std::array<std::string_view, 7> kLetters = {"W", ".", "G", "C", "B", "A", "@"};
+  if (letters)
+    for (std::size_t i = 0; i < symbols.size(); ++i) symbols[i].symbol = kLetters[i];
+  return symbols;
+}
+
+Sokoban::Sokoban(const SokobanOptions& options, SokobanRoom room) : options_(options), room_(std::move(room)) {
+  for (const int box : room_.boxes) boxes_on_targets_ += is_target(box) ? 1 : 0;
+  board_ = grid();
+}
+
+std::string Sokoban::board_json() const { return json_text(board_); }
+
+int Sokoban::box_at(int cell) const {
+  for (std::size_t i = 0; i < room_.boxes.size(); ++i)
+    if (room_.boxes[i] == cell) return static_cast<int>(i);
+  return -1;
+}
+
+bool Sokoban::move(int action) {
+  const std::array<int, 4> steps = {-room_.columns, room_.columns, -1, 1};
+  const int step = steps[static_cast<std::size_t>(action)];
+  const int next = room_.player + step;
+  if (room_.cells[static_cast<std::size_t>(next)] == SokobanCell::Wall) return false;
+  if (const int box = box_at(next); box >= 0) {
+    const int behind = next + step;
+    if (room_.cells[static_cast<std::size_t>(behind)] == SokobanCell::Wall || box_at(behind) >= 0) return false;
+    room_.boxes[static_cast<std::size_t>(box)] = behind;
+    boxes_on_targets_ += (is_target(behind) ? 1 : 0) - (is_target(next) ? 1 : 0);
+  }
+  room_.player = next;
+  return true;
+}
+
+GameStep Sokoban::step(std::string_view action) {
+  CARNOT_CHECK(!done_, "the game is over");
+  const auto index = find_action(kSokobanActions, action);
+  if (!index) return {.observation = observation()};
+  const int before = boxes_on_targets_;
+  GameStep result{.reward = kStepReward, .effective = move(*index), .valid = true};
+  ++steps_;
+  if (boxes_on_targets_ != before) result.reward.value += boxes_on_targets_ > before ? 1.0 : -1.0;
+  if (solved()) result.reward.value += 10.0;
+  result.success = solved();
+  result.done = done_ = solved() || steps_ >= options_.max_steps;
+  result.observation = observation();
+  return result;
+}
+
+std::string Sokoban::observation() const {
+  return options_.observation_format == ObservationFormat::Grid ? grid() : coordinates();
+}
+
+std::string Sokoban::grid() const {
+  const auto symbols = sokoban_symbols(options_.letter_symbols);
+  std::vector<Symbol> drawn(room_.cells.size(), kWall);
+  for (std::size_t i = 0; i < drawn.size(); ++i)
+    if (room_.cells[i] != SokobanCell::Wall) drawn[i] = room_.cells[i] == SokobanCell::Target ? kTarget : kEmpty;
+  for (const int box : room_.boxes) drawn[static_cast<std::size_t>(box)] = is_target(box) ? kBoxOnTarget : kBox;
+  drawn[static_cast<std::size_t>(room_.player)] = is_target(room_.player) ? kPlayerOnTarget : kPlayer;
+
+  std::string text;
+  text.reserve(drawn.size() + drawn.size() / 4);
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    if (i > 0 && i % static_cast<std::size_t>(room_.columns) == 0) text += '\n';
+    text += symbols[drawn[i]].symbol;
+  }
+  return text;
+}
+
+std::string Sokoban::coordinates() const {
+  std::vector<int> targets, boxes, placed;
+  for (std::size_t i = 0; i < room_.cells.size(); ++i)
+    if (room_.cells[i] == SokobanCell::Target) targets.push_back(static_cast<int>(i));
+  for (const int box : room_.boxes) (is_target(box) ? placed : boxes).push_back(box);
+  std::sort(boxes.begin(), boxes.end());
+  std::sort(placed.begin(), placed.end());
+
+  CoordinateText text(room_.rows, room_.columns);
+  text.line("Targets", targets);
+  text.line("Boxes", boxes);
+  text.line("Boxes on target", placed);
+  text.line(is_target(room_.player) ? "Player on target" : "Player", {room_.player});
+  return text.with_map(grid());
+}
+
+}  // namespace carnot

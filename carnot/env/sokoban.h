@@ -1,0 +1,78 @@
+// env/sokoban.h -- Sokoban: push every box onto a target. Rooms, texts and rewards equal RAGEN's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/base/fields.h"
+#include "carnot/env/environment.h"
+#include "carnot/env/game.h"
+#include "carnot/env/grid_text.h"
+#include "carnot/env/sokoban_room.h"
+
+namespace carnot {
+
+struct SokobanOptions {
+  int dim_x = 6;  ///< rows
+  int dim_y = 6;  ///< columns
+  int num_boxes = 1;
+  int max_steps = 100;
+  int search_depth = 300;
+  ObservationFormat observation_format = ObservationFormat::Grid;
+  bool letter_symbols = false;  ///< W . G C B A @ instead of # _ O √ X P S
+
+  void fields(FieldVisitor& visit);
+  SokobanRoomOptions room() const;
+};
+
+/// Symbol of each kind of cell, in the order that prompts list them, with its meaning.
+struct CellSymbol {
+  std::string_view symbol;
+  std::string_view meaning;
+};
+std::array<CellSymbol, 7> sokoban_symbols(bool letters);
+
+inline constexpr std::array<std::string_view, 4> kSokobanActions = {"Up", "Down", "Left", "Right"};
+
+/// Each step costs 0.1; a box put on a target gives 1, one taken off costs 1, the last one gives 10 more.
+class Sokoban : public Game {
+ public:
+  Sokoban(const SokobanOptions& options, SokobanRoom room);
+
+  std::string board_json() const override;
+  std::string observation() const override;
+  GameStep step(std::string_view action) override;
+  std::string anchor() const override { return grid(); }
+  std::unique_ptr<Game> clone() const override { return std::make_unique<Sokoban>(*this); }
+
+  /// Plays kSokobanActions[action] without making text. True where the player moved.
+  bool move(int action);
+
+  const SokobanRoom& room() const { return room_; }  ///< as it stands now; boxes in no particular order
+  bool solved() const { return boxes_on_targets_ == static_cast<int>(room_.boxes.size()); }
+
+ private:
+  std::string grid() const;
+  std::string coordinates() const;
+  int box_at(int cell) const;
+  bool is_target(int cell) const { return room_.cells[static_cast<std::size_t>(cell)] == SokobanCell::Target; }
+
+  SokobanOptions options_;
+  SokobanRoom room_;
+  std::string board_;
+  int boxes_on_targets_ = 0;
+  int steps_ = 0;
+  bool done_ = false;
+};
+
+/// Shortest move sequence (indices of kSokobanActions) that solves the room from here, by breadth-first search over
+/// at most `max_states` states; empty where there is none of at most `max_moves` moves.
+std::vector<int> solve_sokoban(const SokobanRoom& room, int max_moves, std::size_t max_states = 2000000);
+
+std::unique_ptr<EnvironmentFactory> make_sokoban();
+
+}  // namespace carnot
