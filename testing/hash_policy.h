@@ -1,0 +1,98 @@
+// testing/hash_policy.h -- a policy whose logits are a hash of the context, read back through the block tables.
+//
+// The cache holds tokens instead of keys and values, so that any mistake of bookkeeping (a shared block written, a
+// copy forgotten, a position skipped) changes the logits that follow. Header only: it stands above the LibTorch line.
+#pragma once
+
+#include <ATen/Functions.h>
+
+#include <span>
+#include <vector>
+
+#include "carnot/base/random.h"
+#include "carnot/cache/block_pool.h"
+#include "carnot/data/tokens.h"
+#include "carnot/rollout/policy.h"
+
+namespace carnot::testing {
+
+/// Hash of a context, in 48 bits that two floats hold exactly.
+inline std::uint64_t context_hash(std::span<const TokenId> tokens) {
+  std::uint64_t hash = 0;
+  for (TokenId token : tokens) hash = random_bits({.seed = hash, .step = static_cast<std::uint64_t>(token)});
+  return hash >> 16;
+}
+
+/// Logit of `token` behind a context of this hash, a float in [-3, 3).
+inline float hash_logit(std::uint64_t hash, int token) {
+  return static_cast<float>(6 * uniform({.seed = hash, .step = static_cast<std::uint64_t>(token)}) - 3);
+}
+
+class HashPolicy : public Policy {
+ public:
+  HashPolicy(int vocab_size, int num_blocks)
+      : vocab_size_(vocab_size), memory_(static_cast<std::size_t>(num_blocks) * kBlockTokens, -1) {}
+
+  int vocab_size() const override { return vocab_size_; }
+  int num_blocks() const override { return static_cast<int>(memory_.size()) / kBlockTokens; }
+
+  at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
+                    const std::vector<PagedRows>& sequences) override {
+    const auto* tokens = tokens_T.const_data_ptr<std::int64_t>();
+    const auto* positions = positions_T.const_data_ptr<std::int64_t>();
+    largest_batch = std::max<int>(largest_batch, static_cast<int>(tokens_T.size(0)));
+    for (const PagedRows& rows : sequences)
+      for (int row = rows.begin; row < rows.end; ++row)
+        slot(rows, static_cast<int>(positions[row])) = static_cast<TokenId>(tokens[row]);
+    const at::Tensor hidden_TH = at::empty({tokens_T.size(0), 2}, at::kFloat);
+    auto* out = hidden_TH.data_ptr<float>();
+    for (const PagedRows& rows : sequences) {
+      for (int row = rows.begin; row < rows.end; ++row) {
+        std::vector<TokenId> context;
+        for (int p = 0; p <= rows.past + row - rows.begin; ++p) context.push_back(slot(rows, p));
+        const std::uint64_t hash = context_hash(context);
+        out[2 * row] = static_cast<float>(hash >> 24);
+        out[2 * row + 1] = static_cast<float>(hash & 0xffffff);
+      }
+    }
+    return hidden_TH;
+  }
+
+  at::Tensor logits(const at::Tensor& hidden_BH) override {
+    const at::Tensor logits_BV = at::empty({hidden_BH.size(0), vocab_size_}, at::kFloat);
+    const auto* hidden = hidden_BH.const_data_ptr<float>();
+    auto* out = logits_BV.data_ptr<float>();
+    for (std::int64_t b = 0; b < hidden_BH.size(0); ++b) {
+      const std::uint64_t hash = (static_cast<std::uint64_t>(hidden[2 * b]) << 24) | static_cast<std::uint64_t>(hidden[2 * b + 1]);
+      for (int v = 0; v < vocab_size_; ++v) *out++ = hash_logit(hash, v);
+    }
+    return logits_BV;
+  }
+
+  void copy_block(int from, int to) override {
+    ++copies;
+    for (int i = 0; i < kBlockTokens; ++i)
+      memory_[static_cast<std::size_t>(to * kBlockTokens + i)] = memory_[static_cast<std::size_t>(from * kBlockTokens + i)];
+  }
+
+  /// Logits behind a whole prefix, for a twin that keeps no cache.
+  std::vector<double> logits_behind(std::span<const TokenId> prefix) const {
+    std::vector<double> out;
+    for (int v = 0; v < vocab_size_; ++v) out.push_back(hash_logit(context_hash(prefix), v));
+    return out;
+  }
+
+  int copies = 0;
+  int largest_batch = 0;
+
+ private:
+  TokenId& slot(const PagedRows& rows, int position) {
+    const int block = rows.blocks[static_cast<std::size_t>(position / kBlockTokens)];
+    return memory_[static_cast<std::size_t>(block * kBlockTokens + position % kBlockTokens)];
+  }
+
+  int vocab_size_;
+  std::vector<TokenId> memory_;
+};
+
+}  // namespace carnot::testing
