@@ -1,0 +1,39 @@
+// branch/balanced_branch.h -- AEPO: entropy branching that tires of branching in a row (arXiv:2510.14545).
+#pragma once
+
+#include "carnot/base/fields.h"
+#include "carnot/branch/branch.h"
+
+namespace carnot {
+
+enum class BalancedForm {
+  Paper,  ///< u < clamp((base + weight * rise) * (1 - penalty * consecutive), 0, 1)
+  Code,   ///< clamp((u + weight * rise) * max(0, 1 - penalty * consecutive), 0, 1) >= base
+};
+
+struct BalancedBranchOptions {
+  BalancedForm form = BalancedForm::Paper;
+  int initial = 8;  ///< trajectories from the prompt, where no probe divides the budget
+  double base = 0.5;
+  double weight = 0.2;
+  double penalty = 0.2;  ///< per branch in a row
+  int beam = 2;
+  bool probe = true;          ///< divide the budget by the entropies of one trajectory sampled first
+  double probe_slope = 0.2;   ///< of the sigmoid in root entropy minus mean entropy behind tool calls
+  BranchTiming timing = BranchTiming::AfterObservation;
+  BranchStreak streak = BranchStreak::Trajectory;
+  TurnEntropyMeasure measure{};
+
+  void fields(FieldVisitor& visit);
+};
+
+std::unique_ptr<BranchPolicy> balanced_branch(const BalancedBranchOptions& options = {});
+
+/// What the form's published values are; the rest is shared with ARPO.
+BalancedBranchOptions published_balanced_branch();
+
+/// budget * sigmoid(slope * (root - mean of tool calls)): rounded down, within [1, budget] (Paper), or one more (Code).
+/// Without tool calls their mean counts as the root's.
+int balanced_budget(int budget, const EntropyProbe& probe, double slope, BalancedForm form);
+
+}  // namespace carnot

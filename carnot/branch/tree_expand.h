@@ -1,0 +1,24 @@
+// branch/tree_expand.h -- Tree-GRPO: grow trees from nodes picked at random (arXiv:2509.21240).
+#pragma once
+
+#include "carnot/base/fields.h"
+#include "carnot/base/random.h"
+#include "carnot/branch/branch.h"
+
+namespace carnot {
+
+struct TreeExpandOptions {
+  int trees = 2;
+  int nodes = 2;   ///< starting points per tree and round
+  int rounds = 1;  ///< at least; more where the budget asks for more leaves than 1 + nodes * rounds
+
+  void fields(FieldVisitor& visit);
+};
+
+/// initial(budget) trees; expansion(budget) divides the budget's leaves over them as evenly as can be.
+std::unique_ptr<BranchPolicy> tree_expand(const TreeExpandOptions& options = {});
+
+/// `keep` of `leaves` leaves, uniformly without replacement, in ascending order. REQUIRES: 0 <= keep <= leaves.
+std::vector<int> pick_leaves(int leaves, int keep, RandomStream& random);
+
+}  // namespace carnot
