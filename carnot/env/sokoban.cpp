@@ -43,45 +43,23 @@ std::array<CellSymbol, 7> sokoban_symbols(bool letters) {
   return symbols;
 }
 
-Sokoban::Sokoban(const SokobanOptions& options, SokobanRoom room) : options_(options), room_(std::move(room)) {
-  for (const int box : room_.boxes) boxes_on_targets_ += is_target(box) ? 1 : 0;
-  board_ = grid();
-}
+Sokoban::Sokoban(const SokobanOptions& options, SokobanRoom room)
+    : options_(options), room_(std::move(room)), board_(grid()) {}
 
 std::string Sokoban::board_json() const { return json_text(board_); }
-
-int Sokoban::box_at(int cell) const {
-  for (std::size_t i = 0; i < room_.boxes.size(); ++i)
-    if (room_.boxes[i] == cell) return static_cast<int>(i);
-  return -1;
-}
-
-bool Sokoban::move(int action) {
-  const std::array<int, 4> steps = {-room_.columns, room_.columns, -1, 1};
-  const int step = steps[static_cast<std::size_t>(action)];
-  const int next = room_.player + step;
-  if (room_.cells[static_cast<std::size_t>(next)] == SokobanCell::Wall) return false;
-  if (const int box = box_at(next); box >= 0) {
-    const int behind = next + step;
-    if (room_.cells[static_cast<std::size_t>(behind)] == SokobanCell::Wall || box_at(behind) >= 0) return false;
-    room_.boxes[static_cast<std::size_t>(box)] = behind;
-    boxes_on_targets_ += (is_target(behind) ? 1 : 0) - (is_target(next) ? 1 : 0);
-  }
-  room_.player = next;
-  return true;
-}
 
 GameStep Sokoban::step(std::string_view action) {
   CARNOT_CHECK(!done_, "the game is over");
   const auto index = find_action(kSokobanActions, action);
   if (!index) return {.observation = observation()};
-  const int before = boxes_on_targets_;
-  GameStep result{.reward = kStepReward, .effective = move(*index), .valid = true};
+  const int before = boxes_on_targets(room_);
+  GameStep result{.reward = kStepReward, .effective = play_move(room_, static_cast<SokobanMove>(*index)), .valid = true};
+  const int now = boxes_on_targets(room_);
   ++steps_;
-  if (boxes_on_targets_ != before) result.reward.value += boxes_on_targets_ > before ? 1.0 : -1.0;
-  if (solved()) result.reward.value += 10.0;
-  result.success = solved();
-  result.done = done_ = solved() || steps_ >= options_.max_steps;
+  result.success = now == static_cast<int>(room_.boxes.size());
+  if (now != before) result.reward.value += now > before ? 1.0 : -1.0;
+  if (result.success) result.reward.value += 10.0;
+  result.done = done_ = result.success || steps_ >= options_.max_steps;
   result.observation = observation();
   return result;
 }
@@ -92,16 +70,21 @@ std::string Sokoban::observation() const {
 
 std::string Sokoban::grid() const {
   const auto symbols = sokoban_symbols(options_.letter_symbols);
-  std::vector<Symbol> drawn(room_.cells.size(), kWall);
-  for (std::size_t i = 0; i < drawn.size(); ++i)
-    if (room_.cells[i] != SokobanCell::Wall) drawn[i] = room_.cells[i] == SokobanCell::Target ? kTarget : kEmpty;
+  std::array<Symbol, kMaxSokobanSide * kMaxSokobanSide> drawn;
+  for (std::size_t i = 0; i < room_.cells.size(); ++i) {
+    const SokobanCell cell = room_.cells[i];
+    drawn[i] = cell == SokobanCell::Wall ? kWall : cell == SokobanCell::Target ? kTarget : kEmpty;
+  }
   for (const int box : room_.boxes) drawn[static_cast<std::size_t>(box)] = is_target(box) ? kBoxOnTarget : kBox;
   drawn[static_cast<std::size_t>(room_.player)] = is_target(room_.player) ? kPlayerOnTarget : kPlayer;
 
   std::string text;
-  text.reserve(drawn.size() + drawn.size() / 4);
-  for (std::size_t i = 0; i < drawn.size(); ++i) {
-    if (i > 0 && i % static_cast<std::size_t>(room_.columns) == 0) text += '\n';
+  text.reserve(room_.cells.size() * 2);
+  for (std::size_t i = 0, column = 0; i < room_.cells.size(); ++i, ++column) {
+    if (column == static_cast<std::size_t>(room_.columns)) {
+      text += '\n';
+      column = 0;
+    }
     text += symbols[drawn[i]].symbol;
   }
   return text;

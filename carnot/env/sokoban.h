@@ -36,7 +36,8 @@ struct CellSymbol {
 };
 std::array<CellSymbol, 7> sokoban_symbols(bool letters);
 
-inline constexpr std::array<std::string_view, 4> kSokobanActions = {"Up", "Down", "Left", "Right"};
+/// Names of SokobanMove's values.
+inline constexpr std::array<std::string_view, kSokobanMoves> kSokobanActions = {"Up", "Down", "Left", "Right"};
 
 /// Each step costs 0.1; a box put on a target gives 1, one taken off costs 1, the last one gives 10 more.
 class Sokoban : public Game {
@@ -49,29 +50,23 @@ class Sokoban : public Game {
   std::string anchor() const override { return grid(); }
   std::unique_ptr<Game> clone() const override { return std::make_unique<Sokoban>(*this); }
 
-  /// Plays kSokobanActions[action] without making text. True where the player moved.
-  bool move(int action);
-
-  const SokobanRoom& room() const { return room_; }  ///< as it stands now; boxes in no particular order
-  bool solved() const { return boxes_on_targets_ == static_cast<int>(room_.boxes.size()); }
+  const SokobanRoom& room() const { return room_; }  ///< as it stands now
 
  private:
   std::string grid() const;
   std::string coordinates() const;
-  int box_at(int cell) const;
-  bool is_target(int cell) const { return room_.cells[static_cast<std::size_t>(cell)] == SokobanCell::Target; }
+  bool is_target(int cell) const { return room_.at(cell) == SokobanCell::Target; }
 
   SokobanOptions options_;
   SokobanRoom room_;
   std::string board_;
-  int boxes_on_targets_ = 0;
   int steps_ = 0;
   bool done_ = false;
 };
 
-/// Shortest move sequence (indices of kSokobanActions) that solves the room from here, by breadth-first search over
-/// at most `max_states` states; empty where there is none of at most `max_moves` moves.
-std::vector<int> solve_sokoban(const SokobanRoom& room, int max_moves, std::size_t max_states = 2000000);
+/// Shortest sequence of moves that solves the room from here, by breadth-first search over at most `max_states` states;
+/// empty where it found none of at most `max_moves` moves.
+std::vector<SokobanMove> solve_sokoban(const SokobanRoom& room, int max_moves, std::size_t max_states = 1000000);
 
 std::unique_ptr<EnvironmentFactory> make_sokoban();
 

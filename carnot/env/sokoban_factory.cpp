@@ -25,7 +25,7 @@ class SokobanFactory : public RagenFactory {
   std::vector<std::string> plan(const Game& game, int actions_left, int count) const override {
     const SokobanRoom& room = dynamic_cast<const Sokoban&>(game).room();
     std::vector<std::string> actions;
-    for (const int move : solve_sokoban(room, actions_left)) {
+    for (const SokobanMove move : solve_sokoban(room, actions_left)) {
       if (static_cast<int>(actions.size()) == count) break;
       actions.emplace_back(kSokobanActions[static_cast<std::size_t>(move)]);
     }

@@ -97,7 +97,7 @@ class ReverseSearch {
   // One move of the player, a box behind him following; explores from there and takes the move back.
   void pull(int step, int depth, int swaps, int last_pulled) {
     const int here = player_, there = here + step, behind = here - step;
-    if (cell(there) == SokobanCell::Wall || occupant(there) != kNobody) return;
+    if (room_.at(there) == SokobanCell::Wall || occupant(there) != kNobody) return;
     const int box = occupant(behind);
     player_ = there;
     if (box == kNobody) {
@@ -114,7 +114,6 @@ class ReverseSearch {
     player_ = here;
   }
 
-  SokobanCell cell(int i) const { return room_.cells[static_cast<std::size_t>(i)]; }
   std::int8_t& occupant(int i) { return occupant_[static_cast<std::size_t>(i)]; }
 
   bool all_targets_visible() {

@@ -84,7 +84,7 @@ void stroll(SokobanRoom& room, int displacement, PythonRandom& random) {
       const auto on = [&](const std::vector<int>& cells) {
         return std::find(cells.begin(), cells.end(), next) != cells.end();
       };
-      if (room.cells[static_cast<std::size_t>(next)] != SokobanCell::Wall && !on(room.boxes) && !on(visited))
+      if (room.at(next) != SokobanCell::Wall && !on(room.boxes) && !on(visited))
         open.push_back(next);
     }
     if (open.empty()) return;
@@ -95,6 +95,27 @@ void stroll(SokobanRoom& room, int displacement, PythonRandom& random) {
 }
 
 }  // namespace
+
+bool play_move(SokobanRoom& room, SokobanMove move) {
+  const std::array<int, kSokobanMoves> steps = {-room.columns, room.columns, -1, 1};
+  const int step = steps[static_cast<std::size_t>(move)];
+  const int next = room.player + step, behind = next + step;
+  if (room.at(next) == SokobanCell::Wall) return false;
+  const auto box = std::find(room.boxes.begin(), room.boxes.end(), next);
+  if (box != room.boxes.end()) {
+    const bool blocked = room.at(behind) == SokobanCell::Wall ||
+                         std::find(room.boxes.begin(), room.boxes.end(), behind) != room.boxes.end();
+    if (blocked) return false;
+    *box = behind;
+  }
+  room.player = next;
+  return true;
+}
+
+int boxes_on_targets(const SokobanRoom& room) {
+  return static_cast<int>(std::count_if(room.boxes.begin(), room.boxes.end(),
+                                        [&](int box) { return room.at(box) == SokobanCell::Target; }));
+}
 
 std::optional<SokobanRoom> generate_sokoban_room(const SokobanRoomOptions& options, std::uint64_t seed) {
   PythonRandom walk(seed);

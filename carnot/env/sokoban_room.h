@@ -18,9 +18,19 @@ struct SokobanRoom {
   int rows = 0;
   int columns = 0;
   std::vector<SokobanCell> cells{};  ///< row by row
-  std::vector<int> boxes{};          ///< cell indices, ascending
+  std::vector<int> boxes{};          ///< cell indices; ascending in a new room
   int player = 0;                    ///< cell index
+
+  SokobanCell at(int cell) const { return cells[static_cast<std::size_t>(cell)]; }
 };
+
+enum class SokobanMove : std::uint8_t { Up, Down, Left, Right };
+inline constexpr int kSokobanMoves = 4;
+
+/// Moves the player by one cell, pushing one box where it may. False, and nothing moves, where the way is blocked.
+bool play_move(SokobanRoom& room, SokobanMove move);
+
+int boxes_on_targets(const SokobanRoom& room);
 
 struct SokobanRoomOptions {
   int rows = 6;

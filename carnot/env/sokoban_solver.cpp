@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <string>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "carnot/env/sokoban.h"
 
@@ -20,39 +20,44 @@ Board board_of(const SokobanRoom& room) {
   return board;
 }
 
-int cell_of(char byte) { return static_cast<unsigned char>(byte); }
+void put(const Board& board, SokobanRoom& room) {
+  const auto cell_of = [](char byte) { return static_cast<int>(static_cast<unsigned char>(byte)); };
+  room.player = cell_of(board[0]);
+  for (std::size_t i = 0; i < room.boxes.size(); ++i) room.boxes[i] = cell_of(board[i + 1]);
+}
 
 struct Visit {
   Board board{};
-  int parent = -1;
-  int move = -1;
+  std::size_t parent = 0;
+  SokobanMove move = SokobanMove::Up;
   int depth = 0;
 };
 
+std::vector<SokobanMove> moves_to(const std::vector<Visit>& queue, std::size_t at) {
+  std::vector<SokobanMove> moves;
+  for (; at != 0; at = queue[at].parent) moves.push_back(queue[at].move);
+  std::reverse(moves.begin(), moves.end());
+  return moves;
+}
+
 }  // namespace
 
-std::vector<int> solve_sokoban(const SokobanRoom& room, int max_moves, std::size_t max_states) {
+std::vector<SokobanMove> solve_sokoban(const SokobanRoom& room, int max_moves, std::size_t max_states) {
+  const int boxes = static_cast<int>(room.boxes.size());
+  SokobanRoom next = room;
   std::vector<Visit> queue = {{.board = board_of(room)}};
-  std::unordered_map<Board, bool> seen = {{queue[0].board, true}};
+  std::unordered_set<Board> seen = {queue[0].board};
   for (std::size_t head = 0; head < queue.size() && queue.size() < max_states; ++head) {
-    if (queue[head].depth == max_moves) break;
-    for (int move = 0; move < 4; ++move) {
-      SokobanRoom next = room;
-      next.player = cell_of(queue[head].board[0]);
-      for (std::size_t i = 0; i < next.boxes.size(); ++i) next.boxes[i] = cell_of(queue[head].board[i + 1]);
-      Sokoban game({}, std::move(next));
-      if (!game.move(move)) continue;
-      Board board = board_of(game.room());
-      if (!seen.emplace(board, true).second) continue;
-      queue.push_back({.board = std::move(board), .parent = static_cast<int>(head), .move = move,
-                       .depth = queue[head].depth + 1});
-      if (!game.solved()) continue;
-      std::vector<int> moves;
-      for (int at = static_cast<int>(queue.size()) - 1; queue[static_cast<std::size_t>(at)].parent >= 0;
-           at = queue[static_cast<std::size_t>(at)].parent)
-        moves.push_back(queue[static_cast<std::size_t>(at)].move);
-      std::reverse(moves.begin(), moves.end());
-      return moves;
+    const int depth = queue[head].depth + 1;
+    if (depth > max_moves) break;
+    for (int i = 0; i < kSokobanMoves; ++i) {
+      const auto move = static_cast<SokobanMove>(i);
+      put(queue[head].board, next);
+      if (!play_move(next, move)) continue;
+      Board board = board_of(next);
+      if (!seen.insert(board).second) continue;
+      queue.push_back({.board = std::move(board), .parent = head, .move = move, .depth = depth});
+      if (boxes_on_targets(next) == boxes) return moves_to(queue, queue.size() - 1);
     }
   }
   return {};

@@ -1,0 +1,90 @@
+// Whole conversations as files that a reader can check. UPDATE_PLAYTHROUGHS=1 writes them anew; read the difference.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "carnot/base/file.h"
+#include "carnot/env/environment.h"
+
+namespace carnot {
+namespace {
+
+struct Playthrough {
+  std::string env;
+  std::uint64_t seed = 0;
+  std::vector<std::string> responses;  ///< behind the assistant prefix
+};
+
+std::string verdict(const Reply& reply) {
+  std::string text = "reward " + python_number({.value = reply.reward}) + ", penalty " +
+                     python_number({.value = reply.penalty}) + (reply.valid_action ? ", valid" : ", not valid");
+  if (reply.done) text += ", " + std::string(name_of(reply.outcome)) + (reply.success ? ", success" : ", no success");
+  return text;
+}
+
+std::string heading(const std::string& text) { return "-------- " + text + "\n"; }
+
+std::string transcript(const Playthrough& playthrough) {
+  const auto factory = make_environment_factory(playthrough.env).value();
+  EXPECT_TRUE(factory->prepare(0).ok());
+  const auto environment = factory->make_instance(playthrough.seed);
+  const Opening opening = environment->open();
+  std::string text = heading("system") + opening.system + heading("user") + opening.user;
+  bool done = false;
+  for (const auto& response : playthrough.responses) {
+    EXPECT_FALSE(done);
+    text += heading("assistant") + opening.assistant_prefix + response + "\n";
+    const Reply reply = environment->step(opening.assistant_prefix + response);
+    done = reply.done;
+    text += heading(verdict(reply));
+    if (!done) text += heading("user") + reply.text;
+  }
+  EXPECT_TRUE(done) << "a playthrough runs to the end";
+  return text;
+}
+
+class Playthroughs : public testing::TestWithParam<Playthrough> {};
+
+TEST_P(Playthroughs, EqualTheirFile) {
+  const auto path = std::string(CARNOT_SOURCE_DIR) + "/tests/playthroughs/" + GetParam().env + "_" +
+                    std::to_string(GetParam().seed) + ".txt";
+  const std::string text = transcript(GetParam());
+  if (std::getenv("UPDATE_PLAYTHROUGHS") != nullptr) {
+    ASSERT_TRUE(write_file_atomically(path, text).ok());
+    return;
+  }
+  const auto expected = read_file(path);
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  EXPECT_EQ(*expected, text);
+}
+
+const std::vector<Playthrough> kPlaythroughs = {
+    {.env = "sokoban",
+     .seed = 142,
+     .responses = {"The target is below the box. Down twice.",
+                   "I can jump over the box.</think><answer>Jump || Right</answer>",
+                   "Back to the left, then push. </think>\n<answer> left || DOWN || Down </answer>",
+                   "Once more.</think><answer>Down || Down</answer>"}},
+    {.env = "frozen_lake",
+     .seed = 142,
+     .responses = {"The goal is at the bottom left.</think><answer>Left || Left</answer>",
+                   "Let me see what is above.</think><answer>Up</answer>",
+                   "I slid to the left.</think><answer>Jump</answer>",
+                   "The goal is below me.</think><answer>Down</answer>"}},
+    {.env = "sudoku",
+     .seed = 142,
+     .responses = {"Row 2.</think><answer>place 2 at row 2 col 2 || 2,3,1</answer>",
+                   "Hm.</think><answer>place 9 at row 1 col 1 || hello</answer>",
+                   "What now? <answer>2,4,3</answer>",
+                   "Corners.</think><answer>place 1 at row 1 col 1 || place 3 at row 3 col 1</answer>",
+                   "Row 2, row 3.</think><answer>3 at 2,4 || (3,1,2) || 3,4,1</answer>",
+                   "The rest.</think><answer>Place 1 at (3,4) || place 1 at 4,1</answer>"}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Files, Playthroughs, testing::ValuesIn(kPlaythroughs),
+                         [](const auto& info) { return info.param.env; });
+
+}  // namespace
+}  // namespace carnot
