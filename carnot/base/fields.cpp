@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <sstream>
 
 namespace carnot {
@@ -11,8 +12,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::string number(double value) {
   std::ostringstream out;
-  out << value;
+  out << std::setprecision(15) << value;
   return out.str();
+}
+
+/// A bound that says nothing but that the field is an int.
+bool is_int_bound(double bound) {
+  return bound == std::numeric_limits<int>::min() || bound == std::numeric_limits<int>::max();
 }
 
 }  // namespace
@@ -29,8 +35,8 @@ std::string describe(const Limits& limits) {
     return all;
   }
   std::string text;
-  if (limits.low > -kInfinity) text = (limits.open_low ? "above " : "at least ") + number(limits.low);
-  if (limits.high < kInfinity) {
+  if (limits.low > -kInfinity && !is_int_bound(limits.low)) text = (limits.open_low ? "above " : "at least ") + number(limits.low);
+  if (limits.high < kInfinity && !is_int_bound(limits.high)) {
     if (!text.empty()) text += " and ";
     text += (limits.open_high ? "below " : "at most ") + number(limits.high);
   }
@@ -41,8 +47,10 @@ std::string violation(const Limits& limits, double value) {
   const bool low = limits.open_low ? value > limits.low : value >= limits.low;
   const bool high = limits.open_high ? value < limits.high : value <= limits.high;
   const bool unlimited = limits.low == -kInfinity && limits.high == kInfinity;
-  if (!std::isnan(value) && ((low && high) || unlimited)) return "";
-  return "a number " + describe(limits);
+  if (std::isnan(value)) return "a number, not NaN";
+  if ((low && high) || unlimited) return "";
+  const std::string accepted = describe(limits);
+  return accepted.empty() ? "a number that fits in 32 bits" : "a number " + accepted;
 }
 
 std::string violation(const Limits& limits, std::string_view value) {

@@ -1,0 +1,189 @@
+#include "carnot/config/document.h"
+
+#include <algorithm>
+#include <set>
+
+#include "carnot/base/file.h"
+#include "carnot/config/numbers.h"
+#include "carnot/config/yaml_events.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kExtends[] = "extends";
+constexpr char kCommandLine[] = "command line";
+constexpr std::size_t kShownLength = 60;
+
+bool same_scalar(const SettingValue::Scalar& a, const SettingValue::Scalar& b) {
+  if (a.text == b.text) return true;
+  const auto left = parse_number(a.text);
+  const auto right = parse_number(b.text);
+  return !a.quoted && !b.quoted && left && right && *left == *right;
+}
+
+std::string canonical_name(const fs::path& path) {
+  std::error_code failed;
+  const fs::path canonical = fs::weakly_canonical(path, failed);
+  return failed ? path.string() : canonical.string();
+}
+
+/// "a.b" of "a.b.name", empty otherwise.
+std::string_view section_of_name(std::string_view key) {
+  constexpr std::string_view kName = ".name";
+  return key.ends_with(kName) ? key.substr(0, key.size() - kName.size()) : std::string_view();
+}
+
+}  // namespace
+
+std::string SettingValue::shown() const {
+  if (kind == Kind::Null) return "nothing";
+  std::string text;
+  for (const Scalar& item : items) {
+    if (!text.empty()) text += ", ";
+    text += item.quoted ? "\"" + item.text + "\"" : item.text;
+  }
+  if (text.size() > kShownLength) text = text.substr(0, kShownLength) + "...";
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return kind == Kind::List ? "[" + text + "]" : text;
+}
+
+bool same_value(const SettingValue& a, const SettingValue& b) {
+  return a.kind == b.kind && std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(), same_scalar);
+}
+
+/// Lays recipe over recipe and overrides over both.
+class DocumentBuilder {
+ public:
+  explicit DocumentBuilder(const RecipeSource& source) : source_(source) {}
+
+  Result<Document> build(std::string_view text, const std::string& name) {
+    const Status read = add_recipe(text, name);
+    if (!read) return read.error();
+    ++layer_;
+    for (const std::string& assignment : source_.overrides) add_override(assignment);
+    settle_names();
+    return std::move(document_);
+  }
+
+ private:
+  /// The recipes that this one extends come first: a later layer wins.
+  Status add_recipe(std::string_view text, const std::string& name) {
+    open_.push_back(canonical_name(name));
+    auto flat = flatten_yaml(text, name);
+    if (!flat) return flat.error();
+    for (const FlatSetting& setting : *flat)
+      if (setting.key == kExtends) {
+        const Status base = add_base(setting, name);
+        if (!base) return base;
+      }
+    ++layer_;
+    for (FlatSetting& setting : *flat) {
+      if (setting.key == kExtends) continue;
+      const std::string place = name + ":" + std::to_string(setting.line) + ":" + std::to_string(setting.column);
+      add(setting.key, place, std::move(setting.value));
+    }
+    return Done{};
+  }
+
+  Status add_base(const FlatSetting& setting, const std::string& name) {
+    const std::string place = name + ":" + std::to_string(setting.line) + ": " + kExtends;
+    if (setting.value.kind != SettingValue::Kind::Scalar)
+      return Error{place + ": expected the name of one recipe, found " + setting.value.shown()};
+    const fs::path path = fs::path(name).parent_path() / setting.value.items.front().text;
+    const std::string canonical = canonical_name(path);
+    if (std::find(open_.begin(), open_.end(), canonical) != open_.end())
+      return Error{place + ": " + path.string() + " extends itself"};
+    auto text = read_file(path);
+    if (!text) return Error{place + ": " + text.error().message};
+    return add_recipe(*text, path.string());
+  }
+
+  void add_override(const std::string& assignment) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      document_.problems_.push_back(std::string(kCommandLine) + ": expected key=value, found \"" + assignment + "\"");
+      return;
+    }
+    const std::string key = assignment.substr(0, equals);
+    if (key == kExtends) {
+      document_.problems_.push_back(std::string(kCommandLine) + ": " + kExtends + " can only stand in a recipe");
+      return;
+    }
+    auto flat = flatten_override(key, std::string_view(assignment).substr(equals + 1));
+    if (!flat) {
+      document_.problems_.push_back(std::string(kCommandLine) + ": " + key + ": " + flat.error().message);
+      return;
+    }
+    for (FlatSetting& setting : *flat) add(setting.key, kCommandLine, std::move(setting.value));
+  }
+
+  /// Files a setting under its own key, or under those that an alias stands for.
+  void add(const std::string& written, const std::string& place, SettingValue value) {
+    const auto alias = std::find_if(source_.aliases.begin(), source_.aliases.end(),
+                                    [&](const Alias& entry) { return entry.theirs == written; });
+    if (alias == source_.aliases.end()) return file({written, written, place, std::move(value), layer_});
+    if (alias->ours.empty()) {
+      document_.problems_.push_back(place + ": " + written + ": has no counterpart here; " + std::string(alias->advice));
+      return;
+    }
+    for (SettingValue::Scalar& item : value.items)
+      for (const auto& [theirs, ours] : alias->words)
+        if (item.text == theirs) {
+          item.text = ours;
+          break;
+        }
+    for (const std::string_view key : alias->ours) file({std::string(key), written, place, value, layer_});
+  }
+
+  void file(Setting setting) {
+    const auto [present, is_new] = document_.settings_.try_emplace(setting.key, setting);
+    if (is_new) return;
+    if (present->second.layer == setting.layer) return check_agreement(present->second, setting);
+    present->second = std::move(setting);
+  }
+
+  void check_agreement(const Setting& first, const Setting& second) {
+    if (same_value(first.value, second.value)) return;
+    document_.problems_.push_back(second.shown() + ": " + second.value.shown() + " contradicts " + first.written + ": " +
+                                  first.value.shown() + " (" + first.place + "); both set " + first.key);
+  }
+
+  /// `method: grpo` and `method.name: grpo` are one setting: the later layer's stays.
+  void settle_names() {
+    std::vector<std::string> outdated;
+    for (const auto& [key, setting] : document_.settings_) {
+      const auto section = document_.settings_.find(std::string(section_of_name(key)));
+      if (section == document_.settings_.end() || section->second.value.kind != SettingValue::Kind::Scalar) continue;
+      if (section->second.layer == setting.layer) check_agreement(section->second, setting);
+      outdated.push_back(section->second.layer > setting.layer ? key : section->first);
+    }
+    for (const std::string& key : outdated) document_.settings_.erase(key);
+  }
+
+  const RecipeSource& source_;
+  Document document_{};
+  std::vector<std::string> open_{};  ///< recipes being read, to notice a circle
+  int layer_ = 0;
+};
+
+Result<Document> Document::parse(std::string_view text, const std::string& name, const RecipeSource& source) {
+  return DocumentBuilder(source).build(text, name);
+}
+
+Result<Document> Document::load(const fs::path& path, const RecipeSource& source) {
+  auto text = read_file(path);
+  if (!text) return text.error();
+  return parse(*text, path.string(), source);
+}
+
+const Setting* Document::find(std::string_view key) const {
+  const auto own = settings_.find(std::string(key));
+  if (own != settings_.end()) return &own->second;
+  const auto section = settings_.find(std::string(section_of_name(key)));
+  const bool is_name = section != settings_.end() && section->second.value.kind == SettingValue::Kind::Scalar;
+  return is_name ? &section->second : nullptr;
+}
+
+}  // namespace carnot

@@ -1,0 +1,81 @@
+// config/document.h -- a recipe as flat settings: dotted key, value, and the place where it was written.
+//
+// A recipe is a YAML file of sections and values, optionally on top of another one (`extends: base.yaml`, relative
+// to the file), with `key=value` overrides from the command line on top. Keys of verl are understood
+// (config/aliases.h). A section that has a `name` may be written as that name alone: `method: grpo`.
+//
+// What YAML allows and a recipe has no use for is refused with its place: aliases and anchors, merge keys, tags,
+// tabs, several documents, lists of lists, one key twice. Knows no option: config/reader.h matches keys and fields.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/config/aliases.h"
+
+namespace carnot {
+
+/// A value as written, before anything knows its type.
+struct SettingValue {
+  enum class Kind { Null, Scalar, List };
+  struct Scalar {
+    std::string text{};
+    bool quoted = false;  ///< then it is text, whatever it looks like
+  };
+  Kind kind = Kind::Null;
+  std::vector<Scalar> items{};  ///< one for a scalar
+
+  /// As it would stand in YAML, shortened: for messages.
+  std::string shown() const;
+};
+
+/// The same value: texts compared as numbers where both are numbers.
+bool same_value(const SettingValue& a, const SettingValue& b);
+
+struct Setting {
+  std::string key{};      ///< Carnot's, dotted
+  std::string written{};  ///< the key as the user wrote it
+  std::string place{};    ///< "recipe.yaml:3:5" or "command line"
+  SettingValue value{};
+  int layer = 0;          ///< later layers win: base recipes, the recipe, overrides
+
+  /// Where, which key, what was found: the beginning of every message about this setting.
+  std::string shown() const { return place + ": " + written; }
+};
+
+struct RecipeSource {
+  std::vector<std::string> overrides{};  ///< `key=value`, the value in YAML; an empty one is the empty text
+  std::span<const Alias> aliases = verl_aliases();
+};
+
+class Document {
+ public:
+  /// Reads the recipe and those it extends. Fails where a file cannot be read or is no YAML; all other problems
+  /// are kept in problems(), to be reported together with those that the reader finds.
+  static Result<Document> load(const std::filesystem::path& path, const RecipeSource& source = {});
+
+  /// The same for a text; `name` stands in messages, and its folder is where `extends` looks.
+  static Result<Document> parse(std::string_view text, const std::string& name, const RecipeSource& source = {});
+
+  /// The setting in force; for "section.name" also the section written as that name. Null where there is none.
+  const Setting* find(std::string_view key) const;
+
+  /// By key; a setting that a later layer replaced is gone.
+  const std::map<std::string, Setting>& settings() const { return settings_; }
+
+  /// Keys given twice with different values, unreadable overrides, foreign keys that have no counterpart.
+  const std::vector<std::string>& problems() const { return problems_; }
+
+ private:
+  friend class DocumentBuilder;
+
+  std::map<std::string, Setting> settings_{};
+  std::vector<std::string> problems_{};
+};
+
+}  // namespace carnot

@@ -1,0 +1,268 @@
+#include "carnot/config/document.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "carnot/base/file.h"
+#include "carnot/base/random.h"
+
+namespace carnot {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+Document parsed(std::string_view text, const RecipeSource& source = {}) {
+  auto document = Document::parse(text, "r.yaml", source);
+  EXPECT_TRUE(document.ok()) << (document.ok() ? "" : document.error().message);
+  return document.ok() ? *document : Document();
+}
+
+std::string error_of(std::string_view text, const RecipeSource& source = {}) {
+  const auto document = Document::parse(text, "r.yaml", source);
+  return document.ok() ? "no error" : document.error().message;
+}
+
+std::string value_of(const Document& document, std::string_view key) {
+  const Setting* setting = document.find(key);
+  return setting == nullptr ? "not set" : setting->value.shown();
+}
+
+TEST(Document, KnowsEveryValueAndItsPlace) {
+  const Document document = parsed("seed: 3\nenv:\n  name: sokoban\n  size: [6, 7]\n");
+  EXPECT_EQ(document.find("seed")->shown(), "r.yaml:1:1: seed");
+  EXPECT_EQ(document.find("env.size")->shown(), "r.yaml:4:3: env.size");
+  EXPECT_EQ(value_of(document, "env.size"), "[6, 7]");
+  EXPECT_EQ(value_of(document, "env.missing"), "not set");
+}
+
+TEST(Document, TakesDottedKeysAndWindowsLineEnds) {
+  const Document document = parsed("env.name: sokoban\r\nenv.size: 6\r\n");
+  EXPECT_EQ(value_of(document, "env.name"), "sokoban");
+  EXPECT_EQ(value_of(document, "env.size"), "6");
+}
+
+TEST(Document, TakesQuotesAndAByteOrderMark) {
+  const Document document = parsed("\xef\xbb\xbf" "a: \"x \\\" y\"\nb: 'it''s'\nc: don't\n");
+  EXPECT_EQ(document.find("a")->value.items[0].text, "x \" y");
+  EXPECT_EQ(document.find("b")->value.items[0].text, "it's");
+  EXPECT_EQ(document.find("c")->value.items[0].text, "don't");
+}
+
+TEST(Document, AnEmptyRecipeSetsNothing) {
+  EXPECT_THAT(parsed("").settings(), IsEmpty());
+  EXPECT_THAT(parsed("# nothing yet\n").settings(), IsEmpty());
+}
+
+TEST(Document, RemembersWhatWasQuoted) {
+  EXPECT_TRUE(parsed("a: '1'").find("a")->value.items[0].quoted);
+  EXPECT_FALSE(parsed("a: 1").find("a")->value.items[0].quoted);
+}
+
+TEST(Overrides, WinOverTheRecipe) {
+  const Document document = parsed("env:\n  size: 6\n", {.overrides = {"env.size=8", "stops=[a, b]", "note="}});
+  EXPECT_EQ(value_of(document, "env.size"), "8");
+  EXPECT_EQ(document.find("env.size")->shown(), "command line: env.size");
+  EXPECT_EQ(value_of(document, "stops"), "[a, b]");
+  EXPECT_EQ(value_of(document, "note"), "\"\"");
+}
+
+TEST(Overrides, MayHoldEqualsSignsAndSections) {
+  const Document document = parsed("", {.overrides = {"note=a=b", "env={size: 3, name: maze}"}});
+  EXPECT_EQ(value_of(document, "note"), "a=b");
+  EXPECT_EQ(value_of(document, "env.size"), "3");
+}
+
+TEST(Overrides, SayWhatIsWrongWithThem) {
+  const Document document = parsed("", {.overrides = {"steps", "=3", "stops=[1", "extends=base.yaml", "a=&x 1"}});
+  EXPECT_THAT(document.problems(),
+              ElementsAre("command line: expected key=value, found \"steps\"",
+                          "command line: expected key=value, found \"=3\"",
+                          "command line: stops: a list opens with [ and does not end with ]",
+                          "command line: extends can only stand in a recipe", HasSubstr("anchors")));
+}
+
+TEST(Shorthand, ASectionWrittenAsAWordIsItsName) {
+  EXPECT_EQ(value_of(parsed("method: grpo + aem\n"), "method.name"), "grpo + aem");
+  EXPECT_EQ(value_of(parsed("method:\n  name: ppo\n", {.overrides = {"method=grpo"}}), "method.name"), "grpo");
+  EXPECT_EQ(value_of(parsed("method: ppo\n", {.overrides = {"method.name=grpo"}}), "method.name"), "grpo");
+}
+
+TEST(Shorthand, KeepsTheOtherKeysOfTheSection) {
+  const Document document = parsed("method:\n  name: ppo\n  gae:\n    lambda: 0.9\n", {.overrides = {"method=grpo"}});
+  EXPECT_EQ(value_of(document, "method.gae.lambda"), "0.9");
+}
+
+TEST(Aliases, SetCarnotsKeysAndKeepTheUsersName) {
+  const Document document = parsed("actor_rollout_ref:\n  rollout:\n    n: 8\n  actor:\n    clip_ratio: 0.3\n");
+  EXPECT_EQ(value_of(document, "rollout.group_size"), "8");
+  EXPECT_EQ(value_of(document, "objective.clip_low"), "0.3");
+  EXPECT_EQ(value_of(document, "objective.clip_high"), "0.3");
+  EXPECT_EQ(document.find("rollout.group_size")->shown(), "r.yaml:3:5: actor_rollout_ref.rollout.n");
+}
+
+TEST(Aliases, TranslateTheirWords) {
+  const Document document = parsed("actor_rollout_ref.actor.loss_agg_mode: seq-mean-token-sum\n");
+  EXPECT_EQ(value_of(document, "objective.reduction"), "sequence_mean_token_sum");
+}
+
+TEST(Aliases, TheSameSettingTwiceWithDifferentValuesIsAProblem) {
+  const Document document = parsed("rollout:\n  group_size: 4\nactor_rollout_ref:\n  rollout:\n    n: 8\n");
+  EXPECT_THAT(document.problems(), ElementsAre("r.yaml:5:5: actor_rollout_ref.rollout.n: 8 contradicts "
+                                               "rollout.group_size: 4 (r.yaml:2:3); both set rollout.group_size"));
+}
+
+TEST(Aliases, TheSameSettingTwiceWithTheSameValueIsFine) {
+  EXPECT_THAT(parsed("rollout.temperature: 1\nactor_rollout_ref.rollout.temperature: 1.0\n").problems(), IsEmpty());
+  EXPECT_THAT(parsed("rollout.group_size: 4\n", {.overrides = {"actor_rollout_ref.rollout.n=8"}}).problems(), IsEmpty());
+}
+
+TEST(Aliases, AdviseWhereThereIsNoCounterpart) {
+  EXPECT_THAT(parsed("actor_rollout_ref.actor.use_kl_loss: true\n").problems(),
+              ElementsAre("r.yaml:1:1: actor_rollout_ref.actor.use_kl_loss: has no counterpart here; set "
+                          "objective.kl_coefficient; 0 turns it off"));
+}
+
+TEST(Aliases, EveryRowSetsSomethingOrAdvises) {
+  for (const Alias& alias : verl_aliases()) EXPECT_NE(alias.ours.empty(), alias.advice.empty()) << alias.theirs;
+}
+
+TEST(Contradictions, OnTheCommandLineAreProblems) {
+  EXPECT_THAT(parsed("", {.overrides = {"a=1", "a=2"}}).problems(),
+              ElementsAre("command line: a: 2 contradicts a: 1 (command line); both set a"));
+  EXPECT_THAT(parsed("method: grpo\nmethod.name: ppo\n").problems(), ElementsAre(HasSubstr("contradicts")));
+}
+
+struct BadYaml {
+  const char* text;
+  const char* message;
+};
+
+class Refused : public ::testing::TestWithParam<BadYaml> {};
+
+TEST_P(Refused, WithOneMessageThatSaysWhere) {
+  const std::string message = error_of(GetParam().text);
+  EXPECT_THAT(message, StartsWith(GetParam().message)) << GetParam().text;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Yaml, Refused,
+    ::testing::Values(
+        BadYaml{"a: 1\nb: [1, 2\nc: 3\n", "r.yaml:3:2: not valid YAML: "},
+        BadYaml{"a: \"open\n", "r.yaml:1:4: a quote opens here and does not close"},
+        BadYaml{"é: 1\na: 'it''s\n", "r.yaml:2:4: a quote opens here and does not close"},
+        BadYaml{"a: \xff\n", "r.yaml:1:4: not UTF-8 text"},
+        BadYaml{"a: 1\n b: 2\n", "r.yaml:2:3: not valid YAML: "},
+        BadYaml{"a:\n\tb: 1\n", "r.yaml:2:1: indented with a tab"},
+        BadYaml{"a: 1\nb: 2\na: 1\n", "r.yaml:3:1: key \"a\" stands here a second time, first on line 1"},
+        BadYaml{"a: &x 1\n", "r.yaml:1:4: YAML anchors"},
+        BadYaml{"a: &x [1, 2]\nb: *x\n", "r.yaml:1:4: YAML anchors"},
+        BadYaml{"a: *x\n", "r.yaml:1:4: "},
+        BadYaml{"<<: {a: 1}\n", "r.yaml:1:1: YAML merge keys"},
+        BadYaml{"a: !!int 1\n", "r.yaml:1:4: YAML tags"},
+        BadYaml{"a: [[1], [2]]\n", "r.yaml:1:5: a list stands in a list"},
+        BadYaml{"a:\n  - b: 1\n", "r.yaml:2:5: a section stands in a list"},
+        BadYaml{"a: [1, ~]\n", "r.yaml:1:8: a list has an empty entry"},
+        BadYaml{"- a\n", "r.yaml:1:1: the recipe is a list"},
+        BadYaml{"just words\n", "r.yaml:1:1: the recipe is a single value"},
+        BadYaml{"? [a, b]\n: 1\n", "r.yaml:1:3: a key is a list"},
+        BadYaml{"? {a: b}\n: 1\n", "r.yaml:1:3: a key is a section"},
+        BadYaml{"~: 1\n", "r.yaml:1:1: a key is empty"},
+        BadYaml{"\"\": 1\n", "r.yaml:1:1: a key is empty"},
+        BadYaml{"a: 1\n---\nb: 2\n", "r.yaml:1:1: several YAML documents"}));
+
+TEST(Refused, DeepNestingWhereverItComesFrom) {
+  EXPECT_THAT(error_of("a: " + std::string(100000, '[')), HasSubstr("nested too deep"));
+  std::string text;
+  for (int depth = 0; depth < 40; ++depth) text += std::string(static_cast<std::size_t>(depth), ' ') + "k:\n";
+  EXPECT_THAT(error_of(text), StartsWith("r.yaml:17:"));
+  EXPECT_THAT(error_of(std::string(5000, '-') + " a"), StartsWith("r.yaml:"));
+  std::string dashes;
+  for (int i = 0; i < 20000; ++i) dashes += "- ";
+  EXPECT_THAT(error_of(dashes), StartsWith("r.yaml:"));
+}
+
+TEST(Refused, WhatIsNoText) {
+  EXPECT_THAT(error_of(std::string("a: 1\n\0", 6)), StartsWith("r.yaml:2:1: a zero byte"));
+  EXPECT_THAT(error_of("a: " + std::string(2 << 20, 'x')), HasSubstr("larger than 1 MiB"));
+}
+
+class Extends : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("carnot_extends_" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_ / "inner");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) {
+    EXPECT_TRUE(write_file_atomically(folder_ / name, text).ok());
+    return (folder_ / name).string();
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Extends, LaysTheRecipeOverItsBase) {
+  write("base.yaml", "seed: 1\nenv:\n  name: maze\n  size: 6\n");
+  const auto path = write("inner/own.yaml", "extends: ../base.yaml\nenv:\n  size: 9\n");
+  const auto document = Document::load(path);
+  ASSERT_TRUE(document.ok()) << document.error().message;
+  EXPECT_EQ(value_of(*document, "env.size"), "9");
+  EXPECT_EQ(value_of(*document, "env.name"), "maze");
+  EXPECT_THAT(document->find("seed")->place, HasSubstr("base.yaml:1:1"));
+  EXPECT_EQ(value_of(*document, "extends"), "not set");
+}
+
+TEST_F(Extends, NamesAMissingBaseAndWhoAsked) {
+  const auto path = write("own.yaml", "seed: 1\nextends: none.yaml\n");
+  const auto document = Document::load(path);
+  ASSERT_FALSE(document.ok());
+  EXPECT_THAT(document.error().message, StartsWith(path + ":2: extends: "));
+  EXPECT_THAT(document.error().message, HasSubstr("No such file"));
+}
+
+TEST_F(Extends, NoticesACircle) {
+  const auto path = write("a.yaml", "extends: b.yaml\n");
+  write("b.yaml", "extends: a.yaml\n");
+  const auto document = Document::load(path);
+  ASSERT_FALSE(document.ok());
+  EXPECT_THAT(document.error().message, HasSubstr("extends itself"));
+}
+
+TEST_F(Extends, AMissingRecipeIsNamed) {
+  const auto document = Document::load(folder_ / "none.yaml");
+  ASSERT_FALSE(document.ok());
+  EXPECT_THAT(document.error().message, HasSubstr("none.yaml: cannot open: No such file or directory"));
+}
+
+TEST(Damage, NeverEndsInAnythingButAValueOrAMessage) {
+  const std::string good = "seed: 3\nenv:\n  name: 'a b'\n  sizes: [1, 2.5, -3e4]\nmethod: grpo + aem\nnote: |\n  text\n";
+  constexpr std::string_view kBytes = ":-[]{}&*!|>'\"%@`#?, \n\t~ax1\\\xff";
+  RandomStream random(4);
+  for (int trial = 0; trial < 3000; ++trial) {
+    std::string text = good;
+    for (std::uint64_t change = 0; change <= random.below(4); ++change) {
+      const auto at = static_cast<std::size_t>(random.below(text.size()));
+      switch (random.below(3)) {
+        case 0: text[at] = random.pick(kBytes); break;
+        case 1: text.insert(at, 1, random.pick(kBytes)); break;
+        default: text.erase(at, 1 + random.below(5)); break;
+      }
+      if (text.empty()) text = "a";
+    }
+    const auto document = Document::parse(text, "r.yaml");
+    if (!document.ok()) {
+      EXPECT_THAT(document.error().message, StartsWith("r.yaml:")) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace carnot

@@ -1,0 +1,77 @@
+// config/reader.h -- fills options from a document, and collects everything that is wrong with it.
+//
+//   ConfigReader reader(document);
+//   reader.read("train", train_options);
+//   reader.read("env", env_name);             // then the factory that env.name chose:
+//   reader.read("env", *factory);
+//   if (const Status status = reader.finish(); !status) ...  // every problem, a line each
+//
+// Sections may be read in several passes, also the same key twice. A key that no pass asked for is unknown.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/base/fields.h"
+#include "carnot/base/result.h"
+#include "carnot/config/document.h"
+
+namespace carnot {
+
+class ConfigReader final : public FieldVisitor {
+ public:
+  /// REQUIRES: the document outlives the reader.
+  explicit ConfigReader(const Document& document) : document_(document) {}
+
+  /// Sets the fields that the document names below `section` ("" for the top level); the others, and those whose
+  /// value is refused, keep their values.
+  template <class Options>
+  void read(std::string_view section, Options& options) {
+    enter(section);
+    options.fields(*this);
+    leave();
+  }
+
+  /// Nobody could ask for the keys of this section (its `name` was wrong, say): they count as known.
+  void skip(std::string_view section);
+
+  /// A problem with the value of `key` that only the caller can see.
+  void refuse(std::string_view key, const std::string& what);
+
+  /// True where the document sets the key.
+  bool given(std::string_view key) const { return document_.find(key) != nullptr; }
+
+  /// All problems at once: the document's, wrong values, unknown keys with the nearest known one.
+  Status finish();
+
+  void field(std::string_view name, bool& value, std::string_view help) override;
+  void field(std::string_view name, std::int64_t& value, std::string_view help, const Limits& limits) override;
+  void field(std::string_view name, double& value, std::string_view help, const Limits& limits) override;
+  void field(std::string_view name, std::string& value, std::string_view help, const Limits& limits) override;
+  void field(std::string_view name, std::vector<double>& value, std::string_view help, const Limits& limits) override;
+  void field(std::string_view name, std::vector<std::string>& value, std::string_view help,
+             const Limits& limits) override;
+  void begin_section(std::string_view name, std::string_view help) override;
+  void end_section() override;
+
+ private:
+  void enter(std::string_view section);
+  void leave();
+  const Setting* visit(std::string_view name);
+  void expected(const Setting& setting, const std::string& what);
+  void report(const std::string& problem);
+  std::string unknown(const Setting& setting) const;
+  std::string nearest(const std::string& key) const;
+
+  const Document& document_;
+  std::vector<std::string> prefixes_{""};  ///< each ends in '.', or is empty
+  std::set<std::string> fields_{};         ///< every key that a pass asked for
+  std::set<std::string> sections_{};       ///< every section that a pass entered
+  std::set<std::string> used_{};           ///< keys of settings that a field took
+  std::set<std::string> skipped_{};
+  std::vector<std::string> problems_{};
+};
+
+}  // namespace carnot
