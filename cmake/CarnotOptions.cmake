@@ -20,6 +20,15 @@ if(CARNOT_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+option(CARNOT_FUZZ "Build the fuzz targets of tests/fuzz; needs clang and its compiler-rt" OFF)
+if(CARNOT_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "CARNOT_FUZZ needs clang: configure with --preset fuzz")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -g1)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
 find_program(CCACHE ccache)
 if(CCACHE)
   # The precompiled header needs these two to be cacheable; base_dir makes clones share their objects.
