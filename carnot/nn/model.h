@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct NamedTensor {
   std::string name{};  ///< Hugging Face's: "model.layers.0.self_attn.q_proj.weight"
   at::Tensor tensor{};
 };
+
+struct ModelWorkspace;
 
 /// Own: the kernels of carnot/kernel (CPU, float32 and float64). Portable: LibTorch operators, any device.
 enum class KernelChoice { Own, Portable };
@@ -42,6 +45,9 @@ class Model {
   /// The weights that map hidden states to logits: [V, H]; the embedding where the head is tied.
   const at::Tensor& head() const;
 
+  /// Logits of a few rows: [T, V]. For sampling; training and scoring go through token_statistics.
+  at::Tensor logits(const at::Tensor& hidden_TH) const;
+
   /// Every weight once, in a fixed order, by its Hugging Face name; a tied head is not listed twice.
   std::vector<NamedTensor> parameters() const;
 
@@ -56,8 +62,8 @@ class Model {
 
  private:
   struct Layer {
-    at::Tensor input_norm, query, key, value, query_bias, key_bias, value_bias, query_norm, key_norm, output;
-    at::Tensor post_norm, gate, up, down;
+    at::Tensor input_norm{}, query{}, key{}, value{}, query_bias{}, key_bias{}, value_bias{}, query_norm{}, key_norm{};
+    at::Tensor output{}, post_norm{}, gate{}, up{}, down{};
   };
 
   explicit Model(const ModelConfig& config) : config_(config) {}
@@ -68,6 +74,7 @@ class Model {
   at::Tensor embedding_, final_norm_, head_;
   std::vector<Layer> layers_;
   KernelChoice kernels_ = KernelChoice::Own;
+  std::shared_ptr<ModelWorkspace> workspace_;
 };
 
 }  // namespace carnot

@@ -1,0 +1,71 @@
+// kernel/isa.h -- the inner loops, compiled once per instruction set; callers see one table of functions.
+//
+// Every loop's order of additions is fixed by the shapes alone: a row's result depends neither on the rows beside it
+// nor on threads. Bits may differ between instruction sets, so promises of equality hold per machine.
+// Nothing here allocates, throws, or uses templates of the standard library (their code would be compiled for the
+// wrong instruction set and might be the copy that the linker keeps).
+#pragma once
+
+#include <cstdint>
+
+namespace carnot::kernel {
+
+/// Keys come in tiles of this many positions: the size of a cache block.
+inline constexpr int kTile = 16;
+
+template <class T>
+struct Isa {
+  const char* name;
+  int row_tile;  ///< rows of one gemm tile
+  int panel;     ///< columns of one packed panel
+
+  /// C[rows, columns] (+)= A[rows, depth] B[depth, panel]; A(i, k) = a[i * a_row + k * a_depth]; `b` is packed
+  /// [depth][panel]. REQUIRES: rows <= row_tile, columns <= panel.
+  void (*gemm_tile)(int rows, int columns, std::int64_t depth, const T* a, std::int64_t a_row, std::int64_t a_depth,
+                    const T* b, T* c, std::int64_t c_row, bool accumulate);
+
+  /// scores[q * scores_row + j] = scale * dot(query q, key j) for `tiles` tiles of keys stored [dim][kTile].
+  /// Queries lie `query_row` apart. REQUIRES: queries <= 4.
+  void (*scores)(int queries, int tiles, int dim, const T* query, std::int64_t query_row, const T* const* key_tiles,
+                 T scale, T* scores, std::int64_t scores_row);
+
+  /// In place: the softmax of scores[0, count), zeros up to the end of the last tile; returns its logsumexp.
+  T (*softmax)(T* scores, int count);
+
+  /// out_q = sum over keys of weight[q][j] value_j; values stored [kTile][dim] per tile. REQUIRES: queries <= 4.
+  void (*weighted_values)(int queries, int tiles, int dim, const T* weights, std::int64_t weights_row,
+                          const T* const* value_tiles, T* out, std::int64_t out_row);
+
+  /// out_j += sum over queries of weight[q][j] vector_q, for j < count. REQUIRES: queries <= 4.
+  void (*add_outer)(int queries, int count, int dim, const T* weights, std::int64_t weights_row, const T* vectors,
+                    std::int64_t vectors_row, T* out);
+  /// sum of x y
+  T (*dot)(std::int64_t n, const T* x, const T* y);
+  /// y += x
+  void (*add)(std::int64_t n, const T* x, T* y);
+
+  /// y = x * rsqrt(mean(x^2) + epsilon) * weight; returns the factor.
+  T (*rms_norm)(std::int64_t n, const T* x, const T* weight, T epsilon, T* y);
+  /// dx (written) and dweight (added to) of the above.
+  void (*rms_norm_backward)(std::int64_t n, const T* dy, const T* x, const T* weight, T factor, T* dx, T* dweight);
+
+  /// out = silu(gate) * up
+  void (*swiglu)(std::int64_t n, const T* gate, const T* up, T* out);
+  void (*swiglu_backward)(std::int64_t n, const T* dout, const T* gate, const T* up, T* dgate, T* dup);
+
+  /// Rotates the pairs (x[i], x[i + half]) by the angles; `sign` -1 turns back (the gradient).
+  void (*rotate)(int half, const T* cosine, const T* sine, T sign, const T* x, T* y);
+
+  /// Of one row of logits z / temperature: maximum, logsumexp and entropy; z is left scaled by 1 / temperature.
+  void (*row_statistics)(std::int64_t n, T inverse_temperature, T* logits, T* logsumexp, T* entropy);
+  /// dz in place of the unscaled logits, apart from the target's own term:
+  /// -g_logprob p - g_entropy p (log p + H) + g_logsumexp p, all times 1 / temperature.
+  void (*row_statistics_backward)(std::int64_t n, T inverse_temperature, T* logits, T logsumexp, T entropy,
+                                  T g_logprob, T g_entropy, T g_logsumexp);
+};
+
+/// The widest table this processor runs.
+template <class T>
+const Isa<T>& isa();
+
+}  // namespace carnot::kernel

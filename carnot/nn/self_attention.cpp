@@ -1,0 +1,186 @@
+#include <ATen/Functions.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cmath>
+
+#include "carnot/base/check.h"
+#include "carnot/kernel/attention.h"
+#include "carnot/nn/kv_cache.h"
+#include "carnot/nn/operators.h"
+#include "carnot/nn/portable_attention.h"
+
+namespace carnot {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+template <class T>
+kernel::AttentionLayer<T> layer_of(const ModelConfig& config, const AttentionWeights& weights, const RotaryTable& rotary) {
+  return {.heads = config.num_heads,
+          .kv_heads = config.num_kv_heads,
+          .dim = config.head_dim,
+          .scale = static_cast<T>(1 / std::sqrt(static_cast<double>(config.head_dim))),
+          .query_norm = weights.query_norm.defined() ? weights.query_norm.data_ptr<T>() : nullptr,
+          .key_norm = weights.key_norm.defined() ? weights.key_norm.data_ptr<T>() : nullptr,
+          .norm_epsilon = static_cast<T>(config.rms_norm_epsilon),
+          .cosine = rotary.cosine.data_ptr<T>(),
+          .sine = rotary.sine.data_ptr<T>()};
+}
+
+template <class T>
+std::vector<kernel::AttentionRows<T>> rows_of(const PackedAttention& plan) {
+  std::vector<kernel::AttentionRows<T>> rows;
+  for (int s = 0; s < plan.num_sequences(); ++s) {
+    const auto i = static_cast<std::size_t>(s);
+    rows.push_back({.begin = plan.offsets[i], .rows = plan.offsets[i + 1] - plan.offsets[i]});
+  }
+  return rows;
+}
+
+/// The rows of a paged plan; `pointers` keeps the block addresses they refer to.
+template <class T>
+std::vector<kernel::AttentionRows<T>> rows_of(const PagedAttention& plan, int layer, std::vector<T*>& pointers) {
+  T* keys = plan.cache->keys(layer).data_ptr<T>();
+  T* values = plan.cache->values(layer).data_ptr<T>();
+  const std::int64_t block = plan.cache->keys(layer).stride(0);
+  const auto blocks_of = [](const PagedRows& rows) {
+    return static_cast<std::size_t>((rows.past + rows.end - rows.begin + kBlockTokens - 1) / kBlockTokens);
+  };
+  std::size_t total = 0;
+  for (const PagedRows& rows : plan.sequences) total += blocks_of(rows);
+  pointers.clear();
+  pointers.reserve(2 * total);
+  std::vector<kernel::AttentionRows<T>> all;
+  for (const PagedRows& rows : plan.sequences) {
+    const std::size_t count = blocks_of(rows);
+    CARNOT_CHECK_LE(count, rows.blocks.size());
+    const std::size_t first = pointers.size();
+    for (std::size_t b = 0; b < count; ++b) pointers.push_back(keys + rows.blocks[b] * block);
+    for (std::size_t b = 0; b < count; ++b) pointers.push_back(values + rows.blocks[b] * block);
+    all.push_back({.begin = rows.begin,
+                   .rows = rows.end - rows.begin,
+                   .past = rows.past,
+                   .key_blocks = {pointers.data() + first, count},
+                   .value_blocks = {pointers.data() + first + count, count}});
+  }
+  return all;
+}
+
+at::Tensor output_like(const ModelConfig& config, const at::Tensor& qkv) {
+  return at::empty({qkv.size(0), config.num_heads * config.head_dim}, qkv.options());
+}
+
+template <class T>
+at::Tensor attend_paged(const ModelConfig& config, int layer, const at::Tensor& qkv, const AttentionWeights& weights,
+                        const RotaryTable& rotary, const at::Tensor& positions, const PagedAttention& plan) {
+  at::Tensor out = output_like(config, qkv);
+  std::vector<T*> pointers;
+  const auto rows = rows_of<T>(plan, layer, pointers);
+  kernel::attention_forward<T>(layer_of<T>(config, weights, rotary), qkv.data_ptr<T>(), positions.data_ptr<std::int64_t>(),
+                               rows, out.data_ptr<T>());
+  return out;
+}
+
+template <class T>
+at::Tensor attend_packed(const ModelConfig& config, const at::Tensor& qkv, const AttentionWeights& weights,
+                         const RotaryTable& rotary, const at::Tensor& positions, const PackedAttention& plan) {
+  at::Tensor out = output_like(config, qkv);
+  kernel::attention_forward<T>(layer_of<T>(config, weights, rotary), qkv.data_ptr<T>(), positions.data_ptr<std::int64_t>(),
+                               rows_of<T>(plan), out.data_ptr<T>());
+  return out;
+}
+
+template <class T>
+variable_list attend_backward(const ModelConfig& config, const at::Tensor& qkv, const AttentionWeights& weights,
+                              const RotaryTable& rotary, const at::Tensor& positions, const PackedAttention& plan,
+                              const at::Tensor& out, const at::Tensor& dout) {
+  at::Tensor dqkv = at::empty_like(qkv);
+  at::Tensor dquery_norm, dkey_norm;
+  if (weights.query_norm.defined()) {
+    dquery_norm = at::zeros_like(weights.query_norm);
+    dkey_norm = at::zeros_like(weights.key_norm);
+  }
+  kernel::attention_backward<T>(layer_of<T>(config, weights, rotary), qkv.data_ptr<T>(), positions.data_ptr<std::int64_t>(),
+                                rows_of<T>(plan), out.data_ptr<T>(), dout.data_ptr<T>(), dqkv.data_ptr<T>(),
+                                dquery_norm.defined() ? dquery_norm.data_ptr<T>() : nullptr,
+                                dkey_norm.defined() ? dkey_norm.data_ptr<T>() : nullptr);
+  return {dqkv, dquery_norm, dkey_norm, at::Tensor()};
+}
+
+/// What the gradient needs besides tensors that autograd keeps.
+struct PackedCall {
+  ModelConfig config;
+  RotaryTable rotary;
+  at::Tensor positions;
+  PackedAttention plan;
+};
+
+struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const at::Tensor& query_norm,
+                            const at::Tensor& key_norm, std::shared_ptr<const PackedCall> call) {
+    const AttentionWeights weights{query_norm, key_norm};
+    const at::Tensor out =
+        qkv.scalar_type() == at::kFloat
+            ? attend_packed<float>(call->config, qkv, weights, call->rotary, call->positions, call->plan)
+            : attend_packed<double>(call->config, qkv, weights, call->rotary, call->positions, call->plan);
+    context->save_for_backward({qkv, query_norm, key_norm, out});
+    context->saved_data["call"] = c10::IValue::make_capsule(c10::make_intrusive<Capsule>(std::move(call)));
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto capsule = context->saved_data["call"].toCapsule();
+    const PackedCall& call = *static_cast<Capsule*>(capsule.get())->call;
+    const AttentionWeights weights{saved[1], saved[2]};
+    const at::Tensor dout = gradients[0].contiguous();
+    return saved[0].scalar_type() == at::kFloat
+               ? attend_backward<float>(call.config, saved[0], weights, call.rotary, call.positions, call.plan, saved[3], dout)
+               : attend_backward<double>(call.config, saved[0], weights, call.rotary, call.positions, call.plan, saved[3], dout);
+  }
+
+  struct Capsule : torch::CustomClassHolder {
+    explicit Capsule(std::shared_ptr<const PackedCall> held) : call(std::move(held)) {}
+    std::shared_ptr<const PackedCall> call;
+  };
+};
+
+at::Tensor own_attention(const ModelConfig& config, int layer, const at::Tensor& qkv, const AttentionWeights& weights,
+                         const RotaryTable& rotary, const at::Tensor& positions, const AttentionPlan& plan) {
+  const bool single = qkv.scalar_type() == at::kFloat;
+  if (const auto* paged = std::get_if<PagedAttention>(&plan)) {
+    CARNOT_CHECK(!at::GradMode::is_enabled(), "a paged plan has no gradient");
+    return single ? attend_paged<float>(config, layer, qkv, weights, rotary, positions, *paged)
+                  : attend_paged<double>(config, layer, qkv, weights, rotary, positions, *paged);
+  }
+  const auto& packed = std::get<PackedAttention>(plan);
+  if (at::GradMode::is_enabled()) {
+    auto call = std::make_shared<const PackedCall>(PackedCall{config, rotary, positions, packed});
+    return PackedAttentionFunction::apply(qkv, weights.query_norm, weights.key_norm, std::move(call));
+  }
+  return single ? attend_packed<float>(config, qkv, weights, rotary, positions, packed)
+                : attend_packed<double>(config, qkv, weights, rotary, positions, packed);
+}
+
+}  // namespace
+
+RotaryTable rotary_table(const ModelConfig& config, std::int64_t count, const at::TensorOptions& options) {
+  // Frequencies and angles are rounded to float32 as transformers does; a float64 model keeps all digits.
+  const auto precision = options.dtype() == at::kDouble ? at::kDouble : at::kFloat;
+  const at::TensorOptions on_cpu = at::TensorOptions().dtype(precision);
+  const at::Tensor exponent = at::arange(0, config.head_dim, 2, on_cpu) / config.head_dim;
+  const at::Tensor inverse_frequency = 1.0 / at::pow(config.rope_theta, exponent);
+  const at::Tensor angles = at::outer(at::arange(count, on_cpu), inverse_frequency);
+  return {at::cos(angles).to(options).contiguous(), at::sin(angles).to(options).contiguous()};
+}
+
+at::Tensor self_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD, const AttentionWeights& weights,
+                          const RotaryTable& rotary, const at::Tensor& positions_T, const AttentionPlan& plan,
+                          KernelChoice kernels) {
+  if (kernels == KernelChoice::Own && own_kernels_take(qkv_TD))
+    return own_attention(config, layer, qkv_TD.contiguous(), weights, rotary, positions_T, plan);
+  return portable_attention(config, layer, qkv_TD, weights, rotary, positions_T, plan);
+}
+
+}  // namespace carnot
