@@ -10,11 +10,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "carnot/cache/block_pool.h"
 #include "carnot/nn/model_config.h"
 
 namespace carnot {
-
-inline constexpr int kBlockTokens = 16;
 
 class KvCache {
  public:

@@ -89,22 +89,26 @@ variable_list linear_backward(const at::Tensor& x, std::span<const at::Tensor> w
 }
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& w0, const at::Tensor& w1,
-                            const at::Tensor& w2, const at::Tensor& b0, const at::Tensor& b1, const at::Tensor& b2,
+  using Optional = std::optional<at::Tensor>;
+
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& w0, const Optional& w1,
+                            const Optional& w2, const Optional& b0, const Optional& b1, const Optional& b2,
                             PackedWeights::Cache* cache) {
-    context->save_for_backward({x, w0, w1, w2});
-    context->saved_data["has_bias"] = b0.defined();
+    const auto weights = defined({w0, w1.value_or(at::Tensor()), w2.value_or(at::Tensor())});
+    const auto biases = defined({b0.value_or(at::Tensor()), b1.value_or(at::Tensor()), b2.value_or(at::Tensor())});
+    variable_list saved{x};
+    saved.insert(saved.end(), weights.begin(), weights.end());
+    context->save_for_backward(saved);
+    context->saved_data["has_bias"] = !biases.empty();
     context->saved_data["needs_weights"] = w0.requires_grad();
     context->saved_data["cache"] = reinterpret_cast<std::int64_t>(cache);
-    const auto weights = defined({w0, w1, w2});
-    const auto biases = defined({b0, b1, b2});
     return x.scalar_type() == at::kFloat ? linear_forward<float>(x, weights, biases, *cache)
                                          : linear_forward<double>(x, weights, biases, *cache);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const auto weights = defined({saved[1], saved[2], saved[3]});
+    const std::vector<at::Tensor> weights(saved.begin() + 1, saved.end());
     const at::Tensor dy = gradients[0].contiguous();
     auto& cache = *reinterpret_cast<PackedWeights::Cache*>(context->saved_data["cache"].toInt());
     const bool has_bias = context->saved_data["has_bias"].toBool();
@@ -134,9 +138,11 @@ at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWe
   if (kernels == KernelChoice::Portable || !own_kernels_take(x_TK)) return portable_linear(x_TK, weights);
   CARNOT_CHECK_EQ(x_TK.size(1), weights.weight[0].size(1));
   const at::Tensor x = x_TK.contiguous();
+  const auto optional = [](const at::Tensor& tensor) { return tensor.defined() ? std::optional(tensor) : std::nullopt; };
   if (at::GradMode::is_enabled())
-    return LinearFunction::apply(x, weights.weight[0], weights.weight[1], weights.weight[2], weights.bias[0],
-                                 weights.bias[1], weights.bias[2], &packed.cache());
+    return LinearFunction::apply(x, weights.weight[0], optional(weights.weight[1]), optional(weights.weight[2]),
+                                 optional(weights.bias[0]), optional(weights.bias[1]), optional(weights.bias[2]),
+                                 &packed.cache());
   const auto w = defined(weights.weight);
   const auto b = defined(weights.bias);
   return x.scalar_type() == at::kFloat ? linear_forward<float>(x, w, b, packed.cache())

@@ -117,14 +117,16 @@ struct PackedCall {
 };
 
 struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const at::Tensor& query_norm,
-                            const at::Tensor& key_norm, std::shared_ptr<const PackedCall> call) {
-    const AttentionWeights weights{query_norm, key_norm};
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const std::optional<at::Tensor>& query_norm,
+                            const std::optional<at::Tensor>& key_norm, std::shared_ptr<const PackedCall> call) {
+    const AttentionWeights weights{query_norm.value_or(at::Tensor()), key_norm.value_or(at::Tensor())};
     const at::Tensor out =
         qkv.scalar_type() == at::kFloat
             ? attend_packed<float>(call->config, qkv, weights, call->rotary, call->positions, call->plan)
             : attend_packed<double>(call->config, qkv, weights, call->rotary, call->positions, call->plan);
-    context->save_for_backward({qkv, query_norm, key_norm, out});
+    variable_list saved{qkv, out};
+    if (query_norm) saved.insert(saved.end(), {*query_norm, *key_norm});
+    context->save_for_backward(saved);
     context->saved_data["call"] = c10::IValue::make_capsule(c10::make_intrusive<Capsule>(std::move(call)));
     return out;
   }
@@ -133,11 +135,12 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
     const auto saved = context->get_saved_variables();
     const auto capsule = context->saved_data["call"].toCapsule();
     const PackedCall& call = *static_cast<Capsule*>(capsule.get())->call;
-    const AttentionWeights weights{saved[1], saved[2]};
+    AttentionWeights weights;
+    if (saved.size() > 2) weights = {saved[2], saved[3]};
     const at::Tensor dout = gradients[0].contiguous();
     return saved[0].scalar_type() == at::kFloat
-               ? attend_backward<float>(call.config, saved[0], weights, call.rotary, call.positions, call.plan, saved[3], dout)
-               : attend_backward<double>(call.config, saved[0], weights, call.rotary, call.positions, call.plan, saved[3], dout);
+               ? attend_backward<float>(call.config, saved[0], weights, call.rotary, call.positions, call.plan, saved[1], dout)
+               : attend_backward<double>(call.config, saved[0], weights, call.rotary, call.positions, call.plan, saved[1], dout);
   }
 
   struct Capsule : torch::CustomClassHolder {
@@ -157,7 +160,8 @@ at::Tensor own_attention(const ModelConfig& config, int layer, const at::Tensor&
   const auto& packed = std::get<PackedAttention>(plan);
   if (at::GradMode::is_enabled()) {
     auto call = std::make_shared<const PackedCall>(PackedCall{config, rotary, positions, packed});
-    return PackedAttentionFunction::apply(qkv, weights.query_norm, weights.key_norm, std::move(call));
+    const auto optional = [](const at::Tensor& tensor) { return tensor.defined() ? std::optional(tensor) : std::nullopt; };
+    return PackedAttentionFunction::apply(qkv, optional(weights.query_norm), optional(weights.key_norm), std::move(call));
   }
   return single ? attend_packed<float>(config, qkv, weights, rotary, positions, packed)
                 : attend_packed<double>(config, qkv, weights, rotary, positions, packed);
