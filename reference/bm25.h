@@ -1,0 +1,14 @@
+// reference/bm25.h -- BM25 by its definition: every document is counted anew for every query.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace carnot::reference {
+
+/// (document, score) of the `k` best documents with a positive score, best first, ties by document. Words are given.
+std::vector<std::pair<int, double>> bm25_top(const std::vector<std::vector<std::string>>& documents,
+                                             const std::vector<std::string>& query, int k, double k1, double b);
+
+}  // namespace carnot::reference
