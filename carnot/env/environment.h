@@ -120,6 +120,8 @@ class EnvironmentFactory {
   /// Texts to train a small tokenizer from, and words that must stay single tokens. Empty where not offered.
   virtual std::vector<std::string> tokenizer_texts() const { return {}; }
   virtual std::vector<std::string> tokenizer_words() const { return {}; }
+  /// Tags of the protocol: single tokens that are never merged with what stands beside them.
+  virtual std::vector<std::string> tokenizer_added_tokens() const { return {}; }
 };
 
 struct EnvironmentEntry {
