@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -111,12 +112,18 @@ Status sync_path(const fs::path& path) {
 }
 
 Status write_file_atomically(const fs::path& path, std::string_view content) {
+  return write_file_atomically(path, std::span(&content, 1));
+}
+
+Status write_file_atomically(const fs::path& path, std::span<const std::string_view> pieces) {
   fs::path temporary = path;
   temporary += ".tmp";
   {
     Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (file.get() < 0) return system_error("cannot create", temporary);
-    if (!write_all(file.get(), content) || ::fsync(file.get()) != 0 || !file.close()) {
+    const bool written =
+        std::all_of(pieces.begin(), pieces.end(), [&](std::string_view piece) { return write_all(file.get(), piece); });
+    if (!written || ::fsync(file.get()) != 0 || !file.close()) {
       const Error error = system_error("cannot write", temporary);
       ::unlink(temporary.c_str());
       return error;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@ std::vector<std::string_view> split_lines(std::string_view text);
 
 /// Writes to a temporary name beside `path`, syncs, renames: `path` holds the old content or all of the new.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view content);
+/// The same for content that lies in several pieces.
+Status write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 
 /// Makes the bytes of the file, or the entries of the folder, survive a power cut.
 Status sync_path(const std::filesystem::path& path);

@@ -1,0 +1,182 @@
+#include "carnot/nn/safetensors.h"
+
+#include <ATen/Functions.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/check.h"
+#include "carnot/base/file.h"
+#include "carnot/nn/safetensors_header.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct DtypeName {
+  std::string_view name;
+  at::ScalarType dtype;
+};
+constexpr DtypeName kDtypes[] = {{"BOOL", at::kBool},     {"U8", at::kByte},  {"I8", at::kChar},   {"I16", at::kShort},
+                                 {"F16", at::kHalf},      {"BF16", at::kBFloat16}, {"I32", at::kInt},
+                                 {"F32", at::kFloat},     {"I64", at::kLong}, {"F64", at::kDouble}};
+
+at::ScalarType dtype_of(std::string_view name) {
+  for (const DtypeName& known : kDtypes)
+    if (known.name == name) return known.dtype;
+  CARNOT_CHECK(false, "a dtype that the header check lets through");
+}
+
+std::string name_of_dtype(at::ScalarType dtype) {
+  for (const DtypeName& known : kDtypes)
+    if (known.dtype == dtype) return std::string(known.name);
+  CARNOT_CHECK(false, std::string("no file type for ") + toString(dtype));
+}
+
+/// A file in memory, private: writing to it does not reach the disk.
+class Mapping {
+ public:
+  Mapping(char* data, std::size_t size) : data_(data), size_(size) {}
+  ~Mapping() {
+    if (size_ > 0) ::munmap(data_, size_);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  char* data() const { return data_; }
+  std::string_view bytes() const { return {data_, size_}; }
+
+ private:
+  char* data_;
+  std::size_t size_;
+};
+
+Result<std::shared_ptr<Mapping>> map_file(const fs::path& path) {
+  const auto failed = [&](const std::string& what) {
+    return Error{path.string() + ": " + what + ": " + std::strerror(errno)};
+  };
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return failed("cannot open");
+  struct stat info{};
+  void* data = nullptr;
+  const bool sized = ::fstat(file, &info) == 0;
+  const auto size = static_cast<std::size_t>(info.st_size);
+  if (sized && size > 0) data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+  const int reason = errno;
+  ::close(file);
+  errno = reason;
+  if (!sized || data == MAP_FAILED) return failed("cannot read");
+  return std::make_shared<Mapping>(static_cast<char*>(data), size);
+}
+
+at::Tensor tensor_in(const std::shared_ptr<Mapping>& mapping, const TensorEntry& entry) {
+  const at::ScalarType dtype = dtype_of(entry.dtype);
+  if (entry.begin == entry.end) return at::empty(entry.shape, dtype);
+  // The deleter keeps the mapping alive for as long as any tensor looks into it.
+  const at::Tensor shared = at::from_blob(
+      mapping->data() + entry.begin, entry.shape, [mapping](void*) {}, at::TensorOptions(dtype));
+  const bool aligned = (entry.begin % static_cast<std::uint64_t>(element_size(entry.dtype))) == 0;
+  return aligned ? shared : shared.clone();
+}
+
+Result<std::map<std::string, std::string>> read_weight_map(const fs::path& path) {
+  const auto text = read_file(path);
+  if (!text) return text.error();
+  const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
+    return Error{path.string() + ": expected a JSON object with a weight_map"};
+  std::map<std::string, std::string> file_of;
+  for (const auto& [name, file] : json["weight_map"].items()) {
+    const bool plain = file.is_string() && fs::path(file.get<std::string>()).filename() == file.get<std::string>();
+    if (!plain) return Error{path.string() + ": weight_map '" + name + "' does not name a file of this folder"};
+    file_of[name] = file.get<std::string>();
+  }
+  return file_of;
+}
+
+Result<TensorFile> read_shards(const fs::path& folder, const fs::path& index) {
+  const auto file_of = read_weight_map(index);
+  if (!file_of) return file_of.error();
+  std::map<std::string, std::vector<NamedTensor>> shards;
+  TensorFile all;
+  std::vector<std::string> problems;
+  for (const auto& [name, file] : *file_of)
+    if (!shards.contains(file)) {
+      auto shard = read_safetensors(folder / file);
+      if (!shard) problems.push_back(shard.error().message);
+      shards[file] = shard ? std::move(shard->tensors) : std::vector<NamedTensor>();
+      if (shard) all.metadata.merge(shard->metadata);
+    }
+  if (!problems.empty()) return join_errors(problems);
+
+  for (auto& [file, tensors] : shards)
+    for (NamedTensor& tensor : tensors) {
+      const auto listed = file_of->find(tensor.name);
+      if (listed == file_of->end() || listed->second != file)
+        problems.push_back((folder / file).string() + ": holds '" + tensor.name + "', which " +
+                           index.filename().string() + " does not place there");
+      all.tensors.push_back(std::move(tensor));
+    }
+  std::map<std::string, int> held;
+  for (const NamedTensor& tensor : all.tensors) ++held[tensor.name];
+  for (const auto& [name, file] : *file_of)
+    if (!held.contains(name)) problems.push_back((folder / file).string() + ": lacks '" + name + "'");
+  if (!problems.empty()) return join_errors(problems);
+  return all;
+}
+
+}  // namespace
+
+Result<TensorFile> read_safetensors(const fs::path& path) {
+  const auto mapping = map_file(path);
+  if (!mapping) return mapping.error();
+  auto header = parse_safetensors_header((*mapping)->bytes(), path.string());
+  if (!header) return header.error();
+  TensorFile file{.metadata = std::move(header->metadata)};
+  for (const TensorEntry& entry : header->entries)
+    file.tensors.push_back({.name = entry.name, .tensor = tensor_in(*mapping, entry)});
+  return file;
+}
+
+Result<TensorFile> read_model_tensors(const fs::path& folder) {
+  const fs::path single = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
+  if (fs::exists(single)) return read_safetensors(single);
+  if (fs::exists(index)) return read_shards(folder, index);
+  return Error{folder.string() + ": holds neither model.safetensors nor model.safetensors.index.json"};
+}
+
+Status write_safetensors(const fs::path& path, const std::vector<NamedTensor>& tensors,
+                         const std::map<std::string, std::string>& metadata) {
+  std::vector<NamedTensor> sorted = tensors;
+  for (NamedTensor& named : sorted) named.tensor = named.tensor.detach().cpu().contiguous();
+  std::sort(sorted.begin(), sorted.end(), [](const NamedTensor& a, const NamedTensor& b) {
+    return std::pair(-a.tensor.element_size(), a.name) < std::pair(-b.tensor.element_size(), b.name);
+  });
+
+  SafetensorsHeader header{.metadata = metadata};
+  std::vector<std::string_view> pieces(1);
+  std::uint64_t end = 0;
+  for (const NamedTensor& named : sorted) {
+    CARNOT_CHECK_NE(named.name, "__metadata__");
+    CARNOT_CHECK(header.entries.empty() || header.entries.back().name != named.name, named.name + " is given twice");
+    const std::uint64_t begin = end;
+    end += named.tensor.nbytes();
+    header.entries.push_back({.name = named.name,
+                              .dtype = name_of_dtype(named.tensor.scalar_type()),
+                              .shape = named.tensor.sizes().vec(),
+                              .begin = begin,
+                              .end = end});
+    pieces.emplace_back(static_cast<const char*>(named.tensor.const_data_ptr()), named.tensor.nbytes());
+  }
+  const std::string front = safetensors_header_bytes(header);
+  pieces[0] = front;
+  return write_file_atomically(path, pieces);
+}
+
+}  // namespace carnot
