@@ -126,6 +126,8 @@ StepReport AdamW::step(double learning_rate) {
     u.keep = slot.decays ? 1 - learning_rate * options_.weight_decay : 1;
     update(u, gradient, slot.master, slot.first, slot.second);
     if (slot.master.scalar_type() != slot.parameter.scalar_type()) slot.parameter.copy_(slot.master);
+    // Raw pointers wrote the weights: those who cache something derived from them look at this counter.
+    slot.parameter.unsafeGetTensorImpl()->bump_version();
   }
   return report;
 }

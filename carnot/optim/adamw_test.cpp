@@ -151,6 +151,19 @@ TEST(AdamW, ResumedFromItsStateContinuesBitForBit) {
   }
 }
 
+TEST(AdamW, TellsThoseWhoCacheWeightsThatTheyChanged) {
+  for (at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
+    RandomStream random(8);
+    const AdamW::Parameters parameters = random_parameters(random, dtype);
+    AdamW optimizer(parameters, {});
+    set_random_gradients(parameters, random);
+    std::vector<std::int64_t> before;
+    for (const auto& [name, tensor] : parameters) before.push_back(tensor._version());
+    optimizer.step(0.1);
+    for (std::size_t i = 0; i < parameters.size(); ++i) EXPECT_GT(parameters[i].second._version(), before[i]);
+  }
+}
+
 TEST(AdamW, NonFiniteGradientsChangeNothingButTheCounter) {
   for (double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     RandomStream random(6);
