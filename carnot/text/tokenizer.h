@@ -20,7 +20,8 @@ namespace carnot {
 class Tokenizer {
  public:
   /// `path`: a tokenizer.json, or a folder with tokenizer.json or vocab.json + merges.txt. Says which part of the
-  /// file asks for something that is not computed here.
+  /// file asks for something that is not computed here. All of them may be compressed (.xz). The older pair of files
+  /// is read as Qwen2's, with the added tokens of a tokenizer_config.json or tokenizer_description.json beside it.
   static Result<Tokenizer> load(const std::filesystem::path& path);
 
   /// From the text of a tokenizer.json; `name` stands in error messages.
@@ -30,8 +31,13 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  /// Token ids of `text`; added tokens in it become their ids. No token is put before or behind.
+  /// Token ids of `text`; added tokens in it become their ids. No token is put before or behind. Bytes that are not
+  /// UTF-8 become their byte tokens.
   std::vector<TokenId> encode(std::string_view text) const;
+
+  /// `text` as it is tokenised: NFC where the file says so. decode(encode(text)) for a tokenizer that puts no blank
+  /// before the text and whose added tokens take none.
+  std::string normalize(std::string_view text) const;
 
   /// Bytes of the ids, added tokens included. An invalid id is a bug (CheckError).
   std::string decode(std::span<const TokenId> ids) const;
@@ -42,6 +48,7 @@ class Tokenizer {
   /// The id of an added token or vocabulary entry with exactly this text.
   std::optional<TokenId> id_of(std::string_view text) const;
 
+  bool has(TokenId id) const;  ///< ids need not be contiguous
   bool is_added(TokenId id) const;
   int vocab_size() const;  ///< largest id + 1
 
@@ -75,8 +82,13 @@ struct BpeTrainingOptions {
   std::vector<std::string> protected_words{};  ///< each becomes one token with and without a blank before it, whatever its frequency
 };
 
-/// Trains a byte-level BPE and returns the text of a tokenizer.json that Hugging Face `tokenizers` loads.
-/// Deterministic: ties between pairs go to the smaller pair of ids.
-std::string train_byte_level_bpe(std::span<const std::string> texts, const BpeTrainingOptions& options);
+/// Trains a byte-level BPE (NFC, Qwen2's pattern) and returns the text of a tokenizer.json that Hugging Face
+/// `tokenizers` loads. Ids: the added tokens, the 256 bytes, the protected words (bare, then with a blank), the merged
+/// tokens in the order of their merges; fewer than vocab_size where no pair occurs twice any more. Added tokens of the
+/// form <|...|> are marked special. Deterministic: ties between pairs go to the smaller pair of ids.
+/// Refuses a vocab_size that is too small, added tokens that are empty, repeated or a single byte, and protected words
+/// that the pattern does not yield as one piece with and without a blank (letters only). The pattern takes one other
+/// character before a word into its piece: a protected word right behind it ("\n(word") is spelled by merges.
+Result<std::string> train_byte_level_bpe(std::span<const std::string> texts, const BpeTrainingOptions& options);
 
 }  // namespace carnot

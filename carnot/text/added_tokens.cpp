@@ -1,0 +1,63 @@
+#include "carnot/text/added_tokens.h"
+
+#include <algorithm>
+
+#include "carnot/text/utf8.h"
+
+namespace carnot {
+namespace {
+
+bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
+  const std::string_view before = text.substr(0, begin);
+  const std::string_view behind = text.substr(end);
+  const auto is_word = [](std::string_view character) { return is_word_character(first_character(character).code_point); };
+  return (before.empty() || !is_word(before.substr(last_character_begin(before)))) &&
+         (behind.empty() || !is_word(behind));
+}
+
+std::size_t skip_blanks_back(std::string_view text, std::size_t begin) {
+  while (begin > 0) {
+    const std::size_t previous = last_character_begin(text.substr(0, begin));
+    if (!is_white_space(first_character(text.substr(previous)).code_point)) break;
+    begin = previous;
+  }
+  return begin;
+}
+
+std::size_t skip_blanks(std::string_view text, std::size_t end) {
+  while (end < text.size()) {
+    const Utf8Character character = first_character(text.substr(end));
+    if (!is_white_space(character.code_point)) break;
+    end += static_cast<std::size_t>(character.length);
+  }
+  return end;
+}
+
+}  // namespace
+
+AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+  std::stable_sort(tokens_.begin(), tokens_.end(),
+                   [](const AddedToken& a, const AddedToken& b) { return a.content.size() > b.content.size(); });
+  for (std::uint32_t i = 0; i < tokens_.size(); ++i)
+    by_first_byte_[static_cast<std::uint8_t>(tokens_[i].content[0])].push_back(i);
+}
+
+const AddedToken* AddedTokenFinder::longest_at(std::string_view rest) const {
+  for (const std::uint32_t i : by_first_byte_[static_cast<std::uint8_t>(rest[0])])
+    if (rest.starts_with(tokens_[i].content)) return &tokens_[i];
+  return nullptr;
+}
+
+bool AddedTokenFinder::find(std::string_view text, std::size_t from, Match& match) const {
+  const AddedToken* token = nullptr;
+  while (from < text.size() && !(token = longest_at(text.substr(from)))) ++from;
+  if (!token) return false;
+  const std::size_t end = from + token->content.size();
+  match = {.token = token, .begin = from, .end = end, .searched = end};
+  if (token->single_word && !stands_alone(text, from, end)) match.token = nullptr;
+  if (token->lstrip) match.begin = skip_blanks_back(text, from);
+  if (token->rstrip) match.end = skip_blanks(text, end);
+  return true;
+}
+
+}  // namespace carnot

@@ -1,0 +1,61 @@
+// text/added_tokens.h -- finds added tokens (<|im_end|>, <think>, ...) in text, as Hugging Face's added vocabulary does.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/data/tokens.h"
+
+namespace carnot {
+
+struct AddedToken {
+  TokenId id = 0;
+  std::string content{};
+  bool lstrip = false;       ///< takes the blanks before it
+  bool rstrip = false;       ///< takes the blanks behind it
+  bool single_word = false;  ///< not within a word
+  bool normalized = false;   ///< looked for in the normalised text
+  bool special = false;      ///< Hugging Face leaves it out of decoded text on request
+};
+
+/// Leftmost longest matches of a set of tokens. Immutable.
+class AddedTokenFinder {
+ public:
+  explicit AddedTokenFinder(std::vector<AddedToken> tokens);
+
+  /// Calls text_visit(stretch) and token_visit(id) in order of the text.
+  template <class TextVisit, class TokenVisit>
+  void split(std::string_view text, TextVisit&& text_visit, TokenVisit&& token_visit) const {
+    std::size_t done = 0;
+    std::size_t from = 0;
+    for (Match match; find(text, from, match); from = match.searched) {
+      if (!match.token) continue;
+      const std::size_t begin = std::max(match.begin, done);
+      if (begin > done) text_visit(text.substr(done, begin - done));
+      token_visit(match.token->id);
+      done = match.end;
+    }
+    if (done < text.size()) text_visit(text.substr(done));
+  }
+
+ private:
+  struct Match {
+    const AddedToken* token = nullptr;  ///< null: only part of a word, does not count
+    std::size_t begin = 0;              ///< with the blanks it takes
+    std::size_t end = 0;
+    std::size_t searched = 0;  ///< where the search goes on
+  };
+
+  bool find(std::string_view text, std::size_t from, Match& match) const;
+  const AddedToken* longest_at(std::string_view rest) const;
+
+  std::vector<AddedToken> tokens_;                           // longest first
+  std::array<std::vector<std::uint32_t>, 256> by_first_byte_{};  // indices into tokens_
+};
+
+}  // namespace carnot

@@ -1,0 +1,23 @@
+// text/byte_alphabet.h -- the printable character that stands for each byte in a byte-level vocabulary.
+//
+// GPT-2's table: bytes 33-126, 161-172 and 174-255 stand for themselves; the other 68, in order, are U+0100 and on
+// (a blank is U+0120, "Ġ"; a newline is U+010A, "Ċ").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace carnot {
+
+/// The code point that stands for `byte`.
+char32_t symbol_of_byte(std::uint8_t byte);
+
+/// "Ġword" for " word".
+std::string bytes_to_symbols(std::string_view bytes);
+
+/// " word" for "Ġword"; nothing where a character is not in the alphabet.
+std::optional<std::string> symbols_to_bytes(std::string_view symbols);
+
+}  // namespace carnot

@@ -1,0 +1,40 @@
+// text/utf8.h -- UTF-8 characters, validity and composition (NFC).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace carnot {
+
+struct Utf8Character {
+  char32_t code_point = 0;
+  int length = 0;      ///< bytes taken; 1 for an invalid byte
+  bool valid = false;
+};
+
+/// The first character of `text` by RFC 3629 (shortest form, no surrogates). REQUIRES: not empty.
+Utf8Character first_character(std::string_view text);
+
+/// Where the last character of `text` begins; invalid bytes count as characters. REQUIRES: not empty.
+std::size_t last_character_begin(std::string_view text);
+
+void append_utf8(std::string& text, char32_t code_point);
+
+/// Length of the longest prefix that is valid UTF-8.
+std::size_t valid_prefix(std::string_view text);
+
+/// Length of the unfinished character at the end: up to three bytes that more bytes could complete.
+std::size_t unfinished_suffix(std::string_view text);
+
+/// True where a quick look proves that NFC leaves `text` as it is; false says nothing.
+/// REQUIRES: valid UTF-8.
+bool certainly_composed(std::string_view text);
+
+/// Unicode normalization form C. REQUIRES: valid UTF-8.
+std::string compose(std::string_view text);
+
+/// Unicode White_Space, and a word character as in regular expressions (\w).
+bool is_white_space(char32_t code_point);
+bool is_word_character(char32_t code_point);
+
+}  // namespace carnot

@@ -1,0 +1,14 @@
+// reference/byte_pair_merging.h -- byte-pair encoding by its definition: look at all pairs, merge one, start again.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace carnot::reference {
+
+/// `merges` in the order of their ranks. Merges the leftmost pair of the lowest rank until no pair is in the list.
+std::vector<std::string> merge_pairs(std::vector<std::string> symbols,
+                                     const std::vector<std::pair<std::string, std::string>>& merges);
+
+}  // namespace carnot::reference
