@@ -20,18 +20,24 @@ struct Playthrough {
 std::string verdict(const Reply& reply) {
   std::string text = "reward " + python_number({.value = reply.reward}) + ", penalty " +
                      python_number({.value = reply.penalty}) + (reply.valid_action ? ", valid" : ", not valid");
+  if (!reply.tool.empty()) text += ", " + reply.tool + " " + reply.status;
   if (reply.done) text += ", " + std::string(name_of(reply.outcome)) + (reply.success ? ", success" : ", no success");
   return text;
 }
 
 std::string heading(const std::string& text) { return "-------- " + text + "\n"; }
 
+std::string ended(std::string text) {
+  if (!text.ends_with('\n')) text += '\n';
+  return text;
+}
+
 std::string transcript(const Playthrough& playthrough) {
   const auto factory = make_environment_factory(playthrough.env).value();
   EXPECT_TRUE(factory->prepare(0).ok());
   const auto environment = factory->make_instance(playthrough.seed);
   const Opening opening = environment->open();
-  std::string text = heading("system") + opening.system + heading("user") + opening.user;
+  std::string text = heading("system") + ended(opening.system) + heading("user") + ended(opening.user);
   bool done = false;
   for (const auto& response : playthrough.responses) {
     EXPECT_FALSE(done);
@@ -39,7 +45,8 @@ std::string transcript(const Playthrough& playthrough) {
     const Reply reply = environment->step(opening.assistant_prefix + response);
     done = reply.done;
     text += heading(verdict(reply));
-    if (!done) text += heading("user") + reply.text;
+    if (done) continue;
+    text += heading(reply.form == ReplyForm::Inline ? "inline" : "user") + ended(reply.text);
   }
   EXPECT_TRUE(done) << "a playthrough runs to the end";
   return text;
@@ -81,6 +88,16 @@ const std::vector<Playthrough> kPlaythroughs = {
                    "Corners.</think><answer>place 1 at row 1 col 1 || place 3 at row 3 col 1</answer>",
                    "Row 2, row 3.</think><answer>3 at 2,4 || (3,1,2) || 3,4,1</answer>",
                    "The rest.</think><answer>Place 1 at (3,4) || place 1 at 4,1</answer>"}},
+    {.env = "search_qa",
+     .seed = 2,
+     .responses = {"<think> I need the mayor of Linwich . </think> <search> Linwich mayor </search>",
+                   "<think> Nothing here . I need the mayor of Linwich . </think> <search> Linwich managed </search>",
+                   "<think> The mayor of Linwich is Similo Vengate . I need the birthplace of Similo Vengate . </think> "
+                   "<search> Similo Vengate born </search>",
+                   "<think> The birthplace of Similo Vengate is Kelwich . I need the mayor of Kelwich . </think> "
+                   "<search> managed </search>",
+                   "<think> That lacks the name . </think> <search> Kelwich managed </search>",
+                   "<think> Then answer . </think> <answer> \\boxed{ Wilwin Kelstrand } </answer>"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Files, Playthroughs, testing::ValuesIn(kPlaythroughs),
