@@ -131,8 +131,8 @@ bool exact_match(std::string_view prediction, std::span<const std::string> golds
 
 bool contains_answer(std::string_view prediction, std::span<const std::string> golds) {
   const std::string normal = normalize_answer(prediction);
-  return std::ranges::any_of(golds,
-                             [&](const auto& gold) { return normal.find(normalize_answer(gold)) != std::string::npos; });
+  return std::ranges::any_of(
+      golds, [&](const auto& gold) { return normal.find(normalize_answer(gold)) != std::string::npos; });
 }
 
 double answer_f1(std::string_view prediction, std::span<const std::string> golds) {

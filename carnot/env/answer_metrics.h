@@ -1,8 +1,8 @@
 // env/answer_metrics.h -- how right a short answer is: exact match, containment, token F1; and where answers stand.
 //
-// Normalisation is that of SQuAD (Rajpurkar et al. 2016), in this order: lower case; ASCII punctuation deleted; the whole
-// words a, an, the become blanks; runs of white space become one blank. Texts are UTF-8; bytes that are not stay as
-// they are.
+// Normalisation is that of SQuAD (Rajpurkar et al. 2016), in this order: lower case; ASCII punctuation deleted; the
+// whole words a, an, the become blanks; runs of white space become one blank. Texts are UTF-8; bytes that are not stay
+// as they are.
 #pragma once
 
 #include <optional>

@@ -85,7 +85,8 @@ class SearchDemonstrator : public ScriptedAgent {
     if (named.empty()) return guess();
     const EntityKind wanted = relation_at(relation()).object;
     std::vector<Entity> fitting;
-    std::ranges::copy_if(named, std::back_inserter(fitting), [&](Entity entity) { return world_.kind(entity) == wanted; });
+    std::ranges::copy_if(named, std::back_inserter(fitting),
+                         [&](Entity entity) { return world_.kind(entity) == wanted; });
     const Entity chosen = random_.pick(fitting.empty() ? named : fitting);
     if (world_.kind(chosen) == wanted) return believe(chosen);
     thought_ = fact(chosen);
@@ -186,7 +187,7 @@ void SearchDemonstrationOptions::fields(FieldVisitor& visit) {
   probability("tag_error", tag_error, "responses without one of their think tags, answers without their box");
   probability("recall", recall, "last facts of fixed geography answered from memory");
   probability("answer_prefix", answer_prefix, "right answers whose thought is only 'Then answer .'");
-  probability("one_hop_until", one_hop_until, "progress up to which tasks have one hop and no mistakes but bad queries");
+  probability("one_hop_until", one_hop_until, "progress up to which tasks have one hop, the only mistakes bad queries");
   probability("one_hop_bad_query", one_hop_bad_query, "share of bad queries up to there");
   probability("clean_until", clean_until, "progress up to which there are no mistakes");
 }

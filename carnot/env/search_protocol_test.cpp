@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <regex>
+
+#include "carnot/base/random.h"
+
 namespace carnot {
 namespace {
 
@@ -54,6 +59,34 @@ TEST(SearchProtocol, SaysWhatBreaksTheFormat) {
       {kSearched + " <result> more </result> " + answer, "a result without a search"},
   };
   for (const auto& [message, problem] : cases) EXPECT_EQ(format_problem(message), problem) << message;
+}
+
+// The same rule as a regular expression over one letter a tag: small opens, large closes.
+bool is_valid_sequence(const std::string& letters) {
+  static const std::regex pairs("(tT|sSrR)*aA(tT|sSrR)*");
+  return std::regex_match(letters, pairs) && letters.find("tT") != std::string::npos;
+}
+
+TEST(SearchProtocol, JudgesTagSequencesAsTheRegularExpressionDoes) {
+  const std::vector<std::pair<std::string, std::string>> tags = {
+      {"t", "<think>"},  {"T", "</think>"},  {"s", "<search>"}, {"S", "</search>"},
+      {"r", "<result>"}, {"R", "</result>"}, {"a", "<answer>"}, {"A", "\\boxed{} </answer>"}};
+  const std::vector<std::string> pieces = {"tT", "sSrR", "aA"};
+  int valid = 0;
+  for (std::uint64_t trial = 0; trial < 3000; ++trial) {
+    RandomStream random(derive_seed(5, "tags", trial));
+    std::string letters;
+    for (auto n = random.below(5); n > 0; --n)
+      letters += random.chance(0.9) ? random.pick(pieces) : random.pick(tags).first;
+    std::string message = "<";
+    for (char letter : letters) {
+      const auto tag = std::ranges::find(tags, std::string(1, letter), &std::pair<std::string, std::string>::first);
+      message += " x > " + tag->second + " < /";
+    }
+    EXPECT_EQ(format_problem(message).empty(), is_valid_sequence(letters)) << letters;
+    valid += is_valid_sequence(letters);
+  }
+  EXPECT_GT(valid, 300);
 }
 
 }  // namespace

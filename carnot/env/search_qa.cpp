@@ -31,8 +31,8 @@ std::vector<std::string> SearchQaOptions::problems() const {
   double sum = 0;
   for (double share : hop_shares) sum += share;
   if (hop_shares.empty() || hop_shares.size() > kMostHops || sum <= 0)
-    found.push_back("env.hop_shares: expected one to three shares, not all 0, got " + std::to_string(hop_shares.size()) +
-                    " with sum " + std::to_string(sum));
+    found.push_back("env.hop_shares: expected one to three shares, not all 0, got " +
+                    std::to_string(hop_shares.size()) + " with sum " + std::to_string(sum));
   return found;
 }
 

@@ -51,8 +51,8 @@ class SearchQa : public Environment {
   Protocol protocol() const override;
   Opening open() override;
 
-  /// A search within the budget is answered inline. Ends with an answer (Finished), one search too many (OutOfTurns), or
-  /// a response that is neither (Unparsable). Final measures: exact_match, f1, format, searches, hops.
+  /// A search within the budget is answered inline. Ends with an answer (Finished), one search too many (OutOfTurns),
+  /// or a response that is neither (Unparsable). Final measures: exact_match, f1, format, searches, hops.
   Reply step(std::string_view response) override;
 
   /// World, question and the set of passages seen so far, in whatever order.

@@ -49,7 +49,7 @@ TEST_F(SearchQaTest, SaysWhenASearchFindsNothing) {
 }
 
 TEST_F(SearchQaTest, PaysOneForTheBoxedAnswerHoweverItIsSpaced) {
-  for (const std::string& spaced : {std::string("\\boxed{ % }"), std::string("\\boxed{%}"), std::string("So \\boxed{ The %. }")}) {
+  for (const char* spaced : {"\\boxed{ % }", "\\boxed{%}", "So \\boxed{ The %. }"}) {
     const auto qa = task(3);
     std::string box = spaced;
     box.replace(box.find('%'), 1, qa->task().answer());

@@ -119,8 +119,8 @@ void SearchWorld::choose_facts(const SearchWorldOptions& options, RandomStream& 
     const auto& geography = relation.subject == EntityKind::Town ? geography_region_ : geography_capital_;
     for (int i = 0; i < count(relation.subject); ++i) {
       const bool fixed = options.fixed_geography && relation.geography;
-      objects.push_back(fixed ? first_[static_cast<std::size_t>(relation.object)] + geography[static_cast<std::size_t>(i)]
-                              : any(relation.object, random));
+      const Entity first = first_[static_cast<std::size_t>(relation.object)];
+      objects.push_back(fixed ? first + geography[static_cast<std::size_t>(i)] : any(relation.object, random));
     }
   }
 }
@@ -157,7 +157,8 @@ EntityKind SearchWorld::kind(Entity entity) const {
 }
 
 Entity SearchWorld::any(EntityKind kind, RandomStream& random) const {
-  return first_[static_cast<std::size_t>(kind)] + static_cast<int>(random.below(static_cast<std::uint64_t>(count(kind))));
+  const auto number = random.below(static_cast<std::uint64_t>(count(kind)));
+  return first_[static_cast<std::size_t>(kind)] + static_cast<int>(number);
 }
 
 Entity SearchWorld::object_of(Entity subject, int relation) const {

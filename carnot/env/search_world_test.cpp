@@ -17,7 +17,8 @@ SearchWorld make_world(std::uint64_t seed, const SearchWorldOptions& options = {
 
 std::vector<std::string> texts_of(const SearchWorld& world) {
   std::vector<std::string> texts;
-  for (const Passage& passage : world.passages()) texts.push_back(world.name(passage.subject) + " " + passage.predicate);
+  for (const Passage& passage : world.passages())
+    texts.push_back(world.name(passage.subject) + " " + passage.predicate);
   return texts;
 }
 
@@ -112,7 +113,8 @@ TEST(SearchWorld, FindsAFactByNameAndItsKeywordAndMostlyNotByTheOtherKeyword) {
     for (const Phrasing& phrasing : relations()[static_cast<std::size_t>(passage.relation)].phrasings) {
       const auto found = world.search(world.name(passage.subject) + " " + std::string(phrasing.keyword), 2);
       const bool hit = std::ranges::count(found, static_cast<int>(i)) > 0;
-      const bool its_own = (" " + passage.predicate).find(" " + std::string(phrasing.keyword) + " ") != std::string::npos;
+      const std::string word = " " + std::string(phrasing.keyword) + " ";
+      const bool its_own = (" " + passage.predicate).find(word) != std::string::npos;
       (its_own ? with_keyword : with_other) += hit;
     }
   }
