@@ -16,6 +16,27 @@ constexpr std::size_t kMaxDepth = 16;
 constexpr std::size_t kMaxBytes = 1 << 20;
 constexpr char kTooDeep[] = "nested too deep for a recipe";
 
+/// Bytes of the character that begins with `lead`; 0 where none does.
+std::size_t utf8_length(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead >= 0xc2 && lead < 0xe0) return 2;
+  if (lead >= 0xe0 && lead < 0xf0) return 3;
+  return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+}
+
+/// How many bytes of the text are whole UTF-8 characters, from the start on.
+std::size_t utf8_prefix(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length = utf8_length(static_cast<unsigned char>(text[at]));
+    if (length == 0 || at + length > text.size()) return at;
+    for (std::size_t i = 1; i < length; ++i)
+      if ((static_cast<unsigned char>(text[at + i]) & 0xc0) != 0x80) return at;
+    at += length;
+  }
+  return at;
+}
+
 /// Thrown inside the parser's callbacks only; never leaves this file.
 struct Refused {
   YAML::Mark mark;
@@ -48,6 +69,8 @@ class Flattener final : public YAML::EventHandler {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
     refuse_open_quote(mark);
+    // The library turns these two into bytes that are no UTF-8.
+    if (utf8_prefix(text) < text.size()) throw Refused{mark, "the escapes \\N and \\_ are not supported"};
     if (awaits_key()) return take_key(mark, text);
     const SettingValue::Scalar scalar{text, tag == "!"};
     if (in_list()) return list_.items.push_back(scalar);
@@ -161,14 +184,6 @@ struct Problem {
   std::string what;
 };
 
-/// Bytes that the character beginning with `lead` has.
-int utf8_length(unsigned char lead) {
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead < 0xe0) return 2;
-  if (lead >= 0xe0 && lead < 0xf0) return 3;
-  return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
-}
-
 /// What the YAML library would only describe by its consequences.
 std::optional<Problem> unreadable_byte(std::string_view text) {
   if (text.size() > kMaxBytes) return Problem{1, 1, "larger than 1 MiB; this is no recipe"};
@@ -176,13 +191,8 @@ std::optional<Problem> unreadable_byte(std::string_view text) {
   int column = 1;
   bool indenting = true;
   int brackets = 0;  // open flow collections: the library descends once for each
-  int continuing = 0;  // bytes still due of a character in several
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool continues = (byte & 0xc0) == 0x80;
-    const int length = continues ? continuing : utf8_length(byte);
-    if (length == 0 || continues != (continuing > 0)) return Problem{line, column, "not UTF-8 text"};
-    continuing = length - 1;
+  const std::size_t readable = utf8_prefix(text);
+  for (const char c : text.substr(0, readable)) {
     if (c == '\0') return Problem{line, column, "a zero byte; this is no text"};
     if (c == '\t' && indenting) return Problem{line, column, "indented with a tab; YAML wants spaces"};
     if (c == '[' || c == '{') ++brackets;
@@ -192,6 +202,7 @@ std::optional<Problem> unreadable_byte(std::string_view text) {
     column = c == '\n' ? 1 : column + 1;
     line += c == '\n';
   }
+  if (readable < text.size()) return Problem{line, column, "not UTF-8 text"};
   return std::nullopt;
 }
 

@@ -1,0 +1,44 @@
+// data/rollout_row.h -- one line of a rollout file as plain values, checked on its own. Used by rollout_file.cpp only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/data/columns.h"
+#include "carnot/data/credit_table.h"
+#include "carnot/data/tree.h"
+
+namespace carnot {
+
+inline constexpr int kRolloutRowVersion = 1;
+
+/// A trajectory as its row tells it: turns in reading order, nothing shared yet.
+struct RolloutRow {
+  int line = 0;
+  std::string uid{};
+  std::optional<std::int64_t> tree{};  ///< number within the group
+  std::optional<std::string> parent{};
+  std::int64_t step = 0;
+  std::uint64_t seed = 0;
+  std::int64_t task_index = 0;
+  std::optional<double> query_baseline{};
+  std::vector<std::string> ground_truth{};
+  std::map<std::string, std::string> info{};
+  Leaf leaf{};                ///< without `turn` and `parent`
+  std::vector<Turn> turns{};  ///< without `parent`
+  /// Per turn and token; no entry for a column that the row has not.
+  std::map<Column, std::vector<std::vector<double>>> columns{};
+  bool has_credit = false;
+  Credit credit{};            ///< starting values where the row has none
+};
+
+/// Reads one line. Adds to `problems` what is wrong, each beginning with `where`; then the row is not to be used.
+std::optional<RolloutRow> parse_rollout_row(std::string_view line, const std::string& where,
+                                            std::vector<std::string>& problems);
+
+}  // namespace carnot

@@ -1,0 +1,129 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "carnot/data/rollout_file.h"
+#include "carnot/data/rollout_row.h"
+
+namespace carnot {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json numbers(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(std::isfinite(value) ? Json(value) : Json());
+  return list;
+}
+
+Json turn_of(const Trajectory& trajectory, int k) {
+  const Turn& turn = trajectory.turn(k);
+  return {{"start", trajectory.turn_offsets[static_cast<std::size_t>(k)]},
+          {"end", trajectory.turn_offsets[static_cast<std::size_t>(k) + 1]},
+          {"context", turn.context == Context::Fresh ? "fresh" : "growing"},
+          {"reward", turn.reward},
+          {"penalty", turn.penalty},
+          {"valid_action", turn.valid_action},
+          {"info_gain", or_null(turn.info_gain)},
+          {"turn_entropy", or_null(turn.turn_entropy)},
+          {"anchor", turn.anchor},
+          {"tool", turn.tool},
+          {"status", turn.status},
+          {"latency_ms", turn.latency_ms},
+          {"policy_version", turn.policy_version}};
+}
+
+/// Which trajectory this is, and how it ended.
+Json identity_of(const Trajectory& trajectory) {
+  const Group& group = *trajectory.group;
+  const Leaf& leaf = trajectory.leaf();
+  Json parent;
+  Json branch_turn;
+  if (leaf.parent >= 0) {
+    parent = trajectory.tree->leaves[static_cast<std::size_t>(leaf.parent)].trajectory_id;
+    branch_turn = leaf.branch_turn;
+  }
+  Json row = {{"version", kRolloutRowVersion},
+              {"step", group.step},
+              {"uid", group.uid},
+              {"traj_id", leaf.trajectory_id},
+              {"tree", trajectory.tree_index},
+              {"parent", parent},
+              {"branch_turn", branch_turn},
+              {"outcome", name_of(leaf.outcome)},
+              {"valid", leaf.valid()},
+              {"success", leaf.success},
+              {"score", leaf.score},
+              {"measures", leaf.measures},
+              {"gts", group.ground_truth},
+              {"info", group.info},
+              {"task_index", group.task_index},
+              {"seed", group.seed},
+              {"sibling", leaf.sibling},
+              {"query_baseline", or_null(group.query_baseline)}};
+  if (leaf.dropped) row["dropped"] = true;
+  return row;
+}
+
+void add_tokens(Json& row, const Trajectory& trajectory, const std::vector<bool>& sampled, const Decode& decode) {
+  const std::vector<TokenId> tokens = trajectory.tokens();
+  const auto prompt_tokens =
+      static_cast<std::size_t>(std::find(sampled.begin(), sampled.end(), true) - sampled.begin());
+  const std::span<const TokenId> all(tokens);
+  row["input"] = decode ? decode(all.first(prompt_tokens)) : "";
+  row["output"] = decode ? decode(all.subspan(prompt_tokens)) : "";
+  row["prompt_tokens"] = prompt_tokens;
+  Json turns = Json::array();
+  for (int k = 0; k < trajectory.num_turns(); ++k) turns.push_back(turn_of(trajectory, k));
+  row["turns"] = std::move(turns);
+  row["token_ids"] = tokens;
+  Json mask = Json::array();
+  for (const bool bit : sampled) mask.push_back(bit ? 1 : 0);
+  row["loss_mask"] = std::move(mask);
+  Json segments = Json::array();
+  for (const SpanKind kind : trajectory.kinds()) segments.push_back(name_of(kind));
+  row["segment"] = std::move(segments);
+}
+
+void add_columns(Json& row, const Trajectory& trajectory) {
+  for (int c = 0; c < kNumColumns; ++c) {
+    const auto column = static_cast<Column>(c);
+    if (trajectory.tree->columns.has(column)) row[std::string(name_of(column))] = numbers(trajectory.column(column));
+  }
+}
+
+void add_credit(Json& row, const Credit& credit, const std::vector<bool>& sampled) {
+  const auto add = [&](const char* name, std::vector<double> values) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (!sampled[i]) values[i] = std::nan("");
+    row[name] = numbers(values);
+  };
+  add("advantage", credit.advantage);
+  add("weight", credit.weight);
+  add("clip_scale", credit.clip_scale);
+  add("value_target", credit.value_target);
+}
+
+}  // namespace
+
+std::string rollout_rows(std::span<const Group> groups, const CreditTable& credit, const Decode& decode) {
+  const std::vector<Trajectory> all = trajectories(groups);
+  CARNOT_CHECK(credit.empty() || credit.size() == all.size(), "credit is numbered as the trajectories");
+  std::string out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::vector<bool> sampled = all[i].sampled();
+    Json row = identity_of(all[i]);
+    add_tokens(row, all[i], sampled, decode);
+    add_columns(row, all[i]);
+    if (!credit.empty()) add_credit(row, credit[i], sampled);
+    out += row.dump(-1, ' ', false, Json::error_handler_t::replace);
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace carnot
