@@ -23,8 +23,7 @@ double divisor_of(std::span<const double> values, double centre, const Normalisa
 }
 
 Standard standard_of_one(double value, const Normalisation& options) {
-  if (options.singleton == Singleton::Zero) return {.centre = value, .divisor = 1};
-  return {.centre = 0, .divisor = options.divide_by_std ? 1 + options.epsilon : 1};
+  return {.centre = options.singleton == Singleton::Zero ? value : 0, .divisor = options.divide_by_std ? 1 + options.epsilon : 1};
 }
 
 }  // namespace
@@ -58,7 +57,8 @@ std::vector<double> normalised(std::span<const double> values, const Normalisati
 }
 
 std::vector<double> whitened(std::span<const double> values, const Whitening& options) {
-  if (all_equal(values)) return std::vector<double>(values.size(), 0.0);
+  const bool no_spread = values.size() < 2 || (options.count_epsilon == 0 && all_equal(values));
+  if (no_spread) return std::vector<double>(values.size(), 0.0);
   const double n = static_cast<double>(values.size());
   const double divisor = n + options.count_epsilon;
   double sum = 0;

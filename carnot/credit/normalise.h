@@ -47,7 +47,7 @@ struct Whitening {
   double count_epsilon = 0;  ///< verl: 1e-8
 };
 
-/// Fewer than two values, or all equal: 0.
+/// Fewer than two values: 0. All equal: exactly 0, unless count_epsilon asks for the published rounding.
 std::vector<double> whitened(std::span<const double> values, const Whitening& options);
 
 /// Whitens `values` over the sampled tokens of all trajectories that count, in place. One vector per trajectory,

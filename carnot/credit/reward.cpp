@@ -1,6 +1,10 @@
 #include "carnot/credit/reward.h"
 
-#include "carnot/base/check.h"
+#include <algorithm>
+
+#include "carnot/base/statistics.h"
+#include "carnot/credit/members.h"
+#include "carnot/credit/normalise.h"
 
 namespace carnot {
 namespace {
@@ -20,7 +24,47 @@ void subtract_kl(const Trajectory& trajectory, std::vector<double>& reward, doub
     if (sampled[t]) reward[t] -= coefficient * (old[t] - reference[t]);
 }
 
+std::vector<int> joined(const std::vector<std::vector<int>>& groups) {
+  std::vector<int> all;
+  for (const auto& group : groups) all.insert(all.end(), group.begin(), group.end());
+  return all;
+}
+
+std::vector<double> scaled(std::span<const double> scores, RewardScaling scaling) {
+  constexpr double kNoSpread = 1e-6;
+  if (scaling == RewardScaling::Identity) return {scores.begin(), scores.end()};
+  std::vector<double> out = normalised(scores, {.divide_by_std = scaling != RewardScaling::Mean});
+  if (scaling != RewardScaling::Mean && std_sample(scores) <= kNoSpread) out.assign(scores.size(), 0.0);
+  if (scaling == RewardScaling::AsymmetricClip)
+    for (double& x : out) x = std::clamp(x, -1.0, 3.0);
+  return out;
+}
+
+void replace_total(const Trajectory& trajectory, Credit& credit, double scaled_score) {
+  const double penalties = trajectory.penalised_score() - trajectory.leaf().score;
+  const auto at = static_cast<std::size_t>(trajectory.reward_token());
+  credit.reward[at] += scaled_score + penalties - trajectory.penalised_score();
+}
+
 }  // namespace
+
+void RewardOptions::fields(FieldVisitor& visit) {
+  visit.field("per_turn", per_turn, "place each turn's reward on that turn instead of the total at the end");
+  visit.field("invalid_action_penalty", invalid_action_penalty, "subtracted for every turn with an invalid action",
+              at_least(0));
+  visit.field("overlong_limit", overlong_limit, "tokens of a response at most; 0: no overlong penalty", at_least(0));
+  visit.field("overlong_buffer", overlong_buffer, "tokens before that limit where the penalty grows", at_least(1));
+  visit.field("overlong_factor", overlong_factor, "the penalty at the limit", at_least(0));
+}
+
+std::vector<CreditRule> reward_rules(const RewardOptions& options) {
+  std::vector<CreditRule> rules;
+  if (options.per_turn) rules.push_back(turn_rewards());
+  if (options.invalid_action_penalty > 0) rules.push_back(invalid_action_penalty(options.invalid_action_penalty));
+  if (options.overlong_limit > 0)
+    rules.push_back(overlong_penalty(options.overlong_limit, options.overlong_buffer, options.overlong_factor));
+  return rules;
+}
 
 CreditRule turn_rewards() {
   return {.name = "turn_rewards", .apply = [](std::span<const Trajectory> trajectories, CreditTable& table) {
@@ -35,6 +79,56 @@ CreditRule kl_in_reward(double coefficient) {
             for (std::size_t i = 0; i < trajectories.size(); ++i)
               if (trajectories[i].leaf().counts()) subtract_kl(trajectories[i], table[i].reward, coefficient);
           }};
+}
+
+CreditRule invalid_action_penalty(double amount) {
+  const auto apply = [amount](std::span<const Trajectory> trajectories, CreditTable& table) {
+    for (std::size_t i = 0; i < trajectories.size(); ++i) {
+      if (!trajectories[i].leaf().counts()) continue;
+      for (int k = 0; k < trajectories[i].num_turns(); ++k)
+        if (!trajectories[i].turn(k).valid_action)
+          table[i].reward[static_cast<std::size_t>(trajectories[i].reward_token(k + 1))] -= amount;
+    }
+  };
+  return {.name = "invalid_action_penalty", .apply = apply};
+}
+
+double overlong_loss(int tokens, int limit, int buffer, double factor) {
+  const int exceeding = tokens - (limit - buffer);
+  return exceeding > 0 ? -static_cast<double>(exceeding) / buffer * factor : 0;
+}
+
+int response_tokens(const Trajectory& trajectory) {
+  if (trajectory.num_turns() == 0) return 0;
+  if (trajectory.turn(0).context == Context::Fresh) return trajectory.num_sampled();
+  return trajectory.num_tokens() - trajectory.turn(0).sampled_begin;
+}
+
+CreditRule overlong_penalty(int limit, int buffer, double factor) {
+  const auto apply = [=](std::span<const Trajectory> trajectories, CreditTable& table) {
+    for (std::size_t i = 0; i < trajectories.size(); ++i)
+      if (trajectories[i].leaf().counts() && trajectories[i].num_tokens() > 0)
+        table[i].reward[static_cast<std::size_t>(trajectories[i].reward_token())] +=
+            overlong_loss(response_tokens(trajectories[i]), limit, buffer, factor);
+  };
+  return {.name = "overlong_penalty", .apply = apply};
+}
+
+CreditRule normalise_rewards(RewardGrouping grouping, RewardScaling scaling) {
+  const auto apply = [=](std::span<const Trajectory> trajectories, CreditTable& table) {
+    auto groups = members_by_group(trajectories);
+    const bool alone = std::all_of(groups.begin(), groups.end(), [](const auto& group) { return group.size() == 1; });
+    if (alone) return;
+    if (grouping == RewardGrouping::Batch) groups = {joined(groups)};
+    for (const auto& members : groups) {
+      std::vector<double> scores;
+      for (int i : members) scores.push_back(trajectories[static_cast<std::size_t>(i)].leaf().score);
+      const std::vector<double> values = scaled(scores, scaling);
+      for (std::size_t i = 0; i < members.size(); ++i)
+        replace_total(trajectories[static_cast<std::size_t>(members[i])], table[static_cast<std::size_t>(members[i])], values[i]);
+    }
+  };
+  return {.name = "normalise_rewards", .apply = apply};
 }
 
 }  // namespace carnot

@@ -1,9 +1,24 @@
 // credit/reward.h -- rules that change the rewards base rules start from. They stand first in a chain.
 #pragma once
 
+#include "carnot/base/fields.h"
 #include "carnot/credit/rule.h"
 
 namespace carnot {
+
+/// The shaping every base offers, under `reward.`. All of it is off by default.
+struct RewardOptions {
+  bool per_turn = false;
+  double invalid_action_penalty = 0;
+  int overlong_limit = 0;  ///< tokens of a response at most; 0: no overlong penalty
+  int overlong_buffer = 4096;
+  double overlong_factor = 1;
+
+  void fields(FieldVisitor& visit);
+};
+
+/// The rules that `options` ask for, in order.
+std::vector<CreditRule> reward_rules(const RewardOptions& options);
 
 /// Moves the penalised score from the trajectory's end to the turns that earned it: each turn's reward and penalty
 /// onto its last sampled token (of a turn without any: onto the last one before it).
@@ -12,5 +27,27 @@ CreditRule turn_rewards();
 /// Subtracts coefficient * (log-probability under the old policy - under the reference) from every sampled token's
 /// reward. REQUIRES: Column::LogProbOld and Column::LogProbReference, unless coefficient is 0.
 CreditRule kl_in_reward(double coefficient);
+
+/// Subtracts `amount` from the last sampled token of every turn whose action was invalid. For environments that do
+/// not set Turn::penalty themselves.
+CreditRule invalid_action_penalty(double amount);
+
+/// DAPO (arXiv:2503.14476, section 3.4): a response of more than limit - buffer tokens loses
+/// factor * (tokens - (limit - buffer)) / buffer of its reward, on the token where the total reward stands.
+CreditRule overlong_penalty(int limit, int buffer, double factor);
+
+/// That loss, <= 0.
+double overlong_loss(int tokens, int limit, int buffer, double factor);
+
+/// Tokens of the response: everything behind the first prompt, observations included; sampled tokens alone where
+/// turns render their own prompts.
+int response_tokens(const Trajectory& trajectory);
+
+enum class RewardGrouping { Group, Batch };
+enum class RewardScaling { Identity, Mean, MeanStd, AsymmetricClip };  ///< the last: MeanStd kept within [-1, 3]
+
+/// RAGEN's reward normalisation (arXiv:2504.20073): each trajectory's total is replaced by its raw score against the
+/// others', plus its penalties. Nothing is scaled where every group has one member.
+CreditRule normalise_rewards(RewardGrouping grouping, RewardScaling scaling);
 
 }  // namespace carnot

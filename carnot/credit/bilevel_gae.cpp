@@ -1,0 +1,86 @@
+#include "carnot/credit/bilevel_gae.h"
+
+#include "carnot/base/check.h"
+
+namespace carnot {
+namespace {
+
+std::vector<bool> turn_ends(const Trajectory& trajectory, std::span<const double> reward, bool at_rewards) {
+  std::vector<bool> ends(reward.size(), false);
+  for (std::size_t t = 0; at_rewards && t < reward.size(); ++t) ends[t] = reward[t] != 0;
+  for (int k = 0; !at_rewards && k < trajectory.num_turns(); ++k)
+    if (trajectory.turn(k).num_sampled() > 0) ends[static_cast<std::size_t>(trajectory.sampled_end(k) - 1)] = true;
+  return ends;
+}
+
+/// GAE over the ends alone; the return of each end, in its place.
+std::vector<double> end_returns(std::span<const double> reward, std::span<const double> value, const std::vector<bool>& ends,
+                                const BilevelGaeOptions& options) {
+  std::vector<double> returns(reward.begin(), reward.end());
+  double next_value = 0;
+  double running = 0;
+  for (std::size_t t = reward.size(); t-- > 0;) {
+    if (!ends[t]) continue;
+    const double delta = reward[t] + options.turn_gamma * next_value - value[t];
+    running = delta + options.turn_gamma * options.lambda * running;
+    next_value = value[t];
+    returns[t] = running + value[t];
+  }
+  return returns;
+}
+
+std::vector<double> advantages(const Trajectory& trajectory, std::span<const double> reward, std::span<const double> value,
+                               const BilevelGaeOptions& options) {
+  const std::vector<bool> sampled = trajectory.sampled();
+  const std::vector<bool> ends = turn_ends(trajectory, reward, options.turns_end_at_rewards);
+  const std::vector<double> returns = end_returns(reward, value, ends, options);
+  std::vector<double> advantage(value.size(), 0.0);
+  double next_value = 0;
+  double running = 0;
+  for (std::size_t t = value.size(); t-- > 0;) {
+    if (!sampled[t]) continue;
+    if (ends[t]) next_value = running = 0;
+    const double delta = returns[t] + options.gamma * next_value - value[t];
+    running = delta + options.gamma * options.lambda * running;
+    next_value = value[t];
+    advantage[t] = running;
+  }
+  return advantage;
+}
+
+void apply_bilevel_gae(std::span<const Trajectory> trajectories, CreditTable& table, const BilevelGaeOptions& options) {
+  std::vector<std::vector<double>> advantage(trajectories.size());
+  for (std::size_t i = 0; i < trajectories.size(); ++i) {
+    const Trajectory& one = trajectories[i];
+    if (!one.leaf().counts()) continue;
+    CARNOT_CHECK(one.tree->columns.has(Column::Value), "bi-level GAE needs the critic's values");
+    const std::vector<double> value = one.column(Column::Value);
+    advantage[i] = advantages(one, table[i].reward, value, options);
+    const std::vector<bool> sampled = one.sampled();
+    for (std::size_t t = 0; t < value.size(); ++t)
+      if (sampled[t]) table[i].value_target[t] = advantage[i][t] + value[t];
+  }
+  if (options.whiten) whiten_sampled(trajectories, advantage, options.whitening);
+  for (std::size_t i = 0; i < trajectories.size(); ++i) {
+    const std::vector<bool> sampled = trajectories[i].sampled();
+    for (std::size_t t = 0; t < advantage[i].size(); ++t)
+      if (sampled[t]) table[i].advantage[t] += advantage[i][t];
+  }
+}
+
+}  // namespace
+
+void BilevelGaeOptions::fields(FieldVisitor& visit) {
+  visit.field("gamma", gamma, "discount per sampled token", between(0, 1));
+  visit.field("lambda", lambda, "0: one-step differences, 1: whole returns", between(0, 1));
+  visit.field("turn_gamma", turn_gamma, "discount per turn", between(0, 1));
+  visit.field("whiten", whiten, "normalise advantages over all sampled tokens of the step");
+}
+
+CreditRule bilevel_gae(const BilevelGaeOptions& options) {
+  return {.name = "bilevel_gae", .apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
+            apply_bilevel_gae(trajectories, table, options);
+          }};
+}
+
+}  // namespace carnot

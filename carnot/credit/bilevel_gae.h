@@ -1,0 +1,27 @@
+// credit/bilevel_gae.h -- advantages first between turns, then between the tokens of a turn (RAGEN, arXiv:2504.20073).
+#pragma once
+
+#include "carnot/credit/normalise.h"
+#include "carnot/credit/rule.h"
+
+namespace carnot {
+
+struct BilevelGaeOptions {
+  double gamma = 1;         ///< per sampled token
+  double lambda = 1;
+  double turn_gamma = 0.95;  ///< per turn
+  bool whiten = true;
+  Whitening whitening{};
+  /// The published form: a turn ends where a token's reward is not 0, so that turns without reward join the next.
+  /// REQUIRES: the last sampled token has a reward.
+  bool turns_end_at_rewards = false;
+
+  void fields(FieldVisitor& visit);
+};
+
+/// A base rule over Credit::reward (put turn_rewards() before it) and Column::Value. GAE over the turns' last
+/// sampled tokens gives each a return; GAE inside each turn then takes that return as the reward at its end.
+/// Sets value_target = advantage before whitening + value. REQUIRES: Column::Value.
+CreditRule bilevel_gae(const BilevelGaeOptions& options = {});
+
+}  // namespace carnot

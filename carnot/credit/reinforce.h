@@ -1,0 +1,24 @@
+// credit/reinforce.h -- REINFORCE++: whitened returns, with or without the group's mean as baseline (arXiv:2501.03262).
+#pragma once
+
+#include "carnot/credit/normalise.h"
+#include "carnot/credit/rule.h"
+
+namespace carnot {
+
+struct ReinforceOptions {
+  double gamma = 1;             ///< per sampled token; not used with the baseline
+  bool group_baseline = false;  ///< reward minus the group's mean on every token, instead of returns
+  Singleton singleton = Singleton::Zero;  ///< of that baseline
+  Whitening whitening{};
+  /// The published form: the return starts anew behind every token that was not sampled, so that turns before the
+  /// last observation receive nothing of the outcome.
+  bool restart_at_observations = false;
+
+  void fields(FieldVisitor& visit);
+};
+
+/// Adds whitened returns. Ours skips tokens that were not sampled.
+CreditRule reinforce(const ReinforceOptions& options = {});
+
+}  // namespace carnot

@@ -1,0 +1,34 @@
+// credit/span_weight.h -- ActFocus: tokens the environment acts on carry the gradient (arXiv:2605.14558).
+#pragma once
+
+#include "carnot/base/fields.h"
+#include "carnot/credit/rule.h"
+
+namespace carnot {
+
+/// What makes an action token weigh more. The paper's is the reference's energy; the others are its comparisons.
+enum class WeightSignal {
+  ReferenceEnergy,   ///< -logsumexp of the frozen reference's raw logits
+  ReferenceEntropy,  ///< of the frozen reference's softmax
+  Surprisal,         ///< -log-probability under the old policy
+  LogProbShift,      ///< log-probability under the old policy minus under the reference
+};
+
+struct SpanWeightOptions {
+  double think = 0.1;   ///< alpha: weight of sampled tokens that are no action
+  double action = 0.5;  ///< beta: an action token weighs 1 + beta * sigmoid(z of its signal)
+  double epsilon = 1e-8;  ///< added to the variance of the signal
+  WeightSignal signal = WeightSignal::ReferenceEnergy;
+
+  void fields(FieldVisitor& visit);
+};
+
+/// Multiplies `weight`. The z-score runs over the action tokens of all trajectories that count (population's
+/// deviation); a token of a shared turn counts once for every trajectory that trains on it.
+/// REQUIRES: the columns of the signal, unless action is 0.
+CreditRule span_weight(const SpanWeightOptions& options = {});
+
+/// The weights of action tokens with these signals.
+std::vector<double> action_weights(std::span<const double> signals, const SpanWeightOptions& options);
+
+}  // namespace carnot

@@ -1,0 +1,28 @@
+// credit/token_gain.h -- IGPO as its authors released it in November 2025: gains as token rewards.
+#pragma once
+
+#include "carnot/credit/normalise.h"
+#include "carnot/credit/rule.h"
+
+namespace carnot {
+
+enum class TokenBaseline {
+  Column,      ///< the group's mean at the same token index of the response; who has ended counts as 0
+  FirstToken,  ///< mean and deviation of the group's returns at their first token (defined there, never called)
+};
+
+struct TokenGainOptions {
+  double discount = 1;  ///< per token
+  TokenBaseline baseline = TokenBaseline::Column;
+  Normalisation normalisation{};  ///< of FirstToken
+  bool restart_at_observations = false;  ///< the sum starts anew behind tokens that were not sampled
+};
+
+/// A base rule. A gain stands on the last token of its turn, observation included, the outcome on the last of all;
+/// the advantage is the sum from a token on, minus the baseline.
+CreditRule token_gain(const TokenGainOptions& options = {});
+
+/// Those rewards, for the tokens behind the first prompt.
+std::vector<double> token_gain_rewards(const Trajectory& trajectory, double outcome);
+
+}  // namespace carnot

@@ -1,0 +1,27 @@
+// credit/tree_relative.h -- Tree-GRPO: a leaf against its group and against its own tree (arXiv:2509.21240).
+#pragma once
+
+#include "carnot/credit/normalise.h"
+#include "carnot/credit/rule.h"
+
+namespace carnot {
+
+enum class TreeEstimator {
+  GroupAndTree,  ///< z in the group + z in the tree (the paper)
+  Tree,          ///< z in the tree alone
+  Nested,        ///< z in the tree of the z in the group
+  PerToken,      ///< dense rewards of all tokens, observations included: z among the group's + z among the tree's
+};
+
+struct TreeRelativeOptions {
+  TreeEstimator estimator = TreeEstimator::GroupAndTree;
+  Normalisation normalisation{};
+
+  void fields(FieldVisitor& visit);
+};
+
+/// A base rule. A tree with one leaf, or a group of one, follows Normalisation::singleton; Nested then keeps the z
+/// of the group.
+CreditRule tree_relative(const TreeRelativeOptions& options = {});
+
+}  // namespace carnot

@@ -1,0 +1,73 @@
+#include "carnot/credit/turn_group_gain.h"
+
+#include <cmath>
+#include <map>
+
+#include "carnot/credit/members.h"
+
+namespace carnot {
+namespace {
+
+/// Replaces every gain by its z-score among the gains of the same step.
+void normalise_by_step(std::vector<std::vector<Gain>>& gains, const Normalisation& normalisation) {
+  std::map<int, std::vector<double>> peers;
+  for (const auto& of_member : gains)
+    for (const Gain& gain : of_member) peers[gain.step].push_back(gain.value);
+  std::map<int, Standard> standards;
+  for (const auto& [step, values] : peers) standards[step] = standard_of(values, normalisation);
+  for (auto& of_member : gains)
+    for (Gain& gain : of_member) gain.value = standards[gain.step].of(gain.value);
+}
+
+/// Eq. (7) and (8): discounted sum from each gain on, over the root of the number of its terms.
+std::vector<double> accumulated(const std::vector<Gain>& gains, double discount) {
+  std::vector<double> out(gains.size());
+  double running = 0;
+  for (std::size_t i = gains.size(); i-- > 0;) {
+    const int apart = i + 1 < gains.size() ? gains[i + 1].step - gains[i].step : 0;
+    running = gains[i].value + std::pow(discount, apart) * running;
+    out[i] = running / std::sqrt(static_cast<double>(gains.size() - i));
+  }
+  return out;
+}
+
+void credit_member(const Trajectory& trajectory, Credit& credit, const std::vector<Gain>& gains,
+                   const TurnGroupGainOptions& options) {
+  const std::vector<double> process = accumulated(gains, options.discount);
+  for (int k = 0; k < trajectory.num_turns(); ++k) {
+    const std::size_t next = next_gain(gains, k);
+    if (next == gains.size()) continue;
+    const bool own = gains[next].turn == k || options.steps == GainSteps::NonzeroGains;
+    const int apart = options.steps == GainSteps::Turns ? gains[next].turn - k : 0;
+    const double discounted = std::pow(options.discount, apart) * process[next];
+    add_to_turn(credit.advantage, trajectory, k, options.weight * discounted);
+    if (!own) continue;
+    const double swing = 2 / (1 + std::exp(-gains[next].value)) - 1;
+    for (double& scale : sampled_part(credit.clip_scale, trajectory, k)) scale *= 1 + options.clip_swing * swing;
+  }
+}
+
+}  // namespace
+
+void TurnGroupGainOptions::fields(FieldVisitor& visit) {
+  visit.field("weight", weight, "weight of the process credit next to the outcome's", at_least(0));
+  visit.field("discount", discount, "discount of later turns' gains, per turn", between(0, 1));
+  visit.field("clip_swing", clip_swing, "how far a turn's clip range follows its gain; 0: not at all", between(0, 1));
+  visit.field("divide_by_std", normalisation.divide_by_std, "divide gains by the turn group's standard deviation");
+}
+
+CreditRule turn_group_gain(const TurnGroupGainOptions& options) {
+  const auto apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
+    for (const auto& members : members_by_group(trajectories)) {
+      std::vector<std::vector<Gain>> gains;
+      for (int i : members) gains.push_back(gains_of(trajectories[static_cast<std::size_t>(i)], options.steps));
+      normalise_by_step(gains, options.normalisation);
+      for (std::size_t i = 0; i < members.size(); ++i)
+        credit_member(trajectories[static_cast<std::size_t>(members[i])], table[static_cast<std::size_t>(members[i])],
+                      gains[i], options);
+    }
+  };
+  return {.name = "turn_group_gain", .apply = apply};
+}
+
+}  // namespace carnot

@@ -1,0 +1,25 @@
+// credit/turn_group_gain.h -- A2TGPO: a turn's information gain against its peers at the same depth (arXiv:2605.06200).
+#pragma once
+
+#include "carnot/credit/gains.h"
+#include "carnot/credit/normalise.h"
+#include "carnot/credit/rule.h"
+
+namespace carnot {
+
+struct TurnGroupGainOptions {
+  double weight = 1;       ///< of the process credit next to the base's outcome credit
+  double discount = 1;     ///< per turn
+  double clip_swing = 0.3;  ///< beta: the clip range is scaled by 1 + beta * (2 sigmoid(z) - 1)
+  Normalisation normalisation = population_normalisation();
+  GainSteps steps = GainSteps::Turns;
+
+  void fields(FieldVisitor& visit);
+};
+
+/// z = a gain against the gains of the same turn index in the group (0 for one alone). To turn t it adds
+/// weight * sum_{k >= t} discount^(k - t) z_k / sqrt(number of terms), and multiplies clip_scale by the swing of z_t.
+/// Turns without a gain of their own, such as the answer, keep their clip range.
+CreditRule turn_group_gain(const TurnGroupGainOptions& options = {});
+
+}  // namespace carnot
