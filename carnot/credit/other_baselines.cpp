@@ -73,7 +73,7 @@ CreditRule nonzero_scaled(Singleton singleton) {
     const double scale = scale_of_nonzero(trajectories, table);
     const CreditRule rule = against_group("", Statistics::Trajectories, [&](std::span<const double> rewards) {
       Standard standard = standard_of(rewards, {.divide_by_std = false, .singleton = singleton});
-      if (rewards.size() > 1) standard.divisor = 1 / scale;
+      standard.divisor = 1 / scale;
       return standard;
     });
     rule.apply(trajectories, table);

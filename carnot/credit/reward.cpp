@@ -40,12 +40,6 @@ std::vector<double> scaled(std::span<const double> scores, RewardScaling scaling
   return out;
 }
 
-void replace_total(const Trajectory& trajectory, Credit& credit, double scaled_score) {
-  const double penalties = trajectory.penalised_score() - trajectory.leaf().score;
-  const auto at = static_cast<std::size_t>(trajectory.reward_token());
-  credit.reward[at] += scaled_score + penalties - trajectory.penalised_score();
-}
-
 }  // namespace
 
 void RewardOptions::fields(FieldVisitor& visit) {
@@ -121,11 +115,12 @@ CreditRule normalise_rewards(RewardGrouping grouping, RewardScaling scaling) {
     if (alone) return;
     if (grouping == RewardGrouping::Batch) groups = {joined(groups)};
     for (const auto& members : groups) {
-      std::vector<double> scores;
-      for (int i : members) scores.push_back(trajectories[static_cast<std::size_t>(i)].leaf().score);
-      const std::vector<double> values = scaled(scores, scaling);
-      for (std::size_t i = 0; i < members.size(); ++i)
-        replace_total(trajectories[static_cast<std::size_t>(members[i])], table[static_cast<std::size_t>(members[i])], values[i]);
+      const std::vector<double> totals = rewards_of(table, members);
+      const std::vector<double> values = scaled(totals, scaling);
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        const auto member = static_cast<std::size_t>(members[i]);
+        table[member].reward[static_cast<std::size_t>(trajectories[member].reward_token())] += values[i] - totals[i];
+      }
     }
   };
   return {.name = "normalise_rewards", .apply = apply};

@@ -46,8 +46,8 @@ int response_tokens(const Trajectory& trajectory);
 enum class RewardGrouping { Group, Batch };
 enum class RewardScaling { Identity, Mean, MeanStd, AsymmetricClip };  ///< the last: MeanStd kept within [-1, 3]
 
-/// RAGEN's reward normalisation (arXiv:2504.20073): each trajectory's total is replaced by its raw score against the
-/// others', plus its penalties. Nothing is scaled where every group has one member.
+/// RAGEN's reward normalisation (arXiv:2504.20073): each trajectory's total becomes what it is against the others'.
+/// Nothing changes where every group has one member.
 CreditRule normalise_rewards(RewardGrouping grouping, RewardScaling scaling);
 
 }  // namespace carnot

@@ -20,9 +20,10 @@ std::vector<double> of_valid_leaves(const Group& group, Value value) {
   return values;
 }
 
-std::vector<bool> most_varied(std::span<const Group> groups, double share) {
+/// sign 1 prefers large deviations, -1 small ones.
+std::vector<bool> by_deviation(std::span<const Group> groups, double share, double sign) {
   std::vector<double> deviation;
-  for (const Group& group : groups) deviation.push_back(std_sample(of_valid_leaves(group, penalised_score)));
+  for (const Group& group : groups) deviation.push_back(sign * std_sample(of_valid_leaves(group, penalised_score)));
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return deviation[a] > deviation[b]; });
@@ -50,7 +51,13 @@ GroupFilter drop_zero_variance(int max_refills) {
 GroupFilter keep_most_varied(double share) {
   CARNOT_CHECK(share > 0 && share <= 1, "share of groups to keep");
   return {.name = "keep_most_varied",
-          .keep = [share](std::span<const Group> groups) { return most_varied(groups, share); }};
+          .keep = [share](std::span<const Group> groups) { return by_deviation(groups, share, 1); }};
+}
+
+GroupFilter keep_least_varied(double share) {
+  CARNOT_CHECK(share > 0 && share <= 1, "share of groups to keep");
+  return {.name = "keep_least_varied",
+          .keep = [share](std::span<const Group> groups) { return by_deviation(groups, share, -1); }};
 }
 
 int apply_filter(const GroupFilter& filter, std::vector<Group>& groups) {

@@ -25,6 +25,9 @@ GroupFilter drop_zero_variance(int max_refills);
 /// penalised score, in their original order; ties go to the earlier group. share = 1 keeps all.
 GroupFilter keep_most_varied(double share);
 
+/// The same with the smallest deviation: RAGEN's counter-experiment.
+GroupFilter keep_least_varied(double share);
+
 /// Marks the leaves of groups that do not stay as dropped. Returns the number of groups that stay.
 int apply_filter(const GroupFilter& filter, std::vector<Group>& groups);
 

@@ -1,0 +1,60 @@
+// tests/golden/recorded_cases.h -- what published programs computed on random cases (shared data, folder credit).
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "carnot/data/credit_table.h"
+#include "carnot/data/trajectory.h"
+
+namespace carnot::testing {
+
+using Json = nlohmann::json;
+
+/// Every case of credit/NAME.jsonl.xz. Throws, with a sentence, where the file is missing or broken.
+std::vector<Json> recorded_cases(const std::string& name);
+
+/// Calls `check` on every case of one rule and demands that there are exactly `count` of them.
+void for_recorded(const std::string& file, const std::string& rule, int count, const std::function<void(const Json&)>& check);
+
+/// The rules a file has cases for.
+std::set<std::string> recorded_rules(const std::string& file);
+
+/// A case's trajectories as groups of trees. Not copyable: `all` points into `groups`.
+struct RecordedGroups {
+  explicit RecordedGroups(const Json& one_case);
+  RecordedGroups(const RecordedGroups&) = delete;
+
+  std::vector<Group> groups{};
+  std::vector<Trajectory> all{};
+  std::vector<std::size_t> number{};  ///< recorded trajectory i is all[number[i]]
+};
+
+/// A case's rows, each a turn of its trajectory; a duplicated row stands alone as a trajectory of one turn.
+struct RecordedRows {
+  explicit RecordedRows(const Json& one_case);
+  RecordedRows(const RecordedRows&) = delete;
+
+  struct Place {
+    std::size_t trajectory = 0;
+    int turn = 0;
+  };
+  std::vector<Group> groups{};
+  std::vector<Trajectory> all{};
+  std::vector<Place> place{};  ///< of recorded row r
+};
+
+/// Compares one credit column with recorded numbers per trajectory and token; null is not compared.
+void expect_tokens(const Json& expected, const RecordedGroups& built, const CreditTable& table,
+                   std::vector<double> Credit::*column);
+
+/// Compares the advantage of each row's tokens with one number per row.
+void expect_rows(const Json& expected, const RecordedRows& built, const CreditTable& table);
+
+/// |a - b| <= 1e-9 (1 + |b|).
+void expect_close(double actual, double expected, const std::string& where);
+
+}  // namespace carnot::testing
