@@ -10,7 +10,7 @@
 #include "carnot/env/play.h"
 #include "carnot/env/sokoban_room.h"
 #include "carnot/env/sudoku.h"
-#include "testing/field_setter.h"
+#include "testing/field_settings.h"
 
 namespace carnot {
 namespace {
@@ -33,8 +33,11 @@ std::vector<Json> records(const std::string& file) {
 
 std::unique_ptr<EnvironmentFactory> factory_for(const std::string& env, const Json& config) {
   auto factory = make_environment_factory(env).value();
-  for (const auto& [key, value] : config.items())
-    EXPECT_TRUE(testing::set_field(*factory, key, value.dump())) << env << " has no option " << key;
+  std::map<std::string, std::string> values;
+  for (const auto& [key, value] : config.items()) values[key] = value.is_string() ? value.get<std::string>() : value.dump();
+  testing::FieldSettings settings(values);
+  factory->fields(settings);
+  EXPECT_TRUE(settings.unused().empty()) << env << " has no option " << settings.unused()[0];
   EXPECT_TRUE(factory->prepare(0).ok());
   return factory;
 }

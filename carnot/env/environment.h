@@ -25,7 +25,7 @@ namespace carnot {
 struct Opening {
   std::string system{};            ///< empty: no system message of the environment's own
   std::string user{};
-  std::string assistant_prefix{};  ///< text the assistant's every message starts with ("<think>"); prompt tokens, not sampled
+  std::string assistant_prefix{};  ///< every assistant message starts with it ("<think>"); prompt tokens, not sampled
 };
 
 enum class ReplyForm : std::uint8_t {
@@ -109,7 +109,8 @@ class EnvironmentFactory {
   /// A scripted agent for an environment that this factory made; it may watch the environment, which must
   /// outlive it. `progress` in [0, 1] is how far the warm start has come, for curricula; 1 asks for the final
   /// mixture. Null where the environment has no script.
-  virtual std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress, RandomStream random) const;
+  virtual std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress,
+                                                RandomStream random) const;
 
   /// The task index to demonstrate at this point of the curriculum; by default the given one.
   virtual std::unique_ptr<Environment> make_demonstrated(std::int64_t index, double progress) const;

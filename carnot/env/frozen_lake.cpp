@@ -72,12 +72,19 @@ FrozenLakeMoves frozen_lake_moves(const FrozenLakeOptions& options, int size, in
   const double side = options.is_slippery ? (1.0 - options.success_rate) / 2.0 : 0.0;
   const double straight = options.is_slippery ? options.success_rate : 1.0;
   return {.chances = {side, straight, side},
-          .ends = {moved(size, from, (action + 3) % 4), moved(size, from, action), moved(size, from, (action + 1) % 4)}};
+          .ends = {moved(size, from, (action + 3) % 4), moved(size, from, action),
+                   moved(size, from, (action + 1) % 4)}};
 }
 
 FrozenLake::FrozenLake(const FrozenLakeOptions& options, std::uint64_t seed)
     : options_(options), map_(generate_frozen_lake(options, seed)), slips_(seed), player_(find_cell(map_, 'S')) {
   slips_.random();  // Gymnasium draws the start cell, of which there is only one
+  std::vector<int> holes;
+  for (std::size_t i = 0; i < map_.cells.size(); ++i)
+    if (map_.cells[i] == 'H') holes.push_back(static_cast<int>(i));
+  above_player_ = coordinate_head(map_.size, map_.size) + coordinate_line("Start", {player_}, map_.size) +
+                  coordinate_line("Goal", {find_cell(map_, 'G')}, map_.size);
+  below_player_ = coordinate_line("Holes", holes, map_.size) + std::string(kGridMapHeading);
 }
 
 GameStep FrozenLake::step(std::string_view action) {
@@ -114,33 +121,33 @@ std::string FrozenLake::board_json() const {
 }
 
 std::string FrozenLake::observation() const {
-  return options_.observation_format == ObservationFormat::Grid ? grid() : coordinates();
+  if (options_.observation_format == ObservationFormat::Grid) return grid();
+  std::string text;
+  text.reserve(above_player_.size() + below_player_.size() + 32 + 2 * map_.cells.size());
+  text += above_player_;
+  text += cell() == 'G' ? "Player on goal: " : cell() == 'H' ? "Player in hole: " : "Player: ";
+  text += coordinate(player_ / map_.size, player_ % map_.size);
+  text += '\n';
+  text += below_player_;
+  append_map(text);
+  return text;
 }
 
 std::string FrozenLake::grid() const {
   std::string text;
-  text.reserve(map_.cells.size() * 2);
-  for (std::size_t i = 0; i < map_.cells.size(); ++i) {
-    if (i > 0 && i % static_cast<std::size_t>(map_.size) == 0) text += '\n';
-    const char kind = map_.cells[i];
-    if (static_cast<int>(i) == player_)
-      text += kind == 'H' ? "X" : kind == 'G' ? "√" : "P";
-    else
-      text += kind == 'H' ? 'O' : kind == 'G' ? 'G' : '_';
-  }
+  append_map(text);
   return text;
 }
 
-std::string FrozenLake::coordinates() const {
-  std::vector<int> holes;
-  for (std::size_t i = 0; i < map_.cells.size(); ++i)
-    if (map_.cells[i] == 'H') holes.push_back(static_cast<int>(i));
-  CoordinateText text(map_.size, map_.size);
-  text.line("Start", {find_cell(map_, 'S')});
-  text.line("Goal", {find_cell(map_, 'G')});
-  text.line(cell() == 'G' ? "Player on goal" : cell() == 'H' ? "Player in hole" : "Player", {player_});
-  text.line("Holes", holes);
-  return text.with_map(grid());
+void FrozenLake::append_map(std::string& text) const {
+  enum Symbol : std::uint8_t { kFrozen, kHole, kGoal, kPlayer, kPlayerInHole, kPlayerOnGoal };
+  static constexpr std::array<Glyph, 6> kGlyphs = {Glyph("_"), Glyph("O"), Glyph("G"),
+                                                   Glyph("P"), Glyph("X"), Glyph("√")};
+  const auto bare = [](char kind) { return kind == 'H' ? kHole : kind == 'G' ? kGoal : kFrozen; };
+  std::array<std::uint8_t, kMaxGridCells> drawn;
+  for (std::size_t i = 0; i < map_.cells.size(); ++i) drawn[i] = bare(map_.cells[i]);
+  drawn[static_cast<std::size_t>(player_)] = static_cast<std::uint8_t>(bare(cell()) + kPlayer);
+  append_grid(text, {drawn.data(), map_.cells.size()}, map_.size, kGlyphs);
 }
 
 }  // namespace carnot

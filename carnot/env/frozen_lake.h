@@ -1,4 +1,6 @@
-// env/frozen_lake.h -- FrozenLake: reach the goal over slippery ice. Maps, slips and texts equal RAGEN's over Gymnasium.
+// env/frozen_lake.h -- FrozenLake: reach the goal over slippery ice.
+//
+// Maps, slips and texts equal those of RAGEN over Gymnasium.
 #pragma once
 
 #include <array>
@@ -32,7 +34,7 @@ struct FrozenLakeMap {
   std::string cells{};
 };
 
-/// The map of this seed: cells frozen with chance p, start and goal anywhere, drawn again until the goal can be reached.
+/// The map of this seed: cells frozen with chance p, start and goal anywhere, redrawn until the goal can be reached.
 FrozenLakeMap generate_frozen_lake(const FrozenLakeOptions& options, std::uint64_t seed);
 
 inline constexpr std::array<std::string_view, 4> kFrozenLakeActions = {"Left", "Down", "Right", "Up"};
@@ -60,13 +62,15 @@ class FrozenLake : public Game {
 
  private:
   std::string grid() const;
-  std::string coordinates() const;
+  void append_map(std::string& text) const;
   char cell() const { return map_.cells[static_cast<std::size_t>(player_)]; }
 
   FrozenLakeOptions options_;
   FrozenLakeMap map_;
   NumpyGenerator slips_;
   int player_ = 0;
+  std::string above_player_{};  ///< the coordinates that never change
+  std::string below_player_{};
   bool done_ = false;
 };
 

@@ -5,8 +5,8 @@ namespace carnot {
 namespace {
 
 constexpr std::string_view kInstruction =
-    "You are solving the FrozenLake puzzle. The observation includes both a symbol grid and zero-indexed coordinates for "
-    "the start, goal, player, and any holes.\n"
+    "You are solving the FrozenLake puzzle. The observation includes both a symbol grid and zero-indexed coordinates "
+    "for the start, goal, player, and any holes.\n"
     "Beware that the ice is slippery, so the agent might slide and end up in an unintended tile.\n"
     "Respond with a sequence of actions such as <answer>Left || Up || Up</answer>.\n";
 

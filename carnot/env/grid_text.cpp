@@ -1,6 +1,9 @@
 #include "carnot/env/grid_text.h"
 
+#include <cstring>
 #include <nlohmann/json.hpp>
+
+#include "carnot/base/check.h"
 
 namespace carnot {
 
@@ -13,24 +16,34 @@ std::string coordinate(int row, int column) {
   return "(" + std::to_string(row) + ", " + std::to_string(column) + ")";
 }
 
-CoordinateText::CoordinateText(int rows, int columns)
-    : columns_(columns),
-      text_("Coordinates: \nBoard size: " + std::to_string(rows) + " rows x " + std::to_string(columns) +
-            " cols (zero-indexed).\n") {}
-
-void CoordinateText::line(std::string_view name, const std::vector<int>& cells) {
-  if (cells.empty()) return;
-  text_ += name;
-  text_ += ": ";
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (i > 0) text_ += ", ";
-    text_ += coordinate(cells[i] / columns_, cells[i] % columns_);
-  }
-  text_ += '\n';
+std::string coordinate_head(int rows, int columns) {
+  return "Coordinates: \nBoard size: " + std::to_string(rows) + " rows x " + std::to_string(columns) +
+         " cols (zero-indexed).\n";
 }
 
-std::string CoordinateText::with_map(std::string_view grid) const {
-  return text_ + "Grid Map: \n" + std::string(grid);
+std::string coordinate_line(std::string_view name, const std::vector<int>& cells, int columns) {
+  if (cells.empty()) return "";
+  std::string text(name);
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    text += (i > 0 ? ", " : ": ") + coordinate(cells[i] / columns, cells[i] % columns);
+  return text + "\n";
+}
+
+void append_grid(std::string& text, std::span<const std::uint8_t> cells, int columns, std::span<const Glyph> glyphs) {
+  CARNOT_CHECK_LE(cells.size(), kMaxGridCells);
+  std::array<char, kMaxGridCells * 5 + 4> buffer;
+  char* out = buffer.data();
+  int column = 0;
+  for (const std::uint8_t cell : cells) {
+    if (column++ == columns) {
+      *out++ = '\n';
+      column = 1;
+    }
+    const Glyph& glyph = glyphs[cell];
+    std::memcpy(out, glyph.bytes.data(), glyph.bytes.size());
+    out += glyph.length;
+  }
+  text.append(buffer.data(), out);
 }
 
 std::string json_text(std::string_view text) {

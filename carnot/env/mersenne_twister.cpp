@@ -24,13 +24,14 @@ MersenneTwister MersenneTwister::from_words(std::span<const std::uint32_t> seed)
     state[0] = state[kSize - 1];
     i = 1;
   };
+  const auto mixed = [&](std::uint32_t factor) { return state[i] ^ ((state[i - 1] ^ (state[i - 1] >> 30)) * factor); };
   for (std::size_t k = std::max<std::size_t>(kSize, seed.size()); k > 0; --k) {
-    state[i] = (state[i] ^ ((state[i - 1] ^ (state[i - 1] >> 30)) * 1664525u)) + seed[j] + static_cast<std::uint32_t>(j);
+    state[i] = mixed(1664525u) + seed[j] + static_cast<std::uint32_t>(j);
     advance();
     j = (j + 1) % seed.size();
   }
   for (int k = kSize - 1; k > 0; --k) {
-    state[i] = (state[i] ^ ((state[i - 1] ^ (state[i - 1] >> 30)) * 1566083941u)) - static_cast<std::uint32_t>(i);
+    state[i] = mixed(1566083941u) - static_cast<std::uint32_t>(i);
     advance();
   }
   state[0] = 0x80000000u;

@@ -48,7 +48,8 @@ TEST(Play, WritesOneObjectALineInJson) {
 
 TEST(Play, TalksThroughThePromptsWhenAsked) {
   const std::string text = played({.name = "sokoban", .seed = 123, .prompt = true},
-                                  "Go.\\nNow.</think><answer>Down || Left</answer>\n<think></think><answer>Up</answer>\n");
+                                  "Go.\\nNow.</think><answer>Down || Left</answer>\n"
+                                  "<think></think><answer>Up</answer>\n");
   EXPECT_TRUE(text.starts_with("[system]\nYou're a helpful assistant. You are solving the Sokoban puzzle. \n"));
   EXPECT_NE(text.find("[user]\n\nTurn 1:\nState:\n######\n"), std::string::npos);
   EXPECT_NE(text.find("[user]\nReward:\n-0.2\n\nTurn 2:\nState:\n"), std::string::npos);
@@ -57,7 +58,8 @@ TEST(Play, TalksThroughThePromptsWhenAsked) {
 
 TEST(Play, TalksThroughThePromptsInJsonToo) {
   const std::string text =
-      played({.name = "frozen_lake", .seed = 142, .json = true, .prompt = true}, "dunno\na\\\\nb\\n</think><answer>Left</answer>\n");
+      played({.name = "frozen_lake", .seed = 142, .json = true, .prompt = true},
+             "dunno\na\\\\nb\\n</think><answer>Left</answer>\n");
   const auto lines = split_lines(text);
   ASSERT_EQ(lines.size(), 3u);
   const json head = json::parse(lines[0]), first = json::parse(lines[1]), second = json::parse(lines[2]);

@@ -106,8 +106,8 @@ std::string RagenConversation::turn_message(bool warn) const {
   std::string text = "\nTurn " + std::to_string(turns_ + 1) + ":\nState:\n" + game_->observation() + "\n";
   if (warn) text += "No valid action provided previously. Environment state remains the same. Please try again.\n";
   return text + "You have " + std::to_string(actions_left()) +
-         " actions left. Always output: <think> [Your thoughts] </think> <answer> [your answer] </answer> with no extra "
-         "text. Strictly follow this format. Max response length: " +
+         " actions left. Always output: <think> [Your thoughts] </think> <answer> [your answer] </answer> with no "
+         "extra text. Strictly follow this format. Max response length: " +
          std::to_string(budgets_.max_response_words) + " words (tokens).\n";
 }
 

@@ -22,7 +22,8 @@ TEST(RagenAnswer, SplitsTheAnswerAtDoubleBarsAndKeepsTheFirstFew) {
 TEST(RagenAnswer, NeedsThoughtThenAnswerBothClosed) {
   for (const char* response :
        {"", "Up", "<answer>Up</answer>", "<think>a<answer>Up</answer>", "<think>a</think>Up",
-        "<think>a</think> then <answer>Up</answer>", "<think>a</think><answer>Up", "</think><answer>Up</answer><think>"}) {
+        "<think>a</think> then <answer>Up</answer>", "<think>a</think><answer>Up",
+        "</think><answer>Up</answer><think>"}) {
     const auto answer = parse_ragen_answer(response, 2);
     EXPECT_FALSE(answer.parsed) << response;
     EXPECT_TRUE(answer.actions.empty()) << response;
@@ -31,14 +32,15 @@ TEST(RagenAnswer, NeedsThoughtThenAnswerBothClosed) {
 }
 
 TEST(RagenAnswer, LetsTheThoughtRunOnToTheLastCloseBeforeAnAnswer) {
-  const auto answer = parse_ragen_answer("<think>one</think> two\n</think>\n<answer>Up</answer><answer>Left</answer>", 2);
+  const auto answer =
+      parse_ragen_answer("<think>one</think> two\n</think>\n<answer>Up</answer><answer>Left</answer>", 2);
   EXPECT_EQ(answer.thought, "one two");
   EXPECT_EQ(answer.actions, Actions{"Up"});
 }
 
 TEST(RagenAnswer, RemovesTagsAndChatTokensInsideBothParts) {
-  const auto answer =
-      parse_ragen_answer("<think> a<think>b<|im_end|> </think><answer><|im_start|>Up<answer> || <think>Down</answer>", 2);
+  const auto answer = parse_ragen_answer(
+      "<think> a<think>b<|im_end|> </think><answer><|im_start|>Up<answer> || <think>Down</answer>", 2);
   EXPECT_EQ(answer.thought, "ab");
   EXPECT_EQ(answer.actions, (Actions{"Up", "Down"}));
 }
@@ -55,7 +57,9 @@ std::unique_ptr<Environment> instance(const std::string& name, std::uint64_t see
   return environment;
 }
 
-std::string answer(std::string_view actions) { return "<think>So.</think><answer>" + std::string(actions) + "</answer>"; }
+std::string answer(std::string_view actions) {
+  return "<think>So.</think><answer>" + std::string(actions) + "</answer>";
+}
 
 TEST(RagenConversation, PenalisesATurnWithAnUnknownActionButPlaysTheKnownOnes) {
   const auto sokoban = instance("sokoban", 142);

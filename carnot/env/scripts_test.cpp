@@ -4,7 +4,7 @@
 #include "carnot/env/environment.h"
 #include "carnot/env/frozen_lake.h"
 #include "carnot/env/sokoban.h"
-#include "testing/field_setter.h"
+#include "testing/field_settings.h"
 
 namespace carnot {
 namespace {
@@ -37,9 +37,11 @@ Score play_tasks(EnvironmentFactory& factory, std::int64_t tasks = kTasks) {
 }
 
 std::unique_ptr<EnvironmentFactory> factory_with(const std::string& name,
-                                                 const std::vector<std::pair<std::string, std::string>>& options) {
+                                                 const std::map<std::string, std::string>& options) {
   auto factory = make_environment_factory(name).value();
-  for (const auto& [key, value] : options) EXPECT_TRUE(testing::set_field(*factory, key, value)) << key;
+  testing::FieldSettings settings(options);
+  factory->fields(settings);
+  EXPECT_TRUE(settings.unused().empty());
   return factory;
 }
 

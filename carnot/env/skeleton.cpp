@@ -10,8 +10,9 @@ namespace {
 // and the same actions give the same texts.
 class GuessGame : public Game {
  public:
-  GuessGame(int largest, std::uint64_t seed)
-      : largest_(largest), hidden_(1 + static_cast<int>(RandomStream(seed).below(static_cast<std::uint64_t>(largest)))) {}
+  GuessGame(int largest, std::uint64_t seed) : largest_(largest) {
+    hidden_ = 1 + static_cast<int>(RandomStream(seed).below(static_cast<std::uint64_t>(largest)));
+  }
 
   std::string board_json() const override { return std::to_string(hidden_); }
 
@@ -45,7 +46,7 @@ class GuessGame : public Game {
   }
 
   int largest_;
-  int hidden_;
+  int hidden_ = 0;
   std::string hint_ = "No guess yet.";
 };
 

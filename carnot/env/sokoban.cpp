@@ -9,7 +9,7 @@
 namespace carnot {
 namespace {
 
-enum Symbol : std::size_t { kWall, kEmpty, kTarget, kBoxOnTarget, kBox, kPlayer, kPlayerOnTarget };
+enum Symbol : std::uint8_t { kWall, kEmpty, kTarget, kBoxOnTarget, kBox, kPlayer, kPlayerOnTarget };
 
 constexpr Reward kStepReward{.value = -0.1};
 
@@ -44,7 +44,11 @@ std::array<CellSymbol, 7> sokoban_symbols(bool letters) {
 }
 
 Sokoban::Sokoban(const SokobanOptions& options, SokobanRoom room)
-    : options_(options), room_(std::move(room)), board_(grid()) {}
+    : options_(options), room_(std::move(room)) {
+  const auto symbols = sokoban_symbols(options.letter_symbols);
+  for (std::size_t i = 0; i < symbols.size(); ++i) glyphs_[i] = Glyph(symbols[i].symbol);
+  board_ = grid();
+}
 
 std::string Sokoban::board_json() const { return json_text(board_); }
 
@@ -53,7 +57,8 @@ GameStep Sokoban::step(std::string_view action) {
   const auto index = find_action(kSokobanActions, action);
   if (!index) return {.observation = observation()};
   const int before = boxes_on_targets(room_);
-  GameStep result{.reward = kStepReward, .effective = play_move(room_, static_cast<SokobanMove>(*index)), .valid = true};
+  GameStep result{.reward = kStepReward, .valid = true};
+  result.effective = play_move(room_, static_cast<SokobanMove>(*index));
   const int now = boxes_on_targets(room_);
   ++steps_;
   result.success = now == static_cast<int>(room_.boxes.size());
@@ -69,24 +74,13 @@ std::string Sokoban::observation() const {
 }
 
 std::string Sokoban::grid() const {
-  const auto symbols = sokoban_symbols(options_.letter_symbols);
-  std::array<Symbol, kMaxSokobanSide * kMaxSokobanSide> drawn;
-  for (std::size_t i = 0; i < room_.cells.size(); ++i) {
-    const SokobanCell cell = room_.cells[i];
-    drawn[i] = cell == SokobanCell::Wall ? kWall : cell == SokobanCell::Target ? kTarget : kEmpty;
-  }
+  static constexpr std::array<Symbol, 3> kBare = {kWall, kEmpty, kTarget};  // by SokobanCell
+  std::array<std::uint8_t, kMaxSokobanSide * kMaxSokobanSide> drawn;
+  for (std::size_t i = 0; i < room_.cells.size(); ++i) drawn[i] = kBare[static_cast<std::size_t>(room_.cells[i])];
   for (const int box : room_.boxes) drawn[static_cast<std::size_t>(box)] = is_target(box) ? kBoxOnTarget : kBox;
   drawn[static_cast<std::size_t>(room_.player)] = is_target(room_.player) ? kPlayerOnTarget : kPlayer;
-
   std::string text;
-  text.reserve(room_.cells.size() * 2);
-  for (std::size_t i = 0, column = 0; i < room_.cells.size(); ++i, ++column) {
-    if (column == static_cast<std::size_t>(room_.columns)) {
-      text += '\n';
-      column = 0;
-    }
-    text += symbols[drawn[i]].symbol;
-  }
+  append_grid(text, {drawn.data(), room_.cells.size()}, room_.columns, glyphs_);
   return text;
 }
 
@@ -98,12 +92,12 @@ std::string Sokoban::coordinates() const {
   std::sort(boxes.begin(), boxes.end());
   std::sort(placed.begin(), placed.end());
 
-  CoordinateText text(room_.rows, room_.columns);
-  text.line("Targets", targets);
-  text.line("Boxes", boxes);
-  text.line("Boxes on target", placed);
-  text.line(is_target(room_.player) ? "Player on target" : "Player", {room_.player});
-  return text.with_map(grid());
+  const auto line = [&](std::string_view name, const std::vector<int>& cells) {
+    return coordinate_line(name, cells, room_.columns);
+  };
+  return coordinate_head(room_.rows, room_.columns) + line("Targets", targets) + line("Boxes", boxes) +
+         line("Boxes on target", placed) + line(is_target(room_.player) ? "Player on target" : "Player", {room_.player}) +
+         std::string(kGridMapHeading) + grid();
 }
 
 }  // namespace carnot

@@ -59,6 +59,7 @@ class Sokoban : public Game {
 
   SokobanOptions options_;
   SokobanRoom room_;
+  std::array<Glyph, 7> glyphs_{};
   std::string board_;
   int steps_ = 0;
   bool done_ = false;

@@ -55,7 +55,7 @@ class BoardSet {
 struct Box {
   int origin = 0;
   int cell = 0;
-  bool pulled = false;  // a box that came back to its target still counts as another board: published rooms depend on it
+  bool pulled = false;  // pulled back onto its target, it makes another board: published rooms depend on it
 };
 
 class ReverseSearch {

@@ -20,9 +20,13 @@ std::string list_text(const std::vector<int>& numbers) {
   return text + "]";
 }
 
-double blank_fraction(std::string_view difficulty) {
-  if (difficulty == "easy") return 0.4;
-  return difficulty == "medium" ? 0.5 : 0.6;
+int blanks(const SudokuOptions& options) {
+  const double share = options.difficulty == "easy" ? 0.4 : options.difficulty == "medium" ? 0.5 : 0.6;
+  return static_cast<int>(share * options.grid_size * options.grid_size);
+}
+
+int filled(const SudokuGrid& grid) {
+  return static_cast<int>(std::count_if(grid.digits.begin(), grid.digits.end(), [](int digit) { return digit != 0; }));
 }
 
 }  // namespace
@@ -40,11 +44,7 @@ void SudokuOptions::fields(FieldVisitor& visit) {
 }
 
 Sudoku::Sudoku(const SudokuOptions& options, std::uint64_t seed)
-    : options_(options),
-      puzzle_(generate_sudoku(options.grid_size,
-                              static_cast<int>(blank_fraction(options.difficulty) * options.grid_size * options.grid_size),
-                              seed)),
-      grid_(puzzle_.start) {}
+    : options_(options), puzzle_(generate_sudoku(options.grid_size, blanks(options), seed)), grid_(puzzle_.start) {}
 
 std::string Sudoku::board_json() const { return json_text(digits_text(puzzle_.start)); }
 
@@ -103,9 +103,6 @@ std::string Sudoku::conflict_feedback(const SudokuPlacement& placement) const {
 
 std::string Sudoku::observation() const {
   if (options_.render_format == "grid") return picture(grid_, puzzle_.start);
-  const auto filled = [](const SudokuGrid& grid) {
-    return static_cast<int>(grid.digits.size()) - static_cast<int>(std::count(grid.digits.begin(), grid.digits.end(), 0));
-  };
   const int cells = grid_.size * grid_.size, given = filled(puzzle_.start), now = filled(grid_);
 
   std::string text;

@@ -33,7 +33,7 @@ struct SudokuPlacement {
 };
 
 /// Reads "place 3 at row 1 col 2", "place 3 at (1,2)", "3 at 1,2", "(1,2,3)", "1,2,3", anywhere in the text. Where the
-/// text holds "place" or "at" anywhere, the number comes first; else it comes last. The error is what the model is told.
+/// text holds "place" or "at" anywhere, the number comes first; else last. The error is what the model is told.
 Result<SudokuPlacement> parse_placement(std::string_view text, int size);
 
 /// 1 for the solution's digit, 0.5 for another legal one, 10 more when the grid is complete; -0.1 for what is refused.

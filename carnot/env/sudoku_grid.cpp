@@ -81,7 +81,8 @@ SudokuPuzzle generate_sudoku(int size, int blanks, std::uint64_t seed) {
   std::vector<int> cells(puzzle.solution.digits.size());
   std::iota(cells.begin(), cells.end(), 0);
   random.shuffle(cells);
-  for (int i = 0; i < blanks; ++i) puzzle.start.digits[static_cast<std::size_t>(cells[static_cast<std::size_t>(i)])] = 0;
+  cells.resize(static_cast<std::size_t>(blanks));
+  for (const int cell : cells) puzzle.start.digits[static_cast<std::size_t>(cell)] = 0;
   return puzzle;
 }
 

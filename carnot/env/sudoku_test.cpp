@@ -15,8 +15,9 @@ std::string refusal(std::string_view text) { return parse_placement(text, 4).err
 
 TEST(SudokuPlacement, ReadsEveryFormWithOrWithoutBlanks) {
   const std::vector<int> expected = {1, 2, 3};
-  for (const char* text : {"place 3 at row 1 col 2", "Place 3 At Row 1 Col 2", "place 3 at (1,2)", "place 3 at ( 1 , 2 )",
-                           "place 3 at 1,2", "3 at 1, 2", "(1,2,3)", "( 1, 2, 3 )", "1,2,3", " 1 , 2 , 3 ", "I say 01,2,3!"})
+  for (const char* text :
+       {"place 3 at row 1 col 2", "Place 3 At Row 1 Col 2", "place 3 at (1,2)", "place 3 at ( 1 , 2 )",
+        "place 3 at 1,2", "3 at 1, 2", "(1,2,3)", "( 1, 2, 3 )", "1,2,3", " 1 , 2 , 3 ", "I say 01,2,3!"})
     EXPECT_EQ(read(text), expected) << text;
 }
 
