@@ -12,7 +12,7 @@ struct ReversePlay {
 
 /// Depth-first over all pulls from `solved` (every box on its target), `depth` moves deep, at most 300 000 boards. The
 /// best board maximises (changes of the pulled box) x displacement, the first one found winning; boards with a target
-/// covered, by a box or the player, score 0.
+/// covered, by a box or the player, score 0. REQUIRES: depth >= 2
 ReversePlay reverse_play(const SokobanRoom& solved, int depth);
 
 }  // namespace carnot
