@@ -1,0 +1,233 @@
+#include "carnot/train/packing.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <map>
+
+#include "carnot/base/check.h"
+
+namespace carnot {
+namespace {
+
+/// Tokens [begin, end) of a trajectory that one sequence feeds to the model, and the sampled ones it predicts.
+struct Sequence {
+  int trajectory = 0;
+  int begin = 0;
+  int end = 0;
+  struct Target {
+    int token = 0;  ///< offset in the trajectory
+    int turn = 0;   ///< of the trajectory's turns
+  };
+  std::vector<Target> targets{};
+
+  int rows() const { return end - begin; }
+};
+
+/// The sequences of one trajectory; those that predict nothing are absent.
+std::vector<Sequence> sequences_of(const Trajectory& trajectory, int index) {
+  std::vector<Sequence> sequences;
+  for (int k = 0; k < trajectory.num_turns(); ++k) {
+    const int begin = trajectory.turn_offsets[static_cast<std::size_t>(k)];
+    if (k == 0 || trajectory.turn(k).context == Context::Fresh) sequences.push_back({.trajectory = index, .begin = begin});
+    Sequence& sequence = sequences.back();
+    for (int t = std::max(trajectory.sampled_begin(k), sequence.begin + 1); t < trajectory.sampled_end(k); ++t)
+      sequence.targets.push_back({.token = t, .turn = k});
+  }
+  std::erase_if(sequences, [](const Sequence& sequence) { return sequence.targets.empty(); });
+  for (Sequence& sequence : sequences) sequence.end = sequence.targets.back().token;
+  return sequences;
+}
+
+/// Sequences that must share a micro-batch.
+struct Unit {
+  std::vector<Sequence> sequences{};
+  int rows = 0;
+};
+
+std::vector<Unit> units_of(std::span<const Trajectory> trajectories, std::span<const int> step, bool whole_trajectories) {
+  std::vector<Unit> units;
+  for (int index : step) {
+    const Trajectory& trajectory = trajectories[static_cast<std::size_t>(index)];
+    if (!trajectory.leaf().counts()) continue;
+    bool first = true;
+    for (Sequence& sequence : sequences_of(trajectory, index)) {
+      if (first || !whole_trajectories) units.emplace_back();
+      first = false;
+      units.back().rows += sequence.rows();
+      units.back().sequences.push_back(std::move(sequence));
+    }
+  }
+  return units;
+}
+
+/// First-fit decreasing: units by number, bin by bin; within a bin in their original order.
+std::vector<std::vector<std::size_t>> fit(const std::vector<Unit>& units, int max_tokens) {
+  std::vector<std::size_t> order(units.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return units[a].rows > units[b].rows; });
+  std::vector<std::vector<std::size_t>> bins;
+  std::vector<int> used;
+  for (std::size_t unit : order) {
+    std::size_t bin = 0;
+    while (bin < bins.size() && used[bin] + units[unit].rows > max_tokens) ++bin;
+    if (bin == bins.size()) {
+      bins.emplace_back();
+      used.push_back(0);
+    }
+    bins[bin].push_back(unit);
+    used[bin] += units[unit].rows;
+  }
+  for (auto& bin : bins) std::sort(bin.begin(), bin.end());
+  return bins;
+}
+
+/// What the denominators need to know of a trajectory.
+struct Totals {
+  double tokens = 0;
+  double weight = 0;
+};
+
+std::map<int, Totals> totals_by_trajectory(const std::vector<Unit>& units, const CreditTable& credit) {
+  std::map<int, Totals> totals;
+  for (const Unit& unit : units)
+    for (const Sequence& sequence : unit.sequences) {
+      Totals& own = totals[sequence.trajectory];
+      const auto& weight = credit[static_cast<std::size_t>(sequence.trajectory)].weight;
+      for (const Sequence::Target& target : sequence.targets) {
+        own.tokens += 1;
+        own.weight += weight[static_cast<std::size_t>(target.token)];
+      }
+    }
+  return totals;
+}
+
+Denominators denominators_of(const std::map<int, Totals>& totals, double constant) {
+  Denominators step{.constant = constant};
+  for (const auto& [trajectory, own] : totals) {
+    step.tokens += own.tokens;
+    step.weight += own.weight;
+    step.sequences += 1;
+  }
+  return step;
+}
+
+template <class Number>
+at::Tensor tensor_of(const std::vector<Number>& values) {
+  constexpr at::ScalarType kType = std::is_same_v<Number, double> ? at::kDouble : at::kLong;
+  const at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, kType);
+  std::copy(values.begin(), values.end(), tensor.template mutable_data_ptr<Number>());
+  return tensor;
+}
+
+/// Reads per-token numbers of trajectories, remembering the column at hand of the trajectory at hand.
+class Signals {
+ public:
+  Signals(std::span<const Trajectory> trajectories, const CreditTable& credit)
+      : trajectories_(trajectories), credit_(credit) {}
+
+  at::Tensor credit(const std::vector<TokenPlace>& places, std::vector<double> Credit::*member) const {
+    std::vector<double> values;
+    for (const TokenPlace& place : places)
+      values.push_back((credit_[static_cast<std::size_t>(place.trajectory)].*member)[static_cast<std::size_t>(place.token)]);
+    return tensor_of(values);
+  }
+
+  /// Undefined where no trajectory has the column.
+  at::Tensor column(const std::vector<TokenPlace>& places, Column column) const {
+    std::vector<double> values, own;
+    int at_hand = -1;
+    for (const TokenPlace& place : places) {
+      const Trajectory& trajectory = trajectories_[static_cast<std::size_t>(place.trajectory)];
+      if (!trajectory.tree->columns.has(column)) continue;
+      if (place.trajectory != at_hand) own = trajectory.column(column);
+      at_hand = place.trajectory;
+      values.push_back(own[static_cast<std::size_t>(place.token)]);
+    }
+    if (values.empty()) return at::Tensor();
+    CARNOT_CHECK(values.size() == places.size(), std::string(name_of(column)) + " is there for some trajectories only");
+    return tensor_of(values);
+  }
+
+ private:
+  std::span<const Trajectory> trajectories_;
+  const CreditTable& credit_;
+};
+
+/// Grows a micro-batch sequence by sequence.
+struct Builder {
+  std::span<const Trajectory> trajectories;
+  std::vector<std::int64_t> tokens{}, positions{}, rows{}, targets{}, turns{}, sequences{};
+  std::map<int, std::int64_t> sequence_of{};                  ///< by trajectory
+  std::map<std::pair<int, int>, std::int64_t> turn_of{};      ///< by trajectory and turn
+  std::vector<int> trajectory_of{};                           ///< by sequence number
+  MicroBatch batch{};
+
+  void add(const Sequence& sequence) {
+    const auto all = trajectories[static_cast<std::size_t>(sequence.trajectory)].tokens();
+    const auto first_row = static_cast<std::int64_t>(tokens.size());
+    for (int t = sequence.begin; t < sequence.end; ++t) {
+      tokens.push_back(all[static_cast<std::size_t>(t)]);
+      positions.push_back(t - sequence.begin);
+    }
+    batch.offsets.push_back(static_cast<int>(tokens.size()));
+    const auto [own, is_new] = sequence_of.try_emplace(sequence.trajectory, static_cast<std::int64_t>(sequence_of.size()));
+    if (is_new) trajectory_of.push_back(sequence.trajectory);
+    for (const auto& [token, turn] : sequence.targets) {
+      rows.push_back(first_row + token - 1 - sequence.begin);
+      targets.push_back(all[static_cast<std::size_t>(token)]);
+      sequences.push_back(own->second);
+      turns.push_back(
+          turn_of.try_emplace({sequence.trajectory, turn}, static_cast<std::int64_t>(turn_of.size())).first->second);
+      batch.places.push_back({.trajectory = sequence.trajectory, .token = token});
+    }
+  }
+
+  MicroBatch finish(const Signals& signals, const Denominators& step, const std::map<int, Totals>& totals) {
+    batch.tokens_R = tensor_of(tokens);
+    batch.positions_R = tensor_of(positions);
+    batch.rows_T = tensor_of(rows);
+    batch.targets_T = tensor_of(targets);
+    LossInputs& inputs = batch.inputs;
+    inputs.advantage_T = signals.credit(batch.places, &Credit::advantage);
+    inputs.weight_T = signals.credit(batch.places, &Credit::weight);
+    inputs.clip_scale_T = signals.credit(batch.places, &Credit::clip_scale);
+    inputs.logprob_old_T = signals.column(batch.places, Column::LogProbOld);
+    inputs.logprob_rollout_T = signals.column(batch.places, Column::LogProbRollout);
+    inputs.logprob_reference_T = signals.column(batch.places, Column::LogProbReference);
+    inputs.value_old_T = signals.column(batch.places, Column::Value);
+    if (inputs.value_old_T.defined()) inputs.value_target_T = signals.credit(batch.places, &Credit::value_target);
+    inputs.turn_T = tensor_of(turns);
+    inputs.sequence_T = tensor_of(sequences);
+    inputs.num_turns = static_cast<std::int64_t>(turn_of.size());
+    inputs.num_sequences = static_cast<std::int64_t>(sequence_of.size());
+    batch.step = step;
+    for (int trajectory : trajectory_of) {
+      batch.step.sequence_weight.push_back(totals.at(trajectory).weight);
+      batch.step.sequence_tokens.push_back(totals.at(trajectory).tokens);
+    }
+    return std::move(batch);
+  }
+};
+
+}  // namespace
+
+std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const CreditTable& credit,
+                             std::span<const int> step, const PackingOptions& options) {
+  CARNOT_CHECK_EQ(trajectories.size(), credit.size());
+  CARNOT_CHECK_GE(options.max_tokens, 1);
+  const std::vector<Unit> units = units_of(trajectories, step, options.whole_trajectories);
+  const std::map<int, Totals> totals = totals_by_trajectory(units, credit);
+  const Denominators denominators = denominators_of(totals, options.constant);
+  const Signals signals(trajectories, credit);
+  std::vector<MicroBatch> batches;
+  for (const auto& bin : fit(units, options.max_tokens)) {
+    Builder builder{.trajectories = trajectories};
+    for (std::size_t unit : bin)
+      for (const Sequence& sequence : units[unit].sequences) builder.add(sequence);
+    batches.push_back(builder.finish(signals, denominators, totals));
+  }
+  return batches;
+}
+
+}  // namespace carnot

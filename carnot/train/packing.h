@@ -1,0 +1,70 @@
+// train/packing.h -- trajectories and their credit to packed micro-batches: what one optimizer step computes.
+//
+// A growing trajectory is one sequence; every fresh turn begins one of its own. Sequences stand one behind the other,
+// without padding, and end at the last row that predicts a sampled token. Trajectories that do not count are absent
+// from everything. Turns that several trajectories of a tree share are computed once per trajectory: common prefixes
+// are not shared yet.
+//
+// Shapes: R = rows (tokens fed to the model), T = sampled tokens, each predicted by one of the rows. A sampled token
+// that begins its sequence is predicted by no row and takes no part.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "carnot/data/credit_table.h"
+#include "carnot/data/trajectory.h"
+#include "carnot/objective/loss.h"
+
+namespace carnot {
+
+struct PackingOptions {
+  int max_tokens = 16384;  ///< rows of a micro-batch; a longer sequence stands alone
+  /// Keeps all turns of a trajectory in one micro-batch, however long: a sequence ratio is a mean over them.
+  bool whole_trajectories = false;
+  double constant = 0;  ///< Denominators::constant
+};
+
+/// A sampled token's place: trajectory (as the step numbers them) and offset in it.
+struct TokenPlace {
+  int trajectory = 0;
+  int token = 0;
+
+  bool operator==(const TokenPlace&) const = default;
+};
+
+struct MicroBatch {
+  at::Tensor tokens_R;               ///< int64
+  at::Tensor positions_R;            ///< int64, from 0 in every sequence
+  std::vector<int> offsets{0};       ///< sequence s has rows [offsets[s], offsets[s + 1])
+  at::Tensor rows_T;                 ///< int64: the row that predicts each sampled token
+  at::Tensor targets_T;              ///< int64: that token
+  std::vector<TokenPlace> places{};  ///< by T
+  LossInputs inputs{};               ///< all but the current policy's tensors; float64
+  Denominators step{};               ///< the optimizer step's, for policy_loss
+};
+
+/// The trajectories of one optimizer step, in micro-batches. `step` lists indices into `trajectories`; those that do
+/// not count are left out. First-fit by decreasing length: the same trajectories always pack alike.
+/// REQUIRES: each signal is there for all trajectories of the step or for none.
+std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const CreditTable& credit,
+                             std::span<const int> step, const PackingOptions& options);
+
+enum class MinibatchUnit { Group, Trajectory };
+
+struct MinibatchOptions {
+  int count = 1;  ///< optimizer steps per training step; fewer where there are fewer units
+  MinibatchUnit unit = MinibatchUnit::Group;  ///< what is never split
+  bool shuffle = true;
+  std::uint64_t seed = 0;  ///< of the shuffle: derive_seed(run's seed, "minibatches", training step and epoch)
+};
+
+/// Splits a training step's trajectories that count into optimizer steps of nearly equal numbers of units.
+/// No part is empty; every trajectory stands in exactly one.
+std::vector<std::vector<int>> split_minibatches(std::span<const Trajectory> trajectories,
+                                                const MinibatchOptions& options);
+
+}  // namespace carnot

@@ -1,0 +1,292 @@
+#include "carnot/train/packing.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "carnot/base/check.h"
+#include "carnot/nn/model.h"
+#include "carnot/nn/token_statistics.h"
+#include "testing/random_groups.h"
+
+namespace carnot {
+namespace {
+
+struct Step {
+  std::vector<Group> groups;
+  std::vector<Trajectory> all;
+  CreditTable credit;
+  std::vector<int> indices;
+};
+
+Step random_step(RandomStream& random) {
+  Step step;
+  step.groups = testing::random_groups(
+      random, {.dropped_share = 0.2,
+               .columns = {Column::LogProbOld, Column::LogProbRollout, Column::LogProbReference, Column::Value}});
+  step.all = trajectories(step.groups);
+  step.credit = testing::random_credit(random, step.groups);
+  step.indices.resize(step.all.size());
+  std::iota(step.indices.begin(), step.indices.end(), 0);
+  return step;
+}
+
+/// One by one, as the definition says: is the token trained, and where does the sequence that predicts it begin?
+struct TrainedToken {
+  TokenPlace place;
+  int begin;
+  int turn;
+};
+std::vector<TrainedToken> trained_tokens(const Step& step) {
+  std::vector<TrainedToken> trained;
+  for (std::size_t i = 0; i < step.all.size(); ++i) {
+    const Trajectory& trajectory = step.all[i];
+    if (trajectory.leaf().outcome == Outcome::InfraFailed || trajectory.leaf().dropped) continue;
+    int begin = 0;
+    for (int k = 0; k < trajectory.num_turns(); ++k) {
+      if (trajectory.turn(k).context == Context::Fresh) begin = trajectory.turn_offsets[static_cast<std::size_t>(k)];
+      for (int t = trajectory.sampled_begin(k); t < trajectory.sampled_end(k); ++t)
+        if (t > begin) trained.push_back({{static_cast<int>(i), t}, begin, k});
+    }
+  }
+  return trained;
+}
+
+std::int64_t integer(const at::Tensor& tensor, std::size_t i) { return tensor.const_data_ptr<std::int64_t>()[i]; }
+double number(const at::Tensor& tensor, std::size_t i) { return tensor.const_data_ptr<double>()[i]; }
+
+TEST(Packing, HoldsEverySampledTokenOnceBehindItsOwnContext) {
+  RandomStream random(1);
+  for (int trial = 0; trial < 60; ++trial) {
+    const Step step = random_step(random);
+    const PackingOptions options{.max_tokens = 1 + static_cast<int>(random.below(80)),
+                                 .whole_trajectories = random.chance(0.3)};
+    std::map<std::pair<int, int>, int> begin_of;
+    for (const TrainedToken& token : trained_tokens(step))
+      begin_of[{token.place.trajectory, token.place.token}] = token.begin;
+
+    for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, options)) {
+      ASSERT_EQ(batch.offsets.back(), batch.tokens_R.numel());
+      for (std::size_t t = 0; t < batch.places.size(); ++t) {
+        const auto [trajectory, token] = batch.places[t];
+        const auto expected = begin_of.find({trajectory, token});
+        ASSERT_NE(expected, begin_of.end()) << "not trained, or packed twice";
+        const auto tokens = step.all[static_cast<std::size_t>(trajectory)].tokens();
+        const auto row = static_cast<int>(integer(batch.rows_T, t));
+        const int first = *(std::upper_bound(batch.offsets.begin(), batch.offsets.end(), row) - 1);
+        ASSERT_EQ(row - first, token - 1 - expected->second);
+        for (int r = first; r <= row; ++r) {
+          const auto at = static_cast<std::size_t>(r);
+          ASSERT_EQ(integer(batch.tokens_R, at), tokens[static_cast<std::size_t>(expected->second + r - first)]);
+          ASSERT_EQ(integer(batch.positions_R, at), r - first);
+        }
+        EXPECT_EQ(integer(batch.targets_T, t), tokens[static_cast<std::size_t>(token)]);
+        begin_of.erase(expected);
+      }
+    }
+    EXPECT_TRUE(begin_of.empty()) << begin_of.size() << " tokens are lost";
+  }
+}
+
+TEST(Packing, CarriesEachTokensSignalsAndCredit) {
+  RandomStream random(2);
+  const Step step = random_step(random);
+  for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, {.max_tokens = 40})) {
+    const LossInputs& in = batch.inputs;
+    for (std::size_t t = 0; t < batch.places.size(); ++t) {
+      const auto i = static_cast<std::size_t>(batch.places[t].trajectory);
+      const auto at = static_cast<std::size_t>(batch.places[t].token);
+      EXPECT_EQ(number(in.advantage_T, t), step.credit[i].advantage[at]);
+      EXPECT_EQ(number(in.weight_T, t), step.credit[i].weight[at]);
+      EXPECT_EQ(number(in.clip_scale_T, t), step.credit[i].clip_scale[at]);
+      EXPECT_EQ(number(in.value_target_T, t), step.credit[i].value_target[at]);
+      EXPECT_EQ(number(in.logprob_old_T, t), step.all[i].column(Column::LogProbOld)[at]);
+      EXPECT_EQ(number(in.logprob_rollout_T, t), step.all[i].column(Column::LogProbRollout)[at]);
+      EXPECT_EQ(number(in.logprob_reference_T, t), step.all[i].column(Column::LogProbReference)[at]);
+      EXPECT_EQ(number(in.value_old_T, t), step.all[i].column(Column::Value)[at]);
+    }
+  }
+}
+
+TEST(Packing, NumbersTurnsAndTrajectoriesWithinTheMicroBatch) {
+  RandomStream random(3);
+  for (int trial = 0; trial < 20; ++trial) {
+    const Step step = random_step(random);
+    std::map<std::pair<int, int>, int> turn_of;
+    for (const TrainedToken& token : trained_tokens(step))
+      turn_of[{token.place.trajectory, token.place.token}] = token.turn;
+    for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, {.max_tokens = 60})) {
+      std::map<std::int64_t, std::set<int>> trajectories;
+      std::map<std::int64_t, std::set<std::pair<int, int>>> turns;
+      for (std::size_t t = 0; t < batch.places.size(); ++t) {
+        const auto [trajectory, token] = batch.places[t];
+        trajectories[integer(batch.inputs.sequence_T, t)].insert(trajectory);
+        turns[integer(batch.inputs.turn_T, t)].insert({trajectory, turn_of.at({trajectory, token})});
+      }
+      EXPECT_EQ(static_cast<std::int64_t>(trajectories.size()), batch.inputs.num_sequences);
+      EXPECT_EQ(static_cast<std::int64_t>(turns.size()), batch.inputs.num_turns);
+      for (const auto& [number, members] : trajectories) EXPECT_EQ(members.size(), 1u);
+      for (const auto& [number, members] : turns) EXPECT_EQ(members.size(), 1u);
+    }
+  }
+}
+
+TEST(Packing, DenominatorsAreTheWholeStepsInEveryMicroBatch) {
+  RandomStream random(4);
+  for (int trial = 0; trial < 20; ++trial) {
+    const Step step = random_step(random);
+    std::map<int, std::pair<double, double>> totals;  // tokens and weight by trajectory
+    double tokens = 0, weight = 0;
+    for (const TrainedToken& token : trained_tokens(step)) {
+      const double w =
+          step.credit[static_cast<std::size_t>(token.place.trajectory)].weight[static_cast<std::size_t>(token.place.token)];
+      totals[token.place.trajectory].first += 1;
+      totals[token.place.trajectory].second += w;
+      tokens += 1;
+      weight += w;
+    }
+    for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, {.max_tokens = 30, .constant = 7})) {
+      EXPECT_EQ(batch.step.tokens, tokens);
+      EXPECT_NEAR(batch.step.weight, weight, 1e-9);
+      EXPECT_EQ(batch.step.sequences, static_cast<double>(totals.size()));
+      EXPECT_EQ(batch.step.constant, 7);
+      for (std::size_t t = 0; t < batch.places.size(); ++t) {
+        const auto sequence = static_cast<std::size_t>(integer(batch.inputs.sequence_T, t));
+        EXPECT_EQ(batch.step.sequence_tokens[sequence], totals[batch.places[t].trajectory].first);
+        EXPECT_NEAR(batch.step.sequence_weight[sequence], totals[batch.places[t].trajectory].second, 1e-12);
+      }
+    }
+  }
+}
+
+TEST(Packing, KeepsToItsLimitUnlessOneUnitIsLonger) {
+  RandomStream random(5);
+  for (int trial = 0; trial < 20; ++trial) {
+    const Step step = random_step(random);
+    for (const bool whole : {false, true}) {
+      std::map<int, int> batches_of;
+      for (const MicroBatch& batch :
+           pack(step.all, step.credit, step.indices, {.max_tokens = 25, .whole_trajectories = whole})) {
+        const bool single = whole ? batch.inputs.num_sequences == 1 : batch.offsets.size() == 2;
+        EXPECT_TRUE(batch.offsets.back() <= 25 || single) << batch.offsets.back();
+        std::set<int> held;
+        for (const TokenPlace& place : batch.places) held.insert(place.trajectory);
+        for (int trajectory : held) ++batches_of[trajectory];
+      }
+      if (whole) {
+        for (const auto& [trajectory, batches] : batches_of) EXPECT_EQ(batches, 1) << trajectory;
+      }
+    }
+  }
+}
+
+TEST(Packing, AStepWithoutTrainedTokensHasNoMicroBatches) {
+  RandomStream random(6);
+  Step step = random_step(random);
+  for (Group& group : step.groups)
+    for (Tree& tree : group.trees)
+      for (Leaf& leaf : tree.leaves) leaf.dropped = true;
+  EXPECT_TRUE(pack(step.all, step.credit, step.indices, {}).empty());
+  EXPECT_TRUE(split_minibatches(step.all, {.count = 3}).empty());
+}
+
+TEST(Packing, ASignalThatOnlySomeTrajectoriesHaveIsABug) {
+  RandomStream random(7);
+  Step step = random_step(random);
+  for (Tree& tree : step.groups[0].trees) tree.columns.clear(Column::LogProbOld);
+  for (Group& group : step.groups)
+    for (Tree& tree : group.trees)
+      for (Leaf& leaf : tree.leaves) {
+        leaf.dropped = false;
+        leaf.outcome = Outcome::Finished;
+      }
+  EXPECT_THROW(pack(step.all, step.credit, step.indices, {.max_tokens = 100000}), CheckError);
+}
+
+/// Gradients of every weight after all micro-batches of the step.
+std::vector<at::Tensor> gradients(Model model, const Step& step, const ObjectiveOptions& objective,
+                                  const PackingOptions& packing) {
+  model.requires_grad(true);
+  for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, packing)) {
+    const at::Tensor hidden_RH = model.hidden(batch.tokens_R, batch.positions_R, PackedAttention{batch.offsets});
+    const TokenStatistics statistics =
+        token_statistics(hidden_RH.index_select(0, batch.rows_T), model.head(), batch.targets_T, 1.0);
+    LossInputs inputs = batch.inputs;
+    inputs.logprob_T = statistics.logprob_T;
+    inputs.entropy_T = statistics.entropy_T;
+    policy_loss(objective, inputs, batch.step).total.backward();
+  }
+  std::vector<at::Tensor> all;
+  for (const NamedTensor& named : model.parameters()) all.push_back(named.tensor.grad());
+  return all;
+}
+
+TEST(Packing, AnyPackingGivesTheSameGradientOfARealModel) {
+  RandomStream random(8);
+  const Step step = random_step(random);
+  const Model model({.vocab_size = 100, .hidden_size = 16, .intermediate_size = 24, .num_layers = 2, .num_heads = 2,
+                     .num_kv_heads = 1, .head_dim = 8},
+                    1, at::TensorOptions(at::kDouble), 0.3);
+  for (const RatioLevel level : {RatioLevel::Token, RatioLevel::Turn, RatioLevel::Sequence})
+    for (const Reduction reduction : {Reduction::TokenMean, Reduction::SequenceMeanTokenMean}) {
+      const ObjectiveOptions objective{.ratio = level, .reduction = reduction, .kl_coefficient = 0.1,
+                                       .entropy_coefficient = 0.1};
+      const bool whole = level == RatioLevel::Sequence;
+      const auto one = gradients(model.clone(), step, objective, {.max_tokens = 1000000});
+      const auto many = gradients(model.clone(), step, objective, {.max_tokens = 20, .whole_trajectories = whole});
+      for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::allclose(one[i], many[i], 1e-9, 1e-12)) << i;
+    }
+}
+
+TEST(Minibatches, HoldEveryTrajectoryThatCountsOnceAndNeverSplitAUnit) {
+  RandomStream random(9);
+  for (int trial = 0; trial < 30; ++trial) {
+    const Step step = random_step(random);
+    for (const MinibatchUnit unit : {MinibatchUnit::Group, MinibatchUnit::Trajectory}) {
+      const auto parts = split_minibatches(step.all, {.count = 3, .unit = unit, .seed = 5});
+      std::multiset<int> held;
+      std::map<int, std::set<std::size_t>> parts_of_group;
+      for (std::size_t p = 0; p < parts.size(); ++p) {
+        EXPECT_FALSE(parts[p].empty());
+        for (int i : parts[p]) {
+          held.insert(i);
+          parts_of_group[step.all[static_cast<std::size_t>(i)].group_index].insert(p);
+        }
+      }
+      std::multiset<int> expected;
+      for (std::size_t i = 0; i < step.all.size(); ++i)
+        if (step.all[i].leaf().counts()) expected.insert(static_cast<int>(i));
+      EXPECT_EQ(held, expected);
+      if (unit == MinibatchUnit::Group) {
+        for (const auto& [group, in] : parts_of_group) EXPECT_EQ(in.size(), 1u) << group;
+      }
+    }
+  }
+}
+
+TEST(Minibatches, DependOnTheirSeedAndNothingElse) {
+  RandomStream random(10);
+  const Step step = random_step(random);
+  const MinibatchOptions options{.count = 2, .unit = MinibatchUnit::Trajectory, .seed = 1};
+  EXPECT_EQ(split_minibatches(step.all, options), split_minibatches(step.all, options));
+  MinibatchOptions other = options;
+  std::set<std::vector<std::vector<int>>> seen;
+  for (other.seed = 1; other.seed < 10; ++other.seed) seen.insert(split_minibatches(step.all, other));
+  EXPECT_GT(seen.size(), 1u);
+}
+
+TEST(Minibatches, WithoutShufflingKeepTheOrder) {
+  RandomStream random(11);
+  const Step step = random_step(random);
+  const auto parts = split_minibatches(step.all, {.count = 3, .unit = MinibatchUnit::Trajectory, .shuffle = false});
+  std::vector<int> joined;
+  for (const auto& part : parts) joined.insert(joined.end(), part.begin(), part.end());
+  EXPECT_TRUE(std::is_sorted(joined.begin(), joined.end()));
+}
+
+}  // namespace
+}  // namespace carnot
