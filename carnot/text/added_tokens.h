@@ -1,4 +1,5 @@
-// text/added_tokens.h -- finds added tokens (<|im_end|>, <think>, ...) in text, as Hugging Face's added vocabulary does.
+// text/added_tokens.h -- finds added tokens (<|im_end|>, <think>, ...) in text, as Hugging Face's added vocabulary
+// does.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +55,7 @@ class AddedTokenFinder {
   bool find(std::string_view text, std::size_t from, Match& match) const;
   const AddedToken* longest_at(std::string_view rest) const;
 
-  std::vector<AddedToken> tokens_;                           // longest first
+  std::vector<AddedToken> tokens_;                               // longest first
   std::array<std::vector<std::uint32_t>, 256> by_first_byte_{};  // indices into tokens_
 };
 

@@ -160,8 +160,12 @@ std::vector<std::string> train_merges(std::span<const std::string> texts, const 
 }
 
 OrderedJson added_token_json(TokenId id, const std::string& content) {
-  return {{"id", id},         {"content", content}, {"single_word", false},
-          {"lstrip", false},  {"rstrip", false},    {"normalized", false},
+  return {{"id", id},
+          {"content", content},
+          {"single_word", false},
+          {"lstrip", false},
+          {"rstrip", false},
+          {"normalized", false},
           {"special", content.starts_with("<|") && content.ends_with("|>")}};
 }
 

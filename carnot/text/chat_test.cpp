@@ -32,8 +32,9 @@ std::string template_text(const Messages& messages, bool default_system) {
 std::vector<std::string> span_texts(const SpannedTokens& rendered) {
   std::vector<std::string> texts;
   for (const Span& span : rendered.spans) {
-    const auto tokens = std::span(rendered.tokens).subspan(static_cast<std::size_t>(span.begin),
-                                                           static_cast<std::size_t>(span.end - span.begin));
+    const auto tokens =
+        std::span(rendered.tokens)
+            .subspan(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end - span.begin));
     texts.push_back(std::string(name_of(span.kind)) + ": " + qwen().decode(tokens));
   }
   return texts;
@@ -121,7 +122,8 @@ TEST(Chat, AnUnknownFamilyIsAnsweredWithTheKnownOnes) {
 
 TEST(Chat, ATokenizerWithoutTheTokensIsRefusedWithTheirNames) {
   const auto bare = Tokenizer::parse(
-      train_byte_level_bpe(std::vector<std::string>{"a"}, {.vocab_size = 300, .added_tokens = {"<|im_start|>"}}).value(),
+      train_byte_level_bpe(std::vector<std::string>{"a"}, {.vocab_size = 300, .added_tokens = {"<|im_start|>"}})
+          .value(),
       "bare");
   const auto chat = make_chat_family("chatml", *bare);
   ASSERT_FALSE(chat.ok());
@@ -163,11 +165,12 @@ TEST(AppendOnly, ATokenizerThatPutsABlankBeforeTextIsRefused) {
 }
 
 TEST(AppendOnly, AnEndTokenThatTakesTheLineEndIsRefusedWithThePlace) {
-  const auto tokenizer = Tokenizer::parse(
-      edited_qwen_like("\"content\": \"<|im_end|>\",", "\"content\": \"<|im_end|>\", \"rstrip\": true, \"special\": true, "
-                       "\"lstrip\": false, \"single_word\": false, \"normalized\": false}, "
-                       "{\"id\": 299, \"content\": \"<|other|>\","),
-      "edited");
+  const auto tokenizer =
+      Tokenizer::parse(edited_qwen_like("\"content\": \"<|im_end|>\",",
+                                        "\"content\": \"<|im_end|>\", \"rstrip\": true, \"special\": true, "
+                                        "\"lstrip\": false, \"single_word\": false, \"normalized\": false}, "
+                                        "{\"id\": 299, \"content\": \"<|other|>\","),
+                       "edited");
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
   const auto status = check_append_only(**make_chat_family("chatml", *tokenizer));
   ASSERT_FALSE(status.ok());

@@ -43,8 +43,7 @@ Result<Json> parse_json(std::string_view text, const std::string& name) {
 }
 
 std::string shown(const Json& value) {
-  if (value.is_structured())
-    return "an " + std::string(value.type_name()) + " of size " + std::to_string(value.size());
+  if (value.is_structured()) return "an " + std::string(value.type_name()) + " of size " + std::to_string(value.size());
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
   if (text.size() > kShownBytes) text = text.substr(0, kShownBytes) + "...";
   return text;

@@ -44,8 +44,8 @@ void MergeTable::merge_short(std::vector<TokenId>& tokens, Scratch& scratch) con
   for (std::size_t i = 0; i < symbols.size(); ++i) symbols[i].rank = rank_at(i);
 
   while (true) {
-    const auto best = std::min_element(symbols.begin(), symbols.end(),
-                                       [](const auto& a, const auto& b) { return a.rank < b.rank; });
+    const auto best =
+        std::min_element(symbols.begin(), symbols.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
     if (best->rank == kNone) break;
     const auto at = static_cast<std::size_t>(best - symbols.begin());
     best->token = find(best->token, symbols[at + 1].token).result;

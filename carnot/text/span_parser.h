@@ -14,8 +14,8 @@ namespace carnot {
 struct SpanGrammar {
   std::string think_tag = "think";
   std::vector<std::string> action_tags{"answer"};  ///< e.g. {"search", "answer"}
-  bool tags_are_action = false;  ///< count the tags of an action pair as Action (methods.md 15.3)
-  bool think_opened_by_prompt = false;  ///< the prompt ends with the opening think tag
+  bool tags_are_action = false;                    ///< count the tags of an action pair as Action (methods.md 15.3)
+  bool think_opened_by_prompt = false;             ///< the prompt ends with the opening think tag
 };
 
 struct ParsedResponse {
@@ -25,6 +25,7 @@ struct ParsedResponse {
 
 /// Spans of a sampled response. A token that straddles a border belongs to the part where its first byte lies.
 /// Parsed means: one think pair (opened in the prompt or here), then exactly one action pair, both closed.
-ParsedResponse parse_response(const Tokenizer& tokenizer, std::span<const TokenId> response, const SpanGrammar& grammar);
+ParsedResponse parse_response(const Tokenizer& tokenizer, std::span<const TokenId> response,
+                              const SpanGrammar& grammar);
 
 }  // namespace carnot

@@ -13,11 +13,11 @@ namespace {
 /// Tags are added tokens, and some tokens straddle the borders of tags.
 const Tokenizer& tokenizer() {
   static const Tokenizer built = [] {
-    auto file = nlohmann::json::parse(train_byte_level_bpe(std::vector<std::string>{},
-                                                           {.vocab_size = 300,
-                                                            .added_tokens = {"<think>", "</think>", "<|im_end|>"},
-                                                            .protected_words = {"up"}})
-                                          .value());
+    auto file = nlohmann::json::parse(
+        train_byte_level_bpe(
+            std::vector<std::string>{},
+            {.vocab_size = 300, .added_tokens = {"<think>", "</think>", "<|im_end|>"}, .protected_words = {"up"}})
+            .value());
     int next = 400;
     for (const char* straddling : {"x<", "r>u", "p</"}) {
       file["added_tokens"].push_back({{"id", next++}, {"content", straddling}});

@@ -31,7 +31,8 @@ TEST(SplitPattern, Gpt2KeepsDigitsTogether) {
 
 TEST(SplitPattern, PiecesAreTheWholeTextWhateverThePattern) {
   RandomStream random(3);
-  for (const std::string_view source : {kQwen2Pattern, kGpt2Pattern, std::string_view("b+"), std::string_view("\\d|")}) {
+  for (const std::string_view source :
+       {kQwen2Pattern, kGpt2Pattern, std::string_view("b+"), std::string_view("\\d|")}) {
     const auto pattern = SplitPattern::compile(source).value();
     for (int trial = 0; trial < 200; ++trial) {
       const std::string text = testing::random_unicode(random, 30);

@@ -1,4 +1,5 @@
-// text/tokenize_lines.h -- the command `carnot tokenize`: JSON strings to JSON arrays of token ids, a line each, and back.
+// text/tokenize_lines.h -- the command `carnot tokenize`: JSON strings to JSON arrays of token ids, a line each, and
+// back.
 #pragma once
 
 #include <iosfwd>

@@ -51,7 +51,9 @@ TEST(TokenizeLines, IdsThatAreNoneAreNamed) {
   EXPECT_THAT(decode("[1e99]\n"), HasSubstr("is no token id"));
   EXPECT_THAT(decode("[18446744073709551615]\n"), HasSubstr("is no token id"));
   EXPECT_THAT(decode("{}\n"), HasSubstr("expected a JSON array"));
-  EXPECT_EQ(decode("[255, 97]\n"), "\"\xEF\xBF\xBD" "a\"\nfine");
+  EXPECT_EQ(decode("[255, 97]\n"),
+            "\"\xEF\xBF\xBD"
+            "a\"\nfine");
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ std::vector<AddedToken> added_tokens_with(const TokenizerFile& file, bool normal
   return chosen;
 }
 
-void bytes_to_tokens(std::string_view bytes, const std::array<TokenId, 256>& byte_tokens, std::vector<TokenId>& tokens) {
+void bytes_to_tokens(std::string_view bytes, const std::array<TokenId, 256>& byte_tokens,
+                     std::vector<TokenId>& tokens) {
   tokens.clear();
   for (const char byte : bytes) tokens.push_back(byte_tokens[static_cast<std::uint8_t>(byte)]);
 }
@@ -80,7 +81,8 @@ Tables::Tables(TokenizerFile file)
 /// The parts of `text` in order: on_token(id) for raw added tokens, on_text(normalised text) for what is valid between
 /// them, on_byte(one byte) for what is not UTF-8.
 template <class OnToken, class OnText, class OnByte>
-void for_each_part(const Tables& tables, std::string_view text, OnToken&& on_token, OnText&& on_text, OnByte&& on_byte) {
+void for_each_part(const Tables& tables, std::string_view text, OnToken&& on_token, OnText&& on_text,
+                   OnByte&& on_byte) {
   const auto on_stretch = [&](std::string_view stretch) {
     while (!stretch.empty()) {
       const std::string_view valid = stretch.substr(0, valid_prefix(stretch));

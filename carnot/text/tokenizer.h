@@ -1,4 +1,5 @@
-// text/tokenizer.h -- byte-level BPE: Hugging Face tokenizer.json (or vocab.json + merges.txt) in, token ids out and back.
+// text/tokenizer.h -- byte-level BPE: Hugging Face tokenizer.json (or vocab.json + merges.txt) in, token ids out and
+// back.
 //
 // Text is NFC-normalised where the file says so, split by the file's pattern (PCRE2), mapped to bytes and merged.
 // Added tokens (<|im_end|>, <think>, ...) are recognised in the text first. Immutable after loading; thread-safe.
@@ -77,9 +78,10 @@ class StreamingDecoder {
 };
 
 struct BpeTrainingOptions {
-  int vocab_size = 512;                        ///< of the byte-level vocabulary and merges, added tokens included
-  std::vector<std::string> added_tokens{};     ///< special tokens, in order, ids from 0
-  std::vector<std::string> protected_words{};  ///< each becomes one token with and without a blank before it, whatever its frequency
+  int vocab_size = 512;                     ///< of the byte-level vocabulary and merges, added tokens included
+  std::vector<std::string> added_tokens{};  ///< special tokens, in order, ids from 0
+  std::vector<std::string>
+      protected_words{};  ///< each becomes one token with and without a blank before it, whatever its frequency
 };
 
 /// Trains a byte-level BPE (NFC, Qwen2's pattern) and returns the text of a tokenizer.json that Hugging Face

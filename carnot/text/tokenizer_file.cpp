@@ -128,7 +128,7 @@ std::optional<AddedToken> read_added_token(const Json& value, const std::string&
   token.rstrip = problems.flag(value, "rstrip", false, path);
   token.single_word = problems.flag(value, "single_word", false, path);
   token.special = problems.flag(value, "special", false, path);
-  token.normalized = problems.flag(value, "normalized", !token.special, path);
+  token.normalized = problems.flag(value, "normalized", false, path);
   const auto id = id_in(member(value, "id"));
   if (!id) problems.add(path + ".id", expected_id(member(value, "id")));
   token.id = id.value_or(0);

@@ -17,7 +17,7 @@ namespace carnot {
 
 /// One step before the merges: what it puts before a piece, and where it splits it.
 struct SplitStep {
-  bool add_prefix_space = false;           ///< a blank before each piece that has none
+  bool add_prefix_space = false;  ///< a blank before each piece that has none
   std::optional<SplitPattern> pattern{};
 };
 

@@ -19,7 +19,8 @@ std::vector<std::pair<const Json*, std::string>> parts_of(const Json& part, cons
   const Json& list = member(part, key);
   const std::string list_path = path + "." + key;
   if (!list.is_array() || list.size() > kMostSteps) {
-    problems.add(list_path, "expected an array of at most " + std::to_string(kMostSteps) + " parts, got " + shown(list));
+    problems.add(list_path,
+                 "expected an array of at most " + std::to_string(kMostSteps) + " parts, got " + shown(list));
     return {};
   }
   std::vector<std::pair<const Json*, std::string>> parts;
@@ -70,7 +71,8 @@ void read_digits(const Json& part, const std::string& path, TokenizerFile& file,
 void read_byte_level(const Json& part, const std::string& path, TokenizerFile& file, JsonProblems& problems) {
   problems.check_object(part, path, {"type", "add_prefix_space", "trim_offsets", "use_regex"});
   if (problems.flag(part, "add_prefix_space", true, path)) file.steps.push_back({.add_prefix_space = true});
-  if (problems.flag(part, "use_regex", true, path)) add_split(SplitPattern::compile(kGpt2Pattern), path, file, problems);
+  if (problems.flag(part, "use_regex", true, path))
+    add_split(SplitPattern::compile(kGpt2Pattern), path, file, problems);
 }
 
 void read_pre_tokenizer(const Json& pre_tokenizer, TokenizerFile& file, JsonProblems& problems) {

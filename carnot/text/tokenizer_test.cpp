@@ -216,7 +216,9 @@ TEST(StreamingDecoder, HandsOutWhatNeverBecomesACharacter) {
   StreamingDecoder decoder(tokenizer);
   EXPECT_EQ(decoder.push(0xF0), "");
   EXPECT_EQ(decoder.push(0x9F), "");
-  EXPECT_EQ(decoder.push('a'), "\xF0\x9F" "a");
+  EXPECT_EQ(decoder.push('a'),
+            "\xF0\x9F"
+            "a");
   EXPECT_EQ(decoder.push(0xE4), "");
   EXPECT_EQ(decoder.flush(), "\xE4");
   EXPECT_EQ(decoder.flush(), "");

@@ -143,9 +143,9 @@ bool certainly_composed(std::string_view text) {
 std::string compose(std::string_view text) {
   if (text.empty()) return {};
   utf8proc_uint8_t* composed = nullptr;
-  const auto length = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                                   static_cast<utf8proc_ssize_t>(text.size()), &composed,
-                                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+  const auto length =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
+                   &composed, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
   const std::unique_ptr<utf8proc_uint8_t, void (*)(void*)> owned(composed, std::free);
   CARNOT_CHECK(length >= 0, utf8proc_errmsg(length));
   return {reinterpret_cast<const char*>(composed), static_cast<std::size_t>(length)};

@@ -8,7 +8,7 @@ namespace carnot {
 
 struct Utf8Character {
   char32_t code_point = 0;
-  int length = 0;      ///< bytes taken; 1 for an invalid byte
+  int length = 0;  ///< bytes taken; 1 for an invalid byte
   bool valid = false;
 };
 

@@ -50,7 +50,7 @@ class Vocabulary {
   void grow();
 
   std::string arena_;
-  std::vector<Entry> entries_;  // by id
+  std::vector<Entry> entries_;                        // by id
   std::vector<Slot> slots_ = std::vector<Slot>(512);  // open addressing, linear probing, a power of two
   std::size_t used_ = 0;
 };
