@@ -1,0 +1,55 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/file.h"
+#include "carnot/text/tokenizer.h"
+
+namespace carnot {
+namespace {
+
+using nlohmann::json;
+
+const std::string kFolder = std::string(CARNOT_SOURCE_DIR) + "/tests/golden/tokenizer/";
+
+std::string trained_json() {
+  const std::vector<std::string> texts = {
+      "<|im_start|>user\nWhere was Marta Quell born?<|im_end|>\n<think>Marta was born in Oslo.</think>",
+      "<think>Quell lives in Oslo, in Oslo!</think><answer>Oslo</answer> 2024 2024",
+      "Where was Tom born? In Bergen. Where was Ann born? In Bergen, in Bergen.",
+      "caf\u00E9 caf\u00E9 Нещо Нещо 你好 你好"};
+  return train_byte_level_bpe(
+             texts, {.vocab_size = 330,
+                     .added_tokens = {"<|im_start|>", "<|im_end|>", "<think>", "</think>", "<answer>", "</answer>",
+                                      "\\boxed{"},
+                     .protected_words = {"Quell", "Nowhere", "Oslo"}})
+      .value();
+}
+
+// Recorded by tools/golden/tokenizer.py, which loads this very file.
+TEST(HuggingFace, LoadsWhatIsTrained) {
+  const std::string trained = trained_json();
+  const bool same = trained == read_file(kFolder + "trained.json").value();
+  if (!same) {
+    ASSERT_TRUE(write_file_atomically(CARNOT_BINARY_DIR "/trained.json", trained).ok());
+  }
+  EXPECT_TRUE(same) << "the trained file is now another: " CARNOT_BINARY_DIR "/trained.json";
+}
+
+TEST(HuggingFace, EncodesAsWeDoWithEveryKindOfStep) {
+  const json trained = json::parse(read_file(kFolder + "trained.json").value());
+  const json variants = json::parse(read_file(kFolder + "expected.json").value());
+  EXPECT_EQ(variants.size(), 9u);
+  for (const json& variant : variants) {
+    json file = trained;
+    file.merge_patch(variant.at("patch"));
+    const auto tokenizer = Tokenizer::parse(file.dump(), variant.at("name"));
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+    for (const json& one : variant.at("cases"))
+      EXPECT_EQ(tokenizer->encode(one.at("text").get<std::string>()), one.at("ids").get<std::vector<TokenId>>())
+          << variant.at("name") << ": " << one;
+  }
+}
+
+}  // namespace
+}  // namespace carnot

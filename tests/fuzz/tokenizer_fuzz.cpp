@@ -1,0 +1,19 @@
+// Any bytes are a tokenizer.json or a message that says where; an accepted one encodes anything. Start from the corpus
+// tests/golden/tokenizer: without the 256 byte tokens nothing is accepted.
+#include <cstddef>
+#include <cstdint>
+
+#include "carnot/base/check.h"
+#include "carnot/text/tokenizer.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto tokenizer = carnot::Tokenizer::parse(text, "fuzzed.json");
+  if (!tokenizer.ok()) {
+    CARNOT_CHECK(tokenizer.error().message.starts_with("fuzzed.json: "), tokenizer.error().message);
+    return 0;
+  }
+  for (const carnot::TokenId id : tokenizer->encode(text.substr(0, 4096)))
+    CARNOT_CHECK(tokenizer->has(id), "an encoded id stands for a token");
+  return 0;
+}
