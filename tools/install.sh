@@ -3,7 +3,7 @@
 #
 # Idempotent: with everything in place it changes nothing and needs no network. Outside the project's folder it
 # touches the package manager only. A LibTorch of your own: CMAKE_PREFIX_PATH=/path/to/libtorch tools/install.sh
-set -euo pipefail
+set -Eeuo pipefail
 
 TORCH_VERSION=2.13.0
 TORCH_GIGABYTES=4 # a CUDA wheel, downloaded and unpacked
@@ -23,6 +23,8 @@ fail() {
   printf 'install: %s\n' "$*" >&2
   exit 1
 }
+
+trap 'fail "stopped at line $LINENO: $BASH_COMMAND"' ERR
 
 need_space() { # folder, gigabytes, what for
   local free
@@ -62,17 +64,20 @@ named_libtorch() {
   IFS=':;' read -ra prefixes <<<"${CMAKE_PREFIX_PATH:-}"
   for prefix in "${prefixes[@]}"; do
     for candidate in "$prefix" "$prefix/torch" "$prefix/.." "$prefix/../.."; do
-      [[ -f $candidate/lib/libtorch_cpu.so ]] && echo "$candidate" && return
+      if [[ -f $candidate/lib/libtorch_cpu.so ]]; then
+        echo "$candidate"
+        return
+      fi
     done
   done
 }
 
 make_venv() {
-  "$venv/bin/python" -m pip --version >/dev/null 2>&1 && return
+  if "$venv/bin/python" -m pip --version >/dev/null 2>&1; then return; fi
   [[ ! -e $venv && ! -L $venv ]] || fail "$venv exists but has no working pip; remove it and run this again."
   local python
   for python in python3 /usr/bin/python3; do # a pyenv shim may lead nowhere
-    "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || continue
+    if ! "$python" -c 'import ensurepip, venv' >/dev/null 2>&1; then continue; fi
     say "making a virtual environment in $venv with $("$python" --version)"
     "$python" -m venv "$venv" || fail "could not make a virtual environment in $venv; see the message above."
     return
@@ -82,10 +87,16 @@ make_venv() {
 
 pip_install() {
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir "$@" ||
-    fail "pip could not install $*; see its message above (is there a network, and a wheel for $("$venv/bin/python" --version)?)."
+    fail "pip could not install $*; see its message above (is there a network, and a wheel for this Python?)."
 }
 
-torch_folder() { find -L "$venv"/lib/python3*/site-packages/torch/lib -name libtorch_cpu.so -printf '%h\n' -quit 2>/dev/null; }
+# Where the wheel's libraries are; nothing where there is no wheel.
+torch_folder() {
+  local library
+  for library in "$venv"/lib/python3*/site-packages/torch/lib/libtorch_cpu.so; do
+    [[ ! -f $library ]] || dirname "$library"
+  done
+}
 
 # The CUDA wheel's libtorch_cpu.so wants two small CUDA libraries, also where there is no GPU. --no-deps left out
 # several gigabytes that are not needed to build or to run on a CPU; these two come back, with the wheel's own pins.
