@@ -1,0 +1,217 @@
+#include "carnot/nn/model.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "carnot/base/random.h"
+#include "carnot/base/thread_pool.h"
+#include "carnot/nn/kv_cache.h"
+#include "carnot/nn/token_statistics.h"
+
+namespace carnot {
+namespace {
+
+ModelConfig small_config(const std::string& family) {
+  return {.family = family,
+          .vocab_size = 83,
+          .hidden_size = 48,
+          .intermediate_size = 80,
+          .num_layers = 2,
+          .num_heads = 6,
+          .num_kv_heads = 2,
+          .head_dim = 12,
+          .tied_head = family == "qwen2"};
+}
+
+/// Sequences of random tokens, packed, with the next token as target.
+struct Batch {
+  explicit Batch(const std::vector<int>& lengths, std::uint64_t seed = 3) {
+    RandomStream stream(seed);
+    std::vector<std::int64_t> tokens, targets, positions;
+    for (int length : lengths) {
+      for (int p = 0; p < length; ++p) {
+        tokens.push_back(static_cast<std::int64_t>(stream.below(83)));
+        targets.push_back(static_cast<std::int64_t>(stream.below(83)));
+        positions.push_back(p);
+      }
+      plan.offsets.push_back(static_cast<int>(tokens.size()));
+    }
+    tokens_T = at::tensor(tokens, at::kLong);
+    targets_T = at::tensor(targets, at::kLong);
+    positions_T = at::tensor(positions, at::kLong);
+  }
+
+  at::Tensor tokens_T, targets_T, positions_T;
+  PackedAttention plan;
+};
+
+at::Tensor loss_of(const Model& model, const Batch& batch, double temperature = 0.7) {
+  const at::Tensor hidden = model.hidden(batch.tokens_T, batch.positions_T, batch.plan);
+  const auto statistics = token_statistics(hidden, model.head(), batch.targets_T, temperature, model.kernels());
+  return (statistics.entropy_T * 0.3 - statistics.logprob_T + statistics.logsumexp_T * 0.1).sum();
+}
+
+std::vector<at::Tensor> gradients_of(Model& model, const Batch& batch) {
+  model.requires_grad(true);
+  loss_of(model, batch).backward();
+  std::vector<at::Tensor> gradients;
+  for (const NamedTensor& weight : model.parameters()) {
+    gradients.push_back(weight.tensor.grad().clone());
+    weight.tensor.mutable_grad().reset();
+  }
+  return gradients;
+}
+
+double relative_error(const at::Tensor& a, const at::Tensor& b) {
+  return ((a - b).abs().max() / b.abs().max().clamp_min(1e-30)).item<double>();
+}
+
+class Decoder : public testing::TestWithParam<std::tuple<std::string, at::ScalarType>> {
+ protected:
+  Model make() const { return Model(small_config(std::get<0>(GetParam())), 5, at::TensorOptions().dtype(std::get<1>(GetParam())), 0.3); }
+  double tolerance() const { return std::get<1>(GetParam()) == at::kFloat ? 1e-5 : 1e-12; }
+};
+INSTANTIATE_TEST_SUITE_P(Families, Decoder,
+                         testing::Combine(testing::Values("qwen2", "qwen3"), testing::Values(at::kFloat, at::kDouble)));
+
+TEST_P(Decoder, OwnKernelsEqualLibTorchsInValuesAndGradients) {
+  Model own = make(), portable = make();
+  portable.choose_kernels(KernelChoice::Portable);
+  const Batch batch({1, 7, 40, 19});
+  EXPECT_LT(relative_error(loss_of(own, batch), loss_of(portable, batch)), tolerance());
+  const auto a = gradients_of(own, batch), b = gradients_of(portable, batch);
+  const auto names = own.parameters();
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_LT(relative_error(a[i], b[i]), 10 * tolerance()) << names[i].name;
+}
+
+TEST_P(Decoder, PackedEqualsOneByOneBitForBit) {
+  const Model model = make();
+  const at::NoGradGuard no_grad;
+  const Batch batch({5, 33, 16});
+  const at::Tensor together = model.hidden(batch.tokens_T, batch.positions_T, batch.plan);
+  for (int s = 0; s < 3; ++s) {
+    const int begin = batch.plan.offsets[static_cast<std::size_t>(s)], end = batch.plan.offsets[static_cast<std::size_t>(s) + 1];
+    const at::Tensor alone = model.hidden(batch.tokens_T.slice(0, begin, end), batch.positions_T.slice(0, begin, end),
+                                          PackedAttention{.offsets = {0, end - begin}});
+    EXPECT_TRUE(at::equal(alone, together.slice(0, begin, end))) << s;
+  }
+}
+
+TEST_P(Decoder, CachedDecodingEqualsTheWholeSequence) {
+  for (KernelChoice kernels : {KernelChoice::Own, KernelChoice::Portable}) {
+    Model model = make();
+    model.choose_kernels(kernels);
+    const at::NoGradGuard no_grad;
+    const Batch batch({40, 23});
+    const at::Tensor whole = model.hidden(batch.tokens_T, batch.positions_T, batch.plan);
+    KvCache cache(model.config(), 8, model.options());
+    const std::vector<std::vector<int>> blocks{{6, 1, 4}, {0, 7}};
+    // Both sequences advance together, in uneven pieces: prompts first, then token by token.
+    std::vector<int> past{0, 0};
+    const std::vector<std::vector<int>> pieces{{18, 3}, {1, 1}, {1, 5}, {20, 14}};
+    for (const auto& piece : pieces) {
+      PagedAttention plan{.cache = &cache};
+      std::vector<at::Tensor> tokens, positions, expected;
+      int row = 0;
+      for (std::size_t s = 0; s < 2; ++s) {
+        const int first = batch.plan.offsets[s] + past[s];
+        plan.sequences.push_back({.begin = row, .end = row + piece[s], .past = past[s], .blocks = blocks[s]});
+        tokens.push_back(batch.tokens_T.slice(0, first, first + piece[s]));
+        positions.push_back(batch.positions_T.slice(0, first, first + piece[s]));
+        expected.push_back(whole.slice(0, first, first + piece[s]));
+        row += piece[s];
+        past[s] += piece[s];
+      }
+      const at::Tensor hidden = model.hidden(at::cat(tokens), at::cat(positions), plan);
+      if (kernels == KernelChoice::Own) {
+        EXPECT_TRUE(at::equal(hidden, at::cat(expected)));
+      } else {
+        EXPECT_LT(relative_error(hidden, at::cat(expected)), tolerance() * 5);
+      }
+    }
+  }
+}
+
+TEST_P(Decoder, OneThreadEqualsThreeBitForBitInGradients) {
+  Model model = make();
+  const Batch batch({30, 64, 9, 50});
+  const auto one = gradients_of(model, batch);
+  set_num_threads(3);
+  const auto three = gradients_of(model, batch);
+  set_num_threads(1);
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::equal(one[i], three[i])) << i;
+}
+
+TEST_P(Decoder, OneMicroBatchEqualsThree) {
+  Model model = make();
+  const Batch whole({30, 64, 9});
+  const auto together = gradients_of(model, whole);
+  model.requires_grad(true);
+  for (std::size_t s = 0; s < 3; ++s) {
+    const int begin = whole.plan.offsets[s], end = whole.plan.offsets[s + 1];
+    Batch part({end - begin});
+    part.tokens_T = whole.tokens_T.slice(0, begin, end).contiguous();
+    part.targets_T = whole.targets_T.slice(0, begin, end).contiguous();
+    loss_of(model, part).backward();
+  }
+  const auto weights = model.parameters();
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    EXPECT_LT(relative_error(weights[i].tensor.grad(), together[i]), tolerance()) << weights[i].name;
+}
+
+TEST(Weights, AreDrawnAlikeForEveryPrecision) {
+  const ModelConfig config = small_config("qwen2");
+  const Model single(config, 9, at::TensorOptions().dtype(at::kFloat)), twin(config, 9, at::TensorOptions().dtype(at::kDouble));
+  EXPECT_TRUE(at::equal(single.head(), twin.head().to(at::kFloat)));
+  const Model other(config, 10, at::TensorOptions().dtype(at::kFloat));
+  EXPECT_FALSE(at::equal(single.head(), other.head()));
+}
+
+TEST(Weights, AChangeIsSeenByTheNextCall) {
+  Model model(small_config("qwen2"), 9, at::TensorOptions().dtype(at::kFloat));
+  const at::NoGradGuard no_grad;
+  const Batch batch({12});
+  const at::Tensor before = model.hidden(batch.tokens_T, batch.positions_T, batch.plan);
+  for (const NamedTensor& weight : model.parameters()) weight.tensor.mul_(1.1);
+  Model fresh = model.clone();
+  const at::Tensor after = model.hidden(batch.tokens_T, batch.positions_T, batch.plan);
+  EXPECT_FALSE(at::equal(before, after));
+  EXPECT_TRUE(at::equal(after, fresh.hidden(batch.tokens_T, batch.positions_T, batch.plan)));
+}
+
+TEST(TokenStatistics, GradientOfEachOutputMatchesFiniteDifferences) {
+  RandomStream stream(2);
+  const auto random = [&](std::int64_t rows, std::int64_t columns) {
+    at::Tensor x = at::empty({rows, columns}, at::kDouble);
+    for (std::int64_t i = 0; i < x.numel(); ++i) x.data_ptr<double>()[i] = stream.normal();
+    return x;
+  };
+  at::Tensor hidden = random(5, 6), head = random(11, 6);
+  const at::Tensor targets = at::tensor(std::vector<std::int64_t>{0, 10, 3, 3, 7}, at::kLong);
+  const at::Tensor mix = random(3, 5);
+  const auto loss = [&] {
+    const auto s = token_statistics(hidden, head, targets, 0.6);
+    return (s.logprob_T * mix[0] + s.entropy_T * mix[1] + s.logsumexp_T * mix[2]).sum();
+  };
+  hidden.set_requires_grad(true);
+  head.set_requires_grad(true);
+  loss().backward();
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& x : {hidden, head}) {
+    for (std::int64_t i = 0; i < x.numel(); i += 3) {
+      double& at = x.data_ptr<double>()[i];
+      const double keep = at;
+      at = keep + 1e-6;
+      const double up = loss().item<double>();
+      at = keep - 1e-6;
+      const double down = loss().item<double>();
+      at = keep;
+      EXPECT_NEAR(x.grad().data_ptr<double>()[i], (up - down) / 2e-6, 1e-6);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace carnot
