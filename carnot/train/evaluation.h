@@ -1,0 +1,56 @@
+// train/evaluation.h -- how good the policy is on validation tasks: success with its interval, and what else changed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "carnot/base/statistics.h"
+#include "carnot/data/tree.h"
+#include "carnot/env/environment.h"
+#include "carnot/rollout/explore.h"
+#include "carnot/train/options.h"
+
+namespace carnot {
+
+struct Rate {
+  std::int64_t successes = 0;
+  std::int64_t trials = 0;
+
+  double value() const { return trials == 0 ? 0 : static_cast<double>(successes) / static_cast<double>(trials); }
+  Interval interval() const { return wilson_interval(successes, trials); }
+};
+
+struct Evaluation {
+  Rate success{};                            ///< over all valid trajectories
+  std::map<std::string, Rate> by_group{};    ///< success by the value of eval.breakdown
+  std::map<std::string, double> measures{};  ///< means of what the environment reports
+  double mean_score = 0;
+  double response_length = 0;                ///< sampled tokens a trajectory
+  double turns = 0;                          ///< a trajectory
+  double entropy = 0;                        ///< a sampled token, nats
+  std::int64_t infra_failures = 0;
+  double best_of_samples = 0;                ///< share of tasks that any of their samples solves
+  double seconds = 0;
+};
+
+/// Statistics of finished groups.
+Evaluation summarize(const std::vector<Group>& groups, const std::string& breakdown);
+
+/// Rolls out `options.tasks` validation tasks. `groups` (may be null) receives the trajectories.
+Evaluation evaluate(Engine& engine, const ChatFamily& chat, const EnvironmentFactory& environment,
+                    const EvaluationOptions& options, const ExploreOptions& rollout, std::uint64_t seed,
+                    std::vector<Group>* groups);
+
+/// As one JSON object, for summary.json and `carnot eval --json`.
+std::string evaluation_json(const Evaluation& evaluation);
+
+/// val-core/{environment}/... names of docs/metrics.md.
+std::map<std::string, double> evaluation_metrics(const Evaluation& evaluation, const std::string& environment, int samples);
+
+/// A table with one column per evaluation, for the terminal.
+std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation>>& columns, const std::string& breakdown);
+
+}  // namespace carnot

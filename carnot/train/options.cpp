@@ -1,0 +1,74 @@
+#include "carnot/train/options.h"
+
+namespace carnot {
+
+void RunOptions::fields(FieldVisitor& visit) {
+  visit.field("seed", seed, "of every random decision of the run", at_least(0));
+  visit.field("threads", threads, "of the kernels; 0: one per processor", at_least(0));
+  visit.field("device", device, "where tensors live", one_of({"cpu", "cuda"}));
+  visit.field("dtype", dtype, "of weights and activations", one_of({"float32", "float64", "bfloat16"}));
+  visit.field("run_folder", run_folder, "folder that the run writes into; made if need be");
+  visit.field("resume", resume, "never, auto (from the run folder's latest checkpoint if there is one), or a checkpoint folder");
+}
+
+void ModelOptions::fields(FieldVisitor& visit) {
+  visit.field("path", path, "Hugging Face folder with config.json, safetensors and tokenizer.json; empty: random weights");
+  visit.field("init_std", init_std, "standard deviation of random weights", above(0));
+  shape.fields(visit);
+}
+
+void TokenizerOptions::fields(FieldVisitor& visit) {
+  visit.field("path", path, "folder or tokenizer.json; empty: the model's, or one trained from the environment's texts");
+  visit.field("vocab_size", vocab_size, "of a trained tokenizer; 0: bytes, tags and protected words alone", at_least(0));
+  visit.field("chat", chat, "chat family that renders messages");
+}
+
+void SupervisedOptions::fields(FieldVisitor& visit) {
+  visit.field("steps", steps, "optimizer steps of the warm start on demonstrations; 0: none", at_least(0));
+  visit.field("batch_tokens", batch_tokens, "tokens of one step's demonstrations", at_least(1));
+  visit.field("context_weight", context_weight, "loss weight of tokens that the demonstrator did not say", between(0, 1));
+  visit.field("log_every", log_every, "steps between lines of metrics", at_least(1));
+  schedule.fields(visit);
+  optimizer.fields(visit);
+}
+
+void RolloutOptions::fields(FieldVisitor& visit) {
+  explore.fields(visit);
+  engine.fields(visit);
+  visit.field("cache_tokens", cache_tokens, "positions that the KV cache holds; 0: enough for all trajectories of a step",
+              at_least(0));
+  visit.field("old_log_probs", old_log_probs, "where the old policy's log-probabilities come from",
+              one_of({"recompute", "rollout"}));
+  visit.field("score_tokens", score_tokens, "tokens of one forward pass that scores", at_least(1));
+}
+
+void TrainOptions::fields(FieldVisitor& visit) {
+  visit.field("steps", steps, "training steps: rollouts, then updates", at_least(0));
+  visit.field("groups", groups, "tasks of one step", at_least(1));
+  visit.field("epochs", epochs, "passes over a step's trajectories", at_least(1));
+  visit.field("mini_batches", mini_batches, "optimizer steps of one pass", at_least(1));
+  visit.field("micro_batch_tokens", micro_batch_tokens, "tokens of one forward and backward pass", at_least(1));
+  visit.field("save_every", save_every, "steps between checkpoints; 0: at the end only", at_least(0));
+  visit.field("max_checkpoints", max_checkpoints, "checkpoints to keep; 0: all", at_least(0));
+  visit.field("keep_rollouts", keep_rollouts, "write every trajectory to rollouts/step_N.jsonl");
+  schedule.fields(visit);
+  optimizer.fields(visit);
+}
+
+void CriticOptions::fields(FieldVisitor& visit) {
+  visit.field("head_start", head_start, "first steps, in which only the critic learns", at_least(0));
+  schedule.fields(visit);
+  optimizer.fields(visit);
+}
+
+void EvaluationOptions::fields(FieldVisitor& visit) {
+  visit.field("every", every, "training steps between evaluations; 0: before and after only", at_least(0));
+  visit.field("before_training", before_training, "evaluate before the first training step");
+  visit.field("tasks", tasks, "validation tasks", at_least(1));
+  visit.field("samples", samples, "trajectories a task", at_least(1));
+  visit.field("temperature", temperature, "of evaluation; 0: greedy", at_least(0));
+  visit.field("top_p", top_p, "of evaluation", between(0, 1));
+  visit.field("breakdown", breakdown, "what the task says about itself by which success is also reported, such as hops");
+}
+
+}  // namespace carnot

@@ -1,0 +1,109 @@
+// train/options.h -- the options of a run, section by section, as recipes name them.
+//
+// Every number a user can set stands in one `fields` list here or in the options of the room that it belongs to;
+// parsing, config.yaml, --help and the docs come from those lists.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "carnot/base/fields.h"
+#include "carnot/nn/model_config.h"
+#include "carnot/optim/adamw.h"
+#include "carnot/rollout/explore.h"
+
+namespace carnot {
+
+/// Top level.
+struct RunOptions {
+  std::int64_t seed = 0;
+  int threads = 0;  ///< of the kernels; 0: one per processor
+  std::string device = "cpu";
+  std::string dtype = "float32";
+  std::string run_folder = "runs/run";
+  std::string resume = "never";  ///< never | auto | a checkpoint folder
+
+  void fields(FieldVisitor& visit);
+};
+
+/// `model.*`: a checkpoint folder, or the shape of a random model.
+struct ModelOptions {
+  std::string path{};       ///< Hugging Face folder; empty: random weights of `shape`
+  double init_std = 0.05;
+  ModelConfig shape{};
+
+  void fields(FieldVisitor& visit);
+};
+
+/// `tokenizer.*`: where there is no model folder, a small tokenizer is trained from the environment's texts.
+struct TokenizerOptions {
+  std::string path{};
+  int vocab_size = 0;  ///< of a trained one; 0: just bytes, tags and protected words
+  std::string chat = "chatml";
+
+  void fields(FieldVisitor& visit);
+};
+
+/// `sft.*`: supervised warm start on demonstrations of the environment's scripted agent.
+struct SupervisedOptions {
+  std::int64_t steps = 0;  ///< 0: none
+  int batch_tokens = 2048;
+  double context_weight = 0.3;  ///< weight of the loss on tokens that the script did not say
+  ScheduleOptions schedule{.learning_rate = 3e-3, .warmup_steps = 30, .decay = "linear", .decay_start = 0.5, .final_share = 0.05};
+  AdamWOptions optimizer{.beta2 = 0.98, .weight_decay = 0.05};
+  std::int64_t log_every = 50;
+
+  void fields(FieldVisitor& visit);
+};
+
+/// `rollout.*`
+struct RolloutOptions {
+  ExploreOptions explore{};
+  EngineOptions engine{};
+  int cache_tokens = 0;               ///< positions that the KV cache holds; 0: enough for all trajectories of a step
+  std::string old_log_probs = "recompute";  ///< recompute | rollout: where LogProbOld comes from
+  int score_tokens = 4096;            ///< of a forward pass that scores
+
+  void fields(FieldVisitor& visit);
+};
+
+/// `train.*`
+struct TrainOptions {
+  std::int64_t steps = 100;
+  int groups = 16;            ///< tasks a step
+  int epochs = 1;             ///< passes over a step's trajectories
+  int mini_batches = 1;       ///< optimizer steps a pass
+  int micro_batch_tokens = 4096;
+  ScheduleOptions schedule{};
+  AdamWOptions optimizer{};
+  std::int64_t save_every = 0;      ///< steps between checkpoints; 0: at the end only
+  std::int64_t max_checkpoints = 2;
+  bool keep_rollouts = true;        ///< write rollouts/step_N.jsonl
+
+  void fields(FieldVisitor& visit);
+};
+
+/// `critic.*`: of methods that need values.
+struct CriticOptions {
+  ScheduleOptions schedule{.learning_rate = 1e-5};
+  AdamWOptions optimizer{};
+  std::int64_t head_start = 0;  ///< first steps, in which only the critic learns
+
+  void fields(FieldVisitor& visit);
+};
+
+/// `eval.*`
+struct EvaluationOptions {
+  std::int64_t every = 0;   ///< training steps between evaluations; 0: before and after only
+  bool before_training = true;
+  int tasks = 200;
+  int samples = 1;          ///< trajectories a task
+  double temperature = 1;
+  double top_p = 1;
+  std::string breakdown{};  ///< key of the task's info by which success is also reported ("hops")
+
+  void fields(FieldVisitor& visit);
+};
+
+}  // namespace carnot

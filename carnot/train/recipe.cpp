@@ -1,0 +1,101 @@
+#include "carnot/train/recipe.h"
+
+#include "carnot/config/document.h"
+#include "carnot/config/reader.h"
+
+namespace carnot {
+namespace {
+
+/// A section that has only a name, for the pass that finds out which options the section has.
+struct NameOnly {
+  std::string name;
+  std::string help;
+
+  void fields(FieldVisitor& visit) { visit.field("name", name, help); }
+};
+
+void read_environment(ConfigReader& reader, Recipe& recipe) {
+  NameOnly choice{"search_qa", "environment; `carnot list environments` prints them"};
+  reader.read("env", choice);
+  auto factory = make_environment_factory(choice.name);
+  recipe.environment_name = choice.name;
+  if (!factory) {
+    reader.refuse("env.name", factory.error().message);
+    reader.skip("env");
+    return;
+  }
+  recipe.environment = std::move(factory).value();
+  reader.read("env", *recipe.environment);
+}
+
+void read_method(ConfigReader& reader, Recipe& recipe) {
+  NameOnly choice{"grpo", "method, or a composition such as grpo + aem; `carnot list methods` prints them"};
+  reader.read("method", choice);
+  auto parsed = parse_method(choice.name);
+  if (!parsed) {
+    reader.refuse("method.name", parsed.error().message);
+    reader.skip("method");
+    reader.skip("objective");
+    return;
+  }
+  recipe.method_recipe = std::move(parsed).value();
+  reader.read("method", recipe.method_recipe);
+  recipe.method = build_method(recipe.method_recipe);
+  // What the method asks of the objective is the default; the recipe's own keys win.
+  reader.read("objective", recipe.method.objective);
+}
+
+Result<Recipe> from_document(const Document& document) {
+  Recipe recipe;
+  ConfigReader reader(document);
+  reader.read("", recipe.run);
+  reader.read("model", recipe.model);
+  reader.read("tokenizer", recipe.tokenizer);
+  read_environment(reader, recipe);
+  reader.read("sft", recipe.sft);
+  reader.read("rollout", recipe.rollout);
+  read_method(reader, recipe);
+  reader.read("train", recipe.train);
+  reader.read("critic", recipe.critic);
+  reader.read("eval", recipe.evaluation);
+  if (const Status status = reader.finish(); !status) return status.error();
+  return recipe;
+}
+
+}  // namespace
+
+Result<Recipe> Recipe::load(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  const auto document = Document::load(path, {.overrides = overrides});
+  if (!document) return document.error();
+  return from_document(*document);
+}
+
+Result<Recipe> Recipe::parse(std::string_view text, const std::string& name, const std::vector<std::string>& overrides) {
+  const auto document = Document::parse(text, name, {.overrides = overrides});
+  if (!document) return document.error();
+  return from_document(*document);
+}
+
+FieldTable Recipe::table() {
+  FieldTable table;
+  NameOnly environment_choice{environment_name, "environment; `carnot list environments` prints them"};
+  NameOnly method_choice{method.name, "method, or a composition such as grpo + aem; `carnot list methods` prints them"};
+  table.add("", run);
+  table.add("model", model);
+  table.add("tokenizer", tokenizer);
+  table.add("env", environment_choice);
+  table.add("env", *environment);
+  table.add("sft", sft);
+  table.add("rollout", rollout);
+  table.add("method", method_choice);
+  table.add("method", method_recipe);
+  table.add("objective", method.objective);
+  table.add("train", train);
+  table.add("critic", critic);
+  table.add("eval", evaluation);
+  return table;
+}
+
+std::string Recipe::to_yaml() { return carnot::to_yaml(table()); }
+
+}  // namespace carnot

@@ -1,0 +1,42 @@
+// train/recipe.h -- a recipe, read and resolved: every option of a run, the environment's factory, the method.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/config/printer.h"
+#include "carnot/env/environment.h"
+#include "carnot/method/method.h"
+#include "carnot/train/options.h"
+
+namespace carnot {
+
+struct Recipe {
+  RunOptions run{};
+  ModelOptions model{};
+  TokenizerOptions tokenizer{};
+  std::string environment_name{};
+  std::unique_ptr<EnvironmentFactory> environment{};
+  SupervisedOptions sft{};
+  RolloutOptions rollout{};
+  MethodRecipe method_recipe{};
+  Method method{};
+  TrainOptions train{};
+  CriticOptions critic{};
+  EvaluationOptions evaluation{};
+
+  /// Reads a recipe with `key=value` overrides. Every problem at once: where, which key, what was found and expected.
+  static Result<Recipe> load(const std::filesystem::path& path, const std::vector<std::string>& overrides);
+  static Result<Recipe> parse(std::string_view text, const std::string& name, const std::vector<std::string>& overrides);
+
+  /// The whole recipe, each field at its resolved value; reads back to an equal one.
+  std::string to_yaml();
+
+  /// The keys of a recipe with this environment and method, for --help and docs.
+  FieldTable table();
+};
+
+}  // namespace carnot

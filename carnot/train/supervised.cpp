@@ -1,0 +1,118 @@
+#include "carnot/train/supervised.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <span>
+
+#include "carnot/base/random.h"
+#include "carnot/data/trajectory.h"
+#include "carnot/nn/token_statistics.h"
+#include "carnot/rollout/demonstration.h"
+
+namespace carnot {
+namespace {
+
+// No step needs more demonstrations than this; their tasks are numbered apart from those of other steps.
+constexpr std::int64_t kTasksPerStep = 1 << 20;
+
+/// Sequences one behind the other; each token but a sequence's first is a target of the row before it.
+struct SupervisedBatch {
+  std::vector<std::int64_t> tokens, positions, target_rows, targets;
+  std::vector<double> weights;
+  std::vector<bool> said;  ///< by the script
+  PackedAttention plan{};
+};
+
+void add(SupervisedBatch& batch, const Trajectory& demonstration, double context_weight) {
+  const std::vector<TokenId> tokens = demonstration.tokens();
+  const std::vector<bool> said = demonstration.sampled();
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (i + 1 < tokens.size()) {
+      batch.target_rows.push_back(static_cast<std::int64_t>(batch.tokens.size()));
+      batch.targets.push_back(tokens[i + 1]);
+      batch.weights.push_back(said[i + 1] ? 1.0 : context_weight);
+      batch.said.push_back(said[i + 1]);
+    }
+    batch.tokens.push_back(tokens[i]);
+    batch.positions.push_back(static_cast<std::int64_t>(i));
+  }
+  batch.plan.offsets.push_back(static_cast<int>(batch.tokens.size()));
+}
+
+std::vector<SupervisedBatch> micro_batches(const std::vector<Tree>& demonstrations, const SupervisedOptions& options,
+                                           int micro_batch_tokens) {
+  std::vector<SupervisedBatch> batches(1);
+  for (const Tree& tree : demonstrations) {
+    Group group{.trees = {tree}};
+    const Trajectory view = trajectory(group, 0, 0, 0);
+    const bool full = !batches.back().tokens.empty() &&
+                      static_cast<int>(batches.back().tokens.size()) + view.num_tokens() > micro_batch_tokens;
+    if (full) batches.emplace_back();
+    add(batches.back(), view, options.context_weight);
+  }
+  return batches;
+}
+
+struct LossSums {
+  double said = 0, said_tokens = 0, context = 0, context_tokens = 0;
+};
+
+/// One forward and backward pass; the gradient is that of sum(weight * loss) / total_weight.
+void accumulate(const Model& model, const SupervisedBatch& batch, double total_weight, LossSums& sums) {
+  const at::Tensor hidden = model.hidden(at::tensor(batch.tokens, at::kLong), at::tensor(batch.positions, at::kLong), batch.plan);
+  const at::Tensor rows = hidden.index_select(0, at::tensor(batch.target_rows, at::kLong).to(hidden.device()));
+  const auto statistics = token_statistics(rows, model.head(), at::tensor(batch.targets, at::kLong), 1.0, model.kernels());
+  const at::Tensor loss = -statistics.logprob_T.to(at::kCPU, at::kDouble);
+  const at::Tensor weights = at::tensor(batch.weights, at::kDouble) / total_weight;
+  (loss * weights).sum().backward();
+  const at::Tensor values = loss.detach().contiguous();
+  for (std::size_t i = 0; i < batch.said.size(); ++i) {
+    const double value = values.data_ptr<double>()[i];
+    (batch.said[i] ? sums.said : sums.context) += value;
+    (batch.said[i] ? sums.said_tokens : sums.context_tokens) += 1;
+  }
+}
+
+}  // namespace
+
+Result<std::vector<Tree>> SupervisedTrainer::demonstrations(std::int64_t step) const {
+  const double progress = static_cast<double>(step) / static_cast<double>(std::max<std::int64_t>(1, setting_.options.steps));
+  std::vector<Tree> trees;
+  for (std::int64_t i = 0, tokens = 0; tokens < setting_.options.batch_tokens && i < kTasksPerStep; ++i) {
+    const std::int64_t index = step * kTasksPerStep + i;
+    auto tree = demonstrate(setting_.environment, setting_.chat,
+                            {.index = index,
+                             .progress = progress,
+                             .seed = derive_seed(setting_.seed, "demonstration", static_cast<std::uint64_t>(index)),
+                             .episode = setting_.episode});
+    if (!tree) return tree.error();
+    for (const Turn& turn : tree->turns) tokens += static_cast<std::int64_t>(turn.tokens.size());
+    trees.push_back(std::move(tree).value());
+  }
+  return trees;
+}
+
+Result<SupervisedMetrics> SupervisedTrainer::step(std::int64_t step) {
+  const auto trees = demonstrations(step);
+  if (!trees) return trees.error();
+  const auto batches = micro_batches(*trees, setting_.options, setting_.micro_batch_tokens);
+  double total_weight = 0;
+  SupervisedMetrics metrics{.demonstrations = static_cast<std::int64_t>(trees->size())};
+  for (const SupervisedBatch& batch : batches) {
+    for (double weight : batch.weights) total_weight += weight;
+    metrics.tokens += static_cast<std::int64_t>(batch.tokens.size());
+  }
+  LossSums sums;
+  for (const SupervisedBatch& batch : batches) accumulate(model_, batch, total_weight, sums);
+  metrics.learning_rate = learning_rate_at(setting_.options.schedule, step, setting_.options.steps);
+  const StepReport report = optimizer_.step(metrics.learning_rate);
+  metrics.grad_norm = report.grad_norm;
+  metrics.skipped = report.skipped;
+  metrics.loss = sums.said / std::max(1.0, sums.said_tokens);
+  metrics.context_loss = sums.context / std::max(1.0, sums.context_tokens);
+  return metrics;
+}
+
+}  // namespace carnot

@@ -1,0 +1,56 @@
+// train/supervised.h -- the supervised warm start: next-token loss on demonstrations made on the spot by a script.
+//
+// A step's demonstrations are a function of (seed, step): nothing is stored, and a resumed run sees the same ones.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/data/tree.h"
+#include "carnot/env/environment.h"
+#include "carnot/nn/model.h"
+#include "carnot/optim/adamw.h"
+#include "carnot/rollout/episode.h"
+#include "carnot/text/chat.h"
+#include "carnot/train/options.h"
+
+namespace carnot {
+
+struct SupervisedMetrics {
+  double loss = 0;          ///< mean negative log-probability of what the script said, nats a token
+  double context_loss = 0;  ///< of the other tokens
+  double grad_norm = 0;
+  double learning_rate = 0;
+  bool skipped = false;     ///< gradients were not finite: no step
+  std::int64_t tokens = 0;
+  std::int64_t demonstrations = 0;
+};
+
+class SupervisedTrainer {
+ public:
+  struct Setting {
+    const EnvironmentFactory& environment;
+    const ChatFamily& chat;
+    const SupervisedOptions& options;
+    const EpisodeOptions& episode;
+    int micro_batch_tokens = 4096;
+    std::uint64_t seed = 0;
+  };
+
+  /// All of it must outlive the trainer.
+  SupervisedTrainer(Model& model, AdamW& optimizer, const Setting& setting)
+      : model_(model), optimizer_(optimizer), setting_(setting) {}
+
+  /// Makes the demonstrations of step `step` (0-based) and takes one optimizer step. Fails where the environment has no script.
+  Result<SupervisedMetrics> step(std::int64_t step);
+
+ private:
+  Result<std::vector<Tree>> demonstrations(std::int64_t step) const;
+
+  Model& model_;
+  AdamW& optimizer_;
+  Setting setting_;
+};
+
+}  // namespace carnot
