@@ -38,7 +38,7 @@ class [[nodiscard]] Result {
     CARNOT_CHECK(ok(), error_message());
     return std::get<T>(state_);
   }
-  T&& value() && {
+  T value() && {
     CARNOT_CHECK(ok(), error_message());
     return std::get<T>(std::move(state_));
   }

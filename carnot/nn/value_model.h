@@ -1,0 +1,33 @@
+// nn/value_model.h -- the critic: a decoder of its own with a head that gives each position one number.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "carnot/nn/model.h"
+#include "carnot/nn/operators.h"
+
+namespace carnot {
+
+class ValueModel {
+ public:
+  /// Starts from the trunk's present weights (copied) and a head of zeros: every value is 0.
+  explicit ValueModel(const Model& trunk);
+
+  /// Value of the context up to and including each row: [T]. Arguments as Model::hidden.
+  at::Tensor values(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan) const;
+
+  /// The trunk's weights and `value_head.weight` [1, H], `value_head.bias` [1].
+  std::vector<NamedTensor> parameters() const;
+  void requires_grad(bool on);
+  const Model& trunk() const { return trunk_; }
+
+ private:
+  Model trunk_;
+  at::Tensor weight_, bias_;
+  std::unique_ptr<PackedWeights> packed_;
+};
+
+}  // namespace carnot
