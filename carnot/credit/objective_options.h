@@ -4,6 +4,7 @@
 #pragma once
 
 #include "carnot/base/fields.h"
+#include "carnot/credit/adaptive_coefficient.h"
 
 namespace carnot {
 
@@ -17,6 +18,12 @@ enum class ClipGradient { Zero, Preserve };
 /// form, also A2TGPO). Shared: that of the mean log-ratio, which averages credit over the segment (Tree-GRPO, AReaL).
 /// The two are equal where advantage and weight are constant in the segment.
 enum class SegmentGradient { Own, Shared };
+
+/// What entropy_scale compares a token's entropy with.
+enum class EntropyScaleOver {
+  OldPolicyStep,      ///< EntropyOld over the sampled tokens of the optimizer step: micro-batching cannot change it
+  CurrentMicroBatch,  ///< the current policy's, over the sampled tokens of the micro-batch (published AEPO)
+};
 
 struct ObjectiveOptions {
   RatioLevel ratio = RatioLevel::Token;
@@ -32,8 +39,14 @@ struct ObjectiveOptions {
   KlEstimator kl_estimator = KlEstimator::K3;
   bool kl_straight_through = false;  ///< value of the estimator, gradient of k2
   double kl_in_reward = 0;        ///< coefficient of k1(old, reference) subtracted from token rewards
+  AdaptiveKlOptions adaptive_kl{};  ///< lets kl_in_reward, or else kl_coefficient, follow the KL
 
-  double entropy_coefficient = 0;  ///< of the full-softmax entropy bonus
+  double entropy_coefficient = 0;  ///< of the entropy bonus
+  double entropy_clamp = 0;  ///< share of the vocabulary, the least likely, left out of the bonus's entropy (AEnt); 0: none
+  AdaptiveEntropyOptions adaptive_entropy{};  ///< lets entropy_coefficient follow the (clamped) entropy
+
+  double entropy_scale = 0;  ///< advantages are multiplied by 1 + entropy_scale * z(entropy) (AEPO, credit/entropy_scale.h)
+  EntropyScaleOver entropy_scale_over = EntropyScaleOver::OldPolicyStep;
 
   double value_coefficient = 0;    ///< 0: no critic
   double value_clip = 0.5;

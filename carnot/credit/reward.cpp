@@ -49,6 +49,9 @@ void RewardOptions::fields(FieldVisitor& visit) {
   visit.field("overlong_limit", overlong_limit, "tokens of a response at most; 0: no overlong penalty", at_least(0));
   visit.field("overlong_buffer", overlong_buffer, "tokens before that limit where the penalty grows", at_least(1));
   visit.field("overlong_factor", overlong_factor, "the penalty at the limit", at_least(0));
+  enum_field(visit, "scaling", scaling, {"identity", "mean", "mean_std", "asymmetric_clip"},
+             "what trajectories' totals are replaced by");
+  enum_field(visit, "scaling_over", scaling_over, {"group", "batch"}, "what they are scaled against");
 }
 
 std::vector<CreditRule> reward_rules(const RewardOptions& options) {
@@ -57,6 +60,7 @@ std::vector<CreditRule> reward_rules(const RewardOptions& options) {
   if (options.invalid_action_penalty > 0) rules.push_back(invalid_action_penalty(options.invalid_action_penalty));
   if (options.overlong_limit > 0)
     rules.push_back(overlong_penalty(options.overlong_limit, options.overlong_buffer, options.overlong_factor));
+  if (options.scaling != RewardScaling::Identity) rules.push_back(normalise_rewards(options.scaling_over, options.scaling));
   return rules;
 }
 

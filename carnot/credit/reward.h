@@ -6,6 +6,9 @@
 
 namespace carnot {
 
+enum class RewardGrouping { Group, Batch };
+enum class RewardScaling { Identity, Mean, MeanStd, AsymmetricClip };  ///< the last: MeanStd kept within [-1, 3]
+
 /// The shaping every base offers, under `reward.`. All of it is off by default.
 struct RewardOptions {
   bool per_turn = false;
@@ -13,6 +16,8 @@ struct RewardOptions {
   int overlong_limit = 0;  ///< tokens of a response at most; 0: no overlong penalty
   int overlong_buffer = 4096;
   double overlong_factor = 1;
+  RewardScaling scaling = RewardScaling::Identity;
+  RewardGrouping scaling_over = RewardGrouping::Group;
 
   void fields(FieldVisitor& visit);
 };
@@ -42,9 +47,6 @@ double overlong_loss(int tokens, int limit, int buffer, double factor);
 /// Tokens of the response: everything behind the first prompt, observations included; sampled tokens alone where
 /// turns render their own prompts.
 int response_tokens(const Trajectory& trajectory);
-
-enum class RewardGrouping { Group, Batch };
-enum class RewardScaling { Identity, Mean, MeanStd, AsymmetricClip };  ///< the last: MeanStd kept within [-1, 3]
 
 /// RAGEN's reward normalisation (arXiv:2504.20073): each trajectory's total becomes what it is against the others'.
 /// Nothing changes where every group has one member.

@@ -2,21 +2,36 @@
 
 #include <cmath>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "carnot/credit/members.h"
 
 namespace carnot {
 namespace {
 
-/// Replaces every gain by its z-score among the gains of the same step.
-void normalise_by_step(std::vector<std::vector<Gain>>& gains, const Normalisation& normalisation) {
+/// One trajectory of a group and its gains, raw or normalised.
+struct Member {
+  std::size_t trajectory = 0;
+  std::vector<Gain> gains{};
+};
+
+/// Replaces every gain by its z-score among the gains of the same step. A turn that several trajectories share
+/// counts once.
+void normalise_by_step(std::vector<Member>& members, std::span<const Trajectory> trajectories,
+                       const Normalisation& normalisation) {
   std::map<int, std::vector<double>> peers;
-  for (const auto& of_member : gains)
-    for (const Gain& gain : of_member) peers[gain.step].push_back(gain.value);
+  std::set<std::pair<int, int>> seen;
+  for (const Member& member : members) {
+    const Trajectory& one = trajectories[member.trajectory];
+    for (const Gain& gain : member.gains)
+      if (seen.emplace(one.tree_index, one.turns[static_cast<std::size_t>(gain.turn)]).second)
+        peers[gain.step].push_back(gain.value);
+  }
   std::map<int, Standard> standards;
   for (const auto& [step, values] : peers) standards[step] = standard_of(values, normalisation);
-  for (auto& of_member : gains)
-    for (Gain& gain : of_member) gain.value = standards[gain.step].of(gain.value);
+  for (Member& member : members)
+    for (Gain& gain : member.gains) gain.value = standards[gain.step].of(gain.value);
 }
 
 /// Eq. (7) and (8): discounted sum from each gain on, over the root of the number of its terms.
@@ -58,13 +73,14 @@ void TurnGroupGainOptions::fields(FieldVisitor& visit) {
 
 CreditRule turn_group_gain(const TurnGroupGainOptions& options) {
   const auto apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
-    for (const auto& members : members_by_group(trajectories)) {
-      std::vector<std::vector<Gain>> gains;
-      for (int i : members) gains.push_back(gains_of(trajectories[static_cast<std::size_t>(i)], options.steps));
-      normalise_by_step(gains, options.normalisation);
-      for (std::size_t i = 0; i < members.size(); ++i)
-        credit_member(trajectories[static_cast<std::size_t>(members[i])], table[static_cast<std::size_t>(members[i])],
-                      gains[i], options);
+    for (const auto& numbers : members_by_group(trajectories)) {
+      std::vector<Member> members;
+      for (int i : numbers)
+        members.push_back({.trajectory = static_cast<std::size_t>(i),
+                           .gains = gains_of(trajectories[static_cast<std::size_t>(i)], options.steps)});
+      normalise_by_step(members, trajectories, options.normalisation);
+      for (const Member& member : members)
+        credit_member(trajectories[member.trajectory], table[member.trajectory], member.gains, options);
     }
   };
   return {.name = "turn_group_gain", .apply = apply};

@@ -17,7 +17,8 @@ struct TurnGroupGainOptions {
   void fields(FieldVisitor& visit);
 };
 
-/// z = a gain against the gains of the same turn index in the group (0 for one alone). To turn t it adds
+/// z = a gain against the gains of the same turn index in the group (0 for one alone; a turn that several trajectories
+/// share counts once). To turn t it adds
 /// weight * sum_{k >= t} discount^(k - t) z_k / sqrt(number of terms), and multiplies clip_scale by the swing of z_t.
 /// Turns without a gain of their own, such as the answer, keep their clip range.
 CreditRule turn_group_gain(const TurnGroupGainOptions& options = {});

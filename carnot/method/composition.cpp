@@ -1,8 +1,34 @@
 #include "carnot/method/composition.h"
 
+#include <algorithm>
 #include <set>
 
 namespace carnot {
+namespace {
+
+/// Methods of which a composition can hold one.
+struct Rivals {
+  std::vector<std::string_view> names{};
+  std::string_view reason{};
+};
+
+const std::vector<Rivals>& rivals() {
+  static const std::vector<Rivals> all = {
+      {.names = {"arpo", "tree_grpo", "aepo"}, .reason = "both decide where rollouts branch"},
+      {.names = {"igpo", "a2tgpo"}, .reason = "both turn information gains into credit"},
+  };
+  return all;
+}
+
+bool holds(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool has_rule(const Method& method, std::string_view name) {
+  return std::any_of(method.credit.begin(), method.credit.end(), [&](const CreditRule& rule) { return rule.name == name; });
+}
+
+}  // namespace
 
 std::string known_methods() {
   std::string names;
@@ -14,16 +40,49 @@ std::vector<std::string> composition_errors(std::span<const MethodEntry* const> 
   std::vector<std::string> problems;
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const std::string name = "method: '" + std::string(entries[i]->name) + "' ";
-    if (!seen.insert(entries[i]->name).second) problems.push_back(name + "stands twice in the composition");
+    const std::string name(entries[i]->name);
+    const std::string start = "method: '" + name + "' ";
     if (i == 0 && !entries[i]->is_base)
-      problems.push_back(name + "is an add-on; expected a base before it, as in 'grpo + " + std::string(entries[i]->name) + "'");
-    if (i > 0 && !entries[i]->is_add_on)
-      problems.push_back(name + "is a second base; expected one base, then add-ons");
+      problems.push_back(start + "is an add-on; expected a base before it, as in 'grpo + " + name + "'");
+    if (!seen.insert(entries[i]->name).second)
+      problems.push_back(start + "stands twice in the composition");
+    else if (i > 0 && !entries[i]->is_add_on)
+      problems.push_back(start + "is a second base; expected one base, then add-ons");
+  }
+  for (const Rivals& one : rivals()) {
+    std::string present;
+    int count = 0;
+    for (std::string_view name : seen) {
+      if (!holds(one.names, name)) continue;
+      present += (count++ == 0 ? "'" : "' and '") + std::string(name);
+    }
+    if (count > 1) problems.push_back("method: " + present + "' cannot stand together: " + std::string(one.reason));
   }
   return problems;
 }
 
-std::vector<std::string> composition_warnings(const Method&) { return {}; }
+std::vector<std::string> composition_warnings(const Method& method) {
+  std::vector<std::string> warnings;
+  const ObjectiveOptions& objective = method.objective;
+  const bool branches = method.branch && method.branch->ever_branches();
+  const auto warn = [&](bool when, const char* what) {
+    if (when) warnings.emplace_back(what);
+  };
+  warn(has_rule(method, "entropy_modulate") && objective.entropy_scale > 0,
+       "aem strengthens responses of low entropy, aepo's entropy_scale tokens of high entropy: opposite intentions");
+  warn(has_rule(method, "span_weight") && objective.reduction != Reduction::TokenMean,
+       "actfocus is defined for reduction token_mean, where weights also count in the denominator; other "
+       "reductions normalise per trajectory or not at all");
+  warn(branches && (has_rule(method, "turn_gain") || has_rule(method, "token_gain")),
+       "gains of turns that branches share enter igpo's statistics once per branch");
+  warn(branches && has_rule(method, "step_group"), "turns that branches share enter gigpo's step groups once per branch");
+  warn(objective.kl_coefficient > 0 && objective.kl_estimator == KlEstimator::K1 && !objective.kl_straight_through,
+       "k1 as a loss has no expected gradient towards the reference: it does not regularise");
+  warn((has_rule(method, "gae") || has_rule(method, "bilevel_gae")) && objective.value_coefficient == 0,
+       "value_coefficient is 0: the critic that gae reads is never trained");
+  warn(has_rule(method, "turn_group_gain") && objective.ratio == RatioLevel::Sequence,
+       "a2tgpo widens the clip range turn by turn; with a sequence ratio the tokens of one ratio get different ranges");
+  return warnings;
+}
 
 }  // namespace carnot

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "carnot/credit/reward.h"
 #include "carnot/method/composition.h"
 
 namespace carnot {
@@ -36,6 +37,13 @@ std::set<Signal> required_signals(const Method& method) {
   if (method.objective.kl_coefficient > 0 || method.objective.kl_in_reward > 0) signals.insert(Signal::Reference);
   if (method.objective.value_coefficient > 0) signals.insert(Signal::Value);
   return signals;
+}
+
+std::vector<CreditRule> credit_chain(const Method& method, double coefficient) {
+  std::vector<CreditRule> chain;
+  if (coefficient != 0) chain.push_back(kl_in_reward(coefficient));
+  chain.insert(chain.end(), method.credit.begin(), method.credit.end());
+  return chain;
 }
 
 void MethodRecipe::fields(FieldVisitor& visit) {

@@ -23,6 +23,7 @@ struct Method {
   std::shared_ptr<const BranchPolicy> branch{};
   GroupFilter filter{};
   std::set<Signal> signals{};
+  InfoGainOptions info_gain{};  ///< where Signal::InfoGain is asked for
   std::vector<CreditRule> credit{};
   ObjectiveOptions objective{};
   std::vector<std::string> warnings{};  ///< combinations that work against each other, with the reason
@@ -34,6 +35,10 @@ inline bool has_base(const Method& method) { return !method.credit.empty(); }
 /// What the method asks for together with what its objective needs (KL: Reference, a critic: Value). Call it
 /// after the recipe's `objective.*` keys have been read.
 std::set<Signal> required_signals(const Method& method);
+
+/// The rules to run: the method's, with `kl_in_reward` of the old policy's KL to the reference before them where it is
+/// not 0. The coefficient is an argument because it may adapt.
+std::vector<CreditRule> credit_chain(const Method& method, double kl_in_reward);
 
 /// The options of one method; `compose` adds the method to what stands before it in `a + b + c`. The first base
 /// sets ratio, clip, reduction and KL; an add-on changes its own slots only.

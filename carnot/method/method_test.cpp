@@ -91,7 +91,7 @@ TEST(Grpo, TakesItsOptions) {
 }
 
 TEST(Ppo, AsksForTheCritic) {
-  const Method method = build("ppo", {{"ppo.turn_rewards", "true"}});
+  const Method method = build("ppo", {{"ppo.reward.per_turn", "true"}});
   EXPECT_THAT(rules_of(method), ElementsAre("turn_rewards", "gae"));
   EXPECT_THAT(required_signals(method), ElementsAre(Signal::LogProbOld, Signal::Value));
   EXPECT_GT(method.objective.value_coefficient, 0);

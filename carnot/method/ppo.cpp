@@ -1,6 +1,7 @@
 // method/ppo.cpp -- Proximal Policy Optimization with a critic, arXiv:1707.06347
+#include "carnot/credit/bilevel_gae.h"
 #include "carnot/credit/gae.h"
-#include "carnot/credit/reward.h"
+#include "carnot/method/base.h"
 #include "carnot/method/entries.h"
 #include "carnot/method/preset.h"
 
@@ -12,20 +13,27 @@ class Ppo final : public MethodOptions {
   void fields(FieldVisitor& visit) override {
     only_paper_preset(visit);
     gae_.fields(visit);
-    visit.field("turn_rewards", turn_rewards_, "place each turn's reward on that turn instead of the total at the end");
+    visit.field("bilevel", bilevel_, "estimate between turns first, then inside each (RAGEN); use with reward.per_turn");
+    visit.field("turn_gamma", turn_gamma_, "discount per turn of the bilevel form", between(0, 1));
+    reward_section(visit, reward_);
   }
 
   void compose(Method& method) const override {
-    method.branch = independent();
-    method.signals.insert({Signal::LogProbOld, Signal::Value});
-    if (turn_rewards_) method.credit.push_back(turn_rewards());
-    method.credit.push_back(gae(gae_));
+    start_base(method, reward_);
+    method.signals.insert(Signal::Value);
+    if (bilevel_)
+      method.credit.push_back(bilevel_gae(
+          {.gamma = gae_.gamma, .lambda = gae_.lambda, .turn_gamma = turn_gamma_, .whiten = gae_.whiten}));
+    else
+      method.credit.push_back(gae(gae_));
     method.objective.value_coefficient = 1;
   }
 
  private:
   GaeOptions gae_{};
-  bool turn_rewards_ = false;
+  bool bilevel_ = false;
+  double turn_gamma_ = 0.95;
+  RewardOptions reward_{};
 };
 
 }  // namespace

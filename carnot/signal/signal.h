@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "carnot/base/fields.h"
+
 namespace carnot {
 
 enum class Signal : std::uint8_t {
@@ -15,5 +17,18 @@ enum class Signal : std::uint8_t {
 };
 inline constexpr std::string_view kSignalNames[] = {"log_prob_old", "reference", "value", "info_gain", "turn_entropy"};
 inline std::string_view name_of(Signal signal) { return kSignalNames[static_cast<std::size_t>(signal)]; }
+
+/// How the gain of a turn is measured: what scoring the answer behind it says, minus what it said before.
+enum class GainMeasure {
+  Probability,     ///< exp(mean log-probability of the answer's tokens)
+  LogProbability,  ///< their mean log-probability
+};
+
+struct InfoGainOptions {
+  GainMeasure measure = GainMeasure::Probability;
+  bool query_baseline = true;  ///< the first turn's gain is over the prompt alone; false: the first turn has none
+
+  void fields(FieldVisitor& visit);
+};
 
 }  // namespace carnot

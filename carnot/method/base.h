@@ -1,0 +1,19 @@
+// method/base.h -- what bases have in common.
+#pragma once
+
+#include "carnot/credit/group_relative.h"
+#include "carnot/credit/reward.h"
+#include "carnot/method/method.h"
+
+namespace carnot {
+
+/// Independent rollouts, the old policy's log-probabilities, the rewards' shaping. Credit follows.
+void start_base(Method& method, const RewardOptions& reward);
+
+/// start_base() and GRPO's credit.
+void start_group_base(Method& method, const RewardOptions& reward, const GroupRelativeOptions& group);
+
+/// Visits the shaping under `reward.`.
+void reward_section(FieldVisitor& visit, RewardOptions& reward);
+
+}  // namespace carnot
