@@ -65,7 +65,9 @@ std::vector<Unit> units_of(std::span<const Trajectory> trajectories, std::span<c
 std::vector<std::vector<std::size_t>> fit(const std::vector<Unit>& units, int max_tokens) {
   std::vector<std::size_t> order(units.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return units[a].rows > units[b].rows; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(-units[a].rows, a) < std::pair(-units[b].rows, b);
+  });
   std::vector<std::vector<std::size_t>> bins;
   std::vector<int> used;
   for (std::size_t unit : order) {
