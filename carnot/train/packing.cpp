@@ -6,6 +6,7 @@
 #include <map>
 
 #include "carnot/base/check.h"
+#include "carnot/credit/entropy_scale.h"
 
 namespace carnot {
 namespace {
@@ -156,6 +157,23 @@ class Signals {
   const CreditTable& credit_;
 };
 
+/// Multiplies the advantages of all micro-batches by the factors of their tokens' old entropies.
+void scale_advantages(std::vector<MicroBatch>& batches, const Signals& signals, double strength) {
+  std::vector<double> entropies;
+  for (const MicroBatch& batch : batches) {
+    const at::Tensor entropy_T = signals.column(batch.places, Column::EntropyOld);
+    CARNOT_CHECK_EQ(entropy_T.defined(), true);
+    const double* values = entropy_T.const_data_ptr<double>();
+    entropies.insert(entropies.end(), values, values + entropy_T.numel());
+  }
+  const std::vector<double> factors = entropy_scale(entropies, strength);
+  std::size_t next = 0;
+  for (MicroBatch& batch : batches) {
+    double* advantage = batch.inputs.advantage_T.mutable_data_ptr<double>();
+    for (std::size_t t = 0; t < batch.places.size(); ++t) advantage[t] *= factors[next++];
+  }
+}
+
 /// Grows a micro-batch sequence by sequence.
 struct Builder {
   std::span<const Trajectory> trajectories;
@@ -229,6 +247,7 @@ std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const Cre
       for (const Sequence& sequence : units[unit].sequences) builder.add(sequence);
     batches.push_back(builder.finish(signals, denominators, totals));
   }
+  if (options.entropy_scale != 0) scale_advantages(batches, signals, options.entropy_scale);
   return batches;
 }
 
