@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 using Settings = std::map<std::string, std::string>;
 
 Method build(const std::string& composition, const Settings& settings = {}) {
-  MethodRecipe recipe = std::move(parse_method(composition).value());
+  MethodRecipe recipe = parse_method(composition).value();
   testing::FieldSettings visitor(settings);
   recipe.fields(visitor);
   EXPECT_THAT(visitor.unused(), IsEmpty());
@@ -90,7 +90,7 @@ TEST(Presets, SetDefaultsThatExplicitKeysOverride) {
 }
 
 TEST(Presets, AreKeptWhenTheOptionsAreOnlyShown) {
-  MethodRecipe recipe = std::move(parse_method("aepo").value());
+  MethodRecipe recipe = parse_method("aepo").value();
   testing::FieldSettings set({{"aepo.preset", "code"}, {"aepo.branch.penalty", "0.3"}});
   recipe.fields(set);
   testing::FieldSettings show;
