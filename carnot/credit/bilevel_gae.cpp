@@ -80,7 +80,7 @@ void BilevelGaeOptions::fields(FieldVisitor& visit) {
 CreditRule bilevel_gae(const BilevelGaeOptions& options) {
   return {.name = "bilevel_gae", .apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
             apply_bilevel_gae(trajectories, table, options);
-          }};
+          }, .columns = {Column::Value}};
 }
 
 }  // namespace carnot

@@ -55,7 +55,7 @@ void GaeOptions::fields(FieldVisitor& visit) {
 CreditRule gae(const GaeOptions& options) {
   return {.name = "gae", .apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
             apply_gae(trajectories, table, options);
-          }};
+          }, .columns = {Column::Value}};
 }
 
 }  // namespace carnot

@@ -72,11 +72,12 @@ CreditRule turn_rewards() {
 }
 
 CreditRule kl_in_reward(double coefficient) {
-  return {.name = "kl_in_reward", .apply = [coefficient](std::span<const Trajectory> trajectories, CreditTable& table) {
-            if (coefficient == 0) return;
-            for (std::size_t i = 0; i < trajectories.size(); ++i)
-              if (trajectories[i].leaf().counts()) subtract_kl(trajectories[i], table[i].reward, coefficient);
-          }};
+  const auto apply = [coefficient](std::span<const Trajectory> trajectories, CreditTable& table) {
+    if (coefficient == 0) return;
+    for (std::size_t i = 0; i < trajectories.size(); ++i)
+      if (trajectories[i].leaf().counts()) subtract_kl(trajectories[i], table[i].reward, coefficient);
+  };
+  return {.name = "kl_in_reward", .apply = apply, .columns = {Column::LogProbOld, Column::LogProbReference}};
 }
 
 CreditRule invalid_action_penalty(double amount) {

@@ -19,6 +19,9 @@ struct CreditRule {
   std::string name{};
   /// Effect on `table`, which is numbered as `trajectories`.
   std::function<void(std::span<const Trajectory> trajectories, CreditTable& table)> apply{};
+  /// What `apply` needs measured on the sampled tokens of every trajectory that counts.
+  std::vector<Column> columns{};
+  bool info_gain = false;  ///< reads Turn::info_gain, on the turns that have it
 };
 
 /// Runs the chain over fresh credit.

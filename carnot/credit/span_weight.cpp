@@ -20,6 +20,16 @@ std::vector<double> signal_of(const Trajectory& trajectory, WeightSignal signal)
   return values;
 }
 
+std::vector<Column> columns_of(WeightSignal signal) {
+  switch (signal) {
+    case WeightSignal::ReferenceEnergy: return {Column::EnergyReference};
+    case WeightSignal::ReferenceEntropy: return {Column::EntropyReference};
+    case WeightSignal::Surprisal: return {Column::LogProbOld};
+    case WeightSignal::LogProbShift: return {Column::LogProbOld, Column::LogProbReference};
+  }
+  return {};
+}
+
 struct TokenPlace {
   std::size_t trajectory = 0;
   std::size_t token = 0;
@@ -72,7 +82,8 @@ CreditRule span_weight(const SpanWeightOptions& options) {
     const std::vector<TokenPlace> actions = weigh_think_tokens(trajectories, table, options.think);
     if (options.action > 0) weigh_actions(trajectories, table, actions, options);
   };
-  return {.name = "span_weight", .apply = apply};
+  const auto columns = options.action > 0 ? columns_of(options.signal) : std::vector<Column>();
+  return {.name = "span_weight", .apply = apply, .columns = columns};
 }
 
 std::vector<double> action_weights(std::span<const double> signals, const SpanWeightOptions& options) {

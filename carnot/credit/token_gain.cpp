@@ -75,7 +75,7 @@ CreditRule token_gain(const TokenGainOptions& options) {
       }
     }
   };
-  return {.name = "token_gain", .apply = apply};
+  return {.name = "token_gain", .apply = apply, .info_gain = true};
 }
 
 }  // namespace carnot

@@ -135,7 +135,7 @@ void TurnGainOptions::fields(FieldVisitor& visit) {
 CreditRule turn_gain(const TurnGainOptions& options) {
   return {.name = "turn_gain", .apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
             apply_turn_gain(trajectories, table, options);
-          }};
+          }, .info_gain = true};
 }
 
 }  // namespace carnot

@@ -83,7 +83,7 @@ CreditRule turn_group_gain(const TurnGroupGainOptions& options) {
         credit_member(trajectories[member.trajectory], table[member.trajectory], member.gains, options);
     }
   };
-  return {.name = "turn_group_gain", .apply = apply};
+  return {.name = "turn_group_gain", .apply = apply, .info_gain = true};
 }
 
 }  // namespace carnot

@@ -1,0 +1,152 @@
+#include "carnot/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "carnot/cli/terminal_text.h"
+#include "carnot/config/edit_distance.h"
+
+namespace carnot {
+namespace {
+
+constexpr int kHelpColumn = 34;
+
+struct CommandEntry {
+  std::string_view name;
+  std::string_view arguments;
+  std::string_view summary;
+  Request blank;  ///< filled from the arguments
+};
+
+const std::vector<CommandEntry>& commands() {
+  static const std::vector<CommandEntry> table = {
+      {"inspect", "PATH", "show trajectories with their spans and numbers", InspectRequest{.colour = true}},
+      {"credit", "FILE --method M [key=value ...]", "recompute credit on rollouts", CreditRequest{}},
+      {"list", "[methods|environments|chats]", "what there is to choose from", ListRequest{}},
+      {"env", "NAME [key=value ...]", "play an environment by hand", PlayRequest{}},
+      {"tokenize", "DIR", "JSON strings to token ids, line by line, and back", TokenizeRequest{}},
+      {"help", "[COMMAND]", "the flags of a command", HelpRequest{}},
+  };
+  return table;
+}
+
+void add_overrides(CLI::App& app, std::vector<std::string>& overrides, const std::string& help) {
+  app.add_option("KEY=VALUE", overrides, help)->type_name("");
+}
+
+void declare(CLI::App& app, InspectRequest& request) {
+  app.add_option("PATH", request.path, "rollouts/step_N.jsonl, or a run folder: its latest")->required()->type_name("");
+  app.add_option("--row", request.row, "show the trajectory on this line")->check(CLI::PositiveNumber)->type_name("N");
+  app.add_option("--traj", request.trajectory, "show the trajectory of this traj_id")->type_name("ID");
+  app.add_option("--tokenizer", request.tokenizer, "tokenizer.json or its folder; default: the run's")->type_name("PATH");
+  app.add_flag("--tokens", request.tokens, "with a table of the sampled tokens");
+  app.add_option("--columns", request.columns, "of that table, separated by commas; default: all in the file")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAMES");
+  app.add_flag("!--no-color", request.colour, "brackets instead of colours, as when the output is no terminal");
+}
+
+void declare(CLI::App& app, CreditRequest& request) {
+  app.add_option("FILE", request.file, "rollouts: docs/trajectory_format.md")->required()->type_name("");
+  app.add_option("--method", request.method, "method or composition: grpo + aem")->required()->type_name("M");
+  app.add_option("--output", request.output, "file to write; default: standard output")->type_name("FILE");
+  add_overrides(app, request.overrides, "options of the method, as in a recipe's `method` section");
+}
+
+void declare(CLI::App& app, ListRequest& request) {
+  app.add_option("TOPIC", request.topic, "methods, environments or chats; default: all")
+      ->check(CLI::IsMember({"methods", "environments", "chats"}))
+      ->type_name("");
+  app.add_flag("--json", request.json, "print JSON");
+}
+
+void declare(CLI::App& app, PlayRequest& request) {
+  app.add_option("NAME", request.name, "`carnot list environments` prints them")->required()->type_name("");
+  add_overrides(app, request.overrides, "options of the environment, as in a recipe's `env` section: dim_x=8");
+  app.add_option("--seed", request.seed, "of the instance")->check(CLI::NonNegativeNumber)->type_name("N");
+  app.add_option("--run-seed", request.run_seed, "the recipe's `seed`, of what all instances share")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  app.add_flag("--json", request.json, "one object a line");
+  app.add_flag("--prompt", request.prompt, "what a policy sees; each line of input is one response");
+}
+
+void declare(CLI::App& app, TokenizeRequest& request) {
+  app.add_option("DIR", request.tokenizer, "folder with a tokenizer, or a tokenizer.json")->required()->type_name("");
+  app.add_flag("--decode", request.decode, "token ids to JSON strings");
+}
+
+std::string overview() {
+  std::string text = "carnot: reinforcement learning of language-model agents\n\nusage:\n";
+  std::vector<std::vector<std::string>> rows;
+  for (const CommandEntry& entry : commands())
+    rows.push_back({"  carnot " + std::string(entry.name) + " " + std::string(entry.arguments), std::string(entry.summary)});
+  return text + text_table(rows) + "\n`carnot COMMAND --help` prints the flags of a command, `carnot --version` the version.\n";
+}
+
+const CommandEntry* find_command(std::string_view name) {
+  const auto& all = commands();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const CommandEntry& entry) { return entry.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+Error unknown_command(const std::string& name) {
+  const auto distance = [&](const CommandEntry& entry) { return edit_distance(name, entry.name); };
+  const auto& all = commands();
+  const auto nearest = std::min_element(
+      all.begin(), all.end(), [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
+  const bool near = distance(*nearest) <= std::max(1, static_cast<int>(nearest->name.size()) / 2);
+  return {"there is no command '" + name + "'; " +
+          (near ? "did you mean '" + std::string(nearest->name) + "'?" : "`carnot --help` lists them")};
+}
+
+/// The usage, and whose options the command takes as far as its arguments say.
+HelpRequest help_of(const CLI::App& app, const Request& request) {
+  HelpRequest help{.text = app.help()};
+  if (const auto* play = std::get_if<PlayRequest>(&request)) help.environment = play->name;
+  if (const auto* credit = std::get_if<CreditRequest>(&request)) help.method = credit->method;
+  return help;
+}
+
+Result<Request> parse_command(const CommandEntry& entry, std::span<const std::string> arguments) {
+  Request request = entry.blank;
+  CLI::App app(std::string(entry.summary), "carnot " + std::string(entry.name));
+  app.get_formatter()->column_width(kHelpColumn);
+  app.set_help_flag("-h,--help", "print this");
+  std::visit([&](auto& fields) {
+    if constexpr (requires { declare(app, fields); }) declare(app, fields);
+  }, request);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    return Request(help_of(app, request));
+  } catch (const CLI::ParseError& error) {
+    const std::string name(entry.name);
+    return Error{name + ": " + error.what() + "; `carnot " + name + " --help` prints what it takes"};
+  }
+  return request;
+}
+
+Result<Request> parse_help(std::span<const std::string> arguments) {
+  if (arguments.empty()) return Request(HelpRequest{overview()});
+  const CommandEntry* entry = find_command(arguments.front());
+  if (entry == nullptr) return unknown_command(arguments.front());
+  const std::vector<std::string> help{"--help"};
+  return entry->name == "help" ? Request(HelpRequest{overview()}) : parse_command(*entry, help);
+}
+
+}  // namespace
+
+Result<Request> parse_command_line(std::span<const std::string> arguments) {
+  if (arguments.empty()) return Error{"expected a command; `carnot --help` lists them"};
+  const std::string& name = arguments.front();
+  const auto rest = arguments.subspan(1);
+  if (name == "--version") return Request(VersionRequest{});
+  if (name == "-h" || name == "--help" || name == "help") return parse_help(rest);
+  const CommandEntry* entry = find_command(name);
+  if (entry == nullptr) return unknown_command(name);
+  return parse_command(*entry, rest);
+}
+
+}  // namespace carnot

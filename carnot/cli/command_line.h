@@ -1,0 +1,40 @@
+// cli/command_line.h -- what the user typed, as plain values. The only file that knows the parsing library is its source.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/cli/inspect.h"
+#include "carnot/cli/play_environment.h"
+#include "carnot/cli/recompute_credit.h"
+
+namespace carnot {
+
+struct HelpRequest {
+  std::string text{};         ///< usage and flags
+  std::string environment{};  ///< whose keys stand below; empty: no environment's
+  std::string method{};       ///< the same
+};
+
+struct VersionRequest {};
+
+struct ListRequest {
+  std::string topic{};  ///< methods, environments, chats; empty: all of them
+  bool json = false;
+};
+
+struct TokenizeRequest {
+  std::filesystem::path tokenizer{};
+  bool decode = false;
+};
+
+using Request = std::variant<HelpRequest, VersionRequest, InspectRequest, CreditRequest, ListRequest, PlayRequest, TokenizeRequest>;
+
+/// The request that the arguments (without the program's name) make. The error says what is wrong with their use.
+Result<Request> parse_command_line(std::span<const std::string> arguments);
+
+}  // namespace carnot

@@ -1,0 +1,29 @@
+// cli/console.h -- what a command talks to, and how it ends.
+#pragma once
+
+#include <iosfwd>
+
+#include "carnot/base/result.h"
+
+namespace carnot {
+
+/// The program's exit status.
+enum class Exit : int {
+  Success = 0,
+  Failure = 1,        ///< bad input, or a run that failed; the message is on standard error
+  Usage = 2,          ///< the command line could not be understood
+  Internal = 70,      ///< a bug
+  Interrupted = 130,  ///< stopped by a signal, after a checkpoint was written
+};
+
+struct Console {
+  std::istream& in;
+  std::ostream& out;
+  std::ostream& err;
+  bool terminal = false;  ///< `out` is a terminal: colours, progress bars
+};
+
+/// Writes every line of the message behind "carnot: ". Returns `exit`.
+Exit report(const Console& console, const Error& error, Exit exit = Exit::Failure);
+
+}  // namespace carnot

@@ -1,0 +1,137 @@
+#include "carnot/cli/inspect.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "carnot/base/file.h"
+#include "carnot/cli/terminal_text.h"
+#include "carnot/cli/trajectory_view.h"
+#include "carnot/config/numbers.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The number in "step_12.jsonl" or "global_step_12"; -1 for other names.
+std::int64_t step_in(const fs::path& path, std::string_view prefix) {
+  const std::string name = path.stem() == path.filename() ? path.filename().string() : path.stem().string();
+  if (!name.starts_with(prefix)) return -1;
+  return parse_whole_number(std::string_view(name).substr(prefix.size())).value_or(-1);
+}
+
+/// The entry of `folder` whose name holds the largest step; empty where there is none.
+fs::path latest_in(const fs::path& folder, std::string_view prefix) {
+  fs::path latest;
+  std::int64_t step = -1;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    const std::int64_t found = step_in(entry.path(), prefix);
+    if (found <= step) continue;
+    step = found;
+    latest = entry.path();
+  }
+  return latest;
+}
+
+Result<fs::path> rollouts_of(const fs::path& path) {
+  if (!fs::is_directory(path)) return path;
+  const fs::path inside = fs::is_directory(path / "rollouts") ? path / "rollouts" : path;
+  const fs::path latest = latest_in(inside, "step_");
+  if (latest.empty()) return Error{path.string() + ": expected a rollouts file or a run folder, found no rollouts/step_N.jsonl in it"};
+  return latest;
+}
+
+/// The tokenizer of the run that `rollouts` belongs to; empty where there is none.
+fs::path tokenizer_beside(const fs::path& rollouts) {
+  const fs::path run = fs::absolute(rollouts).parent_path().parent_path();
+  for (const fs::path& folder : {run, latest_in(run / "checkpoints", "global_step_")})
+    if (!folder.empty() && fs::exists(folder / "tokenizer.json")) return folder / "tokenizer.json";
+  return {};
+}
+
+Status check_tokens(const Trajectory& trajectory, const Tokenizer& tokenizer, const fs::path& path) {
+  for (const TokenId id : trajectory.tokens())
+    if (id < 0 || id >= tokenizer.vocab_size() || !tokenizer.has(id))
+      return Error{path.string() + ": has no token " + std::to_string(id) +
+                   ", which stands in the rollouts; name their tokenizer with --tokenizer"};
+  return Done{};
+}
+
+Status check_columns(const std::vector<std::string>& columns) {
+  const std::vector<std::string> known = token_columns();
+  std::string list;
+  for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+  std::vector<std::string> problems;
+  for (const std::string& name : columns)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      problems.push_back("--columns: '" + name + "' is unknown; expected some of " + list);
+  if (!problems.empty()) return join_errors(problems);
+  return Done{};
+}
+
+/// Number of the chosen trajectory.
+Result<std::size_t> choose(const InspectRequest& request, const fs::path& path, const RolloutFile& file,
+                           const std::vector<Trajectory>& all) {
+  std::vector<std::size_t> matches;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if ((request.row == 0 || request.row == file.line_of_row[i]) &&
+        (request.trajectory.empty() || request.trajectory == all[i].leaf().trajectory_id))
+      matches.push_back(i);
+  if (matches.size() == 1) return matches.front();
+  if (matches.empty()) {
+    const std::string row = request.row == 0 ? "" : " on line " + std::to_string(request.row);
+    const std::string name = request.trajectory.empty() ? "" : " '" + request.trajectory + "'";
+    return Error{path.string() + ": there is no trajectory" + name + row + "; without --row and --traj all are listed"};
+  }
+  std::string lines;
+  for (const std::size_t i : matches) lines += (lines.empty() ? "" : ", ") + std::to_string(file.line_of_row[i]);
+  return Error{path.string() + ": the trajectory '" + request.trajectory + "' stands on the lines " + lines +
+               "; choose one with --row"};
+}
+
+/// What the row itself says that its text is.
+std::string text_of_row(std::string_view line) {
+  const auto row = nlohmann::json::parse(line);
+  const auto field = [&](const char* name) {
+    const auto found = row.find(name);
+    return found != row.end() && found->is_string() ? printable(found->get<std::string>()) : std::string();
+  };
+  return "input:\n" + field("input") + "\n\noutput:\n" + field("output") + "\n";
+}
+
+}  // namespace
+
+Result<std::string> inspect(const InspectRequest& request) {
+  if (const Status status = check_columns(request.columns); !status) return status.error();
+  const auto path = rollouts_of(request.path);
+  if (!path) return path.error();
+  const auto text = read_maybe_compressed(*path);
+  if (!text) return text.error();
+  const auto file = parse_rollout_rows(*text, path->string());
+  if (!file) return file.error();
+  if (request.row == 0 && request.trajectory.empty()) return trajectory_list(*file);
+
+  const std::vector<Trajectory> all = trajectories(file->groups);
+  const auto chosen = choose(request, *path, *file, all);
+  if (!chosen) return chosen.error();
+  const Trajectory& trajectory = all[*chosen];
+  const Credit* credit = file->credit.empty() ? nullptr : &file->credit[*chosen];
+
+  std::optional<Tokenizer> tokenizer;
+  if (const fs::path from = request.tokenizer.empty() ? tokenizer_beside(*path) : request.tokenizer; !from.empty()) {
+    auto loaded = Tokenizer::load(from);
+    if (!loaded) return loaded.error();
+    if (const Status status = check_tokens(trajectory, *loaded, from); !status) return status.error();
+    tokenizer = std::move(loaded).value();
+  }
+  const std::string_view line = split_lines(*text)[static_cast<std::size_t>(file->line_of_row[*chosen]) - 1];
+  std::string out = trajectory_facts(trajectory) + "\n";
+  out += tokenizer ? span_text(trajectory, *tokenizer, request.colour) : text_of_row(line);
+  if (request.tokens || !request.columns.empty())
+    out += "\n" + token_table(trajectory, credit, tokenizer ? &*tokenizer : nullptr, request.columns);
+  return out;
+}
+
+}  // namespace carnot

@@ -1,0 +1,135 @@
+#include "carnot/cli/recompute_credit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "carnot/base/file.h"
+#include "carnot/config/document.h"
+#include "carnot/config/reader.h"
+#include "carnot/data/rollout_file.h"
+#include "carnot/method/method.h"
+
+namespace carnot {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<Method> method_of(const CreditRequest& request) {
+  const auto document = Document::parse("", "command line", {.overrides = request.overrides});
+  if (!document) return document.error();
+  auto recipe = parse_method(request.method);
+  if (!recipe) return recipe.error();
+  ConfigReader reader(*document);
+  reader.read("method", *recipe);
+  reader.read("", *recipe);
+  for (const auto& part : recipe->parts) reader.read("", *part);
+  Method method = build_method(*recipe);
+  reader.read("objective", method.objective);
+  if (const Status status = reader.finish(); !status) return status.error();
+  return method;
+}
+
+/// The first sampled token on which `column` was not measured; -1 where there is none.
+int first_unmeasured(const Trajectory& trajectory, Column column) {
+  const std::vector<bool> sampled = trajectory.sampled();
+  const bool has = trajectory.tree->columns.has(column);
+  const std::vector<double> values = has ? trajectory.column(column) : std::vector<double>();
+  for (std::size_t t = 0; t < sampled.size(); ++t)
+    if (sampled[t] && (!has || std::isnan(values[t]))) return static_cast<int>(t);
+  return -1;
+}
+
+/// Empty, or which row lacks what `rule` reads in `column`.
+std::string missing_column(const CreditRule& rule, Column column, std::span<const Trajectory> all,
+                           const RolloutFile& file, const std::string& name) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const int token = all[i].leaf().counts() ? first_unmeasured(all[i], column) : -1;
+    if (token < 0) continue;
+    const bool absent = !all[i].tree->columns.has(column);
+    return name + ":" + std::to_string(file.line_of_row[i]) + ": " + std::string(name_of(column)) +
+           (absent ? ": this field is missing" : ": expected a number on the sampled token " + std::to_string(token) + ", found null") +
+           "; " + rule.name + " reads it";
+  }
+  return "";
+}
+
+bool has_info_gain(const Trajectory& trajectory) {
+  for (int k = 0; k < trajectory.num_turns(); ++k)
+    if (trajectory.turn(k).info_gain) return true;
+  return false;
+}
+
+Status check_fields(const Method& method, std::span<const Trajectory> all, const RolloutFile& file,
+                    const std::string& name) {
+  std::vector<std::string> problems;
+  std::set<Column> seen;
+  for (const CreditRule& rule : credit_chain(method, method.objective.kl_in_reward)) {
+    for (const Column column : rule.columns) {
+      if (!seen.insert(column).second) continue;
+      std::string problem = missing_column(rule, column, all, file, name);
+      if (!problem.empty()) problems.push_back(std::move(problem));
+    }
+    if (rule.info_gain && !all.empty() && std::none_of(all.begin(), all.end(), has_info_gain))
+      problems.push_back(name + ":" + std::to_string(file.line_of_row.front()) +
+                         ": turns[].info_gain: this field is missing, as on every other line; " + rule.name + " reads it");
+  }
+  if (!problems.empty()) return join_errors(problems);
+  return Done{};
+}
+
+Json on_sampled(const std::vector<double>& values, const std::vector<bool>& sampled) {
+  Json list = Json::array();
+  for (std::size_t t = 0; t < values.size(); ++t)
+    list.push_back(sampled[t] && std::isfinite(values[t]) ? Json(values[t]) : Json());
+  return list;
+}
+
+std::string with_credit(std::string_view line, const Trajectory& trajectory, const Credit& credit) {
+  Json row = Json::parse(line);
+  const std::vector<bool> sampled = trajectory.sampled();
+  row["advantage"] = on_sampled(credit.advantage, sampled);
+  row["weight"] = on_sampled(credit.weight, sampled);
+  row["clip_scale"] = on_sampled(credit.clip_scale, sampled);
+  row["value_target"] = on_sampled(credit.value_target, sampled);
+  row.erase("dropped");
+  if (trajectory.leaf().dropped) row["dropped"] = true;
+  return row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// What an earlier filter dropped takes part again: this method's filter decides.
+void restore_dropped(std::vector<Group>& groups) {
+  for (Group& group : groups)
+    for (Tree& tree : group.trees)
+      for (Leaf& leaf : tree.leaves) leaf.dropped = false;
+}
+
+}  // namespace
+
+Result<std::string> recompute_credit(const CreditRequest& request) {
+  const auto method = method_of(request);
+  if (!method) return method.error();
+  const auto text = read_maybe_compressed(request.file);
+  if (!text) return text.error();
+  auto file = parse_rollout_rows(*text, request.file.string());
+  if (!file) return file.error();
+
+  restore_dropped(file->groups);
+  apply_filter(method->filter, file->groups);
+  const std::vector<Trajectory> all = trajectories(file->groups);
+  if (const Status status = check_fields(*method, all, *file, request.file.string()); !status) return status.error();
+  const CreditTable credit = run_credit(credit_chain(*method, method->objective.kl_in_reward), all);
+
+  const std::vector<std::string_view> lines = split_lines(*text);
+  std::vector<std::string> rows(lines.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto line = static_cast<std::size_t>(file->line_of_row[i]) - 1;
+    rows[line] = with_credit(lines[line], all[i], credit[i]);
+  }
+  std::string out;
+  for (const std::string& row : rows) out += row;
+  return out;
+}
+
+}  // namespace carnot

@@ -1,0 +1,58 @@
+#include "program.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "carnot/base/check.h"
+#include "carnot/base/file.h"
+
+extern char** environ;
+
+namespace carnot::testing {
+
+ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::string& input) {
+  const ScratchFolder scratch;
+  const std::string in = scratch.write("in", input), out = scratch.path("out"), err = scratch.path("err");
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, in.c_str(), O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT, 0600);
+
+  std::vector<std::string> words{CARNOT_BINARY_DIR "/carnot"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+
+  pid_t child = 0;
+  CARNOT_CHECK_EQ(posix_spawn(&child, words[0].c_str(), &files, nullptr, pointers.data(), environ), 0);
+  posix_spawn_file_actions_destroy(&files);
+  int status = 0;
+  CARNOT_CHECK_EQ(waitpid(child, &status, 0), child);
+  return {.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1, .out = read_file(out).value(), .err = read_file(err).value()};
+}
+
+ScratchFolder::ScratchFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "carnot_cli_XXXXXX").string();
+  CARNOT_CHECK(mkdtemp(name.data()) != nullptr, name);
+  path_ = name;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string ScratchFolder::write(const std::string& name, const std::string& content) const {
+  const std::filesystem::path file = path_ / name;
+  std::filesystem::create_directories(file.parent_path());
+  CARNOT_CHECK(write_file_atomically(file, content).ok(), file.string());
+  return file.string();
+}
+
+}  // namespace carnot::testing

@@ -1,0 +1,35 @@
+// cli/program.h -- runs the real binary, for tests of what a user sees.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace carnot::testing {
+
+struct ProgramRun {
+  int exit = -1;  ///< -1: ended by a signal
+  std::string out{};
+  std::string err{};
+};
+
+/// Runs build/carnot with these arguments and this standard input.
+ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::string& input = "");
+
+/// An empty folder of its own, removed with its content at the end.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  /// Writes a file, folders above it included; returns its path.
+  std::string write(const std::string& name, const std::string& content) const;
+  std::string path(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace carnot::testing

@@ -1,0 +1,170 @@
+// `carnot credit` and `carnot inspect` on a small file of rollouts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/file.h"
+#include "program.h"
+
+namespace carnot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+
+/// Five tokens, of which two were sampled.
+Json row(const std::string& uid, const std::string& trajectory, double score) {
+  return {{"uid", uid},
+          {"traj_id", trajectory},
+          {"score", score},
+          {"input", "What?"},
+          {"output", "That\x1b."},
+          {"token_ids", {1, 17, 8, 9, 2}},
+          {"loss_mask", {0, 0, 1, 1, 0}},
+          {"segment", {"template", "prompt", "think", "action", "observation"}},
+          {"note", "kept"}};
+}
+
+/// Group a: scores 1 and 0, then a failed machine. Group b: scores 2 and 2. Rows of the groups alternate.
+std::vector<Json> two_groups() {
+  std::vector<Json> rows{row("a", "a/0", 1), row("b", "b/0", 2), row("a", "a/1", 0), row("b", "b/1", 2), row("a", "a/2", 9)};
+  rows[4]["outcome"] = "infra_failed";
+  rows[4]["valid"] = false;
+  return rows;
+}
+
+std::string lines_of(const std::vector<Json>& rows) {
+  std::string text;
+  for (const Json& one : rows) text += one.dump() + "\n";
+  return text;
+}
+
+std::vector<Json> rows_of(const std::string& text) {
+  std::vector<Json> rows;
+  for (const auto line : split_lines(text)) rows.push_back(Json::parse(line));
+  return rows;
+}
+
+void expect_on_sampled(const Json& values, double expected) {
+  ASSERT_EQ(values.size(), 5u);
+  for (const std::size_t t : {0u, 1u, 4u}) EXPECT_TRUE(values.at(t).is_null());
+  for (const std::size_t t : {2u, 3u}) EXPECT_NEAR(values.at(t).get<double>(), expected, 1e-12);
+}
+
+TEST(CreditCommand, GivesGrpoItsAdvantagesAndLeavesTheRestAlone) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.write("step_0.jsonl", lines_of(two_groups()));
+  const auto run = run_carnot({"credit", file, "--method", "grpo"});
+  ASSERT_EQ(run.exit, 0) << run.err;
+  const auto rows = rows_of(run.out);
+  ASSERT_EQ(rows.size(), 5u);
+  const double advantage = 0.5 / (std::sqrt(0.5) + 1e-6);  // mean 1/2, sample deviation sqrt(1/2)
+  const std::vector<double> expected{advantage, 0, -advantage, 0, 0};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    expect_on_sampled(rows[i].at("advantage"), expected[i]);
+    EXPECT_EQ(rows[i].at("traj_id"), two_groups()[i].at("traj_id"));
+    EXPECT_EQ(rows[i].at("note"), "kept");
+    EXPECT_EQ(rows[i].at("output"), "That\x1b.");
+    EXPECT_FALSE(rows[i].contains("dropped"));
+  }
+  expect_on_sampled(rows[0].at("weight"), 1);
+  expect_on_sampled(rows[0].at("clip_scale"), 1);
+}
+
+TEST(CreditCommand, TakesOptionsOfTheMethodInEverySpelling) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.write("step_0.jsonl", lines_of(two_groups()));
+  for (const std::string key : {"divide_by_std", "grpo.divide_by_std", "method.grpo.divide_by_std"}) {
+    const auto run = run_carnot({"credit", file, "--method", "grpo", key + "=false"});
+    ASSERT_EQ(run.exit, 0) << run.err;
+    expect_on_sampled(rows_of(run.out).at(0).at("advantage"), 0.5);
+  }
+  const auto wrong = run_carnot({"credit", file, "--method", "grpo", "divide_by_sdt=false", "epsilon=tiny"});
+  EXPECT_EQ(wrong.exit, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("did you mean divide_by_std?"));
+  EXPECT_THAT(wrong.err, HasSubstr("epsilon: expected a number"));
+}
+
+TEST(CreditCommand, MarksWhatTheFilterDropsAndWritesAFile) {
+  const ScratchFolder scratch;
+  auto rows = two_groups();
+  rows[0]["dropped"] = true;  // by another method's filter; this one decides anew
+  const std::string file = scratch.write("step_0.jsonl", lines_of(rows));
+  const auto run = run_carnot({"credit", file, "--method", "dapo", "--output", scratch.path("out.jsonl")});
+  ASSERT_EQ(run.exit, 0) << run.err;
+  EXPECT_EQ(run.out, "");
+  const auto written = rows_of(read_file(scratch.path("out.jsonl")).value());
+  for (const std::size_t i : {1u, 3u}) EXPECT_EQ(written.at(i).at("dropped"), true);
+  for (const std::size_t i : {0u, 2u, 4u}) EXPECT_FALSE(written.at(i).contains("dropped"));
+}
+
+TEST(CreditCommand, NamesEveryMissingFieldWithItsFirstLine) {
+  const ScratchFolder scratch;
+  auto rows = two_groups();
+  rows[0]["entropy_old"] = {nullptr, nullptr, 0.5, 0.25, nullptr};
+  rows[1]["entropy_old"] = {nullptr, nullptr, 0.5, nullptr, nullptr};
+  const std::string file = scratch.write("step_0.jsonl", lines_of(rows));
+  const auto run = run_carnot({"credit", file, "--method", "ppo + aem", "--output", scratch.path("out.jsonl")});
+  EXPECT_EQ(run.exit, 1);
+  EXPECT_THAT(run.err, HasSubstr("step_0.jsonl:1: value: this field is missing; gae reads it"));
+  EXPECT_THAT(run.err, HasSubstr("entropy_old"));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("out.jsonl")));
+  EXPECT_THAT(run_carnot({"credit", file, "--method", "igpo"}).err, HasSubstr("turns[].info_gain"));
+}
+
+TEST(CreditCommand, RefusesWhatIsNoRolloutFileOrCannotBeWritten) {
+  const ScratchFolder scratch;
+  EXPECT_THAT(run_carnot({"credit", scratch.path("absent.jsonl"), "--method", "grpo"}).err, HasSubstr("absent.jsonl"));
+  const std::string broken = scratch.write("broken.jsonl", "{\"uid\": \"a\"}\nnonsense\n");
+  const auto run = run_carnot({"credit", broken, "--method", "grpo"});
+  EXPECT_EQ(run.exit, 1);
+  EXPECT_THAT(run.err, HasSubstr("broken.jsonl:1"));
+  EXPECT_THAT(run.err, HasSubstr("broken.jsonl:2"));
+  const std::string file = scratch.write("step_0.jsonl", lines_of(two_groups()));
+  EXPECT_EQ(run_carnot({"credit", file, "--method", "grpo", "--output", "/proc/nowhere/out.jsonl"}).exit, 1);
+}
+
+TEST(InspectCommand, ListsTheLatestRolloutsOfARunFolder) {
+  const ScratchFolder scratch;
+  scratch.write("run/rollouts/step_9.jsonl", lines_of({row("old", "old/0", 1)}));
+  scratch.write("run/rollouts/step_10.jsonl", lines_of(two_groups()));
+  EXPECT_EQ(run_carnot({"inspect", scratch.path("run")}).out,
+            "row  uid  trajectory  outcome       score  turns  tokens  sampled\n"
+            "1    a    a/0         finished      1      1      5       2\n"
+            "3    a    a/1         finished      0      1      5       2\n"
+            "5    a    a/2         infra_failed  9      1      5       2\n"
+            "2    b    b/0         finished      2      1      5       2\n"
+            "4    b    b/1         finished      2      1      5       2\n");
+}
+
+TEST(InspectCommand, ShowsSpansWithTheTokenizerOfTheRun) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.write("run/rollouts/step_0.jsonl", lines_of(two_groups()));
+  const std::string facts =
+      "uid         a\ntrajectory  a/1\nstep        0\noutcome     finished\nscore       0\n\n"
+      "turn  tokens  sampled  reward  penalty  valid  gain  tool  status\n"
+      "0     0-5     2        0       0        yes    -\n\n";
+  EXPECT_EQ(run_carnot({"inspect", file, "--traj", "a/1"}).out, facts + "input:\nWhat?\n\noutput:\nThat\\x1b.\n");
+  EXPECT_EQ(run_carnot({"inspect", file, "--row", "3", "--columns", "advantage", "--tokenizer", std::string(CARNOT_DATA_DIR "/tokenizer/qwen2")}).out,
+            facts +
+                "template    | \"\nprompt      | 2\nthink       | )\naction      | *\nobservation | #\n\n"
+                "token  turn  kind    id  text  advantage\n"
+                "2      0     think   8   ')'   -\n"
+                "3      0     action  9   '*'   -\n");
+}
+
+TEST(InspectCommand, SaysWhichTrajectoryOrColumnThereIsNot) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.write("step_0.jsonl", lines_of(two_groups()));
+  EXPECT_THAT(run_carnot({"inspect", file, "--traj", "c/0"}).err, HasSubstr("there is no trajectory 'c/0'"));
+  EXPECT_THAT(run_carnot({"inspect", file, "--row", "9"}).err, HasSubstr("on line 9"));
+  const auto run = run_carnot({"inspect", file, "--columns", "entropie"});
+  EXPECT_EQ(run.exit, 1);
+  EXPECT_THAT(run.err, HasSubstr("'entropie' is unknown; expected some of logp_rollout, entropy"));
+  EXPECT_THAT(run_carnot({"inspect", scratch.path(".")}).out, HasSubstr("a/0"));
+}
+
+}  // namespace
+}  // namespace carnot::testing
