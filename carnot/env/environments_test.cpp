@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "carnot/env/environment.h"
-#include "testing/field_settings.h"
 
 namespace carnot {
 namespace {
@@ -41,7 +40,7 @@ Played play_on(Environment& environment, RandomStream random, int& turns) {
   return played;
 }
 
-class EveryEnvironment : public ::testing::TestWithParam<std::string> {
+class EveryEnvironment : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     auto factory = make_environment_factory(GetParam());
@@ -100,7 +99,7 @@ std::vector<std::string> names() {
   for (const auto& entry : environments()) all.emplace_back(entry.name);
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Table, EveryEnvironment, ::testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(Table, EveryEnvironment, testing::ValuesIn(names()),
                          [](const auto& info) { return info.param; });
 
 TEST(EnvironmentTable, NamesTheKnownEnvironmentsWhenAskedForAnotherOne) {
@@ -108,14 +107,6 @@ TEST(EnvironmentTable, NamesTheKnownEnvironmentsWhenAskedForAnotherOne) {
   ASSERT_FALSE(factory.ok());
   EXPECT_NE(factory.error().message.find("chess"), std::string::npos);
   EXPECT_NE(factory.error().message.find("skeleton"), std::string::npos);
-}
-
-TEST(EnvironmentTable, HasAnExplanationForEveryOption) {
-  for (const auto& entry : environments()) {
-    testing::FieldSettings settings;
-    entry.make()->fields(settings);
-    EXPECT_TRUE(settings.undocumented().empty()) << entry.name << ": " << settings.undocumented()[0];
-  }
 }
 
 }  // namespace

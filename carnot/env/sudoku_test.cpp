@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "testing/field_settings.h"
-
 namespace carnot {
 namespace {
 
@@ -75,16 +73,6 @@ TEST(Sudoku, MakesSolvableGridsOfNineDigits) {
     EXPECT_TRUE(is_solved(game.puzzle().solution));
     EXPECT_FALSE(is_solved(game.grid()));
   }
-}
-
-TEST(Sudoku, RefusesSizesWithoutSquareBoxes) {
-  const auto factory = make_sudoku();
-  const std::map<std::string, std::string> five = {{"grid_size", "5"}};
-  testing::FieldSettings settings(five);
-  factory->fields(settings);
-  const Status status = factory->prepare(0);
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().message, "env.grid_size: expected 4 or 9, got 5");
 }
 
 }  // namespace

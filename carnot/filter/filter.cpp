@@ -26,7 +26,9 @@ std::vector<bool> by_deviation(std::span<const Group> groups, double share, doub
   for (const Group& group : groups) deviation.push_back(sign * std_sample(of_valid_leaves(group, penalised_score)));
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return deviation[a] > deviation[b]; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return deviation[a] != deviation[b] ? deviation[a] > deviation[b] : a < b;
+  });
   const auto wanted = static_cast<std::size_t>(std::floor(share * static_cast<double>(groups.size())));
   std::vector<bool> keep(groups.size(), false);
   for (std::size_t i = 0; i < std::min(std::max<std::size_t>(wanted, 1), groups.size()); ++i) keep[order[i]] = true;

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 Method build(const std::string& composition, const std::map<std::string, std::string>& settings = {}) {
-  MethodRecipe recipe = std::move(parse_method(composition).value());
+  MethodRecipe recipe = parse_method(composition).value();
   testing::FieldSettings visitor(settings);
   recipe.fields(visitor);
   EXPECT_THAT(visitor.unused(), IsEmpty());
@@ -35,7 +35,7 @@ TEST(Methods, EachOneDocumentsItsOptionsAndBuilds) {
     EXPECT_FALSE(entry.summary.empty());
     EXPECT_TRUE(entry.is_base || entry.is_add_on);
     const std::string composition = entry.is_base ? std::string(entry.name) : "grpo + " + std::string(entry.name);
-    MethodRecipe recipe = std::move(parse_method(composition).value());
+    MethodRecipe recipe = parse_method(composition).value();
     testing::FieldSettings visitor;
     recipe.fields(visitor);
     EXPECT_THAT(visitor.undocumented(), IsEmpty());

@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 namespace carnot {
 namespace {
@@ -163,8 +164,8 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view file, const 
     else
       read_entry(key, value, data_size, header, problems);
   }
-  std::stable_sort(header.entries.begin(), header.entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
-    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  std::sort(header.entries.begin(), header.entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
+    return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
   });
   if (problems.none()) check_coverage(header.entries, data_size, problems);
   if (!problems.none()) return problems.error();

@@ -3,7 +3,11 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include <span>
+#include <vector>
+
 #include "carnot/base/check.h"
+#include "carnot/credit/entropy_scale.h"
 #include "carnot/objective/clip.h"
 #include "carnot/objective/importance.h"
 #include "carnot/objective/kl.h"
@@ -51,10 +55,22 @@ struct Composer {
   void value(const at::Tensor& share_T);
 };
 
+/// Published AEPO scales advantages by the current policy's entropies, within the micro-batch. Scaling over the
+/// optimizer step happens before, where the step is packed.
+at::Tensor scaled_advantage(const ObjectiveOptions& options, const LossInputs& inputs) {
+  if (options.entropy_scale == 0 || options.entropy_scale_over != EntropyScaleOver::CurrentMicroBatch)
+    return inputs.advantage_T;
+  const at::Tensor entropy_T = inputs.entropy_T.detach().contiguous();
+  const std::span<const double> entropies(entropy_T.const_data_ptr<double>(), static_cast<std::size_t>(entropy_T.numel()));
+  const std::vector<double> factors = entropy_scale(entropies, options.entropy_scale);
+  return inputs.advantage_T * at::tensor(at::ArrayRef<double>(factors), at::kDouble);
+}
+
 void Composer::policy() {
   const Ratio ratio = policy_ratio(options.ratio, inputs);
-  const Surrogate surrogate = clipped_surrogate(options, ratio, inputs.advantage_T, inputs.clip_scale_T);
-  at::Tensor credit_T = inputs.advantage_T * token_shares(options.reduction, Counting::ByWeight, inputs, step);
+  const at::Tensor advantage_T = scaled_advantage(options, inputs);
+  const Surrogate surrogate = clipped_surrogate(options, ratio, advantage_T, inputs.clip_scale_T);
+  at::Tensor credit_T = advantage_T * token_shares(options.reduction, Counting::ByWeight, inputs, step);
   if (options.importance_cap > 0) {
     const at::Tensor weight_T =
         importance_weights(inputs.logprob_old_T, inputs.logprob_rollout_T, options.importance_cap);
@@ -108,6 +124,9 @@ void check_signals(const ObjectiveOptions& options, const LossInputs& inputs) {
   CARNOT_CHECK(
       options.entropy_coefficient <= 0 || inputs.entropy_T.defined() || inputs.clamped_entropy_T.defined(),
       "entropy_coefficient needs one of them");
+  CARNOT_CHECK(options.entropy_scale == 0 || options.entropy_scale_over != EntropyScaleOver::CurrentMicroBatch ||
+                   inputs.entropy_T.defined(),
+               "entropy_scale over the micro-batch needs them");
   CARNOT_CHECK(options.value_coefficient <= 0 || (inputs.value_T.defined() && inputs.value_old_T.defined() &&
                                                   inputs.value_target_T.defined()),
                "value_coefficient needs them");

@@ -60,7 +60,8 @@ struct Loss {
   std::vector<MetricSum> metrics{};
 };
 
-/// The loss of one micro-batch. Without tokens: 0, no graph (do not call backward()), no metrics.
+/// The loss of one micro-batch. Takes advantages as they are, save that options.entropy_scale over CurrentMicroBatch is
+/// applied here. Without tokens: 0, no graph (do not call backward()), no metrics.
 /// REQUIRES: the signals that `options` use are defined.
 Loss policy_loss(const ObjectiveOptions& options, const LossInputs& inputs, const Denominators& step);
 

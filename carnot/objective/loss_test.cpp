@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "carnot/base/check.h"
+#include "carnot/base/file.h"
 #include "carnot/base/random.h"
 #include "reference/policy_loss.h"
 #include "testing/loss_tensors.h"
@@ -294,6 +296,16 @@ TEST(PolicyLoss, CountsClippedSharesOverSampledTokens) {
   EXPECT_EQ(metric(loss, "actor/pg_clipfrac"), 0.5);
   EXPECT_EQ(metric(loss, "actor/pg_clipfrac_lower"), 0.25);
   EXPECT_NEAR(metric(loss, "actor/ppo_kl"), -(1 - 1 + 2 + 0.1) / 4, 1e-15);
+}
+
+TEST(PolicyLoss, EveryMetricIsInTheManual) {
+  const std::string manual = *read_file(std::string(CARNOT_SOURCE_DIR) + "/docs/metrics.md");
+  const LossSequences sequences = {{{.entropy = 2, .advantage = 1}}};
+  LossInputs inputs = inputs_of(sequences);
+  inputs.clamped_entropy_T = inputs.entropy_T;
+  const Loss loss = policy_loss({.value_coefficient = 1, .importance_cap = 2}, inputs, denominators_of(sequences));
+  EXPECT_EQ(loss.metrics.size(), 13u);
+  for (const MetricSum& m : loss.metrics) EXPECT_NE(manual.find("| `" + m.name + "` |"), std::string::npos) << m.name;
 }
 
 TEST(PolicyLoss, AMissingSignalIsABug) {

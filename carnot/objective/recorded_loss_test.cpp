@@ -171,23 +171,7 @@ TEST(RecordedLosses, SequenceRatioOfGspo) {
   EXPECT_EQ(compared, 21);
 }
 
-/// AEPO's advantage scaled by the z-score of the token's entropy, a credit rule of its own: here as recorded.
-void scale_by_entropy(LossSequences& sequences, double gain) {
-  double count = 0, sum = 0, squares = 0;
-  for (const auto& sequence : sequences)
-    for (const LossToken& token : sequence) {
-      count += 1;
-      sum += token.entropy;
-    }
-  for (const auto& sequence : sequences)
-    for (const LossToken& token : sequence) squares += std::pow(token.entropy - sum / count, 2);
-  const double spread = std::sqrt(squares / (count - 1));
-  for (auto& sequence : sequences)
-    for (LossToken& token : sequence)
-      token.advantage *= 1 + gain * (token.entropy - sum / count) / (spread == 0 ? 1 : spread);
-}
-
-TEST(RecordedLosses, GradientPreservingClipOfAepo) {
+TEST(RecordedLosses, GradientPreservingClipAndEntropyScaleOfAepo) {
   int compared = 0;
   for (const Json& c : recorded("loss_aepo")) {
     const Json& o = c["options"];
@@ -196,9 +180,10 @@ TEST(RecordedLosses, GradientPreservingClipOfAepo) {
         .clip_high = o["eps_high"],
         .dual_clip = o["dual_clip"],
         .clip_gradient = o["balanced_clipping"].get<bool>() ? ClipGradient::Preserve : ClipGradient::Zero,
-        .reduction = reduction_of(o["aggregation"])};
-    LossSequences sequences = sampled_tokens(c);
-    if (o["balanced_advantage"].get<bool>()) scale_by_entropy(sequences, o["a"]);
+        .reduction = reduction_of(o["aggregation"]),
+        .entropy_scale = o["balanced_advantage"].get<bool>() ? o["a"].get<double>() : 0,
+        .entropy_scale_over = EntropyScaleOver::CurrentMicroBatch};
+    const LossSequences sequences = sampled_tokens(c);
     expect_recorded(c, options, sequences, denominators(o, sequences, Divides::Legacy));
     ++compared;
   }

@@ -10,60 +10,11 @@
 #include <sstream>
 
 #include "carnot/base/check.h"
-#include "carnot/optim/chunks.h"
 #include "carnot/optim/norm.h"
+#include "carnot/optim/update.h"
 
 namespace carnot {
 namespace {
-
-/// The numbers of one update; the same for every element of a tensor.
-struct Update {
-  double gradient_scale;  ///< of the clipping
-  double beta1, beta2, epsilon;
-  double keep;           ///< 1 - learning rate x decay
-  double step_size;      ///< learning rate / (1 - beta1^t)
-  double inverse_root;   ///< 1 / sqrt(1 - beta2^t)
-};
-
-/// One pass over memory: moments, decay and step. Number is the dtype of master and moments.
-template <class Number>
-void update_on_cpu(const Update& u, std::int64_t elements, const Number* gradient, Number* weight, Number* first,
-                   Number* second) {
-  const auto scale = static_cast<Number>(u.gradient_scale), keep = static_cast<Number>(u.keep);
-  const auto beta1 = static_cast<Number>(u.beta1), beta2 = static_cast<Number>(u.beta2);
-  const auto rest1 = static_cast<Number>(1 - u.beta1), rest2 = static_cast<Number>(1 - u.beta2);
-  const auto size = static_cast<Number>(u.step_size), root = static_cast<Number>(u.inverse_root);
-  const auto epsilon = static_cast<Number>(u.epsilon);
-  for_each_chunk(elements, [=](std::int64_t, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const Number g = gradient[i] * scale;
-      first[i] = beta1 * first[i] + rest1 * g;
-      second[i] = beta2 * second[i] + rest2 * g * g;
-      weight[i] = keep * weight[i] - size * first[i] / (std::sqrt(second[i]) * root + epsilon);
-    }
-  });
-}
-
-void update_by_operators(const Update& u, const at::Tensor& gradient, at::Tensor& weight, at::Tensor& first,
-                         at::Tensor& second) {
-  const at::Tensor g = gradient * u.gradient_scale;
-  first.mul_(u.beta1).add_(g, 1 - u.beta1);
-  second.mul_(u.beta2).addcmul_(g, g, 1 - u.beta2);
-  const at::Tensor denominator = second.sqrt().mul_(u.inverse_root).add_(u.epsilon);
-  weight.mul_(u.keep).addcdiv_(first, denominator, -u.step_size);
-}
-
-void update(const Update& u, const at::Tensor& gradient, at::Tensor& weight, at::Tensor& first, at::Tensor& second) {
-  if (!weight.device().is_cpu()) {
-    update_by_operators(u, gradient, weight, first, second);
-  } else if (weight.scalar_type() == at::kDouble) {
-    update_on_cpu<double>(u, weight.numel(), gradient.const_data_ptr<double>(), weight.mutable_data_ptr<double>(),
-                          first.mutable_data_ptr<double>(), second.mutable_data_ptr<double>());
-  } else {
-    update_on_cpu<float>(u, weight.numel(), gradient.const_data_ptr<float>(), weight.mutable_data_ptr<float>(),
-                         first.mutable_data_ptr<float>(), second.mutable_data_ptr<float>());
-  }
-}
 
 std::string shape_of(const at::Tensor& tensor) {
   std::ostringstream out;
@@ -111,7 +62,7 @@ StepReport AdamW::step(double learning_rate) {
 
   ++num_updates_;
   const auto t = static_cast<double>(num_updates_);
-  Update u{// The 1e-6 is that of PyTorch's clip_grad_norm_.
+  AdamWUpdate u{// The 1e-6 is that of PyTorch's clip_grad_norm_.
            .gradient_scale = std::min(1.0, options_.max_grad_norm / (report.grad_norm + 1e-6)),
            .beta1 = options_.beta1,
            .beta2 = options_.beta2,
@@ -124,7 +75,7 @@ StepReport AdamW::step(double learning_rate) {
     const at::Tensor gradient = gradients[i].defined() ? gradients[i].to(slot.master.scalar_type()).contiguous()
                                                        : at::zeros_like(slot.master);
     u.keep = slot.decays ? 1 - learning_rate * options_.weight_decay : 1;
-    update(u, gradient, slot.master, slot.first, slot.second);
+    adamw_update(u, gradient, slot.master, slot.first, slot.second);
     if (slot.master.scalar_type() != slot.parameter.scalar_type()) slot.parameter.copy_(slot.master);
     // Raw pointers wrote the weights: those who cache something derived from them look at this counter.
     slot.parameter.unsafeGetTensorImpl()->bump_version();

@@ -11,6 +11,7 @@
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
+#include "carnot/optim/update.h"
 #include "reference/adamw.h"
 
 namespace carnot {
@@ -100,6 +101,24 @@ TEST(AdamW, EqualsWhatTorchRecorded) {
     }
   }
   EXPECT_EQ(compared, 15);
+}
+
+TEST(AdamW, FusedAndPortableUpdatesAgree) {
+  RandomStream random(2);
+  for (at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    const at::Tensor gradient = random_tensor(random, {301, 70}, dtype);
+    at::Tensor weight = random_tensor(random, {301, 70}, dtype), first = random_tensor(random, {301, 70}, dtype);
+    at::Tensor second = random_tensor(random, {301, 70}, dtype).square();
+    at::Tensor other_weight = weight.clone(), other_first = first.clone(), other_second = second.clone();
+    const AdamWUpdate update{.gradient_scale = 0.7, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-6, .keep = 0.999,
+                             .step_size = 0.02, .inverse_root = 1.7};
+    adamw_update(update, gradient, weight, first, second);
+    adamw_update_portable(update, gradient, other_weight, other_first, other_second);
+    const double tolerance = dtype == at::kFloat ? 2e-6 : 1e-14;
+    EXPECT_TRUE(at::allclose(weight, other_weight, tolerance, tolerance));
+    EXPECT_TRUE(at::allclose(first, other_first, tolerance, tolerance));
+    EXPECT_TRUE(at::allclose(second, other_second, tolerance, tolerance));
+  }
 }
 
 TEST(AdamW, OneThreadAndTwoGiveTheSameBits) {

@@ -35,6 +35,7 @@ at::Tensor view_of(std::vector<std::int64_t>& values) {
 void EngineOptions::fields(FieldVisitor& visit) {
   visit.field("max_batch_tokens", max_batch_tokens, "rows of one forward: prefill and decode together", at_least(1));
   visit.field("logits_megabytes", logits_megabytes, "memory of the logits that exist at one time", at_least(1));
+  visit.field("drawable_tokens", drawable_tokens, "ids from here on are never drawn; 0: all are drawn", at_least(0));
 }
 
 Engine::Engine(Policy& policy, const EngineOptions& options)
@@ -227,17 +228,23 @@ void Engine::sample_rows(const at::Tensor& hidden_TH) {
     const at::Tensor hidden_BH = hidden_TH.index_select(0, view_of(selected).to(hidden_TH.device()));
     const at::Tensor logits_BV = policy_.logits(hidden_BH).to(at::kCPU, at::kFloat).contiguous();
     CARNOT_CHECK_EQ(logits_BV.size(1), static_cast<std::int64_t>(vocabulary));
-    const float* logits = logits_BV.const_data_ptr<float>();
+    float* logits = logits_BV.data_ptr<float>();
     kernel_pool().run(static_cast<std::int64_t>(end - begin), [&](std::int64_t i) {
-      const auto offset = static_cast<std::size_t>(i);
-      const Sequence& sequence = sequences_[static_cast<std::size_t>(sample_rows_[begin + offset].sequence)];
-      DrawKey key = sequence.request.key;
-      key.position += static_cast<std::uint64_t>(sequence.sampled);
-      draws_[begin + offset] =
-          sample_token({logits + offset * vocabulary, vocabulary}, sequence.request.sampling, uniform(key));
+      const auto row = static_cast<std::size_t>(i);
+      const SequenceId id = sample_rows_[begin + row].sequence;
+      draws_[begin + row] = draw_next(sequences_[static_cast<std::size_t>(id)], {logits + row * vocabulary, vocabulary});
     });
   }
   for (std::size_t i = 0; i < sample_rows_.size(); ++i) deliver(sample_rows_[i].sequence, draws_[i]);
+}
+
+TokenDraw Engine::draw_next(const Sequence& sequence, std::span<float> logits) const {
+  const SampleRequest& request = sequence.request;
+  DrawKey key = request.key;
+  key.position += static_cast<std::uint64_t>(sequence.sampled);
+  const int drawable = options_.drawable_tokens > 0 ? options_.drawable_tokens : static_cast<int>(logits.size());
+  const int candidates = sequence.sampled < request.candidate_tokens ? request.candidates : 0;
+  return sample_token(logits, request.sampling, {.drawable = drawable, .uniform = uniform(key), .candidates = candidates});
 }
 
 void Engine::deliver(SequenceId id, const TokenDraw& draw) {

@@ -27,6 +27,7 @@ namespace carnot {
 struct EngineOptions {
   int max_batch_tokens = 1024;  ///< rows of one forward
   int logits_megabytes = 64;    ///< memory of the logits that exist at one time
+  int drawable_tokens = 0;      ///< ids from here on are never drawn (padding of the vocabulary); 0: all are drawn
 
   void fields(FieldVisitor& visit);
 };
@@ -39,6 +40,8 @@ struct SampleRequest {
   DrawKey key{};           ///< position is that of the first token; it counts up
   int max_tokens = 1;
   std::vector<TokenId> stop_tokens{};  ///< any of them ends the request; it stays in the sequence
+  int candidates = 0;                  ///< of TokenDraw::candidate_entropy; 0: not measured
+  int candidate_tokens = 0;            ///< of the request, the first so many tokens are measured
 };
 
 /// What a token did to its request.
@@ -131,6 +134,7 @@ class Engine {
   void add_rows(SequenceId id, int count);
   at::Tensor forward();
   void sample_rows(const at::Tensor& hidden_TH);
+  TokenDraw draw_next(const Sequence& sequence, std::span<float> logits) const;
   void deliver(SequenceId id, const TokenDraw& draw);
 
   Policy& policy_;

@@ -23,7 +23,7 @@ class Policy {
   virtual at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
                             const std::vector<PagedRows>& sequences) = 0;
 
-  /// [B, V], any floating type and device.
+  /// [B, V], any floating type and device; the caller may write into them.
   virtual at::Tensor logits(const at::Tensor& hidden_BH) = 0;
 
   /// The cache's block `to` gets the content of `from`, in every layer.

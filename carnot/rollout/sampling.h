@@ -1,6 +1,7 @@
 // rollout/sampling.h -- one token from one row of logits, with the statistics of the distribution it came from.
 //
-// Sums run in double over a fixed order that depends on the vocabulary's size alone: neither batch nor threads can
+// The statistics come from the kernel that training uses, so that a log-probability measured here and one measured
+// there have the same bits. Sums run in an order that the vocabulary's size alone fixes: neither batch nor threads can
 // change a token or a digit. No LibTorch.
 #pragma once
 
@@ -19,20 +20,28 @@ struct SamplingOptions {
   void fields(FieldVisitor& visit);
 };
 
-/// Statistics are of softmax(logits / temperature) over the whole vocabulary, before top-k and top-p cut anything, in
-/// nats. Greedy: of softmax(logits).
+/// Statistics are of softmax(logits / temperature) over all logits, before anything is cut, in nats. Greedy: of
+/// softmax(logits).
 struct TokenDraw {
   TokenId token = 0;
-  double log_prob = 0;
-  double entropy = 0;
-  double logsumexp = 0;  ///< of logits / temperature
+  float log_prob = 0;
+  float entropy = 0;
+  float logsumexp = 0;           ///< of logits / temperature
+  double candidate_entropy = 0;  ///< see RowRequest; 0 where nobody asked
 };
 
-/// The token whose share of the cumulative distribution covers `uniform` in [0, 1).
+struct RowRequest {
+  int drawable = 0;    ///< only ids below are drawn (a model's vocabulary may be padded beyond the tokenizer's)
+  double uniform = 0;  ///< in [0, 1)
+  int candidates = 0;  ///< > 0: candidate_entropy is -sum p ln p over so many most probable tokens and the drawn one
+};
+
+/// The token whose share of the cumulative distribution covers `uniform`.
 ///
 /// Uncut, tokens are lined up by id. With top-k and top-p, by logit, ties to the smaller id: the first top_k of them,
-/// and of those, renormalised, the shortest run whose mass reaches top_p. Greedy: the largest logit, ties to the smaller id.
-/// Logits of -inf have no mass. REQUIRES: a finite largest logit.
-TokenDraw sample_token(std::span<const float> logits, const SamplingOptions& options, double uniform);
+/// and of those, renormalised, the shortest run whose mass reaches top_p. Greedy: the largest logit, ties to the
+/// smaller id. `logits` are left divided by the temperature. REQUIRES: finite logits; 0 < drawable <=
+/// logits.size().
+TokenDraw sample_token(std::span<float> logits, const SamplingOptions& options, const RowRequest& request);
 
 }  // namespace carnot

@@ -38,8 +38,9 @@ std::size_t skip_blanks(std::string_view text, std::size_t end) {
 }  // namespace
 
 AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
-  std::stable_sort(tokens_.begin(), tokens_.end(),
-                   [](const AddedToken& a, const AddedToken& b) { return a.content.size() > b.content.size(); });
+  std::sort(tokens_.begin(), tokens_.end(), [](const AddedToken& a, const AddedToken& b) {
+    return a.content.size() != b.content.size() ? a.content.size() > b.content.size() : a.id < b.id;
+  });
   for (std::uint32_t i = 0; i < tokens_.size(); ++i)
     by_first_byte_[static_cast<std::uint8_t>(tokens_[i].content[0])].push_back(i);
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "carnot/base/check.h"
+#include "carnot/credit/entropy_scale.h"
 
 namespace carnot {
 namespace {
@@ -65,7 +66,9 @@ std::vector<Unit> units_of(std::span<const Trajectory> trajectories, std::span<c
 std::vector<std::vector<std::size_t>> fit(const std::vector<Unit>& units, int max_tokens) {
   std::vector<std::size_t> order(units.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return units[a].rows > units[b].rows; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(-units[a].rows, a) < std::pair(-units[b].rows, b);
+  });
   std::vector<std::vector<std::size_t>> bins;
   std::vector<int> used;
   for (std::size_t unit : order) {
@@ -154,6 +157,23 @@ class Signals {
   const CreditTable& credit_;
 };
 
+/// Multiplies the advantages of all micro-batches by the factors of their tokens' old entropies.
+void scale_advantages(std::vector<MicroBatch>& batches, const Signals& signals, double strength) {
+  std::vector<double> entropies;
+  for (const MicroBatch& batch : batches) {
+    const at::Tensor entropy_T = signals.column(batch.places, Column::EntropyOld);
+    CARNOT_CHECK_EQ(entropy_T.defined(), true);
+    const double* values = entropy_T.const_data_ptr<double>();
+    entropies.insert(entropies.end(), values, values + entropy_T.numel());
+  }
+  const std::vector<double> factors = entropy_scale(entropies, strength);
+  std::size_t next = 0;
+  for (MicroBatch& batch : batches) {
+    double* advantage = batch.inputs.advantage_T.mutable_data_ptr<double>();
+    for (std::size_t t = 0; t < batch.places.size(); ++t) advantage[t] *= factors[next++];
+  }
+}
+
 /// Grows a micro-batch sequence by sequence.
 struct Builder {
   std::span<const Trajectory> trajectories;
@@ -227,6 +247,7 @@ std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const Cre
       for (const Sequence& sequence : units[unit].sequences) builder.add(sequence);
     batches.push_back(builder.finish(signals, denominators, totals));
   }
+  if (options.entropy_scale != 0) scale_advantages(batches, signals, options.entropy_scale);
   return batches;
 }
 

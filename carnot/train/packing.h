@@ -26,6 +26,9 @@ struct PackingOptions {
   /// Keeps all turns of a trajectory in one micro-batch, however long: a sequence ratio is a mean over them.
   bool whole_trajectories = false;
   double constant = 0;  ///< Denominators::constant
+  /// Advantages are multiplied by AEPO's factor of the token's EntropyOld among the step's (credit/entropy_scale.h).
+  /// 0: off. REQUIRES the column EntropyOld where it is not 0.
+  double entropy_scale = 0;
 };
 
 /// A sampled token's place: trajectory (as the step numbers them) and offset in it.

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -27,7 +29,8 @@ Step random_step(RandomStream& random) {
   Step step;
   step.groups = testing::random_groups(
       random, {.dropped_share = 0.2,
-               .columns = {Column::LogProbOld, Column::LogProbRollout, Column::LogProbReference, Column::Value}});
+               .columns = {Column::LogProbOld, Column::LogProbRollout, Column::LogProbReference, Column::Value,
+                           Column::EntropyOld}});
   step.all = trajectories(step.groups);
   step.credit = testing::random_credit(random, step.groups);
   step.indices.resize(step.all.size());
@@ -110,6 +113,31 @@ TEST(Packing, CarriesEachTokensSignalsAndCredit) {
       EXPECT_EQ(number(in.value_old_T, t), step.all[i].column(Column::Value)[at]);
     }
   }
+}
+
+TEST(Packing, ScalesAdvantagesByEntropyOverTheWholeStepHoweverItIsPacked) {
+  RandomStream random(12);
+  const Step step = random_step(random);
+  std::map<std::pair<int, int>, double> entropy_of;
+  double sum = 0, squares = 0;
+  for (const TrainedToken& token : trained_tokens(step)) {
+    const auto column = step.all[static_cast<std::size_t>(token.place.trajectory)].column(Column::EntropyOld);
+    const double entropy = column[static_cast<std::size_t>(token.place.token)];
+    entropy_of[{token.place.trajectory, token.place.token}] = entropy;
+    sum += entropy;
+  }
+  const auto count = static_cast<double>(entropy_of.size());
+  for (const auto& [place, entropy] : entropy_of) squares += (entropy - sum / count) * (entropy - sum / count);
+  const double spread = std::sqrt(squares / (count - 1));
+  for (const int max_tokens : {15, 100000})
+    for (const MicroBatch& batch :
+         pack(step.all, step.credit, step.indices, {.max_tokens = max_tokens, .entropy_scale = 0.2}))
+      for (std::size_t t = 0; t < batch.places.size(); ++t) {
+        const auto [trajectory, token] = batch.places[t];
+        const double factor = 1 + 0.2 * (entropy_of.at({trajectory, token}) - sum / count) / spread;
+        const double plain = step.credit[static_cast<std::size_t>(trajectory)].advantage[static_cast<std::size_t>(token)];
+        EXPECT_NEAR(number(batch.inputs.advantage_T, t), factor * plain, 1e-12 * (1 + std::fabs(plain)));
+      }
 }
 
 TEST(Packing, NumbersTurnsAndTrajectoriesWithinTheMicroBatch) {

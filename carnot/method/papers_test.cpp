@@ -1,0 +1,274 @@
+// What each method's parts are, and what compositions do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "carnot/method/composition.h"
+#include "carnot/method/method.h"
+#include "testing/field_settings.h"
+#include "testing/random_groups.h"
+
+namespace carnot {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Settings = std::map<std::string, std::string>;
+
+Method build(const std::string& composition, const Settings& settings = {}) {
+  MethodRecipe recipe = parse_method(composition).value();
+  testing::FieldSettings visitor(settings);
+  recipe.fields(visitor);
+  EXPECT_THAT(visitor.unused(), IsEmpty());
+  return build_method(recipe);
+}
+
+std::vector<std::string> rules_of(const Method& method) {
+  std::vector<std::string> names;
+  for (const CreditRule& rule : method.credit) names.push_back(rule.name);
+  return names;
+}
+
+std::string refusal(const std::string& composition) {
+  const auto parsed = parse_method(composition);
+  return parsed.ok() ? "" : parsed.error().message;
+}
+
+/// Whether two methods give the same credit, to the bit, on random groups with every signal.
+void expect_same_credit(const Method& a, const Method& b) {
+  RandomStream random(61);
+  for (int trial = 0; trial < 40; ++trial) {
+    const auto groups = testing::random_groups(random, {.columns = testing::all_columns()});
+    const auto all = trajectories(groups);
+    const CreditTable of_a = run_credit(a.credit, all);
+    const CreditTable of_b = run_credit(b.credit, all);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      ASSERT_EQ(of_a[i].advantage, of_b[i].advantage);
+      ASSERT_EQ(of_a[i].weight, of_b[i].weight);
+      ASSERT_EQ(of_a[i].clip_scale, of_b[i].clip_scale);
+    }
+  }
+}
+
+/// Every field of an objective as text.
+class FieldTexts final : public FieldVisitor {
+ public:
+  using FieldVisitor::field;
+  void field(std::string_view name, bool& value, std::string_view) override { add(name, value ? "true" : "false"); }
+  void field(std::string_view name, std::int64_t& value, std::string_view, const Limits&) override {
+    add(name, std::to_string(value));
+  }
+  void field(std::string_view name, double& value, std::string_view, const Limits&) override {
+    add(name, ::testing::PrintToString(value));
+  }
+  void field(std::string_view name, std::string& value, std::string_view, const Limits&) override { add(name, value); }
+  void field(std::string_view, std::vector<double>&, std::string_view, const Limits&) override {}
+  void field(std::string_view, std::vector<std::string>&, std::string_view, const Limits&) override {}
+  void begin_section(std::string_view, std::string_view) override {}
+  void end_section() override {}
+
+  std::vector<std::string> lines{};
+
+ private:
+  void add(std::string_view name, const std::string& value) { lines.push_back(std::string(name) + " = " + value); }
+};
+
+std::vector<std::string> objective_of(Method method) {
+  FieldTexts texts;
+  method.objective.fields(texts);
+  return texts.lines;
+}
+
+TEST(Presets, SetDefaultsThatExplicitKeysOverride) {
+  EXPECT_FALSE(build("a2tgpo", {{"a2tgpo.preset", "code"}}).info_gain.query_baseline);
+  EXPECT_TRUE(build("a2tgpo", {{"a2tgpo.preset", "code"}, {"a2tgpo.info_gain.query_baseline", "true"}}).info_gain.query_baseline);
+  EXPECT_TRUE(build("a2tgpo").info_gain.query_baseline);
+}
+
+TEST(Presets, AreKeptWhenTheOptionsAreOnlyShown) {
+  MethodRecipe recipe = parse_method("aepo").value();
+  testing::FieldSettings set({{"aepo.preset", "code"}, {"aepo.branch.penalty", "0.3"}});
+  recipe.fields(set);
+  testing::FieldSettings show;
+  recipe.fields(show);
+  const Method method = build_method(recipe);
+  EXPECT_EQ(method.branch->streak(), BranchStreak::Task);
+  EXPECT_FALSE(method.branch->branch_here({.trajectories = 1, .budget = 2, .consecutive = 4, .uniform = 0.99}));
+}
+
+TEST(Dapo, FiltersAndShapesBeforeCredit) {
+  const Method method = build("dapo");
+  EXPECT_THAT(rules_of(method), ElementsAre("overlong_penalty", "group_relative"));
+  EXPECT_EQ(method.filter.name, "drop_zero_variance");
+  EXPECT_EQ(method.filter.max_refills, 10);
+  EXPECT_EQ(method.objective.clip_high, 0.28);
+  EXPECT_EQ(method.objective.kl_coefficient, 0);
+}
+
+TEST(DrGrpo, DividesByNeitherDeviationNorLength) {
+  EXPECT_EQ(build("dr_grpo").objective.reduction, Reduction::TokenSumOverConstant);
+  expect_same_credit(build("dr_grpo"), build("grpo", {{"grpo.divide_by_std", "false"}}));
+}
+
+TEST(Gspo, IsGrpoWithOneTightlyClippedRatioPerSequence) {
+  const Method method = build("gspo");
+  EXPECT_EQ(method.objective.ratio, RatioLevel::Sequence);
+  EXPECT_EQ(method.objective.clip_high, 4e-4);
+  expect_same_credit(method, build("grpo"));
+}
+
+TEST(Gigpo, AddsStepGroupsToItsOwnBaseOrToAnother) {
+  EXPECT_THAT(rules_of(build("gigpo")), ElementsAre("group_relative", "step_group"));
+  EXPECT_THAT(rules_of(build("rloo + gigpo")), ElementsAre("leave_one_out", "step_group"));
+  EXPECT_EQ(build("gigpo").objective.kl_coefficient, 0.01);
+}
+
+TEST(Igpo, AsksForGains) {
+  const Method method = build("igpo");
+  EXPECT_THAT(rules_of(method), ElementsAre("turn_gain"));
+  EXPECT_TRUE(method.signals.contains(Signal::InfoGain));
+  EXPECT_THAT(rules_of(build("igpo", {{"igpo.preset", "code"}})), ElementsAre("token_gain"));
+}
+
+TEST(A2tgpo, BringsTurnRatiosAloneAndLeavesABaseItsOwn) {
+  EXPECT_EQ(build("a2tgpo").objective.ratio, RatioLevel::Turn);
+  EXPECT_EQ(build("a2tgpo").objective.clip_high, 4e-3);
+  const Method added = build("dapo + a2tgpo");
+  EXPECT_EQ(added.objective.ratio, RatioLevel::Token);
+  EXPECT_EQ(added.objective.clip_high, 0.28);
+  EXPECT_THAT(rules_of(added), ElementsAre("overlong_penalty", "group_relative", "turn_group_gain"));
+}
+
+TEST(Arpo, BranchesWhereEntropyRises) {
+  const Method method = build("arpo", {{"arpo.share_prefix", "true"}});
+  EXPECT_EQ(method.branch->name(), "entropy_branch");
+  EXPECT_EQ(method.branch->timing(), BranchTiming::AfterObservation);
+  EXPECT_THAT(rules_of(method), ElementsAre("group_relative", "shared_prefix"));
+  EXPECT_TRUE(method.signals.contains(Signal::TurnEntropy));
+  EXPECT_EQ(build("arpo", {{"arpo.preset", "code"}}).branch->timing(), BranchTiming::SameTurn);
+}
+
+TEST(Aepo, BalancesBranchingClipAndAdvantages) {
+  const Method method = build("aepo");
+  EXPECT_EQ(method.branch->name(), "balanced_branch");
+  EXPECT_EQ(method.objective.clip_gradient, ClipGradient::Preserve);
+  EXPECT_EQ(method.objective.entropy_scale, 0.2);
+  EXPECT_EQ(method.objective.clip_high, 0.28);
+  const Method code = build("aepo", {{"aepo.preset", "code"}});
+  EXPECT_EQ(code.objective.clip_high, 0.2);
+  EXPECT_EQ(code.objective.entropy_scale_over, EntropyScaleOver::CurrentMicroBatch);
+}
+
+TEST(TreeGrpo, ExpandsTreesAndComparesInsideThem) {
+  const Method method = build("tree_grpo");
+  ASSERT_TRUE(method.branch->expansion(6));
+  EXPECT_THAT(method.branch->expansion(6)->leaves, ElementsAre(3, 3));
+  EXPECT_THAT(rules_of(method), ElementsAre("tree_relative"));
+}
+
+TEST(StarpoS, KeepsTheMostVariedGroups) {
+  const Method method = build("starpo_s");
+  EXPECT_EQ(method.filter.name, "keep_most_varied");
+  EXPECT_THAT(rules_of(method), ElementsAre("gae"));
+  EXPECT_EQ(method.objective.entropy_coefficient, 0.001);
+}
+
+TEST(Actfocus, AsksForTheReferenceOnlyWhereItsSignalNeedsOne) {
+  EXPECT_TRUE(build("dapo + actfocus").signals.contains(Signal::Reference));
+  EXPECT_FALSE(build("dapo + actfocus", {{"actfocus.beta", "0"}}).signals.contains(Signal::Reference));
+  EXPECT_FALSE(build("dapo + actfocus", {{"actfocus.signal", "surprisal"}}).signals.contains(Signal::Reference));
+}
+
+TEST(Compositions, ChainTheirRulesInOrder) {
+  const Method method = build("grpo + aem + actfocus + aent");
+  EXPECT_EQ(method.name, "grpo + aem + actfocus + aent");
+  EXPECT_THAT(rules_of(method), ElementsAre("group_relative", "entropy_modulate", "span_weight"));
+  EXPECT_EQ(method.objective.entropy_coefficient, 2e-4);
+  EXPECT_EQ(method.objective.entropy_clamp, 0.4);
+  EXPECT_TRUE(method.objective.adaptive_entropy.enabled);
+  EXPECT_THAT(method.warnings, IsEmpty());
+}
+
+TEST(Compositions, TheFiveMethodsStandTogether) {
+  const Method method = build("a2tgpo + aepo + aem + actfocus + aent");
+  EXPECT_THAT(rules_of(method), ElementsAre("group_relative", "turn_group_gain", "entropy_modulate", "span_weight"));
+  EXPECT_EQ(method.objective.ratio, RatioLevel::Turn);
+  EXPECT_EQ(method.objective.clip_gradient, ClipGradient::Preserve);
+  EXPECT_EQ(method.branch->name(), "balanced_branch");
+  RandomStream random(62);
+  const auto groups = testing::random_groups(random, {.columns = testing::all_columns()});
+  const auto all = trajectories(groups);
+  for (const Credit& credit : run_credit(method.credit, all))
+    for (double a : credit.advantage) EXPECT_TRUE(std::isfinite(a));
+}
+
+TEST(Compositions, WithNeutralSettingsAnAddOnIsTheIdentity) {
+  const std::vector<std::pair<std::string, Settings>> add_ons = {
+      {"aem", {{"aem.lambda", "0"}}},
+      {"actfocus", {{"actfocus.alpha", "1"}, {"actfocus.beta", "0"}}},
+      {"aent", {{"aent.coefficient", "0"}, {"aent.adaptive.enabled", "false"}}},
+      {"gigpo", {{"gigpo.weight", "0"}}},
+      {"a2tgpo", {{"a2tgpo.weight", "0"}, {"a2tgpo.clip_swing", "0"}}},
+      {"aepo", {{"aepo.branching", "false"}, {"aepo.preserve_gradient", "false"}, {"aepo.entropy_scale", "0"}}}};
+  for (const std::string base : {"grpo", "gspo", "dapo", "ppo", "rloo", "reinforce_plus_plus"}) {
+    const Method plain = build(base);
+    for (const auto& [name, settings] : add_ons) {
+      SCOPED_TRACE(base + " + " + name);
+      const Method composed = build(base + " + " + name, settings);
+      expect_same_credit(composed, plain);
+      EXPECT_EQ(objective_of(composed), objective_of(plain));
+      EXPECT_EQ(composed.branch->name(), plain.branch->name());
+      EXPECT_EQ(composed.filter.name, plain.filter.name);
+    }
+  }
+}
+
+TEST(Compositions, AllPairsOfABaseAndAnAddOnAreBuiltOrRefusedWithAReason) {
+  int built = 0;
+  for (const MethodEntry& base : methods())
+    for (const MethodEntry& add_on : methods()) {
+      const std::string composition = std::string(base.name) + " + " + std::string(add_on.name);
+      const std::string why = refusal(composition);
+      if (!why.empty()) {
+        EXPECT_THAT(why, HasSubstr("method: '")) << composition;
+        continue;
+      }
+      EXPECT_TRUE(base.is_base && add_on.is_add_on) << composition;
+      EXPECT_TRUE(build(composition).branch) << composition;
+      ++built;
+    }
+  EXPECT_GT(built, 60);
+}
+
+TEST(Compositions, ThatMeanTwoThingsAreRefused) {
+  EXPECT_THAT(refusal("aem"), HasSubstr("expected a base before it, as in 'grpo + aem'"));
+  EXPECT_THAT(refusal("grpo + dapo"), HasSubstr("'dapo' is a second base"));
+  EXPECT_THAT(refusal("arpo + aepo"), HasSubstr("both decide where rollouts branch"));
+  EXPECT_THAT(refusal("igpo + a2tgpo"), HasSubstr("both turn information gains into credit"));
+  EXPECT_EQ(refusal("gigpo + aepo"), "");
+}
+
+TEST(Compositions, ThatWorkAgainstThemselvesAreWarnedAbout) {
+  EXPECT_THAT(build("aepo + aem").warnings, Contains(HasSubstr("opposite intentions")));
+  EXPECT_THAT(build("gspo + actfocus").warnings, Contains(HasSubstr("token_mean")));
+  EXPECT_THAT(build("igpo + arpo").warnings, Contains(HasSubstr("once per branch")));
+  EXPECT_THAT(build("starpo_s + aent").warnings, Contains(HasSubstr("replaces")));
+  Method method = build("grpo");
+  method.objective.kl_estimator = KlEstimator::K1;
+  EXPECT_THAT(composition_warnings(method), Contains(HasSubstr("k1")));
+}
+
+TEST(CreditChain, PutsTheKlOfTheRewardFirst) {
+  const Method method = build("grpo");
+  EXPECT_EQ(credit_chain(method, 0).size(), 1u);
+  const auto chain = credit_chain(method, 0.1);
+  ASSERT_EQ(chain.size(), 2u);
+  EXPECT_EQ(chain[0].name, "kl_in_reward");
+}
+
+}  // namespace
+}  // namespace carnot

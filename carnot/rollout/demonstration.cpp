@@ -1,0 +1,62 @@
+#include "carnot/rollout/demonstration.h"
+
+#include <algorithm>
+#include <string>
+
+namespace carnot {
+namespace {
+
+bool ends_with_any(std::string_view text, const std::vector<std::string>& stops) {
+  return std::any_of(stops.begin(), stops.end(), [&](const std::string& stop) { return text.ends_with(stop); });
+}
+
+Result<std::vector<TokenId>> scripted_tokens(const Episode& episode, const ChatFamily& chat, std::string_view response) {
+  const std::string prefix = episode.response_text({});
+  if (!response.starts_with(prefix))
+    return Error{"the script's response must begin with '" + prefix + "', got '" + std::string(response.substr(0, 40)) + "'"};
+  std::vector<TokenId> tokens = chat.tokenizer().encode(response.substr(prefix.size()));
+  if (!ends_with_any(response, episode.protocol().stop_strings)) tokens.push_back(episode.stop_tokens().front());
+  return tokens;
+}
+
+}  // namespace
+
+Result<Tree> demonstrate(const EnvironmentFactory& factory, const ChatFamily& chat, const DemonstrationOptions& options) {
+  const std::shared_ptr<Environment> environment = factory.make_demonstrated(options.index, options.progress);
+  const auto script = factory.script(*environment, options.progress, RandomStream(options.seed));
+  if (!script) return Error{"the environment has no scripted agent to demonstrate it"};
+  Episode episode(open_environment(environment), chat, options.episode);
+
+  Tree tree;
+  tree.leaves.push_back({.trajectory_id = "demonstration." + std::to_string(options.index)});
+  int tokens = static_cast<int>(episode.opening().tokens.size());
+  std::string observation;
+  Answer answer;
+  Outcome outcome = Outcome::OutOfTurns;
+  for (int turn = 0; turn < episode.max_turns() && outcome == Outcome::OutOfTurns; ++turn) {
+    const auto sampled = scripted_tokens(episode, chat, script->respond(observation));
+    if (!sampled) return sampled.error();
+    answer = ask(*environment, episode.response_text(*sampled));
+    observation = answer.reply.text;
+    tokens += static_cast<int>(sampled->size());
+    SpannedTokens rendered;
+    if (answer.reply.done) {
+      outcome = answer.reply.outcome;
+    } else if (turn + 1 < episode.max_turns()) {
+      rendered = episode.render_reply(*sampled, answer.reply);
+      tokens += static_cast<int>(rendered.tokens.size());
+      if (tokens >= options.episode.max_context_tokens) {
+        outcome = Outcome::OutOfTokens;
+        rendered = {};
+      }
+    }
+    tree.turns.push_back(episode.close_turn(*sampled, answer, rendered));
+    tree.turns.back().parent = turn - 1;
+    if (answer.reply.done) break;
+  }
+  tree.leaves[0].turn = static_cast<int>(tree.turns.size()) - 1;
+  finish_leaf(tree, 0, outcome, answer.reply);
+  return tree;
+}
+
+}  // namespace carnot

@@ -1,0 +1,171 @@
+#include "carnot/rollout/environment_workers.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "carnot/base/check.h"
+
+namespace carnot {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::string message_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception without a message";
+  }
+}
+
+}  // namespace
+
+struct EnvironmentWorkers::State {
+  struct Call {
+    std::int64_t tag = 0;
+    std::function<void()> work{};
+  };
+  struct Worker {
+    std::thread thread{};
+    bool inside = false;
+    std::int64_t tag = 0;
+    Clock::time_point start{};
+  };
+
+  std::mutex mutex;
+  std::condition_variable submitted, ended;
+  std::deque<Call> queue;
+  std::vector<FinishedCall> finished;
+  std::map<int, Worker> workers;  // those given up are gone from here
+  int next_worker = 0;
+  bool stop = false;
+  Clock::duration timeout{};
+};
+
+namespace {
+
+template <class State>
+void work(const std::shared_ptr<State>& state, int self) {
+  std::unique_lock lock(state->mutex);
+  for (;;) {
+    state->submitted.wait(lock, [&] { return state->stop || !state->queue.empty(); });
+    if (state->stop) return;
+    auto call = std::move(state->queue.front());
+    state->queue.pop_front();
+    const auto start = Clock::now();
+    auto& worker = state->workers.at(self);
+    worker.inside = true;
+    worker.tag = call.tag;
+    worker.start = start;
+    state->ended.notify_all();  // whoever waits has a new deadline
+    lock.unlock();
+    FinishedCall finished{.tag = call.tag};
+    try {
+      call.work();
+    } catch (...) {
+      finished.status = FinishedCall::Status::Threw;
+      finished.message = message_of(std::current_exception());
+    }
+    call.work = nullptr;  // what it owned is destroyed here, not under the lock
+    finished.seconds = seconds_since(start);
+    lock.lock();
+    const auto me = state->workers.find(self);
+    if (me == state->workers.end()) return;  // given up meanwhile
+    me->second.inside = false;
+    state->finished.push_back(std::move(finished));
+    state->ended.notify_all();
+  }
+}
+
+}  // namespace
+
+EnvironmentWorkers::EnvironmentWorkers(int threads, double timeout_seconds) : state_(std::make_shared<State>()) {
+  CARNOT_CHECK_GE(threads, 1);
+  state_->timeout = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_seconds));
+  const std::lock_guard lock(state_->mutex);
+  for (int i = 0; i < threads; ++i) start_worker();
+}
+
+EnvironmentWorkers::~EnvironmentWorkers() {
+  std::vector<std::thread> idle;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stop = true;
+    for (auto& [id, worker] : state_->workers) {
+      if (worker.inside) {
+        worker.thread.detach();
+      } else {
+        idle.push_back(std::move(worker.thread));
+      }
+    }
+    state_->workers.clear();
+  }
+  state_->submitted.notify_all();
+  for (std::thread& thread : idle) thread.join();
+}
+
+// REQUIRES: the lock is held.
+void EnvironmentWorkers::start_worker() {
+  const int id = state_->next_worker++;
+  State::Worker& worker = state_->workers[id];
+  worker.thread = std::thread([state = state_, id] { work(state, id); });
+}
+
+void EnvironmentWorkers::submit(std::int64_t tag, std::function<void()> call) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->queue.push_back({.tag = tag, .work = std::move(call)});
+  }
+  ++pending_;
+  state_->submitted.notify_one();
+}
+
+// REQUIRES: the lock is held.
+void EnvironmentWorkers::give_up_overdue() {
+  std::vector<int> overdue;
+  for (const auto& [id, worker] : state_->workers)
+    if (worker.inside && Clock::now() >= worker.start + state_->timeout) overdue.push_back(id);
+  for (int id : overdue) {
+    State::Worker& worker = state_->workers.at(id);
+    const double seconds = seconds_since(worker.start);
+    state_->finished.push_back({.tag = worker.tag,
+                                .status = FinishedCall::Status::TimedOut,
+                                .message = "no answer within " + std::to_string(seconds) + " s",
+                                .seconds = seconds});
+    worker.thread.detach();
+    state_->workers.erase(id);
+    start_worker();
+  }
+}
+
+std::vector<FinishedCall> EnvironmentWorkers::collect(bool wait) {
+  std::unique_lock lock(state_->mutex);
+  for (;;) {
+    give_up_overdue();
+    if (!state_->finished.empty() || !wait || pending_ == 0) break;
+    std::optional<Clock::time_point> deadline;
+    for (const auto& [id, worker] : state_->workers) {
+      if (!worker.inside) continue;
+      const auto ends = worker.start + state_->timeout;
+      if (!deadline || ends < *deadline) deadline = ends;
+    }
+    // A queued call that no thread has taken up yet is waited for a moment only.
+    state_->ended.wait_until(lock, deadline.value_or(Clock::now() + std::chrono::milliseconds(100)));
+  }
+  std::vector<FinishedCall> finished;
+  finished.swap(state_->finished);
+  pending_ -= static_cast<int>(finished.size());
+  return finished;
+}
+
+}  // namespace carnot

@@ -1,0 +1,122 @@
+#include "carnot/rollout/explore.h"
+
+#include <chrono>
+
+#include "carnot/base/check.h"
+#include "carnot/rollout/group_rollout.h"
+
+namespace carnot {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class Explorer {
+ public:
+  Explorer(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy, std::span<const RolloutTask> tasks,
+           const ExploreOptions& options, const ExploreKey& key)
+      : workers_(options.environment_threads, options.environment_timeout),
+        context_{.engine = engine, .chat = chat, .policy = policy, .options = options, .key = key, .workers = workers_} {
+    for (const RolloutTask& task : tasks)
+      groups_.push_back(std::make_unique<GroupRollout>(context_, task, static_cast<int>(groups_.size())));
+  }
+
+  Exploration run() {
+    const auto start = Clock::now();
+    const EngineMetrics before = context_.engine.metrics();
+    for (const auto& group : groups_) group->open();
+    while (advance()) {
+    }
+    Exploration out{.metrics = metrics_, .failures = std::move(context_.failures)};
+    for (const auto& group : groups_) out.groups.push_back(group->take_group());
+    add_counts(out, before);
+    out.metrics.seconds = seconds_since(start);
+    return out;
+  }
+
+ private:
+  // Handles what has happened, then computes one engine step or waits. False once every group is finished.
+  bool advance() {
+    collect_calls(false);
+    bool unfinished = false;
+    for (const auto& group : groups_) {
+      group->poll();
+      unfinished = unfinished || !group->finished();
+    }
+    if (context_.engine.has_work()) {
+      const StepResult& result = context_.engine.step();
+      for (const SampledToken& token : result.tokens) {
+        const Owner& owner = context_.owners[static_cast<std::size_t>(token.sequence)];
+        group(owner).on_token(owner.member, token);
+      }
+      for (SequenceId sequence : result.too_long) {
+        const Owner owner = context_.owners[static_cast<std::size_t>(sequence)];
+        group(owner).on_too_long(owner.member);
+      }
+      idle_polls_ = 0;
+    } else if (workers_.pending() > 0) {
+      const auto start = Clock::now();
+      collect_calls(true);
+      metrics_.seconds_waiting += seconds_since(start);
+      idle_polls_ = 0;
+    } else {
+      CARNOT_CHECK(!unfinished || ++idle_polls_ < 4, "trajectories wait for nothing");
+    }
+    return unfinished;
+  }
+
+  void collect_calls(bool wait) {
+    for (const FinishedCall& call : workers_.collect(wait)) {
+      ++metrics_.environment_calls;
+      metrics_.seconds_environment += call.seconds;
+      const Owner owner = Owner::of(call.tag);
+      group(owner).on_call(owner.member, call);
+    }
+  }
+
+  GroupRollout& group(const Owner& owner) { return *groups_[static_cast<std::size_t>(owner.group)]; }
+
+  void add_counts(Exploration& out, const EngineMetrics& before) const {
+    ExploreMetrics& metrics = out.metrics;
+    for (const Group& group : out.groups) {
+      for (const Tree& tree : group.trees) {
+        metrics.turns += static_cast<std::int64_t>(tree.turns.size());
+        metrics.trajectories += static_cast<std::int64_t>(tree.leaves.size());
+        for (const Leaf& leaf : tree.leaves) metrics.infra_failures += leaf.valid() ? 0 : 1;
+      }
+    }
+    const EngineMetrics& now = context_.engine.metrics();
+    metrics.branches = context_.branches;
+    metrics.sampled_tokens = now.sampled_tokens - before.sampled_tokens;
+    metrics.computed_rows = now.rows - before.rows;
+    metrics.engine_steps = now.steps - before.steps;
+    metrics.evictions = now.evictions - before.evictions;
+    metrics.seconds_forward = now.seconds_forward - before.seconds_forward;
+    metrics.seconds_sampling = now.seconds_sampling - before.seconds_sampling;
+    metrics.seconds_scheduling = now.seconds_scheduling - before.seconds_scheduling;
+  }
+
+  EnvironmentWorkers workers_;
+  RolloutContext context_;
+  std::vector<std::unique_ptr<GroupRollout>> groups_;
+  ExploreMetrics metrics_;
+  int idle_polls_ = 0;
+};
+
+}  // namespace
+
+void ExploreOptions::fields(FieldVisitor& visit) {
+  visit.field("budget", budget, "trajectories a task", at_least(1));
+  section(visit, "sampling", sampling, "how tokens are drawn");
+  section(visit, "episode", episode, "limits of a trajectory");
+  visit.field("environment_threads", environment_threads, "threads on which environments step", at_least(1));
+  visit.field("environment_timeout", environment_timeout, "seconds that one call of an environment may take", above(0));
+}
+
+Exploration explore(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy, std::span<const RolloutTask> tasks,
+                    const ExploreOptions& options, const ExploreKey& key) {
+  return Explorer(engine, chat, policy, tasks, options, key).run();
+}
+
+}  // namespace carnot

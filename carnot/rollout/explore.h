@@ -1,0 +1,81 @@
+// rollout/explore.h -- a step's tasks in, groups of trees out.
+//
+// Trajectories run one by one, without a barrier: while some wait for their environments on worker threads, the
+// others decode. The prompt of a task is prefilled once and forked. Where the branch policy may branch, the
+// trajectories of one task wait for each other at the places it is asked about, so that decisions come in the order
+// of the trajectories and see the same counts whatever the timing.
+//
+// What comes out does not depend on batch size, threads or the environments' latency (the latencies that are reported
+// apart). An environment that fails or does not answer in time ends its trajectory as InfraFailed; the rest goes on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "carnot/base/fields.h"
+#include "carnot/branch/branch.h"
+#include "carnot/data/tree.h"
+#include "carnot/env/environment.h"
+#include "carnot/rollout/engine.h"
+#include "carnot/rollout/episode.h"
+#include "carnot/text/chat.h"
+
+namespace carnot {
+
+struct ExploreOptions {
+  int budget = 8;  ///< trajectories a task
+  SamplingOptions sampling{};
+  EpisodeOptions episode{};
+  int environment_threads = 2;
+  double environment_timeout = 120;  ///< seconds that one call of an environment may take
+
+  void fields(FieldVisitor& visit);
+};
+
+struct RolloutTask {
+  std::string uid{};
+  std::int64_t task_index = 0;
+  std::function<std::unique_ptr<Environment>()> make{};  ///< called on a worker thread
+};
+
+/// What keys the draws, and what is written into the turns.
+struct ExploreKey {
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;
+  std::uint64_t first_group = 0;  ///< number of the first task in the step: refills go on counting
+  int policy_version = 0;
+};
+
+struct ExploreMetrics {
+  std::int64_t trajectories = 0;
+  std::int64_t branches = 0;
+  std::int64_t turns = 0;           ///< shared ones once
+  std::int64_t sampled_tokens = 0;
+  std::int64_t computed_rows = 0;   ///< of all forwards, prefill included
+  std::int64_t engine_steps = 0;
+  std::int64_t evictions = 0;
+  std::int64_t infra_failures = 0;
+  std::int64_t environment_calls = 0;
+  double seconds = 0;
+  double seconds_forward = 0;
+  double seconds_sampling = 0;
+  double seconds_scheduling = 0;
+  double seconds_waiting = 0;       ///< nothing to decode until an environment answers
+  double seconds_environment = 0;   ///< summed over worker threads
+};
+
+struct Exploration {
+  std::vector<Group> groups{};          ///< in the order of the tasks
+  ExploreMetrics metrics{};
+  std::vector<std::string> failures{};  ///< one sentence per InfraFailed trajectory
+};
+
+/// Rolls out every task with `options.budget` trajectories. Fills the columns LogProbRollout and EntropyRollout.
+Exploration explore(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy, std::span<const RolloutTask> tasks,
+                    const ExploreOptions& options, const ExploreKey& key);
+
+}  // namespace carnot

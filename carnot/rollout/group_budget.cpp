@@ -1,0 +1,164 @@
+// How a group spends its budget: initial trajectories, branches, trees grown from nodes, and the rest from the prompt.
+#include <algorithm>
+
+#include "carnot/branch/tree_expand.h"
+#include "carnot/rollout/group_rollout.h"
+
+namespace carnot {
+
+bool GroupRollout::gates() const {
+  return context_.policy.ever_branches() && !probing_ && !expansion_ && size() < budget_;
+}
+
+void GroupRollout::start_initial() {
+  probing_ = context_.policy.wants_probe();
+  const int initial = probing_ ? 1 : std::clamp(context_.policy.initial(budget_), 1, budget_);
+  for (int i = 0; i < initial; ++i) start_from_prompt(num_trees_++, -1);
+}
+
+void GroupRollout::start_from_prompt(int tree, int parent) {
+  Boundary boundary{.parent = parent, .tree = tree, .episode = *first_, .sequence = root_, .num_tokens = prompt_tokens()};
+  std::string failure;
+  try {
+    boundary.episode = first_->branch();
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  Member& member = start(std::move(boundary));
+  if (!failure.empty()) fail(member, "the environment could not be copied: " + failure);
+}
+
+// Where the member's present response begins. None where its environment cannot be copied.
+std::optional<Boundary> GroupRollout::boundary_of(const Member& member) {
+  try {
+    return Boundary{.parent = member.sibling,
+                    .tree = member.tree,
+                    .shared_turns = member.num_turns(),
+                    .episode = member.episode.branch(),
+                    .sequence = member.sequence,
+                    .num_tokens = member.turn_begin};
+  } catch (const std::exception& error) {
+    context_.failures.push_back(task_.uid + ": no branch, the environment could not be copied: " + error.what());
+    return std::nullopt;
+  }
+}
+
+// All active members wait. They are asked about in their order; branches start behind the last decision.
+void GroupRollout::decide() {
+  std::vector<Boundary> chosen;
+  std::vector<Member*> held;
+  for (const auto& member : members_)
+    if (member->state == Member::State::Held) held.push_back(member.get());
+  for (Member* member : held) {
+    for (int attempt = 0; attempt < context_.policy.attempts(); ++attempt) {
+      const int trajectories = size() + static_cast<int>(chosen.size());
+      if (trajectories >= budget_ || !branches(*member, attempt, trajectories)) continue;
+      if (auto boundary = boundary_of(*member)) chosen.push_back(std::move(*boundary));
+    }
+  }
+  context_.branches += static_cast<std::int64_t>(chosen.size());
+  for (Boundary& boundary : chosen) start(std::move(boundary));
+  for (Member* member : held) resume(*member);
+}
+
+bool GroupRollout::branches(Member& member, int attempt, int trajectories) {
+  int& streak = context_.policy.streak() == BranchStreak::Task ? streak_ : member.streak;
+  const bool yes = context_.policy.branch_here({.turn_entropy = member.turn_entropies.back(),
+                                                .initial_entropy = member.turn_entropies.front(),
+                                                .trajectories = trajectories,
+                                                .budget = budget_,
+                                                .consecutive = streak,
+                                                .uniform = uniform(draw_key("branch", member.sibling, member.num_turns(), attempt))});
+  streak = yes ? streak + 1 : 0;
+  return yes;
+}
+
+void GroupRollout::resume(Member& member) {
+  if (!member.gate_ahead) return begin_turn(member);  // held behind an observation
+  member.gate_ahead = false;
+  if (member.response_ended) return ask_environment(member);
+  request_tokens(member, member.response_limit - member.response.size());
+}
+
+// No member is active.
+void GroupRollout::spend_budget() {
+  if (probing_) {
+    const int initial = std::clamp(context_.policy.initial(budget_, probe()), 1, budget_);
+    probing_ = false;
+    while (size() < initial) start_from_prompt(num_trees_++, -1);
+    if (size() > 1) return;
+  }
+  if (expansion_ && round_ < expansion_->rounds) {
+    expand_trees();
+  } else if (expansion_) {
+    keep_some_leaves();
+    finish();
+  } else if (size() < budget_) {
+    start_from_prompt(num_trees_++, -1);
+  } else {
+    finish();
+  }
+}
+
+EntropyProbe GroupRollout::probe() const {
+  const std::vector<double>& entropies = at(0).turn_entropies;
+  EntropyProbe probe{.root = entropies.front()};
+  probe.tool_calls.assign(entropies.begin() + 1, entropies.end());
+  return probe;
+}
+
+void GroupRollout::expand_trees() {
+  struct Start {
+    int tree = 0;
+    int first_member = 0;
+    const Boundary* node = nullptr;  // null: the root
+  };
+  std::vector<Start> starts;
+  for (int tree = 0; tree < num_trees_; ++tree) {
+    std::vector<const Boundary*> nodes{nullptr};
+    int first_member = -1;
+    for (const auto& member : members_) {
+      if (member->tree != tree) continue;
+      if (first_member < 0) first_member = member->sibling;
+      for (const Boundary& boundary : member->boundaries) nodes.push_back(&boundary);
+    }
+    for (int j = 0; j < expansion_->nodes; ++j) {
+      const double u = uniform(draw_key("expansion", tree, round_, j));
+      starts.push_back({tree, first_member, nodes[static_cast<std::size_t>(u * static_cast<double>(nodes.size()))]});
+    }
+  }
+  ++round_;
+  for (const Start& from : starts) {
+    if (from.node == nullptr) {
+      start_from_prompt(from.tree, from.first_member);
+      continue;
+    }
+    Boundary boundary = *from.node;
+    boundary.episode = from.node->episode.branch();
+    start(std::move(boundary));
+    ++context_.branches;
+  }
+}
+
+void GroupRollout::keep_some_leaves() {
+  dropped_.assign(members_.size(), false);
+  for (int tree = 0; tree < num_trees_; ++tree) {
+    std::vector<int> leaves;
+    for (const auto& member : members_)
+      if (member->tree == tree) leaves.push_back(member->sibling);
+    const int keep = std::min(expansion_->leaves[static_cast<std::size_t>(tree)], static_cast<int>(leaves.size()));
+    RandomStream random(random_bits(draw_key("pruning", tree, 0, 0)));
+    for (int leaf : leaves) dropped_[static_cast<std::size_t>(leaf)] = true;
+    for (int kept : pick_leaves(static_cast<int>(leaves.size()), keep, random))
+      dropped_[static_cast<std::size_t>(leaves[static_cast<std::size_t>(kept)])] = false;
+  }
+}
+
+void GroupRollout::finish() {
+  if (root_ >= 0) context_.engine.release(root_);
+  if (expansion_)
+    for (const auto& member : members_) context_.engine.release(member->sequence);
+  finished_ = true;
+}
+
+}  // namespace carnot

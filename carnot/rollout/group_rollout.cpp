@@ -1,0 +1,233 @@
+#include "carnot/rollout/group_rollout.h"
+
+#include <algorithm>
+
+#include "carnot/base/check.h"
+#include "carnot/branch/turn_entropy.h"
+
+namespace carnot {
+
+GroupRollout::GroupRollout(RolloutContext& context, const RolloutTask& task, int index)
+    : context_(context),
+      task_(task),
+      index_(index),
+      budget_(context.options.budget),
+      opened_(std::make_shared<OpenedEnvironment>()),
+      expansion_(context.policy.expansion(context.options.budget)) {}
+
+void GroupRollout::open() {
+  const Owner owner{.group = index_, .member = -1};
+  context_.workers.submit(owner.tag(), [opened = opened_, make = task_.make] { *opened = open_environment(make()); });
+}
+
+void GroupRollout::on_call(int member, const FinishedCall& call) {
+  if (member < 0) return on_opened(call);
+  if (call.status == FinishedCall::Status::Returned) return on_answer(at(member));
+  at(member).answer.reset();
+  fail(at(member), call.message);
+}
+
+void GroupRollout::on_opened(const FinishedCall& call) {
+  if (call.status != FinishedCall::Status::Returned) return fail_all(Outcome::InfraFailed, call.message);
+  first_.emplace(*opened_, context_.chat, context_.options.episode);
+  if (prompt_tokens() >= context_.options.episode.max_context_tokens) return fail_all(Outcome::OutOfTokens, "");
+  root_ = context_.engine.start(first_->opening().tokens);
+  context_.claim(root_, {.group = index_, .member = -1});
+  root_prefilling_ = true;
+}
+
+// Decisions wait until here, so that no event is handled inside another.
+void GroupRollout::poll() {
+  if (finished_ || (!root_prefilling_ && members_.empty())) return;
+  if (root_prefilling_ && context_.engine.prefilled(root_)) {
+    root_prefilling_ = false;
+    start_initial();
+  }
+  bool any_held = false;
+  for (const auto& member : members_) {
+    if (member->state == Member::State::Prefilling && context_.engine.prefilled(member->sequence))
+      member->state = Member::State::Held;
+    if (member->state == Member::State::Ended) continue;
+    if (member->state != Member::State::Held) return;
+    any_held = true;
+  }
+  if (root_prefilling_) return;
+  if (any_held) {
+    decide();
+  } else {
+    spend_budget();
+  }
+}
+
+Member& GroupRollout::start(Boundary from) {
+  const int sibling = size();
+  const SequenceId sequence = context_.engine.fork(from.sequence, from.num_tokens);
+  context_.claim(sequence, {.group = index_, .member = sibling});
+  members_.push_back(std::make_unique<Member>(std::move(from.episode), context_.chat));
+  Member& member = *members_.back();
+  member.sibling = sibling;
+  member.parent = from.parent;
+  member.tree = from.tree;
+  member.shared_turns = from.shared_turns;
+  member.sequence = sequence;
+  member.turn_begin = from.num_tokens;
+  member.streak = from.parent >= 0 ? at(from.parent).streak : 0;
+  begin_turn(member);
+  return member;
+}
+
+void GroupRollout::begin_turn(Member& member) {
+  const int room = context_.options.episode.max_context_tokens - member.turn_begin;
+  CARNOT_CHECK_GT(room, 0);
+  member.response = Response(context_.chat.tokenizer(), member.episode.protocol().stop_strings);
+  member.response_limit = std::min(member.episode.max_response_tokens(), room);
+  member.response_ended = member.cut = false;
+  const bool after_observation = context_.policy.timing() == BranchTiming::AfterObservation;
+  member.gate_ahead = gates() && after_observation && !member.turns.empty();
+  const int first_tokens = std::max(1, context_.policy.measure().tokens);
+  request_tokens(member, member.gate_ahead ? std::min(member.response_limit, first_tokens) : member.response_limit);
+}
+
+void GroupRollout::request_tokens(Member& member, int count) {
+  const TurnEntropyMeasure measure = context_.policy.measure();
+  const int sampled = member.response.size();
+  member.state = Member::State::Sampling;
+  context_.engine.sample(member.sequence, {.sampling = context_.options.sampling,
+                                           .key = draw_key("", member.sibling, member.num_turns(), sampled),
+                                           .max_tokens = count,
+                                           .stop_tokens = member.episode.stop_tokens(),
+                                           .candidates = measure.candidates,
+                                           .candidate_tokens = std::max(0, measure.tokens - sampled)});
+}
+
+void GroupRollout::on_token(int index, const SampledToken& sampled) {
+  Member& member = at(index);
+  const bool stop_string = member.response.push(sampled.draw);
+  if (stop_string) context_.engine.stop_sampling(member.sequence);
+  if (!stop_string && sampled.end == SampleEnd::GoesOn) return;
+  const bool halted = !stop_string && sampled.end == SampleEnd::MaxTokens;
+  if (halted && member.response.size() < member.response_limit) {
+    measure_entropy(member);
+    member.state = Member::State::Held;
+    return;
+  }
+  member.cut = halted;
+  end_response(member);
+}
+
+void GroupRollout::end_response(Member& member) {
+  member.response_ended = true;
+  measure_entropy(member);
+  if (member.gate_ahead) {
+    member.state = Member::State::Held;
+  } else {
+    ask_environment(member);
+  }
+}
+
+void GroupRollout::measure_entropy(Member& member) {
+  if (member.turn_entropies.size() > member.turns.size()) return;
+  const TurnEntropyMeasure measure = context_.policy.measure();
+  std::vector<double> entropies;
+  for (const TokenDraw& draw : member.response.draws())
+    entropies.push_back(measure.candidates > 0 ? draw.candidate_entropy : draw.entropy);
+  member.turn_entropies.push_back(turn_entropy(entropies, measure.tokens, context_.chat.tokenizer().vocab_size()));
+}
+
+void GroupRollout::ask_environment(Member& member) {
+  member.state = Member::State::Asking;
+  member.answer = std::make_shared<Answer>();
+  const Owner owner{.group = index_, .member = member.sibling};
+  context_.workers.submit(owner.tag(), [answer = member.answer, environment = member.episode.environment(),
+                                        text = member.episode.response_text(member.response.tokens())] {
+    *answer = ask(*environment, text);
+  });
+}
+
+void GroupRollout::on_answer(Member& member) {
+  const Answer answer = std::move(*member.answer);
+  const Reply& reply = answer.reply;
+  if (reply.done && reply.outcome == Outcome::InfraFailed) return fail(member, "the environment says so: " + reply.text);
+  if (reply.done) {
+    const bool ran_out = member.cut && reply.outcome == Outcome::Finished && !reply.success;
+    close_turn(member, answer, {});
+    return end(member, ran_out ? Outcome::OutOfTokens : reply.outcome, reply);
+  }
+  if (member.num_turns() + 1 >= member.episode.max_turns()) {
+    close_turn(member, answer, {});
+    return end(member, Outcome::OutOfTurns, reply);
+  }
+  const SpannedTokens observation = member.episode.render_reply(member.response.tokens(), reply);
+  const int next_begin = member.turn_begin + member.response.size() + static_cast<int>(observation.tokens.size());
+  if (next_begin >= context_.options.episode.max_context_tokens) {
+    close_turn(member, answer, {});
+    return end(member, Outcome::OutOfTokens, reply);
+  }
+  close_turn(member, answer, observation);
+  context_.engine.append(member.sequence, observation.tokens);
+  member.turn_begin = next_begin;
+  if (expansion_) {
+    if (auto boundary = boundary_of(member)) member.boundaries.push_back(std::move(*boundary));
+  }
+  if (gates() && context_.policy.timing() == BranchTiming::SameTurn) {
+    member.state = Member::State::Prefilling;
+  } else {
+    begin_turn(member);
+  }
+}
+
+void GroupRollout::close_turn(Member& member, const Answer& answer, const SpannedTokens& observation) {
+  MadeTurn made;
+  made.turn = member.episode.close_turn(member.response.tokens(), answer, observation);
+  made.turn.policy_version = context_.key.policy_version;
+  measure_entropy(member);
+  made.turn.turn_entropy = member.turn_entropies.back();
+  made.draws.assign(member.response.draws().begin(), member.response.draws().end());
+  member.turns.push_back(std::move(made));
+}
+
+void GroupRollout::end(Member& member, Outcome outcome, const Reply& reply) {
+  member.state = Member::State::Ended;
+  member.outcome = outcome;
+  member.last_reply = reply;
+  if (!expansion_) context_.engine.release(member.sequence);
+}
+
+void GroupRollout::fail(Member& member, const std::string& why) {
+  context_.failures.push_back(task_.uid + ", trajectory " + std::to_string(member.sibling) + ", turn " +
+                              std::to_string(member.num_turns()) + ": " + why);
+  Answer answer;
+  if (member.answer) answer = *member.answer;
+  answer.reply.done = true;
+  if (answer.reply.status.empty()) answer.reply.status = "infra_failed";
+  if (member.state != Member::State::Prefilling) close_turn(member, answer, {});
+  end(member, Outcome::InfraFailed, answer.reply);
+}
+
+void GroupRollout::fail_all(Outcome outcome, const std::string& why) {
+  if (outcome == Outcome::InfraFailed) context_.failures.push_back(task_.uid + ": " + why);
+  unstarted_ = outcome;
+  finish();
+}
+
+void GroupRollout::on_too_long(int member) {
+  const std::string why = "the sequence does not fit into the KV cache";
+  if (member < 0) {
+    root_prefilling_ = false;
+    fail_all(Outcome::InfraFailed, why);
+  } else {
+    fail(at(member), why);
+  }
+}
+
+DrawKey GroupRollout::draw_key(std::string_view purpose, int sibling, int turn, int position) const {
+  const ExploreKey& key = context_.key;
+  return {.seed = purpose.empty() ? key.seed : derive_seed(key.seed, purpose),
+          .step = static_cast<std::uint64_t>(key.step),
+          .group = key.first_group + static_cast<std::uint64_t>(index_),
+          .sibling = static_cast<std::uint64_t>(sibling),
+          .turn = static_cast<std::uint64_t>(turn),
+          .position = static_cast<std::uint64_t>(position)};
+}
+
+}  // namespace carnot

@@ -1,0 +1,168 @@
+// rollout/group_rollout.h -- the trajectories of one task while they are made: a state machine that explore() drives.
+//
+// Every trajectory (member) goes through: sample a response; perhaps wait at a gate, where the branch policy is asked;
+// the environment's answer; the next turn or the end. When none is active, the group spends what is left of its budget.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "carnot/rollout/environment_workers.h"
+#include "carnot/rollout/explore.h"
+#include "carnot/rollout/response.h"
+
+namespace carnot {
+
+/// Whose event it is. Member -1: the group's own.
+struct Owner {
+  int group = -1;
+  int member = -1;
+
+  std::int64_t tag() const { return (static_cast<std::int64_t>(group) << 32) + member + 1; }
+  static Owner of(std::int64_t tag) { return {static_cast<int>(tag >> 32), static_cast<int>(tag & 0xffffffff) - 1}; }
+};
+
+/// What all groups of one exploration share.
+struct RolloutContext {
+  Engine& engine;
+  const ChatFamily& chat;
+  const BranchPolicy& policy;
+  const ExploreOptions& options;
+  const ExploreKey& key;
+  EnvironmentWorkers& workers;
+  std::vector<Owner> owners{};          ///< by SequenceId, of those that sample
+  std::vector<std::string> failures{};
+  std::int64_t branches = 0;
+
+  void claim(SequenceId sequence, Owner owner) {
+    if (owners.size() <= static_cast<std::size_t>(sequence)) owners.resize(static_cast<std::size_t>(sequence) + 1);
+    owners[static_cast<std::size_t>(sequence)] = owner;
+  }
+};
+
+/// One turn that a member made itself, with the statistics of what it sampled.
+struct MadeTurn {
+  Turn turn{};
+  std::vector<TokenDraw> draws{};
+};
+
+/// A place that a trajectory can start from: behind `shared_turns` turns of `parent`.
+struct Boundary {
+  int parent = -1;  ///< member; -1: the prompt, a tree of its own
+  int tree = -1;
+  int shared_turns = 0;
+  Episode episode;
+  SequenceId sequence = 0;  ///< its first `num_tokens` tokens are those in front of the boundary
+  int num_tokens = 0;
+};
+
+struct Member {
+  enum class State { Prefilling, Sampling, Held, Asking, Ended };
+
+  Member(Episode at, const ChatFamily& chat)
+      : episode(std::move(at)), response(chat.tokenizer(), episode.protocol().stop_strings) {}
+  Member(const Member&) = delete;  // the response refers to the episode
+  Member& operator=(const Member&) = delete;
+
+  int sibling = 0;
+  int parent = -1;
+  int tree = 0;
+  int shared_turns = 0;
+  Episode episode;
+  SequenceId sequence = -1;
+  int turn_begin = 0;  ///< tokens in front of the present turn's response
+  State state = State::Sampling;
+  Response response;
+  int response_limit = 0;      ///< of the present response
+  bool gate_ahead = false;     ///< the policy is asked about the present response's first tokens
+  bool response_ended = false;
+  bool cut = false;            ///< the present response ended at its limit
+  std::shared_ptr<Answer> answer{};
+  std::vector<MadeTurn> turns{};
+  std::vector<Boundary> boundaries{};  ///< behind turns[i], where the plan is to grow trees
+  std::vector<double> turn_entropies{};
+  int streak = 0;  ///< branches in a row, along the trajectory
+  Outcome outcome = Outcome::Finished;
+  Reply last_reply{};
+
+  int num_turns() const { return shared_turns + static_cast<int>(turns.size()); }
+};
+
+class GroupRollout {
+ public:
+  GroupRollout(RolloutContext& context, const RolloutTask& task, int index);
+
+  void open();  ///< submits the environment's opening
+  void on_call(int member, const FinishedCall& call);
+  void on_token(int member, const SampledToken& sampled);
+  void on_too_long(int member);
+  void poll();  ///< takes the steps that several events together make possible
+
+  bool finished() const { return finished_; }
+
+  /// The trees, numbered by trajectory and turn, whatever the order of events was. REQUIRES: finished().
+  Group take_group();
+
+ private:
+  // group_rollout.cpp: one trajectory
+  void on_opened(const FinishedCall& call);
+  void on_answer(Member& member);
+  Member& start(Boundary from);
+  void begin_turn(Member& member);
+  void request_tokens(Member& member, int count);
+  void end_response(Member& member);
+  void ask_environment(Member& member);
+  void close_turn(Member& member, const Answer& answer, const SpannedTokens& observation);
+  void end(Member& member, Outcome outcome, const Reply& reply);
+  void fail(Member& member, const std::string& why);
+  void fail_all(Outcome outcome, const std::string& why);
+  void measure_entropy(Member& member);
+
+  // group_budget.cpp: how the budget is spent
+  bool gates() const;
+  void start_initial();
+  void start_from_prompt(int tree, int parent);
+  void decide();
+  bool branches(Member& member, int attempt, int trajectories);
+  std::optional<Boundary> boundary_of(const Member& member);
+  void resume(Member& member);
+  void spend_budget();
+  EntropyProbe probe() const;
+  void expand_trees();
+  void keep_some_leaves();
+  void finish();
+
+  // group_tree.cpp: members to trees
+  int turn_index(const std::vector<int>& first_turn, int member, int turn) const;
+  void add_turns(Tree& tree, std::vector<int>& first_turn, const Member& member) const;
+  Leaf leaf_of(const std::vector<int>& first_turn, const Member& member) const;
+  Tree unstarted_tree(int sibling) const;
+
+  Member& at(int member) { return *members_[static_cast<std::size_t>(member)]; }
+  const Member& at(int member) const { return *members_[static_cast<std::size_t>(member)]; }
+  int size() const { return static_cast<int>(members_.size()); }
+  int prompt_tokens() const { return static_cast<int>(first_->opening().tokens.size()); }
+  DrawKey draw_key(std::string_view purpose, int sibling, int turn, int position) const;
+
+  RolloutContext& context_;
+  const RolloutTask& task_;
+  int index_;
+  int budget_;
+  std::shared_ptr<OpenedEnvironment> opened_;
+  std::optional<Episode> first_;       ///< stands at the prompt
+  std::optional<Outcome> unstarted_;   ///< of every trajectory, where none could start
+  SequenceId root_ = -1;
+  bool root_prefilling_ = false;
+  bool probing_ = false;
+  bool finished_ = false;
+  int num_trees_ = 0;
+  int round_ = 0;   ///< of expansion
+  int streak_ = 0;  ///< branches in a row, over the task
+  std::optional<TreeExpansion> expansion_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<bool> dropped_;
+};
+
+}  // namespace carnot

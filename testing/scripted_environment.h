@@ -1,0 +1,72 @@
+// testing/scripted_environment.h -- an environment that answers by a hash of what it heard, and misbehaves on request.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "carnot/base/random.h"
+#include "carnot/env/environment.h"
+
+namespace carnot::testing {
+
+struct ScriptedOptions {
+  int turns = 4;                   ///< the last one ends the episode
+  int max_turns = 10;
+  int max_response_tokens = 12;
+  std::vector<std::string> stop_strings{"z"};
+  ReplyForm form = ReplyForm::UserMessage;
+  std::string prefix = "<think>";
+  std::uint64_t latency_seed = 0;  ///< other than 0: each step sleeps up to 3 ms, drawn from here and the text
+  int throws_at = -1;              ///< step that throws
+  int hangs_at = -1;               ///< step that sleeps for `hang_seconds`
+  double hang_seconds = 1;
+  bool succeeds = true;            ///< the last turn does
+  bool opens = true;               ///< false: open() throws
+};
+
+class ScriptedEnvironment : public Environment {
+ public:
+  ScriptedEnvironment(const ScriptedOptions& options, std::uint64_t seed) : options_(options), state_(seed) {}
+
+  Protocol protocol() const override {
+    return {.stop_strings = options_.stop_strings,
+            .max_turns = options_.max_turns,
+            .max_response_tokens = options_.max_response_tokens};
+  }
+
+  Opening open() override {
+    if (!options_.opens) throw std::runtime_error("no such world");
+    return {.system = "be brief", .user = "task " + std::to_string(state_), .assistant_prefix = options_.prefix};
+  }
+
+  Reply step(std::string_view response) override {
+    if (turn_ == options_.throws_at) throw std::runtime_error("the world broke");
+    if (turn_ == options_.hangs_at) std::this_thread::sleep_for(std::chrono::duration<double>(options_.hang_seconds));
+    state_ = derive_seed(state_, response, static_cast<std::uint64_t>(++turn_));
+    if (options_.latency_seed != 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(derive_seed(options_.latency_seed, response) % 3000));
+    Reply reply{.form = options_.form, .reward = static_cast<double>(state_ % 3), .tool = "hash", .status = "ok"};
+    reply.done = turn_ == options_.turns;
+    reply.success = reply.done && options_.succeeds;
+    if (reply.done) {
+      reply.measures["turns"] = turn_;
+    } else {
+      reply.text = "heard " + std::to_string(state_ % 1000);
+    }
+    return reply;
+  }
+
+  std::string anchor() const override { return std::to_string(state_); }
+  std::vector<std::string> ground_truth() const override { return {"yes"}; }
+  std::unique_ptr<Environment> clone() const override { return std::make_unique<ScriptedEnvironment>(*this); }
+
+ private:
+  ScriptedOptions options_;
+  std::uint64_t state_;
+  int turn_ = 0;
+};
+
+}  // namespace carnot::testing
