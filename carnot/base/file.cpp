@@ -67,6 +67,31 @@ Result<std::string> decompress_xz(const std::string& packed, const fs::path& pat
   return out;
 }
 
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+    CARNOT_CHECK_EQ(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr), 1);
+  }
+
+  void add(std::string_view bytes) { CARNOT_CHECK_EQ(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()), 1); }
+
+  std::string hex() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+    unsigned int length = 0;
+    CARNOT_CHECK_EQ(EVP_DigestFinal_ex(context_.get(), digest.data(), &length), 1);
+    constexpr char kDigits[] = "0123456789abcdef";
+    std::string text;
+    for (unsigned int i = 0; i < length; ++i) {
+      text += kDigits[digest[i] >> 4];
+      text += kDigits[digest[i] & 15];
+    }
+    return text;
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
+};
+
 }  // namespace
 
 Result<std::string> read_file(const fs::path& path) {
@@ -146,23 +171,23 @@ Status make_folder(const fs::path& path) {
 }
 
 std::string sha256_hex(std::string_view content) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned int length = 0;
-  const int ok = EVP_Digest(content.data(), content.size(), digest.data(), &length, EVP_sha256(), nullptr);
-  CARNOT_CHECK_EQ(ok, 1);
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  for (unsigned int i = 0; i < length; ++i) {
-    hex += kDigits[digest[i] >> 4];
-    hex += kDigits[digest[i] & 15];
-  }
-  return hex;
+  Sha256 digest;
+  digest.add(content);
+  return digest.hex();
 }
 
 Result<std::string> sha256_of_file(const fs::path& path) {
-  const auto content = read_file(path);
-  if (!content) return content.error();
-  return sha256_hex(*content);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return system_error("cannot open", path);
+  Sha256 digest;
+  std::array<char, 1 << 16> buffer;
+  while (true) {
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error("cannot read", path);
+    if (got == 0) return digest.hex();
+    digest.add({buffer.data(), static_cast<std::size_t>(got)});
+  }
 }
 
 }  // namespace carnot

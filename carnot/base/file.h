@@ -33,6 +33,7 @@ Status make_folder(const std::filesystem::path& path);
 
 /// Lower-case hexadecimal SHA-256.
 std::string sha256_hex(std::string_view content);
+/// Reads the file piece by piece, however large it is.
 Result<std::string> sha256_of_file(const std::filesystem::path& path);
 
 }  // namespace carnot

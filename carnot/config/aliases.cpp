@@ -27,14 +27,14 @@ std::span<const Alias> verl_aliases() {
       // Rollouts.
       {"actor_rollout_ref.rollout.n", {"rollout.group_size"}},
       {"actor_rollout_ref.rollout.temperature", {"rollout.temperature"}},
-      {"actor_rollout_ref.rollout.top_k", {"rollout.top_k"}},
+      {"actor_rollout_ref.rollout.top_k", {"rollout.top_k"}, {{"-1", "0"}}},
       {"actor_rollout_ref.rollout.top_p", {"rollout.top_p"}},
       {"actor_rollout_ref.rollout.multi_turn.max_assistant_turns", {"env.max_turns"}},
 
       // Training.
       {"actor_rollout_ref.model.path", {"model.path"}},
       {"actor_rollout_ref.actor.optim.lr", {"train.learning_rate"}},
-      {"actor_rollout_ref.actor.grad_clip", {"train.grad_clip"}},
+      {"actor_rollout_ref.actor.grad_clip", {"train.max_grad_norm"}},
       {"actor_rollout_ref.actor.ppo_epochs", {"train.epochs"}},
       {"data.train_batch_size", {"train.groups"}},
       {"data.seed", {"seed"}},

@@ -1,0 +1,47 @@
+// train/metrics_writer.h -- a step's numbers: one line of metrics.jsonl, one TensorBoard event, one console line.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "carnot/base/result.h"
+#include "carnot/train/append_file.h"
+
+namespace carnot {
+
+/// Names as in docs/metrics.md.
+using StepMetrics = std::map<std::string, double>;
+
+class MetricsWriter {
+ public:
+  struct Options {
+    std::filesystem::path jsonl{};        ///< appended to
+    std::filesystem::path tensorboard{};  ///< folder; a new event file is made in it. Empty: none
+    /// Step of the checkpoint that the run continues from: what is written about later steps is dropped, since those
+    /// steps come again. Also drops a last line that a crash cut short.
+    std::optional<std::int64_t> resume_step{};
+  };
+
+  static Result<MetricsWriter> open(const Options& options);
+
+  /// Everything is with the system when this returns. Numbers that are none become null in JSON.
+  Status write(std::int64_t step, const StepMetrics& metrics);
+
+ private:
+  MetricsWriter(AppendFile jsonl, std::optional<AppendFile> events)
+      : jsonl_(std::move(jsonl)), events_(std::move(events)) {}
+
+  AppendFile jsonl_;
+  std::optional<AppendFile> events_;
+};
+
+/// {"step": 12, "actor/entropy": 0.43, ...}, without an end of line.
+std::string metrics_line(std::int64_t step, const StepMetrics& metrics);
+
+/// step:12 - actor/entropy:0.43 - ..., as verl prints it; four significant digits.
+std::string console_line(std::int64_t step, const StepMetrics& metrics);
+
+}  // namespace carnot
