@@ -8,8 +8,8 @@ namespace carnot::testing {
 namespace {
 
 constexpr const char* kStatuses[] = {"ok", "empty", "timeout"};
-constexpr Outcome kPolicyOutcomes[] = {Outcome::Finished, Outcome::OutOfTurns, Outcome::OutOfTokens, Outcome::Unparsable,
-                                       Outcome::ToolFailed};
+constexpr Outcome kPolicyOutcomes[] = {Outcome::Finished, Outcome::OutOfTurns, Outcome::OutOfTokens,
+                                       Outcome::Unparsable, Outcome::ToolFailed};
 
 /// What all turns of a group have in common.
 struct GroupStyle {
@@ -135,7 +135,8 @@ class GroupBuilder {
       for (std::size_t t = 0; t < tree.turns.size(); ++t) {
         const Turn& turn = tree.turns[t];
         auto& values = tree.columns.edit(column, static_cast<int>(t), static_cast<int>(turn.tokens.size()));
-        for (int i = turn.sampled_begin; i < turn.sampled_end; ++i) values[static_cast<std::size_t>(i)] = value_for(column);
+        for (int i = turn.sampled_begin; i < turn.sampled_end; ++i)
+          values[static_cast<std::size_t>(i)] = value_for(column);
       }
   }
 

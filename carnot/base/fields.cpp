@@ -35,7 +35,8 @@ std::string describe(const Limits& limits) {
     return all;
   }
   std::string text;
-  if (limits.low > -kInfinity && !is_int_bound(limits.low)) text = (limits.open_low ? "above " : "at least ") + number(limits.low);
+  if (limits.low > -kInfinity && !is_int_bound(limits.low))
+    text = (limits.open_low ? "above " : "at least ") + number(limits.low);
   if (limits.high < kInfinity && !is_int_bound(limits.high)) {
     if (!text.empty()) text += " and ";
     text += (limits.open_high ? "below " : "at most ") + number(limits.high);

@@ -50,7 +50,8 @@ bool write_all(int fd, std::string_view content) {
 
 Result<std::string> decompress_xz(const std::string& packed, const fs::path& path) {
   lzma_stream stream = LZMA_STREAM_INIT;
-  if (lzma_stream_decoder(&stream, UINT64_MAX, LZMA_CONCATENATED) != LZMA_OK) return Error{path.string() + ": xz cannot start"};
+  if (lzma_stream_decoder(&stream, UINT64_MAX, LZMA_CONCATENATED) != LZMA_OK)
+    return Error{path.string() + ": xz cannot start"};
   const auto end = std::unique_ptr<lzma_stream, void (*)(lzma_stream*)>(&stream, lzma_end);
   stream.next_in = reinterpret_cast<const std::uint8_t*>(packed.data());
   stream.avail_in = packed.size();

@@ -125,7 +125,8 @@ class DocumentBuilder {
                                     [&](const Alias& entry) { return entry.theirs == written; });
     if (alias == source_.aliases.end()) return file({written, written, place, std::move(value), layer_});
     if (alias->ours.empty()) {
-      document_.problems_.push_back(place + ": " + written + ": has no counterpart here; " + std::string(alias->advice));
+      document_.problems_.push_back(place + ": " + written + ": has no counterpart here; " +
+                                    std::string(alias->advice));
       return;
     }
     for (SettingValue::Scalar& item : value.items)
@@ -146,8 +147,8 @@ class DocumentBuilder {
 
   void check_agreement(const Setting& first, const Setting& second) {
     if (same_value(first.value, second.value)) return;
-    document_.problems_.push_back(second.shown() + ": " + second.value.shown() + " contradicts " + first.written + ": " +
-                                  first.value.shown() + " (" + first.place + "); both set " + first.key);
+    document_.problems_.push_back(second.shown() + ": " + second.value.shown() + " contradicts " + first.written +
+                                  ": " + first.value.shown() + " (" + first.place + "); both set " + first.key);
   }
 
   /// `method: grpo` and `method.name: grpo` are one setting: the later layer's stays.

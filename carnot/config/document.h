@@ -42,7 +42,7 @@ struct Setting {
   std::string written{};  ///< the key as the user wrote it
   std::string place{};    ///< "recipe.yaml:3:5" or "command line"
   SettingValue value{};
-  int layer = 0;          ///< later layers win: base recipes, the recipe, overrides
+  int layer = 0;  ///< later layers win: base recipes, the recipe, overrides
 
   /// Where, which key, what was found: the beginning of every message about this setting.
   std::string shown() const { return place + ": " + written; }

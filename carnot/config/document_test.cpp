@@ -48,7 +48,9 @@ TEST(Document, TakesDottedKeysAndWindowsLineEnds) {
 }
 
 TEST(Document, TakesQuotesAndAByteOrderMark) {
-  const Document document = parsed("\xef\xbb\xbf" "a: \"x \\\" y\"\nb: 'it''s'\nc: don't\n");
+  const Document document = parsed(
+      "\xef\xbb\xbf"
+      "a: \"x \\\" y\"\nb: 'it''s'\nc: don't\n");
   EXPECT_EQ(document.find("a")->value.items[0].text, "x \" y");
   EXPECT_EQ(document.find("b")->value.items[0].text, "it's");
   EXPECT_EQ(document.find("c")->value.items[0].text, "don't");
@@ -80,11 +82,11 @@ TEST(Overrides, MayHoldEqualsSignsAndSections) {
 
 TEST(Overrides, SayWhatIsWrongWithThem) {
   const Document document = parsed("", {.overrides = {"steps", "=3", "stops=[1", "extends=base.yaml", "a=&x 1"}});
-  EXPECT_THAT(document.problems(),
-              ElementsAre("command line: expected key=value, found \"steps\"",
-                          "command line: expected key=value, found \"=3\"",
-                          "command line: stops: a list opens with [ and does not end with ]",
-                          "command line: extends can only stand in a recipe", HasSubstr("anchors")));
+  EXPECT_THAT(
+      document.problems(),
+      ElementsAre("command line: expected key=value, found \"steps\"", "command line: expected key=value, found \"=3\"",
+                  "command line: stops: a list opens with [ and does not end with ]",
+                  "command line: extends can only stand in a recipe", HasSubstr("anchors")));
 }
 
 TEST(Shorthand, ASectionWrittenAsAWordIsItsName) {
@@ -119,7 +121,8 @@ TEST(Aliases, TheSameSettingTwiceWithDifferentValuesIsAProblem) {
 
 TEST(Aliases, TheSameSettingTwiceWithTheSameValueIsFine) {
   EXPECT_THAT(parsed("rollout.temperature: 1\nactor_rollout_ref.rollout.temperature: 1.0\n").problems(), IsEmpty());
-  EXPECT_THAT(parsed("rollout.group_size: 4\n", {.overrides = {"actor_rollout_ref.rollout.n=8"}}).problems(), IsEmpty());
+  EXPECT_THAT(parsed("rollout.group_size: 4\n", {.overrides = {"actor_rollout_ref.rollout.n=8"}}).problems(),
+              IsEmpty());
 }
 
 TEST(Aliases, AdviseWhereThereIsNoCounterpart) {
@@ -157,25 +160,20 @@ INSTANTIATE_TEST_SUITE_P(
         BadYaml{"a: 1\nb: [1, 2\nc: 3\n", "r.yaml:3:2: not valid YAML: "},
         BadYaml{"a: \"open\n", "r.yaml:1:4: a quote opens here and does not close"},
         BadYaml{"é: 1\na: 'it''s\n", "r.yaml:2:4: a quote opens here and does not close"},
-        BadYaml{"a: \xff\n", "r.yaml:1:4: not UTF-8 text"},
-        BadYaml{"a: \xcb", "r.yaml:1:4: not UTF-8 text"},
+        BadYaml{"a: \xff\n", "r.yaml:1:4: not UTF-8 text"}, BadYaml{"a: \xcb", "r.yaml:1:4: not UTF-8 text"},
         BadYaml{"a: 1\n b: 2\n", "r.yaml:2:3: not valid YAML: "},
         BadYaml{"a:\n\tb: 1\n", "r.yaml:2:1: indented with a tab"},
         BadYaml{"a: 1\nb: 2\na: 1\n", "r.yaml:3:1: key \"a\" stands here a second time, first on line 1"},
-        BadYaml{"a: &x 1\n", "r.yaml:1:4: YAML anchors"},
-        BadYaml{"a: &x [1, 2]\nb: *x\n", "r.yaml:1:4: YAML anchors"},
-        BadYaml{"a: *x\n", "r.yaml:1:4: "},
-        BadYaml{"<<: {a: 1}\n", "r.yaml:1:1: YAML merge keys"},
-        BadYaml{"a: !!int 1\n", "r.yaml:1:4: YAML tags"},
-        BadYaml{"a: \"\\N\"\n", "r.yaml:1:4: the escapes"},
+        BadYaml{"a: &x 1\n", "r.yaml:1:4: YAML anchors"}, BadYaml{"a: &x [1, 2]\nb: *x\n", "r.yaml:1:4: YAML anchors"},
+        BadYaml{"a: *x\n", "r.yaml:1:4: "}, BadYaml{"<<: {a: 1}\n", "r.yaml:1:1: YAML merge keys"},
+        BadYaml{"a: !!int 1\n", "r.yaml:1:4: YAML tags"}, BadYaml{"a: \"\\N\"\n", "r.yaml:1:4: the escapes"},
         BadYaml{"a: [[1], [2]]\n", "r.yaml:1:5: a list stands in a list"},
         BadYaml{"a:\n  - b: 1\n", "r.yaml:2:5: a section stands in a list"},
         BadYaml{"a: [1, ~]\n", "r.yaml:1:8: a list has an empty entry"},
         BadYaml{"- a\n", "r.yaml:1:1: the recipe is a list"},
         BadYaml{"just words\n", "r.yaml:1:1: the recipe is a single value"},
         BadYaml{"? [a, b]\n: 1\n", "r.yaml:1:3: a key is a list"},
-        BadYaml{"? {a: b}\n: 1\n", "r.yaml:1:3: a key is a section"},
-        BadYaml{"~: 1\n", "r.yaml:1:1: a key is empty"},
+        BadYaml{"? {a: b}\n: 1\n", "r.yaml:1:3: a key is a section"}, BadYaml{"~: 1\n", "r.yaml:1:1: a key is empty"},
         BadYaml{"\"\": 1\n", "r.yaml:1:1: a key is empty"},
         BadYaml{"a: 1\n---\nb: 2\n", "r.yaml:1:1: several YAML documents"}));
 
@@ -245,7 +243,8 @@ TEST_F(Extends, AMissingRecipeIsNamed) {
 }
 
 TEST(Damage, NeverEndsInAnythingButAValueOrAMessage) {
-  const std::string good = "seed: 3\nenv:\n  name: 'a b'\n  sizes: [1, 2.5, -3e4]\nmethod: grpo + aem\nnote: |\n  text\n";
+  const std::string good =
+      "seed: 3\nenv:\n  name: 'a b'\n  sizes: [1, 2.5, -3e4]\nmethod: grpo + aem\nnote: |\n  text\n";
   constexpr std::string_view kBytes = ":-[]{}&*!|>'\"%@`#?, \n\t~ax1\\\xff";
   RandomStream random(4);
   for (int trial = 0; trial < 3000; ++trial) {

@@ -14,7 +14,9 @@ bool is_plain(const std::string& text) {
   if (text.empty() || parse_number(text) || text.back() == ' ') return false;
   if (std::find(kReserved.begin(), kReserved.end(), text) != kReserved.end()) return false;
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 && (c & 0x80) == 0; };
-  const auto inner = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || std::string_view("_-./+ ").find(c) != std::string_view::npos; };
+  const auto inner = [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || std::string_view("_-./+ ").find(c) != std::string_view::npos;
+  };
   return (letter(text[0]) || text[0] == '/' || text[0] == '.') && std::all_of(text.begin(), text.end(), inner);
 }
 
@@ -160,7 +162,8 @@ std::string help_text(const FieldTable& table) {
   constexpr std::size_t kWidth = 100;
   std::string out;
   for (const FieldRow& row : table.rows()) {
-    out += "  " + row.key + "=" + row.value + "  (" + row.type + (row.accepts.empty() ? "" : ", " + row.accepts) + ")\n";
+    out +=
+        "  " + row.key + "=" + row.value + "  (" + row.type + (row.accepts.empty() ? "" : ", " + row.accepts) + ")\n";
     out += wrapped(row.help, "      ", kWidth);
   }
   return out;
@@ -169,8 +172,8 @@ std::string help_text(const FieldTable& table) {
 std::string help_markdown(const FieldTable& table) {
   std::string out = "| key | type | default | accepts | meaning |\n|---|---|---|---|---|\n";
   for (const FieldRow& row : table.rows())
-    out += "| `" + row.key + "` | " + row.type + " | `" + markdown_cell(row.value) + "` | " + markdown_cell(row.accepts) +
-           " | " + markdown_cell(row.help) + " |\n";
+    out += "| `" + row.key + "` | " + row.type + " | `" + markdown_cell(row.value) + "` | " +
+           markdown_cell(row.accepts) + " | " + markdown_cell(row.help) + " |\n";
   return out;
 }
 

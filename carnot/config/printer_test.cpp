@@ -45,7 +45,8 @@ struct Options {
 
 std::string random_text(RandomStream& random) {
   constexpr std::string_view kBytes = " ab1.:-#'\"\\\n\t\r{}[],&*!|>%@`~=\x01\x1f\x7f";
-  static const std::vector<std::string> kWords = {"true", "null", "~", "1e3", "0x1", ".inf", "é", "漢字", "</search>", "---", "..."};
+  static const std::vector<std::string> kWords = {"true", "null", "~",         "1e3", "0x1", ".inf",
+                                                  "é",    "漢字", "</search>", "---", "..."};
   std::string text;
   for (std::uint64_t i = random.below(8); i > 0; --i) {
     if (random.chance(0.3)) {
@@ -121,7 +122,8 @@ TEST(Help, TellsKeyTypeDefaultLimitsAndMeaning) {
   FieldTable table;
   table.add("train", options);
   EXPECT_THAT(help_text(table), HasSubstr("  train.count=3  (whole number, at least 1)\n      how many | how often\n"));
-  EXPECT_THAT(help_markdown(table), HasSubstr("| `train.count` | whole number | `3` | at least 1 | how many \\| how often |\n"));
+  EXPECT_THAT(help_markdown(table),
+              HasSubstr("| `train.count` | whole number | `3` | at least 1 | how many \\| how often |\n"));
   EXPECT_THAT(help_markdown(table), HasSubstr("| `train.text` | text | `plain words` |  | free text |\n"));
 }
 

@@ -20,7 +20,9 @@ std::string number_in_words(const std::string& noun, const Limits& limits) {
   return accepted.empty() ? noun : noun + " " + accepted;
 }
 
-std::string text_in_words(const Limits& limits) { return limits.words.empty() ? "a text" : "one of " + describe(limits); }
+std::string text_in_words(const Limits& limits) {
+  return limits.words.empty() ? "a text" : "one of " + describe(limits);
+}
 
 std::optional<double> number_of(const SettingValue::Scalar& scalar) {
   return scalar.quoted ? std::nullopt : parse_number(scalar.text);
@@ -92,7 +94,8 @@ void ConfigReader::field(std::string_view name, std::int64_t& value, std::string
   const bool scalar = setting->value.kind == Kind::Scalar && !setting->value.items.front().quoted;
   const auto parsed = scalar ? parse_whole_number(setting->value.items.front().text) : std::nullopt;
   const bool accepted = parsed && violation(limits, static_cast<double>(*parsed)).empty();
-  const bool overflows = parsed && !accepted && std::abs(static_cast<double>(*parsed)) > std::numeric_limits<int>::max();
+  const bool overflows =
+      parsed && !accepted && std::abs(static_cast<double>(*parsed)) > std::numeric_limits<int>::max();
   if (overflows) return expected(*setting, "a whole number that fits in 32 bits");
   if (!accepted) return expected(*setting, number_in_words("a whole number", limits));
   value = *parsed;

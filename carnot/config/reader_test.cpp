@@ -129,11 +129,13 @@ TEST(UnknownKeys, AreAnsweredWithTheNearestKnownOne) {
 }
 
 TEST(UnknownKeys, InTheWrongSectionAreSentToTheRightOne) {
-  EXPECT_THAT(problems("train.learning_rate: 1\n"), ElementsAre(HasSubstr("did you mean train.optimizer.learning_rate?")));
+  EXPECT_THAT(problems("train.learning_rate: 1\n"),
+              ElementsAre(HasSubstr("did you mean train.optimizer.learning_rate?")));
 }
 
 TEST(UnknownKeys, WithNoNeighbourAreAnsweredWithTheSection) {
-  EXPECT_THAT(problems("train.optimizer.momentum: 1\n"), ElementsAre(HasSubstr("unknown key; known here: learning_rate")));
+  EXPECT_THAT(problems("train.optimizer.momentum: 1\n"),
+              ElementsAre(HasSubstr("unknown key; known here: learning_rate")));
 }
 
 TEST(UnknownKeys, BelowAValueOrInPlaceOfASectionAreExplained) {

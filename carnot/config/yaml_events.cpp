@@ -65,7 +65,8 @@ class Flattener final : public YAML::EventHandler {
     throw Refused{mark, "YAML aliases (*name) are not used in recipes; write the value again"};
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
     refuse_open_quote(mark);
@@ -128,7 +129,8 @@ class Flattener final : public YAML::EventHandler {
   }
 
   static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
-    if (tag != "?" && tag != "!" && !tag.empty()) throw Refused{mark, "YAML tags (" + tag + ") are not used in recipes"};
+    if (tag != "?" && tag != "!" && !tag.empty())
+      throw Refused{mark, "YAML tags (" + tag + ") are not used in recipes"};
   }
 
   /// The library takes a quote that never closes for one that closes with the text.
@@ -152,7 +154,8 @@ class Flattener final : public YAML::EventHandler {
     if (key.empty()) throw Refused{mark, "a key is empty"};
     const auto [first, is_new] = map.seen.emplace(key, mark.line + 1);
     if (!is_new)
-      throw Refused{mark, "key \"" + key + "\" stands here a second time, first on line " + std::to_string(first->second)};
+      throw Refused{mark,
+                    "key \"" + key + "\" stands here a second time, first on line " + std::to_string(first->second)};
     map.key = key;
     map.key_mark = mark;
     map.has_key = true;
@@ -232,7 +235,8 @@ Flattened flatten(std::string_view text, const std::string& root) {
 Result<std::vector<FlatSetting>> flatten_yaml(std::string_view text, const std::string& name) {
   Flattened flat = flatten(text, "");
   if (const auto* problem = std::get_if<Problem>(&flat))
-    return Error{name + ":" + std::to_string(problem->line) + ":" + std::to_string(problem->column) + ": " + problem->what};
+    return Error{name + ":" + std::to_string(problem->line) + ":" + std::to_string(problem->column) + ": " +
+                 problem->what};
   return std::get<std::vector<FlatSetting>>(std::move(flat));
 }
 

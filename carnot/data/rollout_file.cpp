@@ -53,7 +53,8 @@ class Assembler {
     OpenGroup::Seat parent{-1, -1};
     if (row.parent) {
       const auto found = open.seats.find(*row.parent);
-      if (found == open.seats.end()) return "parent: no earlier line of this group has the traj_id \"" + *row.parent + "\"";
+      if (found == open.seats.end())
+        return "parent: no earlier line of this group has the traj_id \"" + *row.parent + "\"";
       parent = found->second;
     }
     const int tree = tree_of(row, parent.tree, group, open);

@@ -19,18 +19,20 @@ namespace carnot {
 /// Text of a token sequence, for the fields `input` and `output`.
 using Decode = std::function<std::string(std::span<const TokenId>)>;
 
-/// The rows of `groups`, numbered as trajectories(groups), one JSON object a line. `credit` may be empty: no credit fields.
+/// The rows of `groups`, numbered as trajectories(groups), one JSON object a line. `credit` may be empty: no credit
+/// fields.
 std::string rollout_rows(std::span<const Group> groups, const CreditTable& credit, const Decode& decode);
 
 struct RolloutFile {
   std::vector<Group> groups{};
-  CreditTable credit{};             ///< numbered as trajectories(groups); empty where no row has credit fields
-  std::vector<int> line_of_row{};   ///< line (from 1) of each trajectory
+  CreditTable credit{};            ///< numbered as trajectories(groups); empty where no row has credit fields
+  std::vector<int> line_of_row{};  ///< line (from 1) of each trajectory
 };
 
 /// Reads rows of any system that fills the required fields (uid, traj_id, token_ids, loss_mask, score); unknown
-/// fields are ignored, missing ones named with their line. Rows of one group (equal uid and step) need not be neighbours,
-/// but a branch stands below its parent. Without `turns` a row is one turn, if its sampled tokens are one run.
+/// fields are ignored, missing ones named with their line. Rows of one group (equal uid and step) need not be
+/// neighbours, but a branch stands below its parent. Without `turns` a row is one turn, if its sampled tokens are one
+/// run.
 Result<RolloutFile> parse_rollout_rows(std::string_view text, const std::string& name);
 Result<RolloutFile> read_rollout_file(const std::filesystem::path& path);
 

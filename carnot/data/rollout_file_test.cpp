@@ -113,7 +113,9 @@ TEST(RolloutFile, KeepsWhatCreditNeedsToTheLastBit) {
 }
 
 TEST(RolloutFile, WritesVerlsFieldsAndNullsWhereNothingWasSampled) {
-  Tree tree{.turns = {{.tokens = {7, 8, 9}, .sampled_begin = 1, .sampled_end = 2,
+  Tree tree{.turns = {{.tokens = {7, 8, 9},
+                       .sampled_begin = 1,
+                       .sampled_end = 2,
                        .spans = {{SpanKind::Prompt, 0, 1}, {SpanKind::Action, 1, 2}, {SpanKind::Observation, 2, 3}}}},
             .leaves = {{.turn = 0, .trajectory_id = "a", .outcome = Outcome::InfraFailed, .score = 0.25}}};
   tree.columns.edit(Column::EntropyRollout, 0, 3)[1] = 0.1;
@@ -145,8 +147,7 @@ TEST(ForeignRows, NeedFiveFieldsOnly) {
   EXPECT_EQ(first.leaf().score, 0.5);
   EXPECT_EQ(first.turn(0).reward, 0.5);
   EXPECT_THAT(first.sampled(), ElementsAre(false, true, true, false));
-  EXPECT_THAT(first.kinds(),
-              ElementsAre(SpanKind::Prompt, SpanKind::Think, SpanKind::Think, SpanKind::Observation));
+  EXPECT_THAT(first.kinds(), ElementsAre(SpanKind::Prompt, SpanKind::Think, SpanKind::Think, SpanKind::Observation));
 }
 
 TEST(ForeignRows, AreGuessedNoTurns) {
@@ -259,7 +260,8 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"turns", "[{\"start\": 0, \"end\": 2}]", "turns: cover 2 of 4 tokens"},
         Damage{"turns", "[{\"start\": 1, \"end\": 4}]", "turns[0]: covers [1, 4), expected to start at 0"},
         Damage{"turns", "[{\"start\": 0, \"end\": 9}]", "turns[0]: covers [0, 9), expected to start at 0"},
-        Damage{"turns", "[{\"start\": 0, \"end\": 4, \"context\": \"odd\"}]", "turns[0]: context: expected one of growing | fresh"},
+        Damage{"turns", "[{\"start\": 0, \"end\": 4, \"context\": \"odd\"}]",
+               "turns[0]: context: expected one of growing | fresh"},
         Damage{"parent", "\"a\"", "misses the field branch_turn"},
         Damage{"seed", "-1", "seed: expected a whole number in range, found -1"},
         Damage{"measures", "{\"f1\": \"x\"}", "measures.f1: expected a number"},

@@ -101,7 +101,8 @@ class Fields {
       return nullptr;
     }
     if (json->size() == tokens) return json;
-    problem(std::string(name) + ": has " + std::to_string(json->size()) + " entries for " + std::to_string(tokens) + " tokens");
+    problem(std::string(name) + ": has " + std::to_string(json->size()) + " entries for " + std::to_string(tokens) +
+            " tokens");
     return nullptr;
   }
 
@@ -121,7 +122,8 @@ class Fields {
       return true;
     }
     const auto number = json.get<std::int64_t>();  // negative: JSON's non-negative integers are unsigned
-    if (!std::numeric_limits<Integer>::is_signed || number < static_cast<std::int64_t>(std::numeric_limits<Integer>::min()))
+    if (!std::numeric_limits<Integer>::is_signed ||
+        number < static_cast<std::int64_t>(std::numeric_limits<Integer>::min()))
       return false;
     value = static_cast<Integer>(number);
     return true;
@@ -183,7 +185,8 @@ class RowReader {
     fields_.read("traj_id", leaf.trajectory_id);
     fields_.read_whole("branch_turn", leaf.branch_turn);
     fields_.read("score", leaf.score);
-    leaf.outcome = static_cast<Outcome>(fields_.read_word("outcome", kOutcomeNames, static_cast<int>(Outcome::Finished)));
+    leaf.outcome =
+        static_cast<Outcome>(fields_.read_word("outcome", kOutcomeNames, static_cast<int>(Outcome::Finished)));
     bool valid = true;
     fields_.read("valid", valid);
     if (!valid) leaf.outcome = Outcome::InfraFailed;
@@ -284,8 +287,9 @@ class RowReader {
       turn.read_whole("start", start);
       turn.read_whole("end", end);
       if (start != at || end < start || end > static_cast<int>(tokens_.size()))
-        return turn.problem("covers [" + std::to_string(start) + ", " + std::to_string(end) + "), expected to start at " +
-                            std::to_string(at) + " and to end by " + std::to_string(tokens_.size()));
+        return turn.problem("covers [" + std::to_string(start) + ", " + std::to_string(end) +
+                            "), expected to start at " + std::to_string(at) + " and to end by " +
+                            std::to_string(tokens_.size()));
       at = end;
       row_.turns.push_back(read_turn(turn, start, end));
     }
@@ -305,7 +309,8 @@ class RowReader {
 
   Turn read_turn(const Fields& fields, int start, int end) {
     constexpr std::string_view kContexts[] = {"growing", "fresh"};
-    const auto context = static_cast<Context>(fields.read_word("context", kContexts, static_cast<int>(Context::Growing)));
+    const auto context =
+        static_cast<Context>(fields.read_word("context", kContexts, static_cast<int>(Context::Growing)));
     Turn turn = cut_turn(start, end, context, fields);
     fields.read("reward", turn.reward);
     fields.read("penalty", turn.penalty);
@@ -333,7 +338,9 @@ class RowReader {
     turn.sampled_end = static_cast<int>(stop - first);
     const SpanKind before = row_.turns.empty() || context == Context::Fresh ? SpanKind::Prompt : SpanKind::Observation;
     for (int i = 0; i < end - start; ++i) {
-      const SpanKind guess = i < turn.sampled_begin ? before : i < turn.sampled_end ? SpanKind::Think : SpanKind::Observation;
+      const SpanKind guess = i < turn.sampled_begin ? before
+                             : i < turn.sampled_end ? SpanKind::Think
+                                                    : SpanKind::Observation;
       extend_spans(turn.spans, kinds_.empty() ? guess : kinds_[static_cast<std::size_t>(start + i)], 1);
     }
     return turn;

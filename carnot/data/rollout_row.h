@@ -34,7 +34,7 @@ struct RolloutRow {
   /// Per turn and token; no entry for a column that the row has not.
   std::map<Column, std::vector<std::vector<double>>> columns{};
   bool has_credit = false;
-  Credit credit{};            ///< starting values where the row has none
+  Credit credit{};  ///< starting values where the row has none
 };
 
 /// Reads one line. Adds to `problems` what is wrong, each beginning with `where`; then the row is not to be used.

@@ -12,17 +12,23 @@
 namespace carnot {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::NanSensitiveDoubleEq;
 
 /// Two trajectories that share turn 0: tokens 1 2 3 | 4 5 and 1 2 3 | 6.
 Group small_group() {
-  const Turn first{.tokens = {1, 2, 3}, .sampled_begin = 1, .sampled_end = 3,
+  const Turn first{.tokens = {1, 2, 3},
+                   .sampled_begin = 1,
+                   .sampled_end = 3,
                    .spans = {{SpanKind::Prompt, 0, 1}, {SpanKind::Think, 1, 3}}};
-  const Turn second{.parent = 0, .tokens = {4, 5}, .sampled_begin = 0, .sampled_end = 1,
+  const Turn second{.parent = 0,
+                    .tokens = {4, 5},
+                    .sampled_begin = 0,
+                    .sampled_end = 1,
                     .spans = {{SpanKind::Action, 0, 1}, {SpanKind::Observation, 1, 2}}};
-  const Turn third{.parent = 0, .tokens = {6}, .sampled_begin = 0, .sampled_end = 1, .spans = {{SpanKind::Action, 0, 1}}};
+  const Turn third{
+      .parent = 0, .tokens = {6}, .sampled_begin = 0, .sampled_end = 1, .spans = {{SpanKind::Action, 0, 1}}};
   Tree tree{.turns = {first, second, third}, .leaves = {{.turn = 1}, {.turn = 2, .parent = 0, .branch_turn = 1}}};
   tree.columns.edit(Column::Value, 0, 3) = {0.1, 0.2, 0.3};
   tree.columns.edit(Column::Value, 1, 2) = {0.4, 0.5};
@@ -34,8 +40,8 @@ TEST(Trajectory, ReadsItsTurnsTokenByToken) {
   const Group group = small_group();
   const Trajectory left = trajectory(group, 0, 0, 0);
   EXPECT_THAT(left.tokens(), ElementsAre(1, 2, 3, 4, 5));
-  EXPECT_THAT(left.kinds(), ElementsAre(SpanKind::Prompt, SpanKind::Think, SpanKind::Think, SpanKind::Action,
-                                        SpanKind::Observation));
+  EXPECT_THAT(left.kinds(),
+              ElementsAre(SpanKind::Prompt, SpanKind::Think, SpanKind::Think, SpanKind::Action, SpanKind::Observation));
   EXPECT_THAT(left.sampled(), ElementsAre(false, true, true, true, false));
   EXPECT_EQ(left.num_sampled(), 3);
   EXPECT_EQ(left.num_tokens(), 5);

@@ -44,7 +44,8 @@ Status AppendFile::append(std::string_view record) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       const Error error = system_error(path_, "cannot append");
-      if (::ftruncate(descriptor_, before.st_size) != 0) return Error{error.message + "; its last record is incomplete"};
+      if (::ftruncate(descriptor_, before.st_size) != 0)
+        return Error{error.message + "; its last record is incomplete"};
       return error;
     }
     record.remove_prefix(static_cast<std::size_t>(written));

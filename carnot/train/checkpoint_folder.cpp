@@ -82,7 +82,8 @@ std::string file_problem(const fs::path& path, const Json& entry) {
     return path.string() + ": has " + std::to_string(size) + " bytes, expected " + std::to_string(expected);
   const auto digest = sha256_of_file(path);
   if (!digest) return digest.error().message;
-  if (*digest != entry["sha256"].get<std::string>()) return path.string() + ": its content changed since it was written";
+  if (*digest != entry["sha256"].get<std::string>())
+    return path.string() + ": its content changed since it was written";
   return "";
 }
 

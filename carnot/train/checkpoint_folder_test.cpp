@@ -114,7 +114,8 @@ TEST_F(Checkpoints, ArePrunedFromTheOldest) {
 
 TEST_F(Checkpoints, LeaveNothingBehindWhenAFileCannotBeWritten) {
   ASSERT_TRUE(write(1).ok());
-  const std::vector<CheckpointFile> files{file_of("a", "a"), {"b", [](const fs::path&) { return Status(Error{"no b today"}); }}};
+  const std::vector<CheckpointFile> files{file_of("a", "a"),
+                                          {"b", [](const fs::path&) { return Status(Error{"no b today"}); }}};
   EXPECT_EQ(write_checkpoint(folder_, 2, files).error().message, "no b today");
   EXPECT_THAT(entries(), UnorderedElementsAre("global_step_1", "latest_checkpointed_iteration.txt"));
   EXPECT_EQ(pointer(), "1\n");
@@ -160,8 +161,9 @@ TEST_F(RunFolders, ThatHoldARunAreRefusedUnlessItIsToContinue) {
   ASSERT_TRUE(write_file_atomically(folder->config(), "seed: 1\n").ok());
   const auto again = open_run_folder(folder_ / "run", Resume::Never);
   ASSERT_FALSE(again.ok());
-  EXPECT_EQ(again.error().message, (folder_ / "run").string() +
-                                       ": holds a run already. Continue it with resume=auto, or name another folder with run_folder=...");
+  EXPECT_EQ(again.error().message,
+            (folder_ / "run").string() +
+                ": holds a run already. Continue it with resume=auto, or name another folder with run_folder=...");
   EXPECT_TRUE(open_run_folder(folder_ / "run", Resume::Auto).ok());
 }
 

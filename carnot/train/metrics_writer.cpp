@@ -46,8 +46,8 @@ Result<AppendFile> open_events(const MetricsWriter::Options& options) {
   const Status made = make_folder(options.tensorboard);
   if (!made) return made.error();
   const double now = wall_time();
-  const std::string name = "events.out.tfevents." + std::to_string(static_cast<std::int64_t>(now)) + ".carnot." +
-                           std::to_string(::getpid());
+  const std::string name =
+      "events.out.tfevents." + std::to_string(static_cast<std::int64_t>(now)) + ".carnot." + std::to_string(::getpid());
   auto file = AppendFile::open(options.tensorboard / name);
   if (!file) return file;
   std::string head = version_event(now);

@@ -157,7 +157,8 @@ TEST(EventFile, FramesARecordAsTensorBoardDoes) {
 }
 
 TEST(EventFile, ReadsBackWhatWasWritten) {
-  const std::string file = version_event(1.5) + restart_event(2, 7) + scalars_event(2.5, 1234567, {{"a/b", 0.5}, {"c", -3}});
+  const std::string file =
+      version_event(1.5) + restart_event(2, 7) + scalars_event(2.5, 1234567, {{"a/b", 0.5}, {"c", -3}});
   const auto events = read_events(file);
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(events[0].version, "brain.Event:2");
@@ -234,8 +235,9 @@ TEST_F(MetricsFiles, NeverHoldHalfALineWhenTheDiskIsFull) {
 }
 
 TEST(ConsoleLine, LooksLikeVerls) {
-  EXPECT_EQ(console_line(12, {{"actor/entropy", 0.43219}, {"critic/rewards/mean", 0.61}, {"perf/total_num_tokens", 12345}}),
-            "step:12 - actor/entropy:0.4322 - critic/rewards/mean:0.61 - perf/total_num_tokens:1.234e+04");
+  EXPECT_EQ(
+      console_line(12, {{"actor/entropy", 0.43219}, {"critic/rewards/mean", 0.61}, {"perf/total_num_tokens", 12345}}),
+      "step:12 - actor/entropy:0.4322 - critic/rewards/mean:0.61 - perf/total_num_tokens:1.234e+04");
 }
 
 }  // namespace

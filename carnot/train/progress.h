@@ -19,9 +19,9 @@ class Progress {
 
   struct Options {
     bool terminal = false;
-    int width = 79;         ///< columns of the terminal
+    int width = 79;             ///< columns of the terminal
     double redraw_every = 0.1;  ///< seconds
-    double quiet_for = 30;  ///< off a terminal: seconds between lines, and before the first one
+    double quiet_for = 30;      ///< off a terminal: seconds between lines, and before the first one
     Seconds now = [] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     };
@@ -55,8 +55,8 @@ class Progress {
   std::int64_t total_ = 0;
   std::int64_t done_ = 0;
   double began_ = 0;
-  double shown_ = 0;       ///< when something was drawn or printed last
-  int quarters_ = 0;       ///< that lines were printed for
+  double shown_ = 0;  ///< when something was drawn or printed last
+  int quarters_ = 0;  ///< that lines were printed for
   bool on_screen_ = false;
 };
 

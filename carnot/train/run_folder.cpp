@@ -6,7 +6,9 @@ namespace carnot {
 
 namespace fs = std::filesystem;
 
-fs::path RunFolder::rollouts(std::int64_t step) const { return rollouts() / ("step_" + std::to_string(step) + ".jsonl"); }
+fs::path RunFolder::rollouts(std::int64_t step) const {
+  return rollouts() / ("step_" + std::to_string(step) + ".jsonl");
+}
 
 bool RunFolder::holds_run() const {
   std::error_code ignored;
@@ -17,7 +19,8 @@ bool RunFolder::holds_run() const {
 Result<RunFolder> open_run_folder(const fs::path& root, Resume resume) {
   RunFolder folder{root};
   if (resume == Resume::Never && folder.holds_run())
-    return Error{root.string() + ": holds a run already. Continue it with resume=auto, or name another folder with run_folder=..."};
+    return Error{root.string() +
+                 ": holds a run already. Continue it with resume=auto, or name another folder with run_folder=..."};
   for (const fs::path& path : {folder.root, folder.tensorboard(), folder.rollouts(), folder.checkpoints()}) {
     const Status made = make_folder(path);
     if (!made) return made.error();
