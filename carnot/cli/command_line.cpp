@@ -35,10 +35,15 @@ void add_overrides(CLI::App& app, std::vector<std::string>& overrides, const std
 }
 
 void declare(CLI::App& app, InspectRequest& request) {
-  app.add_option("PATH", request.path, "rollouts/step_N.jsonl, or a run folder: its latest")->required()->type_name("");
-  app.add_option("--row", request.row, "show the trajectory on this line")->check(CLI::PositiveNumber)->type_name("N");
+  app.add_option("PATH", request.path, "rollouts/step_N.jsonl, or a run folder: its latest")
+      ->required()
+      ->type_name("");
+  app.add_option("--row", request.row, "show the trajectory on this line")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   app.add_option("--traj", request.trajectory, "show the trajectory of this traj_id")->type_name("ID");
-  app.add_option("--tokenizer", request.tokenizer, "tokenizer.json or its folder; default: the run's")->type_name("PATH");
+  app.add_option("--tokenizer", request.tokenizer, "tokenizer.json or its folder; default: the run's")
+      ->type_name("PATH");
   app.add_flag("--tokens", request.tokens, "with a table of the sampled tokens");
   app.add_option("--columns", request.columns, "of that table, separated by commas; default: all in the file")
       ->delimiter(',')
@@ -80,14 +85,17 @@ void declare(CLI::App& app, TokenizeRequest& request) {
 std::string overview() {
   std::string text = "carnot: reinforcement learning of language-model agents\n\nusage:\n";
   std::vector<std::vector<std::string>> rows;
-  for (const CommandEntry& entry : commands())
-    rows.push_back({"  carnot " + std::string(entry.name) + " " + std::string(entry.arguments), std::string(entry.summary)});
-  return text + text_table(rows) + "\n`carnot COMMAND --help` prints the flags of a command, `carnot --version` the version.\n";
+  for (const CommandEntry& entry : commands()) {
+    const std::string use = "  carnot " + std::string(entry.name) + " " + std::string(entry.arguments);
+    rows.push_back({use, std::string(entry.summary)});
+  }
+  return text + text_table(rows) +
+         "\n`carnot COMMAND --help` prints the flags of a command, `carnot --version` the version.\n";
 }
 
 const CommandEntry* find_command(std::string_view name) {
   const auto& all = commands();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const CommandEntry& entry) { return entry.name == name; });
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.name == name; });
   return found == all.end() ? nullptr : &*found;
 }
 

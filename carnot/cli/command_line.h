@@ -1,4 +1,4 @@
-// cli/command_line.h -- what the user typed, as plain values. The only file that knows the parsing library is its source.
+// cli/command_line.h -- what the user typed, as plain values. Only its source knows the parsing library.
 #pragma once
 
 #include <filesystem>
@@ -32,7 +32,8 @@ struct TokenizeRequest {
   bool decode = false;
 };
 
-using Request = std::variant<HelpRequest, VersionRequest, InspectRequest, CreditRequest, ListRequest, PlayRequest, TokenizeRequest>;
+using Request = std::variant<HelpRequest, VersionRequest, InspectRequest, CreditRequest, ListRequest, PlayRequest,
+                             TokenizeRequest>;
 
 /// The request that the arguments (without the program's name) make. The error says what is wrong with their use.
 Result<Request> parse_command_line(std::span<const std::string> arguments);

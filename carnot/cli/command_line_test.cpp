@@ -45,7 +45,8 @@ TEST(CommandLine, SuggestsTheNearestCommand) {
 
 TEST(CommandLine, SaysWhatIsMissingOrUnknownAndWhereHelpIs) {
   EXPECT_THAT(refused({}), HasSubstr("carnot --help"));
-  EXPECT_EQ(refused({"credit", "rows.jsonl"}), "credit: --method is required; `carnot credit --help` prints what it takes");
+  EXPECT_EQ(refused({"credit", "rows.jsonl"}),
+            "credit: --method is required; `carnot credit --help` prints what it takes");
   EXPECT_THAT(refused({"tokenize", "folder", "--decoed"}), HasSubstr("--decoed"));
   EXPECT_THAT(refused({"env", "sokoban", "--seed", "-1"}), HasSubstr("--seed"));
   EXPECT_THAT(refused({"env", "sokoban", "--seed", "soon"}), HasSubstr("--seed"));

@@ -39,8 +39,8 @@ Result<fs::path> rollouts_of(const fs::path& path) {
   if (!fs::is_directory(path)) return path;
   const fs::path inside = fs::is_directory(path / "rollouts") ? path / "rollouts" : path;
   const fs::path latest = latest_in(inside, "step_");
-  if (latest.empty()) return Error{path.string() + ": expected a rollouts file or a run folder, found no rollouts/step_N.jsonl in it"};
-  return latest;
+  if (!latest.empty()) return latest;
+  return Error{path.string() + ": expected a rollouts file or a run folder, found no rollouts/step_N.jsonl in it"};
 }
 
 /// The tokenizer of the run that `rollouts` belongs to; empty where there is none.

@@ -45,6 +45,7 @@ int main(int count, char** values) {
   std::signal(SIGPIPE, SIG_IGN);
   std::ios::sync_with_stdio(false);
   const std::vector<std::string> arguments(values + 1, values + count);
-  const carnot::Console console{.in = std::cin, .out = std::cout, .err = std::cerr, .terminal = isatty(STDOUT_FILENO) == 1};
+  const carnot::Console console{
+      .in = std::cin, .out = std::cout, .err = std::cerr, .terminal = isatty(STDOUT_FILENO) == 1};
   return static_cast<int>(carnot::guarded(arguments, console));
 }

@@ -47,10 +47,12 @@ std::string missing_column(const CreditRule& rule, Column column, std::span<cons
   for (std::size_t i = 0; i < all.size(); ++i) {
     const int token = all[i].leaf().counts() ? first_unmeasured(all[i], column) : -1;
     if (token < 0) continue;
-    const bool absent = !all[i].tree->columns.has(column);
-    return name + ":" + std::to_string(file.line_of_row[i]) + ": " + std::string(name_of(column)) +
-           (absent ? ": this field is missing" : ": expected a number on the sampled token " + std::to_string(token) + ", found null") +
-           "; " + rule.name + " reads it";
+    const std::string what =
+        all[i].tree->columns.has(column)
+            ? "expected a number on the sampled token " + std::to_string(token) + ", found null"
+            : "this field is missing";
+    return name + ":" + std::to_string(file.line_of_row[i]) + ": " + std::string(name_of(column)) + ": " + what + "; " +
+           rule.name + " reads it";
   }
   return "";
 }
@@ -73,7 +75,8 @@ Status check_fields(const Method& method, std::span<const Trajectory> all, const
     }
     if (rule.info_gain && !all.empty() && std::none_of(all.begin(), all.end(), has_info_gain))
       problems.push_back(name + ":" + std::to_string(file.line_of_row.front()) +
-                         ": turns[].info_gain: this field is missing, as on every other line; " + rule.name + " reads it");
+                         ": turns[].info_gain: this field is missing, here and on every other line; " + rule.name +
+                         " reads it");
   }
   if (!problems.empty()) return join_errors(problems);
   return Done{};

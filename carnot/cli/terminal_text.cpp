@@ -18,7 +18,11 @@ bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; 
 /// Bytes of the UTF-8 character at the front; 0 where there is none.
 std::size_t character_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
-  const std::size_t length = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : (lead & 0xf0) == 0xe0 ? 3 : lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+  std::size_t length = 0;
+  if (lead < 0x80) length = 1;
+  if (lead >= 0xc2 && lead < 0xe0) length = 2;
+  if (lead >= 0xe0 && lead < 0xf0) length = 3;
+  if (lead >= 0xf0 && lead < 0xf5) length = 4;
   if (length == 0 || length > text.size()) return 0;
   return std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(length), continues) ? length : 0;
 }

@@ -112,7 +112,8 @@ const std::vector<double>* credit_column(const Credit* credit, std::string_view 
 }
 
 /// The values of a column, by name; none where the file has none.
-std::optional<std::vector<double>> values_of(const Trajectory& trajectory, const Credit* credit, std::string_view name) {
+std::optional<std::vector<double>> values_of(const Trajectory& trajectory, const Credit* credit,
+                                             std::string_view name) {
   if (const auto* values = credit_column(credit, name)) return *values;
   const auto found = std::find(kColumnFields.begin(), kColumnFields.end(), name);
   if (found == kColumnFields.end()) return std::nullopt;
@@ -181,8 +182,10 @@ std::string token_table(const Trajectory& trajectory, const Credit* credit, cons
   const std::vector<TokenId> tokens = trajectory.tokens();
   const std::vector<SpanKind> kinds = trajectory.kinds();
   for (int k = 0; k < trajectory.num_turns(); ++k)
-    for (auto t = static_cast<std::size_t>(trajectory.sampled_begin(k)); t < static_cast<std::size_t>(trajectory.sampled_end(k)); ++t) {
-      std::vector<std::string> row{std::to_string(t), std::to_string(k), std::string(name_of(kinds[t])), std::to_string(tokens[t])};
+    for (int at = trajectory.sampled_begin(k); at < trajectory.sampled_end(k); ++at) {
+      const auto t = static_cast<std::size_t>(at);
+      std::vector<std::string> row{std::to_string(t), std::to_string(k), std::string(name_of(kinds[t])),
+                                   std::to_string(tokens[t])};
       if (tokenizer != nullptr) row.push_back("'" + printable_line(tokenizer->bytes_of(tokens[t])) + "'");
       for (const auto& column : values) row.push_back(number(column[t]));
       rows.push_back(std::move(row));

@@ -19,7 +19,8 @@ std::string trajectory_list(const RolloutFile& file);
 std::string trajectory_facts(const Trajectory& trajectory);
 
 /// The text span by span. In colour: as it is, each kind in its own, below a legend. Otherwise each line stands behind
-/// the kind of its span, and a line break that belongs to the text is shown as \n. REQUIRES: the tokenizer has every token.
+/// the kind of its span, and a line break that belongs to the text is shown as \n. REQUIRES: the tokenizer has every
+/// token.
 std::string span_text(const Trajectory& trajectory, const Tokenizer& tokenizer, bool colour);
 
 /// The names that token_table accepts: signals as rollout rows call them, then credit.

@@ -93,7 +93,8 @@ TEST(TrajectoryView, ShowsNumbersOfSampledTokensOnly) {
             "6      0     think   109  'k'        0.75     0          -             -\n"
             "7      0     action  122  'x'        0.875    0          -             -\n"
             "8      0     action  29   '\\x1b'     1        0          -             -\n");
-  EXPECT_TRUE(token_table(one, nullptr, nullptr, {}).starts_with("token  turn  kind    id   entropy\n4      0     think   1    0.5\n"));
+  EXPECT_TRUE(token_table(one, nullptr, nullptr, {})
+                  .starts_with("token  turn  kind    id   entropy\n4      0     think   1    0.5\n"));
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::stri
   posix_spawn_file_actions_destroy(&files);
   int status = 0;
   CARNOT_CHECK_EQ(waitpid(child, &status, 0), child);
-  return {.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1, .out = read_file(out).value(), .err = read_file(err).value()};
+  const int exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return {.exit = exit, .out = read_file(out).value(), .err = read_file(err).value()};
 }
 
 ScratchFolder::ScratchFolder() {

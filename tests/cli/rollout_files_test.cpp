@@ -29,7 +29,8 @@ Json row(const std::string& uid, const std::string& trajectory, double score) {
 
 /// Group a: scores 1 and 0, then a failed machine. Group b: scores 2 and 2. Rows of the groups alternate.
 std::vector<Json> two_groups() {
-  std::vector<Json> rows{row("a", "a/0", 1), row("b", "b/0", 2), row("a", "a/1", 0), row("b", "b/1", 2), row("a", "a/2", 9)};
+  std::vector<Json> rows{row("a", "a/0", 1), row("b", "b/0", 2), row("a", "a/1", 0), row("b", "b/1", 2),
+                         row("a", "a/2", 9)};
   rows[4]["outcome"] = "infra_failed";
   rows[4]["valid"] = false;
   return rows;
@@ -147,7 +148,8 @@ TEST(InspectCommand, ShowsSpansWithTheTokenizerOfTheRun) {
       "turn  tokens  sampled  reward  penalty  valid  gain  tool  status\n"
       "0     0-5     2        0       0        yes    -\n\n";
   EXPECT_EQ(run_carnot({"inspect", file, "--traj", "a/1"}).out, facts + "input:\nWhat?\n\noutput:\nThat\\x1b.\n");
-  EXPECT_EQ(run_carnot({"inspect", file, "--row", "3", "--columns", "advantage", "--tokenizer", std::string(CARNOT_DATA_DIR "/tokenizer/qwen2")}).out,
+  const std::string tokenizer = CARNOT_DATA_DIR "/tokenizer/qwen2";
+  EXPECT_EQ(run_carnot({"inspect", file, "--row", "3", "--columns", "advantage", "--tokenizer", tokenizer}).out,
             facts +
                 "template    | \"\nprompt      | 2\nthink       | )\naction      | *\nobservation | #\n\n"
                 "token  turn  kind    id  text  advantage\n"
