@@ -123,6 +123,81 @@ TEST(TurnGroupGain, GivesThePublishedVectors) {
     }
 }
 
+/// Gains whose mean falls and whose spread grows with the turn, correlated along a trajectory by a shared part.
+/// Fewer trajectories reach later turns.
+std::vector<std::vector<double>> drifting_gains(RandomStream& random, int trajectories, double shared) {
+  std::vector<std::vector<double>> gains;
+  for (int i = 0; i < trajectories; ++i) {
+    const double common = random.normal();
+    gains.emplace_back();
+    for (int t = 0; t < 5 - i % 3; ++t) {
+      const double own = std::sqrt(shared) * common + std::sqrt(1 - shared) * random.normal();
+      gains.back().push_back(1 - 0.3 * t + (0.5 + 0.2 * t) * own);
+    }
+  }
+  return gains;
+}
+
+struct Moments {
+  double mean = 0;
+  double variance = 0;
+};
+
+/// Of the advantages of turn t, times (gains from there on)^power, over trajectories that have a gain there.
+Moments moments_at(const CreditTable& table, const std::vector<std::vector<double>>& gains, std::size_t t,
+                   double power = 0) {
+  double sum = 0, squares = 0, n = 0;
+  for (std::size_t i = 0; i < gains.size(); ++i) {
+    if (t >= gains[i].size()) continue;
+    const double value = table[i].advantage[t] * std::pow(static_cast<double>(gains[i].size() - t), power);
+    sum += value;
+    squares += value * value;
+    ++n;
+  }
+  return {.mean = sum / n, .variance = squares / n - sum / n * sum / n};
+}
+
+TEST(TurnGroupGain, RemovesTheDriftThatPooledNormalisationKeeps) {
+  RandomStream random(39);
+  const auto gains = drifting_gains(random, 6000, 0);
+  const auto groups = chains_with_gains(gains, std::vector<double>(gains.size(), 0));
+  const auto all = trajectories(groups);
+  const CreditTable pooled = run_credit(std::vector{turn_gain({.pool = GainPool::Separate, .discount = 0})}, all);
+  const CreditTable grouped = run_credit(std::vector{turn_group_gain({.discount = 0})}, all);
+
+  double count = 0, sum = 0;
+  const std::vector<double> reached = {6000, 6000, 6000, 4000, 2000};
+  for (std::size_t t = 0; t < 5; ++t) {
+    count += reached[t];
+    sum += reached[t] * (1 - 0.3 * static_cast<double>(t));
+  }
+  const double pool_mean = sum / count;
+  double squares = 0;
+  for (std::size_t t = 0; t < 5; ++t) {
+    const double mean = 1 - 0.3 * static_cast<double>(t), deviation = 0.5 + 0.2 * static_cast<double>(t);
+    squares += reached[t] * (deviation * deviation + (mean - pool_mean) * (mean - pool_mean));
+  }
+  for (std::size_t t = 0; t < 5; ++t) {
+    const double expected = (1 - 0.3 * static_cast<double>(t) - pool_mean) / std::sqrt(squares / count);
+    EXPECT_NEAR(moments_at(pooled, gains, t).mean, expected, 0.06) << "turn " << t;
+    EXPECT_NEAR(moments_at(grouped, gains, t, 0.5).mean, 0, 1e-9) << "turn " << t;
+    EXPECT_NEAR(moments_at(grouped, gains, t, 0.5).variance, 1, 1e-4) << "turn " << t;
+  }
+}
+
+TEST(TurnGroupGain, KeepsTheSpreadOfSumsApartFromTheirLength) {
+  // Var(sum of n / sqrt(n)) = 1 + (n - 1) rho for normalised gains with correlation rho.
+  for (const double shared : {0.0, 0.2}) {
+    RandomStream random(40);
+    std::vector<std::vector<double>> gains = drifting_gains(random, 6000, shared);
+    std::erase_if(gains, [](const auto& of_member) { return of_member.size() < 5; });
+    const auto groups = chains_with_gains(gains, std::vector<double>(gains.size(), 0));
+    const CreditTable table = run_credit(std::vector{turn_group_gain()}, trajectories(groups));
+    for (std::size_t t = 0; t < 5; ++t)
+      EXPECT_NEAR(moments_at(table, gains, t).variance, 1 + (4 - static_cast<double>(t)) * shared, 0.12) << "turn " << t;
+  }
+}
+
 TEST(TurnGain, EqualsItsDefinitionOnRandomGroups) {
   for (const bool separate : {false, true})
     compare(&Credit::advantage,

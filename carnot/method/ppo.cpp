@@ -8,6 +8,18 @@
 namespace carnot {
 namespace {
 
+struct AdvantageQuirks {
+  bool through_observations = false;
+  bool turns_end_at_rewards = false;
+
+  void fields(FieldVisitor& visit) {
+    visit.field("through_observations", through_observations,
+                "older code: the recursion runs through observations too (not bilevel)");
+    visit.field("turns_end_at_rewards", turns_end_at_rewards,
+                "bilevel: a turn ends where a token's reward is not 0, instead of where it was sampled");
+  }
+};
+
 class Ppo final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
@@ -16,23 +28,35 @@ class Ppo final : public MethodOptions {
     visit.field("bilevel", bilevel_, "estimate between turns first, then inside each (RAGEN); use with reward.per_turn");
     visit.field("turn_gamma", turn_gamma_, "discount per turn of the bilevel form", between(0, 1));
     reward_section(visit, reward_);
+    section(visit, "compat", quirks_, "single quirks of published code");
   }
 
   void compose(Method& method) const override {
     start_base(method, reward_);
     method.signals.insert(Signal::Value);
-    if (bilevel_)
-      method.credit.push_back(bilevel_gae(
-          {.gamma = gae_.gamma, .lambda = gae_.lambda, .turn_gamma = turn_gamma_, .whiten = gae_.whiten}));
-    else
-      method.credit.push_back(gae(gae_));
+    method.credit.push_back(bilevel_ ? between_and_inside_turns() : between_tokens());
     method.objective.value_coefficient = 1;
   }
 
  private:
+  CreditRule between_tokens() const {
+    GaeOptions options = gae_;
+    options.skip_unsampled = !quirks_.through_observations;
+    return gae(options);
+  }
+
+  CreditRule between_and_inside_turns() const {
+    return bilevel_gae({.gamma = gae_.gamma,
+                        .lambda = gae_.lambda,
+                        .turn_gamma = turn_gamma_,
+                        .whiten = gae_.whiten,
+                        .turns_end_at_rewards = quirks_.turns_end_at_rewards});
+  }
+
   GaeOptions gae_{};
   bool bilevel_ = false;
   double turn_gamma_ = 0.95;
+  AdvantageQuirks quirks_{};
   RewardOptions reward_{};
 };
 
