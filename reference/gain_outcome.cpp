@@ -17,7 +17,8 @@ int occurrences(const std::string& text, const std::string& what) {
 
 std::set<std::string> words_of(std::string text) {
   for (char& c : text)
-    c = std::ispunct(static_cast<unsigned char>(c)) ? ' ' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    c = std::ispunct(static_cast<unsigned char>(c)) ? ' '
+                                                    : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   std::istringstream in(text);
   std::set<std::string> words;
   for (std::string word; in >> word;) words.insert(word);

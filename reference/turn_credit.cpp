@@ -8,7 +8,9 @@
 namespace carnot::reference {
 namespace {
 
-bool same_group(const Trajectory& a, const Trajectory& b) { return b.leaf().counts() && a.group_index == b.group_index; }
+bool same_group(const Trajectory& a, const Trajectory& b) {
+  return b.leaf().counts() && a.group_index == b.group_index;
+}
 bool same_tree(const Trajectory& a, const Trajectory& b) { return same_group(a, b) && a.tree_index == b.tree_index; }
 
 double mean_of(const std::vector<double>& x) {
@@ -111,7 +113,8 @@ double entropy_factor(Steps all, std::size_t i, int k, double strength) {
   std::vector<double> pool;
   for (const Trajectory& one : all)
     for (int turn = 0; same_group(all[i], one) && turn < one.num_turns(); ++turn)
-      if (one.turn(turn).num_sampled() > 0 && seen.insert(&one.turn(turn)).second) pool.push_back(entropy_of(one, turn));
+      if (one.turn(turn).num_sampled() > 0 && seen.insert(&one.turn(turn)).second)
+        pool.push_back(entropy_of(one, turn));
   double low = pool[0], high = pool[0];
   for (double h : pool) {
     low = std::min(low, h);
@@ -154,8 +157,8 @@ double shared_mean(Steps all, std::size_t i, int k, const std::vector<double>& v
   return sum / count;
 }
 
-double bilevel_advantage(const std::vector<double>& reward, const std::vector<double>& value, const std::vector<bool>& ends,
-                         std::size_t t, double gamma, double lambda, double turn_gamma) {
+double bilevel_advantage(const std::vector<double>& reward, const std::vector<double>& value,
+                         const std::vector<bool>& ends, std::size_t t, double gamma, double lambda, double turn_gamma) {
   std::vector<double> end_reward, end_value;
   std::size_t own_end = reward.size();
   std::size_t own_number = 0;

@@ -38,7 +38,7 @@ double span_weight(Steps all, std::size_t i, std::size_t t, double think, double
 double shared_mean(Steps all, std::size_t i, int k, const std::vector<double>& value);
 
 /// RAGEN's two levels, for tokens and rewards of sampled tokens alone; ends[t]: token t ends its turn.
-double bilevel_advantage(const std::vector<double>& reward, const std::vector<double>& value, const std::vector<bool>& ends,
-                         std::size_t t, double gamma, double lambda, double turn_gamma);
+double bilevel_advantage(const std::vector<double>& reward, const std::vector<double>& value,
+                         const std::vector<bool>& ends, std::size_t t, double gamma, double lambda, double turn_gamma);
 
 }  // namespace carnot::reference

@@ -14,8 +14,8 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 bool same_credit(const Credit& a, const Credit& b) {
-  return same_bits(a.advantage, b.advantage) && same_bits(a.weight, b.weight) && same_bits(a.clip_scale, b.clip_scale) &&
-         same_bits(a.value_target, b.value_target);
+  return same_bits(a.advantage, b.advantage) && same_bits(a.weight, b.weight) &&
+         same_bits(a.clip_scale, b.clip_scale) && same_bits(a.value_target, b.value_target);
 }
 
 std::vector<Group> without_absent(std::vector<Group> groups) {

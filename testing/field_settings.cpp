@@ -44,7 +44,8 @@ void FieldSettings::field(std::string_view name, std::vector<double>& value, std
   if (const std::string* text = find(name, help)) value = {std::stod(*text)};
 }
 
-void FieldSettings::field(std::string_view name, std::vector<std::string>& value, std::string_view help, const Limits&) {
+void FieldSettings::field(std::string_view name, std::vector<std::string>& value, std::string_view help,
+                          const Limits&) {
   if (const std::string* text = find(name, help)) value = {*text};
 }
 

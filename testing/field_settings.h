@@ -26,8 +26,8 @@ class FieldSettings final : public FieldVisitor {
   void begin_section(std::string_view name, std::string_view help) override;
   void end_section() override;
 
-  const std::vector<std::string>& names() const { return names_; }     ///< every field seen, in order
-  std::vector<std::string> unused() const;                             ///< settings that no field took
+  const std::vector<std::string>& names() const { return names_; }         ///< every field seen, in order
+  std::vector<std::string> unused() const;                                 ///< settings that no field took
   std::vector<std::string> undocumented() const { return undocumented_; }  ///< fields without help
 
  private:

@@ -23,7 +23,8 @@ class BalancedBranch final : public BranchPolicy {
     if (at.trajectories >= at.budget) return false;
     const double rise = options_.weight * (at.turn_entropy - at.initial_entropy);
     const double fatigue = 1 - options_.penalty * at.consecutive;
-    if (options_.form == BalancedForm::Paper) return at.uniform < std::clamp((options_.base + rise) * fatigue, 0.0, 1.0);
+    if (options_.form == BalancedForm::Paper)
+      return at.uniform < std::clamp((options_.base + rise) * fatigue, 0.0, 1.0);
     return std::clamp((at.uniform + rise) * std::max(0.0, fatigue), 0.0, 1.0) >= options_.base;
   }
 
@@ -51,7 +52,8 @@ void BalancedBranchOptions::fields(FieldVisitor& visit) {
   enum_field(visit, "timing", timing, {"after_observation", "same_turn"}, "which turn's entropy decides");
   enum_field(visit, "streak", streak, {"trajectory", "task"}, "over what branches in a row are counted");
   visit.field("entropy_tokens", measure.tokens, "first tokens of the turn whose entropy is summed", at_least(1));
-  visit.field("entropy_candidates", measure.candidates, "candidates a token's entropy is taken over; 0: all", at_least(0));
+  visit.field("entropy_candidates", measure.candidates, "candidates a token's entropy is taken over; 0: all",
+              at_least(0));
 }
 
 std::unique_ptr<BranchPolicy> balanced_branch(const BalancedBranchOptions& options) {

@@ -18,8 +18,8 @@ struct BalancedBranchOptions {
   double weight = 0.2;
   double penalty = 0.2;  ///< per branch in a row
   int beam = 2;
-  bool probe = true;          ///< divide the budget by the entropies of one trajectory sampled first
-  double probe_slope = 0.2;   ///< of the sigmoid in root entropy minus mean entropy behind tool calls
+  bool probe = true;         ///< divide the budget by the entropies of one trajectory sampled first
+  double probe_slope = 0.2;  ///< of the sigmoid in root entropy minus mean entropy behind tool calls
   BranchTiming timing = BranchTiming::AfterObservation;
   BranchStreak streak = BranchStreak::Trajectory;
   TurnEntropyMeasure measure{};

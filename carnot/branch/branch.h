@@ -28,7 +28,7 @@ struct TurnEntropyMeasure {
 
 /// Entropies of one trajectory sampled before the budget is divided (AEPO).
 struct EntropyProbe {
-  double root = 0;                  ///< first tokens behind the prompt
+  double root = 0;                   ///< first tokens behind the prompt
   std::vector<double> tool_calls{};  ///< of each turn behind a tool's answer
 };
 

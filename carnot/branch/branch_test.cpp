@@ -17,8 +17,12 @@ double branch_probability(const BranchPolicy& policy, double rise, int consecuti
   constexpr int kDraws = 20000;
   int branches = 0;
   for (int i = 0; i < kDraws; ++i)
-    branches += policy.branch_here({.turn_entropy = 1 + rise, .initial_entropy = 1, .trajectories = 1, .budget = 8,
-                                    .consecutive = consecutive, .uniform = (i + 0.5) / kDraws});
+    branches += policy.branch_here({.turn_entropy = 1 + rise,
+                                    .initial_entropy = 1,
+                                    .trajectories = 1,
+                                    .budget = 8,
+                                    .consecutive = consecutive,
+                                    .uniform = (i + 0.5) / kDraws});
   return branches / static_cast<double>(kDraws);
 }
 
@@ -99,7 +103,8 @@ TEST(TurnEntropy, SumsTheFirstTokensOverTheLogOfTheVocabulary) {
   EXPECT_DOUBLE_EQ(turn_entropy(entropies, 2, 100), 3 / std::log(100.0));
   EXPECT_EQ(turn_entropy({}, 2, 100), 0);
   const std::vector<std::vector<double>> candidates = {{std::log(.5), std::log(.25)}, {std::log(.5)}};
-  EXPECT_DOUBLE_EQ(turn_entropy_of_candidates(candidates, 1, 8), (.5 * std::log(2) + .25 * std::log(4)) / std::log(8.0));
+  EXPECT_DOUBLE_EQ(turn_entropy_of_candidates(candidates, 1, 8),
+                   (.5 * std::log(2) + .25 * std::log(4)) / std::log(8.0));
 }
 
 TEST(TreeExpand, DividesTheBudgetsLeavesOverTheTrees) {

@@ -36,7 +36,8 @@ void EntropyBranchOptions::fields(FieldVisitor& visit) {
   visit.field("beam", beam, "a place is asked beam - 1 times", at_least(1));
   enum_field(visit, "timing", timing, {"after_observation", "same_turn"}, "which turn's entropy decides");
   visit.field("entropy_tokens", measure.tokens, "first tokens of the turn whose entropy is summed", at_least(1));
-  visit.field("entropy_candidates", measure.candidates, "candidates a token's entropy is taken over; 0: all", at_least(0));
+  visit.field("entropy_candidates", measure.candidates, "candidates a token's entropy is taken over; 0: all",
+              at_least(0));
 }
 
 std::unique_ptr<BranchPolicy> entropy_branch(const EntropyBranchOptions& options) {

@@ -21,7 +21,8 @@ double turn_entropy(std::span<const double> token_entropies, int tokens, int voc
   return over_log_vocabulary(sum, vocabulary);
 }
 
-double turn_entropy_of_candidates(std::span<const std::vector<double>> candidate_log_probs, int tokens, int vocabulary) {
+double turn_entropy_of_candidates(std::span<const std::vector<double>> candidate_log_probs, int tokens,
+                                  int vocabulary) {
   double sum = 0;
   const std::size_t count = std::min(candidate_log_probs.size(), static_cast<std::size_t>(tokens));
   for (const auto& candidates : candidate_log_probs.first(count))

@@ -8,7 +8,8 @@
 
 namespace carnot {
 
-/// Sum of the full-softmax entropies (nats) of the first `tokens` sampled tokens, over ln(vocabulary). REQUIRES: vocabulary > 1.
+/// Sum of the full-softmax entropies (nats) of the first `tokens` sampled tokens, over ln(vocabulary). REQUIRES:
+/// vocabulary > 1.
 double turn_entropy(std::span<const double> token_entropies, int tokens, int vocabulary);
 
 /// The same from log-probabilities of candidates only, as an inference engine returns them: -sum p ln p over all

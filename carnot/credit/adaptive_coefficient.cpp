@@ -17,7 +17,8 @@ void AdaptiveEntropyOptions::fields(FieldVisitor& visit) {
 void EntropyCoefficient::update(const AdaptiveEntropyOptions& options, double entropy) {
   if (options.enabled && step > options.warmup) {
     const double outside = std::min(0.0, entropy - options.low) + std::max(0.0, entropy - options.high);
-    coefficient = std::clamp(coefficient - options.rate * outside, options.least, std::max(options.least, options.most));
+    coefficient =
+        std::clamp(coefficient - options.rate * outside, options.least, std::max(options.least, options.most));
   }
   ++step;
 }

@@ -51,7 +51,8 @@ TEST(LeaveOneOut, EqualsItsDefinitionOnRandomGroups) {
 }
 
 TEST(LeaveOneOut, OfEqualScoresIsExactlyZero) {
-  for (double a : first_advantages(leave_one_out(), std::vector<double>(8, 0.7), std::vector<int>(8, 1))) EXPECT_EQ(a, 0);
+  for (double a : first_advantages(leave_one_out(), std::vector<double>(8, 0.7), std::vector<int>(8, 1)))
+    EXPECT_EQ(a, 0);
 }
 
 TEST(LengthWeightedBaseline, CountsATrajectoryByItsTokens) {
@@ -92,7 +93,8 @@ TEST(Reinforce, EqualsItsDefinitionOnRandomGroups) {
       std::size_t self = 0;
       for (std::size_t j = 0; j < all.size(); ++j) {
         if (j == i) self = peers.size();
-        if (all[j].group_index == all[i].group_index && all[j].leaf().counts()) peers.push_back(fresh[j].total_reward());
+        if (all[j].group_index == all[i].group_index && all[j].leaf().counts())
+          peers.push_back(fresh[j].total_reward());
       }
       const auto sampled = all[i].sampled();
       for (std::size_t t = 0; t < sampled.size(); ++t) {
@@ -102,7 +104,8 @@ TEST(Reinforce, EqualsItsDefinitionOnRandomGroups) {
       }
       for (std::size_t t = 0; t < rewards.size(); ++t) {
         double value = 0;
-        for (std::size_t s = t; s < rewards.size(); ++s) value += std::pow(gamma, static_cast<double>(s - t)) * rewards[s];
+        for (std::size_t s = t; s < rewards.size(); ++s)
+          value += std::pow(gamma, static_cast<double>(s - t)) * rewards[s];
         expected.push_back(baseline ? reference::group_relative(peers, self, false) : value);
       }
     }

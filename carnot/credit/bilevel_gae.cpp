@@ -14,8 +14,8 @@ std::vector<bool> turn_ends(const Trajectory& trajectory, std::span<const double
 }
 
 /// GAE over the ends alone; the return of each end, in its place.
-std::vector<double> end_returns(std::span<const double> reward, std::span<const double> value, const std::vector<bool>& ends,
-                                const BilevelGaeOptions& options) {
+std::vector<double> end_returns(std::span<const double> reward, std::span<const double> value,
+                                const std::vector<bool>& ends, const BilevelGaeOptions& options) {
   std::vector<double> returns(reward.begin(), reward.end());
   double next_value = 0;
   double running = 0;
@@ -29,8 +29,8 @@ std::vector<double> end_returns(std::span<const double> reward, std::span<const 
   return returns;
 }
 
-std::vector<double> advantages(const Trajectory& trajectory, std::span<const double> reward, std::span<const double> value,
-                               const BilevelGaeOptions& options) {
+std::vector<double> advantages(const Trajectory& trajectory, std::span<const double> reward,
+                               std::span<const double> value, const BilevelGaeOptions& options) {
   const std::vector<bool> sampled = trajectory.sampled();
   const std::vector<bool> ends = turn_ends(trajectory, reward, options.turns_end_at_rewards);
   const std::vector<double> returns = end_returns(reward, value, ends, options);
@@ -78,9 +78,10 @@ void BilevelGaeOptions::fields(FieldVisitor& visit) {
 }
 
 CreditRule bilevel_gae(const BilevelGaeOptions& options) {
-  return {.name = "bilevel_gae", .apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
-            apply_bilevel_gae(trajectories, table, options);
-          }, .columns = {Column::Value}};
+  return {.name = "bilevel_gae",
+          .apply = [options](std::span<const Trajectory> trajectories,
+                             CreditTable& table) { apply_bilevel_gae(trajectories, table, options); },
+          .columns = {Column::Value}};
 }
 
 }  // namespace carnot

@@ -7,7 +7,7 @@
 namespace carnot {
 
 struct BilevelGaeOptions {
-  double gamma = 1;         ///< per sampled token
+  double gamma = 1;  ///< per sampled token
   double lambda = 1;
   double turn_gamma = 0.95;  ///< per turn
   bool whiten = true;

@@ -19,7 +19,8 @@ struct Response {
 };
 
 double mean_entropy(const Trajectory& trajectory, int k) {
-  const auto& entropy = trajectory.tree->columns.turn(Column::EntropyOld, trajectory.turns[static_cast<std::size_t>(k)]);
+  const auto& entropy =
+      trajectory.tree->columns.turn(Column::EntropyOld, trajectory.turns[static_cast<std::size_t>(k)]);
   const Turn& turn = trajectory.turn(k);
   return mean(std::span(entropy).subspan(static_cast<std::size_t>(turn.sampled_begin),
                                          static_cast<std::size_t>(turn.num_sampled())));

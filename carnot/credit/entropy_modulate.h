@@ -10,8 +10,8 @@ namespace carnot {
 enum class ModulationScope { Group, Trajectory, Batch };
 
 struct EntropyModulateOptions {
-  double strength = 1;   ///< lambda; 0: the identity; below 0: uncertain responses count more (ablation)
-  double gate = 0.1;     ///< nats: a narrower spread of entropies leaves all factors at 1
+  double strength = 1;  ///< lambda; 0: the identity; below 0: uncertain responses count more (ablation)
+  double gate = 0.1;    ///< nats: a narrower spread of entropies leaves all factors at 1
   double epsilon = 1e-8;
   ModulationScope scope = ModulationScope::Group;
   bool shuffle = false;  ///< ablation: the factors of a scope are dealt out anew, by the group's seed

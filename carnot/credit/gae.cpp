@@ -53,9 +53,10 @@ void GaeOptions::fields(FieldVisitor& visit) {
 }
 
 CreditRule gae(const GaeOptions& options) {
-  return {.name = "gae", .apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
-            apply_gae(trajectories, table, options);
-          }, .columns = {Column::Value}};
+  return {.name = "gae",
+          .apply = [options](std::span<const Trajectory> trajectories,
+                             CreditTable& table) { apply_gae(trajectories, table, options); },
+          .columns = {Column::Value}};
 }
 
 }  // namespace carnot

@@ -19,10 +19,12 @@ CreditTable credit_of(const GaeOptions& options, std::span<const Trajectory> all
 /// Two turns of two sampled tokens with an observation of two tokens between them; reward 1 at the end.
 std::vector<Group> published_case() {
   Tree tree;
-  tree.turns.push_back({.tokens = {1, 2, 3, 4}, .sampled_begin = 0, .sampled_end = 2,
+  tree.turns.push_back({.tokens = {1, 2, 3, 4},
+                        .sampled_begin = 0,
+                        .sampled_end = 2,
                         .spans = {{SpanKind::Action, 0, 2}, {SpanKind::Observation, 2, 4}}});
-  tree.turns.push_back({.parent = 0, .tokens = {5, 6}, .sampled_begin = 0, .sampled_end = 2,
-                        .spans = {{SpanKind::Action, 0, 2}}});
+  tree.turns.push_back(
+      {.parent = 0, .tokens = {5, 6}, .sampled_begin = 0, .sampled_end = 2, .spans = {{SpanKind::Action, 0, 2}}});
   tree.leaves.push_back({.turn = 1, .score = 1});
   tree.columns.edit(Column::Value, 0, 4) = {.1, .2, 9.9, 9.9};
   tree.columns.edit(Column::Value, 1, 2) = {.3, .5};
@@ -69,7 +71,8 @@ TEST(Gae, EqualsItsDefinitionOnRandomGroups) {
         actual.push_back(table[i].advantage[t]);
         targets.push_back(table[i].value_target[t]);
       }
-      for (std::size_t t = 0; t < r.size(); ++t) expected.push_back(reference::gae(r, v, t, options.gamma, options.lambda));
+      for (std::size_t t = 0; t < r.size(); ++t)
+        expected.push_back(reference::gae(r, v, t, options.gamma, options.lambda));
       values.insert(values.end(), v.begin(), v.end());
     }
     for (std::size_t t = 0; t < expected.size(); ++t, ++compared) {

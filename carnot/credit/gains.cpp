@@ -9,7 +9,8 @@ std::vector<Gain> gains_of(const Trajectory& trajectory, GainSteps steps) {
   for (int k = 0; k < trajectory.num_turns(); ++k) {
     const auto& gain = trajectory.turn(k).info_gain;
     if (!gain || (steps == GainSteps::NonzeroGains && *gain == 0)) continue;
-    gains.push_back({.turn = k, .step = steps == GainSteps::Turns ? k : static_cast<int>(gains.size()), .value = *gain});
+    gains.push_back(
+        {.turn = k, .step = steps == GainSteps::Turns ? k : static_cast<int>(gains.size()), .value = *gain});
   }
   return gains;
 }

@@ -74,8 +74,12 @@ TEST(GroupRelative, CountsRowsWhereAsked) {
   for (int turns : {1, 3}) {
     Tree tree;
     for (int k = 0; k < turns; ++k)
-      tree.turns.push_back({.parent = k - 1, .tokens = {7}, .sampled_begin = 0, .sampled_end = 1,
-                            .spans = {{SpanKind::Action, 0, 1}}, .penalty = k == 2 ? -0.1 : 0.0});
+      tree.turns.push_back({.parent = k - 1,
+                            .tokens = {7},
+                            .sampled_begin = 0,
+                            .sampled_end = 1,
+                            .spans = {{SpanKind::Action, 0, 1}},
+                            .penalty = k == 2 ? -0.1 : 0.0});
     tree.leaves.push_back({.turn = turns - 1, .score = turns == 1 ? 1.0 : 0.0});
     group.trees.push_back(tree);
   }

@@ -35,7 +35,8 @@ CreditRule distinct_advantages() {
   return {.name = "distinct", .apply = [](std::span<const Trajectory> all, CreditTable& table) {
             for (std::size_t i = 0; i < all.size(); ++i)
               for (std::size_t t = 0; t < table[i].advantage.size(); ++t)
-                if (all[i].leaf().counts()) table[i].advantage[t] = 1 + 0.1 * static_cast<double>(i) + 0.01 * static_cast<double>(t);
+                if (all[i].leaf().counts())
+                  table[i].advantage[t] = 1 + 0.1 * static_cast<double>(i) + 0.01 * static_cast<double>(t);
           }};
 }
 
@@ -65,7 +66,8 @@ TEST(EntropyModulate, EqualsItsDefinitionOnRandomGroups) {
     const auto all = trajectories(groups);
     const double strength = 2 * random.uniform() - 1;
     const CreditTable before = run_credit(std::vector{distinct_advantages()}, all);
-    const CreditTable after = run_credit(std::vector{distinct_advantages(), entropy_modulate({.strength = strength})}, all);
+    const CreditTable after =
+        run_credit(std::vector{distinct_advantages(), entropy_modulate({.strength = strength})}, all);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!all[i].leaf().counts()) continue;
       for (int k = 0; k < all[i].num_turns(); ++k) {
@@ -164,9 +166,12 @@ TEST(SpanWeight, EqualsItsDefinitionOnRandomGroups) {
 
 TEST(SpanWeight, TakesItsSignalWhereAsked) {
   RandomStream random(44);
-  const auto groups = testing::random_groups(random, {.groups = 6, .invalid_share = 0, .columns = testing::all_columns()});
+  const auto groups =
+      testing::random_groups(random, {.groups = 6, .invalid_share = 0, .columns = testing::all_columns()});
   const auto all = trajectories(groups);
-  const auto weights = [&](WeightSignal signal) { return run_credit(std::vector{span_weight({.signal = signal})}, all); };
+  const auto weights = [&](WeightSignal signal) {
+    return run_credit(std::vector{span_weight({.signal = signal})}, all);
+  };
   const auto place = [&] {
     for (std::size_t i = 0; i < all.size(); ++i)
       for (std::size_t t = 0; t < all[i].kinds().size(); ++t)
@@ -243,8 +248,8 @@ TEST(EveryRule, IsUnmovedByMembersThatDoNotCount) {
   RandomStream random(47);
   int absent = 0;
   for (int trial = 0; trial < 60; ++trial) {
-    const auto groups = testing::random_groups(
-        random, {.invalid_share = 0.3, .dropped_share = 0.2, .columns = testing::all_columns()});
+    const auto groups =
+        testing::random_groups(random, {.invalid_share = 0.3, .dropped_share = 0.2, .columns = testing::all_columns()});
     absent += testing::absent_members(groups);
     for (const CreditRule& rule : rules) {
       const auto chain = [&](std::span<const Trajectory> all) {

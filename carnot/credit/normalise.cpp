@@ -23,7 +23,8 @@ double divisor_of(std::span<const double> values, double centre, const Normalisa
 }
 
 Standard standard_of_one(double value, const Normalisation& options) {
-  return {.centre = options.singleton == Singleton::Zero ? value : 0, .divisor = options.divide_by_std ? 1 + options.epsilon : 1};
+  return {.centre = options.singleton == Singleton::Zero ? value : 0,
+          .divisor = options.divide_by_std ? 1 + options.epsilon : 1};
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ enum class Singleton { Zero, Raw };
 struct Normalisation {
   bool divide_by_std = true;  ///< false: x - mean
   Deviation deviation = Deviation::Sample;
-  double epsilon = 1e-6;          ///< added to the deviation
-  double variance_epsilon = 0;    ///< added to the variance
-  double variance_floor = 0;      ///< the variance is at least this (verl's vectorised GRPO: 1e-6)
+  double epsilon = 1e-6;        ///< added to the deviation
+  double variance_epsilon = 0;  ///< added to the variance
+  double variance_floor = 0;    ///< the variance is at least this (verl's vectorised GRPO: 1e-6)
   Singleton singleton = Singleton::Zero;
 
   void fields(FieldVisitor& visit);

@@ -1,4 +1,5 @@
-// credit/objective_options.h -- what a method asks of the objective, as plain data; carnot/objective turns it into tensors.
+// credit/objective_options.h -- what a method asks of the objective, as plain data; carnot/objective turns it into
+// tensors.
 //
 // Every field is documented in docs/methods; `objective.*` keys of a recipe override what the method sets.
 #pragma once
@@ -35,23 +36,26 @@ struct ObjectiveOptions {
   Reduction reduction = Reduction::TokenMean;
   double reduction_constant = 0;  ///< of TokenSumOverConstant; 0: the response limit
 
-  double kl_coefficient = 0;      ///< of the KL to the reference in the loss
+  double kl_coefficient = 0;  ///< of the KL to the reference in the loss
   KlEstimator kl_estimator = KlEstimator::K3;
   bool kl_straight_through = false;  ///< value of the estimator, gradient of k2
-  double kl_in_reward = 0;        ///< coefficient of k1(old, reference) subtracted from token rewards
-  AdaptiveKlOptions adaptive_kl{};  ///< lets kl_in_reward, or else kl_coefficient, follow the KL
+  double kl_in_reward = 0;           ///< coefficient of k1(old, reference) subtracted from token rewards
+  AdaptiveKlOptions adaptive_kl{};   ///< lets kl_in_reward, or else kl_coefficient, follow the KL
 
   double entropy_coefficient = 0;  ///< of the entropy bonus
-  double entropy_clamp = 0;  ///< share of the vocabulary, the least likely, left out of the bonus's entropy (AEnt); 0: none
+  double entropy_clamp =
+      0;  ///< share of the vocabulary, the least likely, left out of the bonus's entropy (AEnt); 0: none
   AdaptiveEntropyOptions adaptive_entropy{};  ///< lets entropy_coefficient follow the (clamped) entropy
 
-  double entropy_scale = 0;  ///< advantages are multiplied by 1 + entropy_scale * z(entropy) (AEPO, credit/entropy_scale.h)
+  double entropy_scale =
+      0;  ///< advantages are multiplied by 1 + entropy_scale * z(entropy) (AEPO, credit/entropy_scale.h)
   EntropyScaleOver entropy_scale_over = EntropyScaleOver::OldPolicyStep;
 
-  double value_coefficient = 0;    ///< 0: no critic
+  double value_coefficient = 0;  ///< 0: no critic
   double value_clip = 0.5;
 
-  /// Truncated importance sampling between rollout and training log-probabilities: factor min(exp(old - rollout), cap); 0: off.
+  /// Truncated importance sampling between rollout and training log-probabilities: factor min(exp(old - rollout), cap);
+  /// 0: off.
   double importance_cap = 0;
 
   void fields(FieldVisitor& visit);

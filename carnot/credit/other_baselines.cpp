@@ -82,9 +82,8 @@ CreditRule nonzero_scaled(Singleton singleton) {
 }
 
 CreditRule best_of_group(const BestOfGroupOptions& options) {
-  return {.name = "best_of_group", .apply = [options](auto trajectories, CreditTable& table) {
-            reward_the_best(trajectories, table, options);
-          }};
+  return {.name = "best_of_group",
+          .apply = [options](auto trajectories, CreditTable& table) { reward_the_best(trajectories, table, options); }};
 }
 
 }  // namespace carnot

@@ -7,7 +7,8 @@ namespace {
 
 using PerToken = std::vector<std::vector<double>>;
 
-std::vector<double> returns(const Trajectory& trajectory, std::span<const double> reward, const ReinforceOptions& options) {
+std::vector<double> returns(const Trajectory& trajectory, std::span<const double> reward,
+                            const ReinforceOptions& options) {
   const std::vector<bool> sampled = trajectory.sampled();
   std::vector<double> out(reward.size(), 0.0);
   double running = 0;
@@ -20,7 +21,8 @@ std::vector<double> returns(const Trajectory& trajectory, std::span<const double
   return out;
 }
 
-PerToken returns_to_go(std::span<const Trajectory> trajectories, const CreditTable& table, const ReinforceOptions& options) {
+PerToken returns_to_go(std::span<const Trajectory> trajectories, const CreditTable& table,
+                       const ReinforceOptions& options) {
   PerToken out(trajectories.size());
   for (std::size_t i = 0; i < trajectories.size(); ++i)
     if (trajectories[i].leaf().counts()) out[i] = returns(trajectories[i], table[i].reward, options);

@@ -7,8 +7,8 @@
 namespace carnot {
 
 struct ReinforceOptions {
-  double gamma = 1;             ///< per sampled token; not used with the baseline
-  bool group_baseline = false;  ///< reward minus the group's mean on every token, instead of returns
+  double gamma = 1;                       ///< per sampled token; not used with the baseline
+  bool group_baseline = false;            ///< reward minus the group's mean on every token, instead of returns
   Singleton singleton = Singleton::Zero;  ///< of that baseline
   Whitening whitening{};
   /// The published form: the return starts anew behind every token that was not sampled, so that turns before the

@@ -13,7 +13,8 @@ void place_turn_rewards(const Trajectory& trajectory, std::vector<double>& rewar
   if (reward.empty()) return;
   reward[static_cast<std::size_t>(trajectory.reward_token())] -= trajectory.penalised_score();
   for (int k = 0; k < trajectory.num_turns(); ++k)
-    reward[static_cast<std::size_t>(trajectory.reward_token(k + 1))] += trajectory.turn(k).reward + trajectory.turn(k).penalty;
+    reward[static_cast<std::size_t>(trajectory.reward_token(k + 1))] +=
+        trajectory.turn(k).reward + trajectory.turn(k).penalty;
 }
 
 void subtract_kl(const Trajectory& trajectory, std::vector<double>& reward, double coefficient) {
@@ -60,7 +61,8 @@ std::vector<CreditRule> reward_rules(const RewardOptions& options) {
   if (options.invalid_action_penalty > 0) rules.push_back(invalid_action_penalty(options.invalid_action_penalty));
   if (options.overlong_limit > 0)
     rules.push_back(overlong_penalty(options.overlong_limit, options.overlong_buffer, options.overlong_factor));
-  if (options.scaling != RewardScaling::Identity) rules.push_back(normalise_rewards(options.scaling_over, options.scaling));
+  if (options.scaling != RewardScaling::Identity)
+    rules.push_back(normalise_rewards(options.scaling_over, options.scaling));
   return rules;
 }
 

@@ -29,11 +29,19 @@ TEST(Rewards, StartOnTheLastSampledToken) {
 
 TEST(TurnRewards, StandOnTheTurnThatEarnedThem) {
   Tree tree;
-  tree.turns.push_back({.tokens = {1, 2, 3}, .sampled_begin = 0, .sampled_end = 2,
-                        .spans = {{SpanKind::Action, 0, 2}, {SpanKind::Observation, 2, 3}}, .reward = 0.25});
+  tree.turns.push_back({.tokens = {1, 2, 3},
+                        .sampled_begin = 0,
+                        .sampled_end = 2,
+                        .spans = {{SpanKind::Action, 0, 2}, {SpanKind::Observation, 2, 3}},
+                        .reward = 0.25});
   tree.turns.push_back({.parent = 0, .tokens = {4}, .spans = {{SpanKind::Prompt, 0, 1}}, .reward = 0.5});
-  tree.turns.push_back({.parent = 1, .tokens = {5, 6}, .sampled_begin = 0, .sampled_end = 2,
-                        .spans = {{SpanKind::Action, 0, 2}}, .reward = 1, .penalty = -0.125});
+  tree.turns.push_back({.parent = 1,
+                        .tokens = {5, 6},
+                        .sampled_begin = 0,
+                        .sampled_end = 2,
+                        .spans = {{SpanKind::Action, 0, 2}},
+                        .reward = 1,
+                        .penalty = -0.125});
   tree.leaves.push_back({.turn = 2, .score = 1.75});
   Group group;
   group.trees.push_back(tree);

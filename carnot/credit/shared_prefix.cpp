@@ -34,7 +34,8 @@ CreditRule shared_prefix() {
       for (int i : members) {
         const Trajectory& one = trajectories[static_cast<std::size_t>(i)];
         for (int k = 0; k < one.num_turns(); ++k)
-          passages[one.turns[static_cast<std::size_t>(k)]].push_back({.trajectory = static_cast<std::size_t>(i), .k = k});
+          passages[one.turns[static_cast<std::size_t>(k)]].push_back(
+              {.trajectory = static_cast<std::size_t>(i), .k = k});
       }
       for (const auto& [turn, all] : passages)
         if (all.size() > 1) share(all, trajectories, table);

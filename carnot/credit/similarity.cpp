@@ -67,7 +67,8 @@ class Matcher {
     }
     while (best.a > a_low && best.b > b_low && a_[best.a - 1] == b_[best.b - 1])
       best = {.a = best.a - 1, .b = best.b - 1, .size = best.size + 1};
-    while (best.a + best.size < a_high && best.b + best.size < b_high && a_[best.a + best.size] == b_[best.b + best.size])
+    while (best.a + best.size < a_high && best.b + best.size < b_high &&
+           a_[best.a + best.size] == b_[best.b + best.size])
       ++best.size;
     return best;
   }

@@ -15,8 +15,8 @@ enum class WeightSignal {
 };
 
 struct SpanWeightOptions {
-  double think = 0.1;   ///< alpha: weight of sampled tokens that are no action
-  double action = 0.5;  ///< beta: an action token weighs 1 + beta * sigmoid(z of its signal)
+  double think = 0.1;     ///< alpha: weight of sampled tokens that are no action
+  double action = 0.5;    ///< beta: an action token weighs 1 + beta * sigmoid(z of its signal)
   double epsilon = 1e-8;  ///< added to the variance of the signal
   WeightSignal signal = WeightSignal::ReferenceEnergy;
 

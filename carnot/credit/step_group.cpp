@@ -23,7 +23,8 @@ std::vector<Step> steps_of(std::span<const Trajectory> trajectories, std::span<c
     const std::vector<double> returns = turn_returns(rewards, discount);
     for (int k = 0; k < one.num_turns(); ++k)
       if (one.turn(k).num_sampled() > 0)
-        steps.push_back({.trajectory = member, .turn = k, .value = returns[static_cast<std::size_t>(k)] + one.turn(k).penalty});
+        steps.push_back(
+            {.trajectory = member, .turn = k, .value = returns[static_cast<std::size_t>(k)] + one.turn(k).penalty});
   }
   return steps;
 }
@@ -52,8 +53,8 @@ void StepGroupOptions::fields(FieldVisitor& visit) {
   visit.field("weight", weight, "weight of the step advantage next to the base's", at_least(0));
   visit.field("discount", discount, "discount of rewards inside a trajectory, per turn", between(0, 1));
   visit.field("divide_by_std", normalisation.divide_by_std, "divide by the step group's standard deviation");
-  visit.field("similarity", similarity, "turns whose states are at least this alike share a group; 1: equal states only",
-              between(0, 1));
+  visit.field("similarity", similarity,
+              "turns whose states are at least this alike share a group; 1: equal states only", between(0, 1));
 }
 
 CreditRule step_group(const StepGroupOptions& options) {

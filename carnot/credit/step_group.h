@@ -9,7 +9,7 @@
 namespace carnot {
 
 struct StepGroupOptions {
-  double weight = 1;     ///< of the step advantage next to the base's
+  double weight = 1;       ///< of the step advantage next to the base's
   double discount = 0.95;  ///< of rewards inside a trajectory, per turn
   Normalisation normalisation{};
   /// Turns whose states are at least this alike share a group (credit/similarity.h); 1: only equal states do.
@@ -20,7 +20,8 @@ struct StepGroupOptions {
 
 /// Adds weight * (return of the turn against its step group) to the turn's sampled tokens. The return is the
 /// discounted sum of raw turn rewards from there on, plus the turn's own penalty. Turns of one group of rollouts
-/// share a step group where their anchors are equal, revisits by one trajectory included; a turn without an anchor is alone.
+/// share a step group where their anchors are equal, revisits by one trajectory included; a turn without an anchor is
+/// alone.
 CreditRule step_group(const StepGroupOptions& options = {});
 
 /// Step groups of turns with these anchors: the index of the first turn of each one's group. With similarity below

@@ -9,7 +9,9 @@ namespace {
 
 using Returns = std::vector<std::vector<double>>;
 
-int response_begin(const Trajectory& trajectory) { return trajectory.num_turns() > 0 ? trajectory.turn(0).sampled_begin : 0; }
+int response_begin(const Trajectory& trajectory) {
+  return trajectory.num_turns() > 0 ? trajectory.turn(0).sampled_begin : 0;
+}
 
 std::vector<double> returns_of(const Trajectory& trajectory, double outcome, const TokenGainOptions& options) {
   std::vector<double> returns = token_gain_rewards(trajectory, outcome);
@@ -51,7 +53,8 @@ std::vector<double> token_gain_rewards(const Trajectory& trajectory, double outc
   std::vector<double> rewards(static_cast<std::size_t>(trajectory.num_tokens() - begin), 0.0);
   for (int k = 0; k < trajectory.num_turns(); ++k) {
     const int last = trajectory.turn_offsets[static_cast<std::size_t>(k) + 1] - 1 - begin;
-    if (trajectory.turn(k).info_gain && last >= 0) rewards[static_cast<std::size_t>(last)] += *trajectory.turn(k).info_gain;
+    if (trajectory.turn(k).info_gain && last >= 0)
+      rewards[static_cast<std::size_t>(last)] += *trajectory.turn(k).info_gain;
   }
   if (!rewards.empty()) rewards.back() += outcome;
   return rewards;

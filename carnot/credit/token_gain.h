@@ -14,7 +14,7 @@ enum class TokenBaseline {
 struct TokenGainOptions {
   double discount = 1;  ///< per token
   TokenBaseline baseline = TokenBaseline::Column;
-  Normalisation normalisation{};  ///< of FirstToken
+  Normalisation normalisation{};         ///< of FirstToken
   bool restart_at_observations = false;  ///< the sum starts anew behind tokens that were not sampled
 };
 

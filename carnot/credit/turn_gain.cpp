@@ -22,7 +22,8 @@ std::vector<Member> members_of(std::span<const int> numbers, std::span<const Tra
   std::vector<Member> members;
   for (int i : numbers) {
     const auto at = static_cast<std::size_t>(i);
-    members.push_back({.trajectory = at, .gains = gains_of(trajectories[at], steps), .outcome = table[at].total_reward()});
+    members.push_back(
+        {.trajectory = at, .gains = gains_of(trajectories[at], steps), .outcome = table[at].total_reward()});
   }
   return members;
 }
@@ -133,9 +134,10 @@ void TurnGainOptions::fields(FieldVisitor& visit) {
 }
 
 CreditRule turn_gain(const TurnGainOptions& options) {
-  return {.name = "turn_gain", .apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
-            apply_turn_gain(trajectories, table, options);
-          }, .info_gain = true};
+  return {.name = "turn_gain",
+          .apply = [options](std::span<const Trajectory> trajectories,
+                             CreditTable& table) { apply_turn_gain(trajectories, table, options); },
+          .info_gain = true};
 }
 
 }  // namespace carnot

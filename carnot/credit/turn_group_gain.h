@@ -8,8 +8,8 @@
 namespace carnot {
 
 struct TurnGroupGainOptions {
-  double weight = 1;       ///< of the process credit next to the base's outcome credit
-  double discount = 1;     ///< per turn
+  double weight = 1;        ///< of the process credit next to the base's outcome credit
+  double discount = 1;      ///< per turn
   double clip_swing = 0.3;  ///< beta: the clip range is scaled by 1 + beta * (2 sigmoid(z) - 1)
   Normalisation normalisation = population_normalisation();
   GainSteps steps = GainSteps::Turns;

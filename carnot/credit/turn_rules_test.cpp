@@ -21,7 +21,7 @@ namespace {
 /// What turn k of trajectory i should receive on each sampled token.
 using Expected = std::function<double(std::span<const Trajectory>, std::size_t i, int k)>;
 
-void compare(std::vector<double> Credit::*column, const std::vector<CreditRule>& chain, std::uint64_t seed,
+void compare(std::vector<double> Credit::* column, const std::vector<CreditRule>& chain, std::uint64_t seed,
              const Expected& expected, double tolerance = 1e-9) {
   RandomStream random(seed);
   int compared = 0;
@@ -89,7 +89,8 @@ TEST(TurnGroupGain, WithNeutralSettingsIsTheIdentity) {
 }
 
 /// Chains of one-token turns with these gains on all but the last.
-std::vector<Group> chains_with_gains(const std::vector<std::vector<double>>& gains, const std::vector<double>& outcomes) {
+std::vector<Group> chains_with_gains(const std::vector<std::vector<double>>& gains,
+                                     const std::vector<double>& outcomes) {
   Group group;
   for (std::size_t i = 0; i < gains.size(); ++i) {
     Tree tree;
@@ -194,15 +195,15 @@ TEST(TurnGroupGain, KeepsTheSpreadOfSumsApartFromTheirLength) {
     const auto groups = chains_with_gains(gains, std::vector<double>(gains.size(), 0));
     const CreditTable table = run_credit(std::vector{turn_group_gain()}, trajectories(groups));
     for (std::size_t t = 0; t < 5; ++t)
-      EXPECT_NEAR(moments_at(table, gains, t).variance, 1 + (4 - static_cast<double>(t)) * shared, 0.12) << "turn " << t;
+      EXPECT_NEAR(moments_at(table, gains, t).variance, 1 + (4 - static_cast<double>(t)) * shared, 0.12)
+          << "turn " << t;
   }
 }
 
 TEST(TurnGain, EqualsItsDefinitionOnRandomGroups) {
   for (const bool separate : {false, true})
-    compare(&Credit::advantage,
-            {turn_gain({.pool = separate ? GainPool::Separate : GainPool::Joint, .discount = 0.8})}, 35,
-            [&](auto all, std::size_t i, int k) { return reference::joint_gain(all, i, k, 0.8, separate); });
+    compare(&Credit::advantage, {turn_gain({.pool = separate ? GainPool::Separate : GainPool::Joint, .discount = 0.8})},
+            35, [&](auto all, std::size_t i, int k) { return reference::joint_gain(all, i, k, 0.8, separate); });
 }
 
 TEST(TreeRelative, EqualsItsDefinitionOnRandomGroups) {
@@ -250,9 +251,10 @@ TEST(BilevelGae, EqualsItsDefinitionOnRandomGroups) {
           ends.push_back(t + 1 == all[i].sampled_end(k));
         }
       for (std::size_t t = 0; t < place.size(); ++t, ++compared)
-        ASSERT_NEAR(table[i].advantage[place[t]],
-                    reference::bilevel_advantage(reward, value, ends, t, options.gamma, options.lambda, options.turn_gamma),
-                    1e-9);
+        ASSERT_NEAR(
+            table[i].advantage[place[t]],
+            reference::bilevel_advantage(reward, value, ends, t, options.gamma, options.lambda, options.turn_gamma),
+            1e-9);
     }
   }
   EXPECT_GT(compared, 10000);

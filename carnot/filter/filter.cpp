@@ -41,8 +41,8 @@ GroupFilter drop_zero_variance(int max_refills) {
   const auto keep = [](std::span<const Group> groups) {
     std::vector<bool> stays;
     for (const Group& group : groups) {
-      const std::vector<double> scores =
-          of_valid_leaves(group, [](const Tree& tree, int i) { return tree.leaves[static_cast<std::size_t>(i)].score; });
+      const std::vector<double> scores = of_valid_leaves(
+          group, [](const Tree& tree, int i) { return tree.leaves[static_cast<std::size_t>(i)].score; });
       stays.push_back(scores.size() == 1 || !all_equal(scores));
     }
     return stays;

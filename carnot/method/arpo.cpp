@@ -16,7 +16,8 @@ class Arpo final : public MethodOptions {
       branch_.measure.candidates = preset_ == Preset::Code ? 10 : 0;
     });
     section(visit, "branch", branch_, "where trajectories branch");
-    visit.field("share_prefix", share_prefix_, "shared turns get the mean of their trajectories' advantages (hard form)");
+    visit.field("share_prefix", share_prefix_,
+                "shared turns get the mean of their trajectories' advantages (hard form)");
     group_.fields(visit);
     reward_section(visit, reward_);
   }

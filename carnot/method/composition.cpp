@@ -25,7 +25,8 @@ bool holds(std::span<const std::string_view> names, std::string_view name) {
 }
 
 bool has_rule(const Method& method, std::string_view name) {
-  return std::any_of(method.credit.begin(), method.credit.end(), [&](const CreditRule& rule) { return rule.name == name; });
+  return std::any_of(method.credit.begin(), method.credit.end(),
+                     [&](const CreditRule& rule) { return rule.name == name; });
 }
 
 }  // namespace
@@ -75,7 +76,8 @@ std::vector<std::string> composition_warnings(const Method& method) {
        "reductions normalise per trajectory or not at all");
   warn(branches && (has_rule(method, "turn_gain") || has_rule(method, "token_gain")),
        "gains of turns that branches share enter igpo's statistics once per branch");
-  warn(branches && has_rule(method, "step_group"), "turns that branches share enter gigpo's step groups once per branch");
+  warn(branches && has_rule(method, "step_group"),
+       "turns that branches share enter gigpo's step groups once per branch");
   warn(objective.kl_coefficient > 0 && objective.kl_estimator == KlEstimator::K1 && !objective.kl_straight_through,
        "k1 as a loss has no expected gradient towards the reference: it does not regularise");
   warn((has_rule(method, "gae") || has_rule(method, "bilevel_gae")) && objective.value_coefficient == 0,

@@ -10,9 +10,8 @@ namespace {
 class Gigpo final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
-    preset_field(visit, preset_, [&] {
-      statistics_ = preset_ == Preset::Code ? Statistics::Rows : Statistics::Trajectories;
-    });
+    preset_field(visit, preset_,
+                 [&] { statistics_ = preset_ == Preset::Code ? Statistics::Rows : Statistics::Trajectories; });
     step_.fields(visit);
     statistics_field(visit, statistics_);
     reward_section(visit, reward_);

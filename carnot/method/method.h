@@ -51,10 +51,10 @@ class MethodOptions {
 
 struct MethodEntry {
   std::string_view name;
-  std::string_view paper;    ///< arXiv number
+  std::string_view paper;  ///< arXiv number
   std::string_view summary;
-  bool is_base;              ///< can stand alone, or first
-  bool is_add_on;            ///< can follow a base. Some methods are both: they bring a base where none stands before them
+  bool is_base;    ///< can stand alone, or first
+  bool is_add_on;  ///< can follow a base. Some methods are both: they bring a base where none stands before them
   std::unique_ptr<MethodOptions> (*make)();
 };
 

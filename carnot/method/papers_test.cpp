@@ -85,7 +85,8 @@ std::vector<std::string> objective_of(Method method) {
 
 TEST(Presets, SetDefaultsThatExplicitKeysOverride) {
   EXPECT_FALSE(build("a2tgpo", {{"a2tgpo.preset", "code"}}).info_gain.query_baseline);
-  EXPECT_TRUE(build("a2tgpo", {{"a2tgpo.preset", "code"}, {"a2tgpo.info_gain.query_baseline", "true"}}).info_gain.query_baseline);
+  EXPECT_TRUE(build("a2tgpo", {{"a2tgpo.preset", "code"}, {"a2tgpo.info_gain.query_baseline", "true"}})
+                  .info_gain.query_baseline);
   EXPECT_TRUE(build("a2tgpo").info_gain.query_baseline);
 }
 

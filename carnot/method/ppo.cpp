@@ -25,7 +25,8 @@ class Ppo final : public MethodOptions {
   void fields(FieldVisitor& visit) override {
     only_paper_preset(visit);
     gae_.fields(visit);
-    visit.field("bilevel", bilevel_, "estimate between turns first, then inside each (RAGEN); use with reward.per_turn");
+    visit.field("bilevel", bilevel_,
+                "estimate between turns first, then inside each (RAGEN); use with reward.per_turn");
     visit.field("turn_gamma", turn_gamma_, "discount per turn of the bilevel form", between(0, 1));
     reward_section(visit, reward_);
     section(visit, "compat", quirks_, "single quirks of published code");

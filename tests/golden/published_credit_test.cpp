@@ -72,9 +72,9 @@ Statistics statistics_of(const Json& recorded) {
 TEST(PublishedCredit, GroupsOfRows) {
   for_recorded("adv_rows_verl_agent", "grpo_rows", 87, [](const Json& recorded) {
     const RecordedRows built(recorded);
-    const CreditRule rule = group_relative({.normalisation = {.divide_by_std = recorded["options"]["norm_by_std"],
-                                                              .singleton = Singleton::Raw},
-                                            .statistics = statistics_of(recorded)});
+    const CreditRule rule = group_relative(
+        {.normalisation = {.divide_by_std = recorded["options"]["norm_by_std"], .singleton = Singleton::Raw},
+         .statistics = statistics_of(recorded)});
     expect_rows(recorded["expected"]["advantage"], built, run_credit(std::vector{rule}, built.all));
   });
   for_recorded("adv_rows_verl_agent", "rloo_rows", 48, [](const Json& recorded) {
@@ -85,9 +85,8 @@ TEST(PublishedCredit, GroupsOfRows) {
 }
 
 TEST(PublishedCredit, OtherBaselines) {
-  for_recorded("adv_other", "opo", 25, [](const Json& recorded) {
-    expect_advantages(recorded, {length_weighted_baseline(Singleton::Raw)});
-  });
+  for_recorded("adv_other", "opo", 25,
+               [](const Json& recorded) { expect_advantages(recorded, {length_weighted_baseline(Singleton::Raw)}); });
   for_recorded("adv_other", "gpg", 25,
                [](const Json& recorded) { expect_advantages(recorded, {nonzero_scaled(Singleton::Raw)}); });
   for_recorded("adv_other", "grpo_passk", 37, [](const Json& recorded) {
@@ -102,9 +101,8 @@ TEST(PublishedCredit, Reinforce) {
                                             .restart_at_observations = true})});
   });
   for_recorded("adv_reinforce_pp", "reinforce_pp_baseline", 26, [](const Json& recorded) {
-    expect_advantages(recorded, {reinforce({.group_baseline = true,
-                                            .singleton = Singleton::Raw,
-                                            .whitening = kPublishedWhitening})});
+    expect_advantages(
+        recorded, {reinforce({.group_baseline = true, .singleton = Singleton::Raw, .whitening = kPublishedWhitening})});
   });
 }
 
@@ -115,12 +113,10 @@ TEST(PublishedCredit, Gae) {
                       .whitening = kPublishedWhitening,
                       .skip_unsampled = skip};
   };
-  for_recorded("adv_gae", "gae", 27, [&](const Json& recorded) {
-    expect_advantages_and_returns(recorded, gae(options(recorded, true)));
-  });
-  for_recorded("adv_gae", "gae_legacy_no_skip", 34, [&](const Json& recorded) {
-    expect_advantages_and_returns(recorded, gae(options(recorded, false)));
-  });
+  for_recorded("adv_gae", "gae", 27,
+               [&](const Json& recorded) { expect_advantages_and_returns(recorded, gae(options(recorded, true))); });
+  for_recorded("adv_gae", "gae_legacy_no_skip", 34,
+               [&](const Json& recorded) { expect_advantages_and_returns(recorded, gae(options(recorded, false))); });
 }
 
 TEST(PublishedCredit, BilevelGae) {
@@ -143,10 +139,11 @@ TEST(PublishedCredit, StepGroups) {
     const bool divide = options["mode"] == "mean_std_norm";
     const CreditRule episode = group_relative(
         {.normalisation = {.divide_by_std = divide, .singleton = Singleton::Raw}, .statistics = Statistics::Rows});
-    const CreditRule step = step_group({.weight = options["step_advantage_w"],
-                                        .discount = options["gamma"],
-                                        .normalisation = {.divide_by_std = divide},
-                                        .similarity = options["similarity"] ? options["similarity_thresh"].get<double>() : 1});
+    const CreditRule step =
+        step_group({.weight = options["step_advantage_w"],
+                    .discount = options["gamma"],
+                    .normalisation = {.divide_by_std = divide},
+                    .similarity = options["similarity"] ? options["similarity_thresh"].get<double>() : 1});
     expect_rows(recorded["expected"]["advantage"], built, run_credit(std::vector{episode, step}, built.all));
     expect_rows(recorded["expected"]["episode_advantage"], built, run_credit(std::vector{episode}, built.all));
     with_duplicates += duplicates ? 1 : 0;
@@ -160,15 +157,17 @@ TEST(PublishedCredit, StepGroups) {
 }
 
 TEST(PublishedCredit, TreeRelative) {
-  const std::vector<std::pair<std::string, TreeEstimator>> estimators = {{"tree_grpo_tree", TreeEstimator::GroupAndTree},
-                                                                         {"tree_grpo_tree_inner", TreeEstimator::Tree},
-                                                                         {"tree_grpo_tree_2norm", TreeEstimator::Nested},
-                                                                         {"tree_grpo_tree_per_token", TreeEstimator::PerToken}};
+  const std::vector<std::pair<std::string, TreeEstimator>> estimators = {
+      {"tree_grpo_tree", TreeEstimator::GroupAndTree},
+      {"tree_grpo_tree_inner", TreeEstimator::Tree},
+      {"tree_grpo_tree_2norm", TreeEstimator::Nested},
+      {"tree_grpo_tree_per_token", TreeEstimator::PerToken}};
   const std::vector<int> counts = {26, 23, 27, 17};
   for (std::size_t e = 0; e < estimators.size(); ++e)
     for_recorded("adv_tree_grpo", estimators[e].first, counts[e], [&](const Json& recorded) {
-      expect_advantages(recorded, {tree_relative({.estimator = estimators[e].second,
-                                                  .normalisation = {.singleton = Singleton::Raw}})});
+      expect_advantages(
+          recorded,
+          {tree_relative({.estimator = estimators[e].second, .normalisation = {.singleton = Singleton::Raw}})});
     });
   for_recorded("adv_tree_grpo", "tree_grpo_grpo", 16, [](const Json& recorded) {
     expect_advantages(recorded, {group_relative({.normalisation = {.singleton = Singleton::Raw}})});
@@ -209,7 +208,8 @@ TEST(PublishedCredit, TurnGain) {
 
 TEST(PublishedCredit, TokenGain) {
   for_recorded("adv_igpo", "igpo_nov2025", 49, [](const Json& recorded) {
-    expect_advantages(recorded, {token_gain({.restart_at_observations = recorded["options"]["mask"] == "sampled_tokens"})});
+    expect_advantages(recorded,
+                      {token_gain({.restart_at_observations = recorded["options"]["mask"] == "sampled_tokens"})});
   });
   for_recorded("adv_igpo", "igpo_nov2025_unused_discounted", 52, [](const Json& recorded) {
     expect_advantages(recorded, {token_gain({.discount = recorded["options"]["gamma"],
@@ -276,7 +276,8 @@ TEST(PublishedCredit, EveryRecordedRuleIsCompared) {
       {"adv_bilevel_gae", {"bilevel_gae"}},
       {"adv_gigpo", {"gigpo"}},
       {"adv_tree_grpo",
-       {"tree_grpo_tree", "tree_grpo_tree_inner", "tree_grpo_tree_2norm", "tree_grpo_tree_per_token", "tree_grpo_grpo"}},
+       {"tree_grpo_tree", "tree_grpo_tree_inner", "tree_grpo_tree_2norm", "tree_grpo_tree_per_token",
+        "tree_grpo_grpo"}},
       {"adv_a2tgpo", {"a2tgpo_turn-group-v1d", "a2tgpo_joint", "a2tgpo_separate", "a2tgpo_turn-group"}},
       {"adv_igpo", {"igpo_nov2025", "igpo_nov2025_unused_discounted"}},
       {"igpo_placement", {"igpo_reward_placement"}},

@@ -67,8 +67,9 @@ TEST(PublishedRewards, OverlongPenalty) {
   for_recorded("dapo", "overlong_penalty", 22, [](const Json& recorded) {
     const Json& options = recorded["options"];
     for (std::size_t i = 0; i < recorded["lengths"].size(); ++i)
-      expect_close(overlong_loss(recorded["lengths"][i], options["max_response_length"], options["buffer"], options["factor"]),
-                   recorded["expected"]["penalty"][i], "length " + std::to_string(i));
+      expect_close(
+          overlong_loss(recorded["lengths"][i], options["max_response_length"], options["buffer"], options["factor"]),
+          recorded["expected"]["penalty"][i], "length " + std::to_string(i));
   });
 }
 
@@ -87,7 +88,8 @@ TEST(PublishedRewards, Normalisation) {
       const auto g = one["group"].get<std::size_t>();
       if (groups.size() <= g) groups.resize(g + 1);
       Tree tree;
-      tree.turns.push_back({.tokens = {0}, .sampled_end = 1, .spans = {{SpanKind::Action, 0, 1}}, .penalty = one["penalty"]});
+      tree.turns.push_back(
+          {.tokens = {0}, .sampled_end = 1, .spans = {{SpanKind::Action, 0, 1}}, .penalty = one["penalty"]});
       tree.leaves.push_back({.turn = 0, .score = one["reward"]});
       groups[g].trees.push_back(tree);
       places.emplace_back(g, groups[g].trees.size() - 1);
@@ -105,8 +107,9 @@ TEST(PublishedRewards, Normalisation) {
 TEST(PublishedBranching, TurnEntropy) {
   for_recorded("branching", "branch_entropy", 26, [](const Json& recorded) {
     const auto candidates = recorded["candidate_logprobs"].get<std::vector<std::vector<double>>>();
-    expect_close(turn_entropy_of_candidates(candidates, recorded["options"]["max_tokens"], recorded["options"]["vocabulary"]),
-                 recorded["expected"]["entropy"], "entropy");
+    expect_close(
+        turn_entropy_of_candidates(candidates, recorded["options"]["max_tokens"], recorded["options"]["vocabulary"]),
+        recorded["expected"]["entropy"], "entropy");
   });
 }
 

@@ -27,7 +27,8 @@ T& grown(std::vector<T>& items, std::size_t index) {
 
 void set_column(Tree& tree, Column column, int turn, std::size_t offset, std::size_t size, const Json& token,
                 const char* field) {
-  if (token.contains(field)) tree.columns.edit(column, turn, static_cast<int>(size))[offset] = token[field].get<double>();
+  if (token.contains(field))
+    tree.columns.edit(column, turn, static_cast<int>(size))[offset] = token[field].get<double>();
 }
 
 /// Appends the recorded tokens as a chain of turns; returns the last turn's index.
@@ -60,7 +61,8 @@ std::vector<Json> recorded_cases(const std::string& name) {
   const std::string path = std::string(CARNOT_DATA_DIR) + "/credit/" + name + ".jsonl.xz";
   const Result<std::string> text = read_maybe_compressed(path);
   if (!text.ok())
-    throw std::runtime_error("the recorded results of published programs are needed for this test: " + text.error().message);
+    throw std::runtime_error("the recorded results of published programs are needed for this test: " +
+                             text.error().message);
   std::vector<Json> cases;
   for (std::string_view line : split_lines(*text))
     if (!line.empty()) cases.push_back(Json::parse(line));
@@ -150,7 +152,7 @@ void expect_close(double actual, double expected, const std::string& where) {
 }
 
 void expect_tokens(const Json& expected, const RecordedGroups& built, const CreditTable& table,
-                   std::vector<double> Credit::*column) {
+                   std::vector<double> Credit::* column) {
   ASSERT_EQ(expected.size(), built.number.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const std::vector<double>& actual = table[built.number[i]].*column;

@@ -18,7 +18,8 @@ using Json = nlohmann::json;
 std::vector<Json> recorded_cases(const std::string& name);
 
 /// Calls `check` on every case of one rule and demands that there are exactly `count` of them.
-void for_recorded(const std::string& file, const std::string& rule, int count, const std::function<void(const Json&)>& check);
+void for_recorded(const std::string& file, const std::string& rule, int count,
+                  const std::function<void(const Json&)>& check);
 
 /// The rules a file has cases for.
 std::set<std::string> recorded_rules(const std::string& file);
@@ -49,7 +50,7 @@ struct RecordedRows {
 
 /// Compares one credit column with recorded numbers per trajectory and token; null is not compared.
 void expect_tokens(const Json& expected, const RecordedGroups& built, const CreditTable& table,
-                   std::vector<double> Credit::*column);
+                   std::vector<double> Credit::* column);
 
 /// Compares the advantage of each row's tokens with one number per row.
 void expect_rows(const Json& expected, const RecordedRows& built, const CreditTable& table);
