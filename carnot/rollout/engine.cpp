@@ -67,8 +67,16 @@ SequenceId Engine::add(Sequence sequence) {
   return id;
 }
 
+void Engine::check_ids(std::span<const TokenId> tokens) const {
+  for (TokenId token : tokens) {
+    CARNOT_CHECK_GE(token, 0);
+    CARNOT_CHECK_LT(token, policy_.vocab_size());
+  }
+}
+
 SequenceId Engine::start(std::span<const TokenId> tokens) {
   CARNOT_CHECK(!tokens.empty(), "a sequence starts with a token");
+  check_ids(tokens);
   Sequence sequence;
   sequence.tokens.assign(tokens.begin(), tokens.end());
   return add(std::move(sequence));
@@ -87,6 +95,7 @@ SequenceId Engine::fork(SequenceId parent, int num_tokens) {
 void Engine::append(SequenceId id, std::span<const TokenId> tokens) {
   Sequence& sequence = at(id);
   CARNOT_CHECK(!sequence.sampling, "tokens cannot be appended to a sequence that samples");
+  check_ids(tokens);
   sequence.tokens.insert(sequence.tokens.end(), tokens.begin(), tokens.end());
   sequence.prefilling = sequence.due() > 0;
 }

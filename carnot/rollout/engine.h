@@ -74,13 +74,13 @@ class Engine {
   /// The policy must outlive the engine.
   Engine(Policy& policy, const EngineOptions& options);
 
-  /// A sequence of these tokens, prefilled by the steps to come. REQUIRES: not empty.
+  /// A sequence of these tokens, prefilled by the steps to come. REQUIRES: not empty; ids of the policy's vocabulary.
   SequenceId start(std::span<const TokenId> tokens);
 
   /// A sequence of the first `num_tokens` tokens of another; blocks that are computed are shared. REQUIRES: 0 < num_tokens.
   SequenceId fork(SequenceId parent, int num_tokens);
 
-  /// Tokens from outside behind the sequence. REQUIRES: it is not sampling.
+  /// Tokens from outside behind the sequence. REQUIRES: it is not sampling; ids of the vocabulary.
   void append(SequenceId sequence, std::span<const TokenId> tokens);
 
   /// Samples behind the sequence's last token until the request ends. REQUIRES: it is not sampling.
@@ -127,6 +127,7 @@ class Engine {
   Sequence& at(SequenceId sequence);
   const Sequence& at(SequenceId sequence) const;
   SequenceId add(Sequence sequence);
+  void check_ids(std::span<const TokenId> tokens) const;
   void schedule();
   int room_for(std::size_t index, int wanted);
   void make_room(std::size_t index);

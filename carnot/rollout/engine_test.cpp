@@ -264,6 +264,14 @@ TEST(Engine, DropsTheRequestOfASequenceThatAloneDoesNotFit) {
   EXPECT_FALSE(engine.has_work());
 }
 
+TEST(Engine, RefusesIdsThatTheModelDoesNotKnow) {
+  HashPolicy policy(kVocabulary, 2);
+  Engine engine(policy, {});
+  EXPECT_THROW(engine.start(std::vector<TokenId>{1, kVocabulary}), CheckError);
+  const SequenceId sequence = engine.start(std::vector<TokenId>{1});
+  EXPECT_THROW(engine.append(sequence, std::vector<TokenId>{-1}), CheckError);
+}
+
 TEST(Engine, GivesEveryBlockBack) {
   HashPolicy policy(kVocabulary, 30);
   Engine engine(policy, {});

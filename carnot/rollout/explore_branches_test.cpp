@@ -1,0 +1,214 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "carnot/branch/balanced_branch.h"
+#include "carnot/branch/entropy_branch.h"
+#include "carnot/branch/tree_expand.h"
+#include "carnot/branch/turn_entropy.h"
+#include "testing/exploration.h"
+
+namespace carnot {
+namespace {
+
+using namespace carnot::testing;  // NOLINT: the builders of this test
+
+// Records every question, and says yes where the draw is below its rate.
+class RecordingPolicy : public BranchPolicy {
+ public:
+  RecordingPolicy(int initial, double rate, BranchTiming timing, BranchStreak streak = BranchStreak::Trajectory)
+      : initial_(initial), rate_(rate), timing_(timing), streak_(streak) {}
+
+  std::string name() const override { return "recording"; }
+  int initial(int budget) const override { return std::min(initial_, budget); }
+  bool branch_here(const BranchContext& at) const override {
+    asked.push_back(at);
+    return at.uniform < rate_;
+  }
+  BranchTiming timing() const override { return timing_; }
+  BranchStreak streak() const override { return streak_; }
+  TurnEntropyMeasure measure() const override { return {.tokens = 4}; }
+
+  mutable std::vector<BranchContext> asked;
+
+ private:
+  int initial_;
+  double rate_;
+  BranchTiming timing_;
+  BranchStreak streak_;
+};
+
+constexpr BranchTiming kTimings[] = {BranchTiming::AfterObservation, BranchTiming::SameTurn};
+
+TEST(ExploreBranches, ABranchSharesItsParentsTurnsAndSamplesWhatAFreshTrajectoryWould) {
+  for (const BranchTiming timing : kTimings) {
+    const RecordingPolicy policy(2, 0.6, timing);
+    const Exploration out = explore_scripted(scripted_tasks(3, {}), with_budget(8), policy);
+    expect_sound(out);
+    expect_tokens_of_the_twin(out);
+    int shared = 0;
+    for (const Group& group : out.groups) {
+      EXPECT_EQ(leaves_of(group), 8);
+      for (const Tree& tree : group.trees) {
+        for (std::size_t i = 0; i < tree.leaves.size(); ++i) {
+          const Leaf& leaf = tree.leaves[i];
+          EXPECT_EQ(leaf.outcome, Outcome::Finished);
+          EXPECT_EQ(leaf.measures.at("turns"), 4) << "the environment was cloned with its count of turns";
+          if (leaf.parent < 0) continue;
+          ++shared;
+          const std::vector<int> own = path(tree, static_cast<int>(i)), parents = path(tree, leaf.parent);
+          const auto turns = static_cast<std::size_t>(leaf.branch_turn);
+          ASSERT_GT(leaf.branch_turn, 0);
+          EXPECT_TRUE(std::equal(own.begin(), own.begin() + leaf.branch_turn, parents.begin()));
+          EXPECT_NE(own.at(turns), parents.at(turns));
+        }
+      }
+    }
+    EXPECT_EQ(out.metrics.branches, shared);
+    EXPECT_GT(shared, 6);
+  }
+}
+
+TEST(ExploreBranches, DecisionsDoNotDependOnBatchSizeThreadsLatencyOrMemory) {
+  for (const BranchTiming timing : kTimings) {
+    const std::string expected =
+        described(explore_scripted(scripted_tasks(3, {}), with_budget(7), RecordingPolicy(3, 0.5, timing)));
+    for (int variant = 1; variant <= 3; ++variant) {
+      ExplorationSetting setting = with_budget(7);
+      setting.max_batch_tokens = std::array{3, 50, 300}[static_cast<std::size_t>(variant - 1)];
+      setting.kernel_threads = variant;
+      setting.explore.environment_threads = 4 - variant;
+      setting.num_blocks = variant == 3 ? 25 : 1000;
+      const auto tasks = scripted_tasks(3, {.latency_seed = static_cast<std::uint64_t>(variant)});
+      EXPECT_EQ(described(explore_scripted(tasks, setting, RecordingPolicy(3, 0.5, timing))), expected) << "variant " << variant;
+    }
+  }
+}
+
+TEST(ExploreBranches, AsksInTheOrderOfTheTrajectoriesWithTheCountsSoFar) {
+  for (const BranchTiming timing : kTimings) {
+    const RecordingPolicy policy(3, 1, timing);
+    const Exploration out = explore_scripted(scripted_tasks(1, {}), with_budget(5), policy);
+    ASSERT_EQ(policy.asked.size(), 2u) << "two branches spend the budget";
+    EXPECT_EQ(policy.asked[0].trajectories, 3);
+    EXPECT_EQ(policy.asked[1].trajectories, 4);
+    EXPECT_NE(policy.asked[0].uniform, policy.asked[1].uniform);
+    const Group& group = out.groups[0];
+    ASSERT_EQ(group.trees.size(), 3u);
+    EXPECT_EQ(group.trees[0].leaves[1].sibling, 3);
+    EXPECT_EQ(group.trees[1].leaves[1].sibling, 4);
+    EXPECT_EQ(group.trees[0].leaves[1].branch_turn, 1) << "the first place behind an observation";
+  }
+}
+
+TEST(ExploreBranches, TheEntropyThatDecidesIsThatOfTheFirstTokens) {
+  const RecordingPolicy ahead(1, 0, BranchTiming::AfterObservation), behind(1, 0, BranchTiming::SameTurn);
+  const Exploration out = explore_scripted(scripted_tasks(1, {}), with_budget(2), ahead);
+  explore_scripted(scripted_tasks(1, {}), with_budget(2), behind);
+  const Tree& tree = out.groups[0].trees[0];
+  std::vector<double> expected;
+  for (std::size_t t = 0; t < tree.turns.size(); ++t) {
+    const Turn& turn = tree.turns[t];
+    const auto& column = tree.columns.turn(Column::EntropyRollout, static_cast<int>(t));
+    const std::vector<double> sampled(column.begin() + turn.sampled_begin, column.begin() + turn.sampled_end);
+    expected.push_back(turn_entropy(sampled, 4, small_tokenizer().vocab_size()));
+    EXPECT_EQ(turn.turn_entropy, expected.back());
+  }
+  ASSERT_GE(ahead.asked.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(ahead.asked[i].turn_entropy, expected[i + 1]) << "of the turn behind the observation";
+    EXPECT_EQ(behind.asked[i].turn_entropy, expected[i]) << "of the turn in front of the observation";
+    EXPECT_EQ(ahead.asked[i].initial_entropy, expected[0]);
+  }
+}
+
+TEST(ExploreBranches, CountsBranchesInARowAsThePolicySays) {
+  const RecordingPolicy trajectory(2, 1, BranchTiming::SameTurn, BranchStreak::Trajectory);
+  explore_scripted(scripted_tasks(1, {}), with_budget(9), trajectory);
+  std::vector<int> counts;
+  for (const BranchContext& at : trajectory.asked) counts.push_back(at.consecutive);
+  EXPECT_THAT(counts, ::testing::ElementsAre(0, 0, 1, 1, 1, 1, 2)) << "a branch starts with its parent's count";
+  const RecordingPolicy task(2, 1, BranchTiming::SameTurn, BranchStreak::Task);
+  explore_scripted(scripted_tasks(1, {}), with_budget(6), task);
+  counts.clear();
+  for (const BranchContext& at : task.asked) counts.push_back(at.consecutive);
+  EXPECT_THAT(counts, ::testing::ElementsAre(0, 1, 2, 3));
+}
+
+TEST(ExploreBranches, WhatNoBranchTookStartsFromThePrompt) {
+  const RecordingPolicy policy(2, 0, BranchTiming::AfterObservation);
+  const Exploration out = explore_scripted(scripted_tasks(2, {}), with_budget(5), policy);
+  for (const Group& group : out.groups) EXPECT_EQ(group.trees.size(), 5u);
+  EXPECT_EQ(out.metrics.branches, 0);
+}
+
+TEST(ExploreBranches, AFailingEnvironmentDoesNotHoldItsGroupBack) {
+  std::vector<RolloutTask> tasks = scripted_tasks(2, {});
+  tasks[0] = scripted_tasks(1, {.throws_at = 2})[0];
+  const Exploration out = explore_scripted(tasks, with_budget(6), RecordingPolicy(2, 0.5, BranchTiming::AfterObservation));
+  expect_sound(out);
+  EXPECT_EQ(leaves_of(out.groups[0]), 6);
+  EXPECT_EQ(out.metrics.infra_failures, 6);
+  EXPECT_EQ(leaves_of(out.groups[1]), 6);
+}
+
+TEST(ExploreBranches, ThePoliciesOfArpoAndAepoSpendTheWholeBudget) {
+  std::vector<std::unique_ptr<BranchPolicy>> policies;
+  policies.push_back(entropy_branch({.initial = 2}));
+  policies.push_back(balanced_branch({.initial = 2}));
+  BalancedBranchOptions published = published_balanced_branch();
+  published.initial = 2;
+  policies.push_back(balanced_branch(published));
+  for (const auto& policy : policies) {
+    const Exploration out = explore_scripted(scripted_tasks(3, {.max_response_tokens = 6}), with_budget(6), *policy);
+    expect_sound(out);
+    expect_tokens_of_the_twin(out);
+    for (const Group& group : out.groups) EXPECT_EQ(leaves_of(group), 6);
+    EXPECT_GT(out.metrics.branches, 0) << policy->name();
+  }
+}
+
+TEST(ExploreBranches, AProbeDividesTheBudgetAndIsTheFirstTrajectory) {
+  class Probing : public RecordingPolicy {
+   public:
+    Probing() : RecordingPolicy(0, 0, BranchTiming::AfterObservation) {}
+    bool wants_probe() const override { return true; }
+    int initial(int, const EntropyProbe& probe) const override {
+      probes.push_back(probe);
+      return 3;
+    }
+    mutable std::vector<EntropyProbe> probes;
+  };
+  const Probing policy;
+  const Exploration out = explore_scripted(scripted_tasks(1, {}), with_budget(4), policy);
+  ASSERT_EQ(policy.probes.size(), 1u);
+  const Tree& first = out.groups[0].trees[0];
+  EXPECT_EQ(policy.probes[0].root, first.turns[0].turn_entropy);
+  ASSERT_EQ(policy.probes[0].tool_calls.size(), 3u);
+  EXPECT_EQ(policy.probes[0].tool_calls[2], first.turns[3].turn_entropy);
+  EXPECT_EQ(out.groups[0].trees.size(), 4u) << "three from the probe's answer, the last one from the prompt";
+  EXPECT_EQ(policy.asked.size(), 6u) << "the probe is not asked about, nor the trajectory that spends the budget";
+}
+
+TEST(ExploreBranches, TreesGrowFromRandomNodesAndAreCutBackToTheBudget) {
+  const auto policy = tree_expand({.trees = 2, .nodes = 2, .rounds = 2});
+  const Exploration out = explore_scripted(scripted_tasks(3, {}), with_budget(6), *policy);
+  expect_sound(out);
+  expect_tokens_of_the_twin(out);
+  for (const Group& group : out.groups) {
+    ASSERT_EQ(group.trees.size(), 2u);
+    for (const Tree& tree : group.trees) {
+      EXPECT_EQ(tree.leaves.size(), 5u) << "one chain and two rounds of two";
+      EXPECT_EQ(std::ranges::count_if(tree.leaves, &Leaf::counts), 3);
+    }
+  }
+  const auto again = tree_expand({.trees = 2, .nodes = 2, .rounds = 2});
+  ExplorationSetting setting = with_budget(6);
+  setting.max_batch_tokens = 7;
+  setting.explore.environment_threads = 3;
+  EXPECT_EQ(described(explore_scripted(scripted_tasks(3, {.latency_seed = 4}), setting, *again)), described(out));
+}
+
+}  // namespace
+}  // namespace carnot

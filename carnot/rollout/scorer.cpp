@@ -1,0 +1,155 @@
+#include "carnot/rollout/scorer.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "carnot/base/check.h"
+#include "carnot/data/trajectory.h"
+#include "carnot/rollout/scoring_pass.h"
+
+namespace carnot {
+namespace {
+
+/// Where a measured token belongs.
+struct Place {
+  Tree* tree = nullptr;
+  int turn = 0;
+  int offset = 0;
+};
+
+struct Scoring {
+  std::vector<ScoredSequence> sequences{};
+  std::vector<Place> places{};  ///< by target
+};
+
+/// The sampled tokens of the trajectory's turns that no earlier one has measured; every Fresh turn begins a sequence.
+void add_trajectory(Scoring& scoring, Tree& tree, const Trajectory& trajectory, std::vector<bool>& measured) {
+  const std::vector<TokenId> tokens = trajectory.tokens();
+  int begin = 0;
+  for (int k = 0; k < trajectory.num_turns(); ++k) {
+    const int offset = trajectory.turn_offsets[static_cast<std::size_t>(k)];
+    if (k == 0 || trajectory.turn(k).context == Context::Fresh) {
+      begin = offset;
+      scoring.sequences.emplace_back();
+    }
+    ScoredSequence& sequence = scoring.sequences.back();
+    sequence.tokens.assign(tokens.begin() + begin, tokens.begin() + trajectory.turn_offsets[static_cast<std::size_t>(k) + 1]);
+    const int turn = trajectory.turns[static_cast<std::size_t>(k)];
+    if (measured[static_cast<std::size_t>(turn)]) continue;
+    measured[static_cast<std::size_t>(turn)] = true;
+    for (int t = std::max(trajectory.sampled_begin(k), begin + 1); t < trajectory.sampled_end(k); ++t) {
+      sequence.targets.push_back(t - begin);
+      scoring.places.push_back({.tree = &tree, .turn = turn, .offset = t - offset});
+    }
+  }
+}
+
+Scoring sampled_tokens(std::span<Group> groups) {
+  Scoring scoring;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (std::size_t t = 0; t < groups[g].trees.size(); ++t) {
+      Tree& tree = groups[g].trees[t];
+      std::vector<bool> measured(tree.turns.size(), false);
+      for (std::size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) {
+        if (!tree.leaves[leaf].counts()) continue;
+        add_trajectory(scoring, tree, trajectory(groups[g], static_cast<int>(g), static_cast<int>(t), static_cast<int>(leaf)),
+                       measured);
+      }
+    }
+  }
+  return scoring;
+}
+
+/// The column in every tree of the groups, NaN everywhere.
+void open_column(std::span<Group> groups, Column column) {
+  for (Group& group : groups) {
+    for (Tree& tree : group.trees) {
+      tree.columns.clear(column);
+      for (std::size_t t = 0; t < tree.turns.size(); ++t)
+        tree.columns.edit(column, static_cast<int>(t), static_cast<int>(tree.turns[t].tokens.size()));
+    }
+  }
+}
+
+void write_column(std::span<Group> groups, const Scoring& scoring, Column column, const std::vector<double>& values) {
+  CARNOT_CHECK_EQ(values.size(), scoring.places.size());
+  open_column(groups, column);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Place& place = scoring.places[i];
+    const int size = static_cast<int>(place.tree->turns[static_cast<std::size_t>(place.turn)].tokens.size());
+    place.tree->columns.edit(column, place.turn, size)[static_cast<std::size_t>(place.offset)] = values[i];
+  }
+}
+
+double temperature_of(const ScoreOptions& options) { return options.temperature == 0 ? 1 : options.temperature; }
+
+}  // namespace
+
+void score_old_policy(const Model& policy, std::span<Group> groups, const ScoreOptions& options) {
+  const Scoring scoring = sampled_tokens(groups);
+  const TargetStatistics statistics = score_targets(policy, scoring.sequences, options.max_tokens, temperature_of(options));
+  write_column(groups, scoring, Column::LogProbOld, statistics.log_prob);
+  write_column(groups, scoring, Column::EntropyOld, statistics.entropy);
+}
+
+void reuse_rollout_statistics(std::span<Group> groups) {
+  for (Group& group : groups) {
+    for (Tree& tree : group.trees) {
+      for (std::size_t t = 0; t < tree.turns.size(); ++t) {
+        const int turn = static_cast<int>(t), size = static_cast<int>(tree.turns[t].tokens.size());
+        tree.columns.edit(Column::LogProbOld, turn, size) = tree.columns.turn(Column::LogProbRollout, turn);
+        tree.columns.edit(Column::EntropyOld, turn, size) = tree.columns.turn(Column::EntropyRollout, turn);
+      }
+    }
+  }
+}
+
+void score_reference(const Model& reference, std::span<Group> groups, const ScoreOptions& options) {
+  const Scoring scoring = sampled_tokens(groups);
+  const double temperature = temperature_of(options);
+  const TargetStatistics statistics = score_targets(reference, scoring.sequences, options.max_tokens, temperature);
+  write_column(groups, scoring, Column::LogProbReference, statistics.log_prob);
+  write_column(groups, scoring, Column::EntropyReference, statistics.entropy);
+  std::vector<double> energy = statistics.logsumexp;
+  if (temperature != 1) energy = score_targets(reference, scoring.sequences, options.max_tokens, 1).logsumexp;
+  for (double& value : energy) value = -value;
+  write_column(groups, scoring, Column::EnergyReference, energy);
+}
+
+void score_values(const ValueModel& critic, std::span<Group> groups, const ScoreOptions& options) {
+  const at::NoGradGuard no_grad;
+  const Scoring scoring = sampled_tokens(groups);
+  std::vector<double> values;
+  for (const ScoringBatch& batch : scoring_batches(scoring.sequences, options.max_tokens)) {
+    const at::Tensor values_R = critic.values(batch.tokens_R(), batch.positions_R(), batch.plan);
+    const auto of_targets = to_doubles(values_R.index_select(0, batch.rows_T().to(values_R.device())));
+    values.insert(values.end(), of_targets.begin(), of_targets.end());
+  }
+  write_column(groups, scoring, Column::Value, values);
+}
+
+LogProbMismatch log_prob_mismatch(std::span<const Group> groups) {
+  LogProbMismatch out;
+  for (const Trajectory& trajectory : trajectories(groups)) {
+    if (!trajectory.leaf().counts()) continue;
+    const std::vector<double> rollout = trajectory.column(Column::LogProbRollout), old = trajectory.column(Column::LogProbOld);
+    for (std::size_t i = 0; i < rollout.size(); ++i) {
+      if (std::isnan(rollout[i]) || std::isnan(old[i])) continue;
+      const double difference = rollout[i] - old[i];
+      ++out.tokens;
+      out.bit_equal += difference == 0 ? 1 : 0;
+      out.mean_absolute += std::abs(difference);
+      out.largest = std::max(out.largest, std::abs(difference));
+      out.kl += difference;
+    }
+  }
+  const double tokens = std::max<double>(1, static_cast<double>(out.tokens));
+  out.mean_absolute /= tokens;
+  out.kl /= tokens;
+  return out;
+}
+
+}  // namespace carnot

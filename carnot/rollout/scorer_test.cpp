@@ -1,0 +1,248 @@
+#include "carnot/rollout/scorer.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "carnot/branch/entropy_branch.h"
+#include "carnot/rollout/model_policy.h"
+#include "testing/exploration.h"
+
+namespace carnot {
+namespace {
+
+using namespace carnot::testing;  // NOLINT: the builders of this test
+
+Model small_model(at::ScalarType type, std::uint64_t seed = 3) {
+  const ModelConfig config{.family = "qwen3",
+                           .vocab_size = small_tokenizer().vocab_size() + 5,
+                           .hidden_size = 32,
+                           .intermediate_size = 48,
+                           .num_layers = 2,
+                           .num_heads = 4,
+                           .num_kv_heads = 2,
+                           .head_dim = 8};
+  return Model(config, seed, at::TensorOptions().dtype(type), 0.4);
+}
+
+std::vector<Group> rollout(const Model& model, double temperature, const BranchPolicy& policy = *independent(),
+                           int max_batch_tokens = 200) {
+  ModelPolicy engine_policy(model, 400);
+  Engine engine(engine_policy, {.max_batch_tokens = max_batch_tokens, .drawable_tokens = small_tokenizer().vocab_size()});
+  ExploreOptions options{.budget = 4, .sampling = {.temperature = temperature}};
+  return explore(engine, small_chat(), policy, scripted_tasks(2, {}), options, kExploreKey).groups;
+}
+
+// The definition: the whole prefix through the model for one token, softmax in double over its logits.
+struct PlainScore {
+  double log_prob = 0, entropy = 0, logsumexp = 0;
+};
+PlainScore plain_score(const Model& model, std::span<const TokenId> prefix, TokenId target, double temperature) {
+  const at::NoGradGuard no_grad;
+  std::vector<std::int64_t> tokens(prefix.begin(), prefix.end()), positions;
+  for (std::size_t i = 0; i < tokens.size(); ++i) positions.push_back(static_cast<std::int64_t>(i));
+  const at::Tensor hidden = model.hidden(at::tensor(tokens, at::kLong), at::tensor(positions, at::kLong),
+                                         PackedAttention{.offsets = {0, static_cast<int>(tokens.size())}});
+  const at::Tensor logits = at::matmul(model.head().to(at::kDouble), hidden.select(0, hidden.size(0) - 1).to(at::kDouble)).contiguous();
+  const std::span<const double> z(logits.const_data_ptr<double>(), static_cast<std::size_t>(logits.numel()));
+  PlainScore out;
+  double sum = 0;
+  for (double logit : z) sum += std::exp(logit / temperature);
+  out.logsumexp = std::log(sum);
+  for (double logit : z) {
+    const double log_p = logit / temperature - out.logsumexp;
+    out.entropy -= std::exp(log_p) * log_p;
+  }
+  out.log_prob = z[static_cast<std::size_t>(target)] / temperature - out.logsumexp;
+  return out;
+}
+
+TEST(Scorer, TheRolloutsLogProbabilitiesHaveTheBitsOfTheTrainingForward) {
+  for (const double temperature : {1.0, 0.6}) {
+    const Model model = small_model(at::kFloat);
+    std::vector<Group> groups = rollout(model, temperature, *entropy_branch({.initial = 2}), 37);
+    score_old_policy(model, groups, {.max_tokens = 150, .temperature = temperature});
+    const LogProbMismatch mismatch = log_prob_mismatch(groups);
+    EXPECT_GT(mismatch.tokens, 200);
+    EXPECT_EQ(mismatch.bit_equal, mismatch.tokens) << "largest difference " << mismatch.largest;
+    for (const Trajectory& trajectory : trajectories(groups)) {
+      const auto rollout_entropy = trajectory.column(Column::EntropyRollout), old = trajectory.column(Column::EntropyOld);
+      for (std::size_t i = 0; i < old.size(); ++i) {
+        EXPECT_TRUE(std::isnan(old[i]) || rollout_entropy[i] == old[i]);
+      }
+    }
+  }
+}
+
+TEST(Scorer, OldPolicyAndReferenceEqualTheDefinitionTokenByToken) {
+  const Model model = small_model(at::kDouble);
+  const Model reference = small_model(at::kDouble, 8);
+  std::vector<Group> groups = rollout(model, 0.8, *entropy_branch({.initial = 2}));
+  score_old_policy(model, groups, {.temperature = 0.8});
+  score_reference(reference, groups, {.temperature = 0.8});
+  int checked = 0;
+  for (const Trajectory& trajectory : trajectories(groups)) {
+    const std::vector<TokenId> tokens = trajectory.tokens();
+    const std::vector<bool> sampled = trajectory.sampled();
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      EXPECT_EQ(std::isnan(trajectory.column(Column::LogProbOld)[i]), !sampled[i]);
+      if (!sampled[i] || i % 5 != 0) continue;
+      ++checked;
+      const auto prefix = std::span(tokens).first(i);
+      const PlainScore old = plain_score(model, prefix, tokens[i], 0.8), frozen = plain_score(reference, prefix, tokens[i], 0.8);
+      EXPECT_NEAR(trajectory.column(Column::LogProbOld)[i], old.log_prob, 1e-10);
+      EXPECT_NEAR(trajectory.column(Column::EntropyOld)[i], old.entropy, 1e-10);
+      EXPECT_NEAR(trajectory.column(Column::LogProbReference)[i], frozen.log_prob, 1e-10);
+      EXPECT_NEAR(trajectory.column(Column::EntropyReference)[i], frozen.entropy, 1e-10);
+      EXPECT_NEAR(trajectory.column(Column::EnergyReference)[i], -plain_score(reference, prefix, tokens[i], 1).logsumexp, 1e-10);
+    }
+  }
+  EXPECT_GT(checked, 50);
+}
+
+TEST(Scorer, MicroBatchesDoNotChangeABit) {
+  const Model model = small_model(at::kFloat);
+  std::vector<Group> groups = rollout(model, 1);
+  std::vector<Group> others = groups;
+  score_old_policy(model, groups, {.max_tokens = 1});
+  score_old_policy(model, others, {.max_tokens = 100000});
+  const auto one = trajectories(groups), all = trajectories(others);
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    const auto a = one[i].column(Column::LogProbOld), b = all[i].column(Column::LogProbOld);
+    for (std::size_t j = 0; j < a.size(); ++j) EXPECT_TRUE(a[j] == b[j] || (std::isnan(a[j]) && std::isnan(b[j])));
+  }
+}
+
+TEST(Scorer, SkipsLeavesThatDoNotCountAndKeepsTheColumnsWhole) {
+  const Model model = small_model(at::kFloat);
+  std::vector<Group> groups = rollout(model, 1);
+  groups[0].trees[1].leaves[0].dropped = true;
+  score_old_policy(model, groups, {});
+  const Tree& tree = groups[0].trees[1];
+  EXPECT_THAT(violations(tree), ::testing::IsEmpty());
+  for (double value : tree.columns.turn(Column::LogProbOld, 0)) EXPECT_TRUE(std::isnan(value));
+}
+
+TEST(Scorer, ReusedStatisticsAreTheRollouts) {
+  const Model model = small_model(at::kFloat);
+  std::vector<Group> groups = rollout(model, 1);
+  reuse_rollout_statistics(groups);
+  const LogProbMismatch mismatch = log_prob_mismatch(groups);
+  EXPECT_EQ(mismatch.bit_equal, mismatch.tokens);
+  EXPECT_GT(mismatch.tokens, 0);
+  EXPECT_EQ(mismatch.kl, 0);
+}
+
+TEST(Scorer, ValuesStandOnTheTokensTheyPrecede) {
+  const Model trunk = small_model(at::kDouble);
+  ValueModel critic(trunk);
+  for (const NamedTensor& parameter : critic.parameters())
+    if (parameter.name.find("value_head") != std::string::npos) parameter.tensor.detach().fill_(0.1);
+  std::vector<Group> groups = rollout(trunk, 1);
+  score_values(critic, groups, {.max_tokens = 90});
+  const Trajectory trajectory = trajectories(groups)[0];
+  const std::vector<TokenId> tokens = trajectory.tokens();
+  std::vector<std::int64_t> fed(tokens.begin(), tokens.end()), positions;
+  for (std::size_t i = 0; i < fed.size(); ++i) positions.push_back(static_cast<std::int64_t>(i));
+  const at::NoGradGuard no_grad;
+  const at::Tensor values = critic.values(at::tensor(fed, at::kLong), at::tensor(positions, at::kLong),
+                                          PackedAttention{.offsets = {0, static_cast<int>(fed.size())}});
+  const std::vector<double> column = trajectory.column(Column::Value);
+  int compared = 0;
+  for (std::size_t i = 1; i < column.size(); ++i) {
+    if (std::isnan(column[i])) continue;
+    ++compared;
+    EXPECT_NEAR(column[i], values[static_cast<std::int64_t>(i) - 1].item<double>(), 1e-12);
+  }
+  EXPECT_EQ(compared, trajectory.num_sampled());
+}
+
+// Mean log-probability of the answer's tokens behind a context and the lead, token by token.
+double plain_answer_score(const Model& model, std::vector<TokenId> context, const std::string& lead, const std::string& answer) {
+  for (TokenId token : small_tokenizer().encode(lead)) context.push_back(token);
+  double sum = 0;
+  const std::vector<TokenId> tokens = small_tokenizer().encode(answer);
+  for (TokenId token : tokens) {
+    sum += plain_score(model, context, token, 1).log_prob;
+    context.push_back(token);
+  }
+  return sum / static_cast<double>(tokens.size());
+}
+
+TEST(Scorer, InformationGainIsTheChangeOfTheAnswersProbabilityOverATurn) {
+  const Model model = small_model(at::kDouble);
+  const AnswerLead lead{.text = "<think>so</think> <answer>"};
+  const std::string open_lead = "so</think> <answer>";  // every context of this environment ends with "<think>"
+  for (const GainMeasure measure : {GainMeasure::Probability, GainMeasure::LogProbability}) {
+    std::vector<Group> groups = rollout(model, 1, *entropy_branch({.initial = 2}));
+    score_info_gain(model, small_tokenizer(), groups, lead, {.measure = measure}, {.max_tokens = 300});
+    const auto score = [&](std::span<const TokenId> context) {
+      const double mean = plain_answer_score(model, {context.begin(), context.end()}, open_lead, "yes");
+      return measure == GainMeasure::Probability ? std::exp(mean) : mean;
+    };
+    const Trajectory trajectory = trajectories(groups)[1];
+    const std::vector<TokenId> tokens = trajectory.tokens();
+    double before = score(std::span(tokens).first(static_cast<std::size_t>(trajectory.sampled_begin(0))));
+    EXPECT_NEAR(*groups[0].query_baseline, before, 1e-10);
+    for (int k = 0; k + 1 < trajectory.num_turns(); ++k) {
+      const double now = score(std::span(tokens).first(static_cast<std::size_t>(trajectory.turn_offsets[static_cast<std::size_t>(k) + 1])));
+      ASSERT_TRUE(trajectory.turn(k).info_gain.has_value());
+      EXPECT_NEAR(*trajectory.turn(k).info_gain, now - before, 1e-10);
+      EXPECT_NE(now, before);
+      before = now;
+    }
+    EXPECT_FALSE(trajectory.turn(trajectory.num_turns() - 1).info_gain.has_value());
+    for (const Trajectory& other : trajectories(groups))
+      for (int k = 0; k + 1 < other.num_turns(); ++k) EXPECT_TRUE(other.turn(k).info_gain.has_value());
+  }
+}
+
+TEST(Scorer, WithoutTheQueryBaselineTheFirstTurnHasNoGain) {
+  const Model model = small_model(at::kFloat);
+  std::vector<Group> groups = rollout(model, 1);
+  groups[1].ground_truth.clear();
+  score_info_gain(model, small_tokenizer(), groups, {}, {.query_baseline = false}, {});
+  const Tree& tree = groups[0].trees[0];
+  EXPECT_FALSE(tree.turns[0].info_gain.has_value());
+  EXPECT_TRUE(tree.turns[1].info_gain.has_value());
+  for (const Tree& unanswered : groups[1].trees)
+    for (const Turn& turn : unanswered.turns) EXPECT_FALSE(turn.info_gain.has_value());
+}
+
+TEST(ModelPolicy, AForkedSequenceSamplesWhatAFreshOneWouldBitByBit) {
+  const Model model = small_model(at::kFloat);
+  const auto draws = [&](bool forked, int max_batch_tokens) {
+    ModelPolicy policy(model, 100);
+    Engine engine(policy, {.max_batch_tokens = max_batch_tokens});
+    std::vector<TokenId> prompt;
+    for (int i = 0; i < 41; ++i) prompt.push_back(i * 7 % 256);
+    const SequenceId root = engine.start(prompt);
+    while (forked && engine.has_work()) engine.step();
+    std::map<SequenceId, std::uint64_t> siblings;
+    for (std::uint64_t i = 0; i < 5; ++i) {
+      const SequenceId sequence = forked ? engine.fork(root, 41) : engine.start(prompt);
+      engine.sample(sequence, {.key = {.sibling = i}, .max_tokens = 30});
+      siblings[sequence] = i;
+    }
+    std::vector<std::vector<float>> log_probs(5);
+    while (engine.has_work())
+      for (const SampledToken& token : engine.step().tokens) {
+        log_probs[siblings.at(token.sequence)].push_back(static_cast<float>(token.draw.token));
+        log_probs[siblings.at(token.sequence)].push_back(token.draw.log_prob);
+        log_probs[siblings.at(token.sequence)].push_back(token.draw.logsumexp);
+      }
+    return log_probs;
+  };
+  const auto fresh = draws(false, 1000);
+  EXPECT_EQ(fresh[0].size(), 90u);
+  EXPECT_EQ(draws(true, 1000), fresh);
+  EXPECT_EQ(draws(true, 3), fresh) << "one step holds three rows";
+  EXPECT_EQ(draws(false, 17), fresh) << "prompts are prefilled in parts";
+}
+
+}  // namespace
+}  // namespace carnot

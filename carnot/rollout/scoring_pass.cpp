@@ -1,0 +1,76 @@
+#include "carnot/rollout/scoring_pass.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include "carnot/base/check.h"
+#include "carnot/nn/token_statistics.h"
+
+namespace carnot {
+namespace {
+
+at::Tensor tensor_of(const std::vector<std::int64_t>& values) { return at::tensor(values, at::kLong); }
+
+void append_to(std::vector<double>& to, const at::Tensor& values_T) {
+  const std::vector<double> values = to_doubles(values_T);
+  to.insert(to.end(), values.begin(), values.end());
+}
+
+}  // namespace
+
+at::Tensor ScoringBatch::tokens_R() const { return tensor_of(tokens); }
+at::Tensor ScoringBatch::positions_R() const { return tensor_of(positions); }
+at::Tensor ScoringBatch::rows_T() const { return tensor_of(rows); }
+at::Tensor ScoringBatch::targets_T() const { return tensor_of(targets); }
+
+std::vector<ScoringBatch> scoring_batches(std::span<const ScoredSequence> sequences, int max_tokens) {
+  std::vector<ScoringBatch> batches;
+  std::size_t targets = 0;
+  for (const ScoredSequence& sequence : sequences) {
+    if (sequence.targets.empty()) continue;
+    CARNOT_CHECK_GT(sequence.targets.front(), 0);
+    CARNOT_CHECK_LT(static_cast<std::size_t>(sequence.targets.back()), sequence.tokens.size());
+    const int rows = sequence.targets.back();
+    const bool full = !batches.empty() && static_cast<int>(batches.back().tokens.size()) + rows > max_tokens;
+    if (batches.empty() || full) {
+      batches.emplace_back();
+      batches.back().first_target = targets;
+    }
+    ScoringBatch& batch = batches.back();
+    const auto begin = static_cast<std::int64_t>(batch.tokens.size());
+    for (int target : sequence.targets) {
+      batch.rows.push_back(begin + target - 1);
+      batch.targets.push_back(sequence.tokens[static_cast<std::size_t>(target)]);
+    }
+    targets += sequence.targets.size();
+    for (int i = 0; i < rows; ++i) {
+      batch.tokens.push_back(sequence.tokens[static_cast<std::size_t>(i)]);
+      batch.positions.push_back(i);
+    }
+    batch.plan.offsets.push_back(static_cast<int>(batch.tokens.size()));
+  }
+  return batches;
+}
+
+TargetStatistics score_targets(const Model& model, std::span<const ScoredSequence> sequences, int max_tokens, double temperature) {
+  const at::NoGradGuard no_grad;
+  TargetStatistics out;
+  for (const ScoringBatch& batch : scoring_batches(sequences, max_tokens)) {
+    const at::Tensor hidden_RH = model.hidden(batch.tokens_R(), batch.positions_R(), batch.plan);
+    const at::Tensor hidden_TH = hidden_RH.index_select(0, batch.rows_T().to(hidden_RH.device()));
+    const TokenStatistics statistics =
+        token_statistics(hidden_TH, model.head(), batch.targets_T(), temperature, model.kernels());
+    append_to(out.log_prob, statistics.logprob_T);
+    append_to(out.entropy, statistics.entropy_T);
+    append_to(out.logsumexp, statistics.logsumexp_T);
+  }
+  return out;
+}
+
+std::vector<double> to_doubles(const at::Tensor& values_T) {
+  const at::Tensor values = values_T.to(at::kCPU, at::kDouble).contiguous();
+  const auto* data = values.const_data_ptr<double>();
+  return {data, data + values.numel()};
+}
+
+}  // namespace carnot

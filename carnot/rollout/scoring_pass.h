@@ -1,0 +1,47 @@
+// rollout/scoring_pass.h -- sequences of tokens through a model in packed micro-batches; numbers at chosen tokens.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "carnot/data/tokens.h"
+#include "carnot/nn/attention_plan.h"
+#include "carnot/nn/model.h"
+
+namespace carnot {
+
+/// One sequence and the tokens in it that are measured, by offset, ascending. REQUIRES: no target is 0.
+struct ScoredSequence {
+  std::vector<TokenId> tokens{};
+  std::vector<int> targets{};
+};
+
+/// A micro-batch. Each target has the row that predicts it; rows behind the last target are not computed.
+struct ScoringBatch {
+  std::vector<std::int64_t> tokens{}, positions{}, rows{}, targets{};
+  PackedAttention plan{};
+  std::size_t first_target = 0;  ///< number of targets in earlier batches
+
+  at::Tensor tokens_R() const;
+  at::Tensor positions_R() const;
+  at::Tensor rows_T() const;
+  at::Tensor targets_T() const;
+};
+
+/// In the order of the sequences; a sequence without targets is left out.
+std::vector<ScoringBatch> scoring_batches(std::span<const ScoredSequence> sequences, int max_tokens);
+
+/// By target, over all sequences.
+struct TargetStatistics {
+  std::vector<double> log_prob{}, entropy{}, logsumexp{};
+};
+TargetStatistics score_targets(const Model& model, std::span<const ScoredSequence> sequences, int max_tokens, double temperature);
+
+/// The tensor's values on the CPU, in double.
+std::vector<double> to_doubles(const at::Tensor& values_T);
+
+}  // namespace carnot

@@ -1,0 +1,126 @@
+// testing/exploration.h -- explorations of scripted environments under the hash policy, and what must hold of them.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "carnot/base/thread_pool.h"
+#include "carnot/data/trajectory.h"
+#include "carnot/rollout/explore.h"
+#include "reference/decoder.h"
+#include "testing/hash_policy.h"
+#include "testing/scripted_environment.h"
+#include "testing/small_tokenizer.h"
+
+namespace carnot::testing {
+
+inline const ChatFamily& small_chat() {
+  static const std::unique_ptr<ChatFamily> family = make_chat_family("chatml", small_tokenizer()).value();
+  return *family;
+}
+
+inline std::vector<RolloutTask> scripted_tasks(int count, const ScriptedOptions& options) {
+  std::vector<RolloutTask> tasks;
+  for (int i = 0; i < count; ++i)
+    tasks.push_back({.uid = "task-" + std::to_string(i), .task_index = i, .make = [options, i] {
+                       return std::make_unique<ScriptedEnvironment>(options, static_cast<std::uint64_t>(i));
+                     }});
+  return tasks;
+}
+
+struct ExplorationSetting {
+  int num_blocks = 2000;
+  int max_batch_tokens = 512;
+  int kernel_threads = 1;
+  ExploreOptions explore{};
+};
+
+inline ExplorationSetting with_budget(int budget) {
+  ExplorationSetting setting;
+  setting.explore.budget = budget;
+  return setting;
+}
+
+inline const ExploreKey kExploreKey{.seed = 5, .step = 3, .first_group = 2, .policy_version = 9};
+
+inline Exploration explore_scripted(const std::vector<RolloutTask>& tasks, const ExplorationSetting& setting,
+                                    const BranchPolicy& policy = *independent()) {
+  set_num_threads(setting.kernel_threads);
+  HashPolicy model(small_tokenizer().vocab_size(), setting.num_blocks);
+  Engine engine(model, {.max_batch_tokens = setting.max_batch_tokens});
+  Exploration out = explore(engine, small_chat(), policy, tasks, setting.explore, kExploreKey);
+  EXPECT_EQ(engine.free_blocks(), setting.num_blocks) << "every sequence was released";
+  EXPECT_FALSE(engine.has_work());
+  set_num_threads(1);
+  return out;
+}
+
+/// Everything that may not depend on timing, as text.
+inline std::string described(const Exploration& exploration) {
+  std::ostringstream out;
+  out.precision(17);
+  for (const Group& group : exploration.groups) {
+    out << "group " << group.uid << "\n";
+    for (const Tree& tree : group.trees) {
+      out << "tree\n";
+      for (std::size_t t = 0; t < tree.turns.size(); ++t) {
+        const Turn& turn = tree.turns[t];
+        out << " turn of " << turn.parent << " anchor " << turn.anchor << " reward " << turn.reward << " entropy "
+            << turn.turn_entropy.value_or(-1) << ":";
+        for (TokenId token : turn.tokens) out << " " << token;
+        for (double value : tree.columns.turn(Column::LogProbRollout, static_cast<int>(t))) out << " " << value;
+        out << "\n";
+      }
+      for (const Leaf& leaf : tree.leaves)
+        out << " leaf " << leaf.turn << " sibling " << leaf.sibling << " parent " << leaf.parent << "/" << leaf.branch_turn
+            << " " << name_of(leaf.outcome) << " " << leaf.score << (leaf.dropped ? " dropped" : "") << "\n";
+    }
+  }
+  return out.str();
+}
+
+/// Every turn that a leaf's own trajectory sampled equals the twin's tokens behind the whole prefix, computed afresh.
+inline void expect_tokens_of_the_twin(const Exploration& exploration, double temperature = 1) {
+  const HashPolicy model(small_tokenizer().vocab_size(), 1);
+  for (const Trajectory& trajectory : trajectories(exploration.groups)) {
+    const std::vector<TokenId> tokens = trajectory.tokens();
+    const auto log_probs = trajectory.column(Column::LogProbRollout);
+    const auto entropies = trajectory.column(Column::EntropyRollout);
+    const Leaf& leaf = trajectory.leaf();
+    for (int k = std::max(0, leaf.branch_turn); k < trajectory.num_turns(); ++k) {
+      const int begin = trajectory.sampled_begin(k), end = trajectory.sampled_end(k);
+      const auto expected = reference::decode(
+          {.prompt = {tokens.begin(), tokens.begin() + begin},
+           .key = {.seed = kExploreKey.seed,
+                   .step = static_cast<std::uint64_t>(kExploreKey.step),
+                   .group = kExploreKey.first_group + static_cast<std::uint64_t>(trajectory.group_index),
+                   .sibling = static_cast<std::uint64_t>(leaf.sibling),
+                   .turn = static_cast<std::uint64_t>(k)},
+           .temperature = temperature,
+           .max_tokens = end - begin},
+          [&](std::span<const TokenId> prefix) { return model.logits_behind(prefix); });
+      for (int i = begin; i < end; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const reference::Draw& draw = expected[static_cast<std::size_t>(i - begin)];
+        ASSERT_EQ(tokens[at], draw.token) << leaf.trajectory_id << " turn " << k << " token " << i - begin;
+        EXPECT_NEAR(log_probs[at], draw.log_prob, 2e-5);
+        EXPECT_NEAR(entropies[at], draw.entropy, 2e-5);
+      }
+    }
+  }
+}
+
+inline void expect_sound(const Exploration& exploration) {
+  for (const Group& group : exploration.groups)
+    for (const Tree& tree : group.trees) EXPECT_THAT(violations(tree), ::testing::IsEmpty());
+}
+
+inline int leaves_of(const Group& group) {
+  int leaves = 0;
+  for (const Tree& tree : group.trees) leaves += static_cast<int>(tree.leaves.size());
+  return leaves;
+}
+
+}  // namespace carnot::testing
