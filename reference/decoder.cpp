@@ -19,7 +19,8 @@ std::vector<Candidate> candidates(const std::vector<double>& logits, const Decod
     all.push_back({static_cast<int>(v), logits[v], std::exp(logits[v] / temperature - logsumexp)});
   if (request.top_k == 0 && request.top_p == 1) return all;
   std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.logit > b.logit; });
-  if (request.top_k > 0 && request.top_k < static_cast<int>(all.size())) all.resize(static_cast<std::size_t>(request.top_k));
+  if (request.top_k > 0 && request.top_k < static_cast<int>(all.size()))
+    all.resize(static_cast<std::size_t>(request.top_k));
   double mass = 0;
   for (const Candidate& c : all) mass += c.probability;
   std::vector<Candidate> kept;
@@ -69,7 +70,8 @@ std::vector<Draw> decode(const DecodeRequest& request,
   for (int i = 0; i < request.max_tokens; ++i, ++key.position) {
     out.push_back(draw(next_logits(tokens), request, uniform(key)));
     tokens.push_back(out.back().token);
-    if (std::find(request.stop_tokens.begin(), request.stop_tokens.end(), tokens.back()) != request.stop_tokens.end()) break;
+    if (std::find(request.stop_tokens.begin(), request.stop_tokens.end(), tokens.back()) != request.stop_tokens.end())
+      break;
   }
   return out;
 }

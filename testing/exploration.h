@@ -74,8 +74,9 @@ inline std::string described(const Exploration& exploration) {
         out << "\n";
       }
       for (const Leaf& leaf : tree.leaves)
-        out << " leaf " << leaf.turn << " sibling " << leaf.sibling << " parent " << leaf.parent << "/" << leaf.branch_turn
-            << " " << name_of(leaf.outcome) << " " << leaf.score << (leaf.dropped ? " dropped" : "") << "\n";
+        out << " leaf " << leaf.turn << " sibling " << leaf.sibling << " parent " << leaf.parent << "/"
+            << leaf.branch_turn << " " << name_of(leaf.outcome) << " " << leaf.score << (leaf.dropped ? " dropped" : "")
+            << "\n";
     }
   }
   return out.str();

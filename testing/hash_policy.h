@@ -63,7 +63,8 @@ class HashPolicy : public Policy {
     const auto* hidden = hidden_BH.const_data_ptr<float>();
     auto* out = logits_BV.data_ptr<float>();
     for (std::int64_t b = 0; b < hidden_BH.size(0); ++b) {
-      const std::uint64_t hash = (static_cast<std::uint64_t>(hidden[2 * b]) << 24) | static_cast<std::uint64_t>(hidden[2 * b + 1]);
+      const std::uint64_t hash =
+          (static_cast<std::uint64_t>(hidden[2 * b]) << 24) | static_cast<std::uint64_t>(hidden[2 * b + 1]);
       for (int v = 0; v < vocab_size_; ++v) *out++ = hash_logit(hash, v);
     }
     return logits_BV;
@@ -72,7 +73,8 @@ class HashPolicy : public Policy {
   void copy_block(int from, int to) override {
     ++copies;
     for (int i = 0; i < kBlockTokens; ++i)
-      memory_[static_cast<std::size_t>(to * kBlockTokens + i)] = memory_[static_cast<std::size_t>(from * kBlockTokens + i)];
+      memory_[static_cast<std::size_t>(to * kBlockTokens + i)] =
+          memory_[static_cast<std::size_t>(from * kBlockTokens + i)];
   }
 
   /// Logits behind a whole prefix, for a twin that keeps no cache.

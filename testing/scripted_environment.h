@@ -13,7 +13,7 @@
 namespace carnot::testing {
 
 struct ScriptedOptions {
-  int turns = 4;                   ///< the last one ends the episode
+  int turns = 4;  ///< the last one ends the episode
   int max_turns = 10;
   int max_response_tokens = 12;
   std::vector<std::string> stop_strings{"z"};
@@ -23,8 +23,8 @@ struct ScriptedOptions {
   int throws_at = -1;              ///< step that throws
   int hangs_at = -1;               ///< step that sleeps for `hang_seconds`
   double hang_seconds = 1;
-  bool succeeds = true;            ///< the last turn does
-  bool opens = true;               ///< false: open() throws
+  bool succeeds = true;  ///< the last turn does
+  bool opens = true;     ///< false: open() throws
 };
 
 class ScriptedEnvironment : public Environment {

@@ -9,8 +9,10 @@ inline const Tokenizer& small_tokenizer() {
   static const Tokenizer tokenizer = [] {
     const std::vector<std::string> texts = {"<think>I look at the answer</think><answer>left</answer>",
                                             "heard task be brief system user assistant"};
-    const std::string json = train_byte_level_bpe(
-        texts, {.vocab_size = 300, .added_tokens = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"}}).value();
+    const std::string json =
+        train_byte_level_bpe(texts,
+                             {.vocab_size = 300, .added_tokens = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"}})
+            .value();
     return Tokenizer::parse(json, "small tokenizer").value();
   }();
   return tokenizer;

@@ -3,7 +3,8 @@
 // Token p of the sequence lies in blocks[p / kBlockTokens] at offset p % kBlockTokens. Knows block numbers and token
 // counts; knows nothing about tensors, layers or text. Not thread-safe.
 //
-// Invariant: a block that more than one table holds is never written. append() gives the table a block of its own first.
+// Invariant: a block that more than one table holds is never written. append() gives the table a block of its own
+// first.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +39,8 @@ int blocks_needed(const BlockPool& pool, const BlockTable& table, int count);
 int tokens_that_fit(const BlockPool& pool, const BlockTable& table, int free_blocks);
 
 /// Makes room for `count` more tokens. Returns the copy that the caller must perform before writing them: at most one,
-/// of a last block that is partly filled and shared. Copies of several appends are performed in the order of the appends.
-/// REQUIRES: pool.num_free() >= blocks_needed(pool, table, count).
+/// of a last block that is partly filled and shared. Copies of several appends are performed in the order of the
+/// appends. REQUIRES: pool.num_free() >= blocks_needed(pool, table, count).
 std::optional<BlockCopy> append(BlockPool& pool, BlockTable& table, int count);
 
 /// A table over the first `num_tokens` tokens of `parent`; their blocks are shared, nothing moves.

@@ -135,7 +135,8 @@ struct Twin {
       ASSERT_EQ(table.num_tokens, static_cast<int>(tokens[sequence].size()));
       ASSERT_EQ(static_cast<int>(table.blocks.size()), blocks_for(table.num_tokens));
       for (int i = 0; i < table.num_tokens; ++i)
-        ASSERT_EQ(slot(table, i), tokens[sequence][static_cast<std::size_t>(i)]) << "sequence " << sequence << " token " << i;
+        ASSERT_EQ(slot(table, i), tokens[sequence][static_cast<std::size_t>(i)])
+            << "sequence " << sequence << " token " << i;
       for (std::int32_t block : table.blocks) ++holders[block];
     }
     for (std::int32_t block = 0; block < pool.size(); ++block) ASSERT_EQ(pool.holders(block), holders[block]);
@@ -207,7 +208,8 @@ TEST(BlockTable, TokensThatFitIsTheLargestCountThatTheFreeBlocksAllow) {
     BlockPool pool(12);
     BlockTable parent;
     append(pool, parent, static_cast<int>(random.below(60)));
-    BlockTable child = fork(pool, parent, static_cast<int>(random.below(static_cast<std::uint64_t>(parent.num_tokens) + 1)));
+    BlockTable child =
+        fork(pool, parent, static_cast<int>(random.below(static_cast<std::uint64_t>(parent.num_tokens) + 1)));
     const int fit = tokens_that_fit(pool, child, pool.num_free());
     EXPECT_LE(blocks_needed(pool, child, fit), pool.num_free());
     EXPECT_GT(blocks_needed(pool, child, fit + 1), pool.num_free());

@@ -10,10 +10,12 @@ bool ends_with_any(std::string_view text, const std::vector<std::string>& stops)
   return std::any_of(stops.begin(), stops.end(), [&](const std::string& stop) { return text.ends_with(stop); });
 }
 
-Result<std::vector<TokenId>> scripted_tokens(const Episode& episode, const ChatFamily& chat, std::string_view response) {
+Result<std::vector<TokenId>> scripted_tokens(const Episode& episode, const ChatFamily& chat,
+                                             std::string_view response) {
   const std::string prefix = episode.response_text({});
   if (!response.starts_with(prefix))
-    return Error{"the script's response must begin with '" + prefix + "', got '" + std::string(response.substr(0, 40)) + "'"};
+    return Error{"the script's response must begin with '" + prefix + "', got '" + std::string(response.substr(0, 40)) +
+                 "'"};
   std::vector<TokenId> tokens = chat.tokenizer().encode(response.substr(prefix.size()));
   if (!ends_with_any(response, episode.protocol().stop_strings)) tokens.push_back(episode.stop_tokens().front());
   return tokens;
@@ -21,7 +23,8 @@ Result<std::vector<TokenId>> scripted_tokens(const Episode& episode, const ChatF
 
 }  // namespace
 
-Result<Tree> demonstrate(const EnvironmentFactory& factory, const ChatFamily& chat, const DemonstrationOptions& options) {
+Result<Tree> demonstrate(const EnvironmentFactory& factory, const ChatFamily& chat,
+                         const DemonstrationOptions& options) {
   const std::shared_ptr<Environment> environment = factory.make_demonstrated(options.index, options.progress);
   const auto script = factory.script(*environment, options.progress, RandomStream(options.seed));
   if (!script) return Error{"the environment has no scripted agent to demonstrate it"};

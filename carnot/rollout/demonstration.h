@@ -9,15 +9,16 @@
 namespace carnot {
 
 struct DemonstrationOptions {
-  std::int64_t index = 0;   ///< of the task, before the factory's curriculum moves it
-  double progress = 1;      ///< of the warm start, in [0, 1]
-  std::uint64_t seed = 0;   ///< of the script's draws
+  std::int64_t index = 0;  ///< of the task, before the factory's curriculum moves it
+  double progress = 1;     ///< of the warm start, in [0, 1]
+  std::uint64_t seed = 0;  ///< of the script's draws
   EpisodeOptions episode{};
 };
 
 /// Plays the script. The tokens it would have sampled stand where a policy's do: the text of each response behind the
 /// assistant's prefix, and the token that ends the message, except where a stop string of the protocol ended it first.
 /// An environment without a script is an error; so is a script that leaves out the prefix.
-Result<Tree> demonstrate(const EnvironmentFactory& factory, const ChatFamily& chat, const DemonstrationOptions& options);
+Result<Tree> demonstrate(const EnvironmentFactory& factory, const ChatFamily& chat,
+                         const DemonstrationOptions& options);
 
 }  // namespace carnot

@@ -241,7 +241,8 @@ void Engine::sample_rows(const at::Tensor& hidden_TH) {
     kernel_pool().run(static_cast<std::int64_t>(end - begin), [&](std::int64_t i) {
       const auto row = static_cast<std::size_t>(i);
       const SequenceId id = sample_rows_[begin + row].sequence;
-      draws_[begin + row] = draw_next(sequences_[static_cast<std::size_t>(id)], {logits + row * vocabulary, vocabulary});
+      draws_[begin + row] =
+          draw_next(sequences_[static_cast<std::size_t>(id)], {logits + row * vocabulary, vocabulary});
     });
   }
   for (std::size_t i = 0; i < sample_rows_.size(); ++i) deliver(sample_rows_[i].sequence, draws_[i]);
@@ -253,7 +254,8 @@ TokenDraw Engine::draw_next(const Sequence& sequence, std::span<float> logits) c
   key.position += static_cast<std::uint64_t>(sequence.sampled);
   const int drawable = options_.drawable_tokens > 0 ? options_.drawable_tokens : static_cast<int>(logits.size());
   const int candidates = sequence.sampled < request.candidate_tokens ? request.candidates : 0;
-  return sample_token(logits, request.sampling, {.drawable = drawable, .uniform = uniform(key), .candidates = candidates});
+  return sample_token(logits, request.sampling,
+                      {.drawable = drawable, .uniform = uniform(key), .candidates = candidates});
 }
 
 void Engine::deliver(SequenceId id, const TokenDraw& draw) {

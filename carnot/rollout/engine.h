@@ -37,7 +37,7 @@ using SequenceId = int;
 
 struct SampleRequest {
   SamplingOptions sampling{};
-  DrawKey key{};           ///< position is that of the first token; it counts up
+  DrawKey key{};  ///< position is that of the first token; it counts up
   int max_tokens = 1;
   std::vector<TokenId> stop_tokens{};  ///< any of them ends the request; it stays in the sequence
   int candidates = 0;                  ///< of TokenDraw::candidate_entropy; 0: not measured
@@ -61,12 +61,12 @@ struct StepResult {
 /// Sums since the engine was made.
 struct EngineMetrics {
   std::int64_t steps = 0;
-  std::int64_t rows = 0;             ///< computed, prefill and decode
+  std::int64_t rows = 0;  ///< computed, prefill and decode
   std::int64_t sampled_tokens = 0;
   std::int64_t evictions = 0;
   double seconds_scheduling = 0;
   double seconds_forward = 0;
-  double seconds_sampling = 0;       ///< logits included
+  double seconds_sampling = 0;  ///< logits included
 };
 
 class Engine {
@@ -77,7 +77,8 @@ class Engine {
   /// A sequence of these tokens, prefilled by the steps to come. REQUIRES: not empty; ids of the policy's vocabulary.
   SequenceId start(std::span<const TokenId> tokens);
 
-  /// A sequence of the first `num_tokens` tokens of another; blocks that are computed are shared. REQUIRES: 0 < num_tokens.
+  /// A sequence of the first `num_tokens` tokens of another; blocks that are computed are shared. REQUIRES: 0 <
+  /// num_tokens.
   SequenceId fork(SequenceId parent, int num_tokens);
 
   /// Tokens from outside behind the sequence. REQUIRES: it is not sampling; ids of the vocabulary.

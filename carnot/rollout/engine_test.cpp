@@ -35,7 +35,8 @@ std::map<SequenceId, std::vector<TokenDraw>> run(Engine& engine) {
   return draws;
 }
 
-std::vector<reference::Draw> twin(const HashPolicy& policy, const std::vector<TokenId>& prompt, const SampleRequest& request) {
+std::vector<reference::Draw> twin(const HashPolicy& policy, const std::vector<TokenId>& prompt,
+                                  const SampleRequest& request) {
   return reference::decode({.prompt = prompt,
                             .key = request.key,
                             .temperature = request.sampling.temperature,
@@ -200,7 +201,8 @@ TEST(Engine, TokensDoNotDependOnBatchSizeStripsOrThreads) {
   for (const Setting& setting : {Setting{1000, 64, 1}, Setting{1, 64, 1}, Setting{13, 1, 2}, Setting{200, 1, 3}}) {
     set_num_threads(setting.threads);
     HashPolicy policy(kVocabulary, 300);
-    Engine engine(policy, {.max_batch_tokens = setting.max_batch_tokens, .logits_megabytes = setting.vocabulary_strip_megabytes});
+    Engine engine(
+        policy, {.max_batch_tokens = setting.max_batch_tokens, .logits_megabytes = setting.vocabulary_strip_megabytes});
     std::vector<SequenceId> sequences;
     for (std::uint64_t i = 0; i < 9; ++i) {
       sequences.push_back(engine.start(prompt_of(4 + static_cast<int>(i) * 3, i)));
@@ -208,7 +210,8 @@ TEST(Engine, TokensDoNotDependOnBatchSizeStripsOrThreads) {
     }
     run(engine);
     std::vector<std::vector<TokenId>> tokens;
-    for (SequenceId sequence : sequences) tokens.emplace_back(engine.tokens(sequence).begin(), engine.tokens(sequence).end());
+    for (SequenceId sequence : sequences)
+      tokens.emplace_back(engine.tokens(sequence).begin(), engine.tokens(sequence).end());
     if (first.empty()) first = tokens;
     EXPECT_EQ(tokens, first);
   }
@@ -304,7 +307,8 @@ TEST(Engine, RandomLivesOfSequencesEqualTheTwin) {
       const auto [id, tokens] = *chosen;
       if (random.chance(0.4)) {
         const auto length = 1 + random.below(tokens.size());
-        expected[engine.fork(id, static_cast<int>(length))] = {tokens.begin(), tokens.begin() + static_cast<long>(length)};
+        expected[engine.fork(id, static_cast<int>(length))] = {tokens.begin(),
+                                                               tokens.begin() + static_cast<long>(length)};
       }
       if (random.chance(0.3)) {
         const std::vector<TokenId> more = prompt_of(1 + static_cast<int>(random.below(20)), random.bits());

@@ -9,7 +9,8 @@ namespace carnot {
 
 void EpisodeOptions::fields(FieldVisitor& visit) {
   visit.field("max_context_tokens", max_context_tokens, "tokens of a trajectory, prompt included", at_least(2));
-  visit.field("max_response_tokens", max_response_tokens, "tokens of one response; 0: the environment's limit", at_least(0));
+  visit.field("max_response_tokens", max_response_tokens, "tokens of one response; 0: the environment's limit",
+              at_least(0));
   visit.field("max_turns", max_turns, "turns of a trajectory; 0: the environment's limit", at_least(0));
   visit.field("tags_are_action", tags_are_action, "count the tags around an action as action tokens");
 }

@@ -17,7 +17,8 @@ class Explorer {
   Explorer(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy, std::span<const RolloutTask> tasks,
            const ExploreOptions& options, const ExploreKey& key)
       : workers_(options.environment_threads, options.environment_timeout),
-        context_{.engine = engine, .chat = chat, .policy = policy, .options = options, .key = key, .workers = workers_} {
+        context_{
+            .engine = engine, .chat = chat, .policy = policy, .options = options, .key = key, .workers = workers_} {
     for (const RolloutTask& task : tasks)
       groups_.push_back(std::make_unique<GroupRollout>(context_, task, static_cast<int>(groups_.size())));
   }
@@ -114,8 +115,8 @@ void ExploreOptions::fields(FieldVisitor& visit) {
   visit.field("environment_timeout", environment_timeout, "seconds that one call of an environment may take", above(0));
 }
 
-Exploration explore(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy, std::span<const RolloutTask> tasks,
-                    const ExploreOptions& options, const ExploreKey& key) {
+Exploration explore(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy,
+                    std::span<const RolloutTask> tasks, const ExploreOptions& options, const ExploreKey& key) {
   return Explorer(engine, chat, policy, tasks, options, key).run();
 }
 

@@ -53,9 +53,9 @@ struct ExploreKey {
 struct ExploreMetrics {
   std::int64_t trajectories = 0;
   std::int64_t branches = 0;
-  std::int64_t turns = 0;           ///< shared ones once
+  std::int64_t turns = 0;  ///< shared ones once
   std::int64_t sampled_tokens = 0;
-  std::int64_t computed_rows = 0;   ///< of all forwards, prefill included
+  std::int64_t computed_rows = 0;  ///< of all forwards, prefill included
   std::int64_t engine_steps = 0;
   std::int64_t evictions = 0;
   std::int64_t infra_failures = 0;
@@ -64,18 +64,18 @@ struct ExploreMetrics {
   double seconds_forward = 0;
   double seconds_sampling = 0;
   double seconds_scheduling = 0;
-  double seconds_waiting = 0;       ///< nothing to decode until an environment answers
-  double seconds_environment = 0;   ///< summed over worker threads
+  double seconds_waiting = 0;      ///< nothing to decode until an environment answers
+  double seconds_environment = 0;  ///< summed over worker threads
 };
 
 struct Exploration {
-  std::vector<Group> groups{};          ///< in the order of the tasks
+  std::vector<Group> groups{};  ///< in the order of the tasks
   ExploreMetrics metrics{};
   std::vector<std::string> failures{};  ///< one sentence per InfraFailed trajectory
 };
 
 /// Rolls out every task with `options.budget` trajectories. Fills the columns LogProbRollout and EntropyRollout.
-Exploration explore(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy, std::span<const RolloutTask> tasks,
-                    const ExploreOptions& options, const ExploreKey& key);
+Exploration explore(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy,
+                    std::span<const RolloutTask> tasks, const ExploreOptions& options, const ExploreKey& key);
 
 }  // namespace carnot

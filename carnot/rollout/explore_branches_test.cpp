@@ -81,7 +81,8 @@ TEST(ExploreBranches, DecisionsDoNotDependOnBatchSizeThreadsLatencyOrMemory) {
       setting.explore.environment_threads = 4 - variant;
       setting.num_blocks = variant == 3 ? 25 : 1000;
       const auto tasks = scripted_tasks(3, {.latency_seed = static_cast<std::uint64_t>(variant)});
-      EXPECT_EQ(described(explore_scripted(tasks, setting, RecordingPolicy(3, 0.5, timing))), expected) << "variant " << variant;
+      EXPECT_EQ(described(explore_scripted(tasks, setting, RecordingPolicy(3, 0.5, timing))), expected)
+          << "variant " << variant;
     }
   }
 }
@@ -146,7 +147,8 @@ TEST(ExploreBranches, WhatNoBranchTookStartsFromThePrompt) {
 TEST(ExploreBranches, AFailingEnvironmentDoesNotHoldItsGroupBack) {
   std::vector<RolloutTask> tasks = scripted_tasks(2, {});
   tasks[0] = scripted_tasks(1, {.throws_at = 2})[0];
-  const Exploration out = explore_scripted(tasks, with_budget(6), RecordingPolicy(2, 0.5, BranchTiming::AfterObservation));
+  const Exploration out =
+      explore_scripted(tasks, with_budget(6), RecordingPolicy(2, 0.5, BranchTiming::AfterObservation));
   expect_sound(out);
   EXPECT_EQ(leaves_of(out.groups[0]), 6);
   EXPECT_EQ(out.metrics.infra_failures, 6);

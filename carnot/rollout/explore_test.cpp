@@ -73,9 +73,11 @@ TEST(Explore, MarksWhatWasSampledAndWhereItCameFrom) {
   const Exploration out = explore_scripted(scripted_tasks(1, {}), with_budget(1));
   const Turn& first = out.groups[0].trees[0].turns[0];
   const Tokenizer& tokenizer = small_tokenizer();
-  EXPECT_EQ(tokenizer.decode(std::span(first.tokens).first(static_cast<std::size_t>(first.sampled_begin))),
-            "<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\ntask 0<|im_end|>\n<|im_start|>assistant\n<think>");
-  const std::string behind = tokenizer.decode(std::span(first.tokens).subspan(static_cast<std::size_t>(first.sampled_end)));
+  EXPECT_EQ(
+      tokenizer.decode(std::span(first.tokens).first(static_cast<std::size_t>(first.sampled_begin))),
+      "<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\ntask 0<|im_end|>\n<|im_start|>assistant\n<think>");
+  const std::string behind =
+      tokenizer.decode(std::span(first.tokens).subspan(static_cast<std::size_t>(first.sampled_end)));
   EXPECT_THAT(behind, ::testing::HasSubstr("<|im_start|>user\nheard "));
   EXPECT_THAT(behind, ::testing::EndsWith("<|im_start|>assistant\n<think>"));
   const Columns& columns = out.groups[0].trees[0].columns;
@@ -89,13 +91,15 @@ TEST(Explore, MarksWhatWasSampledAndWhereItCameFrom) {
 }
 
 TEST(Explore, AStopStringEndsTheResponseAndStaysInIt) {
-  const Exploration out = explore_scripted(scripted_tasks(6, {.max_response_tokens = 300, .stop_strings = {"z", "qj"}}), with_budget(4));
+  const Exploration out =
+      explore_scripted(scripted_tasks(6, {.max_response_tokens = 300, .stop_strings = {"z", "qj"}}), with_budget(4));
   int stopped = 0;
   for (const Trajectory& trajectory : trajectories(out.groups)) {
     for (int k = 0; k < trajectory.num_turns(); ++k) {
       const Turn& turn = trajectory.turn(k);
-      const auto sampled = std::span(turn.tokens).subspan(static_cast<std::size_t>(turn.sampled_begin),
-                                                          static_cast<std::size_t>(turn.num_sampled()));
+      const auto sampled =
+          std::span(turn.tokens)
+              .subspan(static_cast<std::size_t>(turn.sampled_begin), static_cast<std::size_t>(turn.num_sampled()));
       const std::string text = small_tokenizer().decode(sampled);
       const std::string before = small_tokenizer().decode(sampled.first(sampled.size() - 1));
       EXPECT_EQ(before.find('z'), std::string::npos);
@@ -129,7 +133,8 @@ TEST(Explore, EndsTrajectoriesAtTheirLimits) {
 }
 
 TEST(Explore, AnEpisodeThatEndsInFailureOnACutResponseRanOutOfTokens) {
-  const Exploration out = explore_scripted(scripted_tasks(3, {.turns = 1, .max_response_tokens = 3, .succeeds = false}), with_budget(4));
+  const Exploration out =
+      explore_scripted(scripted_tasks(3, {.turns = 1, .max_response_tokens = 3, .succeeds = false}), with_budget(4));
   for (const Trajectory& trajectory : trajectories(out.groups)) {
     const Turn& turn = trajectory.turn(0);
     const TokenId last = turn.tokens[static_cast<std::size_t>(turn.sampled_end) - 1];

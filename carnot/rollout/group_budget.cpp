@@ -17,7 +17,8 @@ void GroupRollout::start_initial() {
 }
 
 void GroupRollout::start_from_prompt(int tree, int parent) {
-  Boundary boundary{.parent = parent, .tree = tree, .episode = *first_, .sequence = root_, .num_tokens = prompt_tokens()};
+  Boundary boundary{
+      .parent = parent, .tree = tree, .episode = *first_, .sequence = root_, .num_tokens = prompt_tokens()};
   std::string failure;
   try {
     boundary.episode = first_->branch();
@@ -63,12 +64,13 @@ void GroupRollout::decide() {
 
 bool GroupRollout::branches(Member& member, int attempt, int trajectories) {
   int& streak = context_.policy.streak() == BranchStreak::Task ? streak_ : member.streak;
-  const bool yes = context_.policy.branch_here({.turn_entropy = member.turn_entropies.back(),
-                                                .initial_entropy = member.turn_entropies.front(),
-                                                .trajectories = trajectories,
-                                                .budget = budget_,
-                                                .consecutive = streak,
-                                                .uniform = uniform(draw_key("branch", member.sibling, member.num_turns(), attempt))});
+  const bool yes = context_.policy.branch_here(
+      {.turn_entropy = member.turn_entropies.back(),
+       .initial_entropy = member.turn_entropies.front(),
+       .trajectories = trajectories,
+       .budget = budget_,
+       .consecutive = streak,
+       .uniform = uniform(draw_key("branch", member.sibling, member.num_turns(), attempt))});
   streak = yes ? streak + 1 : 0;
   return yes;
 }

@@ -147,7 +147,8 @@ void GroupRollout::ask_environment(Member& member) {
 void GroupRollout::on_answer(Member& member) {
   const Answer answer = std::move(*member.answer);
   const Reply& reply = answer.reply;
-  if (reply.done && reply.outcome == Outcome::InfraFailed) return fail(member, "the environment says so: " + reply.text);
+  if (reply.done && reply.outcome == Outcome::InfraFailed)
+    return fail(member, "the environment says so: " + reply.text);
   if (reply.done) {
     const bool ran_out = member.cut && reply.outcome == Outcome::Finished && !reply.success;
     close_turn(member, answer, {});

@@ -32,7 +32,7 @@ struct RolloutContext {
   const ExploreOptions& options;
   const ExploreKey& key;
   EnvironmentWorkers& workers;
-  std::vector<Owner> owners{};          ///< by SequenceId, of those that sample
+  std::vector<Owner> owners{};  ///< by SequenceId, of those that sample
   std::vector<std::string> failures{};
   std::int64_t branches = 0;
 
@@ -75,10 +75,10 @@ struct Member {
   int turn_begin = 0;  ///< tokens in front of the present turn's response
   State state = State::Sampling;
   Response response;
-  int response_limit = 0;      ///< of the present response
-  bool gate_ahead = false;     ///< the policy is asked about the present response's first tokens
+  int response_limit = 0;   ///< of the present response
+  bool gate_ahead = false;  ///< the policy is asked about the present response's first tokens
   bool response_ended = false;
-  bool cut = false;            ///< the present response ended at its limit
+  bool cut = false;  ///< the present response ended at its limit
   std::shared_ptr<Answer> answer{};
   std::vector<MadeTurn> turns{};
   std::vector<Boundary> boundaries{};  ///< behind turns[i], where the plan is to grow trees
@@ -151,8 +151,8 @@ class GroupRollout {
   int index_;
   int budget_;
   std::shared_ptr<OpenedEnvironment> opened_;
-  std::optional<Episode> first_;       ///< stands at the prompt
-  std::optional<Outcome> unstarted_;   ///< of every trajectory, where none could start
+  std::optional<Episode> first_;      ///< stands at the prompt
+  std::optional<Outcome> unstarted_;  ///< of every trajectory, where none could start
   SequenceId root_ = -1;
   bool root_prefilling_ = false;
   bool probing_ = false;

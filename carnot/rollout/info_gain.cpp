@@ -35,7 +35,8 @@ Answer answer_of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::
   Answer answer;
   answer.think = "<" + lead.think_tag + ">";
   answer.lead = tokenizer.encode(lead.text);
-  answer.open_lead = lead.text.starts_with(answer.think) ? tokenizer.encode(lead.text.substr(answer.think.size())) : answer.lead;
+  answer.open_lead =
+      lead.text.starts_with(answer.think) ? tokenizer.encode(lead.text.substr(answer.think.size())) : answer.lead;
   answer.tokens = tokenizer.encode(text);
   return answer;
 }
@@ -45,7 +46,8 @@ bool opens_think(const Tokenizer& tokenizer, std::span<const TokenId> context, c
   return tokenizer.decode(context.last(enough)).ends_with(answer.think);
 }
 
-void ask(Questions& questions, const Tokenizer& tokenizer, std::span<const TokenId> context, const Answer& answer, const Asked& asked) {
+void ask(Questions& questions, const Tokenizer& tokenizer, std::span<const TokenId> context, const Answer& answer,
+         const Asked& asked) {
   ScoredSequence sequence;
   sequence.tokens.assign(context.begin(), context.end());
   const auto& lead = opens_think(tokenizer, context, answer) ? answer.open_lead : answer.lead;
@@ -69,7 +71,8 @@ void ask_group(Questions& questions, const Tokenizer& tokenizer, Group& group, c
       const Trajectory view = trajectory(group, 0, static_cast<int>(t), static_cast<int>(leaf));
       const std::vector<TokenId> tokens = view.tokens();
       if (!asked_prompt) {
-        ask(questions, tokenizer, std::span(tokens).first(static_cast<std::size_t>(view.sampled_begin(0))), answer, {.group = &group});
+        ask(questions, tokenizer, std::span(tokens).first(static_cast<std::size_t>(view.sampled_begin(0))), answer,
+            {.group = &group});
         asked_prompt = true;
       }
       int begin = 0;
@@ -79,7 +82,8 @@ void ask_group(Questions& questions, const Tokenizer& tokenizer, Group& group, c
         if (asked[static_cast<std::size_t>(turn)]) continue;
         asked[static_cast<std::size_t>(turn)] = true;
         const int end = view.turn_offsets[static_cast<std::size_t>(k) + 1];
-        const auto context = std::span(tokens).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+        const auto context =
+            std::span(tokens).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
         ask(questions, tokenizer, context, answer, {.group = &group, .tree = &tree, .turn = turn});
       }
     }

@@ -1,4 +1,5 @@
-// rollout/policy.h -- what the engine needs of a model: one forward over paged rows, logits of a few rows, a block copy.
+// rollout/policy.h -- what the engine needs of a model: one forward over paged rows, logits of a few rows, a block
+// copy.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -52,7 +52,9 @@ std::span<const std::uint32_t> by_logit(std::span<const float> logits, std::size
   thread_local std::vector<std::uint32_t> order;
   order.resize(logits.size());
   std::iota(order.begin(), order.end(), 0u);
-  const auto before = [&](std::uint32_t a, std::uint32_t b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; };
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  };
   if (kept < order.size()) {
     std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(), before);
     order.resize(kept);
@@ -75,8 +77,8 @@ std::span<const std::uint32_t> nucleus(std::span<const float> logits, std::span<
   }
 }
 
-std::size_t draw_cut(std::span<const float> logits, std::span<const float> probabilities, const SamplingOptions& options,
-                     double uniform) {
+std::size_t draw_cut(std::span<const float> logits, std::span<const float> probabilities,
+                     const SamplingOptions& options, double uniform) {
   const std::size_t all = logits.size();
   const std::size_t most = options.top_k > 0 ? std::min(all, static_cast<std::size_t>(options.top_k)) : all;
   double mass = 0;

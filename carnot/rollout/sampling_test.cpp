@@ -27,11 +27,16 @@ TokenDraw sample(std::vector<float> logits, const SamplingOptions& options, doub
 
 TEST(Sampling, MatchesTheDefinitionOnRandomRows) {
   RandomStream random(1);
-  const SamplingOptions choices[] = {{}, {.temperature = 0.6}, {.top_k = 5}, {.top_p = 0.7}, {.temperature = 1.3, .top_p = 0.9, .top_k = 40},
+  const SamplingOptions choices[] = {{},
+                                     {.temperature = 0.6},
+                                     {.top_k = 5},
+                                     {.top_p = 0.7},
+                                     {.temperature = 1.3, .top_p = 0.9, .top_k = 40},
                                      {.temperature = 0}};
   for (int trial = 0; trial < 600; ++trial) {
     const SamplingOptions& options = choices[trial % 6];
-    const std::vector<float> logits = random_logits(random, 1 + static_cast<int>(random.below(700)), 0.5 + random.uniform() * 4);
+    const std::vector<float> logits =
+        random_logits(random, 1 + static_cast<int>(random.below(700)), 0.5 + random.uniform() * 4);
     const double uniform = random.uniform();
     const TokenDraw draw = sample(logits, options, uniform);
     const reference::Draw twin =
@@ -81,7 +86,8 @@ TEST(Sampling, NeverDrawsATokenWithoutMass) {
 }
 
 TEST(Sampling, NeverDrawsAPaddedIdAndStillCountsItsMass) {
-  for (const SamplingOptions& options : {SamplingOptions{}, SamplingOptions{.top_k = 3}, SamplingOptions{.temperature = 0}}) {
+  for (const SamplingOptions& options :
+       {SamplingOptions{}, SamplingOptions{.top_k = 3}, SamplingOptions{.temperature = 0}}) {
     std::vector<float> logits = {0, 0, 5};
     const TokenDraw draw = sample_token(logits, options, {.drawable = 2, .uniform = 0.99});
     EXPECT_EQ(draw.token, options.temperature == 0 ? 0 : 1);
@@ -104,7 +110,8 @@ TEST(Sampling, CandidateEntropySumsTheMostProbableTokensAndTheDrawnOne) {
 TEST(Sampling, HoldsTheEntropyOfAnAlmostCertainToken) {
   const std::vector<float> logits = {100, 90};
   const TokenDraw draw = sample(logits, {}, 0.5);
-  EXPECT_NEAR(draw.entropy / (11 * std::exp(-10.0)), 1, 1e-3) << "the difference of two sums of size 100 would be noise";
+  EXPECT_NEAR(draw.entropy / (11 * std::exp(-10.0)), 1, 1e-3)
+      << "the difference of two sums of size 100 would be noise";
 }
 
 TEST(Sampling, RefusesARowWithoutAFiniteLogit) {

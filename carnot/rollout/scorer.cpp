@@ -36,7 +36,8 @@ void add_trajectory(Scoring& scoring, Tree& tree, const Trajectory& trajectory, 
       scoring.sequences.emplace_back();
     }
     ScoredSequence& sequence = scoring.sequences.back();
-    sequence.tokens.assign(tokens.begin() + begin, tokens.begin() + trajectory.turn_offsets[static_cast<std::size_t>(k) + 1]);
+    sequence.tokens.assign(tokens.begin() + begin,
+                           tokens.begin() + trajectory.turn_offsets[static_cast<std::size_t>(k) + 1]);
     const int turn = trajectory.turns[static_cast<std::size_t>(k)];
     if (measured[static_cast<std::size_t>(turn)]) continue;
     measured[static_cast<std::size_t>(turn)] = true;
@@ -55,7 +56,8 @@ Scoring sampled_tokens(std::span<Group> groups) {
       std::vector<bool> measured(tree.turns.size(), false);
       for (std::size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) {
         if (!tree.leaves[leaf].counts()) continue;
-        add_trajectory(scoring, tree, trajectory(groups[g], static_cast<int>(g), static_cast<int>(t), static_cast<int>(leaf)),
+        add_trajectory(scoring, tree,
+                       trajectory(groups[g], static_cast<int>(g), static_cast<int>(t), static_cast<int>(leaf)),
                        measured);
       }
     }
@@ -90,7 +92,8 @@ double temperature_of(const ScoreOptions& options) { return options.temperature 
 
 void score_old_policy(const Model& policy, std::span<Group> groups, const ScoreOptions& options) {
   const Scoring scoring = sampled_tokens(groups);
-  const TargetStatistics statistics = score_targets(policy, scoring.sequences, options.max_tokens, temperature_of(options));
+  const TargetStatistics statistics =
+      score_targets(policy, scoring.sequences, options.max_tokens, temperature_of(options));
   write_column(groups, scoring, Column::LogProbOld, statistics.log_prob);
   write_column(groups, scoring, Column::EntropyOld, statistics.entropy);
 }
@@ -135,7 +138,8 @@ LogProbMismatch log_prob_mismatch(std::span<const Group> groups) {
   LogProbMismatch out;
   for (const Trajectory& trajectory : trajectories(groups)) {
     if (!trajectory.leaf().counts()) continue;
-    const std::vector<double> rollout = trajectory.column(Column::LogProbRollout), old = trajectory.column(Column::LogProbOld);
+    const std::vector<double> rollout = trajectory.column(Column::LogProbRollout),
+                              old = trajectory.column(Column::LogProbOld);
     for (std::size_t i = 0; i < rollout.size(); ++i) {
       if (std::isnan(rollout[i]) || std::isnan(old[i])) continue;
       const double difference = rollout[i] - old[i];

@@ -32,7 +32,8 @@ Model small_model(at::ScalarType type, std::uint64_t seed = 3) {
 std::vector<Group> rollout(const Model& model, double temperature, const BranchPolicy& policy = *independent(),
                            int max_batch_tokens = 200) {
   ModelPolicy engine_policy(model, 400);
-  Engine engine(engine_policy, {.max_batch_tokens = max_batch_tokens, .drawable_tokens = small_tokenizer().vocab_size()});
+  Engine engine(engine_policy,
+                {.max_batch_tokens = max_batch_tokens, .drawable_tokens = small_tokenizer().vocab_size()});
   ExploreOptions options{.budget = 4, .sampling = {.temperature = temperature}};
   return explore(engine, small_chat(), policy, scripted_tasks(2, {}), options, kExploreKey).groups;
 }
@@ -47,7 +48,8 @@ PlainScore plain_score(const Model& model, std::span<const TokenId> prefix, Toke
   for (std::size_t i = 0; i < tokens.size(); ++i) positions.push_back(static_cast<std::int64_t>(i));
   const at::Tensor hidden = model.hidden(at::tensor(tokens, at::kLong), at::tensor(positions, at::kLong),
                                          PackedAttention{.offsets = {0, static_cast<int>(tokens.size())}});
-  const at::Tensor logits = at::matmul(model.head().to(at::kDouble), hidden.select(0, hidden.size(0) - 1).to(at::kDouble)).contiguous();
+  const at::Tensor logits =
+      at::matmul(model.head().to(at::kDouble), hidden.select(0, hidden.size(0) - 1).to(at::kDouble)).contiguous();
   const std::span<const double> z(logits.const_data_ptr<double>(), static_cast<std::size_t>(logits.numel()));
   PlainScore out;
   double sum = 0;
@@ -70,7 +72,8 @@ TEST(Scorer, TheRolloutsLogProbabilitiesHaveTheBitsOfTheTrainingForward) {
     EXPECT_GT(mismatch.tokens, 200);
     EXPECT_EQ(mismatch.bit_equal, mismatch.tokens) << "largest difference " << mismatch.largest;
     for (const Trajectory& trajectory : trajectories(groups)) {
-      const auto rollout_entropy = trajectory.column(Column::EntropyRollout), old = trajectory.column(Column::EntropyOld);
+      const auto rollout_entropy = trajectory.column(Column::EntropyRollout),
+                 old = trajectory.column(Column::EntropyOld);
       for (std::size_t i = 0; i < old.size(); ++i) {
         EXPECT_TRUE(std::isnan(old[i]) || rollout_entropy[i] == old[i]);
       }
@@ -93,12 +96,14 @@ TEST(Scorer, OldPolicyAndReferenceEqualTheDefinitionTokenByToken) {
       if (!sampled[i] || i % 5 != 0) continue;
       ++checked;
       const auto prefix = std::span(tokens).first(i);
-      const PlainScore old = plain_score(model, prefix, tokens[i], 0.8), frozen = plain_score(reference, prefix, tokens[i], 0.8);
+      const PlainScore old = plain_score(model, prefix, tokens[i], 0.8),
+                       frozen = plain_score(reference, prefix, tokens[i], 0.8);
       EXPECT_NEAR(trajectory.column(Column::LogProbOld)[i], old.log_prob, 1e-10);
       EXPECT_NEAR(trajectory.column(Column::EntropyOld)[i], old.entropy, 1e-10);
       EXPECT_NEAR(trajectory.column(Column::LogProbReference)[i], frozen.log_prob, 1e-10);
       EXPECT_NEAR(trajectory.column(Column::EntropyReference)[i], frozen.entropy, 1e-10);
-      EXPECT_NEAR(trajectory.column(Column::EnergyReference)[i], -plain_score(reference, prefix, tokens[i], 1).logsumexp, 1e-10);
+      EXPECT_NEAR(trajectory.column(Column::EnergyReference)[i],
+                  -plain_score(reference, prefix, tokens[i], 1).logsumexp, 1e-10);
     }
   }
   EXPECT_GT(checked, 50);
@@ -162,7 +167,8 @@ TEST(Scorer, ValuesStandOnTheTokensTheyPrecede) {
 }
 
 // Mean log-probability of the answer's tokens behind a context and the lead, token by token.
-double plain_answer_score(const Model& model, std::vector<TokenId> context, const std::string& lead, const std::string& answer) {
+double plain_answer_score(const Model& model, std::vector<TokenId> context, const std::string& lead,
+                          const std::string& answer) {
   for (TokenId token : small_tokenizer().encode(lead)) context.push_back(token);
   double sum = 0;
   const std::vector<TokenId> tokens = small_tokenizer().encode(answer);
@@ -189,7 +195,8 @@ TEST(Scorer, InformationGainIsTheChangeOfTheAnswersProbabilityOverATurn) {
     double before = score(std::span(tokens).first(static_cast<std::size_t>(trajectory.sampled_begin(0))));
     EXPECT_NEAR(*groups[0].query_baseline, before, 1e-10);
     for (int k = 0; k + 1 < trajectory.num_turns(); ++k) {
-      const double now = score(std::span(tokens).first(static_cast<std::size_t>(trajectory.turn_offsets[static_cast<std::size_t>(k) + 1])));
+      const double now = score(
+          std::span(tokens).first(static_cast<std::size_t>(trajectory.turn_offsets[static_cast<std::size_t>(k) + 1])));
       ASSERT_TRUE(trajectory.turn(k).info_gain.has_value());
       EXPECT_NEAR(*trajectory.turn(k).info_gain, now - before, 1e-10);
       EXPECT_NE(now, before);

@@ -52,7 +52,8 @@ std::vector<ScoringBatch> scoring_batches(std::span<const ScoredSequence> sequen
   return batches;
 }
 
-TargetStatistics score_targets(const Model& model, std::span<const ScoredSequence> sequences, int max_tokens, double temperature) {
+TargetStatistics score_targets(const Model& model, std::span<const ScoredSequence> sequences, int max_tokens,
+                               double temperature) {
   const at::NoGradGuard no_grad;
   TargetStatistics out;
   for (const ScoringBatch& batch : scoring_batches(sequences, max_tokens)) {

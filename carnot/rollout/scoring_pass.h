@@ -39,7 +39,8 @@ std::vector<ScoringBatch> scoring_batches(std::span<const ScoredSequence> sequen
 struct TargetStatistics {
   std::vector<double> log_prob{}, entropy{}, logsumexp{};
 };
-TargetStatistics score_targets(const Model& model, std::span<const ScoredSequence> sequences, int max_tokens, double temperature);
+TargetStatistics score_targets(const Model& model, std::span<const ScoredSequence> sequences, int max_tokens,
+                               double temperature);
 
 /// The tensor's values on the CPU, in double.
 std::vector<double> to_doubles(const at::Tensor& values_T);
