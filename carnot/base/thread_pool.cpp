@@ -101,7 +101,10 @@ void ThreadPool::run(std::int64_t count, const std::function<void(std::int64_t)>
   }
   state_->wake.notify_all();
   state_->drain();
-  while (state_->busy.load(std::memory_order_acquire) > 0) relax();
+  for (int spin = 0; state_->busy.load(std::memory_order_acquire) > 0; ++spin) {
+    // A worker that lost its processor needs ours.
+    spin < kSpins ? relax() : std::this_thread::yield();
+  }
   if (state_->failure) std::rethrow_exception(state_->failure);
 }
 

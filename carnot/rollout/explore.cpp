@@ -108,9 +108,9 @@ class Explorer {
 }  // namespace
 
 void ExploreOptions::fields(FieldVisitor& visit) {
-  visit.field("budget", budget, "trajectories a task", at_least(1));
-  section(visit, "sampling", sampling, "how tokens are drawn");
-  section(visit, "episode", episode, "limits of a trajectory");
+  visit.field("group_size", budget, "trajectories a task", at_least(1));
+  sampling.fields(visit);
+  episode.fields(visit);
   visit.field("environment_threads", environment_threads, "threads on which environments step", at_least(1));
   visit.field("environment_timeout", environment_timeout, "seconds that one call of an environment may take", above(0));
 }

@@ -1,0 +1,39 @@
+// train/checkpoint.h -- everything a run continues from: weights, tokenizer, optimizers, counters.
+//
+// A checkpoint folder is a Hugging Face model folder (config.json, model.safetensors, tokenizer.json) with
+// optimizer.safetensors, critic.safetensors, reference.safetensors where there are such, and trainer_state.json.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "carnot/base/result.h"
+#include "carnot/optim/adamw.h"
+#include "carnot/train/recipe.h"
+#include "carnot/train/workbench.h"
+
+namespace carnot {
+
+/// What a checkpoint refers to. Null: there is none.
+struct CheckpointParts {
+  const Workbench* bench = nullptr;
+  AdamW* optimizer = nullptr;
+  AdamW* critic_optimizer = nullptr;
+  std::map<std::string, double> coefficients{};  ///< that change from step to step (adaptive KL, entropy bonus)
+};
+
+struct TrainerState {
+  std::int64_t step = 0;  ///< steps that are complete
+  std::map<std::string, double> coefficients{};
+};
+
+/// Writes checkpoints/global_step_N, whole or not at all, then removes all but the latest `max_checkpoints`.
+Status save_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
+                       const RunOptions& run, std::int64_t max_checkpoints);
+
+/// Fills weights and optimizers from a checkpoint folder that was verified. Says what is missing or misshapen.
+Result<TrainerState> load_checkpoint(const std::filesystem::path& checkpoint, const CheckpointParts& parts);
+
+}  // namespace carnot

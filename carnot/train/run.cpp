@@ -1,0 +1,179 @@
+#include "carnot/train/run.h"
+
+#include "carnot/base/file.h"
+#include "carnot/base/log.h"
+#include "carnot/config/document.h"
+#include "carnot/data/rollout_file.h"
+#include "carnot/train/checkpoint.h"
+#include "carnot/train/checkpoint_folder.h"
+#include "carnot/train/memory_budget.h"
+#include "carnot/train/run_stages.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<RunFolder> open_folder(Recipe& recipe) {
+  const Resume resume = recipe.run.resume == "never" ? Resume::Never : Resume::Auto;
+  auto folder = open_run_folder(recipe.run.run_folder, resume);
+  if (!folder) return folder.error();
+  if (const Status status = write_file_atomically(folder->config(), recipe.to_yaml()); !status) return status.error();
+  return folder;
+}
+
+void announce(const Run& run, const Workbench& bench) {
+  run.control.out << run.recipe.environment_name << ", " << run.recipe.method.name << ": "
+                  << bench.policy->config().num_parameters() << " parameters, vocabulary " << bench.tokenizer->vocab_size()
+                  << ", seed " << run.recipe.run.seed << "\n";
+  for (const std::string& warning : run.recipe.method.warnings) log_warning(warning);
+}
+
+/// A fresh policy, warm-started if the recipe says so.
+Result<RunEnd> warm_start(Run& run, Workbench& bench) {
+  if (run.recipe.sft.steps == 0) return RunEnd::Complete;
+  const auto folder = open_run_folder(run.folder.root / "warm_start", Resume::Auto);
+  if (!folder) return folder.error();
+  return supervised_stage(run, *folder, bench);
+}
+
+/// The run's workbench at the checkpoint it resumes from, or as it starts.
+Result<Workbench> workbench_at(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
+  return checkpoint ? Workbench::from_checkpoint(recipe, *checkpoint) : Workbench::make(recipe);
+}
+
+Result<RunEnd> train_from(Run& run, const std::optional<fs::path>& checkpoint) {
+  auto made = workbench_at(run.recipe, checkpoint);
+  if (!made) return made.error();
+  Workbench bench = std::move(made).value();
+  announce(run, bench);
+  if (!checkpoint) {
+    const auto end = warm_start(run, bench);
+    if (!end || *end == RunEnd::Interrupted) return end;
+  }
+  bench.add_companions(run.recipe);
+  Trainer trainer(run.recipe, bench);
+  std::int64_t first = 0;
+  if (checkpoint) {
+    const auto state = load_checkpoint(*checkpoint, {.bench = &bench, .optimizer = &trainer.optimizer(), .critic_optimizer = trainer.critic_optimizer()});
+    if (!state) return state.error();
+    first = state->step;
+    trainer.set_coefficients(state->coefficients);
+  }
+  std::optional<StoredEvaluation> before;
+  if (run.recipe.evaluation.before_training) {
+    auto stored = evaluation_stage(run, "before", bench, trainer.engine(), first > 0);
+    if (!stored) return stored.error();
+    before = std::move(stored).value();
+  }
+  const auto end = reinforcement_stage(run, bench, trainer, first);
+  if (!end || *end == RunEnd::Interrupted) return end;
+  const auto after = evaluation_stage(run, "after", bench, trainer.engine(), false);
+  if (!after) return after.error();
+  if (const Status status = summary_stage(run, bench, before ? *before : *after, *after); !status) return status.error();
+  return RunEnd::Complete;
+}
+
+/// A run folder's latest checkpoint, or the checkpoint folder itself.
+Result<fs::path> find_checkpoint(const fs::path& path) {
+  if (fs::exists(path / "trainer_state.json")) {
+    if (const Status status = verify_checkpoint(path); !status) return status.error();
+    return path;
+  }
+  for (const fs::path& root : {path, path / "warm_start"}) {
+    if (!fs::exists(RunFolder{root}.checkpoints())) continue;
+    const auto found = latest_checkpoint(RunFolder{root}.checkpoints());
+    if (!found) return found.error();
+    if (*found) return (*found)->path;
+  }
+  return Error{path.string() + ": holds no checkpoint; expected a run folder or a checkpoint folder"};
+}
+
+/// The config.yaml above a checkpoint: run/checkpoints/global_step_N, or run/warm_start/checkpoints/global_step_N.
+Result<fs::path> find_config(const fs::path& checkpoint) {
+  fs::path folder = fs::absolute(checkpoint);
+  for (int level = 0; level < 4; ++level) {
+    if (fs::exists(folder / "config.yaml")) return folder / "config.yaml";
+    folder = folder.parent_path();
+  }
+  return Error{checkpoint.string() + ": no config.yaml of its run above it"};
+}
+
+}  // namespace
+
+Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
+  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status.error();
+  auto folder = open_folder(recipe);
+  if (!folder) return folder.error();
+  Run run(recipe, control, std::move(folder).value());
+  const auto checkpoint = checkpoint_to_resume(recipe.run, run.folder.checkpoints());
+  if (!checkpoint) return checkpoint.error();
+  return train_from(run, *checkpoint);
+}
+
+Result<RunEnd> run_supervised(Recipe& recipe, const RunControl& control) {
+  if (recipe.sft.steps == 0) return Error{"sft.steps: is 0; expected how many steps the warm start takes"};
+  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status.error();
+  auto folder = open_folder(recipe);
+  if (!folder) return folder.error();
+  Run run(recipe, control, std::move(folder).value());
+  auto bench = Workbench::make(recipe);
+  if (!bench) return bench.error();
+  announce(run, *bench);
+  const auto end = supervised_stage(run, run.folder, *bench);
+  if (!end || *end == RunEnd::Interrupted) return end;
+  const Generation generation = make_generation(*bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget);
+  const auto after = evaluation_stage(run, "after", *bench, *generation.engine, false);
+  if (!after) return after.error();
+  control.out << evaluation_table({{"after", after->evaluation}}, recipe.evaluation.breakdown)
+              << "\nRun folder: " << run.folder.root.string() << "\n";
+  return RunEnd::Complete;
+}
+
+Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
+  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status.error();
+  auto folder = open_folder(recipe);
+  if (!folder) return folder.error();
+  auto bench = Workbench::make(recipe);
+  if (!bench) return bench.error();
+  bench->add_companions(recipe);
+  Trainer trainer(recipe, *bench);
+  const TrainingStep step = trainer.explore_and_score(0);
+  const auto decode = [&](std::span<const TokenId> tokens) { return bench->tokenizer->decode(tokens); };
+  const fs::path path = folder->rollouts(0);
+  if (const Status status = write_file_atomically(path, rollout_rows(step.groups, step.credit, decode)); !status) return status.error();
+  if (const Status status = write_file_atomically(folder->root / "tokenizer.json", bench->tokenizer->json()); !status) return status.error();
+  control.out << trajectories(step.groups).size() << " trajectories in " << path.string() << "\n";
+  return RunEnd::Complete;
+}
+
+Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl& control) {
+  const auto checkpoint = find_checkpoint(request.path);
+  if (!checkpoint) return checkpoint.error();
+  const auto config = find_config(*checkpoint);
+  if (!config) return config.error();
+  auto loaded = Recipe::load(*config, request.overrides);
+  if (!loaded) return loaded.error();
+  Recipe recipe = std::move(loaded).value();
+  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status.error();
+  auto bench = Workbench::from_checkpoint(recipe, *checkpoint);
+  if (!bench) return bench.error();
+  const Generation generation = make_generation(*bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget);
+  const Evaluation result = evaluate(*generation.engine, *bench->chat, *recipe.environment, recipe.evaluation,
+                                     recipe.rollout.explore, static_cast<std::uint64_t>(recipe.run.seed), nullptr);
+  if (request.json) {
+    control.out << evaluation_json(result) << "\n";
+  } else {
+    control.out << checkpoint->string() << "\n" << evaluation_table({{"success and more", result}}, recipe.evaluation.breakdown);
+  }
+  return RunEnd::Complete;
+}
+
+Result<std::string> dry_run(Recipe& recipe) {
+  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status.error();
+  const auto bench = Workbench::make(recipe);
+  if (!bench) return bench.error();
+  return recipe.to_yaml() + "\n# Memory at the peak\n" + memory_table(memory_budget(recipe, bench->policy->config()));
+}
+
+}  // namespace carnot

@@ -1,0 +1,23 @@
+// train/step_metrics.h -- what a step's trajectories and credit look like in numbers (names in docs/metrics.md).
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+
+#include "carnot/data/credit_table.h"
+#include "carnot/data/trajectory.h"
+#include "carnot/rollout/explore.h"
+
+namespace carnot {
+
+/// Scores, lengths, turns, outcomes, success, entropy by span kind and by turn; over valid trajectories.
+std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> trajectories, const std::string& environment);
+
+/// Advantages, weights and clip scales over the sampled tokens of trajectories that count.
+std::map<std::string, double> credit_metrics(std::span<const Trajectory> trajectories, const CreditTable& credit);
+
+/// Tokens, seconds and shares of the exploration.
+std::map<std::string, double> exploration_metrics(const ExploreMetrics& metrics);
+
+}  // namespace carnot

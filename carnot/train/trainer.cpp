@@ -1,0 +1,252 @@
+#include "carnot/train/trainer.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "carnot/base/log.h"
+#include "carnot/base/random.h"
+#include "carnot/nn/token_statistics.h"
+#include "carnot/objective/loss.h"
+#include "carnot/rollout/scorer.h"
+#include "carnot/train/step_metrics.h"
+
+namespace carnot {
+
+/// Seconds of each stage, by name.
+struct Trainer::Clock {
+  using Time = std::chrono::steady_clock;
+
+  void lap(std::map<std::string, double>& metrics, const std::string& name) {
+    const auto now = Time::now();
+    metrics["timing_s/" + name] += std::chrono::duration<double>(now - last).count();
+    last = now;
+  }
+
+  Time::time_point last = Time::now();
+};
+
+void Trainer::Mismatch::add(const LossInputs& inputs) {
+  if (closed || !inputs.logprob_rollout_T.defined()) return;
+  const at::NoGradGuard no_grad;
+  const at::Tensor difference = inputs.logprob_rollout_T - inputs.logprob_T.to(at::kCPU, at::kDouble);
+  tokens += static_cast<double>(difference.numel());
+  sum += difference.sum().item<double>();
+  absolute += difference.abs().sum().item<double>();
+  largest = std::max(largest, difference.abs().max().item<double>());
+}
+
+std::map<std::string, double> Trainer::Mismatch::metrics() const {
+  if (tokens == 0) return {};
+  return {{"rollout_corr/kl", sum / tokens},
+          {"rollout_corr/log_prob_abs_diff/mean", absolute / tokens},
+          {"rollout_corr/log_prob_abs_diff/max", largest}};
+}
+
+namespace {
+
+/// The KL coefficient that adaptive_kl steers: the one in the reward where that is used, else the one in the loss.
+double& adapted_kl(ObjectiveOptions& objective) {
+  return objective.kl_in_reward > 0 ? objective.kl_in_reward : objective.kl_coefficient;
+}
+
+}  // namespace
+
+AdamW::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights) {
+  AdamW::Parameters parameters;
+  for (const NamedTensor& weight : weights) parameters.emplace_back(weight.name, weight.tensor);
+  return parameters;
+}
+
+Trainer::Trainer(Recipe& recipe, Workbench& bench)
+    : recipe_(recipe),
+      bench_(bench),
+      generation_(make_generation(bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget)),
+      optimizer_(optimizer_parameters(bench.policy->parameters()), recipe.train.optimizer),
+      objective_(recipe.method.objective),
+      entropy_coefficient_{.coefficient = objective_.entropy_coefficient},
+      kl_coefficient_{.coefficient = adapted_kl(objective_)} {
+  bench_.policy->requires_grad(true);
+  if (!bench_.critic) return;
+  bench_.critic->requires_grad(true);
+  critic_optimizer_.emplace(optimizer_parameters(bench_.critic->parameters()), recipe.critic.optimizer);
+}
+
+std::map<std::string, double> Trainer::coefficients() const {
+  std::map<std::string, double> all;
+  if (objective_.adaptive_entropy.enabled) {
+    all["entropy_coefficient"] = entropy_coefficient_.coefficient;
+    all["entropy_coefficient_step"] = static_cast<double>(entropy_coefficient_.step);
+  }
+  if (objective_.adaptive_kl.enabled) all["kl_coefficient"] = kl_coefficient_.coefficient;
+  return all;
+}
+
+void Trainer::set_coefficients(const std::map<std::string, double>& coefficients) {
+  for (const auto& [name, value] : coefficients) {
+    if (name == "entropy_coefficient") entropy_coefficient_.coefficient = value;
+    if (name == "entropy_coefficient_step") entropy_coefficient_.step = static_cast<std::int64_t>(value);
+    if (name == "kl_coefficient") kl_coefficient_.coefficient = value;
+  }
+  use_coefficients();
+}
+
+void Trainer::use_coefficients() {
+  if (objective_.adaptive_entropy.enabled) objective_.entropy_coefficient = entropy_coefficient_.coefficient;
+  if (objective_.adaptive_kl.enabled) adapted_kl(objective_) = kl_coefficient_.coefficient;
+}
+
+void Trainer::adapt_coefficients(const TrainingStep& out) {
+  const auto metric = [&](const std::string& name) {
+    const auto found = out.metrics.find(name);
+    return found == out.metrics.end() ? std::optional<double>() : found->second;
+  };
+  if (const auto entropy = metric("actor/entropy"); entropy && objective_.adaptive_entropy.enabled)
+    entropy_coefficient_.update(objective_.adaptive_entropy, *entropy);
+  if (const auto kl = metric("actor/kl_loss"); kl && objective_.adaptive_kl.enabled)
+    kl_coefficient_.update(objective_.adaptive_kl, *kl, static_cast<double>(trajectories(out.groups).size()));
+  use_coefficients();
+}
+
+TrainingStep Trainer::step(std::int64_t step) {
+  Clock total;
+  TrainingStep out = explore_and_score(step);
+  Clock clock;
+  const auto views = trajectories(out.groups);
+  update(step, views, out);
+  adapt_coefficients(out);
+  clock.lap(out.metrics, "update_actor");
+  total.lap(out.metrics, "step");
+  double tokens = 0;
+  for (const Trajectory& view : views) tokens += view.num_tokens();
+  out.metrics["perf/total_num_tokens"] = tokens;
+  out.metrics["perf/time_per_step"] = out.metrics["timing_s/step"];
+  out.metrics["perf/throughput"] = tokens / out.metrics["timing_s/step"];
+  return out;
+}
+
+TrainingStep Trainer::explore_and_score(std::int64_t step) {
+  TrainingStep out;
+  Clock clock;
+  explore_groups(step, out, clock);
+  score(out.groups);
+  clock.lap(out.metrics, "score");
+  const auto views = trajectories(out.groups);
+  out.credit = run_credit(recipe_.method.credit, views);
+  clock.lap(out.metrics, "adv");
+  out.metrics.merge(trajectory_metrics(views, recipe_.environment_name));
+  out.metrics.merge(credit_metrics(views, out.credit));
+  clock.lap(out.metrics, "metrics");
+  return out;
+}
+
+Exploration Trainer::explore_once(std::int64_t step, int refill) {
+  const std::int64_t groups = recipe_.train.groups;
+  // Tasks are numbered through the run; refills take theirs from behind the run's last step.
+  const std::int64_t first = (refill * recipe_.train.steps + step) * groups;
+  const EnvironmentFactory& environment = *recipe_.environment;
+  std::vector<RolloutTask> tasks;
+  for (std::int64_t g = 0; g < groups; ++g)
+    tasks.push_back({.uid = "train_" + std::to_string(first + g),
+                     .task_index = first + g,
+                     .make = [&environment, index = first + g] { return environment.make(Split::Train, index); }});
+  return explore(*generation_.engine, *bench_.chat, *recipe_.method.branch, tasks, recipe_.rollout.explore,
+                 {.seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "rollout"),
+                  .step = step,
+                  .first_group = static_cast<std::uint64_t>(refill * groups),
+                  .policy_version = static_cast<int>(optimizer_.num_updates())});
+}
+
+void Trainer::explore_groups(std::int64_t step, TrainingStep& out, Clock& clock) {
+  const GroupFilter& filter = recipe_.method.filter;
+  int kept = 0, refill = 0;
+  do {
+    Exploration exploration = explore_once(step, refill);
+    for (const std::string& failure : exploration.failures) log_warning("rollout: " + failure);
+    for (const auto& [name, value] : exploration_metrics(exploration.metrics)) out.metrics[name] += value;
+    kept += apply_filter(filter, exploration.groups);
+    for (Group& group : exploration.groups) out.groups.push_back(std::move(group));
+    ++refill;
+  } while (kept < recipe_.train.groups && refill <= filter.max_refills);
+  out.metrics["perf/rollout_tokens_per_s"] = out.metrics["rollout/sampled_tokens"] / std::max(1e-9, out.metrics["timing_s/gen"]);
+  out.metrics["rollout/batches"] = refill;
+  out.metrics["rollout/groups_kept"] = kept;
+  clock.lap(out.metrics, "rollout");
+}
+
+void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, TrainingStep& out) {
+  std::map<std::string, MetricSum> sums;
+  mismatch_ = {};
+  const bool over_step = objective_.entropy_scale_over == EntropyScaleOver::OldPolicyStep;
+  const PackingOptions packing{.max_tokens = recipe_.train.micro_batch_tokens,
+                               .whole_trajectories = objective_.ratio == RatioLevel::Sequence,
+                               .constant = objective_.reduction_constant > 0
+                                               ? objective_.reduction_constant
+                                               : static_cast<double>(recipe_.rollout.explore.episode.max_context_tokens),
+                               .entropy_scale = over_step ? objective_.entropy_scale : 0};
+  for (int epoch = 0; epoch < recipe_.train.epochs; ++epoch) {
+    const std::uint64_t seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "minibatches",
+                                           static_cast<std::uint64_t>(step * recipe_.train.epochs + epoch));
+    for (const auto& part : split_minibatches(views, {.count = recipe_.train.mini_batches, .seed = seed}))
+      update_minibatch(step, pack(views, out.credit, part, packing), sums, out.metrics);
+  }
+  for (const auto& [name, sum] : sums) out.metrics[name] = sum.count > 0 ? sum.sum / sum.count : 0;
+  out.metrics.merge(mismatch_.metrics());
+  out.metrics["actor/skipped_updates"] = static_cast<double>(optimizer_.num_skipped());
+}
+
+void Trainer::update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches,
+                               std::map<std::string, MetricSum>& sums, std::map<std::string, double>& last) {
+  for (const MicroBatch& batch : batches) accumulate(batch, sums);
+  mismatch_.closed = true;
+  const bool critic_alone = critic_optimizer_ && step < recipe_.critic.head_start;
+  const double rate = critic_alone ? 0 : learning_rate_at(recipe_.train.schedule, step, recipe_.train.steps);
+  const StepReport report = optimizer_.step(rate);
+  last["actor/grad_norm"] = report.grad_norm;
+  last["actor/lr"] = rate;
+  if (!critic_optimizer_) return;
+  const double critic_rate = learning_rate_at(recipe_.critic.schedule, step, recipe_.train.steps);
+  last["critic/grad_norm"] = critic_optimizer_->step(critic_rate).grad_norm;
+  last["critic/lr"] = critic_rate;
+}
+
+void Trainer::accumulate(const MicroBatch& batch, std::map<std::string, MetricSum>& sums) {
+  if (batch.targets_T.numel() == 0) return;
+  const PackedAttention plan{.offsets = batch.offsets};
+  const at::Tensor rows_T = batch.rows_T.to(bench_.policy->options().device());
+  const at::Tensor hidden = bench_.policy->hidden(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
+  const auto statistics = token_statistics(hidden, bench_.policy->head(), batch.targets_T,
+                                           recipe_.rollout.explore.sampling.temperature, bench_.policy->kernels());
+  LossInputs inputs = batch.inputs;
+  inputs.logprob_T = statistics.logprob_T;
+  inputs.entropy_T = statistics.entropy_T;
+  if (bench_.critic) inputs.value_T = bench_.critic->values(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
+  mismatch_.add(inputs);
+  const Loss loss = policy_loss(objective_, inputs, batch.step);
+  loss.total.backward();
+  for (const MetricSum& metric : loss.metrics) {
+    MetricSum& sum = sums[metric.name];
+    sum.sum += metric.sum;
+    sum.count += metric.count;
+  }
+}
+
+void Trainer::score(std::vector<Group>& groups) {
+  const ScoreOptions options{.max_tokens = recipe_.rollout.score_tokens,
+                             .temperature = recipe_.rollout.explore.sampling.temperature};
+  const auto signals = required_signals(recipe_.method);
+  if (recipe_.rollout.old_log_probs == "rollout") {
+    reuse_rollout_statistics(groups);
+  } else {
+    score_old_policy(*bench_.policy, groups, options);
+  }
+  if (signals.contains(Signal::Reference)) score_reference(*bench_.reference, groups, options);
+  if (signals.contains(Signal::Value)) score_values(*bench_.critic, groups, options);
+  if (signals.contains(Signal::InfoGain))
+    score_info_gain(*bench_.policy, *bench_.tokenizer, groups, {}, recipe_.method.info_gain, options);
+}
+
+}  // namespace carnot

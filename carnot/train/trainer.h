@@ -1,0 +1,83 @@
+// train/trainer.h -- one step of reinforcement learning: explore, filter, score, credit, pack, update. Names no paper.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/credit/adaptive_coefficient.h"
+#include "carnot/data/credit_table.h"
+#include "carnot/optim/adamw.h"
+#include "carnot/rollout/explore.h"
+#include "carnot/train/packing.h"
+#include "carnot/train/recipe.h"
+#include "carnot/train/workbench.h"
+
+namespace carnot {
+
+/// What a step leaves behind.
+struct TrainingStep {
+  std::map<std::string, double> metrics{};  ///< docs/metrics.md
+  std::vector<Group> groups{};              ///< all that were rolled out, filtered ones marked
+  CreditTable credit{};                     ///< numbered as trajectories(groups)
+};
+
+class Trainer {
+ public:
+  /// Both must outlive the trainer. The bench's policy is trained in place.
+  Trainer(Recipe& recipe, Workbench& bench);
+
+  /// Step number `step` (0-based); a function of the weights, the optimizer and (seed, step).
+  TrainingStep step(std::int64_t step);
+
+  /// The step without its update: rollouts, signals and credit.
+  TrainingStep explore_and_score(std::int64_t step);
+
+  /// Of the objective, where they follow a metric from step to step; by key. For checkpoints.
+  std::map<std::string, double> coefficients() const;
+  void set_coefficients(const std::map<std::string, double>& coefficients);
+
+  Engine& engine() { return *generation_.engine; }
+  AdamW& optimizer() { return optimizer_; }
+  AdamW* critic_optimizer() { return critic_optimizer_ ? &*critic_optimizer_ : nullptr; }
+
+ private:
+  struct Clock;
+
+  /// How far the rollout's log-probabilities are from those of the training pass, before the first update.
+  struct Mismatch {
+    void add(const LossInputs& inputs);
+    std::map<std::string, double> metrics() const;
+
+    double tokens = 0, sum = 0, absolute = 0, largest = 0;
+    bool closed = false;  ///< the weights have changed since
+  };
+
+  void explore_groups(std::int64_t step, TrainingStep& out, Clock& clock);
+  Exploration explore_once(std::int64_t step, int refill);
+  void score(std::vector<Group>& groups);
+  void adapt_coefficients(const TrainingStep& out);
+  void use_coefficients();
+  void update(std::int64_t step, const std::vector<Trajectory>& views, TrainingStep& out);
+  void update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches, std::map<std::string, MetricSum>& sums,
+                        std::map<std::string, double>& last);
+  void accumulate(const MicroBatch& batch, std::map<std::string, MetricSum>& sums);
+
+  Recipe& recipe_;
+  Workbench& bench_;
+  Generation generation_;
+  AdamW optimizer_;
+  std::optional<AdamW> critic_optimizer_;
+  Mismatch mismatch_;
+  ObjectiveOptions objective_;  ///< the recipe's, with its coefficients as they are now
+  EntropyCoefficient entropy_coefficient_;
+  KlCoefficient kl_coefficient_;
+};
+
+/// name and tensor of every weight, for an optimizer.
+AdamW::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights);
+
+}  // namespace carnot

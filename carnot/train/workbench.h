@@ -1,0 +1,54 @@
+// train/workbench.h -- what a run works with: tokenizer, chat format, the policy, and what the method asks for beside it.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "carnot/base/result.h"
+#include "carnot/nn/model.h"
+#include "carnot/nn/value_model.h"
+#include "carnot/rollout/engine.h"
+#include "carnot/rollout/model_policy.h"
+#include "carnot/text/chat.h"
+#include "carnot/text/tokenizer.h"
+#include "carnot/train/recipe.h"
+
+namespace carnot {
+
+struct Workbench {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<ChatFamily> chat;
+  std::unique_ptr<Model> policy;
+  std::unique_ptr<Model> reference;    ///< frozen copy of the policy at the start of training, where the method needs it
+  std::unique_ptr<ValueModel> critic;  ///< where the method needs values
+
+  /// Threads, device and dtype as the recipe says. Fails where the device is not there.
+  static Status prepare_device(const RunOptions& run);
+
+  /// Prepares the environment, then makes tokenizer, chat and policy: from model.path, or random weights and a tokenizer
+  /// trained from the environment's texts. A warm start or a checkpoint may then fill the weights.
+  static Result<Workbench> make(Recipe& recipe);
+
+  /// The same with tokenizer and weights of a checkpoint folder.
+  static Result<Workbench> from_checkpoint(Recipe& recipe, const std::filesystem::path& checkpoint);
+
+  /// Adds the reference and the critic that the method's signals need, starting from the policy's present weights.
+  void add_companions(const Recipe& recipe);
+
+  at::TensorOptions tensor_options() const { return policy->options(); }
+};
+
+at::TensorOptions tensor_options(const RunOptions& run);
+
+/// A KV cache and an engine for `trajectories` at a time.
+struct Generation {
+  std::unique_ptr<ModelPolicy> policy;
+  std::unique_ptr<Engine> engine;
+};
+Generation make_generation(const Workbench& bench, const RolloutOptions& options, int trajectories);
+
+/// Blocks of the KV cache for `trajectories` at a time.
+int cache_blocks(const RolloutOptions& options, int trajectories);
+
+}  // namespace carnot
