@@ -118,6 +118,10 @@ class EnvironmentFactory {
   /// The bare game of instance `seed`, for `carnot env`; null where there is none.
   virtual Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const = 0;
 
+  /// What a response says right before a final answer, as demonstrations have it: information gain scores the ground
+  /// truth behind it. Empty where answers are not scored.
+  virtual std::string answer_lead() const { return ""; }
+
   /// Texts to train a small tokenizer from, and words that must stay single tokens. Empty where not offered.
   virtual std::vector<std::string> tokenizer_texts() const { return {}; }
   virtual std::vector<std::string> tokenizer_words() const { return {}; }

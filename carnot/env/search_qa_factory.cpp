@@ -88,6 +88,8 @@ class SearchQaFactory : public EnvironmentFactory {
     return texts;
   }
 
+  std::string answer_lead() const override { return std::string(kSearchAnswerPrefix) + " "; }
+
   std::vector<std::string> tokenizer_words() const override {
     std::set<std::string> words;
     const SearchNames names(options_.world);

@@ -34,10 +34,12 @@ struct Questions {
 Answer answer_of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::string& text) {
   Answer answer;
   answer.think = "<" + lead.think_tag + ">";
-  answer.lead = tokenizer.encode(lead.text);
-  answer.open_lead =
-      lead.text.starts_with(answer.think) ? tokenizer.encode(lead.text.substr(answer.think.size())) : answer.lead;
-  answer.tokens = tokenizer.encode(text);
+  // Byte-level BPE writes a blank and the word behind it as one token: the blank belongs to the answer.
+  const bool blank = lead.text.ends_with(' ');
+  const std::string before = blank ? lead.text.substr(0, lead.text.size() - 1) : lead.text;
+  answer.lead = tokenizer.encode(before);
+  answer.open_lead = before.starts_with(answer.think) ? tokenizer.encode(before.substr(answer.think.size())) : answer.lead;
+  answer.tokens = tokenizer.encode(blank ? " " + text : text);
   return answer;
 }
 

@@ -35,7 +35,8 @@ void score_reference(const Model& reference, std::span<Group> groups, const Scor
 void score_values(const ValueModel& critic, std::span<Group> groups, const ScoreOptions& options);
 
 /// What stands between a turn and the answer that is scored behind it (IGPO). Where the context has opened the think
-/// tag itself, a leading "<think>" is left out. Its tokens count in the context and not in the mean.
+/// tag itself, a leading "<think>" is left out. Its tokens count in the context and not in the mean; a blank at its end
+/// is encoded with the answer.
 struct AnswerLead {
   std::string text = "<think> Now there's enough information to answer </think> <answer> \\boxed{ ";
   std::string think_tag = "think";

@@ -2,6 +2,7 @@
 
 #include "carnot/config/document.h"
 #include "carnot/config/reader.h"
+#include "carnot/method/composition.h"
 
 namespace carnot {
 namespace {
@@ -43,6 +44,7 @@ void read_method(ConfigReader& reader, Recipe& recipe) {
   recipe.method = build_method(recipe.method_recipe);
   // What the method asks of the objective is the default; the recipe's own keys win.
   reader.read("objective", recipe.method.objective);
+  recipe.method.warnings = composition_warnings(recipe.method);
 }
 
 Result<Recipe> from_document(const Document& document) {
@@ -58,6 +60,10 @@ Result<Recipe> from_document(const Document& document) {
   reader.read("train", recipe.train);
   reader.read("critic", recipe.critic);
   reader.read("eval", recipe.evaluation);
+  const bool scores_answers = recipe.environment && required_signals(recipe.method).contains(Signal::InfoGain);
+  if (scores_answers && recipe.answer_lead().empty())
+    reader.refuse("rollout.answer_lead", "is empty, and environment '" + recipe.environment_name +
+                                             "' has none; information gain needs the text before a final answer");
   if (const Status status = reader.finish(); !status) return status.error();
   return recipe;
 }
@@ -74,6 +80,10 @@ Result<Recipe> Recipe::parse(std::string_view text, const std::string& name, con
   const auto document = Document::parse(text, name, {.overrides = overrides});
   if (!document) return document.error();
   return from_document(*document);
+}
+
+std::string Recipe::answer_lead() const {
+  return rollout.answer_lead.empty() ? environment->answer_lead() : rollout.answer_lead;
 }
 
 FieldTable Recipe::table() {

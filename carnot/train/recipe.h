@@ -32,6 +32,9 @@ struct Recipe {
   static Result<Recipe> load(const std::filesystem::path& path, const std::vector<std::string>& overrides);
   static Result<Recipe> parse(std::string_view text, const std::string& name, const std::vector<std::string>& overrides);
 
+  /// rollout.answer_lead, or the environment's own; empty where it has none.
+  std::string answer_lead() const;
+
   /// The whole recipe, each field at its resolved value; reads back to an equal one.
   std::string to_yaml();
 

@@ -135,7 +135,7 @@ TrainingStep Trainer::explore_and_score(std::int64_t step) {
   score(out.groups);
   clock.lap(out.metrics, "score");
   const auto views = trajectories(out.groups);
-  out.credit = run_credit(recipe_.method.credit, views);
+  out.credit = run_credit(credit_chain(recipe_.method, objective_.kl_in_reward), views);
   clock.lap(out.metrics, "adv");
   out.metrics.merge(trajectory_metrics(views, recipe_.environment_name));
   out.metrics.merge(credit_metrics(views, out.credit));
@@ -194,7 +194,7 @@ void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, Tr
       update_minibatch(step, pack(views, out.credit, part, packing), sums, out.metrics);
   }
   for (const auto& [name, sum] : sums) out.metrics[name] = sum.count > 0 ? sum.sum / sum.count : 0;
-  out.metrics.merge(mismatch_.metrics());
+  for (const auto& [name, value] : mismatch_.metrics()) out.metrics[name] = value;
   out.metrics["actor/skipped_updates"] = static_cast<double>(optimizer_.num_skipped());
 }
 
@@ -246,7 +246,7 @@ void Trainer::score(std::vector<Group>& groups) {
   if (signals.contains(Signal::Reference)) score_reference(*bench_.reference, groups, options);
   if (signals.contains(Signal::Value)) score_values(*bench_.critic, groups, options);
   if (signals.contains(Signal::InfoGain))
-    score_info_gain(*bench_.policy, *bench_.tokenizer, groups, {}, recipe_.method.info_gain, options);
+    score_info_gain(*bench_.policy, *bench_.tokenizer, groups, {.text = recipe_.answer_lead()}, recipe_.method.info_gain, options);
 }
 
 }  // namespace carnot
