@@ -19,19 +19,38 @@ struct CommandEntry {
 };
 
 const std::vector<CommandEntry>& commands() {
+  using Stage = RunRequest::Stage;
   static const std::vector<CommandEntry> table = {
+      {"train", "RECIPE [key=value ...]", "warm start, reinforcement learning, evaluation",
+       RunRequest{.stage = Stage::Training}},
+      {"sft", "RECIPE [key=value ...]", "the warm start alone", RunRequest{.stage = Stage::Supervised}},
+      {"rollout", "RECIPE [key=value ...]", "roll out one step's tasks into rollouts/step_0.jsonl",
+       RunRequest{.stage = Stage::Rollout}},
+      {"eval", "PATH [key=value ...]", "evaluate a run's latest checkpoint, or a checkpoint", EvaluateRequest{}},
       {"inspect", "PATH", "show trajectories with their spans and numbers", InspectRequest{.colour = true}},
       {"credit", "FILE --method M [key=value ...]", "recompute credit on rollouts", CreditRequest{}},
-      {"list", "[methods|environments|chats]", "what there is to choose from", ListRequest{}},
+      {"list", "[methods|environments|chats|keys]", "what there is to choose from", ListRequest{}},
       {"env", "NAME [key=value ...]", "play an environment by hand", PlayRequest{}},
       {"tokenize", "DIR", "JSON strings to token ids, line by line, and back", TokenizeRequest{}},
-      {"help", "[COMMAND]", "the flags of a command", HelpRequest{}},
+      {"help", "[COMMAND | keys [RECIPE]]", "the flags of a command; the keys of a recipe", HelpRequest{}},
   };
   return table;
 }
 
 void add_overrides(CLI::App& app, std::vector<std::string>& overrides, const std::string& help) {
   app.add_option("KEY=VALUE", overrides, help)->type_name("");
+}
+
+void declare(CLI::App& app, RunRequest& request) {
+  app.add_option("RECIPE", request.recipe, "YAML file")->required()->type_name("");
+  add_overrides(app, request.overrides, "laid over the recipe: train.steps=10");
+  app.add_flag("--dry-run", request.dry_run, "print the resolved configuration and the memory budget, run nothing");
+}
+
+void declare(CLI::App& app, EvaluateRequest& request) {
+  app.add_option("PATH", request.path, "run folder, or one of its checkpoints")->required()->type_name("");
+  add_overrides(app, request.overrides, "laid over the run's config.yaml: eval.tasks=500");
+  app.add_flag("--json", request.json, "print the results as JSON");
 }
 
 void declare(CLI::App& app, InspectRequest& request) {
@@ -60,8 +79,8 @@ void declare(CLI::App& app, CreditRequest& request) {
 }
 
 void declare(CLI::App& app, ListRequest& request) {
-  app.add_option("TOPIC", request.topic, "methods, environments or chats; default: all")
-      ->check(CLI::IsMember({"methods", "environments", "chats"}))
+  app.add_option("TOPIC", request.topic, "methods, environments, chats or keys; default: all but keys")
+      ->check(CLI::IsMember({"methods", "environments", "chats", "keys"}))
       ->type_name("");
   app.add_flag("--json", request.json, "print JSON");
 }
@@ -110,7 +129,10 @@ Error unknown_command(const std::string& name) {
 }
 
 /// The usage, and whose options the command takes as far as its arguments say.
-HelpRequest help_of(const CLI::App& app, const Request& request) {
+Request help_of(const CLI::App& app, const Request& request) {
+  if (const auto* run = std::get_if<RunRequest>(&request))
+    return RunHelpRequest{app.help(), {.recipe = run->recipe, .overrides = run->overrides}};
+  if (std::holds_alternative<EvaluateRequest>(request)) return RunHelpRequest{app.help()};
   HelpRequest help{.text = app.help()};
   if (const auto* play = std::get_if<PlayRequest>(&request)) help.environment = play->name;
   if (const auto* credit = std::get_if<CreditRequest>(&request)) help.method = credit->method;
@@ -128,16 +150,24 @@ Result<Request> parse_command(const CommandEntry& entry, std::span<const std::st
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
-    return Request(help_of(app, request));
+    return help_of(app, request);
   } catch (const CLI::ParseError& error) {
     const std::string name(entry.name);
     return Error{name + ": " + error.what() + "; `carnot " + name + " --help` prints what it takes"};
   }
+  const auto* list = std::get_if<ListRequest>(&request);
+  if (list != nullptr && list->topic == "keys") return Request(KeysRequest{.json = list->json});
   return request;
 }
 
 Result<Request> parse_help(std::span<const std::string> arguments) {
   if (arguments.empty()) return Request(HelpRequest{overview()});
+  if (arguments.front() == "keys") {
+    KeysRequest keys;
+    if (arguments.size() > 1) keys.recipe = arguments[1];
+    if (arguments.size() > 2) keys.overrides.assign(arguments.begin() + 2, arguments.end());
+    return Request(keys);
+  }
   const CommandEntry* entry = find_command(arguments.front());
   if (entry == nullptr) return unknown_command(arguments.front());
   const std::vector<std::string> help{"--help"};

@@ -22,6 +22,34 @@ struct HelpRequest {
 
 struct VersionRequest {};
 
+/// The keys of a recipe; without one, of the default recipe.
+struct KeysRequest {
+  std::filesystem::path recipe{};
+  std::vector<std::string> overrides{};
+  bool json = false;
+};
+
+/// Help of a command that reads a recipe: its keys stand below.
+struct RunHelpRequest {
+  std::string text{};
+  KeysRequest keys{};
+};
+
+/// train, sft, rollout
+struct RunRequest {
+  enum class Stage { Training, Supervised, Rollout };
+  Stage stage = Stage::Training;
+  std::filesystem::path recipe{};
+  std::vector<std::string> overrides{};
+  bool dry_run = false;
+};
+
+struct EvaluateRequest {
+  std::filesystem::path path{};
+  std::vector<std::string> overrides{};
+  bool json = false;
+};
+
 struct ListRequest {
   std::string topic{};  ///< methods, environments, chats; empty: all of them
   bool json = false;
@@ -32,8 +60,8 @@ struct TokenizeRequest {
   bool decode = false;
 };
 
-using Request = std::variant<HelpRequest, VersionRequest, InspectRequest, CreditRequest, ListRequest, PlayRequest,
-                             TokenizeRequest>;
+using Request = std::variant<HelpRequest, VersionRequest, KeysRequest, RunHelpRequest, RunRequest, EvaluateRequest,
+                             InspectRequest, CreditRequest, ListRequest, PlayRequest, TokenizeRequest>;
 
 /// The request that the arguments (without the program's name) make. The error says what is wrong with their use.
 Result<Request> parse_command_line(std::span<const std::string> arguments);

@@ -22,7 +22,7 @@ Result<std::string> environment_keys(const std::string& name) {
   if (!factory) return factory.error();
   FieldTable table;
   table.add("", **factory);
-  return "\nKeys of " + name + ":\n" + help_text(table);
+  return "Keys of " + name + ":\n" + help_text(table);
 }
 
 Result<std::string> method_keys(const std::string& composition) {
@@ -30,7 +30,7 @@ Result<std::string> method_keys(const std::string& composition) {
   if (!recipe) return recipe.error();
   FieldTable table;
   table.add("", *recipe);
-  return "\nKeys of " + composition + ":\n" + help_text(table);
+  return "Keys of " + composition + ":\n" + help_text(table);
 }
 
 Exit print(const Result<std::string>& text, const Console& console) {

@@ -78,4 +78,13 @@ std::string list_everything(bool json) {
          "\nchat families:\n" + text_table(chat_rows());
 }
 
+std::string list_keys(const FieldTable& table, bool json) {
+  if (!json) return help_text(table);
+  Json list = Json::array();
+  for (const FieldRow& row : table.rows())
+    list.push_back(
+        {{"key", row.key}, {"type", row.type}, {"default", row.value}, {"accepts", row.accepts}, {"help", row.help}});
+  return written(list);
+}
+
 }  // namespace carnot

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "carnot/config/printer.h"
+
 namespace carnot {
 
 std::string list_methods(bool json);
@@ -10,5 +12,6 @@ std::string list_environments(bool json);
 std::string list_chats(bool json);
 /// The three of them.
 std::string list_everything(bool json);
+std::string list_keys(const FieldTable& table, bool json);
 
 }  // namespace carnot

@@ -8,6 +8,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/cli/commands.h"
+#include "carnot/cli/run_commands.h"
 
 namespace carnot {
 namespace {

@@ -5,7 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <thread>
 
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
@@ -14,7 +17,11 @@ extern char** environ;
 
 namespace carnot::testing {
 
-ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::string& input) {
+namespace {
+
+using Watch = std::function<void(pid_t child)>;
+
+ProgramRun run_watched(const std::vector<std::string>& arguments, const std::string& input, const Watch& watch) {
   const ScratchFolder scratch;
   const std::string in = scratch.write("in", input), out = scratch.path("out"), err = scratch.path("err");
   posix_spawn_file_actions_t files;
@@ -32,10 +39,26 @@ ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::stri
   pid_t child = 0;
   CARNOT_CHECK_EQ(posix_spawn(&child, words[0].c_str(), &files, nullptr, pointers.data(), environ), 0);
   posix_spawn_file_actions_destroy(&files);
+  watch(child);
   int status = 0;
   CARNOT_CHECK_EQ(waitpid(child, &status, 0), child);
   const int exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return {.exit = exit, .out = read_file(out).value(), .err = read_file(err).value()};
+}
+
+}  // namespace
+
+ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::string& input) {
+  return run_watched(arguments, input, [](pid_t) {});
+}
+
+ProgramRun interrupt_carnot(const std::vector<std::string>& arguments, const std::function<bool()>& ready) {
+  return run_watched(arguments, "", [&](pid_t child) {
+    using namespace std::chrono;
+    const auto deadline = steady_clock::now() + minutes(1);
+    while (!ready() && steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(20));
+    kill(child, SIGINT);
+  });
 }
 
 ScratchFolder::ScratchFolder() {

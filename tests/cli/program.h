@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct ProgramRun {
 
 /// Runs build/carnot with these arguments and this standard input.
 ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::string& input = "");
+
+/// The same, with SIGINT as soon as `ready` says so, or after a minute.
+ProgramRun interrupt_carnot(const std::vector<std::string>& arguments, const std::function<bool()>& ready);
 
 /// An empty folder of its own, removed with its content at the end.
 class ScratchFolder {

@@ -1,0 +1,93 @@
+#include "carnot/cli/run_commands.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <ostream>
+
+#include "carnot/base/log.h"
+#include "carnot/cli/list.h"
+#include "carnot/train/run.h"
+
+namespace carnot {
+namespace {
+
+volatile std::sig_atomic_t stop_signals = 0;
+
+extern "C" void count_stop_signal(int) {
+  if (stop_signals > 0) _exit(static_cast<int>(Exit::Interrupted));
+  stop_signals = 1;
+}
+
+void install_stop_signals() {
+  struct sigaction action {};
+  action.sa_handler = count_stop_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+/// Keeps the memory of big tensors in the process: giving it back and faulting it in again, page by page, takes longer
+/// than many operators.
+void keep_freed_memory() {
+  constexpr int kMegabyte = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, 1024 * kMegabyte);
+  mallopt(M_TRIM_THRESHOLD, 2047 * kMegabyte);
+}
+
+RunControl prepare_run(const Console& console) {
+  install_stop_signals();
+  keep_freed_memory();
+  log_to_console(LogLevel::Info);
+  return {.out = console.out, .terminal = console.terminal, .stop_requested = [] { return stop_signals > 0; }};
+}
+
+Exit ended(const Result<RunEnd>& end, const Console& console) {
+  console.out << std::flush;
+  if (!end) return report(console, end.error());
+  return *end == RunEnd::Interrupted ? Exit::Interrupted : Exit::Success;
+}
+
+Result<RunEnd> run(RunRequest::Stage stage, Recipe& recipe, const RunControl& control) {
+  if (stage == RunRequest::Stage::Supervised) return run_supervised(recipe, control);
+  if (stage == RunRequest::Stage::Rollout) return run_rollout(recipe, control);
+  return run_training(recipe, control);
+}
+
+Result<Recipe> recipe_of(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  return path.empty() ? Recipe::parse("", "default recipe", overrides) : Recipe::load(path, overrides);
+}
+
+}  // namespace
+
+Exit execute(const RunRequest& request, const Console& console) {
+  auto recipe = recipe_of(request.recipe, request.overrides);
+  if (!recipe) return report(console, recipe.error());
+  if (request.dry_run) {
+    const auto plan = dry_run(*recipe);
+    if (!plan) return report(console, plan.error());
+    console.out << *plan << std::flush;
+    return Exit::Success;
+  }
+  return ended(run(request.stage, *recipe, prepare_run(console)), console);
+}
+
+Exit execute(const EvaluateRequest& request, const Console& console) {
+  const EvaluationRequest evaluation{.path = request.path, .overrides = request.overrides, .json = request.json};
+  return ended(run_evaluation(evaluation, prepare_run(console)), console);
+}
+
+Exit execute(const KeysRequest& request, const Console& console) {
+  auto recipe = recipe_of(request.recipe, request.overrides);
+  if (!recipe) return report(console, recipe.error());
+  console.out << list_keys(recipe->table(), request.json) << std::flush;
+  return Exit::Success;
+}
+
+Exit execute(const RunHelpRequest& request, const Console& console) {
+  console.out << request.text << "Keys:\n" << std::flush;
+  return execute(request.keys, console);
+}
+
+}  // namespace carnot

@@ -1,0 +1,16 @@
+// cli/run_commands.h -- the commands that read a recipe or run a model.
+#pragma once
+
+#include "carnot/cli/command_line.h"
+#include "carnot/cli/console.h"
+
+namespace carnot {
+
+/// The first SIGINT or SIGTERM asks the run to write a checkpoint and leave, the second leaves at once.
+Exit execute(const RunRequest& request, const Console& console);
+Exit execute(const EvaluateRequest& request, const Console& console);
+
+Exit execute(const KeysRequest& request, const Console& console);
+Exit execute(const RunHelpRequest& request, const Console& console);
+
+}  // namespace carnot

@@ -1,0 +1,97 @@
+// `carnot train` and its neighbours: refusals, the dry run, Ctrl-C and going on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/file.h"
+#include "program.h"
+
+namespace carnot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A run of a few milliseconds a step.
+std::string tiny_recipe(const ScratchFolder& scratch) {
+  return scratch.write("tiny.yaml", "run_folder: " + scratch.path("run") + R"(
+resume: auto
+env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
+model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
+method: grpo
+objective: {kl_coefficient: 0}
+rollout: {group_size: 2}
+train: {steps: 100000, groups: 1}
+eval: {tasks: 1, before_training: false}
+)");
+}
+
+std::size_t steps_logged(const ScratchFolder& scratch) {
+  const auto text = read_file(scratch.path("run/metrics.jsonl"));
+  return text ? split_lines(*text).size() : 0;
+}
+
+TEST(TrainCommand, ReportsEveryProblemOfTheRecipeAtOnceAndMakesNoFolder) {
+  const ScratchFolder scratch;
+  const std::string recipe =
+      scratch.write("r.yaml", "run_folder: " + scratch.path("run") + "\ntrain:\n  stepz: 3\nseed: soon\n");
+  const auto run = run_carnot({"train", recipe, "train.groups=0", "foo"});
+  EXPECT_EQ(run.exit, 1);
+  EXPECT_EQ(run.out, "");
+  EXPECT_THAT(run.err, HasSubstr("r.yaml:3:3: train.stepz: unknown key; did you mean train.steps?"));
+  EXPECT_THAT(run.err, HasSubstr("r.yaml:4:1: seed: expected a whole number"));
+  EXPECT_THAT(run.err, HasSubstr("command line: train.groups: expected a whole number at least 1"));
+  EXPECT_THAT(run.err, HasSubstr("expected key=value, found \"foo\""));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("run")));
+}
+
+TEST(TrainCommand, RefusesWhatIsNotThereOrCannotBeWritten) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch);
+  EXPECT_THAT(run_carnot({"train", scratch.path("none.yaml")}).err, HasSubstr("none.yaml: cannot open"));
+  EXPECT_EQ(run_carnot({"train"}).exit, 2);
+  const auto run = run_carnot({"train", recipe, "run_folder=/proc/nowhere/run"});
+  EXPECT_EQ(run.exit, 1);
+  EXPECT_THAT(run.err, HasSubstr("/proc/nowhere/run"));
+  EXPECT_THAT(run.err, Not(HasSubstr("internal error")));
+  EXPECT_EQ(run_carnot({"eval", scratch.path("none")}).exit, 1);
+}
+
+TEST(TrainCommand, DryRunPrintsTheResolvedRecipeAndTheMemoryAndWritesNothing) {
+  const ScratchFolder scratch;
+  const auto run = run_carnot({"train", tiny_recipe(scratch), "train.groups=3", "--dry-run"});
+  ASSERT_EQ(run.exit, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("groups: 3"));
+  EXPECT_THAT(run.out, HasSubstr("MiB"));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("run")));
+}
+
+TEST(TrainCommand, HelpShowsTheKeysOfTheRecipe) {
+  const ScratchFolder scratch;
+  EXPECT_THAT(run_carnot({"train", "--help"}).out, HasSubstr("train.learning_rate="));
+  EXPECT_THAT(run_carnot({"help", "keys", tiny_recipe(scratch)}).out, HasSubstr("rollout.group_size=2"));
+  const auto keys = nlohmann::json::parse(run_carnot({"list", "keys", "--json"}).out);
+  EXPECT_EQ(keys.at(0).at("key"), "seed");
+}
+
+TEST(TrainCommand, InterruptedWritesACheckpointAndTheSameCommandGoesOn) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch);
+  const auto interrupted = interrupt_carnot({"train", recipe}, [&] { return steps_logged(scratch) > 0; });
+  EXPECT_EQ(interrupted.exit, 130) << interrupted.err;
+  const std::size_t steps = steps_logged(scratch);
+  ASSERT_GT(steps, 0u);
+  EXPECT_TRUE(std::filesystem::exists(scratch.path("run/checkpoints/latest_checkpointed_iteration.txt")));
+
+  const auto resumed = run_carnot({"train", recipe, "train.steps=" + std::to_string(steps + 2)});
+  EXPECT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_GE(steps_logged(scratch), steps + 2);
+  const auto shown = run_carnot({"inspect", scratch.path("run"), "--row", "1", "--tokens"});
+  EXPECT_EQ(shown.exit, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("prompt      | "));
+  EXPECT_THAT(shown.out, HasSubstr("advantage"));
+}
+
+}  // namespace
+}  // namespace carnot::testing
