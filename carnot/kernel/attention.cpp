@@ -76,12 +76,18 @@ struct Chunk {
   int end = 0;
 };
 
+// Chunks end where tiles end: two tasks never write into one block.
 template <class T>
 std::vector<Chunk> chunks_of(std::span<const AttentionRows<T>> sequences) {
+  static_assert(kRowChunk % kTile == 0);
   std::vector<Chunk> chunks;
-  for (std::size_t s = 0; s < sequences.size(); ++s)
-    for (int r = 0; r < sequences[s].rows; r += kRowChunk)
-      chunks.push_back({s, r, std::min(sequences[s].rows, r + kRowChunk)});
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    for (int r = 0; r < sequences[s].rows;) {
+      const int end = std::min(sequences[s].rows, r + kRowChunk - (sequences[s].past + r) % kRowChunk);
+      chunks.push_back({s, r, end});
+      r = end;
+    }
+  }
   return chunks;
 }
 

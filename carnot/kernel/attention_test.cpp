@@ -154,6 +154,35 @@ TYPED_TEST(Attention, InPiecesThroughBlocksEqualsAtOnceBitForBit) {
   }
 }
 
+TYPED_TEST(Attention, ThreadsNeverMeetInABlock) {
+  using T = TypeParam;
+  const Shape shape = kShapes[0];
+  Problem<T> problem(shape, {7, 90});
+  problem.sequences = {{.begin = 0, .rows = 97}};
+  for (std::size_t p = 0; p < 97; ++p) problem.positions[p] = static_cast<std::int64_t>(p);
+  const auto at_once = problem.forward();
+  const std::size_t block = static_cast<std::size_t>(shape.kv_heads * shape.dim * kTile);
+  set_num_threads(3);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<T> memory(2 * 7 * block, T(1));
+    std::vector<T*> keys, values;
+    for (std::size_t b = 0; b < 7; ++b) {
+      keys.push_back(memory.data() + b * 2 * block);
+      values.push_back(memory.data() + (b * 2 + 1) * block);
+    }
+    std::vector<T> in_pieces(at_once.size());
+    int past = 0;
+    for (int rows : {7, 90}) {  // the second piece begins inside a block
+      const AttentionRows<T> piece{.begin = 0, .rows = rows, .past = past, .key_blocks = keys, .value_blocks = values};
+      attention_forward<T>(problem.layer, problem.qkv.data() + past * problem.layer.width(), problem.positions.data() + past,
+                           {&piece, 1}, in_pieces.data() + past * shape.heads * shape.dim);
+      past += rows;
+    }
+    ASSERT_EQ(in_pieces, at_once) << "trial " << trial;
+  }
+  set_num_threads(1);
+}
+
 TYPED_TEST(Attention, PackedEqualsOneByOneAndOneThreadEqualsThreeBitForBit) {
   using T = TypeParam;
   const Problem<T> problem(kShapes[1], {9, 70, 33});
