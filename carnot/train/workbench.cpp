@@ -86,7 +86,8 @@ Status Workbench::prepare_device(const RunOptions& run) {
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int threads = run.threads > 0 ? run.threads : processors;
   set_num_threads(threads);
-  at::set_num_threads(threads);
+  // What LibTorch does for us on the CPU is small; a second pool of spinning threads would take the kernels' processors.
+  at::set_num_threads(1);
   return Done{};
 }
 
