@@ -1,5 +1,8 @@
 #include "carnot/env/ragen_factory.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "carnot/env/grid_text.h"
 
 namespace carnot {
@@ -92,10 +95,25 @@ std::vector<std::string> RagenFactory::tokenizer_texts() const {
   return texts;
 }
 
+namespace {
+
+bool all_letters(const std::string& word) {
+  return std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
+}
+
+}  // namespace
+
 std::vector<std::string> RagenFactory::tokenizer_words() const {
   std::vector<std::string> all = text().actions;
-  all.push_back("||");
-  for (auto& word : words()) all.push_back(std::move(word));
+  for (auto& word : words())
+    if (all_letters(word)) all.push_back(std::move(word));
+  return all;
+}
+
+std::vector<std::string> RagenFactory::tokenizer_added_tokens() const {
+  std::vector<std::string> all{"<think>", "</think>", "<answer>", "</answer>", "||"};
+  for (auto& word : words())
+    if (!all_letters(word)) all.push_back(std::move(word));
   return all;
 }
 

@@ -26,6 +26,7 @@ class RagenFactory : public EnvironmentFactory {
 
   std::vector<std::string> tokenizer_texts() const final;
   std::vector<std::string> tokenizer_words() const final;
+  std::vector<std::string> tokenizer_added_tokens() const final;
 
   /// The next actions of good play, best first; at most `count` of them, for a game with `actions_left` to spend.
   virtual std::vector<std::string> plan(const Game& game, int actions_left, int count) const = 0;

@@ -52,12 +52,12 @@ ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::stri
   return run_watched(arguments, input, [](pid_t) {});
 }
 
-ProgramRun interrupt_carnot(const std::vector<std::string>& arguments, const std::function<bool()>& ready) {
+ProgramRun interrupt_carnot(const std::vector<std::string>& arguments, const std::function<bool()>& ready, int signal) {
   return run_watched(arguments, "", [&](pid_t child) {
     using namespace std::chrono;
     const auto deadline = steady_clock::now() + minutes(1);
     while (!ready() && steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(20));
-    kill(child, SIGINT);
+    kill(child, signal);
   });
 }
 

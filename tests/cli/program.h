@@ -1,6 +1,7 @@
 // cli/program.h -- runs the real binary, for tests of what a user sees.
 #pragma once
 
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -17,8 +18,9 @@ struct ProgramRun {
 /// Runs build/carnot with these arguments and this standard input.
 ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::string& input = "");
 
-/// The same, with SIGINT as soon as `ready` says so, or after a minute.
-ProgramRun interrupt_carnot(const std::vector<std::string>& arguments, const std::function<bool()>& ready);
+/// The same, with `signal` as soon as `ready` says so, or after a minute.
+ProgramRun interrupt_carnot(const std::vector<std::string>& arguments, const std::function<bool()>& ready,
+                            int signal = SIGINT);
 
 /// An empty folder of its own, removed with its content at the end.
 class ScratchFolder {

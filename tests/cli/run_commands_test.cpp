@@ -93,5 +93,32 @@ TEST(TrainCommand, InterruptedWritesACheckpointAndTheSameCommandGoesOn) {
   EXPECT_THAT(shown.out, HasSubstr("advantage"));
 }
 
+TEST(TrainCommand, KilledAndResumedEqualsTheStraightRun) {
+  const ScratchFolder scratch;
+  // PPO and the entropy bonus give an untrained policy gradients that depend on what it sampled.
+  const std::vector<std::string> settings{"train",
+                                          tiny_recipe(scratch),
+                                          "method=ppo",
+                                          "objective.entropy_coefficient=0.01",
+                                          "critic.learning_rate=1e-2",
+                                          "train.learning_rate=1e-3",
+                                          "train.steps=40",
+                                          "train.save_every=3"};
+  const auto weights = [&](const std::string& run) {
+    return *read_file(scratch.path(run + "/checkpoints/global_step_40/model.safetensors"));
+  };
+  std::vector<std::string> straight = settings;
+  straight.push_back("run_folder=" + scratch.path("straight"));
+  ASSERT_EQ(run_carnot(straight).exit, 0);
+
+  const auto killed = interrupt_carnot(settings, [&] { return steps_logged(scratch) > 7; }, SIGKILL);
+  ASSERT_EQ(killed.exit, -1);
+  ASSERT_LT(steps_logged(scratch), 40u) << "the run was over before it could be killed";
+  const auto resumed = run_carnot(settings);
+  ASSERT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_TRUE(weights("run") == weights("straight"));
+  EXPECT_EQ(steps_logged(scratch), 40u);
+}
+
 }  // namespace
 }  // namespace carnot::testing
