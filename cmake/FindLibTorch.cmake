@@ -30,11 +30,8 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
   # The wheel brings its own OpenMP runtime; its folder comes first so that the process loads only that one.
   target_link_options(LibTorch::LibTorch INTERFACE -Wl,-rpath,${lib} -Wl,--disable-new-dtags)
   target_link_libraries(LibTorch::LibTorch INTERFACE ${lib}/libtorch_cpu.so ${lib}/libc10.so)
-  if(EXISTS ${lib}/libtorch_cuda.so)
-    # CUDA kernels register themselves when the library is loaded; nothing in our code refers to it by name.
-    set(LibTorch_HAS_CUDA TRUE)
-    target_link_libraries(LibTorch::LibTorch INTERFACE -Wl,--no-as-needed ${lib}/libtorch_cuda.so ${lib}/libc10_cuda.so
-                                                       -Wl,--as-needed)
-    target_link_options(LibTorch::LibTorch INTERFACE -Wl,--allow-shlib-undefined)
-  endif()
+  # libtorch_cuda.so is loaded at run time where a recipe asks for the GPU (nn/cuda_backend.h): linked here, a program
+  # would not start on a machine that lacks the CUDA libraries it wants.
+  target_link_libraries(LibTorch::LibTorch INTERFACE ${CMAKE_DL_LIBS})
+  target_link_options(LibTorch::LibTorch INTERFACE -Wl,--allow-shlib-undefined)
 endif()

@@ -1,11 +1,11 @@
 // The same model on a GPU. Without one these tests say so and are skipped.
-#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "carnot/base/random.h"
+#include "carnot/nn/cuda_backend.h"
 #include "carnot/nn/kv_cache.h"
 #include "carnot/nn/model.h"
 #include "carnot/nn/token_statistics.h"
@@ -16,7 +16,8 @@ namespace {
 class OnCuda : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device here: the GPU is not tested";
+    const Status cuda = load_cuda_backend();
+    if (!cuda) GTEST_SKIP() << "the GPU is not tested: " << cuda.error().message;
   }
 
   Model make(at::Device device) const {

@@ -1,6 +1,5 @@
 #include "carnot/train/workbench.h"
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
+#include "carnot/nn/cuda_backend.h"
 #include "carnot/nn/safetensors.h"
 
 namespace carnot {
@@ -81,8 +81,8 @@ at::TensorOptions tensor_options(const RunOptions& run) {
 }
 
 Status Workbench::prepare_device(const RunOptions& run) {
-  if (run.device == "cuda" && !at::hasCUDA())
-    return Error{"device: cuda was asked for, but this LibTorch sees no CUDA device; expected cpu"};
+  if (run.device == "cuda")
+    if (const Status cuda = load_cuda_backend(); !cuda) return Error{"device: cuda: " + cuda.error().message + "; expected cpu"};
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int threads = run.threads > 0 ? run.threads : processors;
   set_num_threads(threads);
