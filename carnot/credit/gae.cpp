@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "carnot/base/check.h"
+#include "carnot/credit/critic_advantage.h"
 
 namespace carnot {
 namespace {
@@ -24,26 +24,6 @@ std::vector<double> advantages(const Trajectory& trajectory, std::span<const dou
   return advantage;
 }
 
-void apply_gae(std::span<const Trajectory> trajectories, CreditTable& table, const GaeOptions& options) {
-  std::vector<std::vector<double>> advantage(trajectories.size());
-  for (std::size_t i = 0; i < trajectories.size(); ++i) {
-    const Trajectory& one = trajectories[i];
-    if (!one.leaf().counts()) continue;
-    CARNOT_CHECK(one.tree->columns.has(Column::Value), "GAE needs the critic's values");
-    const std::vector<double> value = one.column(Column::Value);
-    advantage[i] = advantages(one, table[i].reward, value, options);
-    const std::vector<bool> sampled = one.sampled();
-    for (std::size_t t = 0; t < value.size(); ++t)
-      if (sampled[t]) table[i].value_target[t] = advantage[i][t] + value[t];
-  }
-  if (options.whiten) whiten_sampled(trajectories, advantage, options.whitening);
-  for (std::size_t i = 0; i < trajectories.size(); ++i) {
-    const std::vector<bool> sampled = trajectories[i].sampled();
-    for (std::size_t t = 0; t < advantage[i].size(); ++t)
-      if (sampled[t]) table[i].advantage[t] += advantage[i][t];
-  }
-}
-
 }  // namespace
 
 void GaeOptions::fields(FieldVisitor& visit) {
@@ -54,8 +34,15 @@ void GaeOptions::fields(FieldVisitor& visit) {
 
 CreditRule gae(const GaeOptions& options) {
   return {.name = "gae",
-          .apply = [options](std::span<const Trajectory> trajectories,
-                             CreditTable& table) { apply_gae(trajectories, table, options); },
+          .apply =
+              [options](std::span<const Trajectory> trajectories, CreditTable& table) {
+                add_critic_advantages(
+                    trajectories, table,
+                    [&](const Trajectory& trajectory, std::span<const double> reward, std::span<const double> value) {
+                      return advantages(trajectory, reward, value, options);
+                    },
+                    options.whiten ? std::optional(options.whitening) : std::nullopt);
+              },
           .columns = {Column::Value}};
 }
 

@@ -1,0 +1,28 @@
+#include "carnot/credit/critic_advantage.h"
+
+#include "carnot/base/check.h"
+
+namespace carnot {
+
+void add_critic_advantages(std::span<const Trajectory> trajectories, CreditTable& table, const CriticAdvantages& advantages,
+                           const std::optional<Whitening>& whitening) {
+  std::vector<std::vector<double>> advantage(trajectories.size());
+  for (std::size_t i = 0; i < trajectories.size(); ++i) {
+    const Trajectory& one = trajectories[i];
+    if (!one.leaf().counts()) continue;
+    CARNOT_CHECK(one.tree->columns.has(Column::Value), "the rule needs the critic's values");
+    const std::vector<double> value = one.column(Column::Value);
+    advantage[i] = advantages(one, table[i].reward, value);
+    const std::vector<bool> sampled = one.sampled();
+    for (std::size_t t = 0; t < value.size(); ++t)
+      if (sampled[t]) table[i].value_target[t] = advantage[i][t] + value[t];
+  }
+  if (whitening) whiten_sampled(trajectories, advantage, *whitening);
+  for (std::size_t i = 0; i < trajectories.size(); ++i) {
+    const std::vector<bool> sampled = trajectories[i].sampled();
+    for (std::size_t t = 0; t < advantage[i].size(); ++t)
+      if (sampled[t]) table[i].advantage[t] += advantage[i][t];
+  }
+}
+
+}  // namespace carnot
