@@ -14,8 +14,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+Resume resume_of(const Recipe& recipe) { return recipe.run.resume == "never" ? Resume::Never : Resume::Auto; }
+
+/// What can be refused before anything is loaded or written.
+Status check_start(const Recipe& recipe) {
+  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status;
+  if (resume_of(recipe) == Resume::Auto || !RunFolder{recipe.run.run_folder}.holds_run()) return Done{};
+  return open_run_folder(recipe.run.run_folder, Resume::Never).error();
+}
+
+/// Made once everything else is known to be right: a refused recipe leaves no folder.
 Result<RunFolder> open_folder(Recipe& recipe) {
-  const Resume resume = recipe.run.resume == "never" ? Resume::Never : Resume::Auto;
+  const Resume resume = resume_of(recipe);
   auto folder = open_run_folder(recipe.run.run_folder, resume);
   if (!folder) return folder.error();
   if (const Status status = write_file_atomically(folder->config(), recipe.to_yaml()); !status) return status.error();
@@ -42,10 +52,7 @@ Result<Workbench> workbench_at(Recipe& recipe, const std::optional<fs::path>& ch
   return checkpoint ? Workbench::from_checkpoint(recipe, *checkpoint) : Workbench::make(recipe);
 }
 
-Result<RunEnd> train_from(Run& run, const std::optional<fs::path>& checkpoint) {
-  auto made = workbench_at(run.recipe, checkpoint);
-  if (!made) return made.error();
-  Workbench bench = std::move(made).value();
+Result<RunEnd> train_from(Run& run, Workbench& bench, const std::optional<fs::path>& checkpoint) {
   announce(run, bench);
   if (!checkpoint) {
     const auto end = warm_start(run, bench);
@@ -102,23 +109,25 @@ Result<fs::path> find_config(const fs::path& checkpoint) {
 }  // namespace
 
 Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
-  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status.error();
+  if (const Status status = check_start(recipe); !status) return status.error();
+  const auto checkpoint = checkpoint_to_resume(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints());
+  if (!checkpoint) return checkpoint.error();
+  auto bench = workbench_at(recipe, *checkpoint);
+  if (!bench) return bench.error();
   auto folder = open_folder(recipe);
   if (!folder) return folder.error();
   Run run(recipe, control, std::move(folder).value());
-  const auto checkpoint = checkpoint_to_resume(recipe.run, run.folder.checkpoints());
-  if (!checkpoint) return checkpoint.error();
-  return train_from(run, *checkpoint);
+  return train_from(run, *bench, *checkpoint);
 }
 
 Result<RunEnd> run_supervised(Recipe& recipe, const RunControl& control) {
   if (recipe.sft.steps == 0) return Error{"sft.steps: is 0; expected how many steps the warm start takes"};
-  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status.error();
+  if (const Status status = check_start(recipe); !status) return status.error();
+  auto bench = Workbench::make(recipe);
+  if (!bench) return bench.error();
   auto folder = open_folder(recipe);
   if (!folder) return folder.error();
   Run run(recipe, control, std::move(folder).value());
-  auto bench = Workbench::make(recipe);
-  if (!bench) return bench.error();
   announce(run, *bench);
   const auto end = supervised_stage(run, run.folder, *bench);
   if (!end || *end == RunEnd::Interrupted) return end;
@@ -131,11 +140,11 @@ Result<RunEnd> run_supervised(Recipe& recipe, const RunControl& control) {
 }
 
 Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
-  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status.error();
-  auto folder = open_folder(recipe);
-  if (!folder) return folder.error();
+  if (const Status status = check_start(recipe); !status) return status.error();
   auto bench = Workbench::make(recipe);
   if (!bench) return bench.error();
+  auto folder = open_folder(recipe);
+  if (!folder) return folder.error();
   bench->add_companions(recipe);
   Trainer trainer(recipe, *bench);
   const TrainingStep step = trainer.explore_and_score(0);

