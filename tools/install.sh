@@ -11,8 +11,8 @@ PACKAGES=(
   ca-certificates git g++ cmake ninja-build ccache pkg-config xz-utils
   python3 python3-venv python3-pip
   libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev
-  libpcre2-dev libutf8proc-dev libcpp-httplib-dev libzstd-dev liblzma-dev libssl-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
+  libpcre2-dev libutf8proc-dev liblzma-dev libssl-dev
+  libgtest-dev libgmock-dev
 )
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
