@@ -13,6 +13,10 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 
 add_compile_options(-Wall -Wextra -Werror)
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  # libstdc++ 12's own std::stable_sort calls a function that it marks as deprecated.
+  add_compile_options(-Wno-deprecated-declarations)
+endif()
 
 option(CARNOT_SANITIZE "Build with the address and undefined-behaviour sanitizers" OFF)
 if(CARNOT_SANITIZE)

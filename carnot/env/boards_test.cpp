@@ -89,9 +89,9 @@ TEST_P(Boards, ShowTheOtherRenderingToo) {
       Json config = record.at("config");
       config["observation_format"] = format;
       const auto game = factory_for(GetParam().env, config)->make_game(record.at("seed")).value();
-      EXPECT_EQ(game->observation(), record.at(key));
+      EXPECT_EQ(game->observation(), record.at(key).get<std::string>());
       for (const Json& step : record.at("trace"))
-        EXPECT_EQ(game->step(step.at("action").get<std::string>()).observation, step.at(key));
+        EXPECT_EQ(game->step(step.at("action").get<std::string>()).observation, step.at(key).get<std::string>());
     }
   }
 }
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Golden, Boards,
 
 TEST(Boards, SudokuKeepsTheSolutionThatPuzzlesWereMadeFrom) {
   for (const Json& record : records("sudoku.jsonl"))
-    EXPECT_EQ(digits_text(Sudoku({}, record.at("seed")).puzzle().solution), record.at("solution"));
+    EXPECT_EQ(digits_text(Sudoku({}, record.at("seed")).puzzle().solution), record.at("solution").get<std::string>());
 }
 
 TEST(Boards, LargerSokobanFailsForTheSeedsThatFailUpstream) {

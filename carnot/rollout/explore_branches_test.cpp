@@ -176,6 +176,7 @@ TEST(ExploreBranches, AProbeDividesTheBudgetAndIsTheFirstTrajectory) {
    public:
     Probing() : RecordingPolicy(0, 0, BranchTiming::AfterObservation) {}
     bool wants_probe() const override { return true; }
+    using RecordingPolicy::initial;
     int initial(int, const EntropyProbe& probe) const override {
       probes.push_back(probe);
       return 3;

@@ -10,6 +10,9 @@
 namespace carnot {
 namespace {
 
+// Resident memory of a dry run with the CPU wheel.
+constexpr std::int64_t kProgramBytes = std::int64_t{128} << 20;
+
 std::int64_t bytes_per_value(const std::string& dtype) { return dtype == "float64" ? 8 : dtype == "bfloat16" ? 2 : 4; }
 
 /// Values that one token's forward pass leaves behind for the gradient: what nn/ saves, operator by operator.
@@ -55,7 +58,7 @@ std::vector<MemoryPart> memory_budget(const Recipe& recipe, const ModelConfig& c
        count(rows, "rows a micro-batch; train.micro_batch_tokens sets them")},
       {"logits", std::max<std::int64_t>(std::int64_t{4} << 22, std::int64_t{recipe.rollout.engine.logits_megabytes} << 20),
        "one strip; never tokens x vocabulary"},
-      {"LibTorch and program", std::int64_t{300} << 20, "measured once"},
+      {"program and LibTorch", kProgramBytes, "measured before a run begins"},
   };
 }
 
@@ -67,7 +70,7 @@ std::string memory_table(const std::vector<MemoryPart>& parts) {
     total += part.bytes;
   }
   text += "  " + megabytes(total) + "  in all";
-  if (available_memory() > 0) text += ", of " + megabytes(available_memory()).substr(0) + " on this machine";
+  if (available_memory() > 0) text += ", of " + std::to_string(available_memory() >> 20) + " MiB on this machine";
   return text + "\n";
 }
 
