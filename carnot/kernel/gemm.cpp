@@ -43,7 +43,6 @@ void PackedMatrix<T>::pack_transposed(std::span<const Rows> weights, std::int64_
   resize(depth, columns);
   std::int64_t first = 0;
   for (const Rows& weight : weights) {
-    // Eight columns at a time: their cache lines are read along k while one line of the panel is written.
     for (std::int64_t j = 0; j < weight.count; ++j) {
       const std::int64_t column = first + j;
       T* out = data_.get() + (column / panel_) * depth_ * panel_ + column % panel_;
