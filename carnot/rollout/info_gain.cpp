@@ -6,8 +6,8 @@
 
 #include "carnot/base/statistics.h"
 #include "carnot/data/trajectory.h"
+#include "carnot/rollout/forked_scoring.h"
 #include "carnot/rollout/scorer.h"
-#include "carnot/rollout/scoring_pass.h"
 
 namespace carnot {
 namespace {
@@ -19,7 +19,7 @@ struct Answer {
   std::string think{};
 };
 
-/// Whose score a sequence is: a turn of a tree, or the group's prompt.
+/// Whose score an answer's is: a turn of a tree, or the group's prompt.
 struct Asked {
   Group* group = nullptr;
   Tree* tree = nullptr;
@@ -27,8 +27,9 @@ struct Asked {
 };
 
 struct Questions {
-  std::vector<ScoredSequence> sequences{};
-  std::vector<Asked> asked{};
+  std::vector<SharedContext> contexts{};
+  std::vector<ForkedAnswer> answers{};
+  std::vector<Asked> asked{};  ///< by answer
 };
 
 Answer answer_of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::string& text) {
@@ -43,66 +44,77 @@ Answer answer_of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::
   return answer;
 }
 
-bool opens_think(const Tokenizer& tokenizer, std::span<const TokenId> context, const Answer& answer) {
-  const std::size_t enough = std::min(context.size(), answer.think.size());
-  return tokenizer.decode(context.last(enough)).ends_with(answer.think);
+/// The text at the end of a context, of `size` bytes or more where there are so many.
+std::string text_before(const Questions& questions, const Tokenizer& tokenizer, int context, std::size_t size) {
+  std::string text;
+  for (int at = context; at >= 0 && text.size() < size; at = questions.contexts[static_cast<std::size_t>(at)].parent)
+    text = tokenizer.decode(questions.contexts[static_cast<std::size_t>(at)].tokens) + text;
+  return text;
 }
 
-void ask(Questions& questions, const Tokenizer& tokenizer, std::span<const TokenId> context, const Answer& answer,
-         const Asked& asked) {
-  ScoredSequence sequence;
-  sequence.tokens.assign(context.begin(), context.end());
-  const auto& lead = opens_think(tokenizer, context, answer) ? answer.open_lead : answer.lead;
-  sequence.tokens.insert(sequence.tokens.end(), lead.begin(), lead.end());
-  for (TokenId token : answer.tokens) {
-    sequence.targets.push_back(static_cast<int>(sequence.tokens.size()));
-    sequence.tokens.push_back(token);
-  }
-  questions.sequences.push_back(std::move(sequence));
+void ask(Questions& questions, const Tokenizer& tokenizer, int context, const Answer& answer, const Asked& asked) {
+  const bool open = text_before(questions, tokenizer, context, answer.think.size()).ends_with(answer.think);
+  questions.answers.push_back(
+      {.context = context, .lead = open ? answer.open_lead : answer.lead, .tokens = answer.tokens});
   questions.asked.push_back(asked);
+}
+
+int add_context(Questions& questions, int parent, std::span<const TokenId> tokens) {
+  questions.contexts.push_back({.parent = parent, .tokens = {tokens.begin(), tokens.end()}});
+  return static_cast<int>(questions.contexts.size()) - 1;
+}
+
+/// A turn and its observation behind the turn before it; a first turn behind the prompt that the group shares.
+int add_turn(Questions& questions, const Turn& turn, int before, int prompt) {
+  const std::span<const TokenId> tokens = turn.tokens;
+  if (turn.context == Context::Fresh && turn.parent >= 0) return add_context(questions, -1, tokens);
+  if (turn.parent >= 0) return add_context(questions, before, tokens);
+  const auto& opening = questions.contexts[static_cast<std::size_t>(prompt)].tokens;
+  const bool shares = tokens.size() > opening.size() && std::equal(opening.begin(), opening.end(), tokens.begin());
+  return shares ? add_context(questions, prompt, tokens.subspan(opening.size())) : add_context(questions, -1, tokens);
+}
+
+/// Every turn of the leaf that another follows and that no earlier leaf has asked behind.
+void ask_leaf(Questions& questions, const Tokenizer& tokenizer, Group& group, Tree& tree, int leaf, const Answer& answer,
+              int prompt, std::vector<int>& context_of) {
+  const std::vector<int> turns = path(tree, leaf);
+  for (std::size_t k = 0; k + 1 < turns.size(); ++k) {
+    const Turn& turn = tree.turns[static_cast<std::size_t>(turns[k])];
+    int& context = context_of[static_cast<std::size_t>(turns[k])];
+    if (context >= 0) continue;
+    context = add_turn(questions, turn, k > 0 ? context_of[static_cast<std::size_t>(turns[k - 1])] : -1, prompt);
+    ask(questions, tokenizer, context, answer, {.group = &group, .tree = &tree, .turn = turns[k]});
+  }
 }
 
 /// The prompt once, and every turn that something follows once.
 void ask_group(Questions& questions, const Tokenizer& tokenizer, Group& group, const Answer& answer) {
-  bool asked_prompt = false;
-  for (std::size_t t = 0; t < group.trees.size(); ++t) {
-    Tree& tree = group.trees[t];
-    std::vector<bool> asked(tree.turns.size(), false);
+  int prompt = -1;
+  for (Tree& tree : group.trees) {
+    std::vector<int> context_of(tree.turns.size(), -1);
     for (std::size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) {
       if (!tree.leaves[leaf].counts()) continue;
-      const Trajectory view = trajectory(group, 0, static_cast<int>(t), static_cast<int>(leaf));
-      const std::vector<TokenId> tokens = view.tokens();
-      if (!asked_prompt) {
-        ask(questions, tokenizer, std::span(tokens).first(static_cast<std::size_t>(view.sampled_begin(0))), answer,
-            {.group = &group});
-        asked_prompt = true;
+      if (prompt < 0) {
+        const Turn& first = tree.turns[static_cast<std::size_t>(path(tree, static_cast<int>(leaf)).front())];
+        prompt = add_context(questions, -1, std::span(first.tokens).first(static_cast<std::size_t>(first.sampled_begin)));
+        ask(questions, tokenizer, prompt, answer, {.group = &group});
       }
-      int begin = 0;
-      for (int k = 0; k + 1 < view.num_turns(); ++k) {
-        if (view.turn(k).context == Context::Fresh) begin = view.turn_offsets[static_cast<std::size_t>(k)];
-        const int turn = view.turns[static_cast<std::size_t>(k)];
-        if (asked[static_cast<std::size_t>(turn)]) continue;
-        asked[static_cast<std::size_t>(turn)] = true;
-        const int end = view.turn_offsets[static_cast<std::size_t>(k) + 1];
-        const auto context =
-            std::span(tokens).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
-        ask(questions, tokenizer, context, answer, {.group = &group, .tree = &tree, .turn = turn});
-      }
+      ask_leaf(questions, tokenizer, group, tree, static_cast<int>(leaf), answer, prompt, context_of);
     }
   }
 }
 
-/// One score per question: the mean over the answer's tokens, as a probability where that is asked for.
+/// One score per answer: the mean over its tokens, as a probability where that is asked for.
 std::vector<double> answers_scored(const Model& policy, const Questions& questions, const InfoGainOptions& gain,
-                                   const ScoreOptions& options) {
-  const double temperature = options.temperature == 0 ? 1 : options.temperature;
-  const auto log_probs = score_targets(policy, questions.sequences, options.max_tokens, temperature).log_prob;
+                                   ScoreOptions options) {
+  if (options.temperature == 0) options.temperature = 1;
+  const std::vector<double> log_probs = score_on_forks(policy, questions.contexts, questions.answers, options);
   std::vector<double> scores;
   std::size_t at = 0;
-  for (const ScoredSequence& sequence : questions.sequences) {
-    const double score = mean(std::span(log_probs).subspan(at, sequence.targets.size()));
+  for (const ForkedAnswer& answer : questions.answers) {
+    const double score = mean(std::span(log_probs).subspan(at, answer.tokens.size()));
     scores.push_back(gain.measure == GainMeasure::Probability ? std::exp(score) : score);
-    at += sequence.targets.size();
+    at += answer.tokens.size();
   }
   return scores;
 }
@@ -131,14 +143,25 @@ void write_gains(const Questions& questions, const std::vector<double>& scores, 
 void score_info_gain(const Model& policy, const Tokenizer& tokenizer, std::span<Group> groups, const AnswerLead& lead,
                      const InfoGainOptions& gain, const ScoreOptions& options) {
   Questions questions;
+  const auto answer_questions = [&] {
+    write_gains(questions, answers_scored(policy, questions, gain, options), gain);
+    questions = {};
+  };
+  std::size_t tokens = 0;
   for (Group& group : groups) {
     group.query_baseline.reset();
     for (Tree& tree : group.trees)
       for (Turn& turn : tree.turns) turn.info_gain.reset();
     if (group.ground_truth.empty() || group.ground_truth.front().empty()) continue;
+    const std::size_t asked = questions.contexts.size();
     ask_group(questions, tokenizer, group, answer_of(tokenizer, lead, group.ground_truth.front()));
+    for (std::size_t i = asked; i < questions.contexts.size(); ++i) tokens += questions.contexts[i].tokens.size();
+    // The cache holds whole groups, and about as many tokens as a packed pass has rows.
+    if (tokens < static_cast<std::size_t>(options.max_tokens)) continue;
+    answer_questions();
+    tokens = 0;
   }
-  write_gains(questions, answers_scored(policy, questions, gain, options), gain);
+  answer_questions();
 }
 
 }  // namespace carnot

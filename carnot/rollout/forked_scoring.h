@@ -1,0 +1,35 @@
+// rollout/forked_scoring.h -- answers behind contexts that grow from one another: each context is computed once, each
+// answer on a fork of its KV blocks.
+//
+// Where the model keeps rows apart (nn/model.h), the result has the bits of a pass over every context from its start.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "carnot/data/tokens.h"
+#include "carnot/nn/model.h"
+#include "carnot/rollout/scorer.h"
+
+namespace carnot {
+
+/// Tokens behind those of another context, or behind nothing. REQUIRES: not empty.
+struct SharedContext {
+  int parent = -1;  ///< index of an earlier context; -1: this one begins
+  std::vector<TokenId> tokens{};
+};
+
+/// What is scored behind a context: the answer's tokens, given the context and the lead. REQUIRES: the answer has some.
+struct ForkedAnswer {
+  int context = 0;
+  std::vector<TokenId> lead{};
+  std::vector<TokenId> tokens{};
+};
+
+/// Log-probability of every answer's tokens, in the order of the answers. The cache that it needs lives for the call:
+/// the contexts' tokens, and those of `options.max_tokens` rows of answers.
+std::vector<double> score_on_forks(const Model& model, std::span<const SharedContext> contexts,
+                                   std::span<const ForkedAnswer> answers, const ScoreOptions& options);
+
+}  // namespace carnot
