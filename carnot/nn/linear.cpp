@@ -62,69 +62,188 @@ at::Tensor column_sums(const at::Tensor& dy, std::int64_t first, std::int64_t co
   return sums;
 }
 
-template <class T>
-variable_list linear_backward(const at::Tensor& x, std::span<const at::Tensor> weights, bool has_bias, const at::Tensor& dy,
-                              bool needs_input, bool needs_weights, PackedWeights::Cache& cache) {
-  variable_list gradients(8);
-  if (needs_input) {
-    gradients[0] = at::empty_like(x);
-    kernel::gemm<T>({.data = dy.data_ptr<T>(), .rows = dy.size(0), .row_stride = dy.size(1)},
-                    cache.for_gradient<T>(weights), gradients[0].data_ptr<T>(), x.size(1), false);
-  }
-  if (!needs_weights) return gradients;
-  using Rows = typename kernel::PackedMatrix<T>::Rows;
-  const Rows inputs{.data = x.data_ptr<T>(), .count = x.size(0), .row_stride = x.size(1)};
-  auto& packed_input = cache.scratch<T>();
-  packed_input.pack({&inputs, 1}, x.size(1));
+/// An adapter and the first column of y that it adds to.
+struct PlacedAdapter {
+  Adapter adapter{};
   std::int64_t first = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const std::int64_t columns = weights[i].size(0);
-    gradients[1 + i] = at::empty_like(weights[i]);
-    kernel::gemm<T>({.data = dy.data_ptr<T>() + first, .rows = columns, .row_stride = 1, .depth_stride = dy.size(1)},
-                    packed_input, gradients[1 + i].data_ptr<T>(), x.size(1), false);
-    if (has_bias) gradients[4 + i] = column_sums<T>(dy, first, columns);
-    first += columns;
+  std::size_t slot = 0;  ///< among the three weights
+};
+
+std::vector<PlacedAdapter> placed(const std::array<at::Tensor, 3>& weights, const std::array<Adapter, 3>& adapters) {
+  std::vector<PlacedAdapter> all;
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (adapters[i].a.defined()) all.push_back({adapters[i], first, i});
+    if (weights[i].defined()) first += weights[i].size(0);
   }
-  return gradients;
+  return all;
 }
+
+std::vector<at::Tensor> a_matrices(const std::vector<PlacedAdapter>& adapters) {
+  std::vector<at::Tensor> all;
+  for (const PlacedAdapter& placed : adapters) all.push_back(placed.adapter.a);
+  return all;
+}
+
+/// Adds the adapters to y. Returns scale x A^T, theirs side by side: [T, sum of ranks].
+template <class T>
+at::Tensor add_adapters(at::Tensor& y, const at::Tensor& x, const std::vector<PlacedAdapter>& adapters, double scale,
+                        PackedWeights::Cache& cache) {
+  const auto& packed = cache.for_product<T>(a_matrices(adapters));
+  at::Tensor narrow = at::empty({x.size(0), packed.columns()}, x.options());
+  kernel::gemm<T>({.data = x.data_ptr<T>(), .rows = x.size(0), .row_stride = x.size(1)}, packed, narrow.data_ptr<T>(),
+                  packed.columns(), false);
+  narrow.mul_(scale);
+  const T* rows = narrow.data_ptr<T>();
+  for (const PlacedAdapter& placed : adapters) {
+    kernel::gemm<T>({.data = rows, .rows = x.size(0), .row_stride = narrow.size(1)},
+                    cache.for_product<T>({&placed.adapter.b, 1}), y.data_ptr<T>() + placed.first, y.size(1), true);
+    rows += placed.adapter.a.size(0);
+  }
+  return narrow;
+}
+
+/// The positions of LinearFunction's arguments, and of their gradients.
+enum Argument : std::size_t { kInput = 0, kWeight = 1, kBias = 4, kA = 7, kB = 10, kArguments = 15 };
+
+/// Gradients of one product; y = x W^T + narrow B^T, narrow = scale x A^T.
+template <class T>
+struct LinearBackward {
+  at::Tensor x, narrow, dy;  ///< x and narrow only where a gradient needs them
+  const std::vector<at::Tensor>& weights;
+  const std::vector<PlacedAdapter>& adapters;
+  PackedWeights::Cache& cache;
+  variable_list gradients = variable_list(kArguments);
+
+  const T* dy_columns(std::int64_t first) const { return dy.data_ptr<T>() + first; }
+
+  /// Columns [first, first + count) of dy, transposed, times `right` [T, width]: a weight's gradient.
+  at::Tensor outer(std::int64_t first, std::int64_t count, const kernel::PackedMatrix<T>& right) const {
+    at::Tensor gradient = at::empty({count, right.columns()}, dy.options());
+    kernel::gemm<T>({.data = dy_columns(first), .rows = count, .row_stride = 1, .depth_stride = dy.size(1)}, right,
+                    gradient.data_ptr<T>(), right.columns(), false);
+    return gradient;
+  }
+
+  const kernel::PackedMatrix<T>& packed_rows(const T* data, std::int64_t row_stride, std::int64_t columns) {
+    const typename kernel::PackedMatrix<T>::Rows rows{.data = data, .count = dy.size(0), .row_stride = row_stride};
+    auto& packed = cache.scratch<T>();
+    packed.pack({&rows, 1}, columns);
+    return packed;
+  }
+
+  void input() {
+    gradients[kInput] = at::empty({dy.size(0), weights[0].size(1)}, dy.options());
+    kernel::gemm<T>({.data = dy.data_ptr<T>(), .rows = dy.size(0), .row_stride = dy.size(1)},
+                    cache.for_gradient<T>(weights), gradients[kInput].data_ptr<T>(), weights[0].size(1), false);
+  }
+
+  void weights_and_biases(bool has_bias) {
+    const auto& packed_input = packed_rows(x.data_ptr<T>(), x.size(1), x.size(1));
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const std::int64_t columns = weights[i].size(0);
+      gradients[kWeight + i] = outer(first, columns, packed_input);
+      if (has_bias) gradients[kBias + i] = column_sums<T>(dy, first, columns);
+      first += columns;
+    }
+  }
+
+  /// Also adds the adapters' share to the input's gradient, where that is there.
+  void adapter_matrices(double scale) {
+    at::Tensor dnarrow = at::empty_like(narrow);
+    std::int64_t column = 0;
+    for (const PlacedAdapter& placed : adapters) {
+      const std::int64_t rank = placed.adapter.a.size(0);
+      kernel::gemm<T>({.data = dy_columns(placed.first), .rows = dy.size(0), .row_stride = dy.size(1)},
+                      cache.for_gradient<T>({&placed.adapter.b, 1}), dnarrow.data_ptr<T>() + column, narrow.size(1), false);
+      gradients[kB + placed.slot] = outer(placed.first, placed.adapter.b.size(0),
+                                          packed_rows(narrow.data_ptr<T>() + column, narrow.size(1), rank));
+      column += rank;
+    }
+    dnarrow.mul_(scale);
+    const auto& packed_input = packed_rows(x.data_ptr<T>(), x.size(1), x.size(1));
+    column = 0;
+    for (const PlacedAdapter& placed : adapters) {
+      at::Tensor& gradient = gradients[kA + placed.slot] = at::empty_like(placed.adapter.a);
+      kernel::gemm<T>({.data = dnarrow.data_ptr<T>() + column, .rows = gradient.size(0), .row_stride = 1, .depth_stride = narrow.size(1)},
+                      packed_input, gradient.data_ptr<T>(), x.size(1), false);
+      column += gradient.size(0);
+    }
+    if (!gradients[kInput].defined()) return;
+    kernel::gemm<T>({.data = dnarrow.data_ptr<T>(), .rows = dy.size(0), .row_stride = narrow.size(1)},
+                    cache.for_gradient<T>(a_matrices(adapters)), gradients[kInput].data_ptr<T>(), x.size(1), true);
+  }
+};
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   using Optional = std::optional<at::Tensor>;
 
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& w0, const Optional& w1,
-                            const Optional& w2, const Optional& b0, const Optional& b1, const Optional& b2,
-                            PackedWeights::Cache* cache) {
-    const auto weights = defined({w0, w1.value_or(at::Tensor()), w2.value_or(at::Tensor())});
-    const auto biases = defined({b0.value_or(at::Tensor()), b1.value_or(at::Tensor()), b2.value_or(at::Tensor())});
-    variable_list saved{x};
-    saved.insert(saved.end(), weights.begin(), weights.end());
+                            const Optional& w2, const Optional& bias0, const Optional& bias1, const Optional& bias2,
+                            const Optional& a0, const Optional& a1, const Optional& a2, const Optional& b0,
+                            const Optional& b1, const Optional& b2, double scale, PackedWeights::Cache* cache) {
+    const auto plain = [](const Optional& tensor) { return tensor.value_or(at::Tensor()); };
+    const LinearWeights all{.weight = {w0, plain(w1), plain(w2)},
+                            .bias = {plain(bias0), plain(bias1), plain(bias2)},
+                            .adapter = {{{plain(a0), plain(b0)}, {plain(a1), plain(b1)}, {plain(a2), plain(b2)}}},
+                            .adapter_scale = scale};
+    at::Tensor narrow;
+    const at::Tensor y = x.scalar_type() == at::kFloat ? product<float>(x, all, *cache, narrow)
+                                                       : product<double>(x, all, *cache, narrow);
+    // A frozen product without adapters needs its weights alone to hand the gradient on.
+    const bool keeps_input = w0.requires_grad() || narrow.defined();
+    variable_list saved{keeps_input ? x : at::Tensor(), narrow};
+    saved.insert(saved.end(), all.weight.begin(), all.weight.end());
+    for (const Adapter& adapter : all.adapter) saved.insert(saved.end(), {adapter.a, adapter.b});
     context->save_for_backward(saved);
-    context->saved_data["has_bias"] = !biases.empty();
+    context->saved_data["has_bias"] = bias0.has_value();
     context->saved_data["needs_weights"] = w0.requires_grad();
+    context->saved_data["scale"] = scale;
     context->saved_data["cache"] = reinterpret_cast<std::int64_t>(cache);
-    return x.scalar_type() == at::kFloat ? linear_forward<float>(x, weights, biases, *cache)
-                                         : linear_forward<double>(x, weights, biases, *cache);
+    return y;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    return gradients[0].scalar_type() == at::kFloat ? typed_backward<float>(context, gradients[0].contiguous())
+                                                    : typed_backward<double>(context, gradients[0].contiguous());
+  }
+
+  template <class T>
+  static at::Tensor product(const at::Tensor& x, const LinearWeights& all, PackedWeights::Cache& cache, at::Tensor& narrow) {
+    at::Tensor y = linear_forward<T>(x, defined(all.weight), defined(all.bias), cache);
+    const auto adapters = placed(all.weight, all.adapter);
+    if (!adapters.empty()) narrow = add_adapters<T>(y, x, adapters, all.adapter_scale, cache);
+    return y;
+  }
+
+  template <class T>
+  static variable_list typed_backward(AutogradContext* context, const at::Tensor& dy) {
     const auto saved = context->get_saved_variables();
-    const std::vector<at::Tensor> weights(saved.begin() + 1, saved.end());
-    const at::Tensor dy = gradients[0].contiguous();
-    auto& cache = *reinterpret_cast<PackedWeights::Cache*>(context->saved_data["cache"].toInt());
-    const bool has_bias = context->saved_data["has_bias"].toBool();
-    const bool needs_weights = context->saved_data["needs_weights"].toBool();
-    const bool needs_input = context->needs_input_grad(0);
-    const at::Tensor& x = saved[0];
-    return x.scalar_type() == at::kFloat
-               ? linear_backward<float>(x, weights, has_bias, dy, needs_input, needs_weights, cache)
-               : linear_backward<double>(x, weights, has_bias, dy, needs_input, needs_weights, cache);
+    const std::array<at::Tensor, 3> slots{saved[2], saved[3], saved[4]};
+    const auto weights = defined(slots);
+    const auto adapters = placed(slots, {{{saved[5], saved[6]}, {saved[7], saved[8]}, {saved[9], saved[10]}}});
+    LinearBackward<T> backward{.x = saved[0],
+                               .narrow = saved[1],
+                               .dy = dy,
+                               .weights = weights,
+                               .adapters = adapters,
+                               .cache = *reinterpret_cast<PackedWeights::Cache*>(context->saved_data["cache"].toInt())};
+    if (context->needs_input_grad(kInput)) backward.input();
+    if (context->saved_data["needs_weights"].toBool()) backward.weights_and_biases(context->saved_data["has_bias"].toBool());
+    if (!adapters.empty()) backward.adapter_matrices(context->saved_data["scale"].toDouble());
+    return std::move(backward.gradients);
   }
 };
 
 at::Tensor portable_linear(const at::Tensor& x, const LinearWeights& weights) {
   std::vector<at::Tensor> parts;
-  for (std::size_t i = 0; i < 3; ++i)
-    if (weights.weight[i].defined()) parts.push_back(at::linear(x, weights.weight[i], weights.bias[i]));
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!weights.weight[i].defined()) continue;
+    parts.push_back(at::linear(x, weights.weight[i], weights.bias[i]));
+    const Adapter& adapter = weights.adapter[i];
+    if (adapter.a.defined()) parts.back() = parts.back() + at::linear(at::linear(x, adapter.a) * weights.adapter_scale, adapter.b);
+  }
   return parts.size() == 1 ? parts[0] : at::cat(parts, 1);
 }
 
@@ -138,15 +257,17 @@ at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWe
   if (kernels == KernelChoice::Portable || !own_kernels_take(x_TK)) return portable_linear(x_TK, weights);
   CARNOT_CHECK_EQ(x_TK.size(1), weights.weight[0].size(1));
   const at::Tensor x = x_TK.contiguous();
-  const auto optional = [](const at::Tensor& tensor) { return tensor.defined() ? std::optional(tensor) : std::nullopt; };
-  if (at::GradMode::is_enabled())
-    return LinearFunction::apply(x, weights.weight[0], optional(weights.weight[1]), optional(weights.weight[2]),
-                                 optional(weights.bias[0]), optional(weights.bias[1]), optional(weights.bias[2]),
+  if (at::GradMode::is_enabled()) {
+    const auto optional = [](const at::Tensor& tensor) { return tensor.defined() ? std::optional(tensor) : std::nullopt; };
+    const auto& [weight, bias, adapter, scale] = weights;
+    return LinearFunction::apply(x, weight[0], optional(weight[1]), optional(weight[2]), optional(bias[0]), optional(bias[1]),
+                                 optional(bias[2]), optional(adapter[0].a), optional(adapter[1].a), optional(adapter[2].a),
+                                 optional(adapter[0].b), optional(adapter[1].b), optional(adapter[2].b), scale,
                                  &packed.cache());
-  const auto w = defined(weights.weight);
-  const auto b = defined(weights.bias);
-  return x.scalar_type() == at::kFloat ? linear_forward<float>(x, w, b, packed.cache())
-                                       : linear_forward<double>(x, w, b, packed.cache());
+  }
+  at::Tensor narrow;
+  return x.scalar_type() == at::kFloat ? LinearFunction::product<float>(x, weights, packed.cache(), narrow)
+                                       : LinearFunction::product<double>(x, weights, packed.cache(), narrow);
 }
 
 }  // namespace carnot

@@ -92,11 +92,16 @@ at::Tensor Model::attention(const Layer& layer, int index, const at::Tensor& x_T
                             const AttentionPlan& plan) const {
   const at::Tensor qkv = linear(x_TH,
                                 {.weight = {layer.query, layer.key, layer.value},
-                                 .bias = {layer.query_bias, layer.key_bias, layer.value_bias}},
+                                 .bias = {layer.query_bias, layer.key_bias, layer.value_bias},
+                                 .adapter = {layer.adapter(Projection::Query), layer.adapter(Projection::Key),
+                                             layer.adapter(Projection::Value)},
+                                 .adapter_scale = adapter_scale()},
                                 workspace_->packed, kernels_);
   const at::Tensor mixed = self_attention(config_, index, qkv, {layer.query_norm, layer.key_norm}, workspace_->rotary,
                                           positions_T, plan, kernels_);
-  return linear(mixed, {.weight = {layer.output}}, workspace_->packed, kernels_);
+  return linear(mixed,
+                {.weight = {layer.output}, .adapter = {layer.adapter(Projection::Output)}, .adapter_scale = adapter_scale()},
+                workspace_->packed, kernels_);
 }
 
 at::Tensor Model::hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan) const {
@@ -113,8 +118,13 @@ at::Tensor Model::hidden(const at::Tensor& tokens_T, const at::Tensor& positions
     const Layer& layer = layers_[static_cast<std::size_t>(i)];
     x = x + attention(layer, i, rms_norm(x, layer.input_norm, epsilon, kernels_), positions_T, plan);
     const at::Tensor gate_up = linear(rms_norm(x, layer.post_norm, epsilon, kernels_),
-                                      {.weight = {layer.gate, layer.up}}, workspace_->packed, kernels_);
-    x = x + linear(swiglu(gate_up, kernels_), {.weight = {layer.down}}, workspace_->packed, kernels_);
+                                      {.weight = {layer.gate, layer.up},
+                                       .adapter = {layer.adapter(Projection::Gate), layer.adapter(Projection::Up)},
+                                       .adapter_scale = adapter_scale()},
+                                      workspace_->packed, kernels_);
+    x = x + linear(swiglu(gate_up, kernels_),
+                   {.weight = {layer.down}, .adapter = {layer.adapter(Projection::Down)}, .adapter_scale = adapter_scale()},
+                   workspace_->packed, kernels_);
   }
   return rms_norm(x, final_norm_, epsilon, kernels_);
 }
@@ -153,7 +163,8 @@ std::vector<NamedTensor> Model::parameters() const {
 }
 
 void Model::requires_grad(bool on) {
-  for (const NamedTensor& weight : parameters()) weight.tensor.set_requires_grad(on);
+  for (const NamedTensor& weight : parameters()) weight.tensor.set_requires_grad(on && !has_adapters());
+  for (const NamedTensor& adapter : adapters()) adapter.tensor.set_requires_grad(on);
 }
 
 Model Model::clone() const {
@@ -162,6 +173,7 @@ Model Model::clone() const {
   const auto from = parameters(), to = copy.parameters();
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < from.size(); ++i) to[i].tensor.copy_(from[i].tensor);
+  copy.copy_adapters(*this);
   return copy;
 }
 

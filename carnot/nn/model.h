@@ -7,12 +7,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "carnot/nn/attention_plan.h"
+#include "carnot/nn/lora.h"
 #include "carnot/nn/model_config.h"
 
 namespace carnot {
@@ -51,11 +53,29 @@ class Model {
   /// Every weight once, in a fixed order, by its Hugging Face name; a tied head is not listed twice.
   std::vector<NamedTensor> parameters() const;
 
-  /// Marks all weights as trained or frozen.
+  /// Puts adapters on the projections that `lora` names; from then on they alone are trained. A is drawn as PEFT draws it,
+  /// uniform within 1 / sqrt(K); B is 0, so that a fresh adapter changes nothing. There is no dropout. REQUIRES: rank > 0.
+  void add_adapters(const LoraOptions& lora, std::uint64_t seed);
+  const LoraOptions& lora() const { return lora_; }
+  bool has_adapters() const { return lora_.rank > 0; }
+
+  /// Every adapter's matrices: "model.layers.0.self_attn.q_proj.lora_A.weight".
+  std::vector<NamedTensor> adapters() const;
+
+  /// What training changes: the adapters where there are any, else every weight.
+  std::vector<NamedTensor> trained() const { return has_adapters() ? adapters() : parameters(); }
+
+  /// Marks what training changes as trained or frozen.
   void requires_grad(bool on);
 
-  /// An independent copy with the same weights (a frozen reference, a test's twin).
+  /// An independent copy with the same weights and adapters (a test's twin).
   Model clone() const;
+
+  /// A copy that training does not change (a reference): with adapters, it shares the weights and copies the adapters.
+  Model frozen() const;
+
+  /// An independent copy whose weights are W + scale B A, summed in float64; without adapters, a clone.
+  Model merged() const;
 
   void choose_kernels(KernelChoice choice) { kernels_ = choice; }
   KernelChoice kernels() const { return kernels_; }
@@ -64,15 +84,22 @@ class Model {
   struct Layer {
     at::Tensor input_norm{}, query{}, key{}, value{}, query_bias{}, key_bias{}, value_bias{}, query_norm{}, key_norm{};
     at::Tensor output{}, post_norm{}, gate{}, up{}, down{};
+    std::array<Adapter, kProjectionNames.size()> adapters{};
+
+    const at::Tensor& weight(Projection projection) const;
+    const Adapter& adapter(Projection projection) const { return adapters[static_cast<std::size_t>(projection)]; }
   };
 
   explicit Model(const ModelConfig& config) : config_(config) {}
   at::Tensor attention(const Layer& layer, int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
                        const AttentionPlan& plan) const;
+  void copy_adapters(const Model& from);
+  double adapter_scale() const { return has_adapters() ? lora_.scale() : 0; }
 
   ModelConfig config_;
   at::Tensor embedding_, final_norm_, head_;
   std::vector<Layer> layers_;
+  LoraOptions lora_;
   KernelChoice kernels_ = KernelChoice::Own;
   std::shared_ptr<ModelWorkspace> workspace_;
 };

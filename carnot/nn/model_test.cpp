@@ -10,78 +10,25 @@
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/nn/kv_cache.h"
-#include "carnot/nn/token_statistics.h"
+#include "testing/packed_batch.h"
 
 namespace carnot {
 namespace {
 
-ModelConfig small_config(const std::string& family) {
-  return {.family = family,
-          .vocab_size = 83,
-          .hidden_size = 48,
-          .intermediate_size = 80,
-          .num_layers = 2,
-          .num_heads = 6,
-          .num_kv_heads = 2,
-          .head_dim = 12,
-          .tied_head = family == "qwen2"};
-}
+using namespace carnot::testing;  // NOLINT: the builders of this test
 
-/// Sequences of random tokens, packed, with the next token as target.
-struct Batch {
-  explicit Batch(const std::vector<int>& lengths, std::uint64_t seed = 3) {
-    RandomStream stream(seed);
-    std::vector<std::int64_t> tokens, targets, positions;
-    for (int length : lengths) {
-      for (int p = 0; p < length; ++p) {
-        tokens.push_back(static_cast<std::int64_t>(stream.below(83)));
-        targets.push_back(static_cast<std::int64_t>(stream.below(83)));
-        positions.push_back(p);
-      }
-      plan.offsets.push_back(static_cast<int>(tokens.size()));
-    }
-    tokens_T = at::tensor(tokens, at::kLong);
-    targets_T = at::tensor(targets, at::kLong);
-    positions_T = at::tensor(positions, at::kLong);
-  }
-
-  at::Tensor tokens_T, targets_T, positions_T;
-  PackedAttention plan;
-};
-
-at::Tensor loss_of(const Model& model, const Batch& batch, double temperature = 0.7) {
-  const at::Tensor hidden = model.hidden(batch.tokens_T, batch.positions_T, batch.plan);
-  const auto statistics = token_statistics(hidden, model.head(), batch.targets_T, temperature, model.kernels());
-  return (statistics.entropy_T * 0.3 - statistics.logprob_T + statistics.logsumexp_T * 0.1).sum();
-}
-
-std::vector<at::Tensor> gradients_of(Model& model, const Batch& batch) {
-  model.requires_grad(true);
-  loss_of(model, batch).backward();
-  std::vector<at::Tensor> gradients;
-  for (const NamedTensor& weight : model.parameters()) {
-    gradients.push_back(weight.tensor.grad().clone());
-    weight.tensor.mutable_grad().reset();
-  }
-  return gradients;
-}
-
-double relative_error(const at::Tensor& a, const at::Tensor& b) {
-  return ((a - b).abs().max() / b.abs().max().clamp_min(1e-30)).item<double>();
-}
-
-class Decoder : public testing::TestWithParam<std::tuple<std::string, at::ScalarType>> {
+class Decoder : public ::testing::TestWithParam<std::tuple<std::string, at::ScalarType>> {
  protected:
-  Model make() const { return Model(small_config(std::get<0>(GetParam())), 5, at::TensorOptions().dtype(std::get<1>(GetParam())), 0.3); }
+  Model make() const { return Model(small_decoder(std::get<0>(GetParam())), 5, at::TensorOptions().dtype(std::get<1>(GetParam())), 0.3); }
   double tolerance() const { return std::get<1>(GetParam()) == at::kFloat ? 1e-5 : 1e-12; }
 };
 INSTANTIATE_TEST_SUITE_P(Families, Decoder,
-                         testing::Combine(testing::Values("qwen2", "qwen3"), testing::Values(at::kFloat, at::kDouble)));
+                         ::testing::Combine(::testing::Values("qwen2", "qwen3"), ::testing::Values(at::kFloat, at::kDouble)));
 
 TEST_P(Decoder, OwnKernelsEqualLibTorchsInValuesAndGradients) {
   Model own = make(), portable = make();
   portable.choose_kernels(KernelChoice::Portable);
-  const Batch batch({1, 7, 40, 19});
+  const PackedBatch batch({1, 7, 40, 19});
   EXPECT_LT(relative_error(loss_of(own, batch), loss_of(portable, batch)), tolerance());
   const auto a = gradients_of(own, batch), b = gradients_of(portable, batch);
   const auto names = own.parameters();
@@ -91,8 +38,8 @@ TEST_P(Decoder, OwnKernelsEqualLibTorchsInValuesAndGradients) {
 TEST_P(Decoder, PackedEqualsOneByOneBitForBit) {
   const Model model = make();
   const at::NoGradGuard no_grad;
-  const Batch batch({5, 33, 16});
-  const at::Tensor together = model.hidden(batch.tokens_T, batch.positions_T, batch.plan);
+  const PackedBatch batch({5, 33, 16});
+  const at::Tensor together = batch.hidden(model);
   for (int s = 0; s < 3; ++s) {
     const int begin = batch.plan.offsets[static_cast<std::size_t>(s)], end = batch.plan.offsets[static_cast<std::size_t>(s) + 1];
     const at::Tensor alone = model.hidden(batch.tokens_T.slice(0, begin, end), batch.positions_T.slice(0, begin, end),
@@ -106,8 +53,8 @@ TEST_P(Decoder, CachedDecodingEqualsTheWholeSequence) {
     Model model = make();
     model.choose_kernels(kernels);
     const at::NoGradGuard no_grad;
-    const Batch batch({40, 23});
-    const at::Tensor whole = model.hidden(batch.tokens_T, batch.positions_T, batch.plan);
+    const PackedBatch batch({40, 23});
+    const at::Tensor whole = batch.hidden(model);
     KvCache cache(model.config(), 8, model.options());
     const std::vector<std::vector<int>> blocks{{6, 1, 4}, {0, 7}};
     // Both sequences advance together, in uneven pieces: prompts first, then token by token.
@@ -138,7 +85,7 @@ TEST_P(Decoder, CachedDecodingEqualsTheWholeSequence) {
 
 TEST_P(Decoder, OneThreadEqualsThreeBitForBitInGradients) {
   Model model = make();
-  const Batch batch({30, 64, 9, 50});
+  const PackedBatch batch({30, 64, 9, 50});
   const auto one = gradients_of(model, batch);
   set_num_threads(3);
   const auto three = gradients_of(model, batch);
@@ -148,12 +95,12 @@ TEST_P(Decoder, OneThreadEqualsThreeBitForBitInGradients) {
 
 TEST_P(Decoder, OneMicroBatchEqualsThree) {
   Model model = make();
-  const Batch whole({30, 64, 9});
+  const PackedBatch whole({30, 64, 9});
   const auto together = gradients_of(model, whole);
   model.requires_grad(true);
   for (std::size_t s = 0; s < 3; ++s) {
     const int begin = whole.plan.offsets[s], end = whole.plan.offsets[s + 1];
-    Batch part({end - begin});
+    PackedBatch part({end - begin});
     part.tokens_T = whole.tokens_T.slice(0, begin, end).contiguous();
     part.targets_T = whole.targets_T.slice(0, begin, end).contiguous();
     loss_of(model, part).backward();
@@ -164,7 +111,7 @@ TEST_P(Decoder, OneMicroBatchEqualsThree) {
 }
 
 TEST(Weights, AreDrawnAlikeForEveryPrecision) {
-  const ModelConfig config = small_config("qwen2");
+  const ModelConfig config = small_decoder("qwen2");
   const Model single(config, 9, at::TensorOptions().dtype(at::kFloat)), twin(config, 9, at::TensorOptions().dtype(at::kDouble));
   EXPECT_TRUE(at::equal(single.head(), twin.head().to(at::kFloat)));
   const Model other(config, 10, at::TensorOptions().dtype(at::kFloat));
@@ -172,15 +119,15 @@ TEST(Weights, AreDrawnAlikeForEveryPrecision) {
 }
 
 TEST(Weights, AChangeIsSeenByTheNextCall) {
-  Model model(small_config("qwen2"), 9, at::TensorOptions().dtype(at::kFloat));
+  Model model(small_decoder("qwen2"), 9, at::TensorOptions().dtype(at::kFloat));
   const at::NoGradGuard no_grad;
-  const Batch batch({12});
-  const at::Tensor before = model.hidden(batch.tokens_T, batch.positions_T, batch.plan);
+  const PackedBatch batch({12});
+  const at::Tensor before = batch.hidden(model);
   for (const NamedTensor& weight : model.parameters()) weight.tensor.mul_(1.1);
   Model fresh = model.clone();
-  const at::Tensor after = model.hidden(batch.tokens_T, batch.positions_T, batch.plan);
+  const at::Tensor after = batch.hidden(model);
   EXPECT_FALSE(at::equal(before, after));
-  EXPECT_TRUE(at::equal(after, fresh.hidden(batch.tokens_T, batch.positions_T, batch.plan)));
+  EXPECT_TRUE(at::equal(after, batch.hidden(fresh)));
 }
 
 /// Peak resident memory of the process so far, in bytes.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "carnot/nn/attention_plan.h"
+#include "carnot/nn/lora.h"
 #include "carnot/nn/model.h"
 
 namespace carnot {
@@ -32,13 +33,15 @@ class PackedWeights {
   std::unique_ptr<Cache> cache_;
 };
 
-/// Up to three weights [N_i, K] that share their input, with biases [N_i] or none (all or none).
+/// Up to three weights [N_i, K] that share their input, with biases [N_i] or none (all or none), and adapters on any.
 struct LinearWeights {
   std::array<at::Tensor, 3> weight{};
   std::array<at::Tensor, 3> bias{};
+  std::array<Adapter, 3> adapter{};
+  double adapter_scale = 1;
 };
 
-/// x [T, K] times the weights, side by side: [T, N_0 + N_1 + N_2], biases added.
+/// x [T, K] times the weights, side by side: [T, N_0 + N_1 + N_2]; biases and adapter_scale (x A^T) B^T added.
 at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWeights& packed, KernelChoice kernels);
 
 /// x * rsqrt(mean(x^2) + epsilon) * weight over the last dimension.

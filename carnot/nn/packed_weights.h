@@ -17,7 +17,7 @@ struct PackedWeights::Cache {
   /// The weights [N_i, K] as B of x W^T.
   template <class T>
   const kernel::PackedMatrix<T>& for_product(std::span<const at::Tensor> weights) {
-    auto& entry = entries<T>()[weights[0].data_ptr()];
+    auto& entry = entry_of<T>(weights);
     if (entry.product_versions != versions(weights)) {
       entry.product.pack_transposed(rows<T>(weights), weights[0].size(1));
       entry.product_versions = versions(weights);
@@ -28,7 +28,7 @@ struct PackedWeights::Cache {
   /// The weights one below the other, as B of dy W.
   template <class T>
   const kernel::PackedMatrix<T>& for_gradient(std::span<const at::Tensor> weights) {
-    auto& entry = entries<T>()[weights[0].data_ptr()];
+    auto& entry = entry_of<T>(weights);
     if (entry.gradient_versions != versions(weights)) {
       entry.gradient.pack(rows<T>(weights), weights[0].size(1));
       entry.gradient_versions = versions(weights);
@@ -51,7 +51,15 @@ struct PackedWeights::Cache {
   struct Entry {
     kernel::PackedMatrix<T> product, gradient;
     std::vector<std::int64_t> product_versions, gradient_versions;
+    at::Tensor first{};  ///< held, so that no other weight can come to lie at its address
   };
+
+  template <class T>
+  Entry<T>& entry_of(std::span<const at::Tensor> weights) {
+    Entry<T>& entry = entries<T>()[weights[0].data_ptr()];
+    entry.first = weights[0];
+    return entry;
+  }
 
   template <class T>
   std::map<const void*, Entry<T>>& entries() {

@@ -68,6 +68,7 @@ void statistics_forward(const at::Tensor& hidden, const at::Tensor& head, const 
 
 struct StatisticsGradients {
   at::Tensor logprob, entropy, logsumexp;
+  bool of_head = true;  ///< false: the head is frozen, nothing is kept for it
 };
 
 template <class T>
@@ -80,7 +81,7 @@ variable_list statistics_backward(const at::Tensor& hidden, const at::Tensor& he
   const auto for_hidden = packed_head<T>(head, false);
   const T inverse = static_cast<T>(1 / temperature);
   const at::Tensor memory = at::empty({std::min(strip, tokens), vocabulary}, hidden.options());
-  at::Tensor dhidden = at::empty_like(hidden), dhead = at::empty_like(head);
+  at::Tensor dhidden = at::empty_like(hidden), dhead = gradients.of_head ? at::empty_like(head) : at::Tensor();
   T* dlogits = memory.data_ptr<T>();
   const std::int64_t* target = targets.data_ptr<std::int64_t>();
   const T* g_logprob = gradients.logprob.data_ptr<T>();
@@ -100,12 +101,13 @@ variable_list statistics_backward(const at::Tensor& hidden, const at::Tensor& he
     });
     kernel::gemm<T>({.data = dlogits, .rows = rows, .row_stride = vocabulary}, for_hidden,
                     dhidden.data_ptr<T>() + first * width, width, false);
+    if (!gradients.of_head) continue;
     const typename kernel::PackedMatrix<T>::Rows inputs{.data = x, .count = rows, .row_stride = width};
     packed_hidden.pack({&inputs, 1}, width);
     kernel::gemm<T>({.data = dlogits, .rows = vocabulary, .row_stride = 1, .depth_stride = vocabulary}, packed_hidden,
                     dhead.data_ptr<T>(), width, first > 0);
   }
-  if (tokens == 0) dhead.zero_();
+  if (tokens == 0 && gradients.of_head) dhead.zero_();
   return {dhidden, dhead, at::Tensor(), at::Tensor(), at::Tensor()};
 }
 
@@ -127,7 +129,8 @@ variable_list portable_backward(const at::Tensor& hidden, const at::Tensor& head
                                 const at::Tensor& entropy, const at::Tensor& logsumexp, double temperature,
                                 const StatisticsGradients& gradients) {
   const auto wide = logsumexp.scalar_type();
-  at::Tensor dhidden = at::empty_like(hidden), dhead = at::zeros_like(head, head.options().dtype(wide));
+  at::Tensor dhidden = at::empty_like(hidden), dhead;
+  if (gradients.of_head) dhead = at::zeros_like(head, head.options().dtype(wide));
   const std::int64_t strip = strip_rows(head.size(0)) * (hidden.is_cuda() ? 16 : 1);
   for (std::int64_t first = 0; first < hidden.size(0); first += strip) {
     const std::int64_t rows = std::min(strip, hidden.size(0) - first);
@@ -139,9 +142,10 @@ variable_list portable_backward(const at::Tensor& hidden, const at::Tensor& head
     dlogits.scatter_add_(-1, part(targets), part(gradients.logprob));
     dlogits = dlogits / temperature;
     dhidden.narrow(0, first, rows).copy_(at::matmul(dlogits.to(head.scalar_type()), head));
-    dhead += at::matmul(dlogits.t(), x.to(wide));
+    if (gradients.of_head) dhead += at::matmul(dlogits.t(), x.to(wide));
   }
-  return {dhidden, dhead.to(head.scalar_type()), at::Tensor(), at::Tensor(), at::Tensor()};
+  if (gradients.of_head) dhead = dhead.to(head.scalar_type());
+  return {dhidden, dhead, at::Tensor(), at::Tensor(), at::Tensor()};
 }
 
 TokenStatistics forward_of(const at::Tensor& hidden, const at::Tensor& head, const at::Tensor& targets, double temperature,
@@ -174,7 +178,8 @@ struct StatisticsFunction : torch::autograd::Function<StatisticsFunction> {
     const auto saved = context->get_saved_variables();
     const double temperature = context->saved_data["temperature"].toDouble();
     const auto or_zero = [&](const at::Tensor& g) { return g.defined() ? g.contiguous() : at::zeros_like(saved[4]); };
-    const StatisticsGradients g{or_zero(gradients[0]), or_zero(gradients[1]), or_zero(gradients[2])};
+    const StatisticsGradients g{or_zero(gradients[0]), or_zero(gradients[1]), or_zero(gradients[2]),
+                                context->needs_input_grad(1)};
     if (!context->saved_data["own"].toBool())
       return portable_backward(saved[0], saved[1], saved[2], saved[3], saved[4], temperature, g);
     return saved[0].scalar_type() == at::kFloat

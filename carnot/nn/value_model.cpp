@@ -5,7 +5,7 @@
 namespace carnot {
 
 ValueModel::ValueModel(const Model& trunk)
-    : trunk_(trunk.clone()),
+    : trunk_(trunk.merged()),
       weight_(at::zeros({1, trunk.config().hidden_size}, trunk.options())),
       bias_(at::zeros({1}, trunk.options())),
       packed_(std::make_unique<PackedWeights>()) {}

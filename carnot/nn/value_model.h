@@ -13,7 +13,7 @@ namespace carnot {
 
 class ValueModel {
  public:
-  /// Starts from the trunk's present weights (copied) and a head of zeros: every value is 0.
+  /// Starts from the trunk's present weights (copied, adapters merged) and a head of zeros: every value is 0.
   explicit ValueModel(const Model& trunk);
 
   /// Value of the context up to and including each row: [T]. Arguments as Model::hidden.

@@ -1,0 +1,74 @@
+// testing/packed_batch.h -- a small decoder's shape, sequences of random tokens for it, and a loss. Header only: its
+// users stand above the LibTorch line.
+#pragma once
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "carnot/base/random.h"
+#include "carnot/nn/token_statistics.h"
+
+namespace carnot::testing {
+
+inline ModelConfig small_decoder(const std::string& family) {
+  return {.family = family,
+          .vocab_size = 83,
+          .hidden_size = 48,
+          .intermediate_size = 80,
+          .num_layers = 2,
+          .num_heads = 6,
+          .num_kv_heads = 2,
+          .head_dim = 12,
+          .tied_head = family == "qwen2"};
+}
+
+/// Sequences of random tokens, packed, with random targets.
+struct PackedBatch {
+  explicit PackedBatch(const std::vector<int>& lengths, std::uint64_t seed = 3) {
+    RandomStream stream(seed);
+    std::vector<std::int64_t> tokens, targets, positions;
+    for (int length : lengths) {
+      for (int p = 0; p < length; ++p) {
+        tokens.push_back(static_cast<std::int64_t>(stream.below(83)));
+        targets.push_back(static_cast<std::int64_t>(stream.below(83)));
+        positions.push_back(p);
+      }
+      plan.offsets.push_back(static_cast<int>(tokens.size()));
+    }
+    tokens_T = at::tensor(tokens, at::kLong);
+    targets_T = at::tensor(targets, at::kLong);
+    positions_T = at::tensor(positions, at::kLong);
+  }
+
+  at::Tensor hidden(const Model& model) const { return model.hidden(tokens_T, positions_T, plan); }
+
+  at::Tensor tokens_T, targets_T, positions_T;
+  PackedAttention plan;
+};
+
+inline at::Tensor loss_of(const Model& model, const PackedBatch& batch, double temperature = 0.7) {
+  const auto statistics = token_statistics(batch.hidden(model), model.head(), batch.targets_T, temperature, model.kernels());
+  return (statistics.entropy_T * 0.3 - statistics.logprob_T + statistics.logsumexp_T * 0.1).sum();
+}
+
+/// The gradients of what training changes, in the order of Model::trained().
+inline std::vector<at::Tensor> gradients_of(Model& model, const PackedBatch& batch) {
+  model.requires_grad(true);
+  loss_of(model, batch).backward();
+  std::vector<at::Tensor> gradients;
+  for (const NamedTensor& trained : model.trained()) {
+    gradients.push_back(trained.tensor.grad().clone());
+    trained.tensor.mutable_grad().reset();
+  }
+  return gradients;
+}
+
+inline double relative_error(const at::Tensor& a, const at::Tensor& b) {
+  return ((a - b).abs().max() / b.abs().max().clamp_min(1e-30)).item<double>();
+}
+
+}  // namespace carnot::testing
