@@ -1,6 +1,7 @@
 // The table of environments, and what a factory does where it says nothing else.
 #include "carnot/env/environment.h"
 #include "carnot/env/frozen_lake.h"
+#include "carnot/env/gsm8k.h"
 #include "carnot/env/search_qa.h"
 #include "carnot/env/skeleton.h"
 #include "carnot/env/sokoban.h"
@@ -14,6 +15,7 @@ const std::vector<EnvironmentEntry>& environments() {
       {"frozen_lake", "cross slippery ice (RAGEN, Gymnasium)", make_frozen_lake},
       {"sudoku", "4x4 Sudoku with feedback (RAGEN)", make_sudoku},
       {"search_qa", "questions of one to three hops over an invented world, with a search tool", make_search_qa},
+      {"gsm8k", "word problems in one turn, from files of GSM8K's or verl's rows", make_gsm8k},
       {"skeleton", "guess a number: a small environment to copy", make_skeleton},
   };
   return table;

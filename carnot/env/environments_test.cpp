@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "carnot/env/environment.h"
+#include "testing/field_settings.h"
 
 namespace carnot {
 namespace {
@@ -40,12 +41,15 @@ Played play_on(Environment& environment, RandomStream random, int& turns) {
   return played;
 }
 
-class EveryEnvironment : public testing::TestWithParam<std::string> {
+class EveryEnvironment : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     auto factory = make_environment_factory(GetParam());
     ASSERT_TRUE(factory.ok()) << factory.error().message;
     factory_ = std::move(factory).value();
+    const std::map<std::string, std::string> settings{{"task_source", CARNOT_SOURCE_DIR "/tests/tasks"}};
+    testing::FieldSettings tasks(settings);
+    factory_->fields(tasks);
     const Status prepared = factory_->prepare(1);
     ASSERT_TRUE(prepared.ok()) << prepared.error().message;
   }
@@ -99,7 +103,7 @@ std::vector<std::string> names() {
   for (const auto& entry : environments()) all.emplace_back(entry.name);
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Table, EveryEnvironment, testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(Table, EveryEnvironment, ::testing::ValuesIn(names()),
                          [](const auto& info) { return info.param; });
 
 TEST(EnvironmentTable, NamesTheKnownEnvironmentsWhenAskedForAnotherOne) {
