@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <mutex>
+#include <utility>
 
 namespace carnot {
 namespace {
@@ -31,9 +32,9 @@ spdlog::level::level_enum level_of(LogLevel level) {
 
 }  // namespace
 
-void set_log_sink(LogSink sink) {
+LogSink set_log_sink(LogSink sink) {
   const std::lock_guard lock(sink_mutex());
-  current_sink() = std::move(sink);
+  return std::exchange(current_sink(), std::move(sink));
 }
 
 void log_to_console(LogLevel least, const std::string& file) {

@@ -13,8 +13,8 @@ enum class LogLevel { Debug, Info, Warning, Error };
 
 using LogSink = std::function<void(LogLevel, const std::string&)>;
 
-/// Replaces the sink; an empty one drops messages.
-void set_log_sink(LogSink sink);
+/// Replaces the sink and returns the one before; an empty one drops messages.
+LogSink set_log_sink(LogSink sink);
 
 /// Messages go to standard error, and to `file` as well where it is not empty, through spdlog.
 void log_to_console(LogLevel least, const std::string& file = "");

@@ -26,6 +26,8 @@ const std::vector<CommandEntry>& commands() {
       {"sft", "RECIPE [key=value ...]", "the warm start alone", RunRequest{.stage = Stage::Supervised}},
       {"rollout", "RECIPE [key=value ...]", "roll out one step's tasks into rollouts/step_0.jsonl",
        RunRequest{.stage = Stage::Rollout}},
+      {"compare", "RECIPE --methods M,M,... [key=value ...]", "train methods over seeds, and report their differences",
+       CompareRequest{}},
       {"eval", "PATH [key=value ...]", "evaluate a run's latest checkpoint, or a checkpoint", EvaluateRequest{}},
       {"inspect", "PATH", "show trajectories with their spans and numbers", InspectRequest{.colour = true}},
       {"credit", "FILE --method M [key=value ...]", "recompute credit on rollouts", CreditRequest{}},
@@ -45,6 +47,19 @@ void declare(CLI::App& app, RunRequest& request) {
   app.add_option("RECIPE", request.recipe, "YAML file")->required()->type_name("");
   add_overrides(app, request.overrides, "laid over the recipe: train.steps=10");
   app.add_flag("--dry-run", request.dry_run, "print the resolved configuration and the memory budget, run nothing");
+}
+
+void declare(CLI::App& app, CompareRequest& request) {
+  app.add_option("RECIPE", request.recipe, "YAML file")->required()->type_name("");
+  add_overrides(app, request.overrides, "laid over the recipe for all runs: train.steps=10");
+  app.add_option("--methods", request.methods,
+                 "separated by commas, settings of one in brackets: \"grpo, grpo + aem, a2tgpo [train.epochs=2]\"; "
+                 "default: all")
+      ->type_name("LIST");
+  app.add_option("--seeds", request.seeds, "0-4 or 0,1,2; default: 0-2")->type_name("LIST");
+  app.add_option("--base", request.base, "the method that others are compared with; default: the first, of all grpo")->type_name("M");
+  app.add_option("--output", request.output, "folder of all runs and the report; default: runs/compare")->type_name("FOLDER");
+  app.add_flag("--dry-run", request.dry_run, "print the runs and what is there of them, run nothing");
 }
 
 void declare(CLI::App& app, EvaluateRequest& request) {
@@ -132,6 +147,8 @@ Error unknown_command(const std::string& name) {
 Request help_of(const CLI::App& app, const Request& request) {
   if (const auto* run = std::get_if<RunRequest>(&request))
     return RunHelpRequest{app.help(), {.recipe = run->recipe, .overrides = run->overrides}};
+  if (const auto* compare = std::get_if<CompareRequest>(&request))
+    return RunHelpRequest{app.help(), {.recipe = compare->recipe, .overrides = compare->overrides}};
   if (std::holds_alternative<EvaluateRequest>(request)) return RunHelpRequest{app.help()};
   HelpRequest help{.text = app.help()};
   if (const auto* play = std::get_if<PlayRequest>(&request)) help.environment = play->name;

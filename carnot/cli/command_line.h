@@ -44,6 +44,16 @@ struct RunRequest {
   bool dry_run = false;
 };
 
+struct CompareRequest {
+  std::filesystem::path recipe{};
+  std::string methods = "all";
+  std::string seeds = "0-2";
+  std::string base{};
+  std::filesystem::path output = "runs/compare";
+  std::vector<std::string> overrides{};
+  bool dry_run = false;
+};
+
 struct EvaluateRequest {
   std::filesystem::path path{};
   std::vector<std::string> overrides{};
@@ -60,8 +70,8 @@ struct TokenizeRequest {
   bool decode = false;
 };
 
-using Request = std::variant<HelpRequest, VersionRequest, KeysRequest, RunHelpRequest, RunRequest, EvaluateRequest,
-                             InspectRequest, CreditRequest, ListRequest, PlayRequest, TokenizeRequest>;
+using Request = std::variant<HelpRequest, VersionRequest, KeysRequest, RunHelpRequest, RunRequest, CompareRequest,
+                             EvaluateRequest, InspectRequest, CreditRequest, ListRequest, PlayRequest, TokenizeRequest>;
 
 /// The request that the arguments (without the program's name) make. The error says what is wrong with their use.
 Result<Request> parse_command_line(std::span<const std::string> arguments);

@@ -8,6 +8,7 @@
 
 #include "carnot/base/log.h"
 #include "carnot/cli/list.h"
+#include "carnot/study/comparison.h"
 #include "carnot/train/run.h"
 
 namespace carnot {
@@ -71,6 +72,21 @@ Exit execute(const RunRequest& request, const Console& console) {
     return Exit::Success;
   }
   return ended(run(request.stage, *recipe, prepare_run(console)), console);
+}
+
+Exit execute(const CompareRequest& request, const Console& console) {
+  auto plan = plan_comparison({.recipe = request.recipe,
+                               .methods = request.methods,
+                               .seeds = request.seeds,
+                               .base = request.base,
+                               .output = request.output,
+                               .settings = request.overrides});
+  if (!plan) return report(console, plan.error());
+  if (request.dry_run) {
+    console.out << plan_text(*plan) << std::flush;
+    return Exit::Success;
+  }
+  return ended(run_comparison(*plan, prepare_run(console)), console);
 }
 
 Exit execute(const EvaluateRequest& request, const Console& console) {

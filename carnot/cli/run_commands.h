@@ -8,6 +8,7 @@ namespace carnot {
 
 /// The first SIGINT or SIGTERM asks the run to write a checkpoint and leave, the second leaves at once.
 Exit execute(const RunRequest& request, const Console& console);
+Exit execute(const CompareRequest& request, const Console& console);
 Exit execute(const EvaluateRequest& request, const Console& console);
 
 Exit execute(const KeysRequest& request, const Console& console);

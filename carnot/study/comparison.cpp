@@ -1,0 +1,149 @@
+#include "carnot/study/comparison.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+
+#include "carnot/base/file.h"
+#include "carnot/base/log.h"
+#include "carnot/study/comparison_report.h"
+#include "carnot/train/progress.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// While it lives, messages go to a run's log and not to the console.
+class LogInto {
+ public:
+  explicit LogInto(std::ostream& out)
+      : before_(set_log_sink([&out](LogLevel, const std::string& message) { out << message << std::endl; })) {}
+  ~LogInto() { set_log_sink(std::move(before_)); }
+  LogInto(const LogInto&) = delete;
+  LogInto& operator=(const LogInto&) = delete;
+
+ private:
+  LogSink before_;
+};
+
+using Command = Result<RunEnd> (*)(Recipe&, const RunControl&);
+
+/// Runs with the run's own text in its folder. A bug inside one run must not cost the others: what it throws is an error.
+Result<RunEnd> run_apart(Command command, Recipe& recipe, const RunControl& control) {
+  const fs::path folder = recipe.run.run_folder;
+  if (const Status made = make_folder(folder); !made) return made.error();
+  std::ofstream out(folder / "log.txt", std::ios::app);
+  if (!out) return Error{(folder / "log.txt").string() + ": cannot be written"};
+  const LogInto into(out);
+  try {
+    auto end = command(recipe, {.out = out, .stop_requested = control.stop_requested});
+    if (!end) out << end.error().message << std::endl;
+    return end;
+  } catch (const std::exception& exception) {
+    const std::string what = exception.what();  // LibTorch puts a stack trace below the first line
+    out << what << std::endl;
+    return Error{"internal error: " + what.substr(0, what.find('\n'))};
+  }
+}
+
+class Comparer {
+ public:
+  Comparer(ComparisonPlan& plan, const RunControl& control)
+      : plan_(plan), control_(control), progress_(control.out, {.terminal = control.terminal}) {}
+
+  Result<RunEnd> run() {
+    total_ = static_cast<std::int64_t>(plan_.contestants.size() * plan_.seeds.size());
+    control_.out << plan_.recipe << ": " << total_ << " runs (" << plan_.contestants.size() << " methods, " << plan_.seeds.size()
+                 << " seeds) in " << plan_.output.string() << "\n";
+    for (const LeftOut& left : plan_.left_out) control_.out << "left out: " << left.name << ": " << left.reason << "\n";
+    for (const std::string& note : plan_.notes) control_.out << "note: " << note << "\n";
+    control_.out << std::flush;
+    progress_.begin("comparison", total_);
+    for (PlannedSeed& planned : plan_.seeds) {
+      const auto end = run_seed(planned);
+      if (!end) return end;
+      if (*end == RunEnd::Interrupted) return interrupted();
+    }
+    progress_.end();
+    return finish();
+  }
+
+ private:
+  Result<RunEnd> run_seed(PlannedSeed& planned) {
+    Recipe& start = planned.start;
+    const std::string who = "seed " + std::to_string(planned.seed) + "  ";
+    if (!is_start_finished(start.run.run_folder)) {
+      const double began = now();
+      const auto end = run_apart(start.sft.steps > 0 ? run_supervised : run_training, start, control_);
+      if (!end || *end == RunEnd::Interrupted) return end;
+      progress_.print(who + "warm start  " + clock_time(now() - began));
+    }
+    for (std::size_t c = 0; c < planned.runs.size(); ++c) {
+      if (control_.stop_requested()) return RunEnd::Interrupted;
+      Recipe& recipe = planned.runs[c];
+      const std::string folder = recipe.run.run_folder;
+      std::string took = "was there";
+      if (!is_finished(folder)) {
+        const double began = now();
+        const auto end = run_apart(run_training, recipe, control_);
+        if (end && *end == RunEnd::Interrupted) return end;
+        if (!end) problems_[folder] = end.error().message;
+        took = clock_time(now() - began);
+      }
+      progress_.update(++done_);
+      const auto written = write_report();
+      if (!written) return written.error();
+      progress_.print(who + line_of(written->contestants[c], planned.seed) + "  " + took + "  (" + std::to_string(done_) + " of " + std::to_string(total_) + ")");
+    }
+    return RunEnd::Complete;
+  }
+
+  std::string line_of(const ContestantResult& contestant, std::int64_t seed) const {
+    const auto run = std::find_if(contestant.runs.begin(), contestant.runs.end(), [&](const ContestRun& one) { return one.seed == seed; });
+    if (!run->finished) return contestant.name + "  failed: " + run->problem;
+    char text[48];
+    std::snprintf(text, sizeof text, "  %.1f %% -> %.1f %%", 100 * run->before, 100 * run->after);
+    return contestant.name + text;
+  }
+
+  Result<Comparison> write_report() {
+    auto comparison = read_comparison(plan_, problems_);
+    if (!comparison) return comparison;
+    if (const Status status = write_comparison(*comparison, plan_.output); !status) return status.error();
+    return comparison;
+  }
+
+  Result<RunEnd> interrupted() {
+    progress_.end();
+    if (const auto written = write_report(); !written) return written.error();
+    control_.out << "Stopped with " << done_ << " of " << total_ << " runs done. To go on: the same command\n";
+    return RunEnd::Interrupted;
+  }
+
+  Result<RunEnd> finish() {
+    const auto comparison = write_report();
+    if (!comparison) return comparison.error();
+    control_.out << "\n" << comparison_markdown(*comparison) << "\nReport: " << (plan_.output / "report.html").string() << "\n";
+    if (problems_.empty()) return RunEnd::Complete;
+    std::vector<std::string> lines;
+    for (const auto& [folder, problem] : problems_) lines.push_back(folder + ": " + problem);
+    return join_errors(lines);
+  }
+
+  ComparisonPlan& plan_;
+  const RunControl& control_;
+  Progress progress_;
+  RunProblems problems_{};
+  std::int64_t total_ = 0;
+  std::int64_t done_ = 0;
+};
+
+}  // namespace
+
+Result<RunEnd> run_comparison(ComparisonPlan& plan, const RunControl& control) { return Comparer(plan, control).run(); }
+
+}  // namespace carnot

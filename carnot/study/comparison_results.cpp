@@ -1,0 +1,137 @@
+#include "carnot/study/comparison_results.h"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/file.h"
+#include "carnot/chart/plot.h"
+#include "carnot/train/run_folder.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+Result<Json> read_json(const fs::path& path) {
+  const auto text = read_file(path);
+  if (!text) return text.error();
+  Json json = Json::parse(*text, nullptr, false);
+  if (!json.is_object()) return Error{path.string() + ": expected a JSON object"};
+  return json;
+}
+
+/// The number at `key`; null, which stands for what is no number, and a missing one are not a number.
+double number_at(const Json& json, const std::string& key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_number() ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// Metrics of all training steps so far. A last line that was cut short ends them.
+Status read_curves(const fs::path& path, const ShownMetrics& shown, ContestRun& run) {
+  if (!fs::exists(path)) return Done{};
+  const auto text = read_file(path);
+  if (!text) return text.error();
+  for (const std::string_view line : split_lines(*text)) {
+    const Json row = Json::parse(line, nullptr, false);
+    if (!row.is_object() || !row.contains("step") || !row["step"].is_number_integer()) break;
+    const auto step = row["step"].get<std::int64_t>();
+    for (const std::string& name : {shown.success, shown.entropy, shown.response_length, shown.validation})
+      if (const double value = number_at(row, name); std::isfinite(value)) run.curves[name][step] = value;
+    run.sampled_tokens += number_at(row, "rollout/sampled_tokens");
+    run.seconds += number_at(row, "timing_s/step");
+  }
+  return Done{};
+}
+
+Result<ContestRun> read_run(const PlannedSeed& planned, const Recipe& recipe, const fs::path& output, const RunProblems& problems) {
+  const fs::path folder = recipe.run.run_folder;
+  ContestRun run{.seed = planned.seed, .folder = folder.lexically_relative(output).string(), .finished = is_finished(folder)};
+  if (const auto found = problems.find(folder.string()); found != problems.end()) run.problem = found->second;
+  const ShownMetrics shown = ShownMetrics::in(recipe.environment_name, recipe.evaluation.samples);
+  if (const Status status = read_curves(RunFolder{folder}.metrics(), shown, run); !status) return status.error();
+  if (!run.finished) return run;
+  const auto start = read_json(fs::path(planned.start.run.run_folder) / "validation" / "after.json");
+  if (!start) return start.error();
+  const auto summary = read_json(folder / "summary.json");
+  if (!summary) return summary.error();
+  const Json after = summary->value("after", Json::object());
+  run.before = number_at(*start, "success");
+  run.after = number_at(after, "success");
+  run.response_length = number_at(after, "response_length");
+  run.entropy = number_at(after, "entropy");
+  run.turns = number_at(after, "turns");
+  if (recipe.evaluation.every > 0) {
+    run.curves[shown.validation][0] = run.before;
+    run.curves[shown.validation][recipe.train.steps] = run.after;
+  }
+  return run;
+}
+
+}  // namespace
+
+BySeed ContestantResult::by_seed(double ContestRun::* value) const {
+  BySeed values;
+  for (const ContestRun& run : runs)
+    if (run.finished) values[run.seed] = run.*value;
+  return values;
+}
+
+Estimate Comparison::difference(std::size_t contestant, double ContestRun::* value) const {
+  return paired_difference(contestants[contestant].by_seed(value), contestants[base].by_seed(value));
+}
+
+ShownMetrics ShownMetrics::in(const std::string& environment, std::int64_t evaluation_samples) {
+  return {.success = "env/" + environment + "/success",
+          .validation = "val-core/" + environment + "/success/mean@" + std::to_string(evaluation_samples)};
+}
+
+Result<Comparison> read_comparison(const ComparisonPlan& plan, const RunProblems& problems) {
+  const Recipe& any = plan.seeds.front().runs.front();
+  Comparison comparison{.recipe = plan.recipe,
+                        .environment = any.environment_name,
+                        .training_steps = any.train.steps,
+                        .trajectories = std::int64_t{any.train.groups} * any.rollout.explore.budget,
+                        .validation_tasks = any.evaluation.tasks,
+                        .evaluation_samples = any.evaluation.samples,
+                        .base = plan.base,
+                        .left_out = plan.left_out,
+                        .notes = plan.notes};
+  for (std::size_t c = 0; c < plan.contestants.size(); ++c) {
+    ContestantResult result{.name = plan.contestants[c].name()};
+    for (const PlannedSeed& planned : plan.seeds) {
+      auto run = read_run(planned, planned.runs[c], plan.output, problems);
+      if (!run) return run.error();
+      result.runs.push_back(std::move(run).value());
+    }
+    comparison.contestants.push_back(std::move(result));
+  }
+  return comparison;
+}
+
+MeanCurve mean_curve(const std::vector<Curve>& curves, int window) {
+  MeanCurve out;
+  if (curves.empty()) return out;
+  std::vector<std::vector<double>> values(curves.size());
+  for (const auto& [step, ignored] : curves.front()) {
+    bool everywhere = true;
+    for (const Curve& curve : curves) everywhere = everywhere && curve.contains(step);
+    if (!everywhere) continue;
+    out.step.push_back(static_cast<double>(step));
+    for (std::size_t i = 0; i < curves.size(); ++i) values[i].push_back(curves[i].at(step));
+  }
+  for (auto& run : values) run = smoothed(run, window);
+  for (std::size_t k = 0; k < out.step.size(); ++k) {
+    std::vector<double> column;
+    for (const auto& run : values) column.push_back(run[k]);
+    const Estimate estimate = estimate_of(column);
+    out.mean.push_back(estimate.mean);
+    if (!estimate.interval) continue;
+    out.low.push_back(estimate.interval->low);
+    out.high.push_back(estimate.interval->high);
+  }
+  return out;
+}
+
+}  // namespace carnot

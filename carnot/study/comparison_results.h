@@ -1,0 +1,83 @@
+// study/comparison_results.h -- what the runs of a comparison measured, read from their folders, and its statistics.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/study/comparison_plan.h"
+#include "carnot/study/estimate.h"
+
+namespace carnot {
+
+/// A metric by training step.
+using Curve = std::map<std::int64_t, double>;
+
+/// One run. An unfinished one has curves as far as it came, and nothing else.
+struct ContestRun {
+  std::int64_t seed = 0;
+  std::string folder{};   ///< below the comparison's
+  bool finished = false;
+  std::string problem{};  ///< why it failed, where this is known
+  double before = 0;      ///< success of the shared start on validation tasks
+  double after = 0;       ///< and of this run's policy at its end
+  double response_length = 0;  ///< of the evaluation after training, as are the next two
+  double entropy = 0;
+  double turns = 0;
+  double sampled_tokens = 0;  ///< by all training steps
+  double seconds = 0;         ///< of all training steps; depends on the machine and its load
+  std::map<std::string, Curve> curves{};  ///< by metric (docs/metrics.md), of those that comparisons show
+};
+
+struct ContestantResult {
+  std::string name{};
+  std::vector<ContestRun> runs{};  ///< one per seed
+
+  /// A value of every finished run.
+  BySeed by_seed(double ContestRun::* value) const;
+};
+
+struct Comparison {
+  std::string recipe{};
+  std::string environment{};
+  std::int64_t training_steps = 0;
+  std::int64_t trajectories = 0;  ///< of one training step, as the recipe asks
+  std::int64_t validation_tasks = 0;
+  std::int64_t evaluation_samples = 0;
+  std::size_t base = 0;
+  std::vector<ContestantResult> contestants{};
+  std::vector<LeftOut> left_out{};
+  std::vector<std::string> notes{};
+
+  Estimate difference(std::size_t contestant, double ContestRun::* value) const;
+};
+
+/// Names of the metrics that comparisons show, of training steps.
+struct ShownMetrics {
+  std::string success{};
+  std::string entropy = "actor/entropy";
+  std::string response_length = "response_length/mean";
+  std::string validation{};  ///< where eval.every is set
+
+  static ShownMetrics in(const std::string& environment, std::int64_t evaluation_samples);
+};
+
+/// Failures by run folder.
+using RunProblems = std::map<std::string, std::string>;
+
+/// Reads what is there. A run that is not finished, or not begun, is no failure; a file that cannot be read is.
+Result<Comparison> read_comparison(const ComparisonPlan& plan, const RunProblems& problems);
+
+/// Mean and interval over runs at every step that all of them have, of curves smoothed over `window` steps.
+struct MeanCurve {
+  std::vector<double> step{};
+  std::vector<double> mean{};
+  std::vector<double> low{};  ///< empty for one run
+  std::vector<double> high{};
+};
+MeanCurve mean_curve(const std::vector<Curve>& curves, int window);
+
+}  // namespace carnot

@@ -1,0 +1,133 @@
+// Whole comparisons: stopped and gone on with they say the same, and their runs are those of `carnot train`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "carnot/base/file.h"
+#include "carnot/study/comparison.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// The entropy bonus makes gradients depend on what was sampled, although an untrained policy earns the same everywhere.
+constexpr const char* kTinyRecipe = R"(
+model: {hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}
+env: {name: search_qa, train_worlds: 2, held_out_worlds: 1}
+sft: {steps: 4, batch_tokens: 600, log_every: 1}
+objective: {entropy_coefficient: 0.01}
+critic: {learning_rate: 1e-2}
+rollout: {group_size: 2, max_context_tokens: 320, max_response_tokens: 24}
+train: {steps: 2, groups: 2, learning_rate: 1e-3}
+eval: {tasks: 4}
+)";
+
+class Comparisons : public ::testing::Test {
+ protected:
+  Comparisons() : root_(fs::temp_directory_path() / ("carnot_comparisons_test_" + std::to_string(::getpid()))) {
+    fs::create_directories(root_);
+    EXPECT_TRUE(write_file_atomically(root_ / "tiny.yaml", kTinyRecipe).ok());
+  }
+  ~Comparisons() override { fs::remove_all(root_); }
+
+  /// Compares GRPO and PPO on two seeds; asks to stop when `polls` questions whether to go on were answered (-1: never).
+  Result<RunEnd> compare(const std::string& output, int polls = -1, std::vector<std::string> settings = {}) {
+    auto plan = plan_comparison({.recipe = root_ / "tiny.yaml",
+                                 .methods = "grpo, ppo [train.epochs=2]",
+                                 .seeds = "0-1",
+                                 .output = root_ / output,
+                                 .settings = std::move(settings)});
+    if (!plan) return plan.error();
+    out_.str("");
+    int asked = 0;
+    return run_comparison(*plan, {.out = out_, .stop_requested = [&] { return polls >= 0 && asked++ >= polls; }});
+  }
+
+  std::string text(const fs::path& path) const {
+    const auto file = read_file(root_ / path);
+    EXPECT_TRUE(file.ok()) << (file.ok() ? "" : file.error().message);
+    return file.ok() ? *file : "";
+  }
+
+  std::string weights(const fs::path& run) const { return text(run / "checkpoints/global_step_2/model.safetensors"); }
+
+  void train(const std::string& folder, std::vector<std::string> settings) {
+    settings.push_back("run_folder=" + (root_ / folder).string());
+    auto recipe = Recipe::load(root_ / "tiny.yaml", settings);
+    ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+    std::ostringstream out;
+    const auto end = run_training(*recipe, {.out = out});
+    ASSERT_TRUE(end.ok()) << end.error().message;
+  }
+
+  fs::path root_;
+  std::ostringstream out_{};
+};
+
+TEST_F(Comparisons, StoppedAnywhereAndGoneOnWithSayTheSame) {
+  ASSERT_TRUE(compare("straight").ok());
+  ASSERT_TRUE(compare("stopped", 2, {"threads=1"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("Stopped with 0 of 4 runs done. To go on: the same command"));
+  int rounds = 1;
+  for (const int polls : {3, 5, 7, 6}) {
+    const auto end = compare("stopped", polls, {"threads=2"});
+    ASSERT_TRUE(end.ok()) << end.error().message;
+    if (*end == RunEnd::Complete) break;
+    ++rounds;
+  }
+  EXPECT_GT(rounds, 2);
+  const auto end = compare("stopped");
+  ASSERT_TRUE(end.ok()) << end.error().message;
+  EXPECT_EQ(*end, RunEnd::Complete);
+  EXPECT_EQ(text("stopped/comparison.json"), text("straight/comparison.json"));
+  for (const char* run : {"seed_0/grpo", "seed_1/grpo", "seed_0/ppo,train.epochs=2", "seed_1/ppo,train.epochs=2"})
+    EXPECT_TRUE(weights(fs::path("stopped") / run) == weights(fs::path("straight") / run)) << run;
+}
+
+TEST_F(Comparisons, TheirRunsAreThoseOfTrainToTheBit) {
+  ASSERT_TRUE(compare("compared").ok());
+  // With the warm start inside the run, and from the comparison's.
+  train("whole", {"method=grpo", "seed=1"});
+  EXPECT_TRUE(weights("whole") == weights("compared/seed_1/grpo"));
+  const fs::path start = root_ / "compared/seed_1/warm_start/checkpoints/global_step_4";
+  train("continued", {"method=ppo", "train.epochs=2", "seed=1", "sft.steps=0", "model.path=" + start.string()});
+  EXPECT_TRUE(weights("continued") == weights("compared/seed_1/ppo,train.epochs=2"));
+  EXPECT_FALSE(weights("whole") == weights("continued"));
+  EXPECT_TRUE(weights("compared/seed_0/grpo") != weights("compared/seed_1/grpo"));
+}
+
+TEST_F(Comparisons, AFinishedOneRunsNothingAgainAndAnotherIsRefused) {
+  ASSERT_TRUE(compare("out").ok());
+  const auto time = fs::last_write_time(root_ / "out/seed_0/grpo/metrics.jsonl");
+  ASSERT_TRUE(compare("out").ok());
+  EXPECT_THAT(out_.str(), HasSubstr("was there  (4 of 4)"));
+  EXPECT_EQ(fs::last_write_time(root_ / "out/seed_0/grpo/metrics.jsonl"), time);
+  const auto other = compare("out", -1, {"train.learning_rate=1e-4"});
+  ASSERT_FALSE(other.ok());
+  EXPECT_THAT(other.error().message, HasSubstr("seed_1/grpo: holds a run of other settings: train.learning_rate"));
+}
+
+TEST_F(Comparisons, ARunThatFailsIsListedAndTheOthersGoOn) {
+  ASSERT_TRUE(compare("out", 6).ok());  // the warm start of seed 0 and the first steps behind it
+  fs::remove_all(root_ / "out/seed_0/grpo");
+  ASSERT_TRUE(write_file_atomically(root_ / "out/seed_0/grpo", "a file where a folder should be").ok());
+  const auto end = compare("out");
+  ASSERT_FALSE(end.ok());
+  EXPECT_THAT(end.error().message, HasSubstr("seed_0/grpo"));
+  EXPECT_THAT(text("out/comparison.md"), HasSubstr("3 of 4 runs finished"));
+  EXPECT_THAT(text("out/comparison.md"), HasSubstr("* seed_0/grpo: "));
+}
+
+TEST_F(Comparisons, WithoutAWarmStartAllBeginAtTheRecipesOwnPolicy) {
+  ASSERT_TRUE(compare("out", -1, {"sft.steps=0"}).ok());
+  train("whole", {"method=grpo", "seed=0", "sft.steps=0"});
+  EXPECT_TRUE(weights("whole") == weights("out/seed_0/grpo"));
+}
+
+}  // namespace
+}  // namespace carnot
