@@ -71,7 +71,7 @@ void train_on(const Model& model, AdamW& optimizer, const Batch& batch, std::siz
     }
     const at::Tensor hidden = model.hidden(at::tensor(tokens, at::kLong), at::tensor(positions, at::kLong), plan);
     const auto statistics = token_statistics(hidden.index_select(0, at::tensor(rows, at::kLong)), model.head(),
-                                             at::tensor(targets, at::kLong), 1.0);
+                                             at::tensor(targets, at::kLong), {});
     (-statistics.logprob_T.mean()).backward();
   }
   optimizer.step(1e-5);

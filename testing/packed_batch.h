@@ -51,8 +51,12 @@ struct PackedBatch {
 };
 
 inline at::Tensor loss_of(const Model& model, const PackedBatch& batch, double temperature = 0.7) {
-  const auto statistics = token_statistics(batch.hidden(model), model.head(), batch.targets_T, temperature, model.kernels());
-  return (statistics.entropy_T * 0.3 - statistics.logprob_T + statistics.logsumexp_T * 0.1).sum();
+  const auto statistics =
+      token_statistics(batch.hidden(model), model.head(), batch.targets_T,
+                       {.temperature = temperature, .entropy_clamp = 0.3, .kernels = model.kernels()});
+  return (statistics.entropy_T * 0.3 - statistics.logprob_T + statistics.logsumexp_T * 0.1 +
+          statistics.clamped_entropy_T * 0.2)
+      .sum();
 }
 
 /// The gradients of what training changes, in the order of Model::trained().

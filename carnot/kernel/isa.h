@@ -13,6 +13,28 @@ namespace carnot::kernel {
 /// Keys come in tiles of this many positions: the size of a cache block.
 inline constexpr int kTile = 16;
 
+/// The entries of a row that stay when its lowest are removed (kernel/selection.h): x is removed where x < threshold,
+/// or x == threshold and its index is at least tie_limit.
+template <class T>
+struct Cut {
+  T threshold;
+  std::int64_t tie_limit;
+};
+
+/// What the gradient of a row's statistics needs: the statistics, and the gradients with respect to them.
+template <class T>
+struct RowGradient {
+  T logsumexp, entropy;
+  T g_logprob, g_entropy, g_logsumexp;
+};
+/// The same of the entries that a cut keeps.
+template <class T>
+struct KeptGradient {
+  Cut<T> cut;
+  T logsumexp, entropy;
+  T g_entropy;
+};
+
 template <class T>
 struct Isa {
   const char* name;
@@ -58,10 +80,15 @@ struct Isa {
 
   /// Of one row of logits z / temperature: maximum, logsumexp and entropy; z is left scaled by 1 / temperature.
   void (*row_statistics)(std::int64_t n, T inverse_temperature, T* logits, T* logsumexp, T* entropy);
-  /// dz in place of the unscaled logits, apart from the target's own term:
-  /// -g_logprob p - g_entropy p (log p + H) + g_logsumexp p, all times 1 / temperature.
-  void (*row_statistics_backward)(std::int64_t n, T inverse_temperature, T* logits, T logsumexp, T entropy,
-                                  T g_logprob, T g_entropy, T g_logsumexp);
+  /// counts[j] = how many of x lie below pivots[j], for three pivots.
+  void (*count_below)(std::int64_t n, const T* x, const T* pivots, std::int64_t* counts);
+  /// logsumexp and entropy of the entries of a scaled row that a cut keeps.
+  void (*kept_statistics)(std::int64_t n, const T* z, Cut<T> cut, T* logsumexp, T* entropy);
+  /// dz in place of the unscaled logits, apart from the target's own term, all times 1 / temperature:
+  ///   -g_logprob p - g_entropy p (log p + H) + g_logsumexp p
+  /// and, for entries that `kept` keeps, with q their softmax: -g_entropy q (log q + H). `kept` may be null.
+  void (*row_statistics_backward)(std::int64_t n, T inverse_temperature, T* logits, const RowGradient<T>& row,
+                                  const KeptGradient<T>* kept);
 };
 
 /// The widest table this processor runs.

@@ -1,94 +1,12 @@
 // Compiled once per instruction set with CARNOT_ISA (a name), CARNOT_VECTOR_BYTES and CARNOT_ROW_TILE set.
-#include "carnot/kernel/isa.h"
-
 #include <cmath>
 
-#define CARNOT_INLINE [[gnu::always_inline]] inline
+#include "carnot/kernel/isa.h"
+#include "carnot/kernel/row_statistics.h"
+#include "carnot/kernel/vectors.h"
 
 namespace carnot::kernel {
 namespace {
-
-template <class T>
-struct VectorOf;
-template <>
-struct VectorOf<float> {
-  typedef float type __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
-  typedef float unaligned __attribute__((vector_size(CARNOT_VECTOR_BYTES), aligned(4), may_alias));
-  typedef std::int32_t bits __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
-};
-template <>
-struct VectorOf<double> {
-  typedef double type __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
-  typedef double unaligned __attribute__((vector_size(CARNOT_VECTOR_BYTES), aligned(8), may_alias));
-  typedef std::int64_t bits __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
-};
-template <class T>
-using Vector = typename VectorOf<T>::type;
-template <class T>
-constexpr int kLanes = CARNOT_VECTOR_BYTES / static_cast<int>(sizeof(T));
-
-template <class T>
-CARNOT_INLINE Vector<T> load(const T* p) {
-  return *reinterpret_cast<const typename VectorOf<T>::unaligned*>(p);
-}
-template <class T>
-CARNOT_INLINE void store(T* p, Vector<T> v) {
-  *reinterpret_cast<typename VectorOf<T>::unaligned*>(p) = v;
-}
-template <class T>
-CARNOT_INLINE Vector<T> splat(T x) {
-  return Vector<T>{} + x;
-}
-
-// Lanes are added pairwise, halving: a fixed order for every caller.
-template <class T>
-CARNOT_INLINE T lane_sum(Vector<T> v) {
-  T lanes[kLanes<T>];
-  store(lanes, v);
-  for (int width = kLanes<T> / 2; width > 0; width /= 2)
-    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-  return lanes[0];
-}
-template <class T>
-CARNOT_INLINE T lane_max(Vector<T> v) {
-  T lanes[kLanes<T>];
-  store(lanes, v);
-  T best = lanes[0];
-  for (int i = 1; i < kLanes<T>; ++i) best = lanes[i] > best ? lanes[i] : best;
-  return best;
-}
-
-// exp by 2^n times a polynomial in the remainder (Cephes' expf): relative error below 2e-7; inputs above 88 saturate,
-// below -87.3 give 0.
-CARNOT_INLINE Vector<float> exp_of(Vector<float> x) {
-  using V = Vector<float>;
-  using Bits = VectorOf<float>::bits;
-  const V low = splat(-87.3f), high = splat(88.0f);
-  const auto vanishes = x < low;
-  x = x > high ? high : x;
-  x = vanishes ? low : x;
-  const V shifted = x * 1.44269504088896341f + 12582912.0f;  // 1.5 * 2^23: the fraction falls off
-  const V n = shifted - 12582912.0f;
-  V r = x - n * 0.693359375f;
-  r = r - n * -2.12194440e-4f;
-  V p = splat(1.9875691500e-4f);
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  const Bits exponent = __builtin_convertvector(n, Bits) + 127;
-  const V power = reinterpret_cast<V>(exponent << 23);
-  const V result = p * power;
-  return vanishes ? V{} : result;
-}
-CARNOT_INLINE Vector<double> exp_of(Vector<double> x) {
-  double lanes[kLanes<double>];
-  store(lanes, x);
-  for (double& lane : lanes) lane = std::exp(lane);
-  return load(lanes);
-}
 
 template <class T, int Rows>
 CARNOT_INLINE void gemm_rows(int columns, std::int64_t depth, const T* a, std::int64_t a_row, std::int64_t a_depth,
@@ -340,42 +258,16 @@ void rms_norm_backward(std::int64_t n, const T* dy, const T* x, const T* weight,
   }
 }
 
-// Runs a vector body over n elements; the last, partial vector goes through padded copies.
-template <class T, int Inputs, int Outputs, class Body>
-CARNOT_INLINE void elementwise(std::int64_t n, const T* const (&in)[Inputs], T* const (&out)[Outputs], Body body) {
-  constexpr int kL = kLanes<T>;
-  std::int64_t i = 0;
-  for (; i + kL <= n; i += kL) {
-    Vector<T> x[Inputs], y[Outputs];
-    for (int k = 0; k < Inputs; ++k) x[k] = load(in[k] + i);
-    body(x, y);
-    for (int k = 0; k < Outputs; ++k) store(out[k] + i, y[k]);
-  }
-  if (i == n) return;
-  T padded[Inputs][kL] = {};
-  Vector<T> x[Inputs], y[Outputs];
-  for (int k = 0; k < Inputs; ++k) {
-    for (std::int64_t j = i; j < n; ++j) padded[k][j - i] = in[k][j];
-    x[k] = load(padded[k]);
-  }
-  body(x, y);
-  for (int k = 0; k < Outputs; ++k) {
-    T last[kL];
-    store(last, y[k]);
-    for (std::int64_t j = i; j < n; ++j) out[k][j] = last[j - i];
-  }
-}
-
 template <class T>
 void swiglu(std::int64_t n, const T* gate, const T* up, T* out) {
-  elementwise<T, 2, 1>(n, {gate, up}, {out}, [](const Vector<T>(&x)[2], Vector<T>(&y)[1]) {
+  elementwise<T, 2, 1>(n, {gate, up}, {out}, [](const Vector<T>(&x)[2], Vector<T>(&y)[1], std::int64_t) {
     y[0] = x[0] / (exp_of(-x[0]) + T(1)) * x[1];
   });
 }
 
 template <class T>
 void swiglu_backward(std::int64_t n, const T* dout, const T* gate, const T* up, T* dgate, T* dup) {
-  elementwise<T, 3, 2>(n, {dout, gate, up}, {dgate, dup}, [](const Vector<T>(&x)[3], Vector<T>(&y)[2]) {
+  elementwise<T, 3, 2>(n, {dout, gate, up}, {dgate, dup}, [](const Vector<T>(&x)[3], Vector<T>(&y)[2], std::int64_t) {
     const Vector<T> sigmoid = T(1) / (exp_of(-x[1]) + T(1));
     const Vector<T> silu = x[1] * sigmoid;
     y[0] = x[0] * x[2] * (sigmoid + silu * (T(1) - sigmoid));
@@ -399,63 +291,6 @@ void rotate(int half, const T* cosine, const T* sine, T sign, const T* x, T* y) 
 }
 
 template <class T>
-void row_statistics(std::int64_t n, T inverse_temperature, T* logits, T* logsumexp, T* entropy) {
-  constexpr int kL = kLanes<T>;
-  Vector<T> best = splat(T(-INFINITY));
-  T maximum = -INFINITY;
-  std::int64_t i = 0;
-  for (; i + kL <= n; i += kL) {
-    const Vector<T> z = load(logits + i) * inverse_temperature;
-    store(logits + i, z);
-    best = z > best ? z : best;
-  }
-  for (; i < n; ++i) {
-    logits[i] *= inverse_temperature;
-    maximum = logits[i] > maximum ? logits[i] : maximum;
-  }
-  const T in_lanes = lane_max<T>(best);
-  maximum = in_lanes > maximum ? in_lanes : maximum;
-  // H = log sum e^d - sum e^d d / sum e^d with d = z - max: no cancellation against a large logsumexp.
-  Vector<T> sums{}, products{};
-  for (i = 0; i + kL <= n; i += kL) {
-    const Vector<T> d = load(logits + i) - maximum;
-    const Vector<T> e = exp_of(d);
-    sums += e;
-    products += e * d;
-  }
-  T sum = lane_sum<T>(sums), product = lane_sum<T>(products);
-  if (i < n) {
-    Vector<T> d = splat(T(-200));
-    T last[kL];
-    store(last, d);
-    for (std::int64_t j = i; j < n; ++j) last[j - i] = logits[j] - maximum;
-    d = load(last);
-    Vector<T> e = exp_of(d);
-    T es[kL];
-    store(es, e);
-    for (std::int64_t j = i; j < n; ++j) {
-      sum += es[j - i];
-      product += es[j - i] * last[j - i];
-    }
-  }
-  const T log_sum = std::log(sum);
-  const T h = log_sum - product / sum;
-  *logsumexp = maximum + log_sum;
-  *entropy = h > 0 ? h : 0;
-}
-
-template <class T>
-void row_statistics_backward(std::int64_t n, T inverse_temperature, T* logits, T logsumexp, T entropy, T g_logprob,
-                             T g_entropy, T g_logsumexp) {
-  const T through_p = (g_logsumexp - g_logprob) * inverse_temperature;
-  const T through_entropy = g_entropy * inverse_temperature;
-  elementwise<T, 1, 1>(n, {logits}, {logits}, [=](const Vector<T>(&x)[1], Vector<T>(&y)[1]) {
-    const Vector<T> log_p = x[0] * inverse_temperature - logsumexp;
-    y[0] = exp_of(log_p) * (through_p - through_entropy * (log_p + entropy));
-  });
-}
-
-template <class T>
 constexpr Isa<T> table() {
   return {.name = CARNOT_ISA_NAME,
           .row_tile = CARNOT_ROW_TILE,
@@ -473,6 +308,8 @@ constexpr Isa<T> table() {
           .swiglu_backward = swiglu_backward<T>,
           .rotate = rotate<T>,
           .row_statistics = row_statistics<T>,
+          .count_below = count_below<T>,
+          .kept_statistics = kept_statistics<T>,
           .row_statistics_backward = row_statistics_backward<T>};
 }
 

@@ -42,8 +42,9 @@ TEST_P(OnCuda, StatisticsAndGradientsEqualTheCpus) {
   for (Model* model : {&cpu, &gpu}) {
     model->requires_grad(true);
     const at::Tensor hidden = model->hidden(tokens_, positions_, plan_);
-    const auto statistics = token_statistics(hidden, model->head(), tokens_.flip(0).contiguous(), 0.7, model->kernels());
-    (statistics.entropy_T * 0.3 - statistics.logprob_T).sum().backward();
+    const auto statistics = token_statistics(hidden, model->head(), tokens_.flip(0).contiguous(),
+                                             {.temperature = 0.7, .entropy_clamp = 0.3, .kernels = model->kernels()});
+    (statistics.entropy_T * 0.3 + statistics.clamped_entropy_T * 0.2 - statistics.logprob_T).sum().backward();
   }
   const auto a = cpu.parameters(), b = gpu.parameters();
   for (std::size_t i = 0; i < a.size(); ++i)

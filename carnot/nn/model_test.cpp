@@ -5,8 +5,6 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/nn/kv_cache.h"
@@ -128,63 +126,6 @@ TEST(Weights, AChangeIsSeenByTheNextCall) {
   const at::Tensor after = batch.hidden(model);
   EXPECT_FALSE(at::equal(before, after));
   EXPECT_TRUE(at::equal(after, batch.hidden(fresh)));
-}
-
-/// Peak resident memory of the process so far, in bytes.
-std::int64_t peak_memory() {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  while (status >> word) {
-    if (word != "VmHWM:") continue;
-    std::int64_t kilobytes = 0;
-    status >> kilobytes;
-    return kilobytes * 1024;
-  }
-  return 0;
-}
-
-TEST(TokenStatistics, NeverHoldTokensTimesVocabulary) {
-  constexpr std::int64_t kTokens = 4096, kVocabulary = 20000, kHidden = 16;
-  const at::Tensor hidden = at::randn({kTokens, kHidden}).set_requires_grad(true);
-  const at::Tensor head = at::randn({kVocabulary, kHidden}).set_requires_grad(true);
-  const at::Tensor targets = at::zeros({kTokens}, at::kLong);
-  const std::int64_t before = peak_memory();
-  const auto statistics = token_statistics(hidden, head, targets, 1.0);
-  (statistics.entropy_T - statistics.logprob_T).sum().backward();
-  // The whole matrix of logits would take 328 MB; a strip takes 17.
-  EXPECT_LT(peak_memory() - before, 100 << 20);
-}
-
-TEST(TokenStatistics, GradientOfEachOutputMatchesFiniteDifferences) {
-  RandomStream stream(2);
-  const auto random = [&](std::int64_t rows, std::int64_t columns) {
-    at::Tensor x = at::empty({rows, columns}, at::kDouble);
-    for (std::int64_t i = 0; i < x.numel(); ++i) x.data_ptr<double>()[i] = stream.normal();
-    return x;
-  };
-  at::Tensor hidden = random(5, 6), head = random(11, 6);
-  const at::Tensor targets = at::tensor(std::vector<std::int64_t>{0, 10, 3, 3, 7}, at::kLong);
-  const at::Tensor mix = random(3, 5);
-  const auto loss = [&] {
-    const auto s = token_statistics(hidden, head, targets, 0.6);
-    return (s.logprob_T * mix[0] + s.entropy_T * mix[1] + s.logsumexp_T * mix[2]).sum();
-  };
-  hidden.set_requires_grad(true);
-  head.set_requires_grad(true);
-  loss().backward();
-  const at::NoGradGuard no_grad;
-  for (const at::Tensor& x : {hidden, head}) {
-    for (std::int64_t i = 0; i < x.numel(); i += 3) {
-      double& at = x.data_ptr<double>()[i];
-      const double keep = at;
-      at = keep + 1e-6;
-      const double up = loss().item<double>();
-      at = keep - 1e-6;
-      const double down = loss().item<double>();
-      at = keep;
-      EXPECT_NEAR(x.grad().data_ptr<double>()[i], (up - down) / 2e-6, 1e-6);
-    }
-  }
 }
 
 }  // namespace

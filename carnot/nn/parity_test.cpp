@@ -44,7 +44,7 @@ TEST_P(Parity, StatesStatisticsAndGradientsEqualTransformers) {
   const at::Tensor hidden = model_.hidden(expected_.at("tokens"), expected_.at("positions"), plan_);
   expect_close(hidden.detach(), "hidden");
   const auto statistics = token_statistics(hidden.index_select(0, expected_.at("rows")), model_.head(),
-                                           expected_.at("targets"), 1.0, model_.kernels());
+                                           expected_.at("targets"), {.kernels = model_.kernels()});
   expect_close(statistics.logprob_T.detach(), "logprob");
   expect_close(statistics.entropy_T.detach(), "entropy");
   expect_close(statistics.logsumexp_T.detach(), "logsumexp");

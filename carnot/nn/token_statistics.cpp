@@ -1,7 +1,6 @@
 #include "carnot/nn/token_statistics.h"
 
 #include <ATen/Functions.h>
-#include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -10,15 +9,14 @@
 #include "carnot/base/thread_pool.h"
 #include "carnot/kernel/gemm.h"
 #include "carnot/kernel/isa.h"
+#include "carnot/kernel/selection.h"
+#include "carnot/nn/statistics_passes.h"
 
 namespace carnot {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// About four million logits at a time; the number of rows depends on the vocabulary alone.
-std::int64_t strip_rows(std::int64_t vocabulary) { return std::clamp<std::int64_t>((1 << 22) / vocabulary, 16, 256); }
 
 constexpr std::int64_t kRowsPerTask = 8;
 
@@ -42,51 +40,94 @@ kernel::PackedMatrix<T> packed_head(const at::Tensor& head, bool transposed) {
 }
 
 template <class T>
-void statistics_forward(const at::Tensor& hidden, const at::Tensor& head, const at::Tensor& targets, double temperature,
-                        TokenStatistics& out) {
-  const std::int64_t tokens = hidden.size(0), width = hidden.size(1), vocabulary = head.size(0);
-  const std::int64_t strip = strip_rows(vocabulary);
-  const auto packed = packed_head<T>(head, true);
-  const T inverse = static_cast<T>(1 / temperature);
-  const at::Tensor memory = at::empty({std::min(strip, tokens), vocabulary}, hidden.options());
+T* data_or_null(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.data_ptr<T>() : nullptr;
+}
+
+template <class T>
+void own_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out) {
+  const std::int64_t tokens = inputs.tokens(), width = inputs.hidden_TH.size(1), vocabulary = inputs.head_VH.size(0);
+  const std::int64_t strip = inputs.strip_rows();
+  const auto packed = packed_head<T>(inputs.head_VH, true);
+  const auto& isa = kernel::isa<T>();
+  const T inverse = static_cast<T>(1 / inputs.temperature);
+  const at::Tensor memory = at::empty({std::min(strip, tokens), vocabulary}, inputs.hidden_TH.options());
   T* logits = memory.data_ptr<T>();
-  const std::int64_t* target = targets.data_ptr<std::int64_t>();
-  T* logprob = out.logprob_T.data_ptr<T>();
-  T* entropy = out.entropy_T.data_ptr<T>();
-  T* logsumexp = out.logsumexp_T.data_ptr<T>();
+  const std::int64_t* target = inputs.targets_T.data_ptr<std::int64_t>();
+  T* logprob = out.statistics.logprob_T.data_ptr<T>();
+  T* entropy = out.statistics.entropy_T.data_ptr<T>();
+  T* logsumexp = out.statistics.logsumexp_T.data_ptr<T>();
+  T* clamped_entropy = data_or_null<T>(out.statistics.clamped_entropy_T);
+  T* kept_logsumexp = data_or_null<T>(out.kept_logsumexp_T);
+  T* threshold = data_or_null<T>(out.threshold_T);
+  std::int64_t* tie_limit = data_or_null<std::int64_t>(out.tie_limit_T);
   for (std::int64_t first = 0; first < tokens; first += strip) {
     const std::int64_t rows = std::min(strip, tokens - first);
-    kernel::gemm<T>({.data = hidden.data_ptr<T>() + first * width, .rows = rows, .row_stride = width}, packed, logits,
-                    vocabulary, false);
+    kernel::gemm<T>({.data = inputs.hidden_TH.data_ptr<T>() + first * width, .rows = rows, .row_stride = width}, packed,
+                    logits, vocabulary, false);
     for_rows(rows, [&](std::int64_t r) {
       const std::int64_t t = first + r;
-      kernel::isa<T>().row_statistics(vocabulary, inverse, logits + r * vocabulary, logsumexp + t, entropy + t);
-      logprob[t] = logits[r * vocabulary + target[t]] - logsumexp[t];
+      T* row = logits + r * vocabulary;
+      isa.row_statistics(vocabulary, inverse, row, logsumexp + t, entropy + t);
+      logprob[t] = row[target[t]] - logsumexp[t];
+      if (inputs.removed == 0) return;
+      const kernel::Cut<T> cut = kernel::cut_lowest(row, vocabulary, inputs.removed);
+      isa.kept_statistics(vocabulary, row, cut, kept_logsumexp + t, clamped_entropy + t);
+      threshold[t] = cut.threshold;
+      tie_limit[t] = cut.tie_limit;
     });
   }
 }
 
-struct StatisticsGradients {
-  at::Tensor logprob, entropy, logsumexp;
-  bool of_head = true;  ///< false: the head is frozen, nothing is kept for it
+/// Reads what one token's gradient takes.
+template <class T>
+struct TokenGradients {
+  TokenGradients(const StatisticsOutputs& saved, const StatisticsGradients& gradients)
+      : logsumexp(saved.statistics.logsumexp_T.data_ptr<T>()),
+        entropy(saved.statistics.entropy_T.data_ptr<T>()),
+        clamped_entropy(data_or_null<T>(saved.statistics.clamped_entropy_T)),
+        kept_logsumexp(data_or_null<T>(saved.kept_logsumexp_T)),
+        threshold(data_or_null<T>(saved.threshold_T)),
+        tie_limit(data_or_null<std::int64_t>(saved.tie_limit_T)),
+        g_logprob(gradients.logprob_T.data_ptr<T>()),
+        g_entropy(gradients.entropy_T.data_ptr<T>()),
+        g_logsumexp(gradients.logsumexp_T.data_ptr<T>()),
+        g_clamped_entropy(data_or_null<T>(gradients.clamped_entropy_T)) {}
+
+  kernel::RowGradient<T> row(std::int64_t t) const {
+    return {.logsumexp = logsumexp[t],
+            .entropy = entropy[t],
+            .g_logprob = g_logprob[t],
+            .g_entropy = g_entropy[t],
+            .g_logsumexp = g_logsumexp[t]};
+  }
+  kernel::KeptGradient<T> kept(std::int64_t t) const {
+    return {.cut = {.threshold = threshold[t], .tie_limit = tie_limit[t]},
+            .logsumexp = kept_logsumexp[t],
+            .entropy = clamped_entropy[t],
+            .g_entropy = g_clamped_entropy[t]};
+  }
+
+  const T *logsumexp, *entropy, *clamped_entropy, *kept_logsumexp, *threshold;
+  const std::int64_t* tie_limit;
+  const T *g_logprob, *g_entropy, *g_logsumexp, *g_clamped_entropy;
 };
 
 template <class T>
-variable_list statistics_backward(const at::Tensor& hidden, const at::Tensor& head, const at::Tensor& targets,
-                                  const at::Tensor& entropy, const at::Tensor& logsumexp, double temperature,
-                                  const StatisticsGradients& gradients) {
-  const std::int64_t tokens = hidden.size(0), width = hidden.size(1), vocabulary = head.size(0);
-  const std::int64_t strip = strip_rows(vocabulary);
+InputGradients own_statistics_backward(const StatisticsInputs& inputs, const StatisticsOutputs& saved,
+                                       const StatisticsGradients& gradients) {
+  const at::Tensor &hidden = inputs.hidden_TH, &head = inputs.head_VH;
+  const std::int64_t tokens = inputs.tokens(), width = hidden.size(1), vocabulary = head.size(0);
+  const std::int64_t strip = inputs.strip_rows();
   const auto for_logits = packed_head<T>(head, true);
   const auto for_hidden = packed_head<T>(head, false);
-  const T inverse = static_cast<T>(1 / temperature);
+  const auto& isa = kernel::isa<T>();
+  const T inverse = static_cast<T>(1 / inputs.temperature);
   const at::Tensor memory = at::empty({std::min(strip, tokens), vocabulary}, hidden.options());
   at::Tensor dhidden = at::empty_like(hidden), dhead = gradients.of_head ? at::empty_like(head) : at::Tensor();
   T* dlogits = memory.data_ptr<T>();
-  const std::int64_t* target = targets.data_ptr<std::int64_t>();
-  const T* g_logprob = gradients.logprob.data_ptr<T>();
-  const T* g_entropy = gradients.entropy.data_ptr<T>();
-  const T* g_logsumexp = gradients.logsumexp.data_ptr<T>();
+  const std::int64_t* target = inputs.targets_T.data_ptr<std::int64_t>();
+  const TokenGradients<T> of_token(saved, gradients);
   kernel::PackedMatrix<T> packed_hidden;
   for (std::int64_t first = 0; first < tokens; first += strip) {
     const std::int64_t rows = std::min(strip, tokens - first);
@@ -95,112 +136,121 @@ variable_list statistics_backward(const at::Tensor& hidden, const at::Tensor& he
     for_rows(rows, [&](std::int64_t r) {
       const std::int64_t t = first + r;
       T* row = dlogits + r * vocabulary;
-      kernel::isa<T>().row_statistics_backward(vocabulary, inverse, row, logsumexp.data_ptr<T>()[t], entropy.data_ptr<T>()[t],
-                                               g_logprob[t], g_entropy[t], g_logsumexp[t]);
-      row[target[t]] += g_logprob[t] * inverse;
+      if (inputs.removed > 0) {
+        const kernel::KeptGradient<T> kept = of_token.kept(t);
+        isa.row_statistics_backward(vocabulary, inverse, row, of_token.row(t), &kept);
+      } else {
+        isa.row_statistics_backward(vocabulary, inverse, row, of_token.row(t), nullptr);
+      }
+      row[target[t]] += of_token.g_logprob[t] * inverse;
     });
     kernel::gemm<T>({.data = dlogits, .rows = rows, .row_stride = vocabulary}, for_hidden,
                     dhidden.data_ptr<T>() + first * width, width, false);
     if (!gradients.of_head) continue;
-    const typename kernel::PackedMatrix<T>::Rows inputs{.data = x, .count = rows, .row_stride = width};
-    packed_hidden.pack({&inputs, 1}, width);
+    const typename kernel::PackedMatrix<T>::Rows inputs_of_strip{.data = x, .count = rows, .row_stride = width};
+    packed_hidden.pack({&inputs_of_strip, 1}, width);
     kernel::gemm<T>({.data = dlogits, .rows = vocabulary, .row_stride = 1, .depth_stride = vocabulary}, packed_hidden,
                     dhead.data_ptr<T>(), width, first > 0);
   }
   if (tokens == 0 && gradients.of_head) dhead.zero_();
-  return {dhidden, dhead, at::Tensor(), at::Tensor(), at::Tensor()};
+  return {dhidden, dhead};
 }
 
-void portable_forward(const at::Tensor& hidden, const at::Tensor& head, const at::Tensor& targets, double temperature,
-                      TokenStatistics& out) {
-  const std::int64_t strip = strip_rows(head.size(0)) * (hidden.is_cuda() ? 16 : 1);
-  for (std::int64_t first = 0; first < hidden.size(0); first += strip) {
-    const std::int64_t rows = std::min(strip, hidden.size(0) - first);
-    const at::Tensor logits = at::matmul(hidden.narrow(0, first, rows), head.t()).to(out.logprob_T.scalar_type()) / temperature;
-    const at::Tensor logsumexp = logits.logsumexp(-1);
-    const at::Tensor log_p = logits - logsumexp.unsqueeze(-1);
-    out.logsumexp_T.narrow(0, first, rows).copy_(logsumexp);
-    out.entropy_T.narrow(0, first, rows).copy_(-(log_p.exp() * log_p).sum(-1));
-    out.logprob_T.narrow(0, first, rows).copy_(log_p.gather(-1, targets.narrow(0, first, rows).unsqueeze(-1)).squeeze(-1));
+StatisticsOutputs forward_of(const StatisticsInputs& inputs, bool own) {
+  const auto wide = inputs.hidden_TH.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const auto options = inputs.hidden_TH.options().dtype(wide).requires_grad(false);
+  const auto numbers = [&] { return at::empty({inputs.tokens()}, options); };
+  StatisticsOutputs out{.statistics = {.logprob_T = numbers(), .entropy_T = numbers(), .logsumexp_T = numbers()}};
+  if (inputs.removed > 0) {
+    for (at::Tensor* tensor : {&out.statistics.clamped_entropy_T, &out.kept_logsumexp_T, &out.threshold_T}) *tensor = numbers();
+    out.tie_limit_T = at::empty({inputs.tokens()}, options.dtype(at::kLong));
   }
-}
-
-variable_list portable_backward(const at::Tensor& hidden, const at::Tensor& head, const at::Tensor& targets,
-                                const at::Tensor& entropy, const at::Tensor& logsumexp, double temperature,
-                                const StatisticsGradients& gradients) {
-  const auto wide = logsumexp.scalar_type();
-  at::Tensor dhidden = at::empty_like(hidden), dhead;
-  if (gradients.of_head) dhead = at::zeros_like(head, head.options().dtype(wide));
-  const std::int64_t strip = strip_rows(head.size(0)) * (hidden.is_cuda() ? 16 : 1);
-  for (std::int64_t first = 0; first < hidden.size(0); first += strip) {
-    const std::int64_t rows = std::min(strip, hidden.size(0) - first);
-    const auto part = [&](const at::Tensor& x) { return x.narrow(0, first, rows).unsqueeze(-1); };
-    const at::Tensor x = hidden.narrow(0, first, rows);
-    const at::Tensor log_p = at::matmul(x, head.t()).to(wide) / temperature - part(logsumexp);
-    at::Tensor dlogits = log_p.exp() * (part(gradients.logsumexp) - part(gradients.logprob) -
-                                        part(gradients.entropy) * (log_p + part(entropy)));
-    dlogits.scatter_add_(-1, part(targets), part(gradients.logprob));
-    dlogits = dlogits / temperature;
-    dhidden.narrow(0, first, rows).copy_(at::matmul(dlogits.to(head.scalar_type()), head));
-    if (gradients.of_head) dhead += at::matmul(dlogits.t(), x.to(wide));
-  }
-  if (gradients.of_head) dhead = dhead.to(head.scalar_type());
-  return {dhidden, dhead, at::Tensor(), at::Tensor(), at::Tensor()};
-}
-
-TokenStatistics forward_of(const at::Tensor& hidden, const at::Tensor& head, const at::Tensor& targets, double temperature,
-                           bool own) {
-  const auto wide = hidden.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  const auto options = hidden.options().dtype(wide).requires_grad(false);
-  const std::int64_t tokens = hidden.size(0);
-  TokenStatistics out{at::empty({tokens}, options), at::empty({tokens}, options), at::empty({tokens}, options)};
   if (!own) {
-    portable_forward(hidden, head, targets, temperature, out);
+    portable_statistics(inputs, out);
   } else if (wide == at::kFloat) {
-    statistics_forward<float>(hidden, head, targets, temperature, out);
+    own_statistics<float>(inputs, out);
   } else {
-    statistics_forward<double>(hidden, head, targets, temperature, out);
+    own_statistics<double>(inputs, out);
   }
   return out;
 }
 
+InputGradients backward_of(const StatisticsInputs& inputs, bool own, const StatisticsOutputs& saved,
+                           const StatisticsGradients& gradients) {
+  if (!own) return portable_statistics_backward(inputs, saved, gradients);
+  return inputs.hidden_TH.scalar_type() == at::kFloat ? own_statistics_backward<float>(inputs, saved, gradients)
+                                                      : own_statistics_backward<double>(inputs, saved, gradients);
+}
+
 struct StatisticsFunction : torch::autograd::Function<StatisticsFunction> {
   static variable_list forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& head,
-                               const at::Tensor& targets, double temperature, bool own) {
-    TokenStatistics out = forward_of(hidden, head, targets, temperature, own);
-    context->save_for_backward({hidden, head, targets, out.entropy_T, out.logsumexp_T});
+                               const at::Tensor& targets, double temperature, std::int64_t removed, bool own) {
+    const StatisticsOutputs out = forward_of({hidden, head, targets, temperature, removed}, own);
+    const TokenStatistics& s = out.statistics;
+    context->save_for_backward({hidden, head, targets, s.entropy_T, s.logsumexp_T, s.clamped_entropy_T, out.kept_logsumexp_T,
+                                out.threshold_T, out.tie_limit_T});
     context->saved_data["temperature"] = temperature;
+    context->saved_data["removed"] = removed;
     context->saved_data["own"] = own;
-    return {out.logprob_T, out.entropy_T, out.logsumexp_T};
+    variable_list outputs{s.logprob_T, s.entropy_T, s.logsumexp_T};
+    if (removed > 0) outputs.push_back(s.clamped_entropy_T);
+    return outputs;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const double temperature = context->saved_data["temperature"].toDouble();
-    const auto or_zero = [&](const at::Tensor& g) { return g.defined() ? g.contiguous() : at::zeros_like(saved[4]); };
-    const StatisticsGradients g{or_zero(gradients[0]), or_zero(gradients[1]), or_zero(gradients[2]),
-                                context->needs_input_grad(1)};
-    if (!context->saved_data["own"].toBool())
-      return portable_backward(saved[0], saved[1], saved[2], saved[3], saved[4], temperature, g);
-    return saved[0].scalar_type() == at::kFloat
-               ? statistics_backward<float>(saved[0], saved[1], saved[2], saved[3], saved[4], temperature, g)
-               : statistics_backward<double>(saved[0], saved[1], saved[2], saved[3], saved[4], temperature, g);
+    const StatisticsInputs inputs{.hidden_TH = saved[0],
+                                  .head_VH = saved[1],
+                                  .targets_T = saved[2],
+                                  .temperature = context->saved_data["temperature"].toDouble(),
+                                  .removed = context->saved_data["removed"].toInt()};
+    const StatisticsOutputs outputs{
+        .statistics = {.logprob_T = {}, .entropy_T = saved[3], .logsumexp_T = saved[4], .clamped_entropy_T = saved[5]},
+        .kept_logsumexp_T = saved[6],
+        .threshold_T = saved[7],
+        .tie_limit_T = saved[8]};
+    const auto or_zero = [&](std::size_t i) {
+      return i < gradients.size() && gradients[i].defined() ? gradients[i].contiguous() : at::zeros_like(saved[4]);
+    };
+    const InputGradients g = backward_of(inputs, context->saved_data["own"].toBool(), outputs,
+                                         {.logprob_T = or_zero(0),
+                                          .entropy_T = or_zero(1),
+                                          .logsumexp_T = or_zero(2),
+                                          .clamped_entropy_T = inputs.removed > 0 ? or_zero(3) : at::Tensor(),
+                                          .of_head = context->needs_input_grad(1)});
+    return {g.hidden_TH, g.head_VH, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
 }  // namespace
 
+std::int64_t StatisticsInputs::strip_rows() const {
+  return std::clamp<std::int64_t>((1 << 22) / head_VH.size(0), 16, 256);
+}
+
+std::int64_t clamped_entries(double share, std::int64_t vocabulary) {
+  return std::min(static_cast<std::int64_t>(share * static_cast<double>(vocabulary)), vocabulary - 1);
+}
+
 TokenStatistics token_statistics(const at::Tensor& hidden_TH, const at::Tensor& head_VH, const at::Tensor& targets_T,
-                                 double temperature, KernelChoice kernels) {
+                                 const StatisticsOptions& options) {
   CARNOT_CHECK_EQ(hidden_TH.size(0), targets_T.numel());
-  CARNOT_CHECK_GT(temperature, 0.0);
-  const bool own = kernels == KernelChoice::Own && hidden_TH.is_cpu() &&
+  CARNOT_CHECK_GT(options.temperature, 0.0);
+  const bool own = options.kernels == KernelChoice::Own && hidden_TH.is_cpu() &&
                    (hidden_TH.scalar_type() == at::kFloat || hidden_TH.scalar_type() == at::kDouble);
   const at::Tensor hidden = hidden_TH.contiguous();
   const at::Tensor targets = own ? targets_T.contiguous() : targets_T.to(hidden.device());
-  if (!at::GradMode::is_enabled()) return forward_of(hidden, head_VH, targets, temperature, own);
-  const auto out = StatisticsFunction::apply(hidden, head_VH, targets, temperature, own);
-  return {out[0], out[1], out[2]};
+  const std::int64_t removed = clamped_entries(options.entropy_clamp, head_VH.size(0));
+  TokenStatistics out;
+  if (at::GradMode::is_enabled()) {
+    const auto outputs = StatisticsFunction::apply(hidden, head_VH, targets, options.temperature, removed, own);
+    out = {outputs[0], outputs[1], outputs[2], removed > 0 ? outputs[3] : at::Tensor()};
+  } else {
+    out = forward_of({hidden, head_VH, targets, options.temperature, removed}, own).statistics;
+  }
+  // A share so small that no entry goes leaves the whole softmax.
+  if (options.entropy_clamp > 0 && removed == 0) out.clamped_entropy_T = out.entropy_T;
+  return out;
 }
 
 }  // namespace carnot

@@ -6,18 +6,33 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+
 #include "carnot/nn/model.h"
 
 namespace carnot {
+
+struct StatisticsOptions {
+  double temperature = 1;    ///< above 0
+  double entropy_clamp = 0;  ///< in [0, 1): above 0 asks for the clamped entropy
+  KernelChoice kernels = KernelChoice::Own;
+};
 
 struct TokenStatistics {
   at::Tensor logprob_T;    ///< of the target, nats
   at::Tensor entropy_T;    ///< of the whole softmax, nats
   at::Tensor logsumexp_T;  ///< of logits / temperature
+  /// AEnt (arXiv:2509.03493): entropy in nats of the softmax over what is left when the least likely entries are
+  /// removed. Which entries go is a constant to the gradient. Of equally likely ones the larger token id goes first.
+  /// Undefined where it was not asked for.
+  at::Tensor clamped_entropy_T{};
 };
+
+/// floor(share x vocabulary), never all of it: how many entries the clamped entropy leaves out.
+std::int64_t clamped_entries(double share, std::int64_t vocabulary);
 
 /// hidden_TH [T, H] and head_VH [V, H] may require gradients; targets_T int64 on the CPU, in [0, V).
 TokenStatistics token_statistics(const at::Tensor& hidden_TH, const at::Tensor& head_VH, const at::Tensor& targets_T,
-                                 double temperature, KernelChoice kernels = KernelChoice::Own);
+                                 const StatisticsOptions& options);
 
 }  // namespace carnot

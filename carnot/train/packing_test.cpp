@@ -242,7 +242,7 @@ std::vector<at::Tensor> gradients(Model model, const Step& step, const Objective
   for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, packing)) {
     const at::Tensor hidden_RH = model.hidden(batch.tokens_R, batch.positions_R, PackedAttention{batch.offsets});
     const TokenStatistics statistics =
-        token_statistics(hidden_RH.index_select(0, batch.rows_T), model.head(), batch.targets_T, 1.0);
+        token_statistics(hidden_RH.index_select(0, batch.rows_T), model.head(), batch.targets_T, {});
     LossInputs inputs = batch.inputs;
     inputs.logprob_T = statistics.logprob_T;
     inputs.entropy_T = statistics.entropy_T;

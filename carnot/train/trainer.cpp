@@ -104,7 +104,9 @@ void Trainer::adapt_coefficients(const TrainingStep& out) {
     const auto found = out.metrics.find(name);
     return found == out.metrics.end() ? std::optional<double>() : found->second;
   };
-  if (const auto entropy = metric("actor/entropy"); entropy && objective_.adaptive_entropy.enabled)
+  const bool clamped = objective_.entropy_clamp > 0;
+  if (const auto entropy = metric(clamped ? "actor/clamped_entropy" : "actor/entropy");
+      entropy && objective_.adaptive_entropy.enabled)
     entropy_coefficient_.update(objective_.adaptive_entropy, *entropy);
   if (const auto kl = metric("actor/kl_loss"); kl && objective_.adaptive_kl.enabled)
     kl_coefficient_.update(objective_.adaptive_kl, *kl, static_cast<double>(trajectories(out.groups).size()));
@@ -195,6 +197,7 @@ void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, Tr
   }
   for (const auto& [name, sum] : sums) out.metrics[name] = sum.count > 0 ? sum.sum / sum.count : 0;
   for (const auto& [name, value] : mismatch_.metrics()) out.metrics[name] = value;
+  if (objective_.entropy_coefficient > 0) out.metrics["actor/entropy_coefficient"] = objective_.entropy_coefficient;
   out.metrics["actor/skipped_updates"] = static_cast<double>(optimizer_.num_skipped());
 }
 
@@ -219,10 +222,13 @@ void Trainer::accumulate(const MicroBatch& batch, std::map<std::string, MetricSu
   const at::Tensor rows_T = batch.rows_T.to(bench_.policy->options().device());
   const at::Tensor hidden = bench_.policy->hidden(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
   const auto statistics = token_statistics(hidden, bench_.policy->head(), batch.targets_T,
-                                           recipe_.rollout.explore.sampling.temperature, bench_.policy->kernels());
+                                           {.temperature = recipe_.rollout.explore.sampling.temperature,
+                                            .entropy_clamp = objective_.entropy_clamp,
+                                            .kernels = bench_.policy->kernels()});
   LossInputs inputs = batch.inputs;
   inputs.logprob_T = statistics.logprob_T;
   inputs.entropy_T = statistics.entropy_T;
+  inputs.clamped_entropy_T = statistics.clamped_entropy_T;
   if (bench_.critic) inputs.value_T = bench_.critic->values(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
   mismatch_.add(inputs);
   const Loss loss = policy_loss(objective_, inputs, batch.step);

@@ -82,12 +82,6 @@ void for_recorded(const std::string& file, const std::string& rule, int count,
   EXPECT_EQ(seen, count) << "cases of " << rule << " in " << file;
 }
 
-std::set<std::string> recorded_rules(const std::string& file) {
-  std::set<std::string> rules;
-  for (const Json& one_case : recorded_cases(file)) rules.insert(one_case["rule"].get<std::string>());
-  return rules;
-}
-
 RecordedGroups::RecordedGroups(const Json& one_case) {
   struct At {
     std::size_t group, tree, leaf;

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,9 +19,6 @@ std::vector<Json> recorded_cases(const std::string& name);
 /// Calls `check` on every case of one rule and demands that there are exactly `count` of them.
 void for_recorded(const std::string& file, const std::string& rule, int count,
                   const std::function<void(const Json&)>& check);
-
-/// The rules a file has cases for.
-std::set<std::string> recorded_rules(const std::string& file);
 
 /// A case's trajectories as groups of trees. Not copyable: `all` points into `groups`.
 struct RecordedGroups {

@@ -1,0 +1,126 @@
+// kernel/vectors.h -- vectors of the width that isa_kernels.cpp is compiled for: loads, fixed-order sums, exponential.
+//
+// Part of isa_kernels.cpp: everything is in its anonymous namespace, once per instruction set.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#define CARNOT_INLINE [[gnu::always_inline]] inline
+
+namespace carnot::kernel {
+namespace {
+
+template <class T>
+struct VectorOf;
+template <>
+struct VectorOf<float> {
+  typedef float type __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
+  typedef float unaligned __attribute__((vector_size(CARNOT_VECTOR_BYTES), aligned(4), may_alias));
+  typedef std::int32_t integer;
+  typedef std::int32_t bits __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
+};
+template <>
+struct VectorOf<double> {
+  typedef double type __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
+  typedef double unaligned __attribute__((vector_size(CARNOT_VECTOR_BYTES), aligned(8), may_alias));
+  typedef std::int64_t integer;
+  typedef std::int64_t bits __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
+};
+template <class T>
+using Vector = typename VectorOf<T>::type;
+template <class T>
+constexpr int kLanes = CARNOT_VECTOR_BYTES / static_cast<int>(sizeof(T));
+
+template <class T>
+CARNOT_INLINE Vector<T> load(const T* p) {
+  return *reinterpret_cast<const typename VectorOf<T>::unaligned*>(p);
+}
+template <class T>
+CARNOT_INLINE void store(T* p, Vector<T> v) {
+  *reinterpret_cast<typename VectorOf<T>::unaligned*>(p) = v;
+}
+template <class T>
+CARNOT_INLINE Vector<T> splat(T x) {
+  return Vector<T>{} + x;
+}
+
+// Lanes are added pairwise, halving: a fixed order for every caller.
+template <class T>
+CARNOT_INLINE T lane_sum(Vector<T> v) {
+  T lanes[kLanes<T>];
+  store(lanes, v);
+  for (int width = kLanes<T> / 2; width > 0; width /= 2)
+    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+  return lanes[0];
+}
+template <class T>
+CARNOT_INLINE T lane_max(Vector<T> v) {
+  T lanes[kLanes<T>];
+  store(lanes, v);
+  T best = lanes[0];
+  for (int i = 1; i < kLanes<T>; ++i) best = lanes[i] > best ? lanes[i] : best;
+  return best;
+}
+
+// exp by 2^n times a polynomial in the remainder (Cephes' expf): relative error below 2e-7; inputs above 88 saturate,
+// below -87.3 give 0.
+CARNOT_INLINE Vector<float> exp_of(Vector<float> x) {
+  using V = Vector<float>;
+  using Bits = VectorOf<float>::bits;
+  const V low = splat(-87.3f), high = splat(88.0f);
+  const auto vanishes = x < low;
+  x = x > high ? high : x;
+  x = vanishes ? low : x;
+  const V shifted = x * 1.44269504088896341f + 12582912.0f;  // 1.5 * 2^23: the fraction falls off
+  const V n = shifted - 12582912.0f;
+  V r = x - n * 0.693359375f;
+  r = r - n * -2.12194440e-4f;
+  V p = splat(1.9875691500e-4f);
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  const Bits exponent = __builtin_convertvector(n, Bits) + 127;
+  const V power = reinterpret_cast<V>(exponent << 23);
+  const V result = p * power;
+  return vanishes ? V{} : result;
+}
+CARNOT_INLINE Vector<double> exp_of(Vector<double> x) {
+  double lanes[kLanes<double>];
+  store(lanes, x);
+  for (double& lane : lanes) lane = std::exp(lane);
+  return load(lanes);
+}
+
+// Runs a vector body over n elements; the last, partial vector goes through padded copies. The body also gets the index
+// of its first element.
+template <class T, int Inputs, int Outputs, class Body>
+CARNOT_INLINE void elementwise(std::int64_t n, const T* const (&in)[Inputs], T* const (&out)[Outputs], Body body) {
+  constexpr int kL = kLanes<T>;
+  std::int64_t i = 0;
+  for (; i + kL <= n; i += kL) {
+    Vector<T> x[Inputs], y[Outputs];
+    for (int k = 0; k < Inputs; ++k) x[k] = load(in[k] + i);
+    body(x, y, i);
+    for (int k = 0; k < Outputs; ++k) store(out[k] + i, y[k]);
+  }
+  if (i == n) return;
+  T padded[Inputs][kL] = {};
+  Vector<T> x[Inputs], y[Outputs];
+  for (int k = 0; k < Inputs; ++k) {
+    for (std::int64_t j = i; j < n; ++j) padded[k][j - i] = in[k][j];
+    x[k] = load(padded[k]);
+  }
+  body(x, y, i);
+  for (int k = 0; k < Outputs; ++k) {
+    T last[kL];
+    store(last, y[k]);
+    for (std::int64_t j = i; j < n; ++j) out[k][j] = last[j - i];
+  }
+}
+
+}  // namespace
+}  // namespace carnot::kernel

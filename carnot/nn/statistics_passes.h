@@ -1,0 +1,45 @@
+// nn/statistics_passes.h -- what the forward and backward passes of token_statistics hand each other, and the passes
+// with LibTorch's operators. Internal to the room.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "carnot/nn/token_statistics.h"
+
+namespace carnot {
+
+struct StatisticsInputs {
+  at::Tensor hidden_TH, head_VH, targets_T;
+  double temperature = 1;
+  std::int64_t removed = 0;  ///< entries that the clamped entropy leaves out; 0: it is not computed
+
+  std::int64_t tokens() const { return hidden_TH.size(0); }
+  /// Rows of a strip: about four million logits at a time. The number depends on the vocabulary alone.
+  std::int64_t strip_rows() const;
+};
+
+/// The statistics, and where the clamped entropy is computed what backward needs of it: the logsumexp of the kept
+/// entries and each token's cut (kernel::Cut).
+struct StatisticsOutputs {
+  TokenStatistics statistics{};
+  at::Tensor kept_logsumexp_T{}, threshold_T{}, tie_limit_T{};
+};
+
+/// With respect to each output.
+struct StatisticsGradients {
+  at::Tensor logprob_T, entropy_T, logsumexp_T, clamped_entropy_T;
+  bool of_head = true;  ///< false: the head is frozen, nothing is kept for it
+};
+
+struct InputGradients {
+  at::Tensor hidden_TH, head_VH;  ///< head_VH undefined where it was not wanted
+};
+
+void portable_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out);
+InputGradients portable_statistics_backward(const StatisticsInputs& inputs, const StatisticsOutputs& saved,
+                                            const StatisticsGradients& gradients);
+
+}  // namespace carnot
