@@ -56,7 +56,12 @@ void ConfigReader::begin_section(std::string_view name, std::string_view) { ente
 
 void ConfigReader::end_section() { leave(); }
 
-void ConfigReader::skip(std::string_view section) { skipped_.insert(std::string(section) + "."); }
+bool ConfigReader::skip(std::string_view section) {
+  const std::string prefix = std::string(section) + ".";
+  skipped_.insert(prefix);
+  const auto first = document_.settings().lower_bound(prefix);
+  return first != document_.settings().end() && first->first.starts_with(prefix);
+}
 
 const Setting* ConfigReader::visit(std::string_view name) {
   const std::string key = prefixes_.back() + std::string(name);

@@ -34,8 +34,9 @@ class ConfigReader final : public FieldVisitor {
     leave();
   }
 
-  /// Nobody could ask for the keys of this section (its `name` was wrong, say): they count as known.
-  void skip(std::string_view section);
+  /// Nobody could ask for the keys of this section (its `name` was wrong, say): they count as known. True where there
+  /// are any.
+  bool skip(std::string_view section);
 
   /// A problem with the value of `key` that only the caller can see.
   void refuse(std::string_view key, const std::string& what);

@@ -62,7 +62,7 @@ class Comparer {
     for (const LeftOut& left : plan_.left_out) control_.out << "left out: " << left.name << ": " << left.reason << "\n";
     for (const std::string& note : plan_.notes) control_.out << "note: " << note << "\n";
     control_.out << std::flush;
-    progress_.begin("comparison", total_);
+    if (control_.terminal) progress_.begin("comparison", total_);
     for (PlannedSeed& planned : plan_.seeds) {
       const auto end = run_seed(planned);
       if (!end) return end;
@@ -92,14 +92,23 @@ class Comparer {
         const auto end = run_apart(run_training, recipe, control_);
         if (end && *end == RunEnd::Interrupted) return end;
         if (!end) problems_[folder] = end.error().message;
+        seconds_ += now() - began;
         took = clock_time(now() - began);
+        ++made_;
       }
       progress_.update(++done_);
       const auto written = write_report();
       if (!written) return written.error();
-      progress_.print(who + line_of(written->contestants[c], planned.seed) + "  " + took + "  (" + std::to_string(done_) + " of " + std::to_string(total_) + ")");
+      progress_.print(who + line_of(written->contestants[c], planned.seed) + "  " + took + "  " + place());
     }
     return RunEnd::Complete;
+  }
+
+  /// "(3 of 15, about 1:20 left)"
+  std::string place() const {
+    std::string text = "(" + std::to_string(done_) + " of " + std::to_string(total_);
+    if (made_ > 0 && done_ < total_) text += ", about " + clock_time(seconds_ / static_cast<double>(made_) * static_cast<double>(total_ - done_)) + " left";
+    return text + ")";
   }
 
   std::string line_of(const ContestantResult& contestant, std::int64_t seed) const {
@@ -139,7 +148,9 @@ class Comparer {
   Progress progress_;
   RunProblems problems_{};
   std::int64_t total_ = 0;
-  std::int64_t done_ = 0;
+  std::int64_t done_ = 0;  ///< runs that are there, or failed
+  std::int64_t made_ = 0;  ///< of these, in this call
+  double seconds_ = 0;     ///< that those took
 };
 
 }  // namespace

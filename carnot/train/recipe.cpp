@@ -1,5 +1,7 @@
 #include "carnot/train/recipe.h"
 
+#include <algorithm>
+
 #include "carnot/config/document.h"
 #include "carnot/config/reader.h"
 #include "carnot/method/composition.h"
@@ -29,6 +31,17 @@ void read_environment(ConfigReader& reader, Recipe& recipe) {
   reader.read("env", *recipe.environment);
 }
 
+/// One recipe may hold settings of several methods, of which it runs one at a time.
+void pass_over_other_methods(ConfigReader& reader, Recipe& recipe) {
+  const std::vector<std::string>& names = recipe.method_recipe.names;
+  for (const MethodEntry& entry : methods()) {
+    const std::string name(entry.name);
+    const bool is_other = std::find(names.begin(), names.end(), name) == names.end();
+    if (is_other && reader.skip("method." + name))
+      recipe.method.warnings.push_back("method." + name + ": not used, since the method is " + recipe.method.name);
+  }
+}
+
 void read_method(ConfigReader& reader, Recipe& recipe) {
   NameOnly choice{"grpo", "method, or a composition such as grpo + aem; `carnot list methods` prints them"};
   reader.read("method", choice);
@@ -45,6 +58,7 @@ void read_method(ConfigReader& reader, Recipe& recipe) {
   // What the method asks of the objective is the default; the recipe's own keys win.
   reader.read("objective", recipe.method.objective);
   recipe.method.warnings = composition_warnings(recipe.method);
+  pass_over_other_methods(reader, recipe);
 }
 
 Result<Recipe> from_document(const Document& document) {

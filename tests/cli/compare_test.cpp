@@ -16,6 +16,7 @@ using Json = nlohmann::json;
 
 std::string tiny_recipe(const ScratchFolder& scratch) {
   return scratch.write("tiny.yaml", R"(
+threads: 1
 env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
 rollout: {group_size: 2, max_context_tokens: 320, max_response_tokens: 24}

@@ -17,6 +17,7 @@ using ::testing::HasSubstr;
 
 // The entropy bonus makes gradients depend on what was sampled, although an untrained policy earns the same everywhere.
 constexpr const char* kTinyRecipe = R"(
+threads: 1
 model: {hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}
 env: {name: search_qa, train_worlds: 2, held_out_worlds: 1}
 sft: {steps: 4, batch_tokens: 600, log_every: 1}
