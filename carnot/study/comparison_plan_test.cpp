@@ -11,6 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -103,6 +104,16 @@ TEST_F(ComparisonPlans, SaysWhereTheRecipeReplacesWhatAMethodAsksFor) {
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   ASSERT_EQ(plan->notes.size(), 1u) << "who sets it for one method means it";
   EXPECT_THAT(plan->notes[0], HasSubstr("gspo: objective.clip_high is 0.28, the method's own is 4e-04"));
+}
+
+TEST_F(ComparisonPlans, OneRecipeMayHoldSettingsOfSeveralMethods) {
+  write("recipe.yaml", "sft: {steps: 7}\nmethod: {name: grpo, gspo: {divide_by_std: false}, aem: {lambda: 2}}\n");
+  auto plan = plan_comparison(request("grpo, gspo, rloo + aem"));
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  std::vector<Recipe>& runs = plan->seeds[0].runs;
+  EXPECT_THAT(runs[0].method.warnings, ElementsAre("method.gspo: not used, since the method is grpo", "method.aem: not used, since the method is grpo"));
+  EXPECT_THAT(runs[1].to_yaml(), AllOf(HasSubstr("divide_by_std: false"), Not(HasSubstr("aem"))));
+  EXPECT_THAT(runs[2].to_yaml(), HasSubstr("lambda: 2"));
 }
 
 TEST_F(ComparisonPlans, RefusesAFolderThatHoldsOtherSettings) {

@@ -140,7 +140,7 @@ const std::map<std::string, Trace>& traces() {
       {"aepo", more_than("rollout/branches", 0)},
       {"aem", other_advantages},
       {"a2tgpo", clip_ranges_differ},
-      {"aent", has("actor/entropy")},
+      {"aent", has("actor/clamped_entropy")},
       {"actfocus", weights_differ},
   };
   return table;
