@@ -18,16 +18,16 @@ bool same_credit(const Credit& a, const Credit& b) {
          same_bits(a.clip_scale, b.clip_scale) && same_bits(a.value_target, b.value_target);
 }
 
-std::vector<Group> without_absent(std::vector<Group> groups) {
+}  // namespace
+
+std::vector<Group> without_absent_members(std::vector<Group> groups) {
   for (Group& group : groups)
     for (Tree& tree : group.trees) std::erase_if(tree.leaves, [](const Leaf& leaf) { return !leaf.counts(); });
   return groups;
 }
 
-}  // namespace
-
 std::vector<std::string> changes_by_absent_members(const std::vector<Group>& groups, const Chain& chain) {
-  const std::vector<Group> present = without_absent(groups);
+  const std::vector<Group> present = without_absent_members(groups);
   const std::vector<Trajectory> all = trajectories(groups);
   const std::vector<Trajectory> counting = trajectories(present);
   const CreditTable with = chain(all);

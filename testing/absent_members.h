@@ -15,6 +15,9 @@ using Chain = std::function<CreditTable(std::span<const Trajectory>)>;
 /// each: a bit of a counting member's credit, or anything that an absent member received.
 std::vector<std::string> changes_by_absent_members(const std::vector<Group>& groups, const Chain& chain);
 
+/// A copy without the leaves that do not count. Their turns stay.
+std::vector<Group> without_absent_members(std::vector<Group> groups);
+
 /// How many leaves do not count.
 int absent_members(const std::vector<Group>& groups);
 

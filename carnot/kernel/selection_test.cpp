@@ -23,7 +23,8 @@ class Selection : public testing::Test {
     for (std::int64_t i = 0; i < n; ++i) {
       const T x = row[static_cast<std::size_t>(i)];
       const bool kept = !(x < cut.threshold || (x == cut.threshold && i >= cut.tie_limit));
-      ASSERT_EQ(kept, expected.kept[static_cast<std::size_t>(i)]) << "entry " << i << " of " << n << ", removed " << removed;
+      ASSERT_EQ(kept, expected.kept[static_cast<std::size_t>(i)])
+          << "entry " << i << " of " << n << ", removed " << removed;
     }
   }
 };
@@ -48,15 +49,28 @@ TYPED_TEST(Selection, OfEqualEntriesTheLargerIndexGoesFirst) {
     std::vector<TypeParam> row;
     for (std::uint64_t i = 0; i < n; ++i)
       row.push_back(static_cast<TypeParam>(static_cast<double>(random.below(values)) - 1.5));
-    for (std::uint64_t removed = 0; removed < n; removed += 7) this->expect_reference(row, static_cast<std::int64_t>(removed));
+    for (std::uint64_t removed = 0; removed < n; removed += 7)
+      this->expect_reference(row, static_cast<std::int64_t>(removed));
   }
 }
 
 TYPED_TEST(Selection, OrdersExtremeNumbersAndBothZeros) {
   using Limits = std::numeric_limits<TypeParam>;
-  const std::vector<TypeParam> row = {0,          TypeParam(-0.0), Limits::infinity(),   Limits::lowest(), Limits::denorm_min(),
-                                      1,          Limits::max(),   -Limits::infinity(),  TypeParam(-0.0),  0,
-                                      Limits::min(), -Limits::min(), -Limits::infinity(), Limits::max(),   -1};
+  const std::vector<TypeParam> row = {0,
+                                      TypeParam(-0.0),
+                                      Limits::infinity(),
+                                      Limits::lowest(),
+                                      Limits::denorm_min(),
+                                      1,
+                                      Limits::max(),
+                                      -Limits::infinity(),
+                                      TypeParam(-0.0),
+                                      0,
+                                      Limits::min(),
+                                      -Limits::min(),
+                                      -Limits::infinity(),
+                                      Limits::max(),
+                                      -1};
   for (std::size_t removed = 0; removed < row.size(); ++removed) {
     const auto n = static_cast<std::int64_t>(row.size());
     const Cut<TypeParam> cut = cut_lowest(row.data(), n, static_cast<std::int64_t>(removed));

@@ -43,8 +43,9 @@ Cuts cut_lowest(const at::Tensor& logits_RV, std::int64_t removed) {
 void portable_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out) {
   for_strips(inputs, [&](std::int64_t first, std::int64_t rows) {
     const auto part = [&](const at::Tensor& x_T) { return x_T.narrow(0, first, rows); };
-    const at::Tensor logits = at::matmul(part(inputs.hidden_TH), inputs.head_VH.t()).to(out.statistics.logprob_T.scalar_type()) /
-                              inputs.temperature;
+    const at::Tensor logits =
+        at::matmul(part(inputs.hidden_TH), inputs.head_VH.t()).to(out.statistics.logprob_T.scalar_type()) /
+        inputs.temperature;
     const at::Tensor logsumexp = logits.logsumexp(-1);
     const at::Tensor log_p = logits - logsumexp.unsqueeze(-1);
     part(out.statistics.logsumexp_T).copy_(logsumexp);
@@ -80,7 +81,8 @@ InputGradients portable_statistics_backward(const StatisticsInputs& inputs, cons
     if (inputs.removed > 0) {
       const Cuts cuts{part(saved.threshold_T), part(saved.tie_limit_T)};
       const at::Tensor log_q = logits - part(saved.kept_logsumexp_T);
-      const at::Tensor slope = log_q.exp() * (log_q + part(statistics.clamped_entropy_T)) * part(gradients.clamped_entropy_T);
+      const at::Tensor slope =
+          log_q.exp() * (log_q + part(statistics.clamped_entropy_T)) * part(gradients.clamped_entropy_T);
       dlogits -= slope.masked_fill(cuts.removed(logits), 0);
     }
     dlogits = dlogits / inputs.temperature;

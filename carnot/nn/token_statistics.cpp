@@ -29,7 +29,8 @@ void for_rows(std::int64_t rows, Body body) {
 
 template <class T>
 kernel::PackedMatrix<T> packed_head(const at::Tensor& head, bool transposed) {
-  const typename kernel::PackedMatrix<T>::Rows rows{.data = head.data_ptr<T>(), .count = head.size(0), .row_stride = head.size(1)};
+  const typename kernel::PackedMatrix<T>::Rows rows{
+      .data = head.data_ptr<T>(), .count = head.size(0), .row_stride = head.size(1)};
   kernel::PackedMatrix<T> packed;
   if (transposed) {
     packed.pack_transposed({&rows, 1}, head.size(1));
@@ -162,7 +163,8 @@ StatisticsOutputs forward_of(const StatisticsInputs& inputs, bool own) {
   const auto numbers = [&] { return at::empty({inputs.tokens()}, options); };
   StatisticsOutputs out{.statistics = {.logprob_T = numbers(), .entropy_T = numbers(), .logsumexp_T = numbers()}};
   if (inputs.removed > 0) {
-    for (at::Tensor* tensor : {&out.statistics.clamped_entropy_T, &out.kept_logsumexp_T, &out.threshold_T}) *tensor = numbers();
+    for (at::Tensor* tensor : {&out.statistics.clamped_entropy_T, &out.kept_logsumexp_T, &out.threshold_T})
+      *tensor = numbers();
     out.tie_limit_T = at::empty({inputs.tokens()}, options.dtype(at::kLong));
   }
   if (!own) {
@@ -187,8 +189,8 @@ struct StatisticsFunction : torch::autograd::Function<StatisticsFunction> {
                                const at::Tensor& targets, double temperature, std::int64_t removed, bool own) {
     const StatisticsOutputs out = forward_of({hidden, head, targets, temperature, removed}, own);
     const TokenStatistics& s = out.statistics;
-    context->save_for_backward({hidden, head, targets, s.entropy_T, s.logsumexp_T, s.clamped_entropy_T, out.kept_logsumexp_T,
-                                out.threshold_T, out.tie_limit_T});
+    context->save_for_backward({hidden, head, targets, s.entropy_T, s.logsumexp_T, s.clamped_entropy_T,
+                                out.kept_logsumexp_T, out.threshold_T, out.tie_limit_T});
     context->saved_data["temperature"] = temperature;
     context->saved_data["removed"] = removed;
     context->saved_data["own"] = own;

@@ -91,28 +91,31 @@ TEST_P(TokenStatisticsOn, ClampedEntropyEqualsItsSlowTwin) {
   RandomStream stream(3);
   // Every row has an entry of 0.5 beside these.
   const std::vector<std::function<double(double)>> shapes = {
-      [](double x) { return 2 * x; },                          // plain
-      [](double x) { return std::round(x); },                  // ties everywhere
-      [](double x) { return 100 * std::round(2 * x); },        // all but one probability vanish
-      [](double x) { return x > 1 ? 0 : -1e30; },              // banned entries, fewer and more than are removed
-      [](double) { return 7.0; },                              // one value
+      [](double x) { return 2 * x; },                    // plain
+      [](double x) { return std::round(x); },            // ties everywhere
+      [](double x) { return 100 * std::round(2 * x); },  // all but one probability vanish
+      [](double x) { return x > 1 ? 0 : -1e30; },        // banned entries, fewer and more than are removed
+      [](double) { return 7.0; },                        // one value
       [](double x) { return 1e-300 * x; }};
   for (const auto& shape : shapes)
     for (std::int64_t vocabulary : {2, 17, 70})
       for (double share : {0.2, 0.5, 0.96}) {
         const at::Tensor logits = random_matrix(stream, 9, vocabulary);
-        for (std::int64_t i = 0; i < logits.numel(); ++i) logits.data_ptr<double>()[i] = shape(logits.data_ptr<double>()[i]);
+        for (std::int64_t i = 0; i < logits.numel(); ++i)
+          logits.data_ptr<double>()[i] = shape(logits.data_ptr<double>()[i]);
         for (std::int64_t t = 0; t < 9; ++t) logits[t][t % vocabulary] = 0.5;
         logits.set_requires_grad(true);
         const at::Tensor entropy_T = of_logits(logits, share).clamped_entropy_T;
         const at::Tensor mix_T = random_matrix(stream, 1, 9)[0];
         (entropy_T * mix_T).sum().backward();
         for (std::int64_t t = 0; t < 9; ++t) {
-          const auto twin = reference::clamped_entropy({logits.data_ptr<double>() + t * vocabulary, static_cast<std::size_t>(vocabulary)},
-                                                       static_cast<std::size_t>(clamped_entries(share, vocabulary)));
+          const auto twin = reference::clamped_entropy(
+              {logits.data_ptr<double>() + t * vocabulary, static_cast<std::size_t>(vocabulary)},
+              static_cast<std::size_t>(clamped_entries(share, vocabulary)));
           EXPECT_NEAR(entropy_T[t].item<double>(), twin.entropy, 1e-12);
           for (std::int64_t v = 0; v < vocabulary; ++v)
-            EXPECT_NEAR(logits.grad()[t][v].item<double>(), mix_T[t].item<double>() * twin.by_logit[static_cast<std::size_t>(v)], 1e-12);
+            EXPECT_NEAR(logits.grad()[t][v].item<double>(),
+                        mix_T[t].item<double>() * twin.by_logit[static_cast<std::size_t>(v)], 1e-12);
         }
       }
 }
@@ -140,7 +143,8 @@ TEST(ClampedEntropy, HasTheSameBitsWhateverRowsAndThreadsItIsComputedWith) {
     const at::Tensor hidden = random_matrix(stream, 300, 8).to(type), head = random_matrix(stream, 200, 8).to(type);
     const at::Tensor targets = at::zeros({300}, at::kLong);
     const auto entropies = [&](std::int64_t first, std::int64_t rows) {
-      return token_statistics(hidden.narrow(0, first, rows), head, targets.narrow(0, first, rows), {.entropy_clamp = 0.3})
+      return token_statistics(hidden.narrow(0, first, rows), head, targets.narrow(0, first, rows),
+                              {.entropy_clamp = 0.3})
           .clamped_entropy_T;
     };
     const at::Tensor together = entropies(0, 300);
@@ -154,7 +158,8 @@ TEST(ClampedEntropy, HasTheSameBitsWhateverRowsAndThreadsItIsComputedWith) {
 TEST(ClampedEntropy, ShowsWhatIsNotANumber) {
   at::Tensor logits = at::zeros({1, 40}, at::kFloat);
   logits[0][25] = std::nan("");
-  const auto statistics = token_statistics(logits, at::eye(40, at::kFloat), at::zeros({1}, at::kLong), {.entropy_clamp = 0.3});
+  const auto statistics =
+      token_statistics(logits, at::eye(40, at::kFloat), at::zeros({1}, at::kLong), {.entropy_clamp = 0.3});
   EXPECT_TRUE(std::isnan(statistics.clamped_entropy_T.item<float>()));
 }
 

@@ -71,12 +71,8 @@ void Composer::policy() {
   const at::Tensor advantage_T = scaled_advantage(options, inputs);
   const Surrogate surrogate = clipped_surrogate(options, ratio, advantage_T, inputs.clip_scale_T);
   at::Tensor credit_T = advantage_T * token_shares(options.reduction, Counting::ByWeight, inputs, step);
-  if (options.importance_cap > 0) {
-    const at::Tensor weight_T =
-        importance_weights(inputs.logprob_old_T, inputs.logprob_rollout_T, options.importance_cap);
-    credit_T = credit_T * weight_T;
-    token_metric("rollout_corr/rollout_is_mean", weight_T);
-  }
+  if (options.importance_cap > 0)
+    credit_T = credit_T * importance_weights(inputs.logprob_old_T, inputs.logprob_rollout_T, options.importance_cap);
 
   at::Tensor slope_T = credit_T * surrogate.slope_T;
   if (options.segment_gradient == SegmentGradient::Shared && options.ratio == RatioLevel::Turn)
@@ -144,9 +140,6 @@ Loss policy_loss(const ObjectiveOptions& options, const LossInputs& inputs, cons
   composer.kl(share_T);
   composer.entropy(share_T);
   composer.value(share_T);
-  if (in_double.logprob_rollout_T.defined())
-    for (MetricSum& metric : mismatch_metrics(in_double.logprob_old_T, in_double.logprob_rollout_T))
-      composer.loss.metrics.push_back(std::move(metric));
   return std::move(composer.loss);
 }
 

@@ -24,7 +24,7 @@ struct LossInputs {
                                  ///< instead of entropy_T where it is defined
   at::Tensor value_T;     ///< critic, gradient; may be undefined
   at::Tensor logprob_old_T;
-  at::Tensor logprob_rollout_T;    ///< needed by importance_cap and the mismatch metrics; may be undefined
+  at::Tensor logprob_rollout_T;    ///< needed by importance_cap; may be undefined
   at::Tensor logprob_reference_T;  ///< needed by the KL loss; may be undefined
   at::Tensor value_old_T;
   at::Tensor advantage_T;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "carnot/base/statistics.h"
+
 namespace carnot {
 namespace {
 
@@ -65,6 +67,23 @@ struct EntropySpreads {
   }
 };
 
+/// How much of the variance of the critic's targets its values explain.
+struct ExplainedVariance {
+  std::vector<double> targets{}, errors{};
+
+  void add(double target, double value) {
+    targets.push_back(target);
+    errors.push_back(target - value);
+  }
+
+  void write(std::map<std::string, double>& metrics) const {
+    if (targets.size() < 2) return;
+    const double unexplained = std_sample(errors), spread = std_sample(targets);
+    // The constant is verl's: targets that are all alike give no infinity.
+    metrics["critic/vf_explained_var"] = 1 - unexplained * unexplained / (spread * spread + 1e-5);
+  }
+};
+
 }  // namespace
 
 std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> trajectories, const std::string& environment) {
@@ -112,26 +131,53 @@ std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> tra
 }
 
 std::map<std::string, double> credit_metrics(std::span<const Trajectory> trajectories, const CreditTable& credit) {
-  Spread advantage, weight, clip_scale, target;
+  Spread advantage, weight, clip_scale, target, value;
+  ExplainedVariance explained;
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
     const Trajectory& view = trajectories[i];
     if (!view.leaf().counts()) continue;
+    const auto values = view.tree->columns.has(Column::Value) ? view.column(Column::Value) : std::vector<double>();
     for (int k = 0; k < view.num_turns(); ++k) {
       for (int t = view.sampled_begin(k); t < view.sampled_end(k); ++t) {
         const auto at = static_cast<std::size_t>(t);
         advantage.add(credit[i].advantage[at]);
         weight.add(credit[i].weight[at]);
         clip_scale.add(credit[i].clip_scale[at]);
-        if (!std::isnan(credit[i].value_target[at])) target.add(credit[i].value_target[at]);
+        if (values.empty() || std::isnan(credit[i].value_target[at])) continue;
+        target.add(credit[i].value_target[at]);
+        value.add(values[at]);
+        explained.add(credit[i].value_target[at], values[at]);
       }
     }
   }
   std::map<std::string, double> metrics;
   advantage.write(metrics, "critic/advantages");
   target.write(metrics, "critic/returns");
+  value.write(metrics, "critic/values");
+  explained.write(metrics);
   weight.write(metrics, "credit/weight");
   clip_scale.write(metrics, "credit/clip_scale");
   return metrics;
+}
+
+std::optional<double> kl_to_reference(std::span<const Trajectory> trajectories) {
+  double sum = 0, count = 0;
+  for (const Trajectory& view : trajectories) {
+    const Columns& columns = view.tree->columns;
+    if (!view.leaf().counts() || !columns.has(Column::LogProbOld) || !columns.has(Column::LogProbReference)) continue;
+    const std::vector<double> old = view.column(Column::LogProbOld), reference = view.column(Column::LogProbReference);
+    const std::vector<bool> sampled = view.sampled();
+    double own = 0, tokens = 0;
+    for (std::size_t t = 0; t < sampled.size(); ++t) {
+      if (!sampled[t] || std::isnan(old[t] - reference[t])) continue;
+      own += old[t] - reference[t];
+      tokens += 1;
+    }
+    if (tokens == 0) continue;
+    sum += own / tokens;
+    count += 1;
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
 std::map<std::string, double> exploration_metrics(const ExploreMetrics& m) {

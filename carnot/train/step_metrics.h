@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -14,8 +15,13 @@ namespace carnot {
 /// Scores, lengths, turns, outcomes, success, entropy by span kind and by turn; over valid trajectories.
 std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> trajectories, const std::string& environment);
 
-/// Advantages, weights and clip scales over the sampled tokens of trajectories that count.
+/// Advantages, weights, clip scales, and the critic's values and targets, over the sampled tokens of trajectories that
+/// count.
 std::map<std::string, double> credit_metrics(std::span<const Trajectory> trajectories, const CreditTable& credit);
+
+/// What kl_in_reward takes off, before its coefficient: log-probability under the old policy - under the reference, as
+/// the mean over trajectories that count of the mean over their sampled tokens. Nothing where a column is missing.
+std::optional<double> kl_to_reference(std::span<const Trajectory> trajectories);
 
 /// Tokens, seconds and shares of the exploration.
 std::map<std::string, double> exploration_metrics(const ExploreMetrics& metrics);

@@ -12,6 +12,7 @@
 #include "carnot/nn/token_statistics.h"
 #include "carnot/objective/loss.h"
 #include "carnot/rollout/scorer.h"
+#include "carnot/train/mismatch_metrics.h"
 #include "carnot/train/step_metrics.h"
 
 namespace carnot {
@@ -32,17 +33,15 @@ struct Trainer::Clock {
 void Trainer::Mismatch::add(const LossInputs& inputs) {
   if (closed || !inputs.logprob_rollout_T.defined()) return;
   const at::NoGradGuard no_grad;
-  const at::Tensor difference = inputs.logprob_rollout_T - inputs.logprob_T.to(at::kCPU, at::kDouble);
+  const at::Tensor difference = (inputs.logprob_rollout_T - inputs.logprob_T.to(at::kCPU, at::kDouble)).abs();
   tokens += static_cast<double>(difference.numel());
-  sum += difference.sum().item<double>();
-  absolute += difference.abs().sum().item<double>();
-  largest = std::max(largest, difference.abs().max().item<double>());
+  absolute += difference.sum().item<double>();
+  largest = std::max(largest, difference.max().item<double>());
 }
 
 std::map<std::string, double> Trainer::Mismatch::metrics() const {
   if (tokens == 0) return {};
-  return {{"rollout_corr/kl", sum / tokens},
-          {"rollout_corr/log_prob_abs_diff/mean", absolute / tokens},
+  return {{"rollout_corr/log_prob_abs_diff/mean", absolute / tokens},
           {"rollout_corr/log_prob_abs_diff/max", largest}};
 }
 
@@ -51,6 +50,19 @@ namespace {
 /// The KL coefficient that adaptive_kl steers: the one in the reward where that is used, else the one in the loss.
 double& adapted_kl(ObjectiveOptions& objective) {
   return objective.kl_in_reward > 0 ? objective.kl_in_reward : objective.kl_coefficient;
+}
+
+/// Trajectories that count.
+double num_counting(const std::vector<Group>& groups) {
+  const auto all = trajectories(groups);
+  return static_cast<double>(std::count_if(all.begin(), all.end(), [](const Trajectory& view) { return view.leaf().counts(); }));
+}
+
+/// The coefficients that act in a step.
+void write_coefficients(const ObjectiveOptions& objective, std::map<std::string, double>& metrics) {
+  if (objective.entropy_coefficient > 0) metrics["actor/entropy_coefficient"] = objective.entropy_coefficient;
+  if (objective.kl_coefficient > 0) metrics["actor/kl_coef"] = objective.kl_coefficient;
+  if (objective.kl_in_reward > 0) metrics["actor/reward_kl_penalty_coeff"] = objective.kl_in_reward;
 }
 
 }  // namespace
@@ -108,8 +120,9 @@ void Trainer::adapt_coefficients(const TrainingStep& out) {
   if (const auto entropy = metric(clamped ? "actor/clamped_entropy" : "actor/entropy");
       entropy && objective_.adaptive_entropy.enabled)
     entropy_coefficient_.update(objective_.adaptive_entropy, *entropy);
-  if (const auto kl = metric("actor/kl_loss"); kl && objective_.adaptive_kl.enabled)
-    kl_coefficient_.update(objective_.adaptive_kl, *kl, static_cast<double>(trajectories(out.groups).size()));
+  const bool in_reward = objective_.kl_in_reward > 0;
+  if (const auto kl = metric(in_reward ? "actor/reward_kl_penalty" : "actor/kl_loss"); kl && objective_.adaptive_kl.enabled)
+    kl_coefficient_.update(objective_.adaptive_kl, *kl, num_counting(out.groups));
   use_coefficients();
 }
 
@@ -118,6 +131,7 @@ TrainingStep Trainer::step(std::int64_t step) {
   TrainingStep out = explore_and_score(step);
   Clock clock;
   const auto views = trajectories(out.groups);
+  write_coefficients(objective_, out.metrics);
   update(step, views, out);
   adapt_coefficients(out);
   clock.lap(out.metrics, "update_actor");
@@ -141,6 +155,8 @@ TrainingStep Trainer::explore_and_score(std::int64_t step) {
   clock.lap(out.metrics, "adv");
   out.metrics.merge(trajectory_metrics(views, recipe_.environment_name));
   out.metrics.merge(credit_metrics(views, out.credit));
+  out.metrics.merge(mismatch_metrics(views, objective_.importance_cap));
+  if (const auto kl = kl_to_reference(views); kl && objective_.kl_in_reward > 0) out.metrics["actor/reward_kl_penalty"] = *kl;
   clock.lap(out.metrics, "metrics");
   return out;
 }
@@ -197,7 +213,6 @@ void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, Tr
   }
   for (const auto& [name, sum] : sums) out.metrics[name] = sum.count > 0 ? sum.sum / sum.count : 0;
   for (const auto& [name, value] : mismatch_.metrics()) out.metrics[name] = value;
-  if (objective_.entropy_coefficient > 0) out.metrics["actor/entropy_coefficient"] = objective_.entropy_coefficient;
   out.metrics["actor/skipped_updates"] = static_cast<double>(optimizer_.num_skipped());
 }
 

@@ -52,7 +52,7 @@ class Trainer {
     void add(const LossInputs& inputs);
     std::map<std::string, double> metrics() const;
 
-    double tokens = 0, sum = 0, absolute = 0, largest = 0;
+    double tokens = 0, absolute = 0, largest = 0;
     bool closed = false;  ///< the weights have changed since
   };
 

@@ -19,7 +19,9 @@ using testing::Json;
 
 using Rows = std::vector<std::vector<double>>;
 
-at::Tensor tensor_of(const std::vector<double>& values) { return at::tensor(at::ArrayRef<double>(values), at::kDouble); }
+at::Tensor tensor_of(const std::vector<double>& values) {
+  return at::tensor(at::ArrayRef<double>(values), at::kDouble);
+}
 
 at::Tensor matrix_of(const Rows& rows) {
   std::vector<at::Tensor> tensors;
@@ -28,8 +30,10 @@ at::Tensor matrix_of(const Rows& rows) {
 }
 
 /// Statistics of rows of logits: their product with the identity.
-TokenStatistics statistics_of(const at::Tensor& logits, const std::vector<std::int64_t>& labels, const StatisticsOptions& options) {
-  return token_statistics(logits, at::eye(logits.size(1), at::kDouble), at::tensor(at::ArrayRef<std::int64_t>(labels), at::kLong), options);
+TokenStatistics statistics_of(const at::Tensor& logits, const std::vector<std::int64_t>& labels,
+                              const StatisticsOptions& options) {
+  return token_statistics(logits, at::eye(logits.size(1), at::kDouble),
+                          at::tensor(at::ArrayRef<std::int64_t>(labels), at::kLong), options);
 }
 
 /// Of equal logits the source removes any; so gradients are compared up to the order of equal logits.
@@ -43,7 +47,8 @@ void expect_gradients(const at::Tensor& logits, const Json& expected) {
     }
     std::sort(actual.begin(), actual.end());
     std::sort(recorded.begin(), recorded.end());
-    for (std::size_t v = 0; v < actual.size(); ++v) expect_close(actual[v].second, recorded[v].second, "row " + std::to_string(t));
+    for (std::size_t v = 0; v < actual.size(); ++v)
+      expect_close(actual[v].second, recorded[v].second, "row " + std::to_string(t));
   }
 }
 
@@ -53,11 +58,12 @@ TEST(PublishedEntropy, ClampedEntropyAndItsGradient) {
     const at::Tensor logits = matrix_of(recorded["logits"].get<Rows>()).requires_grad_();
     const double share = recorded["options"]["p"];
     EXPECT_EQ(clamped_entries(share, logits.size(1)), recorded["options"]["removed"].get<std::int64_t>());
-    const TokenStatistics statistics =
-        statistics_of(logits, std::vector<std::int64_t>(static_cast<std::size_t>(logits.size(0))), {.entropy_clamp = share});
+    const TokenStatistics statistics = statistics_of(
+        logits, std::vector<std::int64_t>(static_cast<std::size_t>(logits.size(0))), {.entropy_clamp = share});
     const at::Tensor entropy_T = share > 0 ? statistics.clamped_entropy_T : statistics.entropy_T;
     for (std::int64_t t = 0; t < logits.size(0); ++t)
-      expect_close(entropy_T[t].item<double>(), recorded["expected"]["entropy"][static_cast<std::size_t>(t)], "entropy");
+      expect_close(entropy_T[t].item<double>(), recorded["expected"]["entropy"][static_cast<std::size_t>(t)],
+                   "entropy");
     entropy_T.sum().backward();
     expect_gradients(logits, recorded["expected"]["grad_logits"]);
     with_ties += recorded["options"]["ties"].get<bool>() ? 1 : 0;
@@ -120,11 +126,13 @@ TEST(PublishedEntropy, WholeLossOfAent) {
     const at::Tensor logits = matrix_of(recorded["logits"].get<Rows>()).requires_grad_();
     const AentTokens tokens(recorded);
     const at::Tensor rows = logits.index_select(0, at::tensor(at::ArrayRef<std::int64_t>(tokens.places), at::kLong));
-    const TokenStatistics statistics = statistics_of(
-        rows, tokens.labels, {.temperature = recorded["options"]["temperature"], .entropy_clamp = options.entropy_clamp});
+    const TokenStatistics statistics =
+        statistics_of(rows, tokens.labels,
+                      {.temperature = recorded["options"]["temperature"], .entropy_clamp = options.entropy_clamp});
     const auto count = static_cast<double>(tokens.places.size());
-    const Loss loss = policy_loss(options, tokens.inputs(statistics),
-                                  {.tokens = count, .weight = count, .sequences = 1, .sequence_weight = {count}, .sequence_tokens = {count}});
+    const Loss loss = policy_loss(
+        options, tokens.inputs(statistics),
+        {.tokens = count, .weight = count, .sequences = 1, .sequence_weight = {count}, .sequence_tokens = {count}});
     expect_close(loss.total.item<double>(), recorded["expected"]["loss"], "loss");
     if (count == 0) return;
     loss.total.backward();

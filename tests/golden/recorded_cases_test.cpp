@@ -1,4 +1,6 @@
 // The manual's tables name every recorded rule with its number of cases.
+#include "recorded_cases.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -6,7 +8,6 @@
 #include <regex>
 
 #include "carnot/base/file.h"
-#include "recorded_cases.h"
 
 namespace carnot {
 namespace {
@@ -16,7 +17,8 @@ using Counts = std::map<std::string, int>;
 std::vector<std::string> matches(const std::string& text, const char* pattern) {
   const std::regex regex(pattern);
   std::vector<std::string> found;
-  for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match) found.push_back((*match)[1]);
+  for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match)
+    found.push_back((*match)[1]);
   return found;
 }
 

@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "carnot/base/file.h"
@@ -13,6 +16,7 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::json;
 
 // An untrained policy earns the same reward everywhere. The critic and the entropy bonus make every token's gradient
 // depend on what was sampled all the same.
@@ -29,6 +33,20 @@ train: {steps: 4, groups: 3, mini_batches: 2, learning_rate: 1e-3, save_every: 1
 eval: {tasks: 4}
 )";
 
+// A board goes on after a reply that says nothing: even this policy reaches places to branch at, once it has learned
+// from a few demonstrations that replies end.
+constexpr const char* kTinyBoard = R"(
+threads: 1
+model: {hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}
+tokenizer: {vocab_size: 300}
+env: frozen_lake
+sft: {steps: 40, batch_tokens: 600, learning_rate: 1e-2}
+objective: {entropy_coefficient: 0.01}
+rollout: {group_size: 6, max_context_tokens: 1200, max_response_tokens: 60}
+train: {steps: 4, groups: 2, learning_rate: 1e-3, save_every: 1}
+eval: {tasks: 2}
+)";
+
 class Runs : public testing::Test {
  protected:
   Runs() : root_(fs::temp_directory_path() / ("carnot_runs_test_" + std::to_string(::getpid()))) { fs::create_directories(root_); }
@@ -37,7 +55,7 @@ class Runs : public testing::Test {
   /// Trains in the folder `name`; asks to stop when `polls` steps have begun (-1: never).
   RunEnd train(const std::string& name, std::vector<std::string> overrides, int polls = -1) {
     overrides.push_back("run_folder=" + (root_ / name).string());
-    auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", overrides);
+    auto recipe = Recipe::parse(recipe_, "tiny.yaml", overrides);
     EXPECT_TRUE(recipe.ok()) << (recipe.ok() ? "" : recipe.error().message);
     std::ostringstream out;
     int asked = 0;
@@ -52,14 +70,34 @@ class Runs : public testing::Test {
     return *file;
   }
 
-  std::string metrics_steps(const std::string& name) const {
+  /// By step, all that is no time.
+  std::vector<Json> metrics(const std::string& name) const {
+    std::vector<Json> steps;
     const auto text = read_file(root_ / name / "metrics.jsonl");
-    std::string steps;
-    for (std::string_view line : split_lines(*text)) steps += std::string(line.substr(0, line.find(','))) + ";";
+    for (std::string_view line : split_lines(*text)) {
+      const Json all = Json::parse(line);
+      steps.push_back(Json::object());
+      for (const auto& [metric, value] : all.items())
+        if (!metric.starts_with("timing_s/") && !metric.starts_with("perf/")) steps.back()[metric] = value;
+    }
     return steps;
   }
 
+  /// Stops a run after `polls` steps, resumes it, and compares weights and metrics with those of the run that went
+  /// straight on, whose metrics are returned.
+  std::vector<Json> expect_resumes(const std::vector<std::string>& overrides, int polls) {
+    EXPECT_EQ(train("straight", overrides), RunEnd::Complete);
+    EXPECT_EQ(train("stopped", overrides, polls), RunEnd::Interrupted);
+    std::vector<std::string> resumed = overrides;
+    resumed.push_back("resume=auto");
+    EXPECT_EQ(train("stopped", resumed), RunEnd::Complete);
+    EXPECT_TRUE(weights("stopped") == weights("straight"));
+    EXPECT_EQ(metrics("stopped"), metrics("straight"));
+    return metrics("straight");
+  }
+
   fs::path root_;
+  const char* recipe_ = kTinyRecipe;
 };
 
 TEST_F(Runs, StoppedAnywhereAndResumedEqualTheStraightRun) {
@@ -69,15 +107,64 @@ TEST_F(Runs, StoppedAnywhereAndResumedEqualTheStraightRun) {
     EXPECT_EQ(train(name, {}, polls), RunEnd::Interrupted);
     EXPECT_EQ(train(name, {"resume=auto"}), RunEnd::Complete);
     EXPECT_TRUE(weights(name) == weights("straight")) << "stopped after " << polls << " steps";
-    EXPECT_EQ(metrics_steps(name), metrics_steps("straight"));
+    EXPECT_EQ(metrics(name), metrics("straight"));
   }
 }
 
-TEST_F(Runs, WithoutACriticResumeToTheSameBits) {
-  EXPECT_EQ(train("straight", {"method=grpo"}), RunEnd::Complete);
-  EXPECT_EQ(train("stopped", {"method=grpo"}, 8), RunEnd::Interrupted);
-  EXPECT_EQ(train("stopped", {"method=grpo", "resume=auto"}), RunEnd::Complete);
-  EXPECT_TRUE(weights("stopped") == weights("straight"));
+/// Whether the metric takes another value in every step.
+void expect_moves(const std::vector<Json>& steps, const std::string& metric) {
+  ASSERT_EQ(steps.size(), 4u);
+  std::set<double> values;
+  for (const Json& step : steps) values.insert(step.at(metric).get<double>());
+  EXPECT_EQ(values.size(), steps.size()) << metric;
+}
+
+TEST_F(Runs, WithoutACriticResumeToTheSameBits) { expect_resumes({"method=grpo"}, 8); }
+
+TEST_F(Runs, AnAdaptiveEntropyBonusResumesWithItsCoefficient) {
+  const auto steps = expect_resumes({"method=grpo + aent", "objective.entropy_coefficient=0.5", "method.aent.adaptive.most=1",
+                                     "method.aent.adaptive.rate=0.01", "method.aent.adaptive.warmup=0"},
+                                    9);
+  ASSERT_EQ(steps.size(), 4u);
+  // Step 0 is warm-up, step 1 updates behind it.
+  EXPECT_EQ(steps[0].at("actor/entropy_coefficient"), 0.5);
+  EXPECT_EQ(steps[1].at("actor/entropy_coefficient"), 0.5);
+  EXPECT_LT(steps[2].at("actor/entropy_coefficient"), 0.5);
+  EXPECT_LT(steps[3].at("actor/entropy_coefficient"), steps[2].at("actor/entropy_coefficient"));
+  // The controller follows the clamped entropy.
+  const double outside = steps[1].at("actor/clamped_entropy").get<double>() - 0.23;
+  EXPECT_NEAR(steps[2].at("actor/entropy_coefficient").get<double>(), 0.5 - 0.01 * outside, 1e-12);
+  EXPECT_LT(steps[1].at("actor/clamped_entropy"), steps[1].at("actor/entropy"));
+}
+
+TEST_F(Runs, AnAdaptiveKlInTheRewardResumesWithItsCoefficient) {
+  const auto steps = expect_resumes({"objective.kl_in_reward=0.5", "objective.adaptive_kl.enabled=true",
+                                     "objective.adaptive_kl.target=1e-3", "objective.adaptive_kl.horizon=100"},
+                                    8);
+  expect_moves(steps, "actor/reward_kl_penalty_coeff");
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    const double error = std::clamp(steps[i - 1].at("actor/reward_kl_penalty").get<double>() / 1e-3 - 1, -0.2, 0.2);
+    EXPECT_NEAR(steps[i].at("actor/reward_kl_penalty_coeff").get<double>(),
+                steps[i - 1].at("actor/reward_kl_penalty_coeff").get<double>() * (1 + error * 9 / 100), 1e-12);
+  }
+}
+
+TEST_F(Runs, AnAdaptiveKlInTheLossResumesWithItsCoefficient) {
+  const auto steps = expect_resumes({"method=grpo", "objective.kl_coefficient=0.5", "objective.adaptive_kl.enabled=true",
+                                     "objective.adaptive_kl.target=1e-3", "objective.adaptive_kl.horizon=100"},
+                                    9);
+  expect_moves(steps, "actor/kl_coef");
+}
+
+TEST_F(Runs, RolloutsThatBranchResumeToTheSameBits) {
+  recipe_ = kTinyBoard;
+  for (const std::string method : {"arpo", "aepo"}) {
+    const auto steps = expect_resumes({"method=" + method, "method." + method + ".branch.initial=2"}, 42);
+    double branches = 0;
+    for (const Json& step : steps) branches += step.at("rollout/branches").get<double>();
+    EXPECT_GT(branches, 0) << method;
+    for (const char* name : {"straight", "stopped"}) fs::remove_all(root_ / name);
+  }
 }
 
 TEST_F(Runs, OneThreadEqualsThree) {
