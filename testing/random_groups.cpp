@@ -113,6 +113,7 @@ class GroupBuilder {
       leaf.score += tree.turns[static_cast<std::size_t>(t)].reward;
     leaf.success = leaf.score > 0.5;
     leaf.outcome = random_.chance(options_.invalid_share) ? Outcome::InfraFailed : kPolicyOutcomes[random_.below(5)];
+    if (sibling % 4 != 0) leaf.answer = "answer " + std::to_string(sibling % 3);
     if (random_.chance(0.5)) leaf.measures = {{"exact_match", leaf.success ? 1.0 : 0.0}, {"format", random_.uniform()}};
     tree.leaves.push_back(leaf);
   }

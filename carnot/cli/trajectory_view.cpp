@@ -149,6 +149,7 @@ std::string trajectory_facts(const Trajectory& trajectory) {
     rows.push_back({"branched off",
                     printable_line(parent.trajectory_id) + " after turn " + std::to_string(leaf.branch_turn - 1)});
   }
+  if (leaf.answer) rows.push_back({"answer", printable_line(*leaf.answer)});
   for (const auto& [name, value] : leaf.measures) rows.push_back({printable_line(name), number(value)});
   for (const auto& [name, value] : group.info) rows.push_back({printable_line(name), printable_line(value)});
   for (const std::string& answer : group.ground_truth) rows.push_back({"ground truth", printable_line(answer)});

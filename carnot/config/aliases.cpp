@@ -38,12 +38,17 @@ std::span<const Alias> verl_aliases() {
       {"actor_rollout_ref.actor.ppo_epochs", {"train.epochs"}},
       {"data.train_batch_size", {"train.groups"}},
       {"data.seed", {"seed"}},
+      {"data.train_files", {"env.train_file"}},
+      {"data.val_files", {"env.test_file"}},
 
       // Run control.
       {"trainer.total_training_steps", {"train.steps"}},
       {"trainer.default_local_dir", {"run_folder"}},
       {"trainer.save_freq", {"train.save_every"}},
       {"trainer.test_freq", {"eval.every"}},
+      {"actor_rollout_ref.rollout.val_kwargs.n", {"eval.samples"}},
+      {"actor_rollout_ref.rollout.val_kwargs.temperature", {"eval.temperature"}},
+      {"actor_rollout_ref.rollout.val_kwargs.top_p", {"eval.top_p"}},
       {"trainer.val_before_train", {"eval.before_training"}},
       {"trainer.resume_mode", {"resume"}, {{"disable", "never"}}},
       {"trainer.max_actor_ckpt_to_keep", {"train.max_checkpoints"}},

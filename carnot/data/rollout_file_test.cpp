@@ -96,6 +96,7 @@ TEST(RolloutFile, KeepsWhatCreditNeedsToTheLastBit) {
     EXPECT_EQ(after[i].leaf().outcome, before[i].leaf().outcome);
     EXPECT_EQ(after[i].leaf().sibling, before[i].leaf().sibling);
     EXPECT_EQ(after[i].leaf().measures, before[i].leaf().measures);
+    EXPECT_EQ(after[i].leaf().answer, before[i].leaf().answer);
     EXPECT_EQ(after[i].group->seed, before[i].group->seed);
     EXPECT_EQ(after[i].group->ground_truth, before[i].group->ground_truth);
     EXPECT_EQ(file.credit[i].advantage, credit[i].advantage);
@@ -264,6 +265,7 @@ INSTANTIATE_TEST_SUITE_P(
                "turns[0]: context: expected one of growing | fresh"},
         Damage{"parent", "\"a\"", "misses the field branch_turn"},
         Damage{"seed", "-1", "seed: expected a whole number in range, found -1"},
+        Damage{"answer", "[1]", "answer: expected a text"},
         Damage{"measures", "{\"f1\": \"x\"}", "measures.f1: expected a number"},
         Damage{"version", "2", "version: row format 2 is newer than this program's 1"}));
 

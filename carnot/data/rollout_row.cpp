@@ -192,6 +192,7 @@ class RowReader {
     if (!valid) leaf.outcome = Outcome::InfraFailed;
     fields_.read("dropped", leaf.dropped);
     fields_.read("success", leaf.success);
+    if (fields_.find("answer") != nullptr) fields_.read("answer", leaf.answer.emplace());
     fields_.read_whole("sibling", leaf.sibling);
     if (const Json* measures = object("measures"))
       for (const auto& [name, value] : measures->items()) {

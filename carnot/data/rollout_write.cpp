@@ -65,6 +65,7 @@ Json identity_of(const Trajectory& trajectory) {
               {"seed", group.seed},
               {"sibling", leaf.sibling},
               {"query_baseline", or_null(group.query_baseline)}};
+  if (leaf.answer) row["answer"] = *leaf.answer;
   if (leaf.dropped) row["dropped"] = true;
   return row;
 }

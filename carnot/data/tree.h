@@ -73,6 +73,7 @@ struct Leaf {
   bool success = false;  ///< the environment's own notion
   bool dropped = false;  ///< by a filter: keeps its place, takes no part in the update
   std::map<std::string, double> measures{};  ///< what the environment reports beside the reward ("exact_match", "format")
+  std::optional<std::string> answer{};       ///< the final answer in the environment's normal form, for majority votes
 
   bool valid() const { return outcome != Outcome::InfraFailed; }
   /// Counts in statistics, denominators and the update.

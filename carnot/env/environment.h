@@ -46,6 +46,7 @@ struct Reply {
   std::string tool{};
   std::string status{};
   std::map<std::string, double> measures{};  ///< read only where done
+  std::optional<std::string> answer{};  ///< the final answer, one text for all that are equal; read only where done
 };
 
 /// What stands around a response, for the agent loop and the span parser. Constant over an episode.

@@ -32,14 +32,16 @@ class MathsProblem : public Environment {
     CARNOT_CHECK(!done_, "the episode is over");
     done_ = true;
     const auto answer = find_answer(response, options_);
+    const std::string vote = answer ? canonical_answer(*answer, options_.style) : "";
     const bool right = answer && same_answer(*answer, row_->ground_truth, options_);
-    const double score = right ? 1 : answer ? options_.format_score : 0;
+    const double score = right ? 1 : vote.empty() ? 0 : options_.format_score;
     Reply reply;
     reply.reward = (score + options_.reward_bias) * options_.reward_scale;
-    reply.valid_action = answer.has_value();
+    reply.valid_action = !vote.empty();
     reply.done = true;
     reply.success = right;
-    reply.measures = {{"answered", answer.has_value()}};
+    reply.measures = {{"answered", !vote.empty()}};
+    if (!vote.empty()) reply.answer = vote;
     return reply;
   }
 
@@ -224,6 +226,15 @@ bool same_answer(std::string_view answer, std::string_view gold, const Gsm8kOpti
   if (options.style == MathsStyle::Verl) return answer == gold;
   const std::string normal = normalize_maths(answer);
   return !normal.empty() && normal == normalize_maths(gold);
+}
+
+std::string canonical_answer(std::string_view answer, MathsStyle style) {
+  switch (style) {
+    case MathsStyle::Verl: return std::string(answer);
+    case MathsStyle::Areal: return canonical_maths(answer);
+    case MathsStyle::Math: return normalize_maths(answer);
+  }
+  return "";
 }
 
 std::string without_calculator_marks(std::string_view text) {

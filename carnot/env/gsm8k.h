@@ -44,6 +44,9 @@ std::optional<std::string> find_answer(std::string_view response, const Gsm8kOpt
 /// Whether the style takes `answer` for `gold`.
 bool same_answer(std::string_view answer, std::string_view gold, const Gsm8kOptions& options);
 
+/// One text for all answers that the style takes for the same; for votes.
+std::string canonical_answer(std::string_view answer, MathsStyle style);
+
 /// The row's worked solution without calculator marks, ending as the style asks; without one, the end alone.
 std::string worked_solution(const TaskRow& row, MathsStyle style);
 

@@ -71,6 +71,15 @@ TEST(Gsm8k, ScoresMathematicsWithScaleAndBias) {
   EXPECT_EQ(answered(math, 0, "He reads 90 pages.").reward, 0);
 }
 
+TEST(Gsm8k, GivesEqualAnswersEqualTextsForVotes) {
+  const Settings areal{{"task_source", kTasks}, {"style", "areal"}};
+  EXPECT_EQ(answered(areal, 0, "\\boxed{5/2}").answer, "2.5");
+  EXPECT_EQ(answered(areal, 0, "It is 2.50.").answer, "2.5");
+  EXPECT_EQ(answered(areal, 0, "I do not know.").answer, std::nullopt);
+  EXPECT_EQ(answered(areal, 0, "\\boxed{}").measures.at("answered"), 0);
+  EXPECT_EQ(answered({{"task_source", kTasks}}, 0, "#### 1,250").answer, "1250");
+}
+
 TEST(Gsm8k, TakesPromptAndAnswerOfVerlsRows) {
   const auto folder = std::filesystem::temp_directory_path() / "carnot_gsm8k_test";
   std::filesystem::create_directories(folder);

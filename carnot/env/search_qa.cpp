@@ -100,6 +100,7 @@ Reply SearchQa::finish(Outcome outcome, std::string_view answer) {
                     {"format", well_formed},
                     {"searches", searches_},
                     {"hops", task_.question.hops()}};
+  if (std::string vote = normalize_answer(prediction); answered && !vote.empty()) reply.answer = std::move(vote);
   return reply;
 }
 

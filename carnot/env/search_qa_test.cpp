@@ -60,6 +60,7 @@ TEST_F(SearchQaTest, PaysOneForTheBoxedAnswerHoweverItIsSpaced) {
     EXPECT_EQ(reply.measures.at("exact_match"), 1);
     EXPECT_EQ(reply.measures.at("format"), 1);
     EXPECT_EQ(reply.measures.at("searches"), 0);
+    EXPECT_EQ(reply.answer, normalize_answer(qa->task().answer()));
     EXPECT_EQ(reply.measures.at("hops"), qa->task().question.hops());
   }
 }

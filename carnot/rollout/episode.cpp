@@ -124,6 +124,7 @@ void finish_leaf(Tree& tree, int leaf, Outcome outcome, const Reply& reply) {
   for (int turn : path(tree, leaf)) end.score += tree.turns[static_cast<std::size_t>(turn)].reward;
   end.success = reply.done && reply.success;
   end.measures = reply.measures;
+  end.answer = reply.answer;
 }
 
 }  // namespace carnot

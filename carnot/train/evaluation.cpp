@@ -61,10 +61,24 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
 
 }  // namespace
 
+std::optional<bool> majority_success(const Group& group) {
+  std::vector<const Leaf*> voters;
+  for (const Tree& tree : group.trees)
+    for (const Leaf& leaf : tree.leaves)
+      if (leaf.valid() && leaf.answer) voters.push_back(&leaf);
+  std::ranges::sort(voters, {}, [](const Leaf* leaf) { return leaf->sibling; });
+  std::map<std::string_view, int> votes;
+  for (const Leaf* voter : voters) ++votes[*voter->answer];
+  const Leaf* winner = nullptr;
+  for (const Leaf* voter : voters)
+    if (winner == nullptr || votes[*voter->answer] > votes[*winner->answer]) winner = voter;
+  return winner == nullptr ? std::nullopt : std::optional(winner->success);
+}
+
 Evaluation summarize(const std::vector<Group>& groups, const std::string& breakdown) {
   Evaluation out;
   std::map<std::string, std::pair<double, std::int64_t>> measures;
-  std::int64_t tasks = 0, solved_tasks = 0, sampled_tokens = 0, entropy_tokens = 0, turns = 0;
+  std::int64_t tasks = 0, solved_tasks = 0, voting_tasks = 0, majority_tasks = 0, sampled_tokens = 0, entropy_tokens = 0, turns = 0;
   double entropy = 0;
   for (const Group& group : groups) {
     bool any_valid = false, any_success = false;
@@ -98,6 +112,9 @@ Evaluation summarize(const std::vector<Group>& groups, const std::string& breakd
     }
     tasks += any_valid ? 1 : 0;
     solved_tasks += any_success ? 1 : 0;
+    const auto majority = majority_success(group);
+    voting_tasks += majority ? 1 : 0;
+    majority_tasks += majority.value_or(false) ? 1 : 0;
   }
   const double trajectories = static_cast<double>(std::max<std::int64_t>(1, out.success.trials));
   for (const auto& [name, sum] : measures) out.measures[name] = sum.first / static_cast<double>(sum.second);
@@ -106,6 +123,7 @@ Evaluation summarize(const std::vector<Group>& groups, const std::string& breakd
   out.turns = static_cast<double>(turns) / trajectories;
   out.entropy = entropy / static_cast<double>(std::max<std::int64_t>(1, entropy_tokens));
   out.best_of_samples = static_cast<double>(solved_tasks) / static_cast<double>(std::max<std::int64_t>(1, tasks));
+  if (voting_tasks > 0) out.majority = static_cast<double>(majority_tasks) / static_cast<double>(tasks);
   return out;
 }
 
@@ -139,6 +157,7 @@ std::string evaluation_json(const Evaluation& e) {
   json["turns"] = e.turns;
   json["entropy"] = e.entropy;
   json["best_of_samples"] = e.best_of_samples;
+  if (e.majority) json["majority"] = *e.majority;
   json["infra_failures"] = e.infra_failures;
   json["seconds"] = e.seconds;
   return json.dump();
@@ -150,6 +169,7 @@ std::map<std::string, double> evaluation_metrics(const Evaluation& e, const std:
   std::map<std::string, double> metrics{{prefix + "success/mean@" + n, e.success.value()},
                                         {prefix + "score/mean@" + n, e.mean_score},
                                         {prefix + "success/best@" + n, e.best_of_samples}};
+  if (e.majority) metrics[prefix + "success/maj@" + n] = *e.majority;
   for (const auto& [name, rate] : e.by_group) metrics[prefix + "success_" + name + "/mean@" + n] = rate.value();
   for (const auto& [name, value] : e.measures) metrics["val-aux/" + environment + "/" + name + "/mean@" + n] = value;
   metrics["val-aux/" + environment + "/response_length/mean"] = e.response_length;
@@ -182,6 +202,8 @@ std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation
       return found == e.measures.end() ? "-" : number(found->second);
     });
   row("solved by any sample", [](const Evaluation& e) { return percent(e.best_of_samples); });
+  if (std::ranges::any_of(columns, [](const auto& column) { return column.second.majority.has_value(); }))
+    row("solved by the majority", [](const Evaluation& e) { return e.majority ? percent(*e.majority) : "-"; });
   row("response length, tokens", [](const Evaluation& e) { return number(e.response_length, "%.1f"); });
   row("turns", [](const Evaluation& e) { return number(e.turns, "%.2f"); });
   row("entropy, nats a token", [](const Evaluation& e) { return number(e.entropy); });

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,10 +34,17 @@ struct Evaluation {
   double entropy = 0;                        ///< a sampled token, nats
   std::int64_t infra_failures = 0;
   double best_of_samples = 0;                ///< share of tasks that any of their samples solves
+  std::optional<double> majority{};          ///< share of tasks that their samples' most frequent answer solves
   double seconds = 0;
 };
 
-/// Statistics of finished groups.
+/// Whether the answer that most valid trajectories of the group give is right: the success of its first giver. Among
+/// answers that are equally frequent, the one given first counts; trajectories without an answer do not vote. None
+/// where no trajectory votes. First is by number in the group.
+std::optional<bool> majority_success(const Group& group);
+
+/// Statistics of finished groups. A majority is among them where any trajectory has an answer; then a task whose
+/// trajectories give none counts as not solved by it.
 Evaluation summarize(const std::vector<Group>& groups, const std::string& breakdown);
 
 /// Rolls out `options.tasks` validation tasks. `groups` (may be null) receives the trajectories.

@@ -5,7 +5,7 @@
 #include "carnot/config/document.h"
 #include "carnot/data/rollout_file.h"
 #include "carnot/train/checkpoint.h"
-#include "carnot/train/checkpoint_folder.h"
+#include "carnot/train/find_run.h"
 #include "carnot/train/memory_budget.h"
 #include "carnot/train/run_stages.h"
 
@@ -79,31 +79,6 @@ Result<RunEnd> train_from(Run& run, Workbench& bench, const std::optional<fs::pa
   if (!after) return after.error();
   if (const Status status = summary_stage(run, bench, before ? *before : *after, *after); !status) return status.error();
   return RunEnd::Complete;
-}
-
-/// A run folder's latest checkpoint, or the checkpoint folder itself.
-Result<fs::path> find_checkpoint(const fs::path& path) {
-  if (fs::exists(path / "trainer_state.json")) {
-    if (const Status status = verify_checkpoint(path); !status) return status.error();
-    return path;
-  }
-  for (const fs::path& root : {path, path / "warm_start"}) {
-    if (!fs::exists(RunFolder{root}.checkpoints())) continue;
-    const auto found = latest_checkpoint(RunFolder{root}.checkpoints());
-    if (!found) return found.error();
-    if (*found) return (*found)->path;
-  }
-  return Error{path.string() + ": holds no checkpoint; expected a run folder or a checkpoint folder"};
-}
-
-/// The config.yaml above a checkpoint: run/checkpoints/global_step_N, or run/warm_start/checkpoints/global_step_N.
-Result<fs::path> find_config(const fs::path& checkpoint) {
-  fs::path folder = fs::absolute(checkpoint);
-  for (int level = 0; level < 4; ++level) {
-    if (fs::exists(folder / "config.yaml")) return folder / "config.yaml";
-    folder = folder.parent_path();
-  }
-  return Error{checkpoint.string() + ": no config.yaml of its run above it"};
 }
 
 }  // namespace

@@ -1,0 +1,33 @@
+#include "carnot/train/find_run.h"
+
+#include "carnot/train/checkpoint_folder.h"
+#include "carnot/train/run_folder.h"
+
+namespace carnot {
+
+namespace fs = std::filesystem;
+
+Result<fs::path> find_checkpoint(const fs::path& path) {
+  if (fs::exists(path / "trainer_state.json")) {
+    if (const Status status = verify_checkpoint(path); !status) return status.error();
+    return path;
+  }
+  for (const fs::path& root : {path, path / "warm_start"}) {
+    if (!fs::exists(RunFolder{root}.checkpoints())) continue;
+    const auto found = latest_checkpoint(RunFolder{root}.checkpoints());
+    if (!found) return found.error();
+    if (*found) return (*found)->path;
+  }
+  return Error{path.string() + ": holds no checkpoint; expected a run folder or a checkpoint folder"};
+}
+
+Result<fs::path> find_config(const fs::path& checkpoint) {
+  fs::path folder = fs::absolute(checkpoint);
+  for (int level = 0; level < 4; ++level) {
+    if (fs::exists(folder / "config.yaml")) return folder / "config.yaml";
+    folder = folder.parent_path();
+  }
+  return Error{checkpoint.string() + ": no config.yaml of its run above it"};
+}
+
+}  // namespace carnot

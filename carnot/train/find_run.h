@@ -1,0 +1,17 @@
+// train/find_run.h -- from a path that a user names to a checkpoint and the configuration of its run.
+#pragma once
+
+#include <filesystem>
+
+#include "carnot/base/result.h"
+
+namespace carnot {
+
+/// A run folder's latest checkpoint (its warm start's where there is no other), or the checkpoint folder itself. It was
+/// compared with its manifest.
+Result<std::filesystem::path> find_checkpoint(const std::filesystem::path& path);
+
+/// The config.yaml above a checkpoint: run/checkpoints/global_step_N, or run/warm_start/checkpoints/global_step_N.
+Result<std::filesystem::path> find_config(const std::filesystem::path& checkpoint);
+
+}  // namespace carnot
