@@ -66,7 +66,8 @@ std::string svg(const BarChart& chart) {
   for (std::size_t i = 0; chart.series.size() > 1 && i < chart.series.size(); ++i)
     legend.push_back({.name = chart.series[i].name, .mark = LegendEntry::Mark::Box, .colour = colour_of(i)});
 
-  const Scale labelled(chart.y, extent, 0, 1);
+  const PlotArea height = plot_area(chart.size, 0, legend);
+  const Scale labelled(chart.y, extent, height.bottom, height.top);
   PlotArea area = plot_area(chart.size, left_margin(tick_labels(labelled.ticks(), chart.y.percent), chart.y.label), legend);
   const double categories = static_cast<double>(std::max<std::size_t>(1, chart.categories.size()));
   const Slots slots{.left = area.left, .width = (area.right - area.left) / categories, .bars = std::max<std::size_t>(1, chart.series.size())};

@@ -6,6 +6,7 @@ namespace carnot {
 namespace {
 
 constexpr double kTitleHeight = 38;
+constexpr double kTitleSize = 15;  ///< less where the title is long
 constexpr double kBottom = 46;
 constexpr double kTickSize = 12;
 constexpr double kLegendLine = 19;
@@ -50,7 +51,9 @@ double left_margin(const std::vector<std::string>& labels, const std::string& ti
 }
 
 void draw_title(Drawing& drawing, const ChartSize& size, const std::string& title) {
-  if (!title.empty()) drawing.text({size.width / 2, 22}, title, {.size = 15, .anchor = "middle", .bold = true});
+  if (title.empty()) return;
+  const double fits = kTitleSize * size.width / (1.15 * text_width(title, kTitleSize));
+  drawing.text({size.width / 2, 22}, title, {.size = std::clamp(fits, kTickSize - 3, kTitleSize), .anchor = "middle", .bold = true});
 }
 
 void draw_legend(Drawing& drawing, const PlotArea& area, const std::vector<LegendEntry>& legend) {

@@ -7,14 +7,14 @@ namespace carnot {
 namespace {
 
 constexpr const char* kStyle = R"(
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 1rem; }
 h2 { font-size: 1.25rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid #dfe3e8; padding-bottom: .2rem; }
 h3 { font-size: 1.05rem; margin: 1.4rem 0 .4rem; }
 p, ul { max-width: 48rem; margin: .5rem 0; }
 .wide { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .28rem .8rem .28rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid #eceef1; }
+th, td { padding: .28rem .7rem .28rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid #eceef1; }
 th { color: #555; font-weight: 600; border-bottom: 1px solid #b9c0c8; vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; }
 tbody tr:hover { background: #f6f8fa; }
@@ -53,8 +53,11 @@ Page& Page::table(const Table& table) {
   return *this;
 }
 
-Page& Page::figure(std::string_view svg, std::string_view caption) {
-  body_ += "<figure>\n" + std::string(svg);
+Page& Page::figure(std::string_view svg, std::string_view caption) { return gallery({std::string(svg)}, caption); }
+
+Page& Page::gallery(const std::vector<std::string>& svgs, std::string_view caption) {
+  body_ += "<figure>\n";
+  for (const std::string& svg : svgs) body_ += svg;
   if (!caption.empty()) body_ += element("figcaption", caption);
   body_ += "</figure>\n";
   return *this;

@@ -25,6 +25,8 @@ class Page {
   Page& table(const Table& table);
   /// A drawing of this room (svg(...)), which goes in as it is, and a line below it.
   Page& figure(std::string_view svg, std::string_view caption = "");
+  /// Many small drawings side by side.
+  Page& gallery(const std::vector<std::string>& svgs, std::string_view caption = "");
   /// Text with its line breaks, in letters of equal width.
   Page& preformatted(std::string_view text);
 

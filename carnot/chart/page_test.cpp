@@ -19,6 +19,7 @@ TEST(Page, HoldsEverythingAndLoadsNothing) {
       .table({.columns = {"method", "after"}, .rows = {{"grpo <script>", "64.8 %"}}})
       .heading("Curves", 3)
       .figure(svg(Plot{.title = "t", .series = {{.x = {0, 1}, .y = {0, 1}}}}), "Mean & band")
+      .gallery({svg(Plot{}), svg(Plot{})})
       .list({"<b>one</b>"})
       .preformatted("a\n  <b>");
   const std::string html = page.html();

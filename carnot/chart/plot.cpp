@@ -129,10 +129,10 @@ std::string svg(const Plot& plot) {
     if (!x_axis.high) x_axis.high = x_extent->high;
   }
   const auto legend = legend_of(plot);
-  const Scale labelled(plot.y, y_extent, 0, 1);
-  const PlotArea area = plot_area(plot.size, left_margin(tick_labels(labelled.ticks(), plot.y.percent), plot.y.label), legend);
+  const PlotArea height = plot_area(plot.size, 0, legend);
+  const Scale y(plot.y, y_extent, height.bottom, height.top);
+  const PlotArea area = plot_area(plot.size, left_margin(tick_labels(y.ticks(), plot.y.percent), plot.y.label), legend);
   const Scale x(x_axis, x_extent, area.left, area.right);
-  const Scale y(plot.y, y_extent, area.bottom, area.top);
 
   Drawing drawing(plot.size.width, plot.size.height, plot.title);
   draw_title(drawing, plot.size, plot.title);

@@ -10,7 +10,8 @@
 namespace carnot {
 namespace {
 
-constexpr int kWantedTicks = 6;
+constexpr double kTickDistance = 45;  ///< pixels, at least
+constexpr int kMostTicks = 6;
 
 /// Two values so close that steps between them are lost in rounding are one value.
 constexpr double kRelativeWidth = 1e-9;
@@ -119,11 +120,12 @@ std::optional<Extent> joined(const std::optional<Extent>& a, const std::optional
 Scale::Scale(const Axis& axis, const std::optional<Extent>& data, double from, double to) : from_(from), to_(to) {
   const Extent extent = shown(axis, data);
   CARNOT_CHECK_LT(extent.low, extent.high);
-  const double step = nice_step(extent.high - extent.low, kWantedTicks);
+  const int wanted = std::clamp(static_cast<int>(std::abs(to - from) / kTickDistance), 2, kMostTicks);
+  const double step = nice_step(extent.high - extent.low, wanted);
   const double slack = kRelativeWidth * (extent.high - extent.low);
   low_ = axis.low ? extent.low : step * std::floor((extent.low + slack) / step);
   high_ = axis.high ? extent.high : step * std::ceil((extent.high - slack) / step);
-  ticks_ = nice_ticks(low_, high_, kWantedTicks);
+  ticks_ = nice_ticks(low_, high_, wanted);
 }
 
 }  // namespace carnot

@@ -37,8 +37,8 @@ std::optional<Extent> joined(const std::optional<Extent>& a, const std::optional
 /// A straight map from [low, high] to [from, to] on the page, which may run backwards.
 class Scale {
  public:
-  /// The axis' own ends where it has them, else the data's, moved out to the next tick. An extent of one value or none
-  /// is widened; REQUIRES: low < high where the axis gives both.
+  /// The axis' own ends where it has them, else the data's, moved out to the next tick; the longer in pixels, the more
+  /// ticks. An extent of one value or none is widened. REQUIRES: low < high where the axis gives both.
   Scale(const Axis& axis, const std::optional<Extent>& data, double from, double to);
 
   double operator()(double value) const { return from_ + (value - low_) / (high_ - low_) * (to_ - from_); }

@@ -57,12 +57,15 @@ class Comparer {
 
   Result<RunEnd> run() {
     total_ = static_cast<std::int64_t>(plan_.contestants.size() * plan_.seeds.size());
+    for (const PlannedSeed& planned : plan_.seeds)
+      done_ += std::count_if(planned.runs.begin(), planned.runs.end(), [](const Recipe& recipe) { return is_finished(recipe.run.run_folder); });
     control_.out << plan_.recipe << ": " << total_ << " runs (" << plan_.contestants.size() << " methods, " << plan_.seeds.size()
                  << " seeds) in " << plan_.output.string() << "\n";
+    if (done_ > 0) control_.out << done_ << " of them are there already\n";
     for (const LeftOut& left : plan_.left_out) control_.out << "left out: " << left.name << ": " << left.reason << "\n";
     for (const std::string& note : plan_.notes) control_.out << "note: " << note << "\n";
     control_.out << std::flush;
-    if (control_.terminal) progress_.begin("comparison", total_);
+    if (control_.terminal) progress_.begin("comparison", total_ - done_);
     for (PlannedSeed& planned : plan_.seeds) {
       const auto end = run_seed(planned);
       if (!end) return end;
@@ -85,21 +88,18 @@ class Comparer {
     for (std::size_t c = 0; c < planned.runs.size(); ++c) {
       if (control_.stop_requested()) return RunEnd::Interrupted;
       Recipe& recipe = planned.runs[c];
-      const std::string folder = recipe.run.run_folder;
-      std::string took = "was there";
-      if (!is_finished(folder)) {
-        const double began = now();
-        const auto end = run_apart(run_training, recipe, control_);
-        if (end && *end == RunEnd::Interrupted) return end;
-        if (!end) problems_[folder] = end.error().message;
-        seconds_ += now() - began;
-        took = clock_time(now() - began);
-        ++made_;
-      }
-      progress_.update(++done_);
+      if (is_finished(recipe.run.run_folder)) continue;
+      const double began = now();
+      const auto end = run_apart(run_training, recipe, control_);
+      if (end && *end == RunEnd::Interrupted) return end;
+      if (!end) problems_[recipe.run.run_folder] = end.error().message;
+      const double took = now() - began;
+      seconds_ += took;
+      ++done_;
+      progress_.update(++made_);
       const auto written = write_report();
       if (!written) return written.error();
-      progress_.print(who + line_of(written->contestants[c], planned.seed) + "  " + took + "  " + place());
+      progress_.print(who + line_of(written->contestants[c], planned.seed) + "  " + clock_time(took) + "  " + place());
     }
     return RunEnd::Complete;
   }
@@ -107,7 +107,7 @@ class Comparer {
   /// "(3 of 15, about 1:20 left)"
   std::string place() const {
     std::string text = "(" + std::to_string(done_) + " of " + std::to_string(total_);
-    if (made_ > 0 && done_ < total_) text += ", about " + clock_time(seconds_ / static_cast<double>(made_) * static_cast<double>(total_ - done_)) + " left";
+    if (done_ < total_) text += ", about " + clock_time(seconds_ / static_cast<double>(made_) * static_cast<double>(total_ - done_)) + " left";
     return text + ")";
   }
 

@@ -4,16 +4,12 @@
 #include <filesystem>
 #include <string>
 
-#include "carnot/chart/table.h"
 #include "carnot/study/comparison_results.h"
 
 namespace carnot {
 
 /// Everything but seconds, so that the text depends on the runs alone and not on the machine's load.
 std::string comparison_json(const Comparison& comparison);
-
-/// A row per method: means over seeds with their intervals, and the paired difference to the base.
-Table comparison_table(const Comparison& comparison);
 
 std::string comparison_markdown(const Comparison& comparison);
 std::string comparison_html(const Comparison& comparison);

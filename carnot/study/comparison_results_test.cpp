@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "carnot/study/comparison_report.h"
+#include "carnot/study/comparison_text.h"
 #include "testing/well_formed.h"
 
 namespace carnot {
@@ -65,6 +66,7 @@ TEST(ComparisonReport, OfRunsThatHaveNotBegunIsEmptyAndNotWrong) {
     for (ContestRun& run : contestant.runs) run = {.seed = run.seed, .folder = run.folder};
   EXPECT_EQ(comparison_table(comparison).rows[1][4], "-");
   EXPECT_THAT(comparison_markdown(comparison), HasSubstr("0 of 6 runs finished"));
+  EXPECT_THAT(comparison_markdown(comparison), HasSubstr("* grpo: seed 0, 1, 2\n"));
   EXPECT_EQ(testing::problem_with_markup(comparison_html(comparison)), "");
 }
 

@@ -106,7 +106,7 @@ TEST_F(Comparisons, AFinishedOneRunsNothingAgainAndAnotherIsRefused) {
   ASSERT_TRUE(compare("out").ok());
   const auto time = fs::last_write_time(root_ / "out/seed_0/grpo/metrics.jsonl");
   ASSERT_TRUE(compare("out").ok());
-  EXPECT_THAT(out_.str(), HasSubstr("was there  (4 of 4)"));
+  EXPECT_THAT(out_.str(), HasSubstr("4 of them are there already"));
   EXPECT_EQ(fs::last_write_time(root_ / "out/seed_0/grpo/metrics.jsonl"), time);
   const auto other = compare("out", -1, {"train.learning_rate=1e-4"});
   ASSERT_FALSE(other.ok());
