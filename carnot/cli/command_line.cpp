@@ -29,6 +29,8 @@ const std::vector<CommandEntry>& commands() {
       {"compare", "RECIPE --methods M,M,... [key=value ...]", "train methods over seeds, and report their differences",
        CompareRequest{}},
       {"eval", "PATH [key=value ...]", "evaluate a run's latest checkpoint, or a checkpoint", EvaluateRequest{}},
+      {"generate", "--model DIR [PROMPT ...]", "continue prompts or conversations", GenerateRequest{}},
+      {"score", "--model DIR [FILE]", "log-probabilities and entropies of token sequences, line by line", ScoreRequest{}},
       {"inspect", "PATH", "show trajectories with their spans and numbers", InspectRequest{.colour = true}},
       {"credit", "FILE --method M [key=value ...]", "recompute credit on rollouts", CreditRequest{}},
       {"list", "[methods|environments|chats|keys]", "what there is to choose from", ListRequest{}},
@@ -66,6 +68,65 @@ void declare(CLI::App& app, EvaluateRequest& request) {
   app.add_option("PATH", request.path, "run folder, or one of its checkpoints")->required()->type_name("");
   add_overrides(app, request.overrides, "laid over the run's config.yaml: eval.tasks=500");
   app.add_flag("--json", request.json, "print the results as JSON");
+}
+
+void declare(CLI::App& app, ModelChoice& model) {
+  app.add_option("--model", model.path, "Hugging Face folder, checkpoint, or run folder: its latest")
+      ->required()
+      ->type_name("DIR");
+  app.add_option("--chat", model.chat, "chat family; default: the run's, or the model family's")->type_name("NAME");
+  app.add_option("--device", model.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->type_name("D");
+  app.add_option("--dtype", model.dtype, "float32, float64 or bfloat16; default: float32")
+      ->check(CLI::IsMember({"float32", "float64", "bfloat16"}))
+      ->type_name("T");
+  app.add_option("--threads", model.threads, "of the kernels; default: one per processor")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+}
+
+void declare(CLI::App& app, GenerateRequest& request) {
+  app.footer("Without a prompt, standard input is one. Results come in the order of the input. See docs/generate.md.");
+  app.add_option("PROMPT", request.prompts, "texts to answer, or with --raw to continue")->type_name("");
+  declare(app, request.model);
+  app.add_option("--messages", request.messages, "a conversation as JSON: [{\"role\": ..., \"content\": ...}, ...]")
+      ->type_name("JSON");
+  app.add_option("--input", request.input, "JSON lines with prompt, messages or ids; -: standard input")
+      ->type_name("FILE");
+  app.add_option("--system", request.system, "system message of prompts")->type_name("TEXT");
+  app.add_flag("--raw", request.raw, "prompts as they are, without a chat format");
+  app.add_flag("--json", request.json, "one object a line: text, token ids, log-probabilities, entropies");
+  app.add_option("--temperature", request.temperature, "0: the most likely token; default: the model's, else 0")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("T");
+  app.add_option("--top-p", request.top_p, "sample from the most likely tokens with this mass")
+      ->check(CLI::Range(1e-9, 1.0))
+      ->type_name("P");
+  app.add_option("--top-k", request.top_k, "sample from this many most likely tokens; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("K");
+  app.add_option("--max-tokens", request.max_tokens, "of a text; default: 512")->check(CLI::PositiveNumber)->type_name("N");
+  app.add_option("--stop", request.stop, "text that ends a result and is left out of it; may be given several times")
+      ->allow_extra_args(false)
+      ->check([](const std::string& stop) { return stop.empty() ? std::string("is empty") : std::string(); })
+      ->type_name("TEXT");
+  app.add_option("--seed", request.seed, "of the draws")->check(CLI::NonNegativeNumber)->type_name("N");
+  app.add_option("--samples", request.samples, "texts of each prompt")->check(CLI::PositiveNumber)->type_name("N");
+  app.add_option("--batch", request.batch, "texts in work at a time; default: 32")->check(CLI::PositiveNumber)->type_name("N");
+  app.add_option("--cache-tokens", request.cache_tokens, "positions of the KV cache; default: enough, at most 65536")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+}
+
+void declare(CLI::App& app, ScoreRequest& request) {
+  app.footer("A line is an object with ids or text, and perhaps an id. See docs/generate.md.");
+  app.add_option("FILE", request.input, "JSON lines; default: standard input")->type_name("");
+  declare(app, request.model);
+  app.add_option("--temperature", request.temperature, "of softmax(logits / temperature); default: 1")
+      ->check(CLI::Range(1e-6, 1e6))
+      ->type_name("T");
+  app.add_option("--batch-tokens", request.batch_tokens, "of a forward pass; default: 4096")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
 }
 
 void declare(CLI::App& app, InspectRequest& request) {

@@ -1,7 +1,9 @@
 // cli/command_line.h -- what the user typed, as plain values. Only its source knows the parsing library.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -60,6 +62,40 @@ struct EvaluateRequest {
   bool json = false;
 };
 
+/// The model that `generate` and `score` run.
+struct ModelChoice {
+  std::filesystem::path path{};
+  std::string chat{};
+  std::string device = "cpu";
+  std::string dtype = "float32";
+  int threads = 0;
+};
+
+struct GenerateRequest {
+  ModelChoice model{};
+  std::vector<std::string> prompts{};
+  std::string messages{};
+  std::string input{};
+  std::string system{};
+  bool raw = false;
+  bool json = false;
+  std::optional<double> temperature{}, top_p{};
+  std::optional<int> top_k{};
+  int max_tokens = 512;
+  std::vector<std::string> stop{};
+  std::uint64_t seed = 0;
+  int samples = 1;
+  int batch = 32;
+  int cache_tokens = 0;
+};
+
+struct ScoreRequest {
+  ModelChoice model{};
+  std::string input = "-";
+  double temperature = 1;
+  int batch_tokens = 4096;
+};
+
 struct ListRequest {
   std::string topic{};  ///< methods, environments, chats; empty: all of them
   bool json = false;
@@ -71,7 +107,8 @@ struct TokenizeRequest {
 };
 
 using Request = std::variant<HelpRequest, VersionRequest, KeysRequest, RunHelpRequest, RunRequest, CompareRequest,
-                             EvaluateRequest, InspectRequest, CreditRequest, ListRequest, PlayRequest, TokenizeRequest>;
+                             EvaluateRequest, GenerateRequest, ScoreRequest, InspectRequest, CreditRequest, ListRequest,
+                             PlayRequest, TokenizeRequest>;
 
 /// The request that the arguments (without the program's name) make. The error says what is wrong with their use.
 Result<Request> parse_command_line(std::span<const std::string> arguments);

@@ -8,6 +8,8 @@
 
 #include "carnot/base/log.h"
 #include "carnot/cli/list.h"
+#include "carnot/cli/terminal_text.h"
+#include "carnot/generate/jobs.h"
 #include "carnot/study/comparison.h"
 #include "carnot/train/run.h"
 
@@ -37,11 +39,43 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 2047 * kMegabyte);
 }
 
+bool stop_requested() { return stop_signals > 0; }
+
 RunControl prepare_run(const Console& console) {
   install_stop_signals();
   keep_freed_memory();
   log_to_console(LogLevel::Info);
-  return {.out = console.out, .terminal = console.terminal, .stop_requested = [] { return stop_signals > 0; }};
+  return {.out = console.out, .terminal = console.terminal, .stop_requested = stop_requested};
+}
+
+/// Until here, loading and reading end at the first signal.
+JobControl prepare_job(const Console& console) {
+  install_stop_signals();
+  const auto shown = [safe = console.terminal](std::string_view text) { return safe ? printable(text) : std::string(text); };
+  return {.out = console.out, .shown = shown, .stop_requested = stop_requested};
+}
+
+ModelRequest request_of(const ModelChoice& model) {
+  return {.path = model.path, .chat = model.chat, .device = model.device, .dtype = model.dtype, .threads = model.threads};
+}
+
+GenerateCommand command_of(const GenerateRequest& request) {
+  return {.model = request_of(request.model),
+          .prompts = request.prompts,
+          .messages = request.messages,
+          .input = request.input,
+          .system = request.system,
+          .raw = request.raw,
+          .json = request.json,
+          .temperature = request.temperature,
+          .top_p = request.top_p,
+          .top_k = request.top_k,
+          .options = {.samples = request.samples,
+                      .max_tokens = request.max_tokens,
+                      .stop_strings = request.stop,
+                      .seed = request.seed,
+                      .batch = request.batch,
+                      .cache_tokens = request.cache_tokens}};
 }
 
 Exit ended(const Result<RunEnd>& end, const Console& console) {
@@ -92,6 +126,26 @@ Exit execute(const CompareRequest& request, const Console& console) {
 Exit execute(const EvaluateRequest& request, const Console& console) {
   const EvaluationRequest evaluation{.path = request.path, .overrides = request.overrides, .json = request.json};
   return ended(run_evaluation(evaluation, prepare_run(console)), console);
+}
+
+Exit execute(const GenerateRequest& request, const Console& console) {
+  keep_freed_memory();
+  log_to_console(LogLevel::Info);
+  const auto job = prepare_generate(command_of(request), console.in);
+  if (!job) return report(console, job.error());
+  return ended(run_generate(*job, prepare_job(console)), console);
+}
+
+Exit execute(const ScoreRequest& request, const Console& console) {
+  keep_freed_memory();
+  log_to_console(LogLevel::Info);
+  const auto job = prepare_score({.model = request_of(request.model),
+                                  .input = request.input,
+                                  .temperature = request.temperature,
+                                  .batch_tokens = request.batch_tokens},
+                                 console.in);
+  if (!job) return report(console, job.error());
+  return ended(run_score(*job, prepare_job(console)), console);
 }
 
 Exit execute(const KeysRequest& request, const Console& console) {

@@ -11,6 +11,10 @@ Exit execute(const RunRequest& request, const Console& console);
 Exit execute(const CompareRequest& request, const Console& console);
 Exit execute(const EvaluateRequest& request, const Console& console);
 
+/// The first signal ends the command behind what is written, the second leaves at once.
+Exit execute(const GenerateRequest& request, const Console& console);
+Exit execute(const ScoreRequest& request, const Console& console);
+
 Exit execute(const KeysRequest& request, const Console& console);
 Exit execute(const RunHelpRequest& request, const Console& console);
 

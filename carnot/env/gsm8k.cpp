@@ -162,12 +162,14 @@ class Gsm8kFactory : public EnvironmentFactory {
   std::vector<std::string> tokenizer_texts() const override {
     std::vector<std::string> texts;
     for (std::size_t i = 0; i < std::min(train_.size(), kTokenizerTexts); ++i)
-      texts.push_back(MathsProblem(train_[i], options_).open().user + "\n" + worked_solution(train_[i], options_.style));
+      texts.push_back(MathsProblem(train_[i], options_).open().user + "\n" +
+                      worked_solution(train_[i], options_.style));
     return texts;
   }
 
  private:
-  Result<std::filesystem::path> file_of(const std::string& file, const std::string& key, const std::string& stem) const {
+  Result<std::filesystem::path> file_of(const std::string& file, const std::string& key,
+                                        const std::string& stem) const {
     if (!file.empty()) return std::filesystem::path(file);
     if (options_.task_source.empty())
       return Error{"env." + key + ": names no file; expected one of JSON lines, or env.task_source: a folder with " +
@@ -192,7 +194,8 @@ class Gsm8kFactory : public EnvironmentFactory {
 }  // namespace
 
 void Gsm8kOptions::fields(FieldVisitor& visit) {
-  visit.field("task_source", task_source, "folder with train.jsonl and test.jsonl, plain or .xz: GSM8K's rows or verl's");
+  visit.field("task_source", task_source,
+              "folder with train.jsonl and test.jsonl, plain or .xz: GSM8K's rows or verl's");
   visit.field("train_file", train_file, "file of training rows; empty: of task_source");
   visit.field("test_file", test_file, "file of validation rows; empty: of task_source");
   enum_field(visit, "style", style, {"verl", "areal", "math"}, "what the prompt asks for and how answers are compared");

@@ -1,5 +1,6 @@
-// env/gsm8k.h -- word problems with a checkable answer, in one turn: GSM8K (Cobbe et al., arXiv:2110.14168) and rows like it.
+// env/gsm8k.h -- word problems with a checkable answer, in one turn.
 //
+// GSM8K (Cobbe et al., arXiv:2110.14168) and rows like it.
 // Three styles, each a prompt and a way to find and compare the answer (env/maths_answer.h):
 //   verl   ` Let's think step by step and output the final answer after "####".`; the number behind `####`, as text
 //   areal  `\nPlease put your final answer within \boxed{}.`; the box or the last expression, compared as mathematics

@@ -84,8 +84,9 @@ TEST(Gsm8k, TakesPromptAndAnswerOfVerlsRows) {
   const auto folder = std::filesystem::temp_directory_path() / "carnot_gsm8k_test";
   std::filesystem::create_directories(folder);
   const std::string path = folder / "rows.jsonl";
-  std::ofstream(path) << "{\"data_source\": \"mine\", \"prompt\": [{\"role\": \"system\", \"content\": \"Be brief.\"}, {\"role\": "
-                         "\"user\", \"content\": \"2+2?\"}], \"reward_model\": {\"ground_truth\": \"4\"}}\n";
+  std::ofstream(path)
+      << "{\"data_source\": \"mine\", \"prompt\": [{\"role\": \"system\", \"content\": \"Be brief.\"}, {\"role\": "
+         "\"user\", \"content\": \"2+2?\"}], \"reward_model\": {\"ground_truth\": \"4\"}}\n";
   const auto factory = factory_with({{"train_file", path}, {"test_file", path}});
   ASSERT_TRUE(factory->prepare(0).ok());
   const auto environment = factory->make(Split::Validation, 17);
@@ -124,7 +125,8 @@ TEST(Gsm8k, ShowsEachRowOnceAnEpochInAnotherOrder) {
 }
 
 TEST(Gsm8k, DemonstrationsAreTheSolutionsWithoutCalculatorMarks) {
-  const TaskRow row{.question = "Q", .ground_truth = "29", .solution = "3 * 12 = <<3*12=36>>36.\nSo <<36-7=29>>29.\n#### 29"};
+  const TaskRow row{
+      .question = "Q", .ground_truth = "29", .solution = "3 * 12 = <<3*12=36>>36.\nSo <<36-7=29>>29.\n#### 29"};
   EXPECT_EQ(worked_solution(row, MathsStyle::Verl), "3 * 12 = 36.\nSo 29.\n#### 29");
   EXPECT_EQ(worked_solution(row, MathsStyle::Areal), "3 * 12 = 36.\nSo 29.\nThe final answer is $\\boxed{29}$.");
   EXPECT_EQ(without_calculator_marks("a <<b>> c << d"), "a  c << d");

@@ -182,7 +182,8 @@ bool equal_lists(const List& a, const List& b, int depth) {
   }
   std::vector<std::string_view> left = b.parts;
   for (const std::string_view part : a.parts) {
-    const auto found = std::find_if(left.begin(), left.end(), [&](auto other) { return equal_forms(part, other, depth); });
+    const auto found =
+        std::find_if(left.begin(), left.end(), [&](auto other) { return equal_forms(part, other, depth); });
     if (found == left.end()) return false;
     left.erase(found);
   }
@@ -239,7 +240,8 @@ bool maths_equal(std::string_view prediction, std::string_view gold) {
   const std::string a = normalize_maths(prediction), b = normalize_maths(gold);
   if (a.empty() || b.empty()) return false;
   if (equal_forms(a, b, 0)) return true;
-  const bool percent_a = prediction.find('%') != std::string_view::npos, percent_b = gold.find('%') != std::string_view::npos;
+  const bool percent_a = prediction.find('%') != std::string_view::npos,
+             percent_b = gold.find('%') != std::string_view::npos;
   const auto x = maths_value(a), y = maths_value(b);
   return percent_a != percent_b && x && y && (percent_a ? close(*x / 100, *y) : close(*x, *y / 100));
 }

@@ -24,8 +24,9 @@ std::optional<std::string> last_number(std::string_view response);
 std::optional<std::string> boxed_or_last_expression(std::string_view response);
 
 /// The answer as MATH's graders write it. Gone are: delimiters of formulas ($, \( \), \[ \]) and a period at the end;
-/// \left, \right, spacing commands and blanks; currency, percent and degree signs; `x =` before the answer; units behind
-/// it (\text{ cm}^2, "dollars"); \text{} around it; separators of thousands; zeros that say nothing (18.00, 007, .5).
+/// \left, \right, spacing commands and blanks; currency, percent and degree signs; `x =` before the answer; units
+/// behind it (\text{ cm}^2, "dollars"); \text{} around it; separators of thousands; zeros that say nothing (18.00, 007,
+/// .5).
 /// \dfrac, \tfrac, 1/2, \frac12 become \frac{1}{2}, \sqrt2 becomes \sqrt{2}, 0.5 becomes \frac{1}{2}.
 /// Of more than kLongestMathsAnswer bytes only white space at the ends goes.
 inline constexpr std::size_t kLongestMathsAnswer = 2000;

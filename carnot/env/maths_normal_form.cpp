@@ -70,11 +70,15 @@ std::string_view without_delimiters(std::string_view text) {
 
 void unify_signs(std::string& text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 27> kSigns{{
-      {"\\!", ""},      {"{,}", ","},   {"\\;", " "},           {"\\:", " "},      {"\\ ", " "},     {"~", " "},
-      {"\n", " "},      {"\t", " "},    {"\u00a0", " "},        {"\\%", ""},       {"%", ""},        {"\\$", ""},
-      {"$", ""},        {"\u20ac", ""}, {"\u00a3", ""},         {"^{\\circ}", ""}, {"^\\circ", ""},  {"\u00b0", ""},
-      {"\u2212", "-"},  {"\u00d7", "*"}, {"\u00f7", "/"},        {"\u00b7", "*"},   {"\u03c0", "\\pi "}, {"\u00b2", "^2"},
-      {"\u00b3", "^3"}, {"**", "^"},    {"\u00bd", "\\frac{1}{2}"},
+      {"\\!", ""},       {"{,}", ","},        {"\\;", " "},
+      {"\\:", " "},      {"\\ ", " "},        {"~", " "},
+      {"\n", " "},       {"\t", " "},         {"\u00a0", " "},
+      {"\\%", ""},       {"%", ""},           {"\\$", ""},
+      {"$", ""},         {"\u20ac", ""},      {"\u00a3", ""},
+      {"^{\\circ}", ""}, {"^\\circ", ""},     {"\u00b0", ""},
+      {"\u2212", "-"},   {"\u00d7", "*"},     {"\u00f7", "/"},
+      {"\u00b7", "*"},   {"\u03c0", "\\pi "}, {"\u00b2", "^2"},
+      {"\u00b3", "^3"},  {"**", "^"},         {"\u00bd", "\\frac{1}{2}"},
   }};
   constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kCommands{{
       {"\\left", ""},
@@ -107,7 +111,7 @@ void resolve_thin_spaces(std::string& text) {
 
 /// \text{...} behind something is a unit and goes, with its power; elsewhere its content stays.
 void resolve_text_commands(std::string& text) {
-  constexpr std::array<std::string_view, 7> kCommands{"\\text",   "\\mathrm", "\\textbf", "\\textit",
+  constexpr std::array<std::string_view, 7> kCommands{"\\text",   "\\mathrm", "\\textbf",      "\\textit",
                                                       "\\mathbf", "\\mbox",   "\\operatorname"};
   for (const std::string_view command : kCommands) {
     std::size_t from = 0;
@@ -118,7 +122,8 @@ void resolve_text_commands(std::string& text) {
       if (close == std::string::npos) continue;
       const std::string content = text.substr(open + 1, close - open - 1);
       const std::string_view behind = std::string_view(text).substr(close + 1);
-      const bool last = strip(behind).empty() || behind == "^2" || behind == "^3" || behind == "^{2}" || behind == "^{3}";
+      const bool last =
+          strip(behind).empty() || behind == "^2" || behind == "^3" || behind == "^{2}" || behind == "^{3}";
       if (last && !strip(std::string_view(text).substr(0, at)).empty()) {
         text.resize(at);
       } else {
@@ -142,10 +147,10 @@ void take_right_side(std::string& text) {
 
 bool is_unit_word(std::string_view word, bool behind_blank) {
   constexpr std::array<std::string_view, 41> kUnits{
-      "m",  "g",  "s",  "h",  "l",  "L",   "km",  "cm",  "mm",  "kg",   "mg",  "lb",  "lbs", "oz",
-      "ft", "in", "mi", "yd", "hr", "hrs", "min", "sec", "mph", "kph",  "ml",  "mL",  "am",  "pm",
+      "m",  "g",  "s",  "h",  "l",  "L",   "km",  "cm",    "mm",      "kg",    "mg",     "lb",   "lbs", "oz",
+      "ft", "in", "mi", "yd", "hr", "hrs", "min", "sec",   "mph",     "kph",   "ml",     "mL",   "am",  "pm",
       "AM", "PM", "of", "an", "a",  "to",  "sq",  "cents", "dollars", "units", "inches", "feet", "USD"};
-  constexpr std::array<std::string_view, 16> kNoUnits{"sqrt", "frac", "pi",  "sin", "cos", "tan",    "log", "exp",
+  constexpr std::array<std::string_view, 16> kNoUnits{"sqrt", "frac",  "pi",  "sin", "cos", "tan",    "log", "exp",
                                                       "and",  "infty", "mod", "min", "max", "choose", "inf", "nan"};
   if (std::find(kUnits.begin(), kUnits.end(), word) != kUnits.end()) return true;
   return behind_blank && word.size() >= 3 && std::find(kNoUnits.begin(), kNoUnits.end(), word) == kNoUnits.end();
@@ -187,8 +192,8 @@ void drop_units(std::string& text) {
   }
 }
 
-/// Takes out commas (outside lists in brackets) and blanks between groups of three digits. Other blanks between digits separate a mixed
-/// number, `1 1/2`, or stay; all others go.
+/// Takes out commas (outside lists in brackets) and blanks between groups of three digits. Other blanks between digits
+/// separate a mixed number, `1 1/2`, or stay; all others go.
 class Spacing {
  public:
   explicit Spacing(std::string_view text) : text_(text) {}

@@ -52,7 +52,8 @@ class RowReader {
 
   TaskRow gsm8k_row() {
     if (!row_.contains("question") && !row_.contains("answer")) {
-      problem("question", "this key is missing; expected GSM8K's question and answer, or verl's prompt and reward_model");
+      problem("question",
+              "this key is missing; expected GSM8K's question and answer, or verl's prompt and reward_model");
       return {};
     }
     TaskRow task{.data_source = std::string(kGsm8k)};
@@ -89,9 +90,9 @@ class RowReader {
     }
     const std::size_t messages = prompt.is_array() ? prompt.size() : 0;
     if (messages < 1 || messages > 2)
-      return problem("prompt", "expected a user message, or a system and a user message, found " +
-                                   (prompt.is_array() ? std::to_string(messages) + " messages"
-                                                      : std::string(prompt.type_name())));
+      return problem(
+          "prompt", "expected a user message, or a system and a user message, found " +
+                        (prompt.is_array() ? std::to_string(messages) + " messages" : std::string(prompt.type_name())));
     for (std::size_t i = 0; i < messages; ++i) {
       const std::string path = "prompt[" + std::to_string(i) + "]";
       const std::string wanted = i + 1 == messages ? "user" : "system";

@@ -22,7 +22,7 @@ struct TaskRow {
   std::string question{};     ///< the user message, where `whole_prompt`; otherwise the bare question
   bool whole_prompt = false;  ///< the row brings its own prompt: nothing is put behind it
   std::string ground_truth{};
-  std::string solution{};     ///< a worked solution; empty where the row has none
+  std::string solution{};  ///< a worked solution; empty where the row has none
 };
 
 /// Every row of `text`. The error names file, line and key, and what was expected there, for all bad rows at once (the

@@ -73,7 +73,8 @@ TEST(TaskRows, SurviveDamage) {
   RandomStream random(3);
   for (int i = 0; i < 3000; ++i) {
     std::string text = good;
-    for (auto n = 1 + random.below(4); n > 0; --n) text[random.below(text.size())] = static_cast<char>(random.below(256));
+    for (auto n = 1 + random.below(4); n > 0; --n)
+      text[random.below(text.size())] = static_cast<char>(random.below(256));
     const auto rows = parse_task_rows(text.substr(0, 1 + random.below(text.size())), "x.jsonl");
     EXPECT_TRUE(rows.ok() || rows.error().message.starts_with("x.jsonl:")) << rows.error().message;
   }

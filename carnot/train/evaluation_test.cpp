@@ -18,8 +18,10 @@ Group group_of(const std::vector<Sample>& samples) {
   Group group;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     Tree tree;
-    tree.turns.push_back({.tokens = {1, 2}, .sampled_begin = 1, .sampled_end = 2, .reward = samples[i].right ? 1.0 : 0.0});
-    Leaf leaf{.turn = 0, .sibling = static_cast<int>(i), .score = samples[i].right ? 1.0 : 0.0, .success = samples[i].right};
+    tree.turns.push_back(
+        {.tokens = {1, 2}, .sampled_begin = 1, .sampled_end = 2, .reward = samples[i].right ? 1.0 : 0.0});
+    Leaf leaf{
+        .turn = 0, .sibling = static_cast<int>(i), .score = samples[i].right ? 1.0 : 0.0, .success = samples[i].right};
     if (!samples[i].answer.empty()) leaf.answer = samples[i].answer;
     if (samples[i].failed) leaf.outcome = Outcome::InfraFailed;
     tree.leaves.push_back(leaf);

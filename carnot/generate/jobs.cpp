@@ -1,0 +1,190 @@
+#include "carnot/generate/jobs.h"
+
+#include <algorithm>
+#include <istream>
+#include <iterator>
+#include <numeric>
+#include <ostream>
+
+#include "carnot/base/file.h"
+#include "carnot/generate/result_lines.h"
+#include "carnot/rollout/scoring_pass.h"
+
+namespace carnot {
+namespace {
+
+std::string all_of(std::istream& in) { return {std::istreambuf_iterator<char>(in), {}}; }
+
+/// The text of a file, and the name of it in messages.
+struct Source {
+  std::string name{};
+  std::string text{};
+};
+Result<Source> read_source(const std::string& input, std::istream& in) {
+  if (input == "-") return Source{"standard input", all_of(in)};
+  auto text = read_maybe_compressed(input);
+  if (!text) return text.error();
+  return Source{input, std::move(text).value()};
+}
+
+InputFormat format_of(const LoadedModel& model) {
+  return {.tokenizer = model.tokenizer.get(),
+          .chat = model.chat.get(),
+          .vocab_size = model.model->config().vocab_size,
+          .max_positions = model.model->config().max_positions};
+}
+
+Result<std::vector<InputLine>> prompts_of(const GenerateCommand& command, const InputFormat& format, std::istream& in) {
+  if (!command.input.empty()) {
+    if (!command.prompts.empty() || !command.messages.empty())
+      return Error{"--input: stands beside prompts; expected one of them"};
+    const auto source = read_source(command.input, in);
+    if (!source) return source.error();
+    return prompt_lines(source->text, format, source->name);
+  }
+  std::vector<InputLine> prompts;
+  const auto add = [&](Result<InputLine> prompt) -> Status {
+    if (!prompt) return prompt.error();
+    prompts.push_back(std::move(prompt).value());
+    return Done{};
+  };
+  for (std::size_t i = 0; i < command.prompts.size(); ++i)
+    if (const Status status = add(prompt_input(command.prompts[i], format, "prompt " + std::to_string(i + 1))); !status)
+      return status.error();
+  if (!command.messages.empty())
+    if (const Status status = add(messages_input(command.messages, format, "--messages")); !status)
+      return status.error();
+  if (prompts.empty())
+    if (const Status status = add(prompt_input(all_of(in), format, "standard input")); !status) return status.error();
+  return prompts;
+}
+
+std::vector<TokenId> stop_tokens(const LoadedModel& model, bool raw) {
+  std::vector<TokenId> tokens;
+  if (!raw && model.chat) tokens = model.chat->stop_tokens();
+  const TokenId end = model.model->config().eos_token;
+  if (end >= 0 && std::find(tokens.begin(), tokens.end(), end) == tokens.end()) tokens.push_back(end);
+  return tokens;
+}
+
+SamplingOptions sampling_of(const GenerateCommand& command) {
+  return {.temperature = command.temperature.value_or(0),
+          .top_p = command.top_p.value_or(1),
+          .top_k = command.top_k.value_or(0)};
+}
+
+std::vector<std::vector<TokenId>> tokens_of(const std::vector<InputLine>& lines) {
+  std::vector<std::vector<TokenId>> tokens;
+  for (const InputLine& line : lines) tokens.push_back(line.tokens);
+  return tokens;
+}
+
+std::string heading(const GeneratedText& text, const GenerateOptions& options) {
+  std::string line = "-------- prompt " + std::to_string(text.prompt + 1);
+  if (options.samples > 1) line += ", sample " + std::to_string(text.sample + 1);
+  return line + "\n";
+}
+
+bool write(std::ostream& out, const std::string& text) {
+  out << text << std::flush;
+  return out.good();
+}
+
+/// Consecutive sequences that make a forward pass.
+std::size_t pass_end(const std::vector<InputLine>& sequences, std::size_t begin, int batch_tokens) {
+  std::size_t end = begin, rows = 0;
+  while (end < sequences.size() &&
+         (end == begin || rows + sequences[end].tokens.size() <= static_cast<std::size_t>(batch_tokens)))
+    rows += sequences[end++].tokens.size();
+  return end;
+}
+
+std::vector<ScoredSequence> whole_sequences(std::span<const InputLine> lines) {
+  std::vector<ScoredSequence> sequences;
+  for (const InputLine& line : lines) {
+    ScoredSequence sequence{.tokens = line.tokens};
+    sequence.targets.resize(line.tokens.size() - 1);
+    std::iota(sequence.targets.begin(), sequence.targets.end(), 1);
+    sequences.push_back(std::move(sequence));
+  }
+  return sequences;
+}
+
+}  // namespace
+
+Result<GenerateJob> prepare_generate(const GenerateCommand& command, std::istream& in) {
+  auto model = load_for_generation(command.model);
+  if (!model) return model.error();
+  InputFormat format = format_of(*model);
+  format.system = command.system;
+  if (command.raw) format.chat = nullptr;
+  if (format.chat == nullptr && !command.system.empty())
+    return Error{"--system: needs a chat format; the model has none, or --raw leaves it out"};
+  auto prompts = prompts_of(command, format, in);
+  if (!prompts) return prompts.error();
+  GenerateOptions options = command.options;
+  options.sampling = sampling_of(command);
+  options.stop_tokens = stop_tokens(*model, command.raw);
+  if (options.samples > 1 && options.sampling.temperature == 0)
+    return Error{"--samples: at temperature 0 all samples are alike; expected --temperature above 0"};
+  return GenerateJob{.model = std::move(model).value(),
+                     .prompts = std::move(prompts).value(),
+                     .options = std::move(options),
+                     .json = command.json};
+}
+
+RunEnd run_generate(const GenerateJob& job, const JobControl& control) {
+  const bool alone = job.prompts.size() == 1 && job.options.samples == 1;
+  bool written = true;
+  GenerateEvents events;
+  if (alone && !job.json)
+    events.on_piece = [&](std::size_t, int, std::string_view piece) {
+      written = written && write(control.out, control.shown(piece));
+    };
+  events.on_text = [&](const GeneratedText& text) {
+    if (job.json) return written = write(control.out, generated_line(text, job.prompts[text.prompt]));
+    if (alone) return written = write(control.out, "\n");
+    return written = write(control.out, heading(text, job.options) + control.shown(text.text) + "\n");
+  };
+  events.go_on = [&] { return written && !control.stop_requested(); };
+  const auto tokens = tokens_of(job.prompts);
+  if (generate(*job.model.model, *job.model.tokenizer, tokens, job.options, events) || !written)
+    return RunEnd::Complete;
+  if (alone && !job.json) write(control.out, "\n");
+  return RunEnd::Interrupted;
+}
+
+Result<ScoreJob> prepare_score(const ScoreCommand& command, std::istream& in) {
+  auto model = load_for_generation(command.model);
+  if (!model) return model.error();
+  const auto source = read_source(command.input, in);
+  if (!source) return source.error();
+  auto sequences = score_lines(source->text, format_of(*model), source->name);
+  if (!sequences) return sequences.error();
+  return ScoreJob{.model = std::move(model).value(),
+                  .sequences = std::move(sequences).value(),
+                  .temperature = command.temperature,
+                  .batch_tokens = command.batch_tokens};
+}
+
+RunEnd run_score(const ScoreJob& job, const JobControl& control) {
+  for (std::size_t begin = 0; begin < job.sequences.size();) {
+    if (control.stop_requested()) return RunEnd::Interrupted;
+    const std::size_t end = pass_end(job.sequences, begin, job.batch_tokens);
+    const auto sequences = whole_sequences(std::span(job.sequences).subspan(begin, end - begin));
+    const TargetStatistics statistics = score_targets(*job.model.model, sequences, job.batch_tokens, job.temperature);
+    std::size_t offset = 0;
+    for (; begin < end; ++begin) {
+      const std::size_t count = job.sequences[begin].tokens.size() - 1;
+      const auto part = [&](const std::vector<double>& values) { return std::span(values).subspan(offset, count); };
+      const SequenceScore score{.log_prob = part(statistics.log_prob),
+                                .entropy = part(statistics.entropy),
+                                .logsumexp = part(statistics.logsumexp)};
+      if (!write(control.out, scored_line(begin, job.sequences[begin], score))) return RunEnd::Complete;
+      offset += count;
+    }
+  }
+  return RunEnd::Complete;
+}
+
+}  // namespace carnot

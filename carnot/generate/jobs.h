@@ -1,0 +1,73 @@
+// generate/jobs.h -- the commands behind `carnot generate` and `carnot score`.
+//
+// First everything is read and checked, then it is computed and written. Results come in the order of the input, each
+// written out as soon as it and those before it are finished. Where the output cannot be written any more, the job ends.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/generate/generator.h"
+#include "carnot/generate/input_lines.h"
+#include "carnot/generate/loaded_model.h"
+#include "carnot/train/run.h"
+
+namespace carnot {
+
+struct GenerateCommand {
+  ModelRequest model{};
+  std::vector<std::string> prompts{};  ///< each continued; without them and the next two, all of standard input is one
+  std::string messages{};              ///< a conversation as JSON
+  std::string input{};                 ///< file of JSON lines (generate/input_lines.h); "-": standard input
+  std::string system{};
+  bool raw = false;  ///< prompts as they are, without a chat format
+  bool json = false;
+  std::optional<double> temperature{}, top_p{};
+  std::optional<int> top_k{};
+  GenerateOptions options{};  ///< sampling and stop tokens apart
+};
+
+struct GenerateJob {
+  LoadedModel model{};
+  std::vector<InputLine> prompts{};
+  GenerateOptions options{};
+  bool json = false;
+};
+
+/// Loads the model and reads the prompts.
+Result<GenerateJob> prepare_generate(const GenerateCommand& command, std::istream& in);
+
+/// How a job talks to the program around it.
+struct JobControl {
+  std::ostream& out;
+  std::function<std::string(std::string_view)> shown;  ///< makes a model's text fit for `out`; JSON is safe as it is
+  std::function<bool()> stop_requested = [] { return false; };
+};
+
+/// One text alone is streamed; of several, each has a heading. With json, one object a line (generate/result_lines.h).
+RunEnd run_generate(const GenerateJob& job, const JobControl& control);
+
+struct ScoreCommand {
+  ModelRequest model{};
+  std::string input = "-";  ///< file of JSON lines; "-": standard input
+  double temperature = 1;
+  int batch_tokens = 4096;  ///< of a forward pass; a longer sequence stands alone
+};
+
+struct ScoreJob {
+  LoadedModel model{};
+  std::vector<InputLine> sequences{};
+  double temperature = 1;
+  int batch_tokens = 4096;
+};
+
+Result<ScoreJob> prepare_score(const ScoreCommand& command, std::istream& in);
+
+/// One object a line for each sequence.
+RunEnd run_score(const ScoreJob& job, const JobControl& control);
+
+}  // namespace carnot

@@ -1,0 +1,61 @@
+#include "carnot/generate/loaded_model.h"
+
+#include "carnot/nn/safetensors.h"
+#include "carnot/text/chat_ml.h"
+#include "carnot/train/find_run.h"
+#include "carnot/train/recipe.h"
+#include "carnot/train/workbench.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The folder with config.json and weights.
+Result<fs::path> model_folder(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored))
+    return Error{path.string() + ": is no folder; expected a Hugging Face folder, a checkpoint or a run folder"};
+  const bool plain = fs::exists(path / "config.json", ignored) && !fs::exists(path / "trainer_state.json", ignored);
+  return plain ? path : find_checkpoint(path);
+}
+
+/// The chat format by name; empty where the model has none.
+Result<std::string> chat_name(const ModelRequest& request, const fs::path& folder, const LoadedModel& loaded) {
+  if (!request.chat.empty()) return request.chat;
+  if (fs::exists(folder / "trainer_state.json")) {
+    const auto config = find_config(folder);
+    if (config) {
+      const auto recipe = Recipe::load(*config, {});
+      if (!recipe) return recipe.error();
+      return recipe->tokenizer.chat;
+    }
+  }
+  if (!ChatMl::missing_tokens(*loaded.tokenizer).empty()) return std::string();
+  return std::string(loaded.model->config().family == "qwen3" ? "qwen3" : "qwen2.5");
+}
+
+}  // namespace
+
+Result<LoadedModel> load_for_generation(const ModelRequest& request) {
+  const RunOptions run{.threads = request.threads, .device = request.device, .dtype = request.dtype};
+  if (const Status status = Workbench::prepare_device(run); !status) return status.error();
+  const auto folder = model_folder(request.path);
+  if (!folder) return folder.error();
+  LoadedModel loaded{.folder = *folder};
+  auto tokenizer = Tokenizer::load(*folder);
+  if (!tokenizer) return tokenizer.error();
+  loaded.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
+  auto model = load_model(*folder, tensor_options(run));
+  if (!model) return model.error();
+  loaded.model = std::make_unique<Model>(std::move(model).value());
+  const auto name = chat_name(request, *folder, loaded);
+  if (!name) return name.error();
+  if (name->empty()) return loaded;
+  auto chat = make_chat_family(*name, *loaded.tokenizer);
+  if (!chat) return Error{"--chat: " + chat.error().message};
+  loaded.chat = std::move(chat).value();
+  return loaded;
+}
+
+}  // namespace carnot

@@ -1,0 +1,33 @@
+// generate/loaded_model.h -- a model with its tokenizer and chat format, from a folder that a user names.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "carnot/base/result.h"
+#include "carnot/nn/model.h"
+#include "carnot/text/chat.h"
+#include "carnot/text/tokenizer.h"
+
+namespace carnot {
+
+struct ModelRequest {
+  std::filesystem::path path{};  ///< Hugging Face folder, checkpoint, or run folder: its latest checkpoint
+  std::string chat{};            ///< empty: the run's, or the one that goes with the model's family
+  std::string device = "cpu";
+  std::string dtype = "float32";
+  int threads = 0;  ///< of the kernels; 0: one per processor
+};
+
+struct LoadedModel {
+  std::filesystem::path folder{};
+  std::unique_ptr<Tokenizer> tokenizer{};
+  std::unique_ptr<ChatFamily> chat{};  ///< null where the model has none
+  std::unique_ptr<Model> model{};
+};
+
+/// Prepares device and threads and loads. The error says what is missing where.
+Result<LoadedModel> load_for_generation(const ModelRequest& request);
+
+}  // namespace carnot

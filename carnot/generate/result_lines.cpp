@@ -1,0 +1,63 @@
+#include "carnot/generate/result_lines.h"
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace carnot {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string line_of(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+void add_id(Json& object, const InputLine& line) {
+  if (!line.id.empty()) object["id"] = Json::parse(line.id);
+}
+
+/// One entry per token of the sequence; the first has nothing before it.
+Json behind_first(std::span<const double> values) {
+  Json list = Json::array({nullptr});
+  for (const double value : values) list.push_back(value);
+  return list;
+}
+
+Json mean(std::span<const double> values) {
+  if (values.empty()) return nullptr;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+std::string generated_line(const GeneratedText& text, const InputLine& prompt) {
+  Json object{{"prompt", text.prompt}, {"sample", text.sample}};
+  add_id(object, prompt);
+  object["text"] = text.text;
+  object["finish_reason"] = text.finish == Finish::Length ? "length" : "stop";
+  object["stop"] = text.finish == Finish::StopString ? Json(text.stop_string) : Json();
+  object["prompt_ids"] = prompt.tokens;
+  Json ids = Json::array(), log_probs = Json::array(), entropies = Json::array();
+  for (const TokenDraw& draw : text.draws) {
+    ids.push_back(draw.token);
+    log_probs.push_back(draw.log_prob);
+    entropies.push_back(draw.entropy);
+  }
+  object["ids"] = std::move(ids);
+  object["logp"] = std::move(log_probs);
+  object["entropy"] = std::move(entropies);
+  return line_of(object);
+}
+
+std::string scored_line(std::size_t index, const InputLine& line, const SequenceScore& score) {
+  Json object{{"index", index}};
+  add_id(object, line);
+  object["ids"] = line.tokens;
+  object["logp"] = behind_first(score.log_prob);
+  object["entropy"] = behind_first(score.entropy);
+  object["logsumexp"] = behind_first(score.logsumexp);
+  object["mean_logp"] = mean(score.log_prob);
+  object["mean_entropy"] = mean(score.entropy);
+  object["mean_logsumexp"] = mean(score.logsumexp);
+  return line_of(object);
+}
+
+}  // namespace carnot

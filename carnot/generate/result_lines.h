@@ -1,0 +1,29 @@
+// generate/result_lines.h -- JSON lines out: what was generated, what was scored.
+//
+// Numbers read back to the same bits. Text that is not UTF-8 has U+FFFD in its place.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "carnot/generate/generator.h"
+#include "carnot/generate/input_lines.h"
+
+namespace carnot {
+
+/// {"prompt": N, "sample": N, "id": ..., "text": ..., "finish_reason": "stop" | "length", "stop": STRING or null,
+///  "prompt_ids": [...], "ids": [...], "logp": [...], "entropy": [...]}, in nats, of softmax(logits / temperature); one
+/// entry for each id, the one that ended the text included.
+std::string generated_line(const GeneratedText& text, const InputLine& prompt);
+
+/// Per token behind the first.
+struct SequenceScore {
+  std::span<const double> log_prob{}, entropy{}, logsumexp{};
+};
+
+/// {"index": N, "id": ..., "ids": [...], "logp": [null, ...], "entropy": [null, ...], "logsumexp": [null, ...],
+///  "mean_logp": ..., "mean_entropy": ..., "mean_logsumexp": ...}; means over the tokens behind the first, null where
+/// there is none.
+std::string scored_line(std::size_t index, const InputLine& line, const SequenceScore& score);
+
+}  // namespace carnot
