@@ -35,7 +35,7 @@ class OnCuda : public testing::TestWithParam<std::string> {
   const at::Tensor positions_ = at::cat({at::arange(20, at::kLong), at::arange(13, at::kLong)});
 };
 
-INSTANTIATE_TEST_SUITE_P(Families, OnCuda, testing::Values("qwen2", "qwen3"));
+INSTANTIATE_TEST_SUITE_P(Families, OnCuda, testing::ValuesIn(model_family_names()));
 
 TEST_P(OnCuda, StatisticsAndGradientsEqualTheCpus) {
   Model cpu = make(at::kCPU), gpu = make(at::kCUDA);

@@ -6,14 +6,29 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "carnot/base/fields.h"
 #include "carnot/base/result.h"
+#include "carnot/nn/model_family.h"
 
 namespace carnot {
 
+/// How rotary positions are stretched beyond the length of pretraining ("rope_scaling").
+struct RotaryScaling {
+  std::string kind = "default";  ///< default (not at all), linear, llama3, yarn
+  double factor = 1;
+  int original_max_positions = 0;    ///< llama3, yarn: length of pretraining
+  double low_frequency_factor = 1;   ///< llama3
+  double high_frequency_factor = 4;  ///< llama3
+  double attention_factor = 1;       ///< yarn: multiplies cosine and sine
+  double beta_fast = 32;             ///< yarn: rotations over the original length from which on nothing is stretched
+  double beta_slow = 1;              ///< yarn: rotations below which all is
+  bool truncate = true;              ///< yarn: the bounds of the ramp are whole dimensions
+};
+
 struct ModelConfig {
-  std::string family = "qwen2";  ///< Hugging Face's model_type: "qwen2", "qwen3"
+  std::string family = "qwen2";  ///< Hugging Face's model_type; a name of nn/model_family.h
   int vocab_size = 0;
   int hidden_size = 128;
   int intermediate_size = 384;
@@ -22,15 +37,17 @@ struct ModelConfig {
   int num_kv_heads = 2;
   int head_dim = 32;
   double rope_theta = 10000;
+  RotaryScaling rope_scaling{};
   double rms_norm_epsilon = 1e-6;
   bool tied_head = true;
   int max_positions = 32768;
   int bos_token = -1;  ///< -1: none
-  int eos_token = -1;
+  int pad_token = -1;
+  std::vector<int> eos_tokens{};  ///< any of them ends a text
 
-  /// What the family switches on.
-  bool attention_bias() const { return family == "qwen2"; }
-  bool query_key_norm() const { return family == "qwen3"; }
+  /// What the family switches on. REQUIRES: a known family.
+  bool attention_bias() const { return find_model_family(family)->query_key_value_bias; }
+  bool query_key_norm() const { return find_model_family(family)->query_key_norm; }
 
   std::int64_t num_parameters() const;
 
@@ -41,7 +58,8 @@ struct ModelConfig {
 /// Everything wrong with the shape, one sentence each line; ok where it can be built.
 Status check_model_config(const ModelConfig& config);
 
-/// Reads config.json. A key that asks for something we do not compute is refused by name, all of them at once.
+/// Reads config.json as transformers 4 and 5 write it. A key that asks for something we do not compute is refused by
+/// name, all of them at once.
 Result<ModelConfig> parse_model_config(std::string_view json, const std::string& name);
 
 /// A config.json that transformers loads; `dtype` as "float32", "bfloat16".

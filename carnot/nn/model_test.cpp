@@ -21,7 +21,7 @@ class Decoder : public ::testing::TestWithParam<std::tuple<std::string, at::Scal
   double tolerance() const { return std::get<1>(GetParam()) == at::kFloat ? 1e-5 : 1e-12; }
 };
 INSTANTIATE_TEST_SUITE_P(Families, Decoder,
-                         ::testing::Combine(::testing::Values("qwen2", "qwen3"), ::testing::Values(at::kFloat, at::kDouble)));
+                         ::testing::Combine(::testing::ValuesIn(model_family_names()), ::testing::Values(at::kFloat, at::kDouble)));
 
 TEST_P(Decoder, OwnKernelsEqualLibTorchsInValuesAndGradients) {
   Model own = make(), portable = make();

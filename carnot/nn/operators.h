@@ -53,7 +53,9 @@ at::Tensor swiglu(const at::Tensor& gate_up_TF, KernelChoice kernels);
 /// Rows of the table: [T, H].
 at::Tensor embed(const at::Tensor& table_VH, const at::Tensor& tokens_T, KernelChoice kernels);
 
-/// Angles of the rotary positions, computed once for positions [0, count).
+/// Cosine and sine of the rotary positions' angles, computed once for positions [0, count). Frequencies as
+/// config.rope_scaling says: positions divided by a factor (linear), only slow frequencies divided, as Llama 3.1 does
+/// (llama3) or as YaRN does (arXiv 2309.00071, section 3.4).
 struct RotaryTable {
   at::Tensor cosine;  ///< [count, head_dim / 2]
   at::Tensor sine;

@@ -169,16 +169,6 @@ at::Tensor own_attention(const ModelConfig& config, int layer, const at::Tensor&
 
 }  // namespace
 
-RotaryTable rotary_table(const ModelConfig& config, std::int64_t count, const at::TensorOptions& options) {
-  // Frequencies and angles are rounded to float32 as transformers does; a float64 model keeps all digits.
-  const auto precision = options.dtype() == at::kDouble ? at::kDouble : at::kFloat;
-  const at::TensorOptions on_cpu = at::TensorOptions().dtype(precision);
-  const at::Tensor exponent = at::arange(0, config.head_dim, 2, on_cpu) / config.head_dim;
-  const at::Tensor inverse_frequency = 1.0 / at::pow(config.rope_theta, exponent);
-  const at::Tensor angles = at::outer(at::arange(count, on_cpu), inverse_frequency);
-  return {at::cos(angles).to(options).contiguous(), at::sin(angles).to(options).contiguous()};
-}
-
 at::Tensor self_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD, const AttentionWeights& weights,
                           const RotaryTable& rotary, const at::Tensor& positions_T, const AttentionPlan& plan,
                           KernelChoice kernels) {

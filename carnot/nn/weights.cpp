@@ -24,6 +24,9 @@ bool is_copy_of_tied_head(const Model& model, const std::string& name, const at:
          at::equal(tensor, embedding->second);
 }
 
+/// Older checkpoints of Llama and Mistral store the rotary frequencies, which config.json says as well.
+bool is_rotary_frequency(const std::string& name) { return name.ends_with(".rotary_emb.inv_freq"); }
+
 }  // namespace
 
 Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors, const std::string& where) {
@@ -42,7 +45,7 @@ Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors,
                          shape_of(weight));
   }
   for (const auto& [name, tensor] : given)
-    if (!wanted.contains(name) && !is_copy_of_tied_head(model, name, tensor, given))
+    if (!wanted.contains(name) && !is_copy_of_tied_head(model, name, tensor, given) && !is_rotary_frequency(name))
       problems.push_back(where + ": weight '" + name + "' is not one of this model's");
   if (!problems.empty()) return join_errors(problems);
 

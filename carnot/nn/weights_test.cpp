@@ -13,11 +13,12 @@ namespace fs = std::filesystem;
 
 const std::string kGolden = std::string(CARNOT_SOURCE_DIR) + "/tests/golden/transformers/";
 
+// In float32, float16 and bfloat16; llama3 in three shards.
 TEST(Weights, OfTransformersCheckpointsLoadIntoTheModel) {
-  for (const std::string family : {"qwen2", "qwen3"}) {
-    const auto model = load_model(kGolden + family, at::TensorOptions(at::kDouble));
+  for (const std::string name : {"llama2", "llama3", "mistral", "qwen2", "qwen3"}) {
+    const auto model = load_model(kGolden + name, at::TensorOptions(at::kDouble));
     ASSERT_TRUE(model.ok()) << model.error().message;
-    const auto file = read_model_tensors(kGolden + family);
+    const auto file = read_model_tensors(kGolden + name);
     EXPECT_EQ(model->parameters().size(), file->tensors.size());
     std::map<std::string, at::Tensor> given;
     for (const NamedTensor& named : file->tensors) given[named.name] = named.tensor;
@@ -43,11 +44,15 @@ TEST(Weights, SavedAndLoadedAgainAreTheSameBits) {
   fs::remove_all(folder);
 }
 
-TEST(Weights, MissingExtraAndMisshapenOnesAreAllListed) {
-  auto model = load_model(kGolden + "qwen2", at::TensorOptions(at::kFloat));
+class WeightsOf : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Families, WeightsOf, testing::Values("llama2", "llama3", "mistral", "qwen2", "qwen3"));
+
+TEST_P(WeightsOf, MissingExtraAndMisshapenOnesAreAllListed) {
+  const std::string folder = kGolden + GetParam();
+  auto model = load_model(folder, at::TensorOptions(at::kFloat));
   ASSERT_TRUE(model.ok());
   const at::Tensor before = model->parameters()[0].tensor.clone();
-  std::vector<NamedTensor> tensors = read_model_tensors(kGolden + "qwen2")->tensors;
+  std::vector<NamedTensor> tensors = read_model_tensors(folder)->tensors;
   for (NamedTensor& named : tensors) {
     if (named.name == "model.norm.weight") named.name = "model.norm.gain";
     if (named.name == "model.layers.1.mlp.up_proj.weight") named.tensor = at::zeros({48, 31});
@@ -58,7 +63,14 @@ TEST(Weights, MissingExtraAndMisshapenOnesAreAllListed) {
   for (const char* part : {"here: weight 'model.norm.weight' is missing", "'model.norm.gain' is not one of this model's",
                            "'model.layers.1.mlp.up_proj.weight' has shape [48, 31], expected [48, 32]"})
     EXPECT_NE(loaded.error().message.find(part), std::string::npos) << loaded.error().message;
-  EXPECT_TRUE(at::equal(model->parameters()[0].tensor, before));
+  EXPECT_TRUE(at::equal(model->parameters()[0].tensor, before)) << "nothing is filled where something is wrong";
+}
+
+TEST(Weights, StoredRotaryFrequenciesOfOlderCheckpointsArePassedOver) {
+  auto model = load_model(kGolden + "llama2", at::TensorOptions(at::kFloat));
+  std::vector<NamedTensor> tensors = read_model_tensors(kGolden + "llama2")->tensors;
+  tensors.push_back({"model.layers.0.self_attn.rotary_emb.inv_freq", at::zeros({4})});
+  EXPECT_TRUE(load_weights(*model, tensors, "here").ok());
 }
 
 TEST(Weights, ASecondCopyOfATiedHeadIsAcceptedOnlyWhereItIsOne) {

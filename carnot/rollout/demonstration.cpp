@@ -16,8 +16,9 @@ Result<std::vector<TokenId>> scripted_tokens(const Episode& episode, const ChatF
   if (!response.starts_with(prefix))
     return Error{"the script's response must begin with '" + prefix + "', got '" + std::string(response.substr(0, 40)) +
                  "'"};
-  std::vector<TokenId> tokens = chat.tokenizer().encode(response.substr(prefix.size()));
-  if (!ends_with_any(response, episode.protocol().stop_strings)) tokens.push_back(episode.stop_tokens().front());
+  const bool ends = !ends_with_any(response, episode.protocol().stop_strings);
+  std::vector<TokenId> tokens = chat.spoken(response.substr(prefix.size()), prefix, ends);
+  if (ends) tokens.push_back(episode.stop_tokens().front());
   return tokens;
 }
 

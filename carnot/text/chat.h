@@ -1,7 +1,8 @@
 // text/chat.h -- messages to tokens with spans; a conversation only ever grows at its end.
 //
 // A trajectory is its token ids. What the policy sampled stays as sampled; what the environment says is rendered
-// and appended. No history is rendered twice.
+// and appended. No history is rendered twice. Where a published template changes what it wrote before (drops earlier
+// thinking, moves the system message to the last user message), the first rendering stands here: docs/models.md.
 #pragma once
 
 #include <memory>
@@ -12,14 +13,27 @@
 
 #include "carnot/base/result.h"
 #include "carnot/data/tokens.h"
+#include "carnot/text/labelled_text.h"
 #include "carnot/text/tokenizer.h"
 
 namespace carnot {
 
+/// A function that an assistant message calls.
+struct ToolCall {
+  std::string name{};
+  std::string arguments = "{}";  ///< a JSON object
+  std::string id{};              ///< Mistral's: nine letters or digits
+};
+
 struct Message {
   std::string role{};  ///< "system", "user", "assistant", "tool"
   std::string content{};
+  std::vector<ToolCall> tool_calls{};  ///< of an assistant message
+  std::string tool_call_id{};          ///< of a tool's result, where the format has such
 };
+
+/// Functions that the policy may call, each the JSON text of {"type": "function", "function": {...}}.
+using Tools = std::span<const std::string>;
 
 /// One family's way to write a conversation ("qwen2.5", ...).
 class ChatFamily {
@@ -29,26 +43,54 @@ class ChatFamily {
   virtual std::string_view name() const = 0;
 
   /// The opening: all messages, then the head of the assistant's message, then `prefix` (for example "<think>").
-  /// Scaffolding is Template; contents and prefix are Prompt.
-  virtual SpannedTokens render_opening(std::span<const Message> messages, std::string_view prefix) const = 0;
+  /// Scaffolding and tools are Template; contents and prefix are Prompt. REQUIRES: tools are JSON objects, and none
+  /// where takes_tools() is false.
+  SpannedTokens render_opening(std::span<const Message> messages, std::string_view prefix, Tools tools = {}) const;
 
   /// What follows an assistant message that the policy ended (`closed`: its last token was a stop token): the
   /// messages, the head of the next assistant message, `prefix`. Contents are Observation.
-  virtual SpannedTokens render_reply(std::span<const Message> messages, std::string_view prefix, bool closed) const = 0;
+  SpannedTokens render_reply(std::span<const Message> messages, std::string_view prefix, bool closed) const;
 
   /// Text put inline into the running assistant message (a tool's result); all of it Observation.
   SpannedTokens render_inline(std::string_view text) const;
 
-  /// Tokens that end an assistant message, the usual one first.
-  virtual std::vector<TokenId> stop_tokens() const = 0;
+  /// The tokens of a policy that says `content` behind render_opening() or render_reply() with this prefix; without
+  /// the stop token that follows where the message `ends`.
+  std::vector<TokenId> spoken(std::string_view content, std::string_view prefix, bool ends) const;
+
+  /// Whether the format says how functions are offered.
+  virtual bool takes_tools() const = 0;
+
+  /// Tokens that end an assistant message, the usual one first: the format's own, then also_stop_at()'s.
+  std::vector<TokenId> stop_tokens() const;
+
+  /// Further tokens that end a message, such as a model folder names; those that the tokenizer lacks are passed over.
+  void also_stop_at(std::span<const TokenId> tokens);
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
 
  protected:
   explicit ChatFamily(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
 
+  /// The first of `names`, then those of the others that are added tokens of the tokenizer. REQUIRES: the first is.
+  std::vector<TokenId> present_tokens(std::initializer_list<std::string_view> names) const;
+
  private:
+  /// Everything up to the end of the assistant's head.
+  virtual void write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const = 0;
+  virtual void write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const = 0;
+  virtual std::vector<TokenId> own_stop_tokens() const = 0;
+
+  /// What a policy of this format says around the content of a message: a blank, in some formats.
+  virtual std::string_view before_speech() const { return {}; }
+  virtual std::string_view behind_speech() const { return {}; }
+  /// Whether the assistant's head ends in an added token, not in text.
+  virtual bool head_ends_in_token() const { return false; }
+
+  void write_prefix(LabelledText& text, std::string_view prefix) const;
+
   const Tokenizer* tokenizer_;
+  std::vector<TokenId> further_stops_;
 };
 
 /// The family of that name over a tokenizer, which must outlive it. An unknown name is answered with the known ones;
@@ -56,6 +98,9 @@ class ChatFamily {
 Result<std::unique_ptr<ChatFamily>> make_chat_family(std::string_view name, const Tokenizer& tokenizer);
 
 std::vector<std::string> chat_family_names();
+
+/// The family whose published Jinja template this is, by what only it contains; empty where none is recognised.
+std::string_view chat_family_of_template(std::string_view jinja);
 
 /// Start-up check: rendering turn by turn equals rendering at once, and decoding gives the text back. Says where not.
 Status check_append_only(const ChatFamily& chat);

@@ -1,57 +1,59 @@
 #include "carnot/text/chat_ml.h"
 
-#include <algorithm>
-
 #include "carnot/base/check.h"
+#include "carnot/text/spaced_json.h"
 
 namespace carnot {
 namespace {
 
-bool is_added_token(const Tokenizer& tokenizer, std::string_view text) {
-  const auto id = tokenizer.id_of(text);
-  return id && tokenizer.is_added(*id);
+constexpr std::string_view kTail = "<|im_end|>\n";
+
+std::string head_of(std::string_view role) { return "<|im_start|>" + std::string(role) + "\n"; }
+
+/// The system message's section that offers functions, as Qwen2.5 and Qwen3 were trained with it.
+std::string tools_section(Tools tools) {
+  std::string section =
+      "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with function "
+      "signatures within <tools></tools> XML tags:\n<tools>";
+  for (const std::string& tool : tools) section += "\n" + spaced_json(tool);
+  return section +
+         "\n</tools>\n\nFor each function call, return a json object with function name and arguments within "
+         "<tool_call></tool_call> XML tags:\n<tool_call>\n{\"name\": <function-name>, \"arguments\": "
+         "<args-json-object>}\n</tool_call>";
 }
 
-std::string head_of(std::string_view role) { return std::string(ChatMl::kMessageStart) + std::string(role) + "\n"; }
-
-const std::string& tail() {
-  static const std::string kTail = std::string(ChatMl::kMessageEnd) + "\n";
-  return kTail;
+std::string written(const ToolCall& call) {
+  return "<tool_call>\n{\"name\": \"" + call.name + "\", \"arguments\": " + spaced_json(call.arguments) +
+         "}\n</tool_call>";
 }
 
 }  // namespace
 
-std::vector<std::string> ChatMl::missing_tokens(const Tokenizer& tokenizer) {
-  std::vector<std::string> missing;
-  for (const std::string_view token : {kMessageStart, kMessageEnd})
-    if (!is_added_token(tokenizer, token)) missing.emplace_back(token);
-  return missing;
+void ChatMl::write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const {
+  const Message* system = !messages.empty() && messages[0].role == "system" ? &messages[0] : nullptr;
+  add_system(text, system, tools);
+  add_messages(text, messages.subspan(system ? 1 : 0), SpanKind::Prompt);
+  add_assistant_head(text);
 }
 
-SpannedTokens ChatMl::render_opening(std::span<const Message> messages, std::string_view prefix) const {
-  LabelledText text(tokenizer());
-  const bool has_system = !messages.empty() && messages[0].role == "system";
-  if (!has_system && !style_.default_system.empty())
-    add_message(text, "system", style_.default_system, SpanKind::Template);
-  add_messages(text, messages, SpanKind::Prompt);
-  text.add(SpanKind::Template, head_of("assistant"));
-  text.add(SpanKind::Prompt, prefix);
-  return text.tokenize();
-}
-
-SpannedTokens ChatMl::render_reply(std::span<const Message> messages, std::string_view prefix, bool closed) const {
-  LabelledText text(tokenizer());
-  text.add(SpanKind::Template, closed ? "\n" : tail());
+void ChatMl::write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const {
+  text.add(SpanKind::Template, closed ? "\n" : kTail);
   add_messages(text, messages, SpanKind::Observation);
-  text.add(SpanKind::Template, head_of("assistant"));
-  text.add(SpanKind::Prompt, prefix);
-  return text.tokenize();
+  add_assistant_head(text);
 }
 
-std::vector<TokenId> ChatMl::stop_tokens() const {
-  std::vector<TokenId> stops{*tokenizer().id_of(kMessageEnd)};
-  if (is_added_token(tokenizer(), "<|endoftext|>")) stops.push_back(*tokenizer().id_of("<|endoftext|>"));
-  return stops;
+void ChatMl::add_assistant_head(LabelledText& text) const {
+  text.add(SpanKind::Template, head_of("assistant") + std::string(style_.head_end));
+}
+
+void ChatMl::add_system(LabelledText& text, const Message* system, Tools tools) const {
+  if (!system && style_.default_system.empty() && tools.empty()) return;
+  text.add(SpanKind::Template, head_of("system"));
+  if (system) text.add(SpanKind::Prompt, system->content);
+  else text.add(SpanKind::Template, style_.default_system);
+  const bool has_text = system || !style_.default_system.empty();
+  if (!tools.empty()) text.add(SpanKind::Template, (has_text ? "\n\n" : "") + tools_section(tools));
+  text.add(SpanKind::Template, kTail);
 }
 
 void ChatMl::add_messages(LabelledText& text, std::span<const Message> messages, SpanKind content_kind) const {
@@ -61,16 +63,19 @@ void ChatMl::add_messages(LabelledText& text, std::span<const Message> messages,
     if (role == "tool" && style_.tool_as_user) {
       add_tool_message(text, messages, i, content_kind);
     } else {
-      add_message(text, role, messages[i].content, content_kind);
+      add_message(text, messages[i], content_kind);
     }
   }
 }
 
-void ChatMl::add_message(LabelledText& text, std::string_view role, std::string_view content,
-                         SpanKind content_kind) const {
-  text.add(SpanKind::Template, head_of(role));
-  text.add(content_kind, content);
-  text.add(SpanKind::Template, tail());
+void ChatMl::add_message(LabelledText& text, const Message& message, SpanKind content_kind) const {
+  text.add(SpanKind::Template, head_of(message.role));
+  text.add(content_kind, message.content);
+  std::string calls;
+  for (const ToolCall& call : message.tool_calls)
+    calls += (message.content.empty() && calls.empty() ? "" : "\n") + written(call);
+  text.add(content_kind, calls);
+  text.add(SpanKind::Template, kTail);
 }
 
 // Neighbouring tool results share one user message.
@@ -80,7 +85,7 @@ void ChatMl::add_tool_message(LabelledText& text, std::span<const Message> messa
   const bool last = index + 1 == messages.size() || messages[index + 1].role != "tool";
   text.add(SpanKind::Template, first ? head_of("user") + "<tool_response>\n" : "\n<tool_response>\n");
   text.add(content_kind, messages[index].content);
-  text.add(SpanKind::Template, "\n</tool_response>" + (last ? tail() : std::string()));
+  text.add(SpanKind::Template, "\n</tool_response>" + std::string(last ? kTail : ""));
 }
 
 }  // namespace carnot

@@ -1,8 +1,9 @@
-// text/chat_ml.h -- ChatML: <|im_start|>role\ncontent<|im_end|>\n for each message.
+// text/chat_ml.h -- ChatML: <|im_start|>role\ncontent<|im_end|>\n for each message (Qwen and others).
+//
+// Functions are offered in the system message within <tools> tags and called within <tool_call> tags.
 #pragma once
 
 #include "carnot/text/chat.h"
-#include "carnot/text/labelled_text.h"
 
 namespace carnot {
 
@@ -11,29 +12,31 @@ struct ChatMlStyle {
   std::string_view name{};
   std::string_view default_system{};  ///< put first where the first message is no system message; none where empty
   bool tool_as_user = false;          ///< tool results stand in a user message, each within <tool_response> tags
+  std::string_view head_end{};        ///< behind the assistant's head: thinking that is closed at once
 };
 
 class ChatMl : public ChatFamily {
  public:
-  static constexpr std::string_view kMessageStart = "<|im_start|>";
-  static constexpr std::string_view kMessageEnd = "<|im_end|>";
+  /// Added tokens that the format needs.
+  static constexpr std::string_view kTokens[] = {"<|im_start|>", "<|im_end|>"};
 
-  /// REQUIRES: a tokenizer for which missing_tokens() is empty.
+  /// REQUIRES: a tokenizer with kTokens.
   ChatMl(const ChatMlStyle& style, const Tokenizer& tokenizer) : ChatFamily(tokenizer), style_(style) {}
 
-  /// The tokens of ChatML that are no added tokens of this tokenizer.
-  static std::vector<std::string> missing_tokens(const Tokenizer& tokenizer);
-
   std::string_view name() const override { return style_.name; }
-  SpannedTokens render_opening(std::span<const Message> messages, std::string_view prefix) const override;
-  SpannedTokens render_reply(std::span<const Message> messages, std::string_view prefix, bool closed) const override;
-  std::vector<TokenId> stop_tokens() const override;
+  bool takes_tools() const override { return true; }
 
  private:
+  void write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const override;
+  void write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const override;
+  std::vector<TokenId> own_stop_tokens() const override { return present_tokens({"<|im_end|>", "<|endoftext|>"}); }
+
+  void add_system(LabelledText& text, const Message* system, Tools tools) const;
   void add_messages(LabelledText& text, std::span<const Message> messages, SpanKind content_kind) const;
-  void add_message(LabelledText& text, std::string_view role, std::string_view content, SpanKind content_kind) const;
+  void add_message(LabelledText& text, const Message& message, SpanKind content_kind) const;
   void add_tool_message(LabelledText& text, std::span<const Message> messages, std::size_t index,
                         SpanKind content_kind) const;
+  void add_assistant_head(LabelledText& text) const;
 
   ChatMlStyle style_;
 };

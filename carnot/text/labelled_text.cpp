@@ -9,14 +9,18 @@ void LabelledText::add(SpanKind kind, std::string_view text) {
   parts_.push_back({.kind = kind, .end = text_.size()});
 }
 
-SpannedTokens LabelledText::tokenize() const {
-  SpannedTokens result{.tokens = tokenizer_->encode(text_)};
+SpannedTokens LabelledText::tokenize(TextBefore before) const {
+  SpannedTokens result{.tokens = tokenizer_->encode(text_, before)};
+  const std::string_view text = text_;
   std::size_t offset = 0;
   auto part = parts_.begin();
   for (const TokenId id : result.tokens) {
     while (offset >= part->end && part + 1 != parts_.end()) ++part;
     extend_spans(result.spans, part->kind, 1);
-    offset += tokenizer_->bytes_of(id).size();
+    const std::string_view bytes = tokenizer_->bytes_of(id);
+    // A blank that the tokenizer put before a stretch is none of the text's.
+    const bool inserted = tokenizer_->puts_blanks() && !text.substr(offset).starts_with(bytes);
+    offset += bytes.size() - (inserted ? 1 : 0);
   }
   return result;
 }

@@ -16,8 +16,9 @@ class LabelledText {
 
   void add(SpanKind kind, std::string_view text);
 
-  /// The tokens of the whole text. One that straddles a border is of the kind where its first byte lies.
-  SpannedTokens tokenize() const;
+  /// The tokens of the whole text, as they are behind `before`. One that straddles a border is of the kind where its
+  /// first byte lies.
+  SpannedTokens tokenize(TextBefore before) const;
 
  private:
   struct Part {

@@ -15,14 +15,14 @@ Result<Json> encode_line(const Tokenizer& tokenizer, const Json& line) {
 
 Result<Json> decode_line(const Tokenizer& tokenizer, const Json& line) {
   if (!line.is_array()) return Error{"expected a JSON array of token ids, got " + shown(line)};
-  std::string text;
+  std::vector<TokenId> ids;
   for (const Json& value : line) {
     const auto id = value.is_number_integer() ? value.get<std::int64_t>() : -1;
     if (id < 0 || id >= tokenizer.vocab_size() || !tokenizer.has(static_cast<TokenId>(id)))
       return Error{shown(value) + " is no token id"};
-    text += tokenizer.bytes_of(static_cast<TokenId>(id));
+    ids.push_back(static_cast<TokenId>(id));
   }
-  return Json(text);
+  return Json(tokenizer.decode_whole(ids));
 }
 
 template <class Convert>

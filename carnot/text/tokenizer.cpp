@@ -1,5 +1,6 @@
 #include "carnot/text/tokenizer.h"
 
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 
@@ -16,16 +17,23 @@ namespace {
 struct Tables {
   explicit Tables(TokenizerFile file);
 
+  /// What a piece is before it is merged.
+  void piece_to_tokens(std::string_view piece, std::vector<TokenId>& tokens) const;
+
   Vocabulary vocabulary;
+  std::array<TokenId, 256> byte_tokens;
   MergeTable merges;
   bool compose;
+  bool byte_level;
+  BlankBefore blank_before;
+  bool strip_first_blank;
+  bool words_merge_apart;  // no merge goes over the border before a blank
   std::vector<SplitStep> steps;
   AddedTokenFinder raw_added;         // looked for in the text as it is
   AddedTokenFinder normalized_added;  // looked for after normalisation
   std::unordered_map<std::string, TokenId> added_ids;
   std::vector<bool> is_added;  // by id
   std::vector<bool> is_whole;  // by id: a piece of exactly these bytes becomes this one token
-  std::array<TokenId, 256> byte_tokens{};
 };
 
 /// The added tokens with this `normalized` flag, their contents as they stand in the text that is searched.
@@ -34,37 +42,46 @@ std::vector<AddedToken> added_tokens_with(const TokenizerFile& file, bool normal
   for (AddedToken token : file.added) {
     if (token.normalized != normalized) continue;
     if (normalized && file.compose) token.content = compose(token.content);
+    if (normalized && !file.byte_level) token.content = with_blanks(token.content);
+    if (normalized && file.blank_before == BlankBefore::Sections) token.content.insert(0, 1, ' ');
     chosen.push_back(std::move(token));
   }
   return chosen;
 }
 
-void bytes_to_tokens(std::string_view bytes, const std::array<TokenId, 256>& byte_tokens,
-                     std::vector<TokenId>& tokens) {
-  tokens.clear();
-  for (const char byte : bytes) tokens.push_back(byte_tokens[static_cast<std::uint8_t>(byte)]);
-}
-
 /// Which vocabulary entries their own bytes merge into. Most pieces of a text are such, and need no merging.
-std::vector<bool> find_whole_tokens(const Vocabulary& vocabulary, const MergeTable& merges, bool ignore_merges,
-                                    const std::array<TokenId, 256>& byte_tokens) {
+std::vector<bool> find_whole_tokens(const Tables& tables, bool ignore_merges) {
+  const Vocabulary& vocabulary = tables.vocabulary;
   std::vector<bool> whole(static_cast<std::size_t>(vocabulary.size()), ignore_merges);
   if (ignore_merges) return whole;
   std::vector<TokenId> tokens;
   MergeTable::Scratch scratch;
   for (TokenId id = 0; id < vocabulary.size(); ++id) {
     if (!vocabulary.contains(id)) continue;
-    bytes_to_tokens(vocabulary.bytes(id), byte_tokens, tokens);
-    merges.merge(tokens, scratch);
+    tables.piece_to_tokens(vocabulary.bytes(id), tokens);
+    tables.merges.merge(tokens, scratch);
     whole[static_cast<std::size_t>(id)] = tokens == std::vector<TokenId>{id};
   }
   return whole;
 }
 
+/// True where every merge whose right part begins with a blank has nothing but blanks on its left: then each word may be
+/// merged by itself, with the blanks before it.
+bool merges_keep_words_apart(const TokenizerFile& file) {
+  return std::all_of(file.merges.begin(), file.merges.end(), [&](const Merge& merge) {
+    return !file.vocabulary.bytes(merge.right).starts_with(' ') || file.vocabulary.bytes(merge.left).ends_with(' ');
+  });
+}
+
 Tables::Tables(TokenizerFile file)
     : vocabulary(std::move(file.vocabulary)),
+      byte_tokens(file.byte_tokens),
       merges(file.merges),
       compose(file.compose),
+      byte_level(file.byte_level),
+      blank_before(file.blank_before),
+      strip_first_blank(file.strip_first_blank),
+      words_merge_apart(!file.byte_level && merges_keep_words_apart(file)),
       steps(std::move(file.steps)),
       raw_added(added_tokens_with(file, false)),
       normalized_added(added_tokens_with(file, true)),
@@ -73,9 +90,18 @@ Tables::Tables(TokenizerFile file)
     added_ids[token.content] = token.id;
     is_added[static_cast<std::size_t>(token.id)] = true;
   }
-  for (std::size_t byte = 0; byte < 256; ++byte)
-    byte_tokens[byte] = vocabulary.find(std::string(1, static_cast<char>(byte)));
-  is_whole = find_whole_tokens(vocabulary, merges, file.ignore_merges, byte_tokens);
+  is_whole = find_whole_tokens(*this, file.ignore_merges);
+}
+
+void Tables::piece_to_tokens(std::string_view piece, std::vector<TokenId>& tokens) const {
+  tokens.clear();
+  while (!piece.empty()) {
+    const auto length = byte_level ? std::size_t{1} : static_cast<std::size_t>(first_character(piece).length);
+    const TokenId whole = byte_level ? -1 : vocabulary.find(piece.substr(0, length));
+    if (whole >= 0) tokens.push_back(whole);
+    else for (const char byte : piece.substr(0, length)) tokens.push_back(byte_tokens[static_cast<std::uint8_t>(byte)]);
+    piece.remove_prefix(length);
+  }
 }
 
 /// The parts of `text` in order: on_token(id) for raw added tokens, on_text(normalised text) for what is valid between
@@ -103,21 +129,56 @@ void for_each_part(const Tables& tables, std::string_view text, OnToken&& on_tok
 /// One call of Tokenizer::encode.
 class Encoding {
  public:
-  explicit Encoding(const Tables& tables) : tables_(tables) {}
+  Encoding(const Tables& tables, TextBefore before) : tables_(tables), before_(before) {}
 
   std::vector<TokenId> run(std::string_view text) && {
     ids_.reserve(text.size() / 3 + 8);
-    const auto on_token = [&](TokenId id) { ids_.push_back(id); };
+    const auto on_token = [&](TokenId id) { push(id); };
     for_each_part(
         tables_, text, on_token,
         [&](std::string_view normalized) {
-          tables_.normalized_added.split(normalized, [&](std::string_view stretch) { split(stretch, 0); }, on_token);
+          const std::string spelled = tables_.byte_level ? std::string() : section(normalized);
+          const std::string_view searched = tables_.byte_level ? normalized : spelled;
+          tables_.normalized_added.split(searched, [&](std::string_view stretch) { encode_stretch(stretch); }, on_token);
         },
         [&](std::string_view byte) { merge_piece(byte); });
     return std::move(ids_);
   }
 
  private:
+  void push(TokenId id) { ids_.push_back(id); }
+  bool at_start() const { return ids_.empty(); }
+
+  void encode_stretch(std::string_view stretch) {
+    if (tables_.byte_level) return split(stretch, 0);
+    if (!wants_blank(stretch)) return split_words(stretch);
+    split_words(" " + std::string(stretch));
+  }
+
+  /// A section between raw added tokens as a SentencePiece file's normaliser leaves it.
+  std::string section(std::string_view normalized) const {
+    const bool goes_on = at_start() && before_ == TextBefore::Text;
+    const bool blank = tables_.blank_before == BlankBefore::Sections && !goes_on;
+    return (blank ? " " : "") + with_blanks(normalized);
+  }
+
+  bool wants_blank(std::string_view stretch) const {
+    if (stretch.starts_with(' ')) return false;
+    if (tables_.blank_before == BlankBefore::Stretches) return !at_start() || before_ != TextBefore::Text;
+    return tables_.blank_before == BlankBefore::Text && at_start() && before_ == TextBefore::Nothing;
+  }
+
+  /// Each word with the blanks before it is a piece, where merges allow that.
+  void split_words(std::string_view text) {
+    while (tables_.words_merge_apart && !text.empty()) {
+      const std::size_t word = std::min(text.find_first_not_of(' '), text.size());
+      const std::size_t end = std::min(text.find(' ', word), text.size());
+      merge_piece(text.substr(0, end));
+      text.remove_prefix(end);
+    }
+    if (!text.empty()) merge_piece(text);
+  }
+
   /// The steps from step_index on.
   void split(std::string_view piece, std::size_t step_index) {
     if (step_index == tables_.steps.size()) return merge_piece(piece);
@@ -134,13 +195,14 @@ class Encoding {
 
   void merge_piece(std::string_view piece) {
     const TokenId whole = tables_.vocabulary.find(piece);
-    if (whole >= 0 && tables_.is_whole[static_cast<std::size_t>(whole)]) return ids_.push_back(whole);
-    bytes_to_tokens(piece, tables_.byte_tokens, tokens_);
+    if (whole >= 0 && tables_.is_whole[static_cast<std::size_t>(whole)]) return push(whole);
+    tables_.piece_to_tokens(piece, tokens_);
     tables_.merges.merge(tokens_, merge_scratch_);
     ids_.insert(ids_.end(), tokens_.begin(), tokens_.end());
   }
 
   const Tables& tables_;
+  const TextBefore before_;
   SplitScratch scratch_;
   MergeTable::Scratch merge_scratch_;
   std::vector<TokenId> tokens_;
@@ -179,7 +241,17 @@ Result<Tokenizer> Tokenizer::parse(std::string_view json, const std::string& nam
   return Tokenizer(std::make_unique<State>(State{.json = std::string(json), .tables = Tables(std::move(*file))}));
 }
 
-std::vector<TokenId> Tokenizer::encode(std::string_view text) const { return Encoding(state_->tables).run(text); }
+std::vector<TokenId> Tokenizer::encode(std::string_view text, TextBefore before) const {
+  return Encoding(state_->tables, before).run(text);
+}
+
+bool Tokenizer::puts_blanks() const { return state_->tables.blank_before != BlankBefore::Nothing; }
+
+std::string Tokenizer::decode_whole(std::span<const TokenId> ids) const {
+  std::string text = decode(ids);
+  if (state_->tables.strip_first_blank && text.starts_with(' ')) text.erase(0, 1);
+  return text;
+}
 
 std::string Tokenizer::normalize(std::string_view text) const {
   std::string normalized;

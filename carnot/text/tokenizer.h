@@ -1,8 +1,7 @@
-// text/tokenizer.h -- byte-level BPE: Hugging Face tokenizer.json (or vocab.json + merges.txt) in, token ids out and
-// back.
+// text/tokenizer.h -- BPE: Hugging Face tokenizer.json (or vocab.json + merges.txt) in, token ids out and back.
 //
-// Text is NFC-normalised where the file says so, split by the file's pattern (PCRE2), mapped to bytes and merged.
-// Added tokens (<|im_end|>, <think>, ...) are recognised in the text first. Immutable after loading; thread-safe.
+// Text is NFC-normalised where the file says so, split by the file's pattern (PCRE2), mapped to bytes and merged; or, as
+// SentencePiece does it (Llama 2, Mistral), merged character by character with bytes for what is no token. Added tokens (<|im_end|>, <think>, ...) are recognised in the text first. Immutable after loading; thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -17,6 +16,9 @@
 #include "carnot/data/tokens.h"
 
 namespace carnot {
+
+/// What stands before a text that is encoded by itself. It matters to tokenizers that put a blank before text.
+enum class TextBefore { Nothing, AddedToken, Text };
 
 class Tokenizer {
  public:
@@ -33,8 +35,8 @@ class Tokenizer {
   ~Tokenizer();
 
   /// Token ids of `text`; added tokens in it become their ids. No token is put before or behind. Bytes that are not
-  /// UTF-8 become their byte tokens.
-  std::vector<TokenId> encode(std::string_view text) const;
+  /// UTF-8 become their byte tokens. No blank is put where `before` says that text goes on.
+  std::vector<TokenId> encode(std::string_view text, TextBefore before = TextBefore::Nothing) const;
 
   /// `text` as it is tokenised: NFC where the file says so. decode(encode(text)) for a tokenizer that puts no blank
   /// before the text and whose added tokens take none.
@@ -42,6 +44,12 @@ class Tokenizer {
 
   /// Bytes of the ids, added tokens included. An invalid id is a bug (CheckError).
   std::string decode(std::span<const TokenId> ids) const;
+
+  /// The same without the blank that a SentencePiece file's encode() puts before a text: what Hugging Face answers.
+  std::string decode_whole(std::span<const TokenId> ids) const;
+
+  /// Whether encode() may put blanks that the text does not have.
+  bool puts_blanks() const;
 
   /// Bytes that one token stands for.
   std::string_view bytes_of(TokenId id) const;

@@ -39,8 +39,42 @@ void check_model_settings(const Json& model, JsonProblems& problems) {
   }
 }
 
+/// "<0x41>" for 'A'.
+std::string byte_symbol(int byte) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  return {'<', '0', 'x', kDigits[static_cast<std::size_t>(byte / 16)], kDigits[static_cast<std::size_t>(byte % 16)], '>'};
+}
+
+/// The byte that a SentencePiece token of this text stands for.
+std::optional<char> named_byte(std::string_view text) {
+  for (int byte = 0; text.size() == 6 && text.starts_with("<0x") && byte < 256; ++byte)
+    if (text == byte_symbol(byte)) return static_cast<char>(byte);
+  return {};
+}
+
+void insert_token(const std::string& symbols, TokenId id, TokenizerFile& file) {
+  if (file.byte_level) {
+    const auto bytes = symbols_to_bytes(symbols);
+    file.vocabulary.insert(id, bytes ? *bytes : symbols, bytes.has_value());
+  } else if (const auto byte = named_byte(symbols)) {
+    file.vocabulary.insert(id, std::string(1, *byte), false);
+  } else {
+    const std::string text = with_blanks(symbols);
+    file.vocabulary.insert(id, text, file.vocabulary.find(text) < 0);
+  }
+}
+
+void find_byte_tokens(const IdsBySymbols& ids, TokenizerFile& file, JsonProblems& problems) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string symbol = file.byte_level ? bytes_to_symbols(std::string(1, static_cast<char>(byte))) : byte_symbol(byte);
+    const auto found = ids.find(symbol);
+    if (found == ids.end()) problems.add("model.vocab", "lacks the byte symbol \"" + symbol + "\"");
+    else file.byte_tokens[static_cast<std::size_t>(byte)] = found->second;
+  }
+}
+
 /// Fills the vocabulary; the returned views point into `vocab`.
-IdsBySymbols read_vocabulary(const Json& vocab, Vocabulary& vocabulary, JsonProblems& problems) {
+IdsBySymbols read_vocabulary(const Json& vocab, TokenizerFile& file, JsonProblems& problems) {
   IdsBySymbols ids;
   if (!vocab.is_object()) {
     problems.add("model.vocab", "expected an object of token ids, got " + shown(vocab));
@@ -49,20 +83,15 @@ IdsBySymbols read_vocabulary(const Json& vocab, Vocabulary& vocabulary, JsonProb
   ids.reserve(vocab.size());
   for (const auto& [symbols, value] : vocab.get_ref<const Json::object_t&>()) {
     const auto id = id_in(value);
-    if (!id || vocabulary.contains(*id)) {
+    if (!id || file.vocabulary.contains(*id)) {
       problems.add("model.vocab[" + shown(symbols) + "]",
                    id ? "id " + std::to_string(*id) + " already stands for another token" : expected_id(value));
       continue;
     }
-    const auto bytes = symbols_to_bytes(symbols);
-    vocabulary.insert(*id, bytes ? *bytes : symbols, bytes.has_value());
+    insert_token(symbols, *id, file);
     ids.emplace(symbols, *id);
   }
-  for (int byte = 0; byte < 256; ++byte) {
-    const std::string bytes(1, static_cast<char>(byte));
-    if (vocabulary.find(bytes) < 0)
-      problems.add("model.vocab", "lacks the byte symbol \"" + bytes_to_symbols(bytes) + "\"");
-  }
+  find_byte_tokens(ids, file, problems);
   return ids;
 }
 
@@ -115,7 +144,7 @@ void read_model(const Json& model, TokenizerFile& file, JsonProblems& problems) 
   if (!model.is_object()) return;
   check_model_settings(model, problems);
   file.ignore_merges = problems.flag(model, "ignore_merges", false, "model");
-  const IdsBySymbols ids = read_vocabulary(member(model, "vocab"), file.vocabulary, problems);
+  const IdsBySymbols ids = read_vocabulary(member(model, "vocab"), file, problems);
   file.merges = read_merges(member(model, "merges"), ids, problems);
 }
 
@@ -136,6 +165,12 @@ std::optional<AddedToken> read_added_token(const Json& value, const std::string&
   return id && !token.content.empty() ? std::optional(std::move(token)) : std::nullopt;
 }
 
+/// Whether the vocabulary's entry is the added token itself, bare or in the file's own spelling.
+bool stands_for(const TokenizerFile& file, TokenId id, const std::string& content) {
+  const std::string_view bytes = file.vocabulary.bytes(id);
+  return bytes == content || (file.byte_level ? bytes_to_symbols(bytes) == content : bytes == with_blanks(content));
+}
+
 void read_added_tokens(const Json& added, TokenizerFile& file, JsonProblems& problems) {
   if (added.is_null()) return;
   if (!added.is_array()) return problems.add("added_tokens", "expected an array, got " + shown(added));
@@ -150,8 +185,7 @@ void read_added_tokens(const Json& added, TokenizerFile& file, JsonProblems& pro
     }
     if (!file.vocabulary.contains(token->id)) {
       file.vocabulary.insert(token->id, token->content, false);
-    } else if (file.vocabulary.bytes(token->id) != token->content &&
-               bytes_to_symbols(file.vocabulary.bytes(token->id)) != token->content) {
+    } else if (!stands_for(file, token->id, token->content)) {
       problems.add(path + ".id", std::to_string(token->id) + " already stands for another token");
       continue;
     }
@@ -160,6 +194,16 @@ void read_added_tokens(const Json& added, TokenizerFile& file, JsonProblems& pro
 }
 
 }  // namespace
+
+std::string with_blanks(std::string_view text) {
+  constexpr std::string_view kMark = "\u2581";
+  std::string out;
+  for (std::size_t mark = text.find(kMark); mark != std::string_view::npos; mark = text.find(kMark)) {
+    out.append(text.substr(0, mark)).append(" ");
+    text.remove_prefix(mark + kMark.size());
+  }
+  return out.append(text);
+}
 
 Result<TokenizerFile> read_tokenizer_json(std::string_view text, const std::string& name) {
   const auto parsed = parse_json(text, name);

@@ -1,6 +1,7 @@
 // text/tokenizer_file.h -- what a tokenizer.json says, checked; and tokenizer.json from a folder of older files.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -21,15 +22,32 @@ struct SplitStep {
   std::optional<SplitPattern> pattern{};
 };
 
+/// Before which text a SentencePiece file puts a blank.
+enum class BlankBefore {
+  Nothing,
+  Sections,   ///< each part of the text between added tokens that are looked for in raw text
+  Stretches,  ///< each part between any added tokens, unless it begins with a blank
+  Text,       ///< the text as a whole, unless it begins with a blank or an added token
+};
+
 /// The parts of a tokenizer.json that are computed here. Added tokens are in the vocabulary too.
 struct TokenizerFile {
   bool compose = false;  ///< NFC
+  /// True: bytes are merged (GPT-2 and after). False: characters are, and bytes where a character is no token
+  /// (SentencePiece's BPE with byte_fallback); blanks are written as U+2581 in the file, as blanks in the vocabulary.
+  bool byte_level = true;
+  BlankBefore blank_before = BlankBefore::Nothing;
+  bool strip_first_blank = false;  ///< of decoded text
   std::vector<SplitStep> steps{};
   Vocabulary vocabulary{};
+  std::array<TokenId, 256> byte_tokens{};
   std::vector<Merge> merges{};
   bool ignore_merges = false;  ///< a piece that is in the vocabulary is one token, whatever the merges
   std::vector<AddedToken> added{};
 };
+
+/// SentencePiece's spelling of blanks undone: U+2581 becomes a blank.
+std::string with_blanks(std::string_view text);
 
 /// Reads the text of a tokenizer.json. Refuses what is not computed here, naming every such key; `name` stands
 /// before each of them.

@@ -96,9 +96,71 @@ void read_pre_tokenizer(const Json& pre_tokenizer, TokenizerFile& file, JsonProb
   if (parts.empty()) problems.add("pre_tokenizer", "expected at least a ByteLevel step");
 }
 
+// The following four read files that SentencePiece's BPE was converted to (Llama 2, Mistral).
+
+constexpr const char* kBlankMark = "\u2581";
+
+void read_mark_normalizer(const Json& normalizer, TokenizerFile& file, JsonProblems& problems) {
+  if (normalizer.is_null()) return;
+  bool marked = false;
+  for (const auto& [part, path] : parts_of(normalizer, "normalizers", "normalizer", problems)) {
+    const std::string type = type_of(*part);
+    if (type == "NFC" && !marked) {
+      file.compose = true;
+    } else if (type == "Prepend" && !marked && member(*part, "prepend") == kBlankMark) {
+      file.blank_before = BlankBefore::Sections;
+    } else if (type == "Replace" && member(member(*part, "pattern"), "String") == " " && member(*part, "content") == kBlankMark) {
+      marked = true;
+    } else {
+      problems.add(path, "expected NFC, Prepend of \"\u2581\" or Replace of \" \" by \"\u2581\", got " + part->dump());
+    }
+  }
+}
+
+void read_metaspace(const Json& part, TokenizerFile& file, JsonProblems& problems) {
+  const std::string path = "pre_tokenizer";
+  problems.check_object(part, path, {"type", "replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"});
+  if (member(part, "replacement") != kBlankMark) problems.add(path + ".replacement", "expected \"\u2581\"");
+  if (problems.flag(part, "split", true, path)) problems.add(path + ".split", "expected false, got true");
+  const Json& scheme = member(part, "prepend_scheme");
+  const bool always = scheme == "always" || (scheme.is_null() && problems.flag(part, "add_prefix_space", true, path));
+  if (always) file.blank_before = BlankBefore::Stretches;
+  else if (scheme == "first") file.blank_before = BlankBefore::Text;
+  else if (!scheme.is_null() && scheme != "never")
+    problems.add(path + ".prepend_scheme", "expected \"always\", \"first\" or \"never\", got " + shown(scheme));
+}
+
+void read_mark_decoder(const Json& decoder, TokenizerFile& file, JsonProblems& problems) {
+  for (const auto& [part, path] : parts_of(decoder, "decoders", "decoder", problems)) {
+    const std::string type = type_of(*part);
+    const bool strips_one = type == "Strip" && member(*part, "content") == " " && member(*part, "start") == 1 &&
+                            member(*part, "stop") == 0;
+    const bool unmarks = type == "Replace" && member(member(*part, "pattern"), "String") == kBlankMark &&
+                         member(*part, "content") == " ";
+    if (strips_one || type == "Metaspace") file.strip_first_blank = true;
+    else if (!unmarks && type != "ByteFallback" && type != "Fuse")
+      problems.add(path, "expected Replace of \"\u2581\" by \" \", ByteFallback, Fuse, Strip of one blank or Metaspace, got " + part->dump());
+  }
+  if (file.blank_before == BlankBefore::Nothing) file.strip_first_blank = false;
+}
+
+void read_character_pipeline(const Json& json, TokenizerFile& file, JsonProblems& problems) {
+  file.byte_level = false;
+  read_mark_normalizer(member(json, "normalizer"), file, problems);
+  const Json& pre_tokenizer = member(json, "pre_tokenizer");
+  if (type_of(pre_tokenizer) == "Metaspace") {
+    read_metaspace(pre_tokenizer, file, problems);
+  } else if (!pre_tokenizer.is_null()) {
+    problems.add("pre_tokenizer.type", "expected null or \"Metaspace\", got " + shown(member(pre_tokenizer, "type")));
+  }
+  read_mark_decoder(member(json, "decoder"), file, problems);
+}
+
 }  // namespace
 
 void read_pipeline(const Json& json, TokenizerFile& file, JsonProblems& problems) {
+  if (member(member(json, "model"), "byte_fallback") == true && type_of(member(json, "decoder")) != "ByteLevel")
+    return read_character_pipeline(json, file, problems);
   read_normalizer(member(json, "normalizer"), file, problems);
   read_pre_tokenizer(member(json, "pre_tokenizer"), file, problems);
   if (const Json& decoder = member(json, "decoder"); type_of(decoder) != "ByteLevel")

@@ -177,4 +177,29 @@ bool is_word_character(char32_t code_point) {
   }
 }
 
+namespace {
+
+/// Python counts the four separators of ASCII as blanks too.
+bool is_python_space(char32_t code_point) { return is_white_space(code_point) || (code_point >= 0x1C && code_point <= 0x1F); }
+
+}  // namespace
+
+std::string_view right_stripped(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t last = last_character_begin(text);
+    if (!is_python_space(first_character(text.substr(last)).code_point)) break;
+    text = text.substr(0, last);
+  }
+  return text;
+}
+
+std::string_view stripped(std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Character first = first_character(text);
+    if (!is_python_space(first.code_point)) break;
+    text.remove_prefix(static_cast<std::size_t>(first.length));
+  }
+  return right_stripped(text);
+}
+
 }  // namespace carnot

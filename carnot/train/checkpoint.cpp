@@ -98,6 +98,7 @@ Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const Che
       text_file("tokenizer.json", bench.tokenizer->json()),
       text_file("trainer_state.json", state_json(step, parts, run)),
   };
+  for (const auto& [name, text] : bench.model_files) files.push_back(text_file(name, text));
   if (bench.reference) files.push_back(tensor_file("reference.safetensors", bench.reference->parameters()));
   if (bench.critic) files.push_back(tensor_file("critic.safetensors", bench.critic->parameters()));
   if (parts.optimizer) files.push_back(tensor_file("optimizer.safetensors", optimizer_tensors(*parts.optimizer)));

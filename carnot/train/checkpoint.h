@@ -1,7 +1,7 @@
 // train/checkpoint.h -- everything a run continues from: weights, tokenizer, optimizers, counters.
 //
-// A checkpoint folder is a Hugging Face model folder (config.json, model.safetensors, tokenizer.json) with
-// optimizer.safetensors, critic.safetensors, reference.safetensors where there are such, and trainer_state.json.
+// A checkpoint folder is a Hugging Face model folder (config.json, model.safetensors, tokenizer.json and the files of
+// train/model_files.h) with optimizer.safetensors, critic.safetensors, reference.safetensors where there are such, and trainer_state.json.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "carnot/base/log.h"
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/nn/cuda_backend.h"
@@ -55,9 +56,25 @@ Result<Model> make_policy(const Recipe& recipe, const Tokenizer& tokenizer, cons
   }
   ModelConfig config = recipe.model.shape;
   config.vocab_size = tokenizer.vocab_size();
-  config.eos_token = chat.stop_tokens().front();
+  config.eos_tokens = chat.stop_tokens();
   if (const Status status = check_model_config(config); !status) return Error{"model: " + status.error().message};
   return Model(config, derive_seed(static_cast<std::uint64_t>(recipe.run.seed), "weights"), options, recipe.model.init_std);
+}
+
+/// Reads the model folder's small files and lets its end tokens end a message.
+Status add_model_files(Workbench& bench, const fs::path& model, const fs::path& tokenizer) {
+  auto files = read_model_files(model, tokenizer);
+  if (!files) return files.error();
+  bench.model_files = std::move(files).value();
+  for (auto& [name, text] : new_model_files(*bench.chat))
+    if (model.empty()) bench.model_files.try_emplace(name, text);
+  const auto generation = generation_config(bench.model_files, model.string());
+  if (!generation) return generation.error();
+  for (const std::string& setting : generation->ignored)
+    log_warning(model.string() + "/generation_config.json: " + setting + " is not applied to rollouts");
+  bench.chat->also_stop_at(bench.policy->config().eos_tokens);
+  bench.chat->also_stop_at(generation->eos_tokens);
+  return Done{};
 }
 
 Result<Workbench> assemble(Recipe& recipe, Result<Tokenizer> tokenizer, const std::function<Result<Model>(const Workbench&)>& policy) {
@@ -94,15 +111,22 @@ Status Workbench::prepare_device(const RunOptions& run) {
 Result<Workbench> Workbench::make(Recipe& recipe) {
   if (const Status status = recipe.environment->prepare(static_cast<std::uint64_t>(recipe.run.seed)); !status)
     return Error{"env: " + status.error().message};
-  return assemble(recipe, make_tokenizer(recipe),
-                  [&](const Workbench& bench) { return make_policy(recipe, *bench.tokenizer, *bench.chat); });
+  auto bench = assemble(recipe, make_tokenizer(recipe),
+                        [&](const Workbench& bench) { return make_policy(recipe, *bench.tokenizer, *bench.chat); });
+  if (!bench) return bench;
+  const std::string& tokenizer = recipe.tokenizer.path.empty() ? recipe.model.path : recipe.tokenizer.path;
+  if (const Status status = add_model_files(*bench, recipe.model.path, tokenizer); !status) return status.error();
+  return bench;
 }
 
 Result<Workbench> Workbench::from_checkpoint(Recipe& recipe, const fs::path& checkpoint) {
   if (const Status status = recipe.environment->prepare(static_cast<std::uint64_t>(recipe.run.seed)); !status)
     return Error{"env: " + status.error().message};
-  return assemble(recipe, Tokenizer::load(checkpoint),
-                  [&](const Workbench&) { return load_model(checkpoint, carnot::tensor_options(recipe.run)); });
+  auto bench = assemble(recipe, Tokenizer::load(checkpoint),
+                        [&](const Workbench&) { return load_model(checkpoint, carnot::tensor_options(recipe.run)); });
+  if (!bench) return bench;
+  if (const Status status = add_model_files(*bench, checkpoint, checkpoint); !status) return status.error();
+  return bench;
 }
 
 void Workbench::add_companions(const Recipe& recipe) {

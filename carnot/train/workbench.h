@@ -12,6 +12,7 @@
 #include "carnot/rollout/model_policy.h"
 #include "carnot/text/chat.h"
 #include "carnot/text/tokenizer.h"
+#include "carnot/train/model_files.h"
 #include "carnot/train/recipe.h"
 
 namespace carnot {
@@ -20,6 +21,7 @@ struct Workbench {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<ChatFamily> chat;
   std::unique_ptr<Model> policy;
+  ModelFiles model_files;              ///< that every checkpoint carries on
   std::unique_ptr<Model> reference;    ///< frozen copy of the policy at the start of training, where the method needs it
   std::unique_ptr<ValueModel> critic;  ///< where the method needs values
 
@@ -27,7 +29,8 @@ struct Workbench {
   static Status prepare_device(const RunOptions& run);
 
   /// Prepares the environment, then makes tokenizer, chat and policy: from model.path, or random weights and a tokenizer
-  /// trained from the environment's texts. A warm start or a checkpoint may then fill the weights.
+  /// trained from the environment's texts. The end tokens of config.json and generation_config.json end a message as the
+  /// chat format's do. A warm start or a checkpoint may then fill the weights.
   static Result<Workbench> make(Recipe& recipe);
 
   /// The same with tokenizer and weights of a checkpoint folder.

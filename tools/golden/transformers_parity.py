@@ -4,32 +4,61 @@
 Run from the repository root with:  pip install torch==2.13.0 transformers==4.57.6 numpy safetensors
     python3 tools/golden/transformers_parity.py
 
-Per family one folder: config.json and model.safetensors as save_pretrained writes them (float32 weights), and
-expected.safetensors, computed with eager attention, one sequence at a time, in float64 throughout: the casts to
-float32 inside norms, softmax and rotary embedding are redirected to float64, nothing else is changed.
-  tokens, positions, offsets  int64, three ragged sequences packed one behind the other
+Per case one folder: config.json and weights as save_pretrained writes them, and expected.safetensors, computed in
+float64 throughout: the casts to float32 inside norms, softmax and rotary embedding are redirected to float64, nothing
+else is changed. Tokens are stored as bytes.
+  tokens, positions, offsets  three ragged sequences packed one behind the other (eager attention, one at a time)
   hidden                      [T, H] after the final norm
   rows, targets               rows that predict a next token, and that token
+  logits                      [3, V] of the last three of `rows`
   logprob, entropy, logsumexp per row of `rows`, nats, temperature 1
-  loss                        mean negative log-prob of the targets
-  grad.NAME                   its gradient, per weight
+  grad.NAME                   gradient G of the mean negative log-prob of the targets, per weight: G itself of a vector;
+                              of a matrix G v and u G, one behind the other, where u_i = v_i = cos(1 + i)
+  bfloat16_error              largest error of logprob where transformers computes in bfloat16
+  long.tokens                 one sequence of 2560 tokens
+  long.rows, long.hidden      a few of its rows, and their hidden states
+  long.hidden_single          the same with the rotary angles of a float32 model, all else in float64
+  greedy.prompt, greedy.ids   a prompt, and what generate(do_sample=False) appends
 """
 
 import contextlib
 import pathlib
+import shutil
 
 import torch
 from safetensors.torch import save_file
-from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import (LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, Qwen2Config,
+                          Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
+ROOT = pathlib.Path("tests/golden/transformers")
 LENGTHS = [7, 1, 19]
+LONG = 2560
 SHAPE = dict(vocab_size=97, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-             num_key_value_heads=2, max_position_embeddings=64, rms_norm_eps=1e-6, bos_token_id=1, eos_token_id=2,
-             attn_implementation="eager", torch_dtype="float32")
-MODELS = {
-    "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**SHAPE, rope_theta=10000.0, tie_word_embeddings=True)),
-    "qwen3": lambda: Qwen3ForCausalLM(Qwen3Config(**SHAPE, head_dim=16, rope_theta=1000000.0,
-                                                  tie_word_embeddings=False)),
+             num_key_value_heads=2, max_position_embeddings=8192, rms_norm_eps=1e-6, bos_token_id=1, eos_token_id=2,
+             attn_implementation="eager")
+LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=64)
+YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=128)
+
+
+def case(model, config, dtype, shard="1GB", **keys):
+    return lambda: (model(config(**dict(SHAPE, **keys))), dtype, shard)
+
+
+CASES = {
+    "llama2": case(LlamaForCausalLM, LlamaConfig, torch.float16, num_key_value_heads=4, rms_norm_eps=1e-5),
+    "llama3": case(LlamaForCausalLM, LlamaConfig, torch.bfloat16, shard="20KB", rope_theta=500000.0, head_dim=16,
+                   rope_scaling=LLAMA3, tie_word_embeddings=True, eos_token_id=[2, 3, 4]),
+    "llama_linear": case(LlamaForCausalLM, LlamaConfig, torch.float16, num_hidden_layers=1,
+                         rope_scaling=dict(rope_type="linear", factor=2.5)),
+    "mistral": case(MistralForCausalLM, MistralConfig, torch.float32, head_dim=12, num_key_value_heads=1,
+                    sliding_window=None, rope_theta=1000000.0),
+    "qwen2": case(Qwen2ForCausalLM, Qwen2Config, torch.float32, tie_word_embeddings=True),
+    "qwen2_yarn": case(Qwen2ForCausalLM, Qwen2Config, torch.bfloat16, rope_theta=1000000.0, rope_scaling=YARN,
+                       num_key_value_heads=1),
+    "qwen3": case(Qwen3ForCausalLM, Qwen3Config, torch.bfloat16, head_dim=16, rope_theta=1000000.0,
+                  tie_word_embeddings=False),
 }
 
 
@@ -45,55 +74,122 @@ def randomise(model, generator):
 @contextlib.contextmanager
 def double_throughout(model):
     """transformers rounds norms, softmax and angles to float32 whatever the weights' type; here they stay float64."""
+    names = (torch.float32, torch.float, torch.Tensor.float)
+    torch.float32, torch.float, torch.Tensor.float = torch.float64, torch.float64, torch.Tensor.double
     rotary = model.model.rotary_emb
-    head_dim = 2 * rotary.inv_freq.shape[0]
-    exponents = torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim
-    rotary.inv_freq = model.config.rope_theta ** -exponents
-    float32, to_float = torch.float32, torch.Tensor.float
-    torch.float32, torch.Tensor.float = torch.float64, torch.Tensor.double
+    rotary.inv_freq, rotary.attention_scaling = ROPE_INIT_FUNCTIONS[rotary.rope_type](model.config, None)
     try:
         yield
     finally:
-        torch.float32, torch.Tensor.float = float32, to_float
+        torch.float32, torch.float, torch.Tensor.float = names
 
 
-def record(family, folder):
-    generator = torch.Generator().manual_seed(sum(map(ord, family)))
-    model = MODELS[family]()
-    randomise(model, generator)
-    folder.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(folder, safe_serialization=True)
-    (folder / "generation_config.json").unlink(missing_ok=True)
+@contextlib.contextmanager
+def angles_of_a_float32_model(model, length):
+    rotary = model.model.rotary_emb
+    rotary.inv_freq, rotary.attention_scaling = ROPE_INIT_FUNCTIONS[rotary.rope_type](model.config, None)
+    cosine, sine = rotary(torch.zeros(1, dtype=torch.float32), torch.arange(length)[None])
+    rotary.forward = lambda *_: (cosine.double(), sine.double())
+    yield
+    del rotary.forward
 
-    model = model.double().eval()
-    columns = {name: [] for name in ("tokens", "positions", "hidden", "rows", "targets", "logprob", "entropy",
-                                     "logsumexp")}
+
+def statistics(logits, targets):
+    logprobs = logits.log_softmax(-1)
+    return dict(logprob=logprobs.gather(-1, targets[:, None])[:, 0], entropy=-(logprobs.exp() * logprobs).sum(-1),
+                logsumexp=logits.logsumexp(-1))
+
+
+def digest(gradient):
+    if gradient.dim() == 1:
+        return gradient.clone()
+    weights = [torch.cos(1 + torch.arange(n, dtype=torch.float64)) for n in gradient.shape]
+    return torch.cat([gradient @ weights[1], weights[0] @ gradient])
+
+
+def record_ragged(model, sequences):
+    columns = {}
     begin = 0
-    for length in LENGTHS:
-        tokens = torch.randint(0, SHAPE["vocab_size"], (length,), generator=generator)
+    for tokens in sequences:
         with double_throughout(model):
             out = model(tokens[None], output_hidden_states=True)
-        logits = out.logits[0, :-1]
-        logprobs = logits.log_softmax(-1)
-        columns["tokens"].append(tokens)
-        columns["positions"].append(torch.arange(length))
-        columns["hidden"].append(out.hidden_states[-1][0])
-        columns["rows"].append(torch.arange(begin, begin + length - 1))
-        columns["targets"].append(tokens[1:])
-        columns["logprob"].append(logprobs.gather(-1, tokens[1:, None])[:, 0])
-        columns["entropy"].append(-(logprobs.exp() * logprobs).sum(-1))
-        columns["logsumexp"].append(logits.logsumexp(-1))
-        begin += length
-    packed = {name: torch.cat(parts) for name, parts in columns.items()}
-    loss = -packed["logprob"].mean()
-    loss.backward()
-    packed["loss"] = loss.reshape(1)
-    packed["offsets"] = torch.tensor([0] + LENGTHS).cumsum(0)
+        logits = out.logits[0]
+        parts = dict(tokens=tokens, positions=torch.arange(len(tokens)), hidden=out.hidden_states[-1][0],
+                     rows=torch.arange(begin, begin + len(tokens) - 1), targets=tokens[1:],
+                     **statistics(logits[:-1], tokens[1:]))
+        for name, part in parts.items():
+            columns.setdefault(name, []).append(part)
+        begin += len(tokens)
+    recorded = {name: torch.cat(parts) for name, parts in columns.items()}
+    (-recorded["logprob"].mean()).backward()
     for name, weight in model.named_parameters():
-        packed["grad." + name] = weight.grad
-    save_file({name: tensor.detach().contiguous() for name, tensor in packed.items()}, folder / "expected.safetensors")
-    print(family, "loss", loss.item(), "mean entropy", packed["entropy"].mean().item())
+        recorded["grad." + name] = digest(weight.grad)
+    recorded["logits"] = logits[-4:-1]
+    recorded["offsets"] = torch.tensor([0] + LENGTHS).cumsum(0)
+    return recorded
 
 
-for family in MODELS:
-    record(family, pathlib.Path("tests/golden/transformers") / family)
+@torch.no_grad()
+def record_long(model, tokens):
+    rows = torch.tensor([0, 63, 64, 511, 1500, 2047, 2048, LONG - 1])
+    model.set_attn_implementation("sdpa")
+    with double_throughout(model):
+        hidden = model.model(tokens[None]).last_hidden_state[0]
+    with angles_of_a_float32_model(model, LONG), double_throughout(model):
+        single = model.model(tokens[None]).last_hidden_state[0]
+    model.set_attn_implementation("eager")
+    return {"long.tokens": tokens, "long.rows": rows, "long.hidden": hidden[rows], "long.hidden_single": single[rows]}
+
+
+@torch.no_grad()
+def record_greedy(model, random_tokens):
+    """Of the first prompt whose continuation is long, varied and free of near ties."""
+    while True:
+        prompt = random_tokens(6)
+        with double_throughout(model):
+            out = model.generate(prompt[None], do_sample=False, max_new_tokens=48, pad_token_id=0, output_logits=True,
+                                 return_dict_in_generate=True)
+        ids = out.sequences[0, len(prompt):]
+        best = torch.cat(out.logits).topk(2).values
+        margin = (best[:, 0] - best[:, 1]).min().item()
+        if len(ids) > 24 and len(ids.unique()) > 8 and margin > 2e-3:
+            return {"greedy.prompt": prompt, "greedy.ids": ids}, margin
+
+
+@torch.no_grad()
+def bfloat16_error(model, sequences, logprob):
+    model = model.bfloat16()
+    got = torch.cat([statistics(model(tokens[None]).logits[0, :-1].float(), tokens[1:])["logprob"]
+                     for tokens in sequences])
+    return (got.double() - logprob).abs().max().reshape(1)
+
+
+def record(name):
+    folder = ROOT / name
+    shutil.rmtree(folder, ignore_errors=True)
+    generator = torch.Generator().manual_seed(sum(map(ord, name)))
+    model, dtype, shard = CASES[name]()
+    randomise(model, generator)
+    model = model.to(dtype)
+    model.save_pretrained(folder, safe_serialization=True, max_shard_size=shard)
+    model = model.double().eval()
+
+    def random_tokens(length):
+        return torch.randint(5, SHAPE["vocab_size"], (length,), generator=generator)
+
+    sequences = [random_tokens(length) for length in LENGTHS]
+    recorded = record_ragged(model, sequences)
+    recorded.update(record_long(model, random_tokens(LONG)))
+    greedy, margin = record_greedy(model, random_tokens)
+    recorded.update(greedy)
+    recorded["bfloat16_error"] = bfloat16_error(model, sequences, recorded["logprob"])
+    for key in ("tokens", "targets", "long.tokens", "greedy.prompt", "greedy.ids"):
+        recorded[key] = recorded[key].to(torch.uint8)
+    save_file({key: tensor.detach().contiguous() for key, tensor in recorded.items()}, folder / "expected.safetensors")
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    print(f"{name}: {size} bytes, mean entropy {recorded['entropy'].mean():.3f}, {len(recorded['greedy.ids'])} greedy "
+          f"tokens, margin {margin:.4f}, bfloat16 error {recorded['bfloat16_error'].item():.4f}")
+
+
+for case_name in CASES:
+    record(case_name)

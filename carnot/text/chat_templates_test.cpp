@@ -1,0 +1,111 @@
+// The chat families against what the published Jinja templates render (tools/golden/chat_templates.py).
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/file.h"
+#include "carnot/text/chat.h"
+
+namespace carnot {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Bytes and the tokens of every family.
+const Tokenizer& small_tokenizer() {
+  static const Tokenizer tokenizer =
+      Tokenizer::parse(train_byte_level_bpe(std::vector<std::string>{"north"},
+                                            {.vocab_size = 290,
+                                             .added_tokens = {"<|im_start|>", "<|im_end|>", "<|begin_of_text|>",
+                                                              "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>",
+                                                              "<|eom_id|>", "<s>", "</s>", "[INST]", "[/INST]",
+                                                              "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]",
+                                                              "[TOOL_RESULTS]", "[/TOOL_RESULTS]"}})
+                           .value(),
+                       "small")
+          .value();
+  return tokenizer;
+}
+
+std::vector<Message> messages_of(const ordered_json& list) {
+  std::vector<Message> messages;
+  for (const ordered_json& one : list) {
+    Message message{.role = one.at("role"), .content = one.at("content"), .tool_call_id = one.value("tool_call_id", "")};
+    for (const ordered_json& call : one.value("tool_calls", ordered_json::array()))
+      message.tool_calls.push_back({.name = call.at("function").at("name"),
+                                    .arguments = call.at("function").at("arguments").dump(),
+                                    .id = call.at("id")});
+    messages.push_back(std::move(message));
+  }
+  return messages;
+}
+
+class ChatTemplates : public testing::TestWithParam<std::string> {
+ protected:
+  ordered_json recorded_ = ordered_json::parse(
+      read_file(std::string(CARNOT_SOURCE_DIR) + "/tests/golden/chat/" + GetParam() + ".json").value());
+
+  static std::string rendered(const ordered_json& one, const std::string& chat) {
+    std::vector<std::string> tools;
+    for (const ordered_json& tool : one.at("tools")) tools.push_back(tool.dump());
+    const auto family = make_chat_family(chat, small_tokenizer());
+    return small_tokenizer().decode((*family)->render_opening(messages_of(one.at("messages")), "", tools).tokens);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Published, ChatTemplates,
+                         testing::Values("qwen2.5", "qwen3", "llama2", "llama3", "llama3.1", "mistral", "mistral_nemo"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '.', '_');
+                           return name;
+                         });
+
+TEST_P(ChatTemplates, RenderWhatThePublishedOnesDoWhereThoseDoNotRewriteHistory) {
+  int equal = 0;
+  for (const ordered_json& one : recorded_.at("cases")) {
+    const std::string text = rendered(one, one.value("chat", GetParam()));
+    if (one.at("rewrites").get<bool>()) {
+      EXPECT_NE(text, one.at("text").get<std::string>()) << one.at("name");
+      continue;
+    }
+    EXPECT_EQ(text, one.at("text").get<std::string>()) << one.at("name");
+    ++equal;
+  }
+  EXPECT_GE(equal, 6);
+}
+
+TEST_P(ChatTemplates, GrowOnlyAtTheirEnd) {
+  const auto status = check_append_only(**make_chat_family(GetParam(), small_tokenizer()));
+  EXPECT_TRUE(status.ok()) << status.error().message;
+}
+
+// A thought that was sampled stays in the tokens, also where a further question follows.
+TEST_P(ChatTemplates, KeepEarlierThinking) {
+  const std::vector<Message> messages = {
+      {"user", "Which way?"}, {"assistant", "<think>\nMoss.\n</think>\n\nUp."}, {"user", "Sure?"}};
+  const auto family = make_chat_family(GetParam(), small_tokenizer());
+  const std::string text = small_tokenizer().decode((*family)->render_opening(messages, "").tokens);
+  EXPECT_NE(text.find("<think>\nMoss.\n</think>\n\nUp."), std::string::npos) << text;
+}
+
+TEST(ChatOfATemplate, IsFoundByWhatOnlyItContains) {
+  EXPECT_EQ(chat_family_of_template("{{ '<|start_header_id|>' + m['role'] + '<|end_header_id|>' + '<|eot_id|>' }}"), "llama3");
+  EXPECT_EQ(chat_family_of_template("<|start_header_id|> {{- \"Cutting Knowledge Date: December 2023\\n\" }}"), "llama3.1");
+  EXPECT_EQ(chat_family_of_template("{{ \"[AVAILABLE_TOOLS] [\" }} {{- \"[INST] \" + message }}"), "mistral");
+  EXPECT_EQ(chat_family_of_template("{{ \"[AVAILABLE_TOOLS][\" }} {{- \"[INST]\" + message }}"), "mistral_nemo");
+  EXPECT_EQ(chat_family_of_template("{{ bos_token + '[INST] ' + '<<SYS>>' }}"), "llama2");
+  EXPECT_EQ(chat_family_of_template("<|im_start|> You are Qwen, created by Alibaba Cloud. You are a helpful assistant."),
+            "qwen2.5");
+  EXPECT_EQ(chat_family_of_template("<|im_start|> {{ reasoning_content.strip('\\n') }}"), "qwen3");
+  EXPECT_EQ(chat_family_of_template("<|im_start|>system\\nYou are a pirate.<|im_end|>"), "");
+  EXPECT_EQ(chat_family_of_template(""), "");
+}
+
+TEST(ChatOfATemplate, OfQwenIsFound) {
+  const auto jinja = read_file(std::string(CARNOT_DATA_DIR) + "/tokenizer/qwen2/chat_template.jinja");
+  EXPECT_EQ(chat_family_of_template(*jinja), "qwen2.5");
+}
+
+}  // namespace
+}  // namespace carnot

@@ -1,0 +1,59 @@
+#include "carnot/text/spaced_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/check.h"
+
+namespace carnot {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json parsed(std::string_view text) {
+  Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  CARNOT_CHECK(!json.is_discarded(), "not JSON: " + std::string(text));
+  return json;
+}
+
+std::string dumped(const Json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+void write(const Json& value, std::string& out) {
+  if (!value.is_structured()) {
+    out += dumped(value);
+    return;
+  }
+  out += value.is_object() ? '{' : '[';
+  bool first = true;
+  for (const auto& [key, member] : value.items()) {
+    if (!first) out += ", ";
+    first = false;
+    if (value.is_object()) out += dumped(key) + ": ";
+    write(member, out);
+  }
+  out += value.is_object() ? '}' : ']';
+}
+
+std::string spaced(const Json& value) {
+  std::string out;
+  write(value, out);
+  return out;
+}
+
+}  // namespace
+
+std::string spaced_json(std::string_view json) { return spaced(parsed(json)); }
+
+std::string indented_json(std::string_view json) { return dumped(parsed(json), 4); }
+
+std::string quoted_json(std::string_view text) { return dumped(Json(std::string(text))); }
+
+std::string json_member(std::string_view json, std::string_view key) {
+  const Json object = parsed(json);
+  CARNOT_CHECK(object.is_object(), "not an object: " + std::string(json));
+  const auto found = object.find(std::string(key));
+  return found == object.end() ? std::string() : spaced(*found);
+}
+
+}  // namespace carnot
