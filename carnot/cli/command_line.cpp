@@ -33,7 +33,9 @@ const std::vector<CommandEntry>& commands() {
       {"score", "--model DIR [FILE]", "log-probabilities and entropies of token sequences, line by line", ScoreRequest{}},
       {"inspect", "PATH", "show trajectories with their spans and numbers", InspectRequest{.colour = true}},
       {"credit", "FILE --method M [key=value ...]", "recompute credit on rollouts", CreditRequest{}},
-      {"list", "[methods|environments|chats|keys]", "what there is to choose from", ListRequest{}},
+      {"analyze", "NAME [PATH ...] [key=value ...]", "an analysis of a paper: numbers, a page, and the paper's figures",
+       AnalyzeRequest{}},
+      {"list", "[methods|environments|chats|analyses|keys]", "what there is to choose from", ListRequest{}},
       {"env", "NAME [key=value ...]", "play an environment by hand", PlayRequest{}},
       {"tokenize", "DIR", "JSON strings to token ids, line by line, and back", TokenizeRequest{}},
       {"help", "[COMMAND | keys [RECIPE]]", "the flags of a command; the keys of a recipe", HelpRequest{}},
@@ -154,9 +156,17 @@ void declare(CLI::App& app, CreditRequest& request) {
   add_overrides(app, request.overrides, "options of the method, as in a recipe's `method` section");
 }
 
+void declare(CLI::App& app, AnalyzeRequest& request) {
+  app.add_option("NAME", request.name, "`carnot list analyses` prints them")->required()->type_name("");
+  app.add_option("ARGUMENTS", request.arguments,
+                 "paths that it reads, and key=value: its options and, for a checkpoint, keys of its recipe")
+      ->type_name("");
+  app.add_option("--output", request.output, "folder of NAME.json and NAME.html; default: analyses")->type_name("DIR");
+}
+
 void declare(CLI::App& app, ListRequest& request) {
-  app.add_option("TOPIC", request.topic, "methods, environments, chats or keys; default: all but keys")
-      ->check(CLI::IsMember({"methods", "environments", "chats", "keys"}))
+  app.add_option("TOPIC", request.topic, "methods, environments, chats, analyses or keys; default: the first three")
+      ->check(CLI::IsMember({"methods", "environments", "chats", "analyses", "keys"}))
       ->type_name("");
   app.add_flag("--json", request.json, "print JSON");
 }
@@ -211,6 +221,7 @@ Request help_of(const CLI::App& app, const Request& request) {
   if (const auto* compare = std::get_if<CompareRequest>(&request))
     return RunHelpRequest{app.help(), {.recipe = compare->recipe, .overrides = compare->overrides}};
   if (std::holds_alternative<EvaluateRequest>(request)) return RunHelpRequest{app.help()};
+  if (const auto* analyze = std::get_if<AnalyzeRequest>(&request)) return AnalysesRequest{app.help(), analyze->name};
   HelpRequest help{.text = app.help()};
   if (const auto* play = std::get_if<PlayRequest>(&request)) help.environment = play->name;
   if (const auto* credit = std::get_if<CreditRequest>(&request)) help.method = credit->method;
@@ -235,6 +246,7 @@ Result<Request> parse_command(const CommandEntry& entry, std::span<const std::st
   }
   const auto* list = std::get_if<ListRequest>(&request);
   if (list != nullptr && list->topic == "keys") return Request(KeysRequest{.json = list->json});
+  if (list != nullptr && list->topic == "analyses") return Request(AnalysesRequest{.json = list->json});
   return request;
 }
 

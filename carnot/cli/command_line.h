@@ -96,6 +96,19 @@ struct ScoreRequest {
   int batch_tokens = 4096;
 };
 
+/// Names of analyses with what they read; with an analysis' own name, its options.
+struct AnalysesRequest {
+  std::string text{};  ///< usage and flags, printed in front
+  std::string name{};
+  bool json = false;
+};
+
+struct AnalyzeRequest {
+  std::string name{};
+  std::vector<std::string> arguments{};  ///< paths and `key=value`
+  std::filesystem::path output = "analyses";
+};
+
 struct ListRequest {
   std::string topic{};  ///< methods, environments, chats; empty: all of them
   bool json = false;
@@ -107,8 +120,8 @@ struct TokenizeRequest {
 };
 
 using Request = std::variant<HelpRequest, VersionRequest, KeysRequest, RunHelpRequest, RunRequest, CompareRequest,
-                             EvaluateRequest, GenerateRequest, ScoreRequest, InspectRequest, CreditRequest, ListRequest,
-                             PlayRequest, TokenizeRequest>;
+                             EvaluateRequest, GenerateRequest, ScoreRequest, InspectRequest, CreditRequest,
+                             AnalysesRequest, AnalyzeRequest, ListRequest, PlayRequest, TokenizeRequest>;
 
 /// The request that the arguments (without the program's name) make. The error says what is wrong with their use.
 Result<Request> parse_command_line(std::span<const std::string> arguments);

@@ -10,6 +10,7 @@
 #include "carnot/cli/list.h"
 #include "carnot/cli/terminal_text.h"
 #include "carnot/generate/jobs.h"
+#include "carnot/study/analyze.h"
 #include "carnot/study/comparison.h"
 #include "carnot/train/run.h"
 
@@ -146,6 +147,36 @@ Exit execute(const ScoreRequest& request, const Console& console) {
                                  console.in);
   if (!job) return report(console, job.error());
   return ended(run_score(*job, prepare_job(console)), console);
+}
+
+Exit execute(const AnalyzeRequest& request, const Console& console) {
+  AnalysisRequest analysis{.name = request.name, .output = request.output};
+  for (const std::string& argument : request.arguments) {
+    if (argument.find('=') == std::string::npos) {
+      analysis.paths.emplace_back(argument);
+    } else {
+      analysis.overrides.push_back(argument);
+    }
+  }
+  const auto report = analyze(analysis, prepare_run(console));
+  if (!report) return carnot::report(console, report.error());
+  console.out << text_table(finding_rows(*report)) << "\n";
+  for (const std::string& note : report->notes) console.out << note << "\n";
+  console.out << "\nNumbers and page: " << (request.output / request.name).string() << ".json, .html\n" << std::flush;
+  return Exit::Success;
+}
+
+Exit execute(const AnalysesRequest& request, const Console& console) {
+  console.out << request.text;
+  if (request.name.empty()) {
+    console.out << (request.json ? analyses_json() : text_table(analysis_rows()));
+    return Exit::Success;
+  }
+  const auto entry = find_analysis(request.name);
+  if (!entry) return report(console, entry.error());
+  console.out << "\n" << (*entry)->summary << " (arXiv:" << (*entry)->paper << "). Reads: " << name_of((*entry)->needs)
+              << ".\n\nOptions of " << (*entry)->name << ":\n" << help_text(analysis_options(**entry));
+  return Exit::Success;
 }
 
 Exit execute(const KeysRequest& request, const Console& console) {

@@ -15,6 +15,10 @@ Exit execute(const EvaluateRequest& request, const Console& console);
 Exit execute(const GenerateRequest& request, const Console& console);
 Exit execute(const ScoreRequest& request, const Console& console);
 
+/// A table of findings; numbers and page go to the output folder.
+Exit execute(const AnalyzeRequest& request, const Console& console);
+Exit execute(const AnalysesRequest& request, const Console& console);
+
 Exit execute(const KeysRequest& request, const Console& console);
 Exit execute(const RunHelpRequest& request, const Console& console);
 

@@ -10,30 +10,6 @@
 namespace carnot {
 namespace {
 
-/// One trajectory of a group and its gains, raw or normalised.
-struct Member {
-  std::size_t trajectory = 0;
-  std::vector<Gain> gains{};
-};
-
-/// Replaces every gain by its z-score among the gains of the same step. A turn that several trajectories share
-/// counts once.
-void normalise_by_step(std::vector<Member>& members, std::span<const Trajectory> trajectories,
-                       const Normalisation& normalisation) {
-  std::map<int, std::vector<double>> peers;
-  std::set<std::pair<int, int>> seen;
-  for (const Member& member : members) {
-    const Trajectory& one = trajectories[member.trajectory];
-    for (const Gain& gain : member.gains)
-      if (seen.emplace(one.tree_index, one.turns[static_cast<std::size_t>(gain.turn)]).second)
-        peers[gain.step].push_back(gain.value);
-  }
-  std::map<int, Standard> standards;
-  for (const auto& [step, values] : peers) standards[step] = standard_of(values, normalisation);
-  for (Member& member : members)
-    for (Gain& gain : member.gains) gain.value = standards[gain.step].of(gain.value);
-}
-
 /// Eq. (7) and (8): discounted sum from each gain on, over the root of the number of its terms.
 std::vector<double> accumulated(const std::vector<Gain>& gains, double discount) {
   std::vector<double> out(gains.size());
@@ -73,17 +49,35 @@ void TurnGroupGainOptions::fields(FieldVisitor& visit) {
 
 CreditRule turn_group_gain(const TurnGroupGainOptions& options) {
   const auto apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
-    for (const auto& numbers : members_by_group(trajectories)) {
-      std::vector<Member> members;
-      for (int i : numbers)
-        members.push_back({.trajectory = static_cast<std::size_t>(i),
-                           .gains = gains_of(trajectories[static_cast<std::size_t>(i)], options.steps)});
-      normalise_by_step(members, trajectories, options.normalisation);
-      for (const Member& member : members)
-        credit_member(trajectories[member.trajectory], table[member.trajectory], member.gains, options);
+    for (const auto& members : members_by_group(trajectories)) {
+      const auto scores = turn_group_scores(trajectories, members, options);
+      for (std::size_t m = 0; m < members.size(); ++m) {
+        const auto i = static_cast<std::size_t>(members[m]);
+        credit_member(trajectories[i], table[i], scores[m], options);
+      }
     }
   };
   return {.name = "turn_group_gain", .apply = apply, .info_gain = true};
+}
+
+// A turn that several trajectories share counts once.
+std::vector<std::vector<Gain>> turn_group_scores(std::span<const Trajectory> trajectories, std::span<const int> members,
+                                                 const TurnGroupGainOptions& options) {
+  std::vector<std::vector<Gain>> gains;
+  std::map<int, std::vector<double>> peers;
+  std::set<std::pair<int, int>> seen;
+  for (const int i : members) {
+    const Trajectory& one = trajectories[static_cast<std::size_t>(i)];
+    gains.push_back(gains_of(one, options.steps));
+    for (const Gain& gain : gains.back())
+      if (seen.emplace(one.tree_index, one.turns[static_cast<std::size_t>(gain.turn)]).second)
+        peers[gain.step].push_back(gain.value);
+  }
+  std::map<int, Standard> standards;
+  for (const auto& [step, values] : peers) standards[step] = standard_of(values, options.normalisation);
+  for (auto& of_member : gains)
+    for (Gain& gain : of_member) gain.value = standards[gain.step].of(gain.value);
+  return gains;
 }
 
 }  // namespace carnot

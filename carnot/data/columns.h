@@ -17,7 +17,7 @@ enum class Column : std::uint8_t {
   EntropyRollout,   ///< full softmax, by the engine, nats
   LogProbOld,       ///< by the training code, before the first update on these data
   EntropyOld,       ///< full softmax of the old policy, nats
-  LogProbCurrent,   ///< under the weights being trained (dumps for --explain)
+  LogProbCurrent,   ///< under the weights that the token's last update started from
   LogProbReference, ///< under the frozen reference
   EnergyReference,  ///< -logsumexp of the reference's raw logits
   EntropyReference, ///< full softmax of the reference, nats

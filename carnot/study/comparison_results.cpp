@@ -28,20 +28,21 @@ double number_at(const Json& json, const std::string& key) {
   return found != json.end() && found->is_number() ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// Metrics of all training steps so far. A last line that was cut short ends them.
+double sum_of(const Curve& curve) {
+  double sum = 0;
+  for (const auto& [step, value] : curve) sum += value;
+  return sum;
+}
+
+/// Metrics of all training steps so far.
 Status read_curves(const fs::path& path, const ShownMetrics& shown, ContestRun& run) {
   if (!fs::exists(path)) return Done{};
-  const auto text = read_file(path);
-  if (!text) return text.error();
-  for (const std::string_view line : split_lines(*text)) {
-    const Json row = Json::parse(line, nullptr, false);
-    if (!row.is_object() || !row.contains("step") || !row["step"].is_number_integer()) break;
-    const auto step = row["step"].get<std::int64_t>();
-    for (const std::string& name : {shown.success, shown.entropy, shown.response_length, shown.validation})
-      if (const double value = number_at(row, name); std::isfinite(value)) run.curves[name][step] = value;
-    run.sampled_tokens += number_at(row, "rollout/sampled_tokens");
-    run.seconds += number_at(row, "timing_s/step");
-  }
+  auto metrics = read_metric_curves(path);
+  if (!metrics) return metrics.error();
+  for (const std::string& name : {shown.success, shown.entropy, shown.response_length, shown.validation})
+    if (metrics->contains(name)) run.curves[name] = metrics->at(name);
+  run.sampled_tokens = sum_of((*metrics)["rollout/sampled_tokens"]);
+  run.seconds = sum_of((*metrics)["timing_s/step"]);
   return Done{};
 }
 

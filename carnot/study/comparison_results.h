@@ -10,11 +10,9 @@
 #include "carnot/base/result.h"
 #include "carnot/study/comparison_plan.h"
 #include "carnot/study/estimate.h"
+#include "carnot/study/metric_curves.h"
 
 namespace carnot {
-
-/// A metric by training step.
-using Curve = std::map<std::int64_t, double>;
 
 /// One run. An unfinished one has curves as far as it came, and nothing else.
 struct ContestRun {

@@ -39,6 +39,8 @@ void RolloutOptions::fields(FieldVisitor& visit) {
               at_least(0));
   visit.field("old_log_probs", old_log_probs, "where the old policy's log-probabilities come from",
               one_of({"recompute", "rollout"}));
+  visit.field("measure", measure, "signals to measure and write though the method does without them, for analyses",
+              one_of({"reference", "info_gain"}));
   visit.field("answer_lead", answer_lead,
               "text behind which information gain scores the answer; empty: as the environment's demonstrations have it");
   visit.field("score_tokens", score_tokens, "tokens of one forward pass that scores", at_least(1));

@@ -64,6 +64,7 @@ struct RolloutOptions {
   int cache_tokens = 0;               ///< positions that the KV cache holds; 0: enough for all trajectories of a step
   std::string old_log_probs = "recompute";  ///< recompute | rollout: where LogProbOld comes from
   int score_tokens = 4096;            ///< of a forward pass that scores
+  std::vector<std::string> measure{};  ///< signals that are measured and written though no method asks for them
   std::string answer_lead{};          ///< what stands before a scored answer (info gain); empty: the environment's own
 
   void fields(FieldVisitor& visit);

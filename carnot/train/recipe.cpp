@@ -59,6 +59,8 @@ void read_method(ConfigReader& reader, Recipe& recipe) {
   reader.read("objective", recipe.method.objective);
   recipe.method.warnings = composition_warnings(recipe.method);
   pass_over_other_methods(reader, recipe);
+  for (const std::string& signal : recipe.rollout.measure)
+    recipe.method.signals.insert(signal == name_of(Signal::Reference) ? Signal::Reference : Signal::InfoGain);
 }
 
 Result<Recipe> from_document(const Document& document) {

@@ -65,6 +65,22 @@ void write_coefficients(const ObjectiveOptions& objective, std::map<std::string,
   if (objective.kl_in_reward > 0) metrics["actor/reward_kl_penalty_coeff"] = objective.kl_in_reward;
 }
 
+/// Writes LogProbCurrent. Where a trajectory is trained several times (epochs, shared turns), the last one stays.
+void keep_log_probs(std::vector<Group>& groups, const std::vector<Trajectory>& views, const MicroBatch& batch,
+                    const at::Tensor& logprob_T) {
+  for (std::size_t i = 0; i < batch.places.size(); ++i) {
+    const Trajectory& view = views[static_cast<std::size_t>(batch.places[i].trajectory)];
+    const auto& offsets = view.turn_offsets;
+    const auto k = std::upper_bound(offsets.begin(), offsets.end(), batch.places[i].token) - offsets.begin() - 1;
+    const int turn = view.turns[static_cast<std::size_t>(k)];
+    Tree& tree = groups[static_cast<std::size_t>(view.group_index)].trees[static_cast<std::size_t>(view.tree_index)];
+    const auto size = static_cast<int>(tree.turns[static_cast<std::size_t>(turn)].tokens.size());
+    std::vector<double>& values = tree.columns.edit(Column::LogProbCurrent, turn, size);
+    values[static_cast<std::size_t>(batch.places[i].token - offsets[static_cast<std::size_t>(k)])] =
+        logprob_T.const_data_ptr<double>()[i];
+  }
+}
+
 }  // namespace
 
 AdamW::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights) {
@@ -208,31 +224,37 @@ void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, Tr
   for (int epoch = 0; epoch < recipe_.train.epochs; ++epoch) {
     const std::uint64_t seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "minibatches",
                                            static_cast<std::uint64_t>(step * recipe_.train.epochs + epoch));
-    for (const auto& part : split_minibatches(views, {.count = recipe_.train.mini_batches, .seed = seed}))
-      update_minibatch(step, pack(views, out.credit, part, packing), sums, out.metrics);
+    for (const auto& part : split_minibatches(views, {.count = recipe_.train.mini_batches, .seed = seed})) {
+      const std::vector<MicroBatch> batches = pack(views, out.credit, part, packing);
+      const std::vector<at::Tensor> log_probs = update_minibatch(step, batches, sums, out.metrics);
+      for (std::size_t b = 0; b < batches.size(); ++b) keep_log_probs(out.groups, views, batches[b], log_probs[b]);
+    }
   }
   for (const auto& [name, sum] : sums) out.metrics[name] = sum.count > 0 ? sum.sum / sum.count : 0;
   for (const auto& [name, value] : mismatch_.metrics()) out.metrics[name] = value;
   out.metrics["actor/skipped_updates"] = static_cast<double>(optimizer_.num_skipped());
 }
 
-void Trainer::update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches,
-                               std::map<std::string, MetricSum>& sums, std::map<std::string, double>& last) {
-  for (const MicroBatch& batch : batches) accumulate(batch, sums);
+std::vector<at::Tensor> Trainer::update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches,
+                                                  std::map<std::string, MetricSum>& sums,
+                                                  std::map<std::string, double>& last) {
+  std::vector<at::Tensor> log_probs;
+  for (const MicroBatch& batch : batches) log_probs.push_back(accumulate(batch, sums));
   mismatch_.closed = true;
   const bool critic_alone = critic_optimizer_ && step < recipe_.critic.head_start;
   const double rate = critic_alone ? 0 : learning_rate_at(recipe_.train.schedule, step, recipe_.train.steps);
   const StepReport report = optimizer_.step(rate);
   last["actor/grad_norm"] = report.grad_norm;
   last["actor/lr"] = rate;
-  if (!critic_optimizer_) return;
+  if (!critic_optimizer_) return log_probs;
   const double critic_rate = learning_rate_at(recipe_.critic.schedule, step, recipe_.train.steps);
   last["critic/grad_norm"] = critic_optimizer_->step(critic_rate).grad_norm;
   last["critic/lr"] = critic_rate;
+  return log_probs;
 }
 
-void Trainer::accumulate(const MicroBatch& batch, std::map<std::string, MetricSum>& sums) {
-  if (batch.targets_T.numel() == 0) return;
+at::Tensor Trainer::accumulate(const MicroBatch& batch, std::map<std::string, MetricSum>& sums) {
+  if (batch.targets_T.numel() == 0) return {};
   const PackedAttention plan{.offsets = batch.offsets};
   const at::Tensor rows_T = batch.rows_T.to(bench_.policy->options().device());
   const at::Tensor hidden = bench_.policy->hidden(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
@@ -253,6 +275,7 @@ void Trainer::accumulate(const MicroBatch& batch, std::map<std::string, MetricSu
     sum.sum += metric.sum;
     sum.count += metric.count;
   }
+  return statistics.logprob_T.detach().to(at::kCPU, at::kDouble);
 }
 
 void Trainer::score(std::vector<Group>& groups) {

@@ -62,9 +62,10 @@ class Trainer {
   void adapt_coefficients(const TrainingStep& out);
   void use_coefficients();
   void update(std::int64_t step, const std::vector<Trajectory>& views, TrainingStep& out);
-  void update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches, std::map<std::string, MetricSum>& sums,
-                        std::map<std::string, double>& last);
-  void accumulate(const MicroBatch& batch, std::map<std::string, MetricSum>& sums);
+  /// Returns the log-probabilities that the update started from, by micro-batch.
+  std::vector<at::Tensor> update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches,
+                                           std::map<std::string, MetricSum>& sums, std::map<std::string, double>& last);
+  at::Tensor accumulate(const MicroBatch& batch, std::map<std::string, MetricSum>& sums);
 
   Recipe& recipe_;
   Workbench& bench_;

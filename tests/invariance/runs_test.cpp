@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "carnot/base/file.h"
+#include "carnot/data/rollout_file.h"
 #include "carnot/nn/safetensors.h"
 #include "carnot/train/run.h"
 
@@ -189,6 +191,38 @@ TEST_F(Runs, LogProbsOfTheRolloutEqualRecomputedOnes) {
   train("recomputed", {"rollout.old_log_probs=recompute"});
   train("kept", {"rollout.old_log_probs=rollout"});
   EXPECT_TRUE(weights("recomputed") == weights("kept"));
+}
+
+TEST_F(Runs, KeepsTheLogProbabilitiesThatEachUpdateStartedFrom) {
+  train("run", {"train.steps=1", "train.mini_batches=1"});
+  train("twice", {"train.steps=1", "train.mini_batches=2"});
+  const auto on_policy = read_rollout_file(root_ / "run" / "rollouts" / "step_1.jsonl");
+  const auto moved = read_rollout_file(root_ / "twice" / "rollouts" / "step_1.jsonl");
+  ASSERT_TRUE(on_policy.ok() && moved.ok());
+  const auto differences = [](const RolloutFile& file) {
+    std::size_t different = 0;
+    for (const Trajectory& trajectory : trajectories(file.groups)) {
+      const auto old = trajectory.column(Column::LogProbOld), current = trajectory.column(Column::LogProbCurrent);
+      for (std::size_t t = 0; t < old.size(); ++t) {
+        EXPECT_EQ(std::isnan(old[t]), std::isnan(current[t]));
+        different += !std::isnan(old[t]) && old[t] != current[t] ? 1 : 0;
+      }
+    }
+    return different;
+  };
+  EXPECT_EQ(differences(*on_policy), 0u);
+  EXPECT_GT(differences(*moved), 0u);
+}
+
+TEST_F(Runs, MeasuresSignalsThatTheMethodDoesWithoutWhereAskedToAndTrainsTheSame) {
+  train("plain", {"method=grpo"});
+  train("measured", {"method=grpo", "rollout.measure=[reference, info_gain]"});
+  EXPECT_TRUE(weights("plain") == weights("measured"));
+  const auto file = read_rollout_file(root_ / "measured" / "rollouts" / "step_1.jsonl");
+  ASSERT_TRUE(file.ok());
+  const Tree& tree = file->groups.front().trees.front();
+  EXPECT_TRUE(tree.columns.has(Column::EnergyReference));
+  EXPECT_TRUE(file->groups.front().query_baseline.has_value());
 }
 
 TEST_F(Runs, AFolderThatHoldsARunIsRefusedUnlessResumed) {

@@ -1,0 +1,131 @@
+// study/aem_drift.cpp -- AEM: training without the responses that should lower (raise) the entropy, arXiv:2605.00425
+#include <array>
+
+#include "carnot/chart/plot.h"
+#include "carnot/chart/scale.h"
+#include "carnot/credit/entropy_modulate.h"
+#include "carnot/credit/members.h"
+#include "carnot/study/entries.h"
+#include "carnot/study/opened_policy.h"
+#include "carnot/study/run_curves.h"
+#include "carnot/train/progress.h"
+#include "carnot/train/trainer.h"
+
+namespace carnot {
+namespace {
+
+/// Which responses the loss leaves out, by the sign of A (alpha - 1).
+struct Arm {
+  int dropped;  ///< 0: none
+  std::string_view name;
+  std::string_view paper;
+};
+constexpr std::array<Arm, 3> kArms = {{{0, "all responses", "-"},
+                                       {+1, "without A (alpha - 1) > 0", "higher than with all"},
+                                       {-1, "without A (alpha - 1) < 0", "lower than with all"}}};
+
+/// A last rule of the chain: responses whose A (alpha - 1) has this sign get weight 0.
+CreditRule drop_by_sign(int sign, const EntropyModulateOptions& options) {
+  const auto apply = [sign, options](std::span<const Trajectory> trajectories, CreditTable& table) {
+    CreditTable factors = fresh_credit(trajectories);
+    for (Credit& credit : factors) credit.advantage.assign(credit.advantage.size(), 1);
+    entropy_modulate(options).apply(trajectories, factors);
+    for (std::size_t i = 0; i < trajectories.size(); ++i)
+      for (int k = 0; k < trajectories[i].num_turns(); ++k) {
+        if (trajectories[i].turn(k).num_sampled() == 0) continue;
+        const auto first = static_cast<std::size_t>(trajectories[i].sampled_begin(k));
+        if (sign * table[i].advantage[first] * (factors[i].advantage[first] - 1) <= 0) continue;
+        for (double& weight : sampled_part(table[i].weight, trajectories[i], k)) weight = 0;
+      }
+  };
+  return {.name = "drop_by_sign", .apply = apply, .columns = {Column::EntropyOld}};
+}
+
+/// What one arm's training shows, by step.
+struct ArmCurves {
+  Curve entropy{}, success{}, kept{};  ///< kept: share of sampled tokens in the loss
+};
+
+class AemDrift final : public Analysis {
+ public:
+  void fields(FieldVisitor& visit) override {
+    visit.field("steps", steps_, "training steps of each arm", at_least(1));
+    section(visit, "aem", modulate_, "the factors alpha");
+  }
+
+  Result<AnalysisReport> run(const AnalysisInput& input) const override {
+    AnalysisReport report;
+    ResultTable table{.name = "by step", .columns = {"arm", "step", "entropy", "success", "share of tokens in the loss"}};
+    Plot entropy{.title = "Entropy of the policy", .x = {.label = "training step"}, .y = {.label = "nats a token", .low = 0}};
+    for (const Arm& arm : kArms) {
+      const auto curves = train(input, arm);
+      if (!curves) return curves.error();
+      const std::string name(arm.name);
+      for (const auto& [step, value] : curves->entropy)
+        table.rows.push_back({name, static_cast<double>(step), value, curves->success.at(step), curves->kept.at(step)});
+      report.findings.push_back({name + ": entropy over the last fifth of the steps", std::string(arm.paper),
+                                 number_text(mean_between(curves->entropy, 0.8, 1))});
+      entropy.series.push_back(series_of(name, {curves->entropy}, 1));
+    }
+    report.figures = {{svg(entropy), "One training each from the same checkpoint, tasks and draws alike."}};
+    report.tables = {std::move(table)};
+    report.notes = {"Every response's A and alpha are those of its step; a dropped response leaves numerator and denominator of the "
+                    "loss. Entropy: the mean over the tokens that the step's rollouts sampled."};
+    return report;
+  }
+
+ private:
+  Result<ArmCurves> train(const AnalysisInput& input, const Arm& arm) const {
+    auto opened = open_policy(input.paths.front(), input.overrides);
+    if (!opened) return opened.error();
+    Recipe& recipe = opened->recipe;
+    recipe.train.steps = steps_;
+    if (arm.dropped != 0) recipe.method.credit.push_back(drop_by_sign(arm.dropped, modulate_));
+    opened->bench.add_companions(recipe);
+    Trainer trainer(recipe, opened->bench);
+    ArmCurves curves;
+    Progress progress(input.control.out, {.terminal = input.control.terminal});
+    progress.begin(arm.name, steps_);
+    for (std::int64_t step = 0; step < steps_; ++step) {
+      if (input.control.stop_requested()) return Error{"stopped"};
+      const TrainingStep done = trainer.step(step);
+      add_step(done, recipe.environment_name, step + 1, curves);
+      progress.update(step + 1);
+    }
+    return curves;
+  }
+
+  static void add_step(const TrainingStep& done, const std::string& environment, std::int64_t step, ArmCurves& curves) {
+    double entropy = 0, tokens = 0, kept = 0;
+    const std::vector<Trajectory> all = trajectories(done.groups);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].leaf().counts()) continue;
+      const std::vector<double> values = all[i].column(Column::EntropyOld);
+      for (int k = 0; k < all[i].num_turns(); ++k)
+        for (int t = all[i].sampled_begin(k); t < all[i].sampled_end(k); ++t) {
+          entropy += values[static_cast<std::size_t>(t)];
+          kept += done.credit[i].weight[static_cast<std::size_t>(t)] != 0 ? 1 : 0;
+          tokens += 1;
+        }
+    }
+    curves.entropy[step] = tokens > 0 ? entropy / tokens : 0;
+    curves.kept[step] = tokens > 0 ? kept / tokens : 0;
+    const auto success = done.metrics.find("env/" + environment + "/success");
+    curves.success[step] = success == done.metrics.end() ? 0 : success->second;
+  }
+
+  int steps_ = 50;
+  EntropyModulateOptions modulate_{};
+};
+
+}  // namespace
+
+AnalysisEntry aem_drift_entry() {
+  return {.name = "aem-drift",
+          .paper = "2605.00425",
+          .needs = AnalysisNeeds::Checkpoint,
+          .summary = "trains without responses of one sign of A (alpha - 1): does the entropy go where it should?",
+          .make = make_analysis<AemDrift>};
+}
+
+}  // namespace carnot

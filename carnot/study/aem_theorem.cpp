@@ -1,0 +1,115 @@
+// study/aem_theorem.cpp -- AEM's theorem 3.2.2 on random policies, arXiv:2605.00425
+#include <cmath>
+
+#include "carnot/chart/plot.h"
+#include "carnot/chart/scale.h"
+#include "carnot/study/entries.h"
+#include "carnot/study/response_simplex.h"
+#include "carnot/study/sparse_decision.h"
+#include "carnot/study/text.h"
+
+namespace carnot {
+namespace {
+
+/// What is compared: for each random policy the theorem's rate and the measured one.
+struct Comparison {
+  std::string name{};
+  std::vector<double> theorem{}, measured{};
+
+  std::int64_t equal_signs() const {
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < theorem.size(); ++i) count += (theorem[i] > 0) == (measured[i] > 0) ? 1 : 0;
+    return count;
+  }
+
+  double largest_error() const {
+    double largest = 0;
+    for (std::size_t i = 0; i < theorem.size(); ++i)
+      largest = std::max(largest, std::abs(measured[i] - theorem[i]) / std::max(1.0, std::abs(theorem[i])));
+    return largest;
+  }
+};
+
+class AemTheorem final : public Analysis {
+ public:
+  void fields(FieldVisitor& visit) override {
+    visit.field("policies", policies_, "random policies for each form", at_least(1));
+    visit.field("responses", responses_, "of each policy", between(2, 64));
+    visit.field("spread", spread_, "standard deviation of the logits", at_least(0));
+    visit.field("seed", seed_, "of the policies", at_least(0));
+  }
+
+  Result<AnalysisReport> run(const AnalysisInput&) const override {
+    const std::vector<Comparison> comparisons = compare_all();
+    AnalysisReport report;
+    ResultTable table{.name = "drift", .columns = {"form", "theorem", "measured"}};
+    Plot plot{.title = "Rate of change of the entropy", .x = {.label = "theorem"}, .y = {.label = "measured"}};
+    for (const Comparison& one : comparisons) {
+      report.findings.push_back({one.name + ": equal signs", "theorem 3.2.2",
+                                 share_text(one.equal_signs(), static_cast<std::int64_t>(one.theorem.size()))});
+      report.findings.push_back({one.name + ": largest error", "0", number_text(one.largest_error())});
+      for (std::size_t i = 0; i < one.theorem.size(); ++i)
+        table.rows.push_back({one.name, one.theorem[i], one.measured[i]});
+      plot.series.push_back({.name = one.name, .x = one.theorem, .y = one.measured, .draw = Draw::Points});
+    }
+    report.tables.push_back(std::move(table));
+    report.figures.push_back({svg(plot), "A point per random policy; the theorem says that they lie on the diagonal."});
+    report.notes = {"Measured: gradient by differences, natural gradient by solving with the Fisher matrix, entropy by "
+                    "differences along it. Errors are relative where the rate is above 1."};
+    return report;
+  }
+
+ private:
+  std::vector<Comparison> compare_all() const {
+    std::vector<Comparison> comparisons{
+        {"one response"}, {"expected policy gradient"}, {"with entropy bonus and KL"}};
+    RandomStream random(derive_seed(static_cast<std::uint64_t>(seed_), "aem-theorem"));
+    for (int i = 0; i < policies_; ++i)
+      for (std::size_t form = 0; form < comparisons.size(); ++form) {
+        const std::vector<double> logits = normals(random);
+        const SimplexObjective objective = objective_of(form, logits, random);
+        comparisons[form].theorem.push_back(entropy_drift(logits, objective));
+        comparisons[form].measured.push_back(measured_entropy_drift(logits, objective));
+      }
+    return comparisons;
+  }
+
+  std::vector<double> normals(RandomStream& random) const {
+    std::vector<double> values;
+    for (int a = 0; a < responses_; ++a) values.push_back(spread_ * random.normal());
+    return values;
+  }
+
+  /// 0: one response with a random advantage; 1: every response, by its probability; 2: the same with bonus and KL.
+  SimplexObjective objective_of(std::size_t form, const std::vector<double>& logits, RandomStream& random) const {
+    SimplexObjective objective{.weights = std::vector<double>(logits.size(), 0.0)};
+    if (form == 0) {
+      objective.weights[random.below(logits.size())] = random.normal();
+      return objective;
+    }
+    objective.weights = softmax(logits);
+    for (double& weight : objective.weights) weight *= random.normal();
+    if (form == 1) return objective;
+    objective.bonus = random.uniform();
+    objective.kl = random.uniform();
+    objective.reference = normals(random);
+    return objective;
+  }
+
+  int policies_ = 500;
+  int responses_ = 8;
+  double spread_ = 1;
+  std::int64_t seed_ = 0;
+};
+
+}  // namespace
+
+AnalysisEntry aem_theorem_entry() {
+  return {.name = "aem-theorem",
+          .paper = "2605.00425",
+          .needs = AnalysisNeeds::Nothing,
+          .summary = "entropy drift along the natural policy gradient: the theorem against measured steps",
+          .make = make_analysis<AemTheorem>};
+}
+
+}  // namespace carnot

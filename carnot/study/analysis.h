@@ -1,0 +1,90 @@
+// study/analysis.h -- what an analysis of a paper is: its options, what it reads, and the report that it makes.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "carnot/base/fields.h"
+#include "carnot/base/result.h"
+#include "carnot/train/run.h"
+
+namespace carnot {
+
+/// A number or a word of a table.
+using Cell = std::variant<double, std::string>;
+
+/// All numbers of one kind, row by row: a list of objects in the JSON file, a table on the page.
+struct ResultTable {
+  std::string name{};
+  std::vector<std::string> columns{};
+  std::vector<std::vector<Cell>> rows{};  ///< a cell per column
+};
+
+/// One line of what is printed: the paper's own figure beside ours.
+struct Finding {
+  std::string what{};
+  std::string paper{};  ///< "-" where the paper gives none
+  std::string ours{};
+};
+
+struct Figure {
+  std::string svg{};
+  std::string caption{};
+};
+
+struct AnalysisReport {
+  std::vector<Finding> findings{};
+  std::vector<ResultTable> tables{};
+  std::vector<Figure> figures{};
+  std::vector<std::string> notes{};  ///< what a reader must know to read the numbers
+};
+
+/// What stands behind the analysis' name on the command line.
+enum class AnalysisNeeds {
+  Nothing,      ///< a synthetic world
+  Rollouts,     ///< rollouts/step_N.jsonl: files, run folders, or folders of run folders
+  Runs,         ///< metrics.jsonl of run folders, or of folders of run folders
+  Checkpoint,   ///< a run folder (its latest checkpoint) or a checkpoint folder
+  Checkpoints,  ///< several of those
+};
+inline constexpr std::string_view kAnalysisNeeds[] = {"nothing", "rollouts", "runs", "a checkpoint", "checkpoints"};
+inline std::string_view name_of(AnalysisNeeds needs) { return kAnalysisNeeds[static_cast<std::size_t>(needs)]; }
+
+struct AnalysisInput {
+  std::vector<std::filesystem::path> paths{};
+  /// `key=value` over the configuration of the checkpoint's run. Empty for other analyses.
+  std::vector<std::string> overrides{};
+  const RunControl& control;
+};
+
+/// The options of one analysis, and the analysis.
+class Analysis {
+ public:
+  virtual ~Analysis() = default;
+  virtual void fields(FieldVisitor& visit) = 0;
+
+  /// Fails where the input is not there or lacks something, saying what would have written it.
+  virtual Result<AnalysisReport> run(const AnalysisInput& input) const = 0;
+};
+
+template <class Kind>
+std::unique_ptr<Analysis> make_analysis() {
+  return std::make_unique<Kind>();
+}
+
+struct AnalysisEntry {
+  std::string_view name;
+  std::string_view paper;  ///< arXiv number
+  AnalysisNeeds needs;
+  std::string_view summary;
+  std::unique_ptr<Analysis> (*make)();
+};
+
+/// Every analysis there is. Adding one: one file here, and its line in analyses.cpp.
+const std::vector<AnalysisEntry>& analyses();
+
+}  // namespace carnot

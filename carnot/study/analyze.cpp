@@ -1,0 +1,118 @@
+#include "carnot/study/analyze.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/file.h"
+#include "carnot/config/document.h"
+#include "carnot/config/edit_distance.h"
+#include "carnot/config/reader.h"
+#include "carnot/study/report_files.h"
+
+namespace carnot {
+namespace {
+
+bool reads_configuration(const AnalysisEntry& entry) {
+  return entry.needs == AnalysisNeeds::Checkpoint || entry.needs == AnalysisNeeds::Checkpoints;
+}
+
+/// `key=value` settings of the analysis, and those of the run's configuration.
+struct SplitOverrides {
+  std::vector<std::string> own{};
+  std::vector<std::string> others{};
+};
+
+SplitOverrides split(const AnalysisEntry& entry, const std::vector<std::string>& overrides) {
+  const FieldTable table = analysis_options(entry);
+  SplitOverrides out;
+  for (const std::string& text : overrides) {
+    const std::string key = text.substr(0, text.find('='));
+    const bool own = std::any_of(table.rows().begin(), table.rows().end(), [&](const auto& row) { return row.key == key; });
+    (own || !reads_configuration(entry) ? out.own : out.others).push_back(text);
+  }
+  return out;
+}
+
+Status read_options(Analysis& analysis, const std::vector<std::string>& overrides) {
+  const auto document = Document::parse("", "command line", {.overrides = overrides, .aliases = {}});
+  if (!document) return document.error();
+  ConfigReader reader(*document);
+  reader.read("", analysis);
+  return reader.finish();
+}
+
+Status check_paths(const AnalysisEntry& entry, std::size_t count) {
+  const std::string start = std::string(entry.name) + ": ";
+  if (entry.needs == AnalysisNeeds::Nothing && count > 0) return Error{start + "reads nothing; expected no path"};
+  if (entry.needs == AnalysisNeeds::Checkpoint && count != 1)
+    return Error{start + "expected one run folder or checkpoint folder, found " + std::to_string(count) + " paths"};
+  if (entry.needs == AnalysisNeeds::Checkpoints && count < 2)
+    return Error{start + "expected at least two checkpoint folders, found " + std::to_string(count)};
+  if (entry.needs != AnalysisNeeds::Nothing && count == 0)
+    return Error{start + "expected " + (entry.needs == AnalysisNeeds::Rollouts ? "run folders or rollouts files" : "run folders")};
+  return Done{};
+}
+
+}  // namespace
+
+Result<const AnalysisEntry*> find_analysis(std::string_view name) {
+  const auto& all = analyses();
+  const AnalysisEntry* nearest = &all.front();
+  for (const AnalysisEntry& entry : all) {
+    if (entry.name == name) return &entry;
+    if (edit_distance(name, entry.name) < edit_distance(name, nearest->name)) nearest = &entry;
+  }
+  return Error{"there is no analysis '" + std::string(name) + "'; did you mean '" + std::string(nearest->name) +
+               "'? `carnot list analyses` prints them"};
+}
+
+FieldTable analysis_options(const AnalysisEntry& entry) {
+  FieldTable table;
+  const auto analysis = entry.make();
+  table.add("", *analysis);
+  return table;
+}
+
+Result<AnalysisReport> analyze(const AnalysisRequest& request, const RunControl& control) {
+  const auto entry = find_analysis(request.name);
+  if (!entry) return entry.error();
+  if (const Status status = check_paths(**entry, request.paths.size()); !status) return status.error();
+  const SplitOverrides overrides = split(**entry, request.overrides);
+  const auto analysis = (*entry)->make();
+  if (const Status status = read_options(*analysis, overrides.own); !status) return status.error();
+  auto report = analysis->run({.paths = request.paths, .overrides = overrides.others, .control = control});
+  if (!report) return report.error();
+  if (const Status status = make_folder(request.output); !status) return status.error();
+  FieldTable options;
+  options.add("", *analysis);
+  const ReportContext context{.entry = **entry, .paths = request.paths, .options = options};
+  const std::filesystem::path file = request.output / request.name;
+  if (const Status status = write_file_atomically(file.string() + ".json", report_json(*report, context)); !status)
+    return status.error();
+  if (const Status status = write_file_atomically(file.string() + ".html", report_page(*report, context)); !status)
+    return status.error();
+  return report;
+}
+
+std::vector<std::vector<std::string>> analysis_rows() {
+  std::vector<std::vector<std::string>> rows;
+  for (const AnalysisEntry& entry : analyses())
+    rows.push_back({std::string(entry.name), "arXiv:" + std::string(entry.paper), "reads " + std::string(name_of(entry.needs)),
+                    std::string(entry.summary)});
+  return rows;
+}
+
+std::string analyses_json() {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const AnalysisEntry& entry : analyses())
+    list.push_back({{"name", entry.name}, {"paper", entry.paper}, {"needs", name_of(entry.needs)}, {"summary", entry.summary}});
+  return list.dump(2) + "\n";
+}
+
+std::vector<std::vector<std::string>> finding_rows(const AnalysisReport& report) {
+  std::vector<std::vector<std::string>> rows{{"", "paper", "here"}};
+  for (const Finding& finding : report.findings) rows.push_back({finding.what, finding.paper, finding.ours});
+  return rows;
+}
+
+}  // namespace carnot

@@ -1,0 +1,39 @@
+#include "carnot/study/opened_policy.h"
+
+#include "carnot/base/random.h"
+#include "carnot/branch/branch.h"
+#include "carnot/rollout/explore.h"
+#include "carnot/rollout/scorer.h"
+#include "carnot/train/find_run.h"
+
+namespace carnot {
+
+Result<OpenedPolicy> open_policy(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  const auto checkpoint = find_checkpoint(path);
+  if (!checkpoint) return checkpoint.error();
+  const auto config = find_config(*checkpoint);
+  if (!config) return config.error();
+  auto recipe = Recipe::load(*config, overrides);
+  if (!recipe) return recipe.error();
+  OpenedPolicy opened{.checkpoint = *checkpoint, .recipe = std::move(recipe).value()};
+  if (const Status status = Workbench::prepare_device(opened.recipe.run); !status) return status.error();
+  auto bench = Workbench::from_checkpoint(opened.recipe, *checkpoint);
+  if (!bench) return bench.error();
+  opened.bench = std::move(bench).value();
+  return opened;
+}
+
+std::vector<Group> roll_out(OpenedPolicy& policy, Engine& engine, int tasks) {
+  const EnvironmentFactory& environment = *policy.recipe.environment;
+  std::vector<RolloutTask> wanted;
+  for (std::int64_t task = 0; task < tasks; ++task)
+    wanted.push_back({.uid = "validation_" + std::to_string(task), .task_index = task,
+                      .make = [&environment, task] { return environment.make(Split::Validation, task); }});
+  const auto seed = derive_seed(static_cast<std::uint64_t>(policy.recipe.run.seed), "analysis");
+  Exploration exploration =
+      explore(engine, *policy.bench.chat, *independent(), wanted, policy.recipe.rollout.explore, {.seed = seed});
+  reuse_rollout_statistics(exploration.groups);
+  return std::move(exploration.groups);
+}
+
+}  // namespace carnot

@@ -1,0 +1,93 @@
+#include "carnot/study/run_curves.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/file.h"
+#include "carnot/train/run_folder.h"
+
+namespace carnot {
+namespace {
+
+using Json = nlohmann::json;
+
+double success_after(const std::filesystem::path& folder) {
+  const auto text = read_file(folder / "summary.json");
+  const Json summary = text ? Json::parse(*text, nullptr, false) : Json();
+  const auto place = nlohmann::json::json_pointer("/after/success");
+  return summary.is_object() && summary.contains(place) && summary[place].is_number() ? summary[place].get<double>()
+                                                                                      : std::nan("");
+}
+
+}  // namespace
+
+Result<std::vector<RunCurves>> read_curves(std::span<const std::filesystem::path> paths) {
+  auto found = find_runs(paths);
+  if (!found) return found.error();
+  std::vector<RunCurves> runs;
+  for (StudiedRun& run : *found) {
+    const std::filesystem::path metrics = RunFolder{run.folder}.metrics();
+    if (!std::filesystem::exists(metrics)) continue;
+    auto read = read_metric_curves(metrics);
+    if (!read) return read.error();
+    RunCurves curves{.run = std::move(run), .metrics = std::move(read).value()};
+    curves.success_after = success_after(curves.run.folder);
+    if (curves.metrics.contains(curves.success())) runs.push_back(std::move(curves));
+  }
+  if (!runs.empty()) return runs;
+  return Error{paths.front().string() + ": no run with training steps; expected metrics.jsonl of `carnot train` or `carnot compare`"};
+}
+
+std::vector<Curve> LabelledRuns::curves(const std::string& metric) const {
+  std::vector<Curve> out;
+  for (const RunCurves& run : runs) {
+    const auto found = run.metrics.find(metric);
+    out.push_back(found == run.metrics.end() ? Curve() : found->second);
+  }
+  return out;
+}
+
+std::vector<Curve> LabelledRuns::success_curves() const {
+  std::vector<Curve> out;
+  for (const RunCurves& run : runs) out.push_back(run.metrics.at(run.success()));
+  return out;
+}
+
+std::vector<double> LabelledRuns::final_success() const {
+  std::vector<double> out;
+  for (const RunCurves& run : runs)
+    out.push_back(std::isfinite(run.success_after) ? run.success_after
+                                                   : mean_between(run.metrics.at(run.success()), 0.9, 1));
+  return out;
+}
+
+std::vector<LabelledRuns> by_label(std::vector<RunCurves> runs) {
+  std::vector<LabelledRuns> out;
+  for (RunCurves& run : runs) {
+    auto place = std::find_if(out.begin(), out.end(), [&](const auto& one) { return one.label == run.run.label; });
+    if (place == out.end()) place = out.insert(out.end(), {.label = run.run.label});
+    place->runs.push_back(std::move(run));
+  }
+  return out;
+}
+
+double mean_between(const Curve& curve, double from, double to) {
+  const auto size = static_cast<double>(curve.size());
+  double sum = 0, count = 0, place = 0;
+  for (const auto& [step, value] : curve) {
+    const double share = (place++ + 0.5) / size;
+    if (share < from || share >= to) continue;
+    sum += value;
+    count += 1;
+  }
+  if (count == 0 && !curve.empty() && to == 1) return curve.rbegin()->second;
+  return count == 0 ? std::nan("") : sum / count;
+}
+
+Series series_of(const std::string& name, const std::vector<Curve>& curves, int window) {
+  MeanCurve found = mean_curve(curves, window);
+  return {.name = name, .x = std::move(found.step), .y = std::move(found.mean), .low = std::move(found.low), .high = std::move(found.high)};
+}
+
+}  // namespace carnot
