@@ -153,7 +153,8 @@ void declare(CLI::App& app, CreditRequest& request) {
   app.add_option("FILE", request.file, "rollouts: docs/trajectory_format.md")->required()->type_name("");
   app.add_option("--method", request.method, "method or composition: grpo + aem")->required()->type_name("M");
   app.add_option("--output", request.output, "file to write; default: standard output")->type_name("FILE");
-  add_overrides(app, request.overrides, "options of the method, as in a recipe's `method` section");
+  app.add_flag("--explain", request.explain, "also ratio, clip_state and gradient of each token, where rows hold `logp`");
+  add_overrides(app, request.overrides, "options of the method, as in a recipe's `method` section, and objective.* keys");
 }
 
 void declare(CLI::App& app, AnalyzeRequest& request) {
@@ -244,6 +245,8 @@ Result<Request> parse_command(const CommandEntry& entry, std::span<const std::st
     const std::string name(entry.name);
     return Error{name + ": " + error.what() + "; `carnot " + name + " --help` prints what it takes"};
   }
+  const auto* credit = std::get_if<CreditRequest>(&request);
+  if (credit != nullptr && credit->explain) return Request(ExplainRequest{*credit});
   const auto* list = std::get_if<ListRequest>(&request);
   if (list != nullptr && list->topic == "keys") return Request(KeysRequest{.json = list->json});
   if (list != nullptr && list->topic == "analyses") return Request(AnalysesRequest{.json = list->json});

@@ -109,6 +109,11 @@ struct AnalyzeRequest {
   std::filesystem::path output = "analyses";
 };
 
+/// `credit --explain`: reads the objective's tensors, which `credit` alone does without.
+struct ExplainRequest {
+  CreditRequest credit{};
+};
+
 struct ListRequest {
   std::string topic{};  ///< methods, environments, chats; empty: all of them
   bool json = false;
@@ -120,7 +125,7 @@ struct TokenizeRequest {
 };
 
 using Request = std::variant<HelpRequest, VersionRequest, KeysRequest, RunHelpRequest, RunRequest, CompareRequest,
-                             EvaluateRequest, GenerateRequest, ScoreRequest, InspectRequest, CreditRequest,
+                             EvaluateRequest, GenerateRequest, ScoreRequest, InspectRequest, CreditRequest, ExplainRequest,
                              AnalysesRequest, AnalyzeRequest, ListRequest, PlayRequest, TokenizeRequest>;
 
 /// The request that the arguments (without the program's name) make. The error says what is wrong with their use.

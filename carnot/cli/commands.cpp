@@ -13,10 +13,6 @@
 namespace carnot {
 namespace {
 
-Exit ended(const Status& status, const Console& console) {
-  return status ? Exit::Success : report(console, status.error());
-}
-
 Result<std::string> environment_keys(const std::string& name) {
   auto factory = make_environment_factory(name);
   if (!factory) return factory.error();
@@ -59,9 +55,9 @@ Exit execute(const InspectRequest& request, const Console& console) {
 }
 
 Exit execute(const CreditRequest& request, const Console& console) {
-  const auto rows = recompute_credit(request);
-  if (!rows || request.output.empty()) return print(rows, console);
-  return ended(write_file_atomically(request.output, *rows), console);
+  const auto rows = credit_rows(request);
+  if (!rows) return report(console, rows.error());
+  return write_output(written_rows(*rows), request.output, console);
 }
 
 Exit execute(const ListRequest& request, const Console& console) {

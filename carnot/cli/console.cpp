@@ -12,4 +12,14 @@ Exit report(const Console& console, const Error& error, Exit exit) {
   return exit;
 }
 
+Exit ended(const Status& status, const Console& console) {
+  return status ? Exit::Success : report(console, status.error());
+}
+
+Exit write_output(const std::string& text, const std::filesystem::path& output, const Console& console) {
+  if (!output.empty()) return ended(write_file_atomically(output, text), console);
+  console.out << text << std::flush;
+  return Exit::Success;
+}
+
 }  // namespace carnot

@@ -1,7 +1,9 @@
 // cli/console.h -- what a command talks to, and how it ends.
 #pragma once
 
+#include <filesystem>
 #include <iosfwd>
+#include <string>
 
 #include "carnot/base/result.h"
 
@@ -25,5 +27,11 @@ struct Console {
 
 /// Writes every line of the message behind "carnot: ". Returns `exit`.
 Exit report(const Console& console, const Error& error, Exit exit = Exit::Failure);
+
+/// Success, or what report says.
+Exit ended(const Status& status, const Console& console);
+
+/// Writes `text` to the file `output`; to standard output where that is empty.
+Exit write_output(const std::string& text, const std::filesystem::path& output, const Console& console);
 
 }  // namespace carnot

@@ -130,7 +130,7 @@ Result<std::string> inspect(const InspectRequest& request) {
   std::string out = trajectory_facts(trajectory) + "\n";
   out += tokenizer ? span_text(trajectory, *tokenizer, request.colour) : text_of_row(line);
   if (request.tokens || !request.columns.empty())
-    out += "\n" + token_table(trajectory, credit, tokenizer ? &*tokenizer : nullptr, request.columns);
+    out += "\n" + token_table(trajectory, credit, line, tokenizer ? &*tokenizer : nullptr, request.columns);
   return out;
 }
 

@@ -8,8 +8,6 @@
 #include "carnot/base/file.h"
 #include "carnot/config/document.h"
 #include "carnot/config/reader.h"
-#include "carnot/data/rollout_file.h"
-#include "carnot/method/method.h"
 
 namespace carnot {
 namespace {
@@ -41,18 +39,18 @@ int first_unmeasured(const Trajectory& trajectory, Column column) {
   return -1;
 }
 
-/// Empty, or which row lacks what `rule` reads in `column`.
-std::string missing_column(const CreditRule& rule, Column column, std::span<const Trajectory> all,
-                           const RolloutFile& file, const std::string& name) {
+/// Empty, or which row lacks what `need` names.
+std::string missing_column(const ColumnNeed& need, std::span<const Trajectory> all, const RolloutFile& file,
+                           const std::string& name) {
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const int token = all[i].leaf().counts() ? first_unmeasured(all[i], column) : -1;
+    const int token = all[i].leaf().counts() ? first_unmeasured(all[i], need.column) : -1;
     if (token < 0) continue;
     const std::string what =
-        all[i].tree->columns.has(column)
+        all[i].tree->columns.has(need.column)
             ? "expected a number on the sampled token " + std::to_string(token) + ", found null"
             : "this field is missing";
-    return name + ":" + std::to_string(file.line_of_row[i]) + ": " + std::string(name_of(column)) + ": " + what + "; " +
-           rule.name + " reads it";
+    return name + ":" + std::to_string(file.line_of_row[i]) + ": " + std::string(name_of(need.column)) + ": " + what +
+           "; " + need.reader + " reads it";
   }
   return "";
 }
@@ -63,21 +61,26 @@ bool has_info_gain(const Trajectory& trajectory) {
   return false;
 }
 
-Status check_fields(const Method& method, std::span<const Trajectory> all, const RolloutFile& file,
+Status check_fields(const CreditedRows& rows, std::span<const CreditRule> chain, const FurtherNeeds& further,
                     const std::string& name) {
+  std::vector<ColumnNeed> needs;
+  for (const CreditRule& rule : chain)
+    for (const Column column : rule.columns) needs.push_back({.column = column, .reader = rule.name});
+  if (further)
+    for (ColumnNeed& need : further(rows.method)) needs.push_back(std::move(need));
+
   std::vector<std::string> problems;
   std::set<Column> seen;
-  for (const CreditRule& rule : credit_chain(method, method.objective.kl_in_reward)) {
-    for (const Column column : rule.columns) {
-      if (!seen.insert(column).second) continue;
-      std::string problem = missing_column(rule, column, all, file, name);
-      if (!problem.empty()) problems.push_back(std::move(problem));
-    }
-    if (rule.info_gain && !all.empty() && std::none_of(all.begin(), all.end(), has_info_gain))
-      problems.push_back(name + ":" + std::to_string(file.line_of_row.front()) +
+  for (const ColumnNeed& need : needs) {
+    if (!seen.insert(need.column).second) continue;
+    std::string problem = missing_column(need, rows.all, rows.file, name);
+    if (!problem.empty()) problems.push_back(std::move(problem));
+  }
+  for (const CreditRule& rule : chain)
+    if (rule.info_gain && !rows.all.empty() && std::none_of(rows.all.begin(), rows.all.end(), has_info_gain))
+      problems.push_back(name + ":" + std::to_string(rows.file.line_of_row.front()) +
                          ": turns[].info_gain: this field is missing, here and on every other line; " + rule.name +
                          " reads it");
-  }
   if (!problems.empty()) return join_errors(problems);
   return Done{};
 }
@@ -89,13 +92,26 @@ Json on_sampled(const std::vector<double>& values, const std::vector<bool>& samp
   return list;
 }
 
-std::string with_credit(std::string_view line, const Trajectory& trajectory, const Credit& credit) {
+Json list_of(const std::vector<double>& numbers) {
+  Json list = Json::array();
+  for (const double number : numbers) list.push_back(std::isfinite(number) ? Json(number) : Json());
+  return list;
+}
+Json list_of(const std::vector<std::string>& words) {
+  Json list = Json::array();
+  for (const std::string& word : words) list.push_back(word.empty() ? Json() : Json(word));
+  return list;
+}
+
+std::string with_credit(std::string_view line, const Trajectory& trajectory, const Credit& credit, const TokenLists& further) {
   Json row = Json::parse(line);
   const std::vector<bool> sampled = trajectory.sampled();
   row["advantage"] = on_sampled(credit.advantage, sampled);
   row["weight"] = on_sampled(credit.weight, sampled);
   row["clip_scale"] = on_sampled(credit.clip_scale, sampled);
   row["value_target"] = on_sampled(credit.value_target, sampled);
+  for (const auto& [name, values] : further)
+    row[name] = std::visit([](const auto& list) { return list_of(list); }, values);
   row.erase("dropped");
   if (trajectory.leaf().dropped) row["dropped"] = true;
   return row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -110,28 +126,37 @@ void restore_dropped(std::vector<Group>& groups) {
 
 }  // namespace
 
-Result<std::string> recompute_credit(const CreditRequest& request) {
-  const auto method = method_of(request);
+Result<CreditedRows> credit_rows(const CreditRequest& request, const FurtherNeeds& further) {
+  const std::string name = request.file.string();
+  auto method = method_of(request);
   if (!method) return method.error();
-  const auto text = read_maybe_compressed(request.file);
+  auto text = read_maybe_compressed(request.file);
   if (!text) return text.error();
-  auto file = parse_rollout_rows(*text, request.file.string());
+  auto file = parse_rollout_rows(*text, name);
   if (!file) return file.error();
 
-  restore_dropped(file->groups);
-  apply_filter(method->filter, file->groups);
-  const std::vector<Trajectory> all = trajectories(file->groups);
-  if (const Status status = check_fields(*method, all, *file, request.file.string()); !status) return status.error();
-  const CreditTable credit = run_credit(credit_chain(*method, method->objective.kl_in_reward), all);
+  CreditedRows rows;
+  rows.method = std::move(method).value();
+  rows.text = std::move(text).value();
+  rows.file = std::move(file).value();
+  restore_dropped(rows.file.groups);
+  apply_filter(rows.method.filter, rows.file.groups);
+  rows.all = trajectories(rows.file.groups);
+  const std::vector<CreditRule> chain = credit_chain(rows.method, rows.method.objective.kl_in_reward);
+  if (const Status status = check_fields(rows, chain, further, name); !status) return status.error();
+  rows.credit = run_credit(chain, rows.all);
+  return rows;
+}
 
-  const std::vector<std::string_view> lines = split_lines(*text);
-  std::vector<std::string> rows(lines.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto line = static_cast<std::size_t>(file->line_of_row[i]) - 1;
-    rows[line] = with_credit(lines[line], all[i], credit[i]);
+std::string written_rows(const CreditedRows& rows, std::span<const TokenLists> further) {
+  const std::vector<std::string_view> lines = split_lines(rows.text);
+  std::vector<std::string> by_line(lines.size());
+  for (std::size_t i = 0; i < rows.all.size(); ++i) {
+    const auto line = static_cast<std::size_t>(rows.file.line_of_row[i]) - 1;
+    by_line[line] = with_credit(lines[line], rows.all[i], rows.credit[i], further.empty() ? TokenLists() : further[i]);
   }
   std::string out;
-  for (const std::string& row : rows) out += row;
+  for (const std::string& row : by_line) out += row;
   return out;
 }
 

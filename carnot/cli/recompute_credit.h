@@ -2,10 +2,17 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "carnot/base/result.h"
+#include "carnot/data/rollout_file.h"
+#include "carnot/data/trajectory.h"
+#include "carnot/method/method.h"
 
 namespace carnot {
 
@@ -16,11 +23,38 @@ struct CreditRequest {
   /// in front of its options.
   std::vector<std::string> overrides{};
   std::filesystem::path output{};  ///< empty: standard output
+  bool explain = false;            ///< also what an optimizer step would do to each token
 };
 
+/// A file's rows, and what a method decides about them. Can be moved, not copied: `all` points into `file`.
+struct CreditedRows {
+  CreditedRows() = default;
+  CreditedRows(CreditedRows&&) = default;
+
+  Method method{};
+  std::string text{};  ///< of the whole file
+  RolloutFile file{};
+  std::vector<Trajectory> all{};
+  CreditTable credit{};
+};
+
+/// A signal that `reader` needs measured on the sampled tokens of every trajectory that counts.
+struct ColumnNeed {
+  Column column = Column::Reward;
+  std::string reader{};
+};
+
+/// What is read beside what the method's own rules read.
+using FurtherNeeds = std::function<std::vector<ColumnNeed>(const Method& method)>;
+
+/// Every field that is needed and a row lacks is named with the first such line.
+Result<CreditedRows> credit_rows(const CreditRequest& request, const FurtherNeeds& further = {});
+
+/// Lists to add to a row by name, one entry per token. NaN and the empty word become null.
+using TokenLists = std::map<std::string, std::variant<std::vector<double>, std::vector<std::string>>>;
+
 /// The rows of the file, in its order, with `advantage`, `weight`, `clip_scale` and `value_target` as the method
-/// decides, and `dropped` where its filter does; other fields stay. Every field that the method needs and a row lacks
-/// is named with the first such line.
-Result<std::string> recompute_credit(const CreditRequest& request);
+/// decides, `dropped` where its filter does, and `further` (empty, or by trajectory); other fields stay.
+std::string written_rows(const CreditedRows& rows, std::span<const TokenLists> further = {});
 
 }  // namespace carnot

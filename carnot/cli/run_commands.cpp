@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <ostream>
 
@@ -12,6 +13,7 @@
 #include "carnot/generate/jobs.h"
 #include "carnot/study/analyze.h"
 #include "carnot/study/comparison.h"
+#include "carnot/study/explanation.h"
 #include "carnot/train/run.h"
 
 namespace carnot {
@@ -89,6 +91,23 @@ Result<RunEnd> run(RunRequest::Stage stage, Recipe& recipe, const RunControl& co
   if (stage == RunRequest::Stage::Supervised) return run_supervised(recipe, control);
   if (stage == RunRequest::Stage::Rollout) return run_rollout(recipe, control);
   return run_training(recipe, control);
+}
+
+std::vector<ColumnNeed> explanation_needs(const Method& method) {
+  std::vector<ColumnNeed> needs;
+  for (const Column column : explained_columns(method.objective)) needs.push_back({.column = column, .reader = "--explain"});
+  return needs;
+}
+
+std::vector<TokenLists> token_lists(const Explanation& explanation) {
+  std::vector<TokenLists> rows;
+  for (const TokenExplanation& tokens : explanation.trajectories) {
+    std::vector<std::string> states(tokens.clip_state.size());
+    for (std::size_t t = 0; t < states.size(); ++t)
+      if (!std::isnan(tokens.ratio[t])) states[t] = name_of(tokens.clip_state[t]);
+    rows.push_back({{"ratio", tokens.ratio}, {"clip_state", states}, {"gradient", tokens.gradient}});
+  }
+  return rows;
 }
 
 Result<Recipe> recipe_of(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
@@ -177,6 +196,15 @@ Exit execute(const AnalysesRequest& request, const Console& console) {
   console.out << "\n" << (*entry)->summary << " (arXiv:" << (*entry)->paper << "). Reads: " << name_of((*entry)->needs)
               << ".\n\nOptions of " << (*entry)->name << ":\n" << help_text(analysis_options(**entry));
   return Exit::Success;
+}
+
+Exit execute(const ExplainRequest& request, const Console& console) {
+  const auto rows = credit_rows(request.credit, explanation_needs);
+  if (!rows) return report(console, rows.error());
+  const auto explanation = explain_step(rows->method.objective, rows->all, rows->credit);
+  if (!explanation) return report(console, explanation.error());
+  for (const std::string& term : explanation->excluded) report(console, {"`gradient` leaves out " + term});
+  return write_output(written_rows(*rows, token_lists(*explanation)), request.credit.output, console);
 }
 
 Exit execute(const KeysRequest& request, const Console& console) {

@@ -19,6 +19,9 @@ Exit execute(const ScoreRequest& request, const Console& console);
 Exit execute(const AnalyzeRequest& request, const Console& console);
 Exit execute(const AnalysesRequest& request, const Console& console);
 
+/// What the gradient leaves out is said on standard error.
+Exit execute(const ExplainRequest& request, const Console& console);
+
 Exit execute(const KeysRequest& request, const Console& console);
 Exit execute(const RunHelpRequest& request, const Console& console);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "carnot/cli/terminal_text.h"
@@ -17,6 +18,7 @@ using Rows = std::vector<std::vector<std::string>>;
 constexpr std::array<std::string_view, 5> kColours = {"\x1b[90m", "\x1b[34m", "\x1b[33m", "\x1b[32m", "\x1b[36m"};
 constexpr std::string_view kNoColour = "\x1b[0m";
 constexpr std::array<std::string_view, 4> kCreditColumns = {"advantage", "weight", "clip_scale", "value_target"};
+constexpr std::array<std::string_view, 3> kExplainedColumns = {"ratio", "clip_state", "gradient"};
 
 std::string number(double value) {
   if (std::isnan(value)) return "-";
@@ -111,15 +113,37 @@ const std::vector<double>* credit_column(const Credit* credit, std::string_view 
   return found == kCreditColumns.end() ? nullptr : columns[static_cast<std::size_t>(found - kCreditColumns.begin())];
 }
 
-/// The values of a column, by name; none where the file has none.
-std::optional<std::vector<double>> values_of(const Trajectory& trajectory, const Credit* credit,
-                                             std::string_view name) {
-  if (const auto* values = credit_column(credit, name)) return *values;
+using Cells = std::vector<std::string>;
+
+Cells cells_of(const std::vector<double>& values) {
+  Cells cells;
+  for (const double value : values) cells.push_back(number(value));
+  return cells;
+}
+
+/// A list of the row that is no signal and no credit, as it stands there.
+std::optional<Cells> listed_cells(const nlohmann::json& row, std::string_view name, std::size_t tokens) {
+  const auto found = row.find(name);
+  if (found == row.end() || !found->is_array() || found->size() != tokens) return std::nullopt;
+  Cells cells;
+  for (const auto& entry : *found)
+    cells.push_back(entry.is_number()   ? number(entry.get<double>())
+                    : entry.is_string() ? printable_line(entry.get<std::string>())
+                                        : "-");
+  return cells;
+}
+
+/// A column by name, one cell per token; none where the file has none.
+std::optional<Cells> column_cells(const Trajectory& trajectory, const Credit* credit, const nlohmann::json& row,
+                                  std::string_view name) {
+  if (std::find(kExplainedColumns.begin(), kExplainedColumns.end(), name) != kExplainedColumns.end())
+    return listed_cells(row, name, static_cast<std::size_t>(trajectory.num_tokens()));
+  if (const auto* values = credit_column(credit, name)) return cells_of(*values);
   const auto found = std::find(kColumnFields.begin(), kColumnFields.end(), name);
   if (found == kColumnFields.end()) return std::nullopt;
   const auto column = static_cast<Column>(found - kColumnFields.begin());
   if (!trajectory.tree->columns.has(column)) return std::nullopt;
-  return trajectory.column(column);
+  return cells_of(trajectory.column(column));
 }
 
 }  // namespace
@@ -164,20 +188,22 @@ std::string span_text(const Trajectory& trajectory, const Tokenizer& tokenizer, 
 std::vector<std::string> token_columns() {
   std::vector<std::string> names(kColumnFields.begin(), kColumnFields.end());
   names.insert(names.end(), kCreditColumns.begin(), kCreditColumns.end());
+  names.insert(names.end(), kExplainedColumns.begin(), kExplainedColumns.end());
   return names;
 }
 
-std::string token_table(const Trajectory& trajectory, const Credit* credit, const Tokenizer* tokenizer,
-                        const std::vector<std::string>& columns) {
+std::string token_table(const Trajectory& trajectory, const Credit* credit, std::string_view line,
+                        const Tokenizer* tokenizer, const std::vector<std::string>& columns) {
   std::vector<std::string> header{"token", "turn", "kind", "id"};
   if (tokenizer != nullptr) header.emplace_back("text");
-  std::vector<std::vector<double>> values;
-  const auto nothing = std::vector<double>(static_cast<std::size_t>(trajectory.num_tokens()), std::nan(""));
+  std::vector<Cells> chosen;
+  const Cells nothing(static_cast<std::size_t>(trajectory.num_tokens()), "-");
+  const auto listed = nlohmann::json::parse(line);
   for (const std::string& name : columns.empty() ? token_columns() : columns) {
-    const auto column = values_of(trajectory, credit, name);
+    const auto column = column_cells(trajectory, credit, listed, name);
     if (!column && columns.empty()) continue;
     header.push_back(name);
-    values.push_back(column.value_or(nothing));
+    chosen.push_back(column.value_or(nothing));
   }
   Rows rows{header};
   const std::vector<TokenId> tokens = trajectory.tokens();
@@ -188,7 +214,7 @@ std::string token_table(const Trajectory& trajectory, const Credit* credit, cons
       std::vector<std::string> row{std::to_string(t), std::to_string(k), std::string(name_of(kinds[t])),
                                    std::to_string(tokens[t])};
       if (tokenizer != nullptr) row.push_back("'" + printable_line(tokenizer->bytes_of(tokens[t])) + "'");
-      for (const auto& column : values) row.push_back(number(column[t]));
+      for (const Cells& column : chosen) row.push_back(column[t]);
       rows.push_back(std::move(row));
     }
   return text_table(rows);

@@ -23,13 +23,13 @@ std::string trajectory_facts(const Trajectory& trajectory);
 /// token.
 std::string span_text(const Trajectory& trajectory, const Tokenizer& tokenizer, bool colour);
 
-/// The names that token_table accepts: signals as rollout rows call them, then credit.
+/// The names that token_table accepts: signals as rollout rows call them, credit, what `credit --explain` writes.
 std::vector<std::string> token_columns();
 
 /// A table of the sampled tokens: position, turn, kind, id, text (where there is a tokenizer), then the chosen
-/// columns, or all that the file has if none are chosen. `credit` may be null.
+/// columns, or all that the file has if none are chosen. `credit` may be null; `line` is the trajectory's row.
 /// REQUIRES: columns are some of token_columns().
-std::string token_table(const Trajectory& trajectory, const Credit* credit, const Tokenizer* tokenizer,
-                        const std::vector<std::string>& columns);
+std::string token_table(const Trajectory& trajectory, const Credit* credit, std::string_view line,
+                        const Tokenizer* tokenizer, const std::vector<std::string>& columns);
 
 }  // namespace carnot

@@ -86,15 +86,26 @@ TEST(TrajectoryView, ShowsNumbersOfSampledTokensOnly) {
   CreditTable credit = fresh_credit(std::vector{one});
   credit[0].advantage[5] = -1.5;
   // Ids: the added tokens, then the bytes in the order of the byte alphabet.
-  EXPECT_EQ(token_table(one, &credit[0], &tokenizer, {"entropy", "advantage", "value_target", "logp"}),
+  EXPECT_EQ(token_table(one, &credit[0], "{}", &tokenizer, {"entropy", "advantage", "value_target", "logp"}),
             "token  turn  kind    id   text       entropy  advantage  value_target  logp\n"
             "4      0     think   1    '<think>'  0.5      0          -             -\n"
             "5      0     think   113  'o'        0.625    -1.5       -             -\n"
             "6      0     think   109  'k'        0.75     0          -             -\n"
             "7      0     action  122  'x'        0.875    0          -             -\n"
             "8      0     action  29   '\\x1b'     1        0          -             -\n");
-  EXPECT_TRUE(token_table(one, nullptr, nullptr, {})
+  EXPECT_TRUE(token_table(one, nullptr, "{}", nullptr, {})
                   .starts_with("token  turn  kind    id   entropy\n4      0     think   1    0.5\n"));
+}
+
+TEST(TrajectoryView, ShowsWhatExplanationsWroteIntoTheRow) {
+  const Tokenizer tokenizer = byte_tokenizer();
+  const Group group = small_group(tokenizer);
+  const std::string row = R"({"ratio": [null, null, null, null, 1.25, 1, 1, 1, null, null, null], "gradient": [1],
+    "clip_state": [null, null, null, null, "high", "none", "none", "none", null, null, null]})";
+  EXPECT_TRUE(token_table(trajectory(group, 0, 0, 0), nullptr, row, nullptr, {"ratio", "clip_state", "gradient"})
+                  .starts_with("token  turn  kind    id   ratio  clip_state  gradient\n"
+                               "4      0     think   1    1.25   high        -\n"
+                               "5      0     think   113  1      none        -\n"));
 }
 
 }  // namespace

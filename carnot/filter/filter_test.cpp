@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "testing/absent_members.h"
 #include "testing/random_groups.h"
 
 namespace carnot {
@@ -78,6 +79,19 @@ TEST(KeepMostVaried, EqualsItsDefinitionOnRandomGroups) {
     const std::vector<bool> keep = keep_most_varied(share).keep(groups);
     for (std::size_t g = 0; g < groups.size(); ++g) ASSERT_EQ(keep[g], stays(groups, g, share)) << "trial " << trial;
   }
+}
+
+TEST(EveryFilter, DecidesAsIfFailedMembersHadNeverBeen) {
+  RandomStream random(11);
+  int absent = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    const auto groups = testing::random_groups(random, {.invalid_share = 0.4});
+    const auto present = testing::without_absent_members(groups);
+    absent += testing::absent_members(groups);
+    for (const GroupFilter& filter : {drop_zero_variance(0), keep_most_varied(0.5), keep_least_varied(0.5)})
+      EXPECT_EQ(filter.keep(groups), filter.keep(present)) << filter.name;
+  }
+  EXPECT_GT(absent, 300);
 }
 
 TEST(ApplyFilter, DropsTheLeavesOfGroupsThatGo) {

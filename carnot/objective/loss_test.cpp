@@ -13,6 +13,7 @@
 #include "carnot/base/random.h"
 #include "reference/policy_loss.h"
 #include "testing/loss_tensors.h"
+#include "testing/random_losses.h"
 
 namespace carnot {
 namespace {
@@ -20,35 +21,11 @@ namespace {
 using reference::LossSequences;
 using reference::LossToken;
 using testing::denominators_of;
+using testing::for_every_combination;
 using testing::inputs_of;
+using testing::random_loss_sequences;
 
-constexpr double kConstant = 17;
-
-/// Random tokens of up to three turns a trajectory. Ratios reach far outside every clip range.
-LossSequences random_sequences(RandomStream& random, std::size_t count) {
-  LossSequences sequences(count);
-  for (auto& sequence : sequences) {
-    int turn = 0;
-    const double scale = random.chance(0.3) ? 4.0 : 0.4;
-    for (std::uint64_t n = 1 + random.below(9); n > 0; --n) {
-      if (random.chance(0.3)) ++turn;
-      const double old = -1.5 + random.normal();
-      sequence.push_back({.logprob = old + scale * random.normal(),
-                          .logprob_old = old,
-                          .logprob_rollout = old + 0.7 * random.normal(),
-                          .logprob_reference = old + 2 * random.normal(),
-                          .entropy = 2 * random.uniform(),
-                          .value = random.normal(),
-                          .value_old = random.normal(),
-                          .value_target = random.normal(),
-                          .advantage = random.chance(0.1) ? 0 : random.normal(),
-                          .weight = random.chance(0.2) ? 0 : 2 * random.uniform(),
-                          .clip_scale = 0.5 + random.uniform(),
-                          .turn = turn});
-    }
-  }
-  return sequences;
-}
+constexpr double kConstant = testing::kReductionConstant;
 
 std::vector<double> flat(const std::vector<std::vector<double>>& nested) {
   std::vector<double> all;
@@ -71,37 +48,10 @@ double metric(const Loss& loss, const std::string& name) {
   return 0;
 }
 
-/// Calls visit(options, words) for every combination of the options' values.
-template <class Visit>
-void for_every_combination(const Visit& visit) {
-  for (int code = 0; code < 3 * 2 * 2 * 2 * 4 * 4 * 2 * 2 * 2; ++code) {
-    int rest = code;
-    const auto pick = [&](int n) {
-      const int choice = rest % n;
-      rest /= n;
-      return choice;
-    };
-    ObjectiveOptions options{.clip_low = 0.2, .clip_high = 0.28, .reduction_constant = kConstant, .value_clip = 0.4};
-    options.ratio = static_cast<RatioLevel>(pick(3));
-    options.segment_gradient = static_cast<SegmentGradient>(pick(2));
-    options.clip_gradient = static_cast<ClipGradient>(pick(2));
-    options.dual_clip = pick(2) == 0 ? 0 : 1.8;
-    options.reduction = static_cast<Reduction>(pick(4));
-    options.kl_estimator = static_cast<KlEstimator>(pick(4));
-    options.kl_straight_through = pick(2) == 1;
-    options.importance_cap = pick(2) == 0 ? 0 : 1.5;
-    const bool extras = pick(2) == 1;
-    options.kl_coefficient = extras ? 0.3 : 0;
-    options.entropy_coefficient = extras ? 0.1 : 0;
-    options.value_coefficient = extras ? 0.7 : 0;
-    visit(options, "combination " + std::to_string(code));
-  }
-}
-
 TEST(PolicyLoss, EqualsTheTokenByTokenTwinForEveryCombinationOfOptions) {
   RandomStream random(1);
   for_every_combination([&](const ObjectiveOptions& options, const std::string& what) {
-    const LossSequences sequences = random_sequences(random, 3);
+    const LossSequences sequences = random_loss_sequences(random, 3);
     const LossInputs inputs = inputs_of(sequences);
     const Loss loss = policy_loss(options, inputs, denominators_of(sequences, kConstant));
     const reference::LossTwin twin = reference::policy_loss(options, sequences);
@@ -115,61 +65,6 @@ TEST(PolicyLoss, EqualsTheTokenByTokenTwinForEveryCombinationOfOptions) {
   });
 }
 
-/// Central difference of the loss in each token's log-probability.
-std::vector<double> finite_differences(const ObjectiveOptions& options, LossSequences sequences) {
-  constexpr double kStep = 1e-6;
-  std::vector<double> slopes;
-  const auto loss = [&] {
-    return policy_loss(options, inputs_of(sequences), denominators_of(sequences, kConstant)).total.item<double>();
-  };
-  for (auto& sequence : sequences)
-    for (LossToken& token : sequence) {
-      const double at = token.logprob;
-      token.logprob = at + kStep;
-      const double above = loss();
-      token.logprob = at - kStep;
-      const double below = loss();
-      token.logprob = at;
-      slopes.push_back((above - below) / (2 * kStep));
-    }
-  return slopes;
-}
-
-TEST(PolicyLoss, GradientIsThatOfItsValueByFiniteDifferences) {
-  RandomStream random(2);
-  for (RatioLevel level : {RatioLevel::Token, RatioLevel::Turn, RatioLevel::Sequence})
-    for (Reduction reduction : {Reduction::TokenMean, Reduction::SequenceMeanTokenMean}) {
-      const ObjectiveOptions options{.ratio = level,
-                                     .segment_gradient = SegmentGradient::Shared,
-                                     .reduction = reduction,
-                                     .kl_coefficient = 0.2,
-                                     .importance_cap = 2};
-      const LossSequences sequences = random_sequences(random, 4);
-      const LossInputs inputs = inputs_of(sequences);
-      policy_loss(options, inputs, denominators_of(sequences, kConstant)).total.backward();
-      const std::vector<double> slopes = finite_differences(options, sequences);
-      for (std::size_t t = 0; t < slopes.size(); ++t)
-        EXPECT_NEAR(inputs.logprob_T.grad().const_data_ptr<double>()[t], slopes[t], 1e-6 * (1 + std::fabs(slopes[t])));
-    }
-}
-
-TEST(PolicyLoss, GradientStopsExactlyAtEachClipBoundary) {
-  const ObjectiveOptions options{.clip_low = 0.2, .clip_high = 0.28, .dual_clip = 3};
-  struct Case {
-    double advantage, ratio;
-    bool moves;
-  };
-  for (const Case& c : {Case{1, 1.279, true}, Case{1, 1.281, false}, Case{1, 0.5, true}, Case{-1, 0.801, true},
-                        Case{-1, 0.799, false}, Case{-1, 2.999, true}, Case{-1, 3.001, false}, Case{1, 3.5, false}}) {
-    const LossSequences sequences = {{{.logprob = std::log(c.ratio), .advantage = c.advantage}}};
-    const LossInputs inputs = inputs_of(sequences);
-    policy_loss(options, inputs, denominators_of(sequences)).total.backward();
-    const double gradient = inputs.logprob_T.grad().item<double>();
-    EXPECT_NEAR(gradient, c.moves ? -c.advantage * c.ratio : 0, 1e-12) << c.advantage << " at ratio " << c.ratio;
-    EXPECT_NEAR(gradient, finite_differences(options, sequences)[0], 1e-8);
-  }
-}
-
 TEST(PolicyLoss, AnUnchangedPolicyHasItsFullGradientEvenWithAClipRangeOfZero) {
   const LossSequences sequences = {{{.logprob = -1, .logprob_old = -1, .advantage = 2}}};
   const LossInputs inputs = inputs_of(sequences);
@@ -177,24 +72,9 @@ TEST(PolicyLoss, AnUnchangedPolicyHasItsFullGradientEvenWithAClipRangeOfZero) {
   EXPECT_EQ(inputs.logprob_T.grad().item<double>(), -2);
 }
 
-TEST(PolicyLoss, PreservedClipKeepsTheGradientAtTheBound) {
-  // methods: AEPO, gradient factors for eps 0.2 / 0.28 and dual clip 3.
-  const ObjectiveOptions options{.clip_low = 0.2, .clip_high = 0.28, .clip_gradient = ClipGradient::Preserve};
-  struct Case {
-    double advantage, ratio, factor;
-  };
-  for (const Case& c : {Case{1, 1.5, 1.28}, Case{1, 1.1, 1.1}, Case{1, 0.5, 0.5}, Case{-1, 0.5, 0}, Case{-1, 1.5, 1.5},
-                        Case{-1, 3.5, 0}}) {
-    const LossSequences sequences = {{{.logprob = std::log(c.ratio), .advantage = c.advantage}}};
-    const LossInputs inputs = inputs_of(sequences);
-    policy_loss(options, inputs, denominators_of(sequences)).total.backward();
-    EXPECT_NEAR(inputs.logprob_T.grad().item<double>(), -c.advantage * c.factor, 1e-12);
-  }
-}
-
 TEST(PolicyLoss, OwnAndSharedSegmentGradientsAgreeWhereCreditIsConstant) {
   RandomStream random(3);
-  LossSequences sequences = random_sequences(random, 5);
+  LossSequences sequences = random_loss_sequences(random, 5);
   for (auto& sequence : sequences)
     for (LossToken& token : sequence) {
       token.advantage = sequence[0].advantage;
@@ -214,7 +94,7 @@ TEST(PolicyLoss, MicroBatchesAddUpToOneBatch) {
   RandomStream random(4);
   for_every_combination([&](const ObjectiveOptions& options, const std::string& what) {
     if (!random.chance(0.05)) return;
-    const LossSequences sequences = random_sequences(random, 6);
+    const LossSequences sequences = random_loss_sequences(random, 6);
     const LossInputs whole = inputs_of(sequences);
     const Loss one = policy_loss(options, whole, denominators_of(sequences, kConstant));
     one.total.backward();
@@ -257,9 +137,46 @@ TEST(PolicyLoss, ExtremeLogRatiosStayFinite) {
     }
 }
 
+TEST(PolicyLoss, WithNeutralSettingsEveryAddOnIsTheIdentityToTheBit) {
+  RandomStream random(6);
+  LossSequences sequences = random_loss_sequences(random, 5);
+  for (auto& sequence : sequences) {
+    int turn = 0;
+    for (LossToken& token : sequence) {
+      token.logprob = token.logprob_old + 0.1 * random.uniform();  // within every clip range
+      token.logprob_rollout = token.logprob_old;
+      token.clip_scale = 1;
+      token.turn = turn++;  // a turn for every token
+    }
+  }
+  const std::vector<std::pair<const char*, ObjectiveOptions>> neutral = {
+      {"importance weights of 1", {.importance_cap = 1}},
+      {"a preserved gradient that is not clipped", {.clip_gradient = ClipGradient::Preserve}},
+      {"turns of one token", {.ratio = RatioLevel::Turn}},
+      {"turns of one token, shared", {.ratio = RatioLevel::Turn, .segment_gradient = SegmentGradient::Shared}},
+      {"a KL of weight 0", {.kl_coefficient = 0, .kl_estimator = KlEstimator::K1, .kl_straight_through = true}},
+      {"an entropy bonus of weight 0", {.entropy_coefficient = 0, .entropy_clamp = 0.4}},
+      {"an entropy scale of 0", {.entropy_scale = 0, .entropy_scale_over = EntropyScaleOver::CurrentMicroBatch}},
+      {"a critic of weight 0", {.value_coefficient = 0, .value_clip = 0.1}},
+      {"a dual clip out of reach", {.dual_clip = 1000}}};
+  const auto run = [&](const ObjectiveOptions& options) {
+    LossInputs inputs = inputs_of(sequences);
+    inputs.clamped_entropy_T = inputs.entropy_T.detach();
+    const Loss loss = policy_loss(options, inputs, denominators_of(sequences));
+    loss.total.backward();
+    return std::pair(loss.total.detach(), inputs.logprob_T.grad());
+  };
+  const auto plain = run({});
+  for (const auto& [what, options] : neutral) {
+    const auto with = run(options);
+    EXPECT_TRUE(at::equal(with.first, plain.first)) << what;
+    EXPECT_TRUE(at::equal(with.second, plain.second)) << what;
+  }
+}
+
 TEST(PolicyLoss, SinglePrecisionSignalsGiveTheSameLossWithinTheirRounding) {
   RandomStream random(5);
-  const LossSequences sequences = random_sequences(random, 4);
+  const LossSequences sequences = random_loss_sequences(random, 4);
   const LossInputs wide = inputs_of(sequences), narrow = inputs_of(sequences, at::kFloat);
   const Loss a = policy_loss({}, wide, denominators_of(sequences));
   const Loss b = policy_loss({}, narrow, denominators_of(sequences));

@@ -126,8 +126,8 @@ at::Tensor tensor_of(const std::vector<Number>& values) {
 /// Reads per-token numbers of trajectories, remembering the column at hand of the trajectory at hand.
 class Signals {
  public:
-  Signals(std::span<const Trajectory> trajectories, const CreditTable& credit)
-      : trajectories_(trajectories), credit_(credit) {}
+  Signals(std::span<const Trajectory> trajectories, const CreditTable& credit, bool partial)
+      : trajectories_(trajectories), credit_(credit), partial_(partial) {}
 
   at::Tensor credit(const std::vector<TokenPlace>& places, std::vector<double> Credit::*member) const {
     std::vector<double> values;
@@ -136,7 +136,7 @@ class Signals {
     return tensor_of(values);
   }
 
-  /// Undefined where no trajectory has the column.
+  /// Undefined where no trajectory has the column, or where only some may and do.
   at::Tensor column(const std::vector<TokenPlace>& places, Column column) const {
     std::vector<double> values, own;
     int at_hand = -1;
@@ -148,6 +148,7 @@ class Signals {
       values.push_back(own[static_cast<std::size_t>(place.token)]);
     }
     if (values.empty()) return at::Tensor();
+    if (partial_ && values.size() < places.size()) return at::Tensor();
     CARNOT_CHECK(values.size() == places.size(), std::string(name_of(column)) + " is there for some trajectories only");
     return tensor_of(values);
   }
@@ -155,6 +156,7 @@ class Signals {
  private:
   std::span<const Trajectory> trajectories_;
   const CreditTable& credit_;
+  bool partial_;
 };
 
 /// Multiplies the advantages of all micro-batches by the factors of their tokens' old entropies.
@@ -239,7 +241,7 @@ std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const Cre
   const std::vector<Unit> units = units_of(trajectories, step, options.whole_trajectories);
   const std::map<int, Totals> totals = totals_by_trajectory(units, credit);
   const Denominators denominators = denominators_of(totals, options.constant);
-  const Signals signals(trajectories, credit);
+  const Signals signals(trajectories, credit, options.partial_signals);
   std::vector<MicroBatch> batches;
   for (const auto& bin : fit(units, options.max_tokens)) {
     Builder builder{.trajectories = trajectories};

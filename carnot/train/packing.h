@@ -29,6 +29,8 @@ struct PackingOptions {
   /// Advantages are multiplied by AEPO's factor of the token's EntropyOld among the step's (credit/entropy_scale.h).
   /// 0: off. REQUIRES the column EntropyOld where it is not 0.
   double entropy_scale = 0;
+  /// A signal that only some trajectories have is absent from all, as in rows from outside; else it is a bug.
+  bool partial_signals = false;
 };
 
 /// A sampled token's place: trajectory (as the step numbers them) and offset in it.
@@ -52,7 +54,7 @@ struct MicroBatch {
 
 /// The trajectories of one optimizer step, in micro-batches. `step` lists indices into `trajectories`; those that do
 /// not count are left out. First-fit by decreasing length: the same trajectories always pack alike.
-/// REQUIRES: each signal is there for all trajectories of the step or for none.
+/// REQUIRES: each signal is there for all trajectories of the step or for none, unless options.partial_signals.
 std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const CreditTable& credit,
                              std::span<const int> step, const PackingOptions& options);
 

@@ -13,6 +13,7 @@
 #include "carnot/base/check.h"
 #include "carnot/nn/model.h"
 #include "carnot/nn/token_statistics.h"
+#include "testing/absent_members.h"
 #include "testing/random_groups.h"
 
 namespace carnot {
@@ -233,6 +234,53 @@ TEST(Packing, ASignalThatOnlySomeTrajectoriesHaveIsABug) {
         leaf.outcome = Outcome::Finished;
       }
   EXPECT_THROW(pack(step.all, step.credit, step.indices, {.max_tokens = 100000}), CheckError);
+}
+
+/// Every number of a micro-batch, by name of its tensor.
+std::map<std::string, at::Tensor> tensors_of(const MicroBatch& batch) {
+  const LossInputs& in = batch.inputs;
+  std::map<std::string, at::Tensor> tensors{
+      {"tokens", batch.tokens_R},       {"positions", batch.positions_R},        {"rows", batch.rows_T},
+      {"targets", batch.targets_T},     {"advantage", in.advantage_T},           {"weight", in.weight_T},
+      {"clip_scale", in.clip_scale_T},  {"value_target", in.value_target_T},     {"old", in.logprob_old_T},
+      {"rollout", in.logprob_rollout_T}, {"reference", in.logprob_reference_T},  {"value", in.value_old_T},
+      {"turn", in.turn_T},              {"sequence", in.sequence_T}};
+  const Denominators& d = batch.step;
+  std::vector<double> step{d.tokens, d.weight, d.sequences, d.constant};
+  step.insert(step.end(), d.sequence_weight.begin(), d.sequence_weight.end());
+  step.insert(step.end(), d.sequence_tokens.begin(), d.sequence_tokens.end());
+  tensors["step"] = at::tensor(at::ArrayRef<double>(step), at::kDouble);
+  return tensors;
+}
+
+TEST(Packing, IsTheSameToTheBitWhenAbsentMembersAreRemoved) {
+  RandomStream random(9);
+  int absent = 0;
+  for (int trial = 0; trial < 40; ++trial) {
+    const Step with = random_step(random);
+    Step without{.groups = testing::without_absent_members(with.groups), .all = {}, .credit = {}, .indices = {}};
+    without.all = trajectories(without.groups);
+    for (std::size_t i = 0; i < with.all.size(); ++i)
+      if (with.all[i].leaf().counts()) without.credit.push_back(with.credit[i]);
+    without.indices.resize(without.all.size());
+    std::iota(without.indices.begin(), without.indices.end(), 0);
+    absent += testing::absent_members(with.groups);
+
+    const PackingOptions options{.max_tokens = 50, .whole_trajectories = trial % 2 == 0, .constant = 9, .entropy_scale = 0.2};
+    const auto a = pack(with.all, with.credit, with.indices, options);
+    const auto b = pack(without.all, without.credit, without.indices, options);
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t m = 0; m < a.size(); ++m) {
+      EXPECT_EQ(a[m].offsets, b[m].offsets);
+      const auto tensors = tensors_of(a[m]), others = tensors_of(b[m]);
+      for (const auto& [name, tensor] : tensors) {
+        const at::Tensor& other = others.at(name);
+        // Targets of a critic may be none: compared as bits.
+        EXPECT_TRUE(at::equal(tensor.view(at::kLong), other.view(at::kLong))) << name;
+      }
+    }
+  }
+  EXPECT_GT(absent, 40);
 }
 
 /// Gradients of every weight after all micro-batches of the step.

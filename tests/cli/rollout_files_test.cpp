@@ -115,6 +115,46 @@ TEST(CreditCommand, NamesEveryMissingFieldWithItsFirstLine) {
   EXPECT_THAT(run_carnot({"credit", file, "--method", "igpo"}).err, HasSubstr("turns[].info_gain"));
 }
 
+TEST(CreditCommand, ExplainsWhatAStepWouldDoToEachToken) {
+  const ScratchFolder scratch;
+  auto rows = two_groups();
+  const double up = std::log(1.5), down = std::log(0.5);
+  for (Json& one : rows) {
+    one["logp_old"] = {nullptr, nullptr, -2, -2, nullptr};
+    one["logp"] = {nullptr, nullptr, -2 + up, -2 + down, nullptr};
+  }
+  const std::string file = scratch.write("step_0.jsonl", lines_of(rows));
+  const auto run = run_carnot({"credit", file, "--method", "grpo", "--explain", "divide_by_std=false",
+                              "objective.kl_coefficient=0", "objective.entropy_coefficient=0.1"});
+  ASSERT_EQ(run.exit, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("`gradient` leaves out the entropy bonus"));
+  const auto explained = rows_of(run.out);
+  // Eight sampled tokens count, two of each of the first four rows; advantages are +-1/2 in group a, 0 in group b.
+  const Json &gains = explained.at(0), &loses = explained.at(2), &failed = explained.at(4);
+  EXPECT_EQ(gains.at("clip_state"), Json({nullptr, nullptr, "high", "none", nullptr}));
+  EXPECT_EQ(loses.at("clip_state"), Json({nullptr, nullptr, "none", "low", nullptr}));
+  EXPECT_NEAR(gains.at("ratio").at(2).get<double>(), 1.5, 1e-12);
+  EXPECT_EQ(gains.at("gradient").at(2), 0);
+  EXPECT_NEAR(gains.at("gradient").at(3).get<double>(), -0.5 * 0.5 / 8, 1e-12);
+  EXPECT_NEAR(loses.at("gradient").at(2).get<double>(), 0.5 * 1.5 / 8, 1e-12);
+  for (const char* name : {"ratio", "clip_state", "gradient"}) EXPECT_EQ(failed.at(name), Json(std::vector<Json>(5)));
+  EXPECT_EQ(gains.at("note"), "kept");
+
+  const std::string written = scratch.write("explained.jsonl", run.out);
+  EXPECT_THAT(run_carnot({"inspect", written, "--row", "1", "--columns", "ratio,clip_state"}).out,
+              HasSubstr("2      0     think   8   1.5    high\n"));
+}
+
+TEST(CreditCommand, ExplanationsSayWhichFieldIsMissing) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.write("step_0.jsonl", lines_of(two_groups()));
+  const auto run = run_carnot({"credit", file, "--method", "grpo", "--explain", "objective.kl_coefficient=0.1"});
+  EXPECT_EQ(run.exit, 1);
+  EXPECT_EQ(run.out, "");
+  for (const char* field : {"logp", "logp_old", "logp_ref"})
+    EXPECT_THAT(run.err, HasSubstr("step_0.jsonl:1: " + std::string(field) + ": this field is missing; --explain reads it"));
+}
+
 TEST(CreditCommand, RefusesWhatIsNoRolloutFileOrCannotBeWritten) {
   const ScratchFolder scratch;
   EXPECT_THAT(run_carnot({"credit", scratch.path("absent.jsonl"), "--method", "grpo"}).err, HasSubstr("absent.jsonl"));

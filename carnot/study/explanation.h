@@ -1,0 +1,47 @@
+// study/explanation.h -- what one optimizer step over all trajectories would do to each sampled token, from columns
+// alone: no model is run.
+//
+// Column::LogProbCurrent stands for the policy that the step changes. All trajectories that count are one step, with
+// its denominators.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/credit/objective_options.h"
+#include "carnot/data/credit_table.h"
+#include "carnot/data/trajectory.h"
+
+namespace carnot {
+
+/// What holds a token's ratio (objective/clip.h): nothing, the clip range from below or above, the dual clip, or the
+/// limit of log-ratios (objective/ratio.h).
+enum class ClipState { None, Low, High, Dual, Limit };
+inline constexpr std::array<std::string_view, 5> kClipStateNames = {"none", "low", "high", "dual", "limit"};
+inline std::string_view name_of(ClipState state) { return kClipStateNames[static_cast<std::size_t>(state)]; }
+
+/// Of one trajectory, by token; NaN and None where the step does not train the token.
+struct TokenExplanation {
+  std::vector<double> ratio{};  ///< of the objective's level: the token's, its turn's or its sequence's
+  std::vector<ClipState> clip_state{};
+  /// Derivative of the step's loss (policy and KL) with respect to the token's log-probability.
+  std::vector<double> gradient{};
+};
+
+struct Explanation {
+  std::vector<TokenExplanation> trajectories{};  ///< numbered as the trajectories
+  std::vector<std::string> excluded{};           ///< terms of the loss that the gradient leaves out, with the reason
+};
+
+/// What explain_step reads beside the credit, on the sampled tokens of every trajectory that counts.
+std::vector<Column> explained_columns(const ObjectiveOptions& options);
+
+/// Says which options ask for what no column holds. REQUIRES: the columns above.
+Result<Explanation> explain_step(ObjectiveOptions options, std::span<const Trajectory> trajectories,
+                                 const CreditTable& credit);
+
+}  // namespace carnot

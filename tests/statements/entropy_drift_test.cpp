@@ -1,0 +1,175 @@
+// AEM's theorem (arXiv:2605.00425, 3.2.2): which updates raise a policy's entropy, and by how much.
+//
+// One state with responses a of probability pi_a > 0, surprisal S(a) = -log pi_a and entropy H = E[S]. Along the natural
+// gradient of A log pi_a + beta psi(H) - gamma KL(pi, reference), the entropy changes at the rate
+//   A (S(a) - H) + (beta psi'(H) + gamma) Var(S) - gamma Cov(S, S_reference).
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "carnot/base/random.h"
+#include "carnot/nn/token_statistics.h"
+#include "carnot/objective/loss.h"
+
+namespace carnot {
+namespace {
+
+using Vector = std::vector<double>;
+
+Vector softmax(const Vector& logits) {
+  Vector p;
+  double total = 0;
+  for (double z : logits) total += std::exp(z);
+  for (double z : logits) p.push_back(std::exp(z) / total);
+  return p;
+}
+
+Vector random_logits(RandomStream& random, std::size_t responses, double scale) {
+  Vector logits;
+  for (std::size_t a = 0; a < responses; ++a) logits.push_back(scale * random.normal());
+  return logits;
+}
+
+Vector surprisals(const Vector& p) {
+  Vector s;
+  for (double x : p) s.push_back(-std::log(x));
+  return s;
+}
+
+double expectation(const Vector& p, const Vector& x) {
+  double sum = 0;
+  for (std::size_t a = 0; a < p.size(); ++a) sum += p[a] * x[a];
+  return sum;
+}
+
+double covariance(const Vector& p, const Vector& x, const Vector& y) {
+  Vector product;
+  for (std::size_t a = 0; a < x.size(); ++a) product.push_back(x[a] * y[a]);
+  return expectation(p, product) - expectation(p, x) * expectation(p, y);
+}
+
+double entropy(const Vector& p) { return expectation(p, surprisals(p)); }
+
+using Function = std::function<double(const Vector&)>;
+
+Vector finite_differences(const Function& f, Vector x) {
+  constexpr double kStep = 1e-6;
+  Vector slopes;
+  for (double& at : x) {
+    const double keep = at, step = kStep * std::fabs(keep);
+    at = keep + step;
+    const double up = f(x);
+    at = keep - step;
+    slopes.push_back((up - f(x)) / (2 * step));
+    at = keep;
+  }
+  return slopes;
+}
+
+/// pi_a (d_a f - sum_b pi_b d_b f): the gradient in the simplex under the Fisher metric.
+Vector fisher_gradient(const Function& f, const Vector& p) {
+  const Vector slopes = finite_differences(f, p);
+  const double mean = expectation(p, slopes);
+  Vector gradient;
+  for (std::size_t a = 0; a < p.size(); ++a) gradient.push_back(p[a] * (slopes[a] - mean));
+  return gradient;
+}
+
+double fisher_product(const Vector& p, const Vector& u, const Vector& v) {
+  double sum = 0;
+  for (std::size_t a = 0; a < p.size(); ++a) sum += u[a] * v[a] / p[a];
+  return sum;
+}
+
+TEST(EntropyDrift, OfAPolicyGradientStepIsAdvantageTimesExcessSurprisal) {
+  RandomStream random(1);
+  for (int trial = 0; trial < 200; ++trial) {
+    const Vector p = softmax(random_logits(random, 2 + random.below(8), 1.5));
+    const std::size_t a = random.below(p.size());
+    const double advantage = random.normal(), excess = -std::log(p[a]) - entropy(p);
+    const Function surrogate = [&](const Vector& q) { return advantage * std::log(q[a]); };
+    const double drift = fisher_product(p, fisher_gradient(entropy, p), fisher_gradient(surrogate, p));
+    EXPECT_NEAR(drift, advantage * excess, 1e-6 * (1 + std::fabs(drift)));
+    // The sign: rewarding what surprises more than average raises the entropy, rewarding what is expected lowers it.
+    if (std::fabs(advantage * excess) > 1e-4) EXPECT_EQ(drift > 0, (advantage > 0) == (excess > 0));
+  }
+}
+
+TEST(EntropyDrift, WithEntropyBonusAndKlAddsTheirVariances) {
+  RandomStream random(2);
+  for (int trial = 0; trial < 200; ++trial) {
+    const std::size_t responses = 2 + random.below(8);
+    const Vector p = softmax(random_logits(random, responses, 1.5)), reference = softmax(random_logits(random, responses, 1.5));
+    const Vector s = surprisals(p), s_reference = surprisals(reference);
+    const std::size_t a = random.below(responses);
+    const double advantage = random.normal(), beta = random.uniform(), gamma = random.uniform();
+    const auto psi = [](double h) { return h * h * h / 3; };
+    const auto psi_slope = [](double h) { return h * h; };
+    const Function surrogate = [&](const Vector& q) {
+      double kl = 0;
+      for (std::size_t b = 0; b < q.size(); ++b) kl += q[b] * std::log(q[b] / reference[b]);
+      return advantage * std::log(q[a]) + beta * psi(entropy(q)) - gamma * kl;
+    };
+    const double drift = fisher_product(p, fisher_gradient(entropy, p), fisher_gradient(surrogate, p));
+    const double expected = advantage * (s[a] - entropy(p)) + (beta * psi_slope(entropy(p)) + gamma) * covariance(p, s, s) -
+                            gamma * covariance(p, s, s_reference);
+    EXPECT_NEAR(drift, expected, 1e-6 * (1 + std::fabs(expected)));
+  }
+}
+
+TEST(EntropyDrift, OfTheExpectedRewardIsItsCovarianceWithSurprisal) {
+  RandomStream random(3);
+  for (int trial = 0; trial < 100; ++trial) {
+    const std::size_t responses = 2 + random.below(8);
+    const Vector p = softmax(random_logits(random, responses, 1)), rewards = random_logits(random, responses, 1);
+    const Function objective = [&](const Vector& q) { return expectation(q, rewards); };
+    const double drift = fisher_product(p, fisher_gradient(entropy, p), fisher_gradient(objective, p));
+    EXPECT_NEAR(drift, covariance(p, rewards, surprisals(p)), 1e-7);
+  }
+}
+
+/// The gradient of Carnot's loss with respect to the logits that sample one token.
+Vector loss_gradient(const Vector& logits, std::size_t token, double advantage, double entropy_coefficient) {
+  const at::Tensor z = at::tensor(at::ArrayRef<double>(logits), at::kDouble).unsqueeze(0).requires_grad_();
+  const TokenStatistics statistics =
+      token_statistics(z, at::eye(z.size(1), at::kDouble), at::tensor(static_cast<std::int64_t>(token)).reshape({1}), {});
+  LossInputs inputs;
+  inputs.logprob_T = statistics.logprob_T;
+  inputs.entropy_T = statistics.entropy_T;
+  inputs.logprob_old_T = statistics.logprob_T.detach();
+  inputs.advantage_T = at::full({1}, advantage, at::kDouble);
+  inputs.weight_T = inputs.clip_scale_T = at::ones({1}, at::kDouble);
+  inputs.turn_T = inputs.sequence_T = at::zeros({1}, at::kLong);
+  inputs.num_turns = inputs.num_sequences = 1;
+  const Denominators one{.tokens = 1, .weight = 1, .sequences = 1, .sequence_weight = {1}, .sequence_tokens = {1}};
+  policy_loss({.entropy_coefficient = entropy_coefficient}, inputs, one).total.backward();
+  const double* g = z.grad().const_data_ptr<double>();
+  return {g, g + z.numel()};
+}
+
+TEST(EntropyDrift, OfTheLossesOwnGradientThroughARealSoftmaxFollowsTheTheorem) {
+  RandomStream random(4);
+  constexpr double kStep = 1e-6;
+  for (int trial = 0; trial < 50; ++trial) {
+    const Vector logits = random_logits(random, 3 + random.below(12), 1.5), p = softmax(logits), s = surprisals(p);
+    const std::size_t token = random.below(p.size());
+    const double advantage = random.normal(), coefficient = trial % 2 == 0 ? 0 : 0.3;
+    // Down the loss; F = diag(p) - p p^T over logits, whose inverse on the simplex divides by p.
+    Vector forward = logits, backward = logits;
+    const Vector gradient = loss_gradient(logits, token, advantage, coefficient);
+    for (std::size_t v = 0; v < p.size(); ++v) {
+      forward[v] -= kStep * gradient[v] / p[v];
+      backward[v] += kStep * gradient[v] / p[v];
+    }
+    const double drift = (entropy(softmax(forward)) - entropy(softmax(backward))) / (2 * kStep);
+    const double expected = advantage * (s[token] - entropy(p)) + coefficient * covariance(p, s, s);
+    EXPECT_NEAR(drift, expected, 1e-4 * (1 + std::fabs(expected)));
+  }
+}
+
+}  // namespace
+}  // namespace carnot
