@@ -62,8 +62,8 @@ Result<std::vector<InputLine>> prompts_of(const GenerateCommand& command, const 
 std::vector<TokenId> stop_tokens(const LoadedModel& model, bool raw) {
   std::vector<TokenId> tokens;
   if (!raw && model.chat) tokens = model.chat->stop_tokens();
-  const TokenId end = model.model->config().eos_token;
-  if (end >= 0 && std::find(tokens.begin(), tokens.end(), end) == tokens.end()) tokens.push_back(end);
+  for (TokenId end : model.model->config().eos_tokens)
+    if (std::find(tokens.begin(), tokens.end(), end) == tokens.end()) tokens.push_back(end);
   return tokens;
 }
 

@@ -1,8 +1,8 @@
 #include "carnot/generate/loaded_model.h"
 
 #include "carnot/nn/safetensors.h"
-#include "carnot/text/chat_ml.h"
 #include "carnot/train/find_run.h"
+#include "carnot/train/model_files.h"
 #include "carnot/train/recipe.h"
 #include "carnot/train/workbench.h"
 
@@ -20,7 +20,8 @@ Result<fs::path> model_folder(const fs::path& path) {
   return plain ? path : find_checkpoint(path);
 }
 
-/// The chat format by name; empty where the model has none.
+/// The chat format by name: the one asked for, the run's, the one of the folder's template, or Qwen's where the
+/// tokenizer has its tokens; empty where the model has none.
 Result<std::string> chat_name(const ModelRequest& request, const fs::path& folder, const LoadedModel& loaded) {
   if (!request.chat.empty()) return request.chat;
   if (fs::exists(folder / "trainer_state.json")) {
@@ -31,8 +32,11 @@ Result<std::string> chat_name(const ModelRequest& request, const fs::path& folde
       return recipe->tokenizer.chat;
     }
   }
-  if (!ChatMl::missing_tokens(*loaded.tokenizer).empty()) return std::string();
-  return std::string(loaded.model->config().family == "qwen3" ? "qwen3" : "qwen2.5");
+  const auto files = read_model_files(folder, folder);
+  if (!files) return files.error();
+  if (const auto jinja = chat_template(*files)) return std::string(chat_family_of_template(*jinja));
+  const std::string usual = loaded.model->config().family == "qwen3" ? "qwen3" : "qwen2.5";
+  return make_chat_family(usual, *loaded.tokenizer) ? usual : std::string();
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ std::vector<std::string> differing_settings(Recipe& there, Recipe& here, const I
   for (const std::string& key : keys) {
     if (kNeverCount.contains(key) || ignored(key)) continue;
     const std::string before = shown(left, key), now = shown(right, key);
-    if (before != now) differing.push_back(key + ": " + before + " there, " + now + " here");
+    // A run writes down what "auto" became.
+    if (before != now && now != "auto") differing.push_back(key + ": " + before + " there, " + now + " here");
   }
   return differing;
 }

@@ -69,7 +69,9 @@ void ChatMl::add_messages(LabelledText& text, std::span<const Message> messages,
 }
 
 void ChatMl::add_message(LabelledText& text, const Message& message, SpanKind content_kind) const {
-  text.add(SpanKind::Template, head_of(message.role));
+  // What stood in a head stays there: the template of Qwen3 takes closed thinking out of earlier messages.
+  if (message.role == "assistant") add_assistant_head(text);
+  else text.add(SpanKind::Template, head_of(message.role));
   text.add(content_kind, message.content);
   std::string calls;
   for (const ToolCall& call : message.tool_calls)

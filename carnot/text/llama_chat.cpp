@@ -36,14 +36,14 @@ void HeaderChat::write_opening(LabelledText& text, std::span<const Message> mess
   const bool has_system = !messages.empty() && messages[0].role == "system";
   if (style_.dated) {
     text.add(SpanKind::Template, head_of("system") + (tools.empty() ? "" : "Environment: ipython\n") + std::string(kDates));
-    if (has_system) text.add(SpanKind::Prompt, stripped(messages[0].content));
+    if (has_system) text.add(SpanKind::Prompt, trimmed(messages[0].content));
     text.add(SpanKind::Template, "<|eot_id|>");
     if (has_system) messages = messages.subspan(1);
   }
   if (!tools.empty()) {
     CARNOT_CHECK(!messages.empty(), "functions are offered in the first user message, and there is none");
     text.add(SpanKind::Template, head_of("user") + tools_section(tools));
-    text.add(SpanKind::Prompt, stripped(messages[0].content));
+    text.add(SpanKind::Prompt, trimmed(messages[0].content));
     text.add(SpanKind::Template, "<|eot_id|>");
     messages = messages.subspan(1);
   }
@@ -64,7 +64,7 @@ void HeaderChat::add_message(LabelledText& text, const Message& message, SpanKin
   text.add(SpanKind::Template, head_of(result ? "ipython" : role));
   if (result) text.add(content_kind, quoted_json(message.content));
   else if (!message.tool_calls.empty()) text.add(content_kind, written(message.tool_calls));
-  else text.add(content_kind, stripped(message.content));
+  else text.add(content_kind, trimmed(message.content));
   text.add(SpanKind::Template, "<|eot_id|>");
 }
 
@@ -83,7 +83,7 @@ void Llama2Chat::add_messages(LabelledText& text, std::span<const Message> messa
   for (const Message& message : messages) {
     if (message.role == "assistant") {
       text.add(SpanKind::Template, " ");
-      text.add(content_kind, stripped(message.content));
+      text.add(content_kind, trimmed(message.content));
       text.add(SpanKind::Template, " </s>");
       continue;
     }
@@ -94,7 +94,7 @@ void Llama2Chat::add_messages(LabelledText& text, std::span<const Message> messa
       text.add(content_kind, system->content);
       text.add(SpanKind::Template, "\n<</SYS>>\n\n");
     }
-    text.add(content_kind, system ? right_stripped(message.content) : stripped(message.content));
+    text.add(content_kind, system ? right_trimmed(message.content) : trimmed(message.content));
     text.add(SpanKind::Template, " [/INST]");
     system = nullptr;
   }

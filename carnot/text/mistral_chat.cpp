@@ -68,7 +68,7 @@ void MistralChat::add_assistant_message(LabelledText& text, const Message& messa
     text.add(content_kind, written(message.tool_calls));
   } else {
     text.add(SpanKind::Template, blank);
-    text.add(content_kind, blank.empty() ? std::string_view(message.content) : stripped(message.content));
+    text.add(content_kind, blank.empty() ? std::string_view(message.content) : trimmed(message.content));
   }
   text.add(SpanKind::Template, "</s>");
 }

@@ -184,7 +184,7 @@ bool is_python_space(char32_t code_point) { return is_white_space(code_point) ||
 
 }  // namespace
 
-std::string_view right_stripped(std::string_view text) {
+std::string_view right_trimmed(std::string_view text) {
   while (!text.empty()) {
     const std::size_t last = last_character_begin(text);
     if (!is_python_space(first_character(text.substr(last)).code_point)) break;
@@ -193,13 +193,13 @@ std::string_view right_stripped(std::string_view text) {
   return text;
 }
 
-std::string_view stripped(std::string_view text) {
+std::string_view trimmed(std::string_view text) {
   while (!text.empty()) {
     const Utf8Character first = first_character(text);
     if (!is_python_space(first.code_point)) break;
     text.remove_prefix(static_cast<std::size_t>(first.length));
   }
-  return right_stripped(text);
+  return right_trimmed(text);
 }
 
 }  // namespace carnot

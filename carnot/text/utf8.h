@@ -38,7 +38,7 @@ bool is_white_space(char32_t code_point);
 bool is_word_character(char32_t code_point);
 
 /// Without blanks at both ends, and at the right end: Python's str.strip and str.rstrip.
-std::string_view stripped(std::string_view text);
-std::string_view right_stripped(std::string_view text);
+std::string_view trimmed(std::string_view text);
+std::string_view right_trimmed(std::string_view text);
 
 }  // namespace carnot

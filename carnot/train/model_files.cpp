@@ -11,6 +11,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kGeneration = "generation_config.json";
 constexpr const char* kTokenizerConfig = "tokenizer_config.json";
+constexpr const char* kChatTemplate = "chat_template.jinja";
 
 Status add(ModelFiles& files, const fs::path& folder, const std::string& name) {
   const fs::path path = folder / name;
@@ -27,7 +28,7 @@ Status add(ModelFiles& files, const fs::path& folder, const std::string& name) {
 Result<ModelFiles> read_model_files(const fs::path& model, const fs::path& tokenizer) {
   ModelFiles files;
   if (const Status status = add(files, model, kGeneration); !status) return status.error();
-  for (const char* name : {kTokenizerConfig, "special_tokens_map.json", "chat_template.jinja"})
+  for (const char* name : {kTokenizerConfig, "special_tokens_map.json", kChatTemplate})
     if (const Status status = add(files, tokenizer, name); !status) return status.error();
   return files;
 }
@@ -38,6 +39,20 @@ ModelFiles new_model_files(const ChatFamily& chat) {
                                                    {"eos_token", chat.tokenizer().bytes_of(stops.front())},
                                                    {"tokenizer_class", "PreTrainedTokenizerFast"}};
   return {{kGeneration, generation_config_json(stops)}, {kTokenizerConfig, tokenizer_config.dump(2) + "\n"}};
+}
+
+std::optional<std::string> chat_template(const ModelFiles& files) {
+  if (const auto jinja = files.find(kChatTemplate); jinja != files.end()) return jinja->second;
+  const auto config = files.find(kTokenizerConfig);
+  if (config == files.end()) return {};
+  const auto json = nlohmann::json::parse(config->second, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("chat_template")) return {};
+  const auto& value = json["chat_template"];
+  if (value.is_string()) return value.get<std::string>();
+  for (const auto& one : value.is_array() ? value : nlohmann::json::array())
+    if (one.is_object() && one.value("name", nlohmann::json()) == "default" && one.value("template", nlohmann::json()).is_string())
+      return one["template"].get<std::string>();
+  return {};
 }
 
 Result<GenerationConfig> generation_config(const ModelFiles& files, const std::string& where) {

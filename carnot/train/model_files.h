@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "carnot/nn/generation_config.h"
@@ -21,6 +22,10 @@ Result<ModelFiles> read_model_files(const std::filesystem::path& model, const st
 
 /// What a model made here has in their place.
 ModelFiles new_model_files(const ChatFamily& chat);
+
+/// The Jinja template of chat_template.jinja or tokenizer_config.json (of several, the one named "default"); nothing
+/// where there is none.
+std::optional<std::string> chat_template(const ModelFiles& files);
 
 /// The generation_config.json among them; an empty one where there is none.
 Result<GenerationConfig> generation_config(const ModelFiles& files, const std::string& where);

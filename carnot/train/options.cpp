@@ -20,7 +20,7 @@ void ModelOptions::fields(FieldVisitor& visit) {
 void TokenizerOptions::fields(FieldVisitor& visit) {
   visit.field("path", path, "folder or tokenizer.json; empty: the model's, or one trained from the environment's texts");
   visit.field("vocab_size", vocab_size, "of a trained tokenizer; 0: bytes, tags and protected words alone", at_least(0));
-  visit.field("chat", chat, "chat family that renders messages");
+  visit.field("chat", chat, "chat family that renders messages; auto: the one whose template the tokenizer's folder has, else chatml");
 }
 
 void SupervisedOptions::fields(FieldVisitor& visit) {

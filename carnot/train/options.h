@@ -40,7 +40,7 @@ struct ModelOptions {
 struct TokenizerOptions {
   std::string path{};
   int vocab_size = 0;  ///< of a trained one; 0: just bytes, tags and protected words
-  std::string chat = "chatml";
+  std::string chat = "auto";
 
   void fields(FieldVisitor& visit);
 };

@@ -61,26 +61,47 @@ Result<Model> make_policy(const Recipe& recipe, const Tokenizer& tokenizer, cons
   return Model(config, derive_seed(static_cast<std::uint64_t>(recipe.run.seed), "weights"), options, recipe.model.init_std);
 }
 
-/// Reads the model folder's small files and lets its end tokens end a message.
-Status add_model_files(Workbench& bench, const fs::path& model, const fs::path& tokenizer) {
-  auto files = read_model_files(model, tokenizer);
-  if (!files) return files.error();
-  bench.model_files = std::move(files).value();
-  for (auto& [name, text] : new_model_files(*bench.chat))
-    if (model.empty()) bench.model_files.try_emplace(name, text);
-  const auto generation = generation_config(bench.model_files, model.string());
+/// The name in tokenizer.chat, or where that is "auto" the family whose template the tokenizer's folder has.
+std::string chosen_chat(const std::string& name, const ModelFiles& files) {
+  if (name != "auto") return name;
+  const auto jinja = chat_template(files);
+  if (!jinja) return "chatml";
+  const std::string_view family = chat_family_of_template(*jinja);
+  if (family.empty()) {
+    log_warning("tokenizer.chat: the tokenizer's chat template is none that is known; chatml is used instead");
+    return "chatml";
+  }
+  log_info("tokenizer.chat: " + std::string(family) + ", by the tokenizer's chat template");
+  return std::string(family);
+}
+
+/// Where a workbench comes from. Empty paths: made here.
+struct Source {
+  fs::path model{};
+  fs::path tokenizer{};
+};
+
+/// Lets the model folder's end tokens end a message; a model made here gets small files of its own.
+Status finish_chat(Workbench& bench, const Source& source) {
+  if (source.model.empty()) bench.model_files.merge(new_model_files(*bench.chat));
+  const auto generation = generation_config(bench.model_files, source.model.string());
   if (!generation) return generation.error();
   for (const std::string& setting : generation->ignored)
-    log_warning(model.string() + "/generation_config.json: " + setting + " is not applied to rollouts");
+    log_warning(source.model.string() + "/generation_config.json: " + setting + " is not applied to rollouts");
   bench.chat->also_stop_at(bench.policy->config().eos_tokens);
   bench.chat->also_stop_at(generation->eos_tokens);
   return Done{};
 }
 
-Result<Workbench> assemble(Recipe& recipe, Result<Tokenizer> tokenizer, const std::function<Result<Model>(const Workbench&)>& policy) {
+Result<Workbench> assemble(Recipe& recipe, Result<Tokenizer> tokenizer, const Source& source,
+                           const std::function<Result<Model>(const Workbench&)>& policy) {
   if (!tokenizer) return tokenizer.error();
   Workbench bench;
   bench.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
+  auto files = read_model_files(source.model, source.tokenizer);
+  if (!files) return files.error();
+  bench.model_files = std::move(files).value();
+  recipe.tokenizer.chat = chosen_chat(recipe.tokenizer.chat, bench.model_files);
   auto chat = make_chat_family(recipe.tokenizer.chat, *bench.tokenizer);
   if (!chat) return Error{"tokenizer.chat: " + chat.error().message};
   bench.chat = std::move(chat).value();
@@ -88,6 +109,7 @@ Result<Workbench> assemble(Recipe& recipe, Result<Tokenizer> tokenizer, const st
   auto model = policy(bench);
   if (!model) return model.error();
   bench.policy = std::make_unique<Model>(std::move(model).value());
+  if (const Status status = finish_chat(bench, source); !status) return status.error();
   return bench;
 }
 
@@ -111,22 +133,17 @@ Status Workbench::prepare_device(const RunOptions& run) {
 Result<Workbench> Workbench::make(Recipe& recipe) {
   if (const Status status = recipe.environment->prepare(static_cast<std::uint64_t>(recipe.run.seed)); !status)
     return Error{"env: " + status.error().message};
-  auto bench = assemble(recipe, make_tokenizer(recipe),
-                        [&](const Workbench& bench) { return make_policy(recipe, *bench.tokenizer, *bench.chat); });
-  if (!bench) return bench;
-  const std::string& tokenizer = recipe.tokenizer.path.empty() ? recipe.model.path : recipe.tokenizer.path;
-  if (const Status status = add_model_files(*bench, recipe.model.path, tokenizer); !status) return status.error();
-  return bench;
+  const Source source{.model = recipe.model.path,
+                      .tokenizer = recipe.tokenizer.path.empty() ? recipe.model.path : recipe.tokenizer.path};
+  return assemble(recipe, make_tokenizer(recipe), source,
+                  [&](const Workbench& bench) { return make_policy(recipe, *bench.tokenizer, *bench.chat); });
 }
 
 Result<Workbench> Workbench::from_checkpoint(Recipe& recipe, const fs::path& checkpoint) {
   if (const Status status = recipe.environment->prepare(static_cast<std::uint64_t>(recipe.run.seed)); !status)
     return Error{"env: " + status.error().message};
-  auto bench = assemble(recipe, Tokenizer::load(checkpoint),
-                        [&](const Workbench&) { return load_model(checkpoint, carnot::tensor_options(recipe.run)); });
-  if (!bench) return bench;
-  if (const Status status = add_model_files(*bench, checkpoint, checkpoint); !status) return status.error();
-  return bench;
+  return assemble(recipe, Tokenizer::load(checkpoint), {.model = checkpoint, .tokenizer = checkpoint},
+                  [&](const Workbench&) { return load_model(checkpoint, carnot::tensor_options(recipe.run)); });
 }
 
 void Workbench::add_companions(const Recipe& recipe) {

@@ -29,7 +29,7 @@ struct Workbench {
   static Status prepare_device(const RunOptions& run);
 
   /// Prepares the environment, then makes tokenizer, chat and policy: from model.path, or random weights and a tokenizer
-  /// trained from the environment's texts. The end tokens of config.json and generation_config.json end a message as the
+  /// trained from the environment's texts. A tokenizer.chat of "auto" becomes the family's name in the recipe. The end tokens of config.json and generation_config.json end a message as the
   /// chat format's do. A warm start or a checkpoint may then fill the weights.
   static Result<Workbench> make(Recipe& recipe);
 

@@ -67,8 +67,9 @@ TEST_F(GenerateCommands, ScoreRepeatsTheLogProbabilitiesOfGenerate) {
   ASSERT_EQ(made.exit, 0) << made.err;
   std::string sequences;
   for (const auto row : split_lines(made.out)) {
-    json ids = json::parse(row).at("prompt_ids");
-    for (const auto& id : json::parse(row).at("ids")) ids.push_back(id);
+    const json text = json::parse(row);
+    json ids = text.at("prompt_ids");
+    for (const auto& id : text.at("ids")) ids.push_back(id);
     sequences += json{{"ids", ids}}.dump() + "\n";
   }
   const auto scored = score({}, sequences);
@@ -79,6 +80,7 @@ TEST_F(GenerateCommands, ScoreRepeatsTheLogProbabilitiesOfGenerate) {
   for (std::size_t i = 0; i < 2; ++i) {
     const json row = json::parse(rows[i]), result = json::parse(scores[i]);
     const std::size_t prompt = row.at("prompt_ids").size();
+    ASSERT_EQ(result.at("logp").size(), prompt + row.at("ids").size());
     for (std::size_t t = 0; t < row.at("ids").size(); ++t)
       EXPECT_EQ(row.at("logp")[t], result.at("logp")[prompt + t]) << "text " << i << ", token " << t;
   }

@@ -95,7 +95,9 @@ TEST(EntropyDrift, OfAPolicyGradientStepIsAdvantageTimesExcessSurprisal) {
     const double drift = fisher_product(p, fisher_gradient(entropy, p), fisher_gradient(surrogate, p));
     EXPECT_NEAR(drift, advantage * excess, 1e-6 * (1 + std::fabs(drift)));
     // The sign: rewarding what surprises more than average raises the entropy, rewarding what is expected lowers it.
-    if (std::fabs(advantage * excess) > 1e-4) EXPECT_EQ(drift > 0, (advantage > 0) == (excess > 0));
+    if (std::fabs(advantage * excess) > 1e-4) {
+      EXPECT_EQ(drift > 0, (advantage > 0) == (excess > 0));
+    }
   }
 }
 
