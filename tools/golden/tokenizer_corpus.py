@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Records what Hugging Face tokenizers answers on all of GSM8K and on random text, for tests/golden/tokenizer/.
+
+Run from the repository root with:  pip install tokenizers==0.23.3
+    python3 tools/golden/tokenizer_corpus.py ../shared/data
+
+Tokenizers: Qwen2's, from the data folder; and small ones trained here on part of GSM8K, whose tokenizer.json is written
+beside the recording, with the pipelines of
+  llama3          Llama 3's pattern, ignore_merges
+  tekken          Mistral's Tekken pattern
+  digits          single digits, GPT-2's pattern, added tokens with every flag
+  sentence_piece  SentencePiece's BPE as Llama 2 has it: Prepend and Replace, byte_fallback
+  metaspace       the same with a Metaspace step, prepend_scheme "first"
+
+corpus.json holds, per tokenizer and corpus, a hash for each batch of 64 texts: FNV-1a over the little-endian 32-bit
+token ids of each text, 0xFFFFFFFF behind it, then the bytes of the decoded text, a zero byte behind it.
+random_lines() is written a second time in carnot/text/tokenizer_corpus_test.cpp.
+"""
+
+import json
+import lzma
+import pathlib
+import struct
+import sys
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+OUT = pathlib.Path("tests/golden/tokenizer")
+BATCH = 64
+RANDOM_LINES = 2048
+
+LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+          r"|\s+(?!\S)|\s+")
+TEKKEN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+          r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}"
+          r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+QWEN2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+         r"|\s+(?!\S)|\s+")
+
+# First and last code point of stretches that every Unicode version since 6.0 has assigned.
+STRETCHES = [(0x61, 0x7A), (0x41, 0x5A), (0x30, 0x39), (0x20, 0x20), (0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60),
+             (0x09, 0x0D), (0x00, 0x1F), (0xC0, 0x17F), (0x300, 0x36F), (0x391, 0x3A1), (0x3B1, 0x3C9), (0x410, 0x44F),
+             (0x5D0, 0x5EA), (0x621, 0x64A), (0x660, 0x669), (0x905, 0x939), (0xE01, 0xE30), (0x1100, 0x1112),
+             (0x1161, 0x1175), (0xAC00, 0xD7A3), (0x4E00, 0x9FA5), (0x3041, 0x3096), (0x2000, 0x200F), (0x2028, 0x202F),
+             (0x2070, 0x2071), (0x2150, 0x2182), (0x2190, 0x21FF), (0x2581, 0x2581), (0x3000, 0x3003), (0xFE0E, 0xFE0F),
+             (0xFF01, 0xFF5E), (0x1D400, 0x1D454), (0x1F1E6, 0x1F1FF), (0x1F3FB, 0x1F3FF), (0x1F600, 0x1F640)]
+WORDS = ["std::vector<int> a{1, 2};", "def f(x):\n\treturn x**2", "\t\tif (a != b) {\n", "0xFF", "// don't", "'''",
+         "\\n", "I'LL we've", "1234567.89", "<|end|>", "<s>", "</s>", "[INST]", "<b>", " <b> ", "x<b>y", "  \n  \n",
+         "\r\n\r\n", "caf\u00e9", "cafe\u0301", "\u1112\u1161\u11ab", "\U0001f469\u200d\U0001f4bb", "e\u0323\u0302", "$5.00",
+         "https://a.b/c?d=e&f", "\u2581\u2581", "   ", "...", "#include <map>"]
+
+
+def random_lines(count):
+    """The same texts in every language: a 64-bit linear congruential generator, its upper 31 bits."""
+    state = 1
+
+    def below(bound):
+        nonlocal state
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (state >> 33) % bound
+
+    for _ in range(count):
+        line = ""
+        for _ in range(1 + below(24)):
+            if below(3) == 0:
+                line += WORDS[below(len(WORDS))]
+                continue
+            first, last = STRETCHES[below(len(STRETCHES))]
+            for _ in range(1 + below(5)):
+                line += chr(first + below(last - first + 1))
+        yield line
+
+
+def gsm8k(data):
+    for split in ("train", "test"):
+        with lzma.open(data / "gsm8k" / f"{split}.jsonl.xz", "rt", encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                yield row["question"] + "\n" + row["answer"]
+
+
+def split(pattern):
+    return pre_tokenizers.Split(Regex(pattern), behavior="isolated")
+
+
+def byte_level():
+    return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+
+
+SPECIAL = ["<s>", "</s>", "<|end|>", "[INST]"]
+FLAGGED = [AddedToken("<b>", lstrip=True, rstrip=True, normalized=False), AddedToken("don't", single_word=True),
+           AddedToken("caf\u00e9", normalized=True), AddedToken("std::", normalized=False, rstrip=True)]
+
+
+def trained_bytes(texts, pre_tokenizer, normalizer=None, ignore_merges=False, added=()):
+    tokenizer = Tokenizer(models.BPE(ignore_merges=ignore_merges))
+    tokenizer.pre_tokenizer = pre_tokenizer
+    if normalizer:
+        tokenizer.normalizer = normalizer
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=700, special_tokens=SPECIAL, show_progress=False,
+                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_tokens(list(added))
+    return tokenizer
+
+
+def sentence_piece(texts, metaspace):
+    bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    # The trainer counts words; in the finished file a whole stretch of text is merged at once.
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="\u2581", prepend_scheme="always", split=True)
+    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(
+        vocab_size=900, special_tokens=["<unk>", "<s>", "</s>"] + bytes_, show_progress=False, max_token_length=16))
+    file = json.loads(tokenizer.to_str())
+    file["added_tokens"] = [token for token in file["added_tokens"] if not token["content"].startswith("<0x")]
+    tokenizer = Tokenizer.from_str(json.dumps(file))
+    if metaspace:
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="\u2581", prepend_scheme="first", split=False)
+    else:
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+        file = json.loads(tokenizer.to_str())
+        file["pre_tokenizer"] = None
+        tokenizer = Tokenizer.from_str(json.dumps(file))
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(),
+                                           decoders.Strip(content=" ", left=1, right=0)])
+    return tokenizer
+
+
+def qwen2(data):
+    folder = data / "tokenizer" / "qwen2"
+    with lzma.open(folder / "vocab.json.xz", "rt", encoding="utf-8") as file:
+        vocab = json.load(file)
+    with lzma.open(folder / "merges.txt.xz", "rt", encoding="utf-8") as file:
+        merges = [tuple(line.rstrip("\n").split(" ")) for line in file]
+    description = json.loads((folder / "tokenizer_description.json").read_text(encoding="utf-8"))
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split(QWEN2), byte_level()])
+    tokenizer.decoder = decoders.ByteLevel()
+    added = description.get("added_tokens") or description["added_tokens_qwen2_5"]
+    for token in sorted(added, key=lambda token: token["id"]):
+        one = AddedToken(token["content"], special=token.get("special", False), normalized=False)
+        (tokenizer.add_special_tokens if token.get("special") else tokenizer.add_tokens)([one])
+        assert tokenizer.token_to_id(token["content"]) == token["id"], token
+    return tokenizer
+
+
+def fnv(data, value):
+    for byte in data:
+        value = ((value ^ byte) * 0x100000001B3) % 2**64
+    return value
+
+
+def hashes(tokenizer, texts):
+    texts = list(texts)
+    found = []
+    for begin in range(0, len(texts), BATCH):
+        value = 0xCBF29CE484222325
+        for encoding in tokenizer.encode_batch(texts[begin:begin + BATCH], add_special_tokens=False):
+            ids = encoding.ids
+            value = fnv(struct.pack(f"<{len(ids) + 1}I", *ids, 0xFFFFFFFF), value)
+            value = fnv(tokenizer.decode(ids, skip_special_tokens=False).encode() + b"\0", value)
+        found.append(f"{value:016x}")
+    return found
+
+
+def main():
+    data = pathlib.Path(sys.argv[1])
+    problems = list(gsm8k(data))
+    sample = problems[:1500] + list(random_lines(200))
+    made = {
+        "llama3": trained_bytes(sample, pre_tokenizers.Sequence([split(LLAMA3), byte_level()]), ignore_merges=True),
+        "tekken": trained_bytes(sample, pre_tokenizers.Sequence([split(TEKKEN), byte_level()])),
+        "digits": trained_bytes(sample, pre_tokenizers.Sequence([
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]), normalizers.NFC(), added=FLAGGED),
+        "sentence_piece": sentence_piece(sample, metaspace=False),
+        "metaspace": sentence_piece(sample, metaspace=True),
+    }
+    for name, tokenizer in made.items():
+        (OUT / (name + ".json")).write_text(tokenizer.to_str(), encoding="utf-8")
+    made["qwen2"] = qwen2(data)
+    lines = []
+    for name, tokenizer in made.items():
+        lines.append(json.dumps({"name": name, "gsm8k": hashes(tokenizer, problems),
+                                 "random": hashes(tokenizer, random_lines(RANDOM_LINES))}))
+        print(name, tokenizer.get_vocab_size(), "tokens")
+    (OUT / "corpus.json").write_text("[" + ",\n ".join(lines) + "]\n", encoding="utf-8")
+
+
+main()
