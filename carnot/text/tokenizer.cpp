@@ -67,9 +67,9 @@ std::vector<bool> find_whole_tokens(const Tables& tables, bool ignore_merges) {
 
 /// True where every merge whose right part begins with a blank has nothing but blanks on its left: then each word may be
 /// merged by itself, with the blanks before it.
-bool merges_keep_words_apart(const TokenizerFile& file) {
-  return std::all_of(file.merges.begin(), file.merges.end(), [&](const Merge& merge) {
-    return !file.vocabulary.bytes(merge.right).starts_with(' ') || file.vocabulary.bytes(merge.left).ends_with(' ');
+bool merges_keep_words_apart(const Vocabulary& vocabulary, const std::vector<Merge>& merges) {
+  return std::all_of(merges.begin(), merges.end(), [&](const Merge& merge) {
+    return !vocabulary.bytes(merge.right).starts_with(' ') || vocabulary.bytes(merge.left).ends_with(' ');
   });
 }
 
@@ -81,7 +81,7 @@ Tables::Tables(TokenizerFile file)
       byte_level(file.byte_level),
       blank_before(file.blank_before),
       strip_first_blank(file.strip_first_blank),
-      words_merge_apart(!file.byte_level && merges_keep_words_apart(file)),
+      words_merge_apart(!file.byte_level && merges_keep_words_apart(vocabulary, file.merges)),
       steps(std::move(file.steps)),
       raw_added(added_tokens_with(file, false)),
       normalized_added(added_tokens_with(file, true)),
