@@ -23,9 +23,9 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 FAMILIES = {
-    "llama": ["model.num_kv_heads=4", "model.tied_head=false", "model.rms_norm_epsilon=1e-5"],
+    "llama": ["model.num_kv_heads=4", "model.head_dim=16", "model.tied_head=false", "model.rms_norm_epsilon=1e-5"],
     "mistral": ["model.num_kv_heads=1", "model.head_dim=24", "model.tied_head=false"],
-    "qwen2": ["model.num_kv_heads=2"],
+    "qwen2": ["model.num_kv_heads=2", "model.head_dim=16"],
     "qwen3": ["model.num_kv_heads=2", "model.head_dim=32"],
 }
 BOUND = 2e-4  # nats; both sides compute in float32
@@ -39,7 +39,7 @@ def run(*command):
 
 def make_checkpoint(carnot, family, work):
     shape = ["model.hidden_size=64", "model.intermediate_size=160", "model.num_layers=2", "model.num_heads=4",
-             "model.head_dim=16", f"model.family={family}", *FAMILIES[family]]
+             f"model.family={family}", *FAMILIES[family]]
     common = ["recipes/quickstart.yaml", "rollout.max_context_tokens=400"]
     run(carnot, "sft", *common, *shape, "sft.steps=30", "eval.tasks=4", f"run_folder={work}/sft")
     checkpoint = sorted((work / "sft").rglob("global_step_*"))[-1]
