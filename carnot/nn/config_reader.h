@@ -20,7 +20,8 @@ class ConfigReader {
 
   void problem(const std::string& key, const std::string& expected) {
     const Json* value = find(key);
-    const std::string found = value ? " is " + value->dump(-1, ' ', false, Json::error_handler_t::replace) : " is missing";
+    const std::string found =
+        value ? " is " + value->dump(-1, ' ', false, Json::error_handler_t::replace) : " is missing";
     problems_.push_back(where_ + ": " + key + found + ", expected " + expected);
   }
   std::vector<std::string>& problems() { return problems_; }

@@ -9,11 +9,22 @@ using Json = nlohmann::ordered_json;
 
 /// Settings that transformers applies beside temperature, top_p and top_k, with the value that changes nothing.
 const std::vector<std::pair<std::string, Json>>& other_settings() {
-  static const std::vector<std::pair<std::string, Json>> kSettings = {
-      {"repetition_penalty", 1.0}, {"encoder_repetition_penalty", 1.0}, {"no_repeat_ngram_size", 0}, {"num_beams", 1},
-      {"min_p", 0.0},              {"typical_p", 1.0},                  {"epsilon_cutoff", 0.0},     {"eta_cutoff", 0.0},
-      {"min_length", 0},           {"min_new_tokens", 0},               {"length_penalty", 1.0},     {"penalty_alpha", 0.0},
-      {"bad_words_ids", {}},       {"suppress_tokens", {}},             {"forced_eos_token_id", {}}, {"guidance_scale", 1.0}};
+  static const std::vector<std::pair<std::string, Json>> kSettings = {{"repetition_penalty", 1.0},
+                                                                      {"encoder_repetition_penalty", 1.0},
+                                                                      {"no_repeat_ngram_size", 0},
+                                                                      {"num_beams", 1},
+                                                                      {"min_p", 0.0},
+                                                                      {"typical_p", 1.0},
+                                                                      {"epsilon_cutoff", 0.0},
+                                                                      {"eta_cutoff", 0.0},
+                                                                      {"min_length", 0},
+                                                                      {"min_new_tokens", 0},
+                                                                      {"length_penalty", 1.0},
+                                                                      {"penalty_alpha", 0.0},
+                                                                      {"bad_words_ids", {}},
+                                                                      {"suppress_tokens", {}},
+                                                                      {"forced_eos_token_id", {}},
+                                                                      {"guidance_scale", 1.0}};
   return kSettings;
 }
 

@@ -78,11 +78,14 @@ Status check_model_config(const ModelConfig& config) {
   };
   expect(find_model_family(config.family) != nullptr,
          "family is '" + config.family + "', expected one of " + joined(model_family_names()));
-  const std::pair<const char*, int> sizes[] = {
-      {"vocab_size", config.vocab_size}, {"hidden_size", config.hidden_size},
-      {"intermediate_size", config.intermediate_size}, {"num_layers", config.num_layers},
-      {"num_heads", config.num_heads}, {"num_kv_heads", config.num_kv_heads},
-      {"head_dim", config.head_dim}, {"max_positions", config.max_positions}};
+  const std::pair<const char*, int> sizes[] = {{"vocab_size", config.vocab_size},
+                                               {"hidden_size", config.hidden_size},
+                                               {"intermediate_size", config.intermediate_size},
+                                               {"num_layers", config.num_layers},
+                                               {"num_heads", config.num_heads},
+                                               {"num_kv_heads", config.num_kv_heads},
+                                               {"head_dim", config.head_dim},
+                                               {"max_positions", config.max_positions}};
   for (const auto& [name, size] : sizes)
     expect(size > 0, std::string(name) + " is " + std::to_string(size) + ", expected at least 1");
   expect(config.num_kv_heads <= 0 || config.num_heads % config.num_kv_heads == 0,

@@ -77,7 +77,8 @@ void read_sliding_window(ConfigReader& reader, const ModelFamily& family, const 
   int window = reader.has("sliding_window") ? 0 : family.sliding_window;
   reader.integer("sliding_window", window, false);
   if (window > 0 && window < config.max_positions)
-    reader.problem("sliding_window", "null or at least max_position_embeddings, " + std::to_string(config.max_positions) +
+    reader.problem("sliding_window", "null or at least max_position_embeddings, " +
+                                         std::to_string(config.max_positions) +
                                          ": attention over a window is not computed");
 }
 
@@ -104,7 +105,8 @@ const ModelFamily& read_family(ConfigReader& reader) {
   const std::string name = type && type->is_string() ? type->get<std::string>() : std::string();
   if (const ModelFamily* family = find_model_family(name)) return *family;
   const bool experts = name.find("moe") != std::string::npos || name == "mixtral";
-  reader.problem("model_type", quoted_list(model_family_names()) + (experts ? "; mixtures of experts are not computed" : ""));
+  reader.problem("model_type",
+                 quoted_list(model_family_names()) + (experts ? "; mixtures of experts are not computed" : ""));
   return kModelFamilies[0];
 }
 

@@ -81,8 +81,8 @@ TEST(ModelConfig, RefusesByNameWhatIsNotComputedAllAtOnce) {
                                      {"pretraining_tp", 2},
                                      {"quantization_config", {{"bits", 4}}},
                                      {"layer_types", {"full_attention", "sliding_attention"}}});
-  for (const std::string key : {"use_sliding_window", "hidden_act", "rope_scaling: rope_type", "mlp_bias", "pretraining_tp",
-                                "quantization_config", "layer_types"})
+  for (const std::string key : {"use_sliding_window", "hidden_act", "rope_scaling: rope_type", "mlp_bias",
+                                "pretraining_tp", "quantization_config", "layer_types"})
     EXPECT_NE(all.find("config.json: " + key), std::string::npos) << key << "\n" << all;
   EXPECT_NE(complaint({{"model_type", "gpt2"}})
                 .find("model_type is \"gpt2\", expected \"llama\", \"mistral\", \"qwen2\" or \"qwen3\""),
@@ -98,7 +98,8 @@ TEST(ModelConfig, AWindowThatNeverClosesIsAcceptedAndAShorterOneRefused) {
   };
   EXPECT_EQ(mistral(nullptr), "");
   EXPECT_EQ(mistral(64), "");
-  EXPECT_NE(mistral(63).find("sliding_window is 63, expected null or at least max_position_embeddings, 64"), std::string::npos);
+  EXPECT_NE(mistral(63).find("sliding_window is 63, expected null or at least max_position_embeddings, 64"),
+            std::string::npos);
   auto absent = nlohmann::json::parse(golden("mistral/config.json"));
   absent.erase("sliding_window");
   const auto config = parse_model_config(absent.dump(), "config.json");
@@ -132,8 +133,11 @@ TEST(ModelConfig, ReadsHowPositionsAreScaled) {
     return config ? config->rope_scaling : RotaryScaling{.kind = config.error().message};
   };
   EXPECT_EQ(scaling({{"type", "linear"}, {"factor", 2.5}}).factor, 2.5);
-  const RotaryScaling llama3 = scaling({{"rope_type", "llama3"}, {"factor", 8.0}, {"low_freq_factor", 1.0},
-                                        {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 8192}},
+  const RotaryScaling llama3 = scaling({{"rope_type", "llama3"},
+                                        {"factor", 8.0},
+                                        {"low_freq_factor", 1.0},
+                                        {"high_freq_factor", 4.0},
+                                        {"original_max_position_embeddings", 8192}},
                                        "rope_parameters");
   EXPECT_EQ(llama3.kind, "llama3");
   EXPECT_EQ(llama3.original_max_positions, 8192);
@@ -142,15 +146,18 @@ TEST(ModelConfig, ReadsHowPositionsAreScaled) {
   EXPECT_DOUBLE_EQ(yarn.attention_factor, 0.1 * std::log(4.0) + 1);
   EXPECT_EQ(scaling({{"rope_type", "default"}}).kind, "default");
 
-  for (const nlohmann::json& wrong :
-       {nlohmann::json{{"rope_type", "llama3"}, {"factor", 8.0}}, {{"rope_type", "linear"}}, {{"factor", 2.0}},
-        {{"rope_type", "longrope"}, {"factor", 2.0}}, {{"rope_type", "linear"}, {"factor", 0.5}}})
+  for (const nlohmann::json& wrong : {nlohmann::json{{"rope_type", "llama3"}, {"factor", 8.0}},
+                                      {{"rope_type", "linear"}},
+                                      {{"factor", 2.0}},
+                                      {{"rope_type", "longrope"}, {"factor", 2.0}},
+                                      {{"rope_type", "linear"}, {"factor", 0.5}}})
     EXPECT_NE(complaint({{"rope_scaling", wrong}}).find("rope_scaling"), std::string::npos) << wrong;
 }
 
 TEST(ModelConfig, NamesMissingAndImpossibleSizes) {
   EXPECT_NE(complaint({{"vocab_size", nullptr}}).find("vocab_size is missing"), std::string::npos);
-  EXPECT_NE(complaint({{"hidden_size", "wide"}}).find("hidden_size is \"wide\", expected an integer"), std::string::npos);
+  EXPECT_NE(complaint({{"hidden_size", "wide"}}).find("hidden_size is \"wide\", expected an integer"),
+            std::string::npos);
   EXPECT_NE(complaint({{"num_key_value_heads", 3}}).find("expected a multiple of num_kv_heads, 3"), std::string::npos);
   EXPECT_NE(complaint({{"num_hidden_layers", 0}}).find("num_layers is 0"), std::string::npos);
   EXPECT_NE(complaint({{"head_dim", 7}}).find("head_dim is 7, expected an even number"), std::string::npos);
@@ -169,12 +176,20 @@ TEST(ModelConfig, AcceptsTheNewerSpellingOfRotaryParametersAndListsOfEndTokens) 
 }
 
 TEST(ModelConfig, ComesBackFromItsOwnJson) {
-  const RotaryScaling scalings[] = {
-      {},
-      {.kind = "linear", .factor = 2},
-      {.kind = "llama3", .factor = 8, .original_max_positions = 32, .low_frequency_factor = 1.5, .high_frequency_factor = 3},
-      {.kind = "yarn", .factor = 4, .original_max_positions = 16, .attention_factor = 1.25, .beta_fast = 20,
-       .beta_slow = 2, .truncate = false}};
+  const RotaryScaling scalings[] = {{},
+                                    {.kind = "linear", .factor = 2},
+                                    {.kind = "llama3",
+                                     .factor = 8,
+                                     .original_max_positions = 32,
+                                     .low_frequency_factor = 1.5,
+                                     .high_frequency_factor = 3},
+                                    {.kind = "yarn",
+                                     .factor = 4,
+                                     .original_max_positions = 16,
+                                     .attention_factor = 1.25,
+                                     .beta_fast = 20,
+                                     .beta_slow = 2,
+                                     .truncate = false}};
   for (const std::string& family : model_family_names()) {
     for (const RotaryScaling& scaling : scalings) {
       const ModelConfig config{.family = family,

@@ -31,8 +31,7 @@ class Recorded {
   std::map<std::string, at::Tensor> tensors_;
 };
 
-const auto kCases =
-    testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2", "qwen2_yarn", "qwen3");
+const auto kCases = testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2", "qwen2_yarn", "qwen3");
 
 /// Relative to the largest expected value.
 void expect_close(const at::Tensor& got, const Recorded& recorded, const std::string& name, double bound) {
@@ -73,7 +72,8 @@ TEST_P(Parity, StatesStatisticsAndGradientsEqualTransformers) {
   const auto expect = [&](const at::Tensor& got, const std::string& what) {
     expect_close(got.detach(), recorded, what, bound_of(dtype));
   };
-  const at::Tensor hidden = model.hidden(recorded.integers("tokens"), recorded.integers("positions"), plan_of(recorded));
+  const at::Tensor hidden =
+      model.hidden(recorded.integers("tokens"), recorded.integers("positions"), plan_of(recorded));
   expect(hidden, "hidden");
   expect(model.logits(hidden.slice(0, hidden.size(0) - 4, hidden.size(0) - 1)), "logits");
   const auto statistics = token_statistics(hidden.index_select(0, recorded.integers("rows")), model.head(),
@@ -96,7 +96,8 @@ TEST_P(LongParity, StatesBehindThousandsOfTokensEqualTransformers) {
   const at::Tensor tokens = recorded.integers("long.tokens");
   const int length = static_cast<int>(tokens.numel());
   ASSERT_EQ(length, 2560);
-  const at::Tensor hidden = model.hidden(tokens, at::arange(length, at::kLong), PackedAttention{.offsets = {0, length}});
+  const at::Tensor hidden =
+      model.hidden(tokens, at::arange(length, at::kLong), PackedAttention{.offsets = {0, length}});
   // A float32 model rounds its angles as transformers does; at these positions that is most of the rounding.
   expect_close(hidden.index_select(0, recorded.integers("long.rows")), recorded,
                dtype == at::kFloat ? "long.hidden_single" : "long.hidden", bound_of(dtype));
@@ -110,7 +111,8 @@ TEST_P(HalfPrecision, Bfloat16IsAtMostTwiceAsFarOffAsTransformers) {
   const at::NoGradGuard no_grad;
   const Recorded recorded(GetParam());
   const Model model = recorded.load(at::kBFloat16);
-  const at::Tensor hidden = model.hidden(recorded.integers("tokens"), recorded.integers("positions"), plan_of(recorded));
+  const at::Tensor hidden =
+      model.hidden(recorded.integers("tokens"), recorded.integers("positions"), plan_of(recorded));
   ASSERT_EQ(hidden.scalar_type(), at::kBFloat16);
   const auto statistics = token_statistics(hidden.index_select(0, recorded.integers("rows")), model.head(),
                                            recorded.integers("targets"), {.kernels = model.kernels()});

@@ -16,10 +16,10 @@ class GreedyParity : public testing::TestWithParam<std::tuple<std::string, at::S
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Families, GreedyParity,
-    testing::Combine(testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2", "qwen2_yarn", "qwen3"),
-                     testing::Values(at::kFloat, at::kDouble)));
+INSTANTIATE_TEST_SUITE_P(Families, GreedyParity,
+                         testing::Combine(testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2",
+                                                          "qwen2_yarn", "qwen3"),
+                                          testing::Values(at::kFloat, at::kDouble)));
 
 TEST_P(GreedyParity, TokenForTokenAsGenerateBesideOtherSequences) {
   const std::filesystem::path folder =

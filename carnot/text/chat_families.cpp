@@ -57,7 +57,9 @@ void for_each_family(const Visit& visit) {
   all_of(std::type_identity<ChatMl>(), kChatMl);
   all_of(std::type_identity<HeaderChat>(), kHeader);
   visit(Llama2Chat::kName, std::span<const std::string_view>(Llama2Chat::kTokens),
-        [](const Tokenizer& tokenizer) -> std::unique_ptr<ChatFamily> { return std::make_unique<Llama2Chat>(tokenizer); });
+        [](const Tokenizer& tokenizer) -> std::unique_ptr<ChatFamily> {
+          return std::make_unique<Llama2Chat>(tokenizer);
+        });
   all_of(std::type_identity<MistralChat>(), kMistral);
 }
 

@@ -49,8 +49,10 @@ void ChatMl::add_assistant_head(LabelledText& text) const {
 void ChatMl::add_system(LabelledText& text, const Message* system, Tools tools) const {
   if (!system && style_.default_system.empty() && tools.empty()) return;
   text.add(SpanKind::Template, head_of("system"));
-  if (system) text.add(SpanKind::Prompt, system->content);
-  else text.add(SpanKind::Template, style_.default_system);
+  if (system)
+    text.add(SpanKind::Prompt, system->content);
+  else
+    text.add(SpanKind::Template, style_.default_system);
   const bool has_text = system || !style_.default_system.empty();
   if (!tools.empty()) text.add(SpanKind::Template, (has_text ? "\n\n" : "") + tools_section(tools));
   text.add(SpanKind::Template, kTail);
@@ -70,8 +72,10 @@ void ChatMl::add_messages(LabelledText& text, std::span<const Message> messages,
 
 void ChatMl::add_message(LabelledText& text, const Message& message, SpanKind content_kind) const {
   // What stood in a head stays there: the template of Qwen3 takes closed thinking out of earlier messages.
-  if (message.role == "assistant") add_assistant_head(text);
-  else text.add(SpanKind::Template, head_of(message.role));
+  if (message.role == "assistant")
+    add_assistant_head(text);
+  else
+    text.add(SpanKind::Template, head_of(message.role));
   text.add(content_kind, message.content);
   std::string calls;
   for (const ToolCall& call : message.tool_calls)

@@ -14,13 +14,13 @@ using nlohmann::ordered_json;
 /// Bytes and the tokens of every family.
 const Tokenizer& small_tokenizer() {
   static const Tokenizer tokenizer =
-      Tokenizer::parse(train_byte_level_bpe(std::vector<std::string>{"north"},
-                                            {.vocab_size = 290,
-                                             .added_tokens = {"<|im_start|>", "<|im_end|>", "<|begin_of_text|>",
-                                                              "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>",
-                                                              "<|eom_id|>", "<s>", "</s>", "[INST]", "[/INST]",
-                                                              "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]",
-                                                              "[TOOL_RESULTS]", "[/TOOL_RESULTS]"}})
+      Tokenizer::parse(train_byte_level_bpe(
+                           std::vector<std::string>{"north"},
+                           {.vocab_size = 290,
+                            .added_tokens = {"<|im_start|>", "<|im_end|>", "<|begin_of_text|>", "<|start_header_id|>",
+                                             "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>", "<s>", "</s>", "[INST]",
+                                             "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]",
+                                             "[TOOL_RESULTS]", "[/TOOL_RESULTS]"}})
                            .value(),
                        "small")
           .value();
@@ -30,7 +30,8 @@ const Tokenizer& small_tokenizer() {
 std::vector<Message> messages_of(const ordered_json& list) {
   std::vector<Message> messages;
   for (const ordered_json& one : list) {
-    Message message{.role = one.at("role"), .content = one.at("content"), .tool_call_id = one.value("tool_call_id", "")};
+    Message message{
+        .role = one.at("role"), .content = one.at("content"), .tool_call_id = one.value("tool_call_id", "")};
     for (const ordered_json& call : one.value("tool_calls", ordered_json::array()))
       message.tool_calls.push_back({.name = call.at("function").at("name"),
                                     .arguments = call.at("function").at("arguments").dump(),
@@ -89,14 +90,41 @@ TEST_P(ChatTemplates, KeepEarlierThinking) {
   EXPECT_NE(text.find("<think>\nMoss.\n</think>\n\nUp."), std::string::npos) << text;
 }
 
+class SentencePieceChat : public testing::TestWithParam<std::string> {
+ protected:
+  const Tokenizer tokenizer_ =
+      Tokenizer::load(std::string(CARNOT_SOURCE_DIR) + "/tests/golden/tokenizer/" + GetParam() + ".json").value();
+  const std::unique_ptr<ChatFamily> chat_ = make_chat_family("llama2", tokenizer_).value();
+};
+INSTANTIATE_TEST_SUITE_P(Trained, SentencePieceChat, testing::Values("sentence_piece", "metaspace"));
+
+TEST_P(SentencePieceChat, GrowsOnlyAtItsEndAlthoughBlanksArePutBeforeText) {
+  const auto status = check_append_only(*chat_);
+  EXPECT_TRUE(status.ok()) << status.error().message;
+}
+
+TEST_P(SentencePieceChat, SpansCoverWhatTheyName) {
+  const std::vector<Message> messages = {{"system", "Be brief."}, {"user", "Which way is north, caf\u00E9?"}};
+  const SpannedTokens rendered = chat_->render_opening(messages, "");
+  std::vector<std::string> prompts;
+  for (const Span& span : rendered.spans)
+    if (span.kind == SpanKind::Prompt)
+      prompts.push_back(tokenizer_.decode({rendered.tokens.begin() + span.begin, rendered.tokens.begin() + span.end}));
+  // A word's blank is the word's: "\n\nWhich" has none, so nothing of the scaffolding is among them.
+  EXPECT_EQ(prompts, (std::vector<std::string>{"Be brief.", "Which way is north, caf\u00E9?"}));
+}
+
 TEST(ChatOfATemplate, IsFoundByWhatOnlyItContains) {
-  EXPECT_EQ(chat_family_of_template("{{ '<|start_header_id|>' + m['role'] + '<|end_header_id|>' + '<|eot_id|>' }}"), "llama3");
-  EXPECT_EQ(chat_family_of_template("<|start_header_id|> {{- \"Cutting Knowledge Date: December 2023\\n\" }}"), "llama3.1");
+  EXPECT_EQ(chat_family_of_template("{{ '<|start_header_id|>' + m['role'] + '<|end_header_id|>' + '<|eot_id|>' }}"),
+            "llama3");
+  EXPECT_EQ(chat_family_of_template("<|start_header_id|> {{- \"Cutting Knowledge Date: December 2023\\n\" }}"),
+            "llama3.1");
   EXPECT_EQ(chat_family_of_template("{{ \"[AVAILABLE_TOOLS] [\" }} {{- \"[INST] \" + message }}"), "mistral");
   EXPECT_EQ(chat_family_of_template("{{ \"[AVAILABLE_TOOLS][\" }} {{- \"[INST]\" + message }}"), "mistral_nemo");
   EXPECT_EQ(chat_family_of_template("{{ bos_token + '[INST] ' + '<<SYS>>' }}"), "llama2");
-  EXPECT_EQ(chat_family_of_template("<|im_start|> You are Qwen, created by Alibaba Cloud. You are a helpful assistant."),
-            "qwen2.5");
+  EXPECT_EQ(
+      chat_family_of_template("<|im_start|> You are Qwen, created by Alibaba Cloud. You are a helpful assistant."),
+      "qwen2.5");
   EXPECT_EQ(chat_family_of_template("<|im_start|> {{ reasoning_content.strip('\\n') }}"), "qwen3");
   EXPECT_EQ(chat_family_of_template("<|im_start|>system\\nYou are a pirate.<|im_end|>"), "");
   EXPECT_EQ(chat_family_of_template(""), "");

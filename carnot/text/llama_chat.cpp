@@ -35,7 +35,8 @@ void HeaderChat::write_opening(LabelledText& text, std::span<const Message> mess
   text.add(SpanKind::Template, "<|begin_of_text|>");
   const bool has_system = !messages.empty() && messages[0].role == "system";
   if (style_.dated) {
-    text.add(SpanKind::Template, head_of("system") + (tools.empty() ? "" : "Environment: ipython\n") + std::string(kDates));
+    text.add(SpanKind::Template,
+             head_of("system") + (tools.empty() ? "" : "Environment: ipython\n") + std::string(kDates));
     if (has_system) text.add(SpanKind::Prompt, trimmed(messages[0].content));
     text.add(SpanKind::Template, "<|eot_id|>");
     if (has_system) messages = messages.subspan(1);
@@ -62,9 +63,12 @@ void HeaderChat::add_message(LabelledText& text, const Message& message, SpanKin
   CARNOT_CHECK(role == "system" || role == "user" || role == "assistant" || role == "tool", "role '" + role + "'");
   const bool result = role == "tool" && style_.dated;
   text.add(SpanKind::Template, head_of(result ? "ipython" : role));
-  if (result) text.add(content_kind, quoted_json(message.content));
-  else if (!message.tool_calls.empty()) text.add(content_kind, written(message.tool_calls));
-  else text.add(content_kind, trimmed(message.content));
+  if (result)
+    text.add(content_kind, quoted_json(message.content));
+  else if (!message.tool_calls.empty())
+    text.add(content_kind, written(message.tool_calls));
+  else
+    text.add(content_kind, trimmed(message.content));
   text.add(SpanKind::Template, "<|eot_id|>");
 }
 

@@ -37,7 +37,8 @@ void MistralChat::write_reply(LabelledText& text, std::span<const Message> messa
 void MistralChat::add_tools(LabelledText& text, Tools tools) const {
   std::string list;
   for (const std::string& tool : tools)
-    list += (list.empty() ? "" : ", ") + ("{\"type\": \"function\", \"function\": " + json_member(tool, "function")) + "}";
+    list +=
+        (list.empty() ? "" : ", ") + ("{\"type\": \"function\", \"function\": " + json_member(tool, "function")) + "}";
   text.add(SpanKind::Template, "[AVAILABLE_TOOLS]" + std::string(style_.blank) + "[" + list + "][/AVAILABLE_TOOLS]");
 }
 

@@ -1,7 +1,8 @@
 // text/mistral_chat.h -- Mistral's instruct format with function calls: version 3 and its variant for Tekken.
 //
-// <s>[INST] user[/INST] answer</s>[INST] ... The published templates put the system message and the functions before the
-// last user message, whichever that is at the time; here both stay before the first one, so that history only grows.
+// <s>[INST] user[/INST] answer</s>[INST] ... The published templates put the system message and the functions before
+// the last user message, whichever that is at the time; here both stay before the first one, so that history only
+// grows.
 #pragma once
 
 #include "carnot/text/chat.h"

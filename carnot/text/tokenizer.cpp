@@ -65,8 +65,8 @@ std::vector<bool> find_whole_tokens(const Tables& tables, bool ignore_merges) {
   return whole;
 }
 
-/// True where every merge whose right part begins with a blank has nothing but blanks on its left: then each word may be
-/// merged by itself, with the blanks before it.
+/// True where no merge joins what ends in a word to what begins with a blank: then each word may be merged by itself,
+/// with the blanks before it.
 bool merges_keep_words_apart(const Vocabulary& vocabulary, const std::vector<Merge>& merges) {
   return std::all_of(merges.begin(), merges.end(), [&](const Merge& merge) {
     return !vocabulary.bytes(merge.right).starts_with(' ') || vocabulary.bytes(merge.left).ends_with(' ');
@@ -98,8 +98,11 @@ void Tables::piece_to_tokens(std::string_view piece, std::vector<TokenId>& token
   while (!piece.empty()) {
     const auto length = byte_level ? std::size_t{1} : static_cast<std::size_t>(first_character(piece).length);
     const TokenId whole = byte_level ? -1 : vocabulary.find(piece.substr(0, length));
-    if (whole >= 0) tokens.push_back(whole);
-    else for (const char byte : piece.substr(0, length)) tokens.push_back(byte_tokens[static_cast<std::uint8_t>(byte)]);
+    if (whole >= 0) {
+      tokens.push_back(whole);
+    } else {
+      for (const char byte : piece.substr(0, length)) tokens.push_back(byte_tokens[static_cast<std::uint8_t>(byte)]);
+    }
     piece.remove_prefix(length);
   }
 }
@@ -139,7 +142,8 @@ class Encoding {
         [&](std::string_view normalized) {
           const std::string spelled = tables_.byte_level ? std::string() : section(normalized);
           const std::string_view searched = tables_.byte_level ? normalized : spelled;
-          tables_.normalized_added.split(searched, [&](std::string_view stretch) { encode_stretch(stretch); }, on_token);
+          tables_.normalized_added.split(
+              searched, [&](std::string_view stretch) { encode_stretch(stretch); }, on_token);
         },
         [&](std::string_view byte) { merge_piece(byte); });
     return std::move(ids_);
@@ -256,7 +260,8 @@ std::string Tokenizer::decode_whole(std::span<const TokenId> ids) const {
 std::string Tokenizer::normalize(std::string_view text) const {
   std::string normalized;
   const auto append = [&](std::string_view part) { normalized += part; };
-  for_each_part(state_->tables, text, [&](TokenId id) { normalized += bytes_of(id); }, append, append);
+  for_each_part(
+      state_->tables, text, [&](TokenId id) { normalized += bytes_of(id); }, append, append);
   return normalized;
 }
 

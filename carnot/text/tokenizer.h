@@ -1,7 +1,8 @@
 // text/tokenizer.h -- BPE: Hugging Face tokenizer.json (or vocab.json + merges.txt) in, token ids out and back.
 //
-// Text is NFC-normalised where the file says so, split by the file's pattern (PCRE2), mapped to bytes and merged; or, as
-// SentencePiece does it (Llama 2, Mistral), merged character by character with bytes for what is no token. Added tokens (<|im_end|>, <think>, ...) are recognised in the text first. Immutable after loading; thread-safe.
+// Text is NFC-normalised where the file says so, split by the file's pattern (PCRE2), mapped to bytes and merged; or,
+// as SentencePiece does it (Llama 2, Mistral), merged character by character with bytes for what is no token. Added
+// tokens (<|im_end|>, <think>, ...) are recognised in the text first. Immutable after loading; thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -19,18 +19,42 @@ struct Stretch {
   char32_t first, last;
 };
 constexpr Stretch kStretches[] = {
-    {0x61, 0x7A},     {0x41, 0x5A},     {0x30, 0x39},     {0x20, 0x20},     {0x21, 0x2F},     {0x3A, 0x40},
-    {0x5B, 0x60},     {0x09, 0x0D},     {0x00, 0x1F},     {0xC0, 0x17F},    {0x300, 0x36F},   {0x391, 0x3A1},
-    {0x3B1, 0x3C9},   {0x410, 0x44F},   {0x5D0, 0x5EA},   {0x621, 0x64A},   {0x660, 0x669},   {0x905, 0x939},
-    {0xE01, 0xE30},   {0x1100, 0x1112}, {0x1161, 0x1175}, {0xAC00, 0xD7A3}, {0x4E00, 0x9FA5}, {0x3041, 0x3096},
-    {0x2000, 0x200F}, {0x2028, 0x202F}, {0x2070, 0x2071}, {0x2150, 0x2182}, {0x2190, 0x21FF}, {0x2581, 0x2581},
-    {0x3000, 0x3003}, {0xFE0E, 0xFE0F}, {0xFF01, 0xFF5E}, {0x1D400, 0x1D454}, {0x1F1E6, 0x1F1FF},
-    {0x1F3FB, 0x1F3FF}, {0x1F600, 0x1F640}};
-constexpr const char* kWords[] = {
-    "std::vector<int> a{1, 2};", "def f(x):\n\treturn x**2", "\t\tif (a != b) {\n", "0xFF", "// don't", "'''", "\\n",
-    "I'LL we've", "1234567.89", "<|end|>", "<s>", "</s>", "[INST]", "<b>", " <b> ", "x<b>y", "  \n  \n", "\r\n\r\n",
-    "caf\u00E9", "cafe\u0301", "\u1112\u1161\u11AB", "\U0001F469\u200D\U0001F4BB", "e\u0323\u0302", "$5.00",
-    "https://a.b/c?d=e&f", "\u2581\u2581", "   ", "...", "#include <map>"};
+    {0x61, 0x7A},      {0x41, 0x5A},     {0x30, 0x39},     {0x20, 0x20},       {0x21, 0x2F},       {0x3A, 0x40},
+    {0x5B, 0x60},      {0x09, 0x0D},     {0x00, 0x1F},     {0xC0, 0x17F},      {0x300, 0x36F},     {0x391, 0x3A1},
+    {0x3B1, 0x3C9},    {0x410, 0x44F},   {0x5D0, 0x5EA},   {0x621, 0x64A},     {0x660, 0x669},     {0x905, 0x939},
+    {0xE01, 0xE30},    {0x1100, 0x1112}, {0x1161, 0x1175}, {0xAC00, 0xD7A3},   {0x4E00, 0x9FA5},   {0x3041, 0x3096},
+    {0x2000, 0x200F},  {0x2028, 0x202F}, {0x2070, 0x2071}, {0x2150, 0x2182},   {0x2190, 0x21FF},   {0x2581, 0x2581},
+    {0x3000, 0x3003},  {0xFE0E, 0xFE0F}, {0xFF01, 0xFF5E}, {0x1D400, 0x1D454}, {0x1F1E6, 0x1F1FF}, {0x1F3FB, 0x1F3FF},
+    {0x1F600, 0x1F640}};
+constexpr const char* kWords[] = {"std::vector<int> a{1, 2};",
+                                  "def f(x):\n\treturn x**2",
+                                  "\t\tif (a != b) {\n",
+                                  "0xFF",
+                                  "// don't",
+                                  "'''",
+                                  "\\n",
+                                  "I'LL we've",
+                                  "1234567.89",
+                                  "<|end|>",
+                                  "<s>",
+                                  "</s>",
+                                  "[INST]",
+                                  "<b>",
+                                  " <b> ",
+                                  "x<b>y",
+                                  "  \n  \n",
+                                  "\r\n\r\n",
+                                  "caf\u00E9",
+                                  "cafe\u0301",
+                                  "\u1112\u1161\u11AB",
+                                  "\U0001F469\u200D\U0001F4BB",
+                                  "e\u0323\u0302",
+                                  "$5.00",
+                                  "https://a.b/c?d=e&f",
+                                  "\u2581\u2581",
+                                  "   ",
+                                  "...",
+                                  "#include <map>"};
 
 /// The texts of random_lines() in the script.
 std::vector<std::string> random_lines(int count) {
@@ -114,8 +138,8 @@ TEST(TokenizerCorpus, EncodesAndDecodesAllOfGsm8kAndRandomTextAsHuggingFace) {
   for (const json& one : recorded) {
     const std::string name = one.at("name");
     SCOPED_TRACE(name);
-    const auto tokenizer = Tokenizer::load(name == "qwen2" ? std::string(CARNOT_DATA_DIR) + "/tokenizer/qwen2"
-                                                           : kFolder + name + ".json");
+    const auto tokenizer =
+        Tokenizer::load(name == "qwen2" ? std::string(CARNOT_DATA_DIR) + "/tokenizer/qwen2" : kFolder + name + ".json");
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
     expect_hashes(*tokenizer, problems, one.at("gsm8k"));
     expect_hashes(*tokenizer, lines, one.at("random"));

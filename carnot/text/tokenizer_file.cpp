@@ -42,7 +42,8 @@ void check_model_settings(const Json& model, JsonProblems& problems) {
 /// "<0x41>" for 'A'.
 std::string byte_symbol(int byte) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
-  return {'<', '0', 'x', kDigits[static_cast<std::size_t>(byte / 16)], kDigits[static_cast<std::size_t>(byte % 16)], '>'};
+  return {'<', '0', 'x', kDigits[static_cast<std::size_t>(byte / 16)], kDigits[static_cast<std::size_t>(byte % 16)],
+          '>'};
 }
 
 /// The byte that a SentencePiece token of this text stands for.
@@ -66,10 +67,13 @@ void insert_token(const std::string& symbols, TokenId id, TokenizerFile& file) {
 
 void find_byte_tokens(const IdsBySymbols& ids, TokenizerFile& file, JsonProblems& problems) {
   for (int byte = 0; byte < 256; ++byte) {
-    const std::string symbol = file.byte_level ? bytes_to_symbols(std::string(1, static_cast<char>(byte))) : byte_symbol(byte);
+    const std::string symbol =
+        file.byte_level ? bytes_to_symbols(std::string(1, static_cast<char>(byte))) : byte_symbol(byte);
     const auto found = ids.find(symbol);
-    if (found == ids.end()) problems.add("model.vocab", "lacks the byte symbol \"" + symbol + "\"");
-    else file.byte_tokens[static_cast<std::size_t>(byte)] = found->second;
+    if (found == ids.end())
+      problems.add("model.vocab", "lacks the byte symbol \"" + symbol + "\"");
+    else
+      file.byte_tokens[static_cast<std::size_t>(byte)] = found->second;
   }
 }
 

@@ -109,7 +109,8 @@ void read_mark_normalizer(const Json& normalizer, TokenizerFile& file, JsonProbl
       file.compose = true;
     } else if (type == "Prepend" && !marked && member(*part, "prepend") == kBlankMark) {
       file.blank_before = BlankBefore::Sections;
-    } else if (type == "Replace" && member(member(*part, "pattern"), "String") == " " && member(*part, "content") == kBlankMark) {
+    } else if (type == "Replace" && member(member(*part, "pattern"), "String") == " " &&
+               member(*part, "content") == kBlankMark) {
       marked = true;
     } else {
       problems.add(path, "expected NFC, Prepend of \"\u2581\" or Replace of \" \" by \"\u2581\", got " + part->dump());
@@ -124,8 +125,10 @@ void read_metaspace(const Json& part, TokenizerFile& file, JsonProblems& problem
   if (problems.flag(part, "split", true, path)) problems.add(path + ".split", "expected false, got true");
   const Json& scheme = member(part, "prepend_scheme");
   const bool always = scheme == "always" || (scheme.is_null() && problems.flag(part, "add_prefix_space", true, path));
-  if (always) file.blank_before = BlankBefore::Stretches;
-  else if (scheme == "first") file.blank_before = BlankBefore::Text;
+  if (always)
+    file.blank_before = BlankBefore::Stretches;
+  else if (scheme == "first")
+    file.blank_before = BlankBefore::Text;
   else if (!scheme.is_null() && scheme != "never")
     problems.add(path + ".prepend_scheme", "expected \"always\", \"first\" or \"never\", got " + shown(scheme));
 }
@@ -133,13 +136,16 @@ void read_metaspace(const Json& part, TokenizerFile& file, JsonProblems& problem
 void read_mark_decoder(const Json& decoder, TokenizerFile& file, JsonProblems& problems) {
   for (const auto& [part, path] : parts_of(decoder, "decoders", "decoder", problems)) {
     const std::string type = type_of(*part);
-    const bool strips_one = type == "Strip" && member(*part, "content") == " " && member(*part, "start") == 1 &&
-                            member(*part, "stop") == 0;
+    const bool strips_one =
+        type == "Strip" && member(*part, "content") == " " && member(*part, "start") == 1 && member(*part, "stop") == 0;
     const bool unmarks = type == "Replace" && member(member(*part, "pattern"), "String") == kBlankMark &&
                          member(*part, "content") == " ";
-    if (strips_one || type == "Metaspace") file.strip_first_blank = true;
+    if (strips_one || type == "Metaspace")
+      file.strip_first_blank = true;
     else if (!unmarks && type != "ByteFallback" && type != "Fuse")
-      problems.add(path, "expected Replace of \"\u2581\" by \" \", ByteFallback, Fuse, Strip of one blank or Metaspace, got " + part->dump());
+      problems.add(
+          path, "expected Replace of \"\u2581\" by \" \", ByteFallback, Fuse, Strip of one blank or Metaspace, got " +
+                    part->dump());
   }
   if (file.blank_before == BlankBefore::Nothing) file.strip_first_blank = false;
 }

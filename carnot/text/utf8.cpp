@@ -180,7 +180,9 @@ bool is_word_character(char32_t code_point) {
 namespace {
 
 /// Python counts the four separators of ASCII as blanks too.
-bool is_python_space(char32_t code_point) { return is_white_space(code_point) || (code_point >= 0x1C && code_point <= 0x1F); }
+bool is_python_space(char32_t code_point) {
+  return is_white_space(code_point) || (code_point >= 0x1C && code_point <= 0x1F);
+}
 
 }  // namespace
 

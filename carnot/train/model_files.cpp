@@ -50,7 +50,8 @@ std::optional<std::string> chat_template(const ModelFiles& files) {
   const auto& value = json["chat_template"];
   if (value.is_string()) return value.get<std::string>();
   for (const auto& one : value.is_array() ? value : nlohmann::json::array())
-    if (one.is_object() && one.value("name", nlohmann::json()) == "default" && one.value("template", nlohmann::json()).is_string())
+    if (one.is_object() && one.value("name", nlohmann::json()) == "default" &&
+        one.value("template", nlohmann::json()).is_string())
       return one["template"].get<std::string>();
   return {};
 }

@@ -1,6 +1,7 @@
 // train/model_files.h -- the small files of a Hugging Face model folder that are passed on as they are.
 //
-// A checkpoint of a model that came from such a folder carries them on, so that transformers finds what it found before.
+// A checkpoint of a model that came from such a folder carries them on, so that transformers finds what it found
+// before.
 #pragma once
 
 #include <filesystem>

@@ -52,17 +52,21 @@ TEST_F(ModelFilesTest, AreNoneWithoutAFolder) {
 TEST(ChatTemplateOfFiles, IsFoundInEitherFile) {
   EXPECT_FALSE(chat_template({}).has_value());
   EXPECT_EQ(chat_template({{"tokenizer_config.json", R"({"chat_template": "one"})"}}), "one");
-  EXPECT_EQ(chat_template({{"tokenizer_config.json",
-                            R"({"chat_template": [{"name": "rag", "template": "no"}, {"name": "default", "template": "two"}]})"}}),
-            "two");
-  EXPECT_EQ(chat_template({{"tokenizer_config.json", R"({"chat_template": "one"})"}, {"chat_template.jinja", "three"}}), "three");
+  EXPECT_EQ(
+      chat_template(
+          {{"tokenizer_config.json",
+            R"({"chat_template": [{"name": "rag", "template": "no"}, {"name": "default", "template": "two"}]})"}}),
+      "two");
+  EXPECT_EQ(chat_template({{"tokenizer_config.json", R"({"chat_template": "one"})"}, {"chat_template.jinja", "three"}}),
+            "three");
   EXPECT_FALSE(chat_template({{"tokenizer_config.json", "not JSON"}}).has_value());
 }
 
 TEST_F(ModelFilesTest, ABrokenGenerationConfigIsNamed) {
   write("model/generation_config.json", R"({"eos_token_id": "end"})");
   const auto files = read_model_files(root_ / "model", root_ / "tokenizer");
-  EXPECT_THAT(generation_config(*files, "model").error().message, HasSubstr("model/generation_config.json: eos_token_id"));
+  EXPECT_THAT(generation_config(*files, "model").error().message,
+              HasSubstr("model/generation_config.json: eos_token_id"));
 }
 
 TEST(NewModelFiles, NameTheEndTokens) {
