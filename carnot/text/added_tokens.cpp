@@ -17,27 +17,10 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
          (behind.empty() || !is_word(behind));
 }
 
-std::size_t skip_blanks_back(std::string_view text, std::size_t begin) {
-  while (begin > 0) {
-    const std::size_t previous = last_character_begin(text.substr(0, begin));
-    if (!is_white_space(first_character(text.substr(previous)).code_point)) break;
-    begin = previous;
-  }
-  return begin;
-}
-
-std::size_t skip_blanks(std::string_view text, std::size_t end) {
-  while (end < text.size()) {
-    const Utf8Character character = first_character(text.substr(end));
-    if (!is_white_space(character.code_point)) break;
-    end += static_cast<std::size_t>(character.length);
-  }
-  return end;
-}
-
 }  // namespace
 
-AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens, Blank blank)
+    : tokens_(std::move(tokens)), blank_(blank) {
   std::sort(tokens_.begin(), tokens_.end(), [](const AddedToken& a, const AddedToken& b) {
     return a.content.size() != b.content.size() ? a.content.size() > b.content.size() : a.id < b.id;
   });
@@ -49,6 +32,28 @@ const AddedToken* AddedTokenFinder::longest_at(std::string_view rest) const {
   for (const std::uint32_t i : by_first_byte_[static_cast<std::uint8_t>(rest[0])])
     if (rest.starts_with(tokens_[i].content)) return &tokens_[i];
   return nullptr;
+}
+
+bool AddedTokenFinder::is_taken(char32_t code_point) const {
+  return is_white_space(code_point) && (code_point != ' ' || blank_ == Blank::WhiteSpace);
+}
+
+std::size_t AddedTokenFinder::skip_blanks_back(std::string_view text, std::size_t begin) const {
+  while (begin > 0) {
+    const std::size_t previous = last_character_begin(text.substr(0, begin));
+    if (!is_taken(first_character(text.substr(previous)).code_point)) break;
+    begin = previous;
+  }
+  return begin;
+}
+
+std::size_t AddedTokenFinder::skip_blanks(std::string_view text, std::size_t end) const {
+  while (end < text.size()) {
+    const Utf8Character character = first_character(text.substr(end));
+    if (!is_taken(character.code_point)) break;
+    end += static_cast<std::size_t>(character.length);
+  }
+  return end;
 }
 
 bool AddedTokenFinder::find(std::string_view text, std::size_t from, Match& match) const {

@@ -24,10 +24,16 @@ struct AddedToken {
   bool special = false;      ///< Hugging Face leaves it out of decoded text on request
 };
 
+/// What a blank is in the text that is searched.
+enum class Blank {
+  WhiteSpace,
+  Mark,  ///< SentencePiece's U+2581, which lstrip and rstrip do not take
+};
+
 /// Leftmost longest matches of a set of tokens. Immutable.
 class AddedTokenFinder {
  public:
-  explicit AddedTokenFinder(std::vector<AddedToken> tokens);
+  explicit AddedTokenFinder(std::vector<AddedToken> tokens, Blank blank = Blank::WhiteSpace);
 
   /// Calls text_visit(stretch) and token_visit(id) in order of the text.
   template <class TextVisit, class TokenVisit>
@@ -35,7 +41,7 @@ class AddedTokenFinder {
     std::size_t done = 0;
     std::size_t from = 0;
     for (Match match; find(text, from, match); from = match.searched) {
-      if (!match.token) continue;
+      if (!match.token || (match.token->lstrip && match.end <= done)) continue;
       const std::size_t begin = std::max(match.begin, done);
       if (begin > done) text_visit(text.substr(done, begin - done));
       token_visit(match.token->id);
@@ -54,9 +60,13 @@ class AddedTokenFinder {
 
   bool find(std::string_view text, std::size_t from, Match& match) const;
   const AddedToken* longest_at(std::string_view rest) const;
+  bool is_taken(char32_t code_point) const;
+  std::size_t skip_blanks_back(std::string_view text, std::size_t begin) const;
+  std::size_t skip_blanks(std::string_view text, std::size_t end) const;
 
   std::vector<AddedToken> tokens_;                               // longest first
   std::array<std::vector<std::uint32_t>, 256> by_first_byte_{};  // indices into tokens_
+  Blank blank_;
 };
 
 }  // namespace carnot

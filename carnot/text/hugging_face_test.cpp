@@ -51,5 +51,21 @@ TEST(HuggingFace, EncodesAsWeDoWithEveryKindOfStep) {
   }
 }
 
+TEST(HuggingFace, EncodesAndDecodesAddedTokensOfEveryFlagAsWeDo) {
+  const json recorded = json::parse(read_file(kFolder + "added_tokens.json").value());
+  const auto texts = recorded.at("texts").get<std::vector<std::string>>();
+  EXPECT_EQ(recorded.at("cases").size(), 3 * 16u);
+  for (const json& one : recorded.at("cases")) {
+    SCOPED_TRACE(one.at("file").get<std::string>() + " with " + one.at("added_tokens").back().dump());
+    json file = json::parse(read_file(kFolder + one.at("file").get<std::string>() + ".json").value());
+    file["added_tokens"] = one.at("added_tokens");
+    const auto tokenizer = Tokenizer::parse(file.dump(), "flags");
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+    const auto ids = one.at("ids").get<std::vector<std::vector<TokenId>>>();
+    for (std::size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(tokenizer->encode(texts[i]), ids[i]) << texts[i];
+    for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(tokenizer->decode_whole(ids[i]), one.at("decoded").at(i));
+  }
+}
+
 }  // namespace
 }  // namespace carnot

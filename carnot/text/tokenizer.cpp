@@ -6,6 +6,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
+#include "carnot/text/byte_alphabet.h"
 #include "carnot/text/tokenizer_file.h"
 #include "carnot/text/utf8.h"
 
@@ -26,27 +27,43 @@ struct Tables {
   bool compose;
   bool byte_level;
   BlankBefore blank_before;
+  bool normalizer_marks_blanks;
   bool strip_first_blank;
   bool words_merge_apart;  // no merge goes over the border before a blank
   std::vector<SplitStep> steps;
   AddedTokenFinder raw_added;         // looked for in the text as it is
   AddedTokenFinder normalized_added;  // looked for after normalisation
   std::unordered_map<std::string, TokenId> added_ids;
-  std::vector<bool> is_added;  // by id
+  std::unordered_map<TokenId, std::string> decoded_otherwise;  // added tokens that are not decoded to their bytes
+  std::vector<bool> is_added;                                  // by id
+  std::vector<bool> in_byte_runs;                              // by id: decoded with the bytes beside it
   std::vector<bool> is_whole;  // by id: a piece of exactly these bytes becomes this one token
 };
+
+/// The token as it stands in the text that it is looked for in.
+std::string searched_content(const AddedToken& token, const TokenizerFile& file) {
+  if (!token.normalized) return token.content;
+  std::string content = file.compose ? compose(token.content) : token.content;
+  if (file.normalizer_marks_blanks) content = with_blanks(content);
+  if (file.blank_before == BlankBefore::Sections) content.insert(0, 1, ' ');
+  return content;
+}
 
 /// The added tokens with this `normalized` flag, their contents as they stand in the text that is searched.
 std::vector<AddedToken> added_tokens_with(const TokenizerFile& file, bool normalized) {
   std::vector<AddedToken> chosen;
-  for (AddedToken token : file.added) {
+  for (const AddedToken& token : file.added) {
     if (token.normalized != normalized) continue;
-    if (normalized && file.compose) token.content = compose(token.content);
-    if (normalized && !file.byte_level) token.content = with_blanks(token.content);
-    if (normalized && file.blank_before == BlankBefore::Sections) token.content.insert(0, 1, ' ');
-    chosen.push_back(std::move(token));
+    chosen.push_back(token);
+    chosen.back().content = searched_content(token, file);
   }
   return chosen;
+}
+
+/// What Hugging Face decodes an added token to: its decoder takes it for one that is spelled as the vocabulary's are.
+std::string decoded_content(const AddedToken& token, const TokenizerFile& file) {
+  const std::string content = searched_content(token, file);
+  return file.byte_level ? symbols_to_bytes(content).value_or(content) : with_blanks(content);
 }
 
 /// Which vocabulary entries their own bytes merge into. Most pieces of a text are such, and need no merging.
@@ -80,16 +97,21 @@ Tables::Tables(TokenizerFile file)
       compose(file.compose),
       byte_level(file.byte_level),
       blank_before(file.blank_before),
+      normalizer_marks_blanks(file.normalizer_marks_blanks),
       strip_first_blank(file.strip_first_blank),
       words_merge_apart(!file.byte_level && merges_keep_words_apart(vocabulary, file.merges)),
       steps(std::move(file.steps)),
       raw_added(added_tokens_with(file, false)),
-      normalized_added(added_tokens_with(file, true)),
-      is_added(static_cast<std::size_t>(vocabulary.size())) {
+      normalized_added(added_tokens_with(file, true), file.normalizer_marks_blanks ? Blank::Mark : Blank::WhiteSpace),
+      is_added(static_cast<std::size_t>(vocabulary.size())),
+      in_byte_runs(static_cast<std::size_t>(vocabulary.size())) {
   for (const AddedToken& token : file.added) {
     added_ids[token.content] = token.id;
     is_added[static_cast<std::size_t>(token.id)] = true;
+    std::string decoded = decoded_content(token, file);
+    if (decoded != vocabulary.bytes(token.id)) decoded_otherwise[token.id] = std::move(decoded);
   }
+  for (const TokenId id : byte_tokens) in_byte_runs[static_cast<std::size_t>(id)] = !byte_level;
   is_whole = find_whole_tokens(*this, file.ignore_merges);
 }
 
@@ -105,6 +127,14 @@ void Tables::piece_to_tokens(std::string_view piece, std::vector<TokenId>& token
     }
     piece.remove_prefix(length);
   }
+}
+
+/// Hugging Face's ByteFallback: a run of byte tokens is text as a whole, or each byte of it is replaced.
+std::string decoded_run(const std::string& bytes) {
+  if (valid_prefix(bytes) == bytes.size()) return bytes;
+  std::string replaced;
+  for (std::size_t i = 0; i < bytes.size(); ++i) replaced += "\uFFFD";
+  return replaced;
 }
 
 /// The parts of `text` in order: on_token(id) for raw added tokens, on_text(normalised text) for what is valid between
@@ -140,8 +170,8 @@ class Encoding {
     for_each_part(
         tables_, text, on_token,
         [&](std::string_view normalized) {
-          const std::string spelled = tables_.byte_level ? std::string() : section(normalized);
-          const std::string_view searched = tables_.byte_level ? normalized : spelled;
+          const std::string marked = tables_.normalizer_marks_blanks ? section(normalized) : std::string();
+          const std::string_view searched = tables_.normalizer_marks_blanks ? marked : normalized;
           tables_.normalized_added.split(
               searched, [&](std::string_view stretch) { encode_stretch(stretch); }, on_token);
         },
@@ -155,8 +185,9 @@ class Encoding {
 
   void encode_stretch(std::string_view stretch) {
     if (tables_.byte_level) return split(stretch, 0);
-    if (!wants_blank(stretch)) return split_words(stretch);
-    split_words(" " + std::string(stretch));
+    if (tables_.normalizer_marks_blanks) return split_words(stretch);
+    const std::string blanks = with_blanks(stretch);
+    split_words(wants_blank(blanks) ? " " + blanks : blanks);
   }
 
   /// A section between raw added tokens as a SentencePiece file's normaliser leaves it.
@@ -252,9 +283,21 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, TextBefore before)
 bool Tokenizer::puts_blanks() const { return state_->tables.blank_before != BlankBefore::Nothing; }
 
 std::string Tokenizer::decode_whole(std::span<const TokenId> ids) const {
-  std::string text = decode(ids);
-  if (state_->tables.strip_first_blank && text.starts_with(' ')) text.erase(0, 1);
-  return text;
+  const Tables& tables = state_->tables;
+  std::string text, run;
+  for (const TokenId id : ids) {
+    if (has(id) && tables.in_byte_runs[static_cast<std::size_t>(id)]) {
+      run += bytes_of(id);
+      continue;
+    }
+    text += decoded_run(run);
+    run.clear();
+    const auto otherwise = tables.decoded_otherwise.find(id);
+    text += otherwise != tables.decoded_otherwise.end() ? std::string_view(otherwise->second) : bytes_of(id);
+  }
+  text += decoded_run(run);
+  if (tables.strip_first_blank && text.starts_with(' ')) text.erase(0, 1);
+  return with_replacement_characters(text);
 }
 
 std::string Tokenizer::normalize(std::string_view text) const {

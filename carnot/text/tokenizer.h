@@ -46,7 +46,9 @@ class Tokenizer {
   /// Bytes of the ids, added tokens included. An invalid id is a bug (CheckError).
   std::string decode(std::span<const TokenId> ids) const;
 
-  /// The same without the blank that a SentencePiece file's encode() puts before a text: what Hugging Face answers.
+  /// What Hugging Face answers, always UTF-8: U+FFFD for bytes that are no character, without the blank that a
+  /// SentencePiece file's encode() puts before a text, added tokens as the file's decoder reads them ("caf\u00E9" of a
+  /// byte-level file ends in the one byte 0xE9 there).
   std::string decode_whole(std::span<const TokenId> ids) const;
 
   /// Whether encode() may put blanks that the text does not have.

@@ -188,7 +188,8 @@ void read_added_tokens(const Json& added, TokenizerFile& file, JsonProblems& pro
       continue;
     }
     if (!file.vocabulary.contains(token->id)) {
-      file.vocabulary.insert(token->id, token->content, false);
+      const bool composed = token->normalized && file.compose;
+      file.vocabulary.insert(token->id, composed ? compose(token->content) : token->content, false);
     } else if (!stands_for(file, token->id, token->content)) {
       problems.add(path + ".id", std::to_string(token->id) + " already stands for another token");
       continue;

@@ -37,7 +37,8 @@ struct TokenizerFile {
   /// (SentencePiece's BPE with byte_fallback); blanks are written as U+2581 in the file, as blanks in the vocabulary.
   bool byte_level = true;
   BlankBefore blank_before = BlankBefore::Nothing;
-  bool strip_first_blank = false;  ///< of decoded text
+  bool normalizer_marks_blanks = false;  ///< so added tokens of normalised text are looked for among U+2581
+  bool strip_first_blank = false;        ///< of decoded text
   std::vector<SplitStep> steps{};
   Vocabulary vocabulary{};
   std::array<TokenId, 256> byte_tokens{};

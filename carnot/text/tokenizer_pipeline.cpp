@@ -102,7 +102,7 @@ constexpr const char* kBlankMark = "\u2581";
 
 void read_mark_normalizer(const Json& normalizer, TokenizerFile& file, JsonProblems& problems) {
   if (normalizer.is_null()) return;
-  bool marked = false;
+  bool& marked = file.normalizer_marks_blanks;
   for (const auto& [part, path] : parts_of(normalizer, "normalizers", "normalizer", problems)) {
     const std::string type = type_of(*part);
     if (type == "NFC" && !marked) {
@@ -134,30 +134,29 @@ void read_metaspace(const Json& part, TokenizerFile& file, JsonProblems& problem
 }
 
 void read_mark_decoder(const Json& decoder, TokenizerFile& file, JsonProblems& problems) {
-  for (const auto& [part, path] : parts_of(decoder, "decoders", "decoder", problems)) {
-    const std::string type = type_of(*part);
-    const bool strips_one =
-        type == "Strip" && member(*part, "content") == " " && member(*part, "start") == 1 && member(*part, "stop") == 0;
-    const bool unmarks = type == "Replace" && member(member(*part, "pattern"), "String") == kBlankMark &&
-                         member(*part, "content") == " ";
-    if (strips_one || type == "Metaspace")
-      file.strip_first_blank = true;
-    else if (!unmarks && type != "ByteFallback" && type != "Fuse")
-      problems.add(
-          path, "expected Replace of \"\u2581\" by \" \", ByteFallback, Fuse, Strip of one blank or Metaspace, got " +
-                    part->dump());
-  }
-  if (file.blank_before == BlankBefore::Nothing) file.strip_first_blank = false;
+  const auto sequence = [](Json steps) { return Json{{"type", "Sequence"}, {"decoders", std::move(steps)}}; };
+  Json steps = {{{"type", "Replace"}, {"pattern", {{"String", kBlankMark}}}, {"content", " "}},
+                {{"type", "ByteFallback"}},
+                {{"type", "Fuse"}}};
+  if (decoder == sequence(steps)) return;
+  steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  file.strip_first_blank = decoder == sequence(steps);
+  if (!file.strip_first_blank)
+    problems.add("decoder",
+                 "expected Replace of \"\u2581\" by \" \", ByteFallback, Fuse and perhaps Strip of one blank, got " +
+                     shown(decoder));
 }
 
 void read_character_pipeline(const Json& json, TokenizerFile& file, JsonProblems& problems) {
   file.byte_level = false;
   read_mark_normalizer(member(json, "normalizer"), file, problems);
   const Json& pre_tokenizer = member(json, "pre_tokenizer");
-  if (type_of(pre_tokenizer) == "Metaspace") {
+  if (file.normalizer_marks_blanks) {
+    if (!pre_tokenizer.is_null()) problems.add("pre_tokenizer", "expected null, got " + shown(pre_tokenizer));
+  } else if (type_of(pre_tokenizer) == "Metaspace") {
     read_metaspace(pre_tokenizer, file, problems);
-  } else if (!pre_tokenizer.is_null()) {
-    problems.add("pre_tokenizer.type", "expected null or \"Metaspace\", got " + shown(member(pre_tokenizer, "type")));
+  } else {
+    problems.add("pre_tokenizer.type", "expected \"Metaspace\", got " + shown(member(pre_tokenizer, "type")));
   }
   read_mark_decoder(member(json, "decoder"), file, problems);
 }

@@ -151,6 +151,20 @@ std::string compose(std::string_view text) {
   return {reinterpret_cast<const char*>(composed), static_cast<std::size_t>(length)};
 }
 
+std::string with_replacement_characters(std::string_view text) {
+  std::string valid;
+  while (true) {
+    const std::size_t length = valid_prefix(text);
+    valid += text.substr(0, length);
+    text.remove_prefix(length);
+    if (text.empty()) return valid;
+    valid += "\uFFFD";
+    std::size_t broken = std::min<std::size_t>(3, text.size());
+    while (broken > 1 && unfinished_suffix(text.substr(0, broken)) != broken) --broken;
+    text.remove_prefix(broken);
+  }
+}
+
 bool is_white_space(char32_t code_point) {
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(code_point))) {
     case UTF8PROC_CATEGORY_ZS:
@@ -160,7 +174,18 @@ bool is_white_space(char32_t code_point) {
   }
 }
 
+namespace {
+
+/// Circled, squared and negative letters: the symbols that count as alphabetic (Other_Alphabetic).
+bool is_letter_in_a_shape(char32_t code_point) {
+  return (code_point >= 0x24B6 && code_point <= 0x24E9) || (code_point >= 0x1F130 && code_point <= 0x1F149) ||
+         (code_point >= 0x1F150 && code_point <= 0x1F169) || (code_point >= 0x1F170 && code_point <= 0x1F189);
+}
+
+}  // namespace
+
 bool is_word_character(char32_t code_point) {
+  if (code_point == 0x200C || code_point == 0x200D) return true;  // they join what is beside them
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(code_point))) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
@@ -173,6 +198,7 @@ bool is_word_character(char32_t code_point) {
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
     case UTF8PROC_CATEGORY_PC: return true;
+    case UTF8PROC_CATEGORY_SO: return is_letter_in_a_shape(code_point);
     default: return false;
   }
 }

@@ -33,7 +33,11 @@ bool certainly_composed(std::string_view text);
 /// Unicode normalization form C. REQUIRES: valid UTF-8.
 std::string compose(std::string_view text);
 
-/// Unicode White_Space, and a word character as in regular expressions (\w).
+/// `text` with one U+FFFD for each stretch of bytes that begins no character or ends within one (Unicode's recommended
+/// practice, section 3.9).
+std::string with_replacement_characters(std::string_view text);
+
+/// Unicode White_Space, and a word character as in regular expressions (\w; UTS #18, annex C).
 bool is_white_space(char32_t code_point);
 bool is_word_character(char32_t code_point);
 

@@ -50,6 +50,20 @@ TEST(Utf8, TheLastCharacterIsFoundFromBehind) {
   EXPECT_EQ(last_character_begin("a\xA9"), 1u);
 }
 
+TEST(Utf8, ReplacesEachStretchThatIsNoCharacterByOneMark) {
+  EXPECT_EQ(with_replacement_characters("caf\xC3\xA9"), "caf\u00E9");
+  EXPECT_EQ(with_replacement_characters("caf\xE9"), "caf\uFFFD");
+  EXPECT_EQ(with_replacement_characters("\xE4\xBD" "a\xF0\x9F\xA6"), "\uFFFDa\uFFFD");
+  EXPECT_EQ(with_replacement_characters("\xED\xA0\x80\xA9"), "\uFFFD\uFFFD\uFFFD\uFFFD");
+}
+
+TEST(Utf8, CountsJoinersAndCircledLettersAsWordCharacters) {
+  for (const char32_t c : {U'a', U'_', U'\u00E9', U'\u0301', U'\u0663', U'\u200D', U'\u24B6'})
+    EXPECT_TRUE(is_word_character(c)) << static_cast<std::uint32_t>(c);
+  for (const char32_t c : {U' ', U'-', U'\u00B2', U'\u2581', U'\u2122'})
+    EXPECT_FALSE(is_word_character(c)) << static_cast<std::uint32_t>(c);
+}
+
 TEST(Composition, WhatTheQuickLookCallsComposedStaysAsItIs) {
   RandomStream random(1);
   std::string before = "a";

@@ -7,9 +7,13 @@ Run from the repository root with:  pip install tokenizers==0.23.3
 trained.json is the tokenizer.json that the test HuggingFace.LoadsWhatIsTrained trains (when it fails it leaves the
 new one in the build folder). expected.json is a list of variants: a JSON merge patch for trained.json, and texts with
 their token ids.
+
+added_tokens.json has, for trained.json and the two SentencePiece files of tokenizer_corpus.py and for each combination
+of an added token's flags, the token ids of FLAG_TEXTS and what they decode to; and what random token ids decode to.
 """
 
 import copy
+import itertools
 import json
 import pathlib
 import random
@@ -52,6 +56,14 @@ WORDS = ["Where", "was", "Marta", "Quell", "Oslo", "Nowhere", "born", "in", "In"
          "\ud55c\uad6d", "\U0001f999", "\n", "\n\n", "\r\n", "\t", "...", "?!", "(", "_", "a_b", "\u00a0", "\u2028", "\u180e",
          "<|im_start|>", "<|im_end|>", "<think>", "</think>", "<answer>", "</answer>", "\\boxed{", "<", ">", "</"]
 
+FLAGS = ["single_word", "lstrip", "rstrip", "normalized"]
+# No two of the same normalised form: which of them is found changes there from process to process.
+FLAGGED = ["<b>", "don't", "cafe\u0301", "\u00e9t\u00e9", "std::", "\n"]
+FLAG_TEXTS = ["<b>", "a  <b>\t \u3000<b> b", "1<b>2<b><b>_", "xdon't don't_ don't", "\u200ddon't \u24b6don't don't\u0301",
+              " caf\u00e9 cafe\u0301s", "\u00e9t\u00e9s e\u0301te\u0301 ", "std::std::vector",
+              "\u2581std:: \u2581std::\u2581", "\n\n \n<b> \n"]
+
+
 
 def texts(number, generator):
     for _ in range(number):
@@ -71,6 +83,28 @@ def merge_patch(target, patch):
     return merged
 
 
+def flagged(base, flags):
+    file = copy.deepcopy(base)
+    number = max(file["model"]["vocab"].values())
+    contents = [content for content in FLAGGED if content not in file["model"]["vocab"]]
+    file["added_tokens"] += [token(number + i, content, **flags) for i, content in enumerate(contents, 1)]
+    tokenizer = Tokenizer.from_str(json.dumps(file))
+    assert all(tokenizer.token_to_id(one["content"]) == one["id"] for one in file["added_tokens"])
+    return tokenizer, file["added_tokens"]
+
+
+def added_token_cases(generator):
+    for name in ("trained", "sentence_piece", "metaspace"):
+        base = json.loads((FOLDER / (name + ".json")).read_text(encoding="utf-8"))
+        for values in itertools.product([False, True], repeat=len(FLAGS)):
+            flags = dict(zip(FLAGS, values))
+            tokenizer, added = flagged(base, flags)
+            ids = [tokenizer.encode(text, add_special_tokens=False).ids for text in FLAG_TEXTS]
+            ids += [[generator.randrange(tokenizer.get_vocab_size()) for _ in range(12)] for _ in range(2)]
+            yield {"file": name, "added_tokens": added, "ids": ids,
+                   "decoded": [tokenizer.decode(one, skip_special_tokens=False) for one in ids]}
+
+
 def main():
     trained = json.loads((FOLDER / "trained.json").read_text(encoding="utf-8"))
     generator = random.Random(1)
@@ -84,6 +118,9 @@ def main():
         json.dumps({"name": v["name"], "patch": v["patch"]})[:-1] + ', "cases": [\n  '
         + ",\n  ".join(json.dumps(case) for case in v["cases"]) + "]}" for v in recorded)
     (FOLDER / "expected.json").write_text("[" + lines + "]\n", encoding="utf-8")
+    flag_lines = ",\n  ".join(json.dumps(one) for one in added_token_cases(generator))
+    (FOLDER / "added_tokens.json").write_text(
+        '{"texts": ' + json.dumps(FLAG_TEXTS) + ',\n "cases": [\n  ' + flag_lines + "]}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ Tokenizers: Qwen2's, from the data folder; and small ones trained here on part o
 beside the recording, with the pipelines of
   llama3          Llama 3's pattern, ignore_merges
   tekken          Mistral's Tekken pattern
+  digits          single digits, GPT-2's pattern, added tokens with every flag
   sentence_piece  SentencePiece's BPE as Llama 2 has it: Prepend and Replace, byte_fallback
   metaspace       the same with a Metaspace step, prepend_scheme "first"
 
@@ -87,15 +88,20 @@ def byte_level():
 
 
 SPECIAL = ["<s>", "</s>", "<|end|>", "[INST]"]
+FLAGGED = [AddedToken("<b>", lstrip=True, rstrip=True, normalized=False), AddedToken("don't", single_word=True),
+           AddedToken("caf\u00e9", normalized=True), AddedToken("std::", normalized=False, rstrip=True)]
 
 
-def trained_bytes(texts, pre_tokenizer, ignore_merges=False):
+def trained_bytes(texts, pre_tokenizer, normalizer=None, ignore_merges=False, added=()):
     tokenizer = Tokenizer(models.BPE(ignore_merges=ignore_merges))
     tokenizer.pre_tokenizer = pre_tokenizer
+    if normalizer:
+        tokenizer.normalizer = normalizer
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(vocab_size=700, special_tokens=SPECIAL, show_progress=False,
                                   initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
     tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_tokens(list(added))
     return tokenizer
 
 
@@ -166,6 +172,9 @@ def main():
     made = {
         "llama3": trained_bytes(sample, pre_tokenizers.Sequence([split(LLAMA3), byte_level()]), ignore_merges=True),
         "tekken": trained_bytes(sample, pre_tokenizers.Sequence([split(TEKKEN), byte_level()])),
+        "digits": trained_bytes(sample, pre_tokenizers.Sequence([
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]), normalizers.NFC(), added=FLAGGED),
         "sentence_piece": sentence_piece(sample, metaspace=False),
         "metaspace": sentence_piece(sample, metaspace=True),
     }
