@@ -90,6 +90,58 @@ TEST_P(ChatTemplates, KeepEarlierThinking) {
   EXPECT_NE(text.find("<think>\nMoss.\n</think>\n\nUp."), std::string::npos) << text;
 }
 
+/// The tokens of a conversation as a rollout makes them: an opening, what is said, a reply.
+std::vector<TokenId> turn_by_turn(const ChatFamily& chat, const std::vector<Message>& conversation) {
+  const auto messages = std::span(conversation);
+  std::vector<TokenId> tokens = chat.render_opening(messages.first(1), "").tokens;
+  const auto append = [&](const std::vector<TokenId>& more) { tokens.insert(tokens.end(), more.begin(), more.end()); };
+  for (std::size_t i = 1; i + 1 < messages.size(); i += 2) {
+    append(chat.spoken(messages[i].content, "", true));
+    append({chat.stop_tokens()[0]});
+    append(chat.render_reply(messages.subspan(i + 1, 1), "", true).tokens);
+  }
+  return tokens;
+}
+
+TEST(Qwen3Thinking, StaysInTheHistoryWhichElseIsWhatThePublishedTemplateRenders) {
+  const auto recorded =
+      ordered_json::parse(read_file(std::string(CARNOT_SOURCE_DIR) + "/tests/golden/chat/qwen3.json").value());
+  const auto& cases = recorded.at("cases");
+  const auto one = std::find_if(cases.begin(), cases.end(),
+                                [](const auto& each) { return each.at("name") == "a history with thinking"; });
+  ASSERT_NE(one, cases.end());
+  std::string with_thought = one->at("text");
+  ASSERT_EQ(with_thought.find("<think>"), std::string::npos);
+  const std::string thought = "<think>\nThe moss is on this side.\n</think>\n\n", answer = "Up, I think.";
+  with_thought.insert(with_thought.find(answer), thought);
+
+  const auto chat = make_chat_family("qwen3", small_tokenizer()).value();
+  const auto messages = messages_of(one->at("messages"));
+  ASSERT_EQ(messages[1].content, thought + answer);
+  EXPECT_EQ(small_tokenizer().decode(turn_by_turn(*chat, messages)), with_thought);
+  EXPECT_EQ(turn_by_turn(*chat, messages), chat->render_opening(messages, "").tokens);
+}
+
+TEST(Qwen3Thinking, EveryTurnsTokensBeginWithThoseOfTheTurnBefore) {
+  const std::vector<Message> messages = {{"user", "Which way?"},
+                                         {"assistant", "<think>\nMoss.\n</think>\n\nUp."},
+                                         {"user", "Sure?"},
+                                         {"assistant", "<think>\nHm.\n</think>\n\nYes."},
+                                         {"user", "Why?"}};
+  for (const char* name : {"qwen3", "qwen3_no_think"}) {
+    const auto chat = make_chat_family(name, small_tokenizer()).value();
+    std::vector<TokenId> before;
+    for (std::size_t count = 1; count <= messages.size(); count += 2) {
+      const auto so_far = std::span(messages).first(count);
+      const std::vector<TokenId> tokens = chat->render_opening(so_far, "").tokens;
+      ASSERT_GT(tokens.size(), before.size());
+      EXPECT_TRUE(std::equal(before.begin(), before.end(), tokens.begin())) << name << ", " << count;
+      EXPECT_EQ(tokens, turn_by_turn(*chat, {so_far.begin(), so_far.end()})) << name << ", " << count;
+      before = tokens;
+    }
+  }
+}
+
 class SentencePieceChat : public testing::TestWithParam<std::string> {
  protected:
   const Tokenizer tokenizer_ =
