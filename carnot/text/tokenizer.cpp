@@ -20,9 +20,11 @@ struct Tables {
 
   /// What a piece is before it is merged.
   void piece_to_tokens(std::string_view piece, std::vector<TokenId>& tokens) const;
+  void character_to_tokens(std::string_view character, std::vector<TokenId>& tokens) const;
 
   Vocabulary vocabulary;
   std::array<TokenId, 256> byte_tokens;
+  std::array<TokenId, 128> ascii_tokens;  // of characters: their own, or else their byte's
   MergeTable merges;
   bool compose;
   bool byte_level;
@@ -66,6 +68,15 @@ std::string decoded_content(const AddedToken& token, const TokenizerFile& file) 
   return file.byte_level ? symbols_to_bytes(content).value_or(content) : with_blanks(content);
 }
 
+std::array<TokenId, 128> find_ascii_tokens(const Vocabulary& vocabulary, const std::array<TokenId, 256>& byte_tokens) {
+  std::array<TokenId, 128> tokens{};
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const TokenId whole = vocabulary.find(std::string(1, static_cast<char>(i)));
+    tokens[i] = whole >= 0 ? whole : byte_tokens[i];
+  }
+  return tokens;
+}
+
 /// Which vocabulary entries their own bytes merge into. Most pieces of a text are such, and need no merging.
 std::vector<bool> find_whole_tokens(const Tables& tables, bool ignore_merges) {
   const Vocabulary& vocabulary = tables.vocabulary;
@@ -93,6 +104,7 @@ bool merges_keep_words_apart(const Vocabulary& vocabulary, const std::vector<Mer
 Tables::Tables(TokenizerFile file)
     : vocabulary(std::move(file.vocabulary)),
       byte_tokens(file.byte_tokens),
+      ascii_tokens(find_ascii_tokens(vocabulary, byte_tokens)),
       merges(file.merges),
       compose(file.compose),
       byte_level(file.byte_level),
@@ -118,15 +130,23 @@ Tables::Tables(TokenizerFile file)
 void Tables::piece_to_tokens(std::string_view piece, std::vector<TokenId>& tokens) const {
   tokens.clear();
   while (!piece.empty()) {
-    const auto length = byte_level ? std::size_t{1} : static_cast<std::size_t>(first_character(piece).length);
-    const TokenId whole = byte_level ? -1 : vocabulary.find(piece.substr(0, length));
-    if (whole >= 0) {
-      tokens.push_back(whole);
+    const auto byte = static_cast<std::uint8_t>(piece[0]);
+    std::size_t length = 1;
+    if (byte_level) {
+      tokens.push_back(byte_tokens[byte]);
+    } else if (byte < ascii_tokens.size()) {
+      tokens.push_back(ascii_tokens[byte]);
     } else {
-      for (const char byte : piece.substr(0, length)) tokens.push_back(byte_tokens[static_cast<std::uint8_t>(byte)]);
+      length = static_cast<std::size_t>(first_character(piece).length);
+      character_to_tokens(piece.substr(0, length), tokens);
     }
     piece.remove_prefix(length);
   }
+}
+
+void Tables::character_to_tokens(std::string_view character, std::vector<TokenId>& tokens) const {
+  if (const TokenId whole = vocabulary.find(character); whole >= 0) return tokens.push_back(whole);
+  for (const char byte : character) tokens.push_back(byte_tokens[static_cast<std::uint8_t>(byte)]);
 }
 
 /// Hugging Face's ByteFallback: a run of byte tokens is text as a whole, or each byte of it is replaced.
@@ -303,8 +323,7 @@ std::string Tokenizer::decode_whole(std::span<const TokenId> ids) const {
 std::string Tokenizer::normalize(std::string_view text) const {
   std::string normalized;
   const auto append = [&](std::string_view part) { normalized += part; };
-  for_each_part(
-      state_->tables, text, [&](TokenId id) { normalized += bytes_of(id); }, append, append);
+  for_each_part(state_->tables, text, [&](TokenId id) { normalized += bytes_of(id); }, append, append);
   return normalized;
 }
 

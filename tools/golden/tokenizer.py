@@ -59,8 +59,9 @@ WORDS = ["Where", "was", "Marta", "Quell", "Oslo", "Nowhere", "born", "in", "In"
 FLAGS = ["single_word", "lstrip", "rstrip", "normalized"]
 # No two of the same normalised form: which of them is found changes there from process to process.
 FLAGGED = ["<b>", "don't", "cafe\u0301", "\u00e9t\u00e9", "std::", "\n"]
-FLAG_TEXTS = ["<b>", "a  <b>\t \u3000<b> b", "1<b>2<b><b>_", "xdon't don't_ don't", "\u200ddon't \u24b6don't don't\u0301",
-              " caf\u00e9 cafe\u0301s", "\u00e9t\u00e9s e\u0301te\u0301 ", "std::std::vector",
+FLAG_TEXTS = ["<b>", "a  <b>\t \u3000<b> b", "1<b>2<b><b>_", "xdon't don't_ don't",
+              "\u200ddon't \u24b6don't don't\u0301", " caf\u00e9 cafe\u0301s",
+              "\u00e9t\u00e9s e\u0301te\u0301 ", "std::std::vector",
               "\u2581std:: \u2581std::\u2581", "\n\n \n<b> \n"]
 
 

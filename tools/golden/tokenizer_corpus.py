@@ -10,7 +10,7 @@ beside the recording, with the pipelines of
   tekken          Mistral's Tekken pattern
   digits          single digits, GPT-2's pattern, added tokens with every flag
   sentence_piece  SentencePiece's BPE as Llama 2 has it: Prepend and Replace, byte_fallback
-  metaspace       the same with a Metaspace step, prepend_scheme "first"
+  metaspace       the same with a Metaspace step, prepend_scheme "first"; with merges from word to word
 
 corpus.json holds, per tokenizer and corpus, a hash for each batch of 64 texts: FNV-1a over the little-endian 32-bit
 token ids of each text, 0xFFFFFFFF behind it, then the bytes of the decoded text, a zero byte behind it.
@@ -108,10 +108,13 @@ def trained_bytes(texts, pre_tokenizer, normalizer=None, ignore_merges=False, ad
 def sentence_piece(texts, metaspace):
     bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
-    # The trainer counts words; in the finished file a whole stretch of text is merged at once.
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="\u2581", prepend_scheme="always", split=True)
+    # In the finished file a whole stretch of text is merged at once. The trainer counts words with the blanks before
+    # them, as SentencePiece's does; for the other file lines, so that merges go over the borders of words.
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(replacement="\u2581", prepend_scheme="always", split=False), split("\n")]
+        + ([] if metaspace else [split("\u2581+[^\u2581]*")]))
     tokenizer.train_from_iterator(texts, trainers.BpeTrainer(
-        vocab_size=900, special_tokens=["<unk>", "<s>", "</s>"] + bytes_, show_progress=False, max_token_length=16))
+        vocab_size=2300, special_tokens=["<unk>", "<s>", "</s>"] + bytes_, show_progress=False, max_token_length=16))
     file = json.loads(tokenizer.to_str())
     file["added_tokens"] = [token for token in file["added_tokens"] if not token["content"].startswith("<0x")]
     tokenizer = Tokenizer.from_str(json.dumps(file))
@@ -189,4 +192,5 @@ def main():
     (OUT / "corpus.json").write_text("[" + ",\n ".join(lines) + "]\n", encoding="utf-8")
 
 
-main()
+if __name__ == "__main__":
+    main()
