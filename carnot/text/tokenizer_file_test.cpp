@@ -28,9 +28,8 @@ std::string message_of_text(const std::string& text) {
 }
 std::string message_of(const json& file) { return message_of_text(file.dump()); }
 
-/// The message for the small file with the value at `pointer` replaced.
-std::string message_with(const char* pointer, const json& value) {
-  json file = small_file();
+/// The message for `file` with the value at `pointer` replaced.
+std::string message_with(const char* pointer, const json& value, json file = small_file()) {
   file[json::json_pointer(pointer)] = value;
   return message_of(file);
 }
@@ -67,6 +66,20 @@ TEST(TokenizerFile, WhatIsNotComputedHereIsNamed) {
   EXPECT_THAT(message_with("/pre_tokenizer", nullptr), HasSubstr("pre_tokenizer.type"));
   EXPECT_THAT(message_with("/decoder", nullptr), HasSubstr("decoder.type"));
   EXPECT_THAT(message_with("/frobnicate", 1), HasSubstr("frobnicate: not known here"));
+}
+
+TEST(TokenizerFile, OfSentencePieceStepsThatAreNotComputedAreRefusedByName) {
+  const std::string folder = std::string(CARNOT_SOURCE_DIR) + "/tests/golden/tokenizer/";
+  const json marked = json::parse(read_file(folder + "sentence_piece.json").value());
+  const json metaspace = json::parse(read_file(folder + "metaspace.json").value());
+  const json mark_decoder = {{"type", "Metaspace"}, {"replacement", "\u2581"}};
+  EXPECT_THAT(message_with("/decoder", mark_decoder, marked), HasSubstr("decoder: expected Replace"));
+  EXPECT_THAT(message_with("/decoder/decoders/2/type", "Strip", marked), HasSubstr("decoder: expected Replace"));
+  EXPECT_THAT(message_with("/pre_tokenizer", metaspace["pre_tokenizer"], marked),
+              HasSubstr("pre_tokenizer: expected null"));
+  EXPECT_THAT(message_with("/pre_tokenizer", nullptr, metaspace),
+              HasSubstr("pre_tokenizer.type: expected \"Metaspace\""));
+  EXPECT_THAT(message_with("/pre_tokenizer/split", true, metaspace), HasSubstr("pre_tokenizer.split"));
 }
 
 TEST(TokenizerFile, AllProblemsAreToldAtOnceButNotThousands) {
