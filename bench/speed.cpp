@@ -201,7 +201,7 @@ int measure(const std::string& folder, const std::string& workload_file, const s
   CARNOT_CHECK(Workbench::prepare_device(recipe.run).ok(), "device");
   const auto checkpoint = latest_checkpoint(folder + "/checkpoints").value();
   CARNOT_CHECK(checkpoint.has_value(), folder + " holds no checkpoint");
-  Workbench bench = Workbench::from_checkpoint(recipe, checkpoint->path).value();
+  Workbench bench = Workbench::make(recipe, checkpoint->path).value();
   bench.add_companions(recipe);
 
   std::printf("%s\n%s, %ld parameters\n\n", machine().c_str(), folder.c_str(), static_cast<long>(bench.policy->config().num_parameters()));

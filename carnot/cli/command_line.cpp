@@ -30,7 +30,10 @@ const std::vector<CommandEntry>& commands() {
        CompareRequest{}},
       {"eval", "PATH [key=value ...]", "evaluate a run's latest checkpoint, or a checkpoint", EvaluateRequest{}},
       {"generate", "--model DIR [PROMPT ...]", "continue prompts or conversations", GenerateRequest{}},
-      {"score", "--model DIR [FILE]", "log-probabilities and entropies of token sequences, line by line", ScoreRequest{}},
+      {"score", "--model DIR [FILE]", "log-probabilities and entropies of token sequences, line by line",
+       ScoreRequest{}},
+      {"export", "PATH --output DIR", "a run's policy as a Hugging Face folder, its adapters as PEFT's",
+       ExportRequest{}},
       {"inspect", "PATH", "show trajectories with their spans and numbers", InspectRequest{.colour = true}},
       {"credit", "FILE --method M [key=value ...]", "recompute credit on rollouts", CreditRequest{}},
       {"analyze", "NAME [PATH ...] [key=value ...]", "an analysis of a paper: numbers, a page, and the paper's figures",
@@ -129,6 +132,23 @@ void declare(CLI::App& app, ScoreRequest& request) {
   app.add_option("--batch-tokens", request.batch_tokens, "of a forward pass; default: 4096")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
+}
+
+void declare(CLI::App& app, ExportRequest& request) {
+  app.add_option("PATH", request.path, "run folder (its latest checkpoint), checkpoint, or Hugging Face folder")
+      ->required()
+      ->type_name("");
+  app.add_option("--output", request.output, "folder to make")->required()->type_name("DIR");
+  app.add_flag("--merge-lora", request.merge_lora,
+               "one model with the adapters merged in; without it DIR/base and DIR/adapter (PEFT)");
+  app.add_option("--dtype", request.dtype, "float32, bfloat16 or float16; default: as stored")
+      ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
+      ->type_name("TYPE");
+  app.add_option("--shard-megabytes", request.shard_megabytes, "a larger model is written in several files")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_flag("--overwrite", request.overwrite, "replace a folder that is there");
 }
 
 void declare(CLI::App& app, InspectRequest& request) {

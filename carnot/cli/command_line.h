@@ -114,6 +114,15 @@ struct ExplainRequest {
   CreditRequest credit{};
 };
 
+struct ExportRequest {
+  std::filesystem::path path{};
+  std::filesystem::path output{};
+  bool merge_lora = false;
+  std::string dtype{};
+  double shard_megabytes = 5000;
+  bool overwrite = false;
+};
+
 struct ListRequest {
   std::string topic{};  ///< methods, environments, chats; empty: all of them
   bool json = false;
@@ -124,9 +133,10 @@ struct TokenizeRequest {
   bool decode = false;
 };
 
-using Request = std::variant<HelpRequest, VersionRequest, KeysRequest, RunHelpRequest, RunRequest, CompareRequest,
-                             EvaluateRequest, GenerateRequest, ScoreRequest, InspectRequest, CreditRequest, ExplainRequest,
-                             AnalysesRequest, AnalyzeRequest, ListRequest, PlayRequest, TokenizeRequest>;
+using Request =
+    std::variant<HelpRequest, VersionRequest, KeysRequest, RunHelpRequest, RunRequest, CompareRequest, EvaluateRequest,
+                 GenerateRequest, ScoreRequest, ExportRequest, InspectRequest, CreditRequest, ExplainRequest,
+                 AnalysesRequest, AnalyzeRequest, ListRequest, PlayRequest, TokenizeRequest>;
 
 /// The request that the arguments (without the program's name) make. The error says what is wrong with their use.
 Result<Request> parse_command_line(std::span<const std::string> arguments);

@@ -14,6 +14,7 @@
 #include "carnot/study/analyze.h"
 #include "carnot/study/comparison.h"
 #include "carnot/study/explanation.h"
+#include "carnot/train/export.h"
 #include "carnot/train/run.h"
 
 namespace carnot {
@@ -110,6 +111,11 @@ std::vector<TokenLists> token_lists(const Explanation& explanation) {
   return rows;
 }
 
+MemoryStage memory_stage(RunRequest::Stage stage) {
+  if (stage == RunRequest::Stage::Supervised) return MemoryStage::Supervised;
+  return stage == RunRequest::Stage::Rollout ? MemoryStage::Rollout : MemoryStage::Training;
+}
+
 Result<Recipe> recipe_of(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
   return path.empty() ? Recipe::parse("", "default recipe", overrides) : Recipe::load(path, overrides);
 }
@@ -120,10 +126,9 @@ Exit execute(const RunRequest& request, const Console& console) {
   auto recipe = recipe_of(request.recipe, request.overrides);
   if (!recipe) return report(console, recipe.error());
   if (request.dry_run) {
-    const auto plan = dry_run(*recipe);
-    if (!plan) return report(console, plan.error());
-    console.out << *plan << std::flush;
-    return Exit::Success;
+    const Status fits = dry_run(*recipe, memory_stage(request.stage), console.out);
+    console.out << std::flush;
+    return fits ? Exit::Success : report(console, fits.error());
   }
   return ended(run(request.stage, *recipe, prepare_run(console)), console);
 }
@@ -205,6 +210,18 @@ Exit execute(const ExplainRequest& request, const Console& console) {
   if (!explanation) return report(console, explanation.error());
   for (const std::string& term : explanation->excluded) report(console, {"`gradient` leaves out " + term});
   return write_output(written_rows(*rows, token_lists(*explanation)), request.credit.output, console);
+}
+
+Exit execute(const ExportRequest& request, const Console& console) {
+  const auto written = export_model({.path = request.path,
+                                     .output = request.output,
+                                     .merge_lora = request.merge_lora,
+                                     .dtype = request.dtype,
+                                     .shard_megabytes = request.shard_megabytes,
+                                     .overwrite = request.overwrite});
+  if (!written) return report(console, written.error());
+  console.out << *written << std::flush;
+  return Exit::Success;
 }
 
 Exit execute(const KeysRequest& request, const Console& console) {

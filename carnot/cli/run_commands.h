@@ -21,6 +21,7 @@ Exit execute(const AnalysesRequest& request, const Console& console);
 
 /// What the gradient leaves out is said on standard error.
 Exit execute(const ExplainRequest& request, const Console& console);
+Exit execute(const ExportRequest& request, const Console& console);
 
 Exit execute(const KeysRequest& request, const Console& console);
 Exit execute(const RunHelpRequest& request, const Console& console);

@@ -33,6 +33,9 @@ std::span<const Alias> verl_aliases() {
 
       // Training.
       {"actor_rollout_ref.model.path", {"model.path"}},
+      {"actor_rollout_ref.model.enable_gradient_checkpointing", {"train.activation_checkpointing"}},
+      {"actor_rollout_ref.model.lora_rank", {"lora.rank"}},
+      {"actor_rollout_ref.model.lora_alpha", {"lora.alpha"}},
       {"actor_rollout_ref.actor.optim.lr", {"train.learning_rate"}},
       {"actor_rollout_ref.actor.grad_clip", {"train.max_grad_norm"}},
       {"actor_rollout_ref.actor.ppo_epochs", {"train.epochs"}},
@@ -59,6 +62,7 @@ std::span<const Alias> verl_aliases() {
       {"algorithm.filter_groups.enable", {}, {}, "choose a method that filters, such as dapo"},
       {"algorithm.gamma", {}, {}, "the discount is an option of the method"},
       {"algorithm.lam", {}, {}, "lambda is an option of the method"},
+      {"actor_rollout_ref.model.target_modules", {}, {}, "set lora.targets, a list of projections; all is the default"},
       {"trainer.total_epochs", {}, {}, "tasks are made without end: set train.steps"},
       {"trainer.logger", {}, {}, "console, metrics.jsonl and TensorBoard are always written"},
       {"actor_rollout_ref.rollout.name", {}, {}, "there is one engine; leave the key out"},

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "carnot/base/file.h"
+#include "carnot/base/log.h"
 #include "carnot/generate/result_lines.h"
 #include "carnot/rollout/scoring_pass.h"
 
@@ -62,15 +63,23 @@ Result<std::vector<InputLine>> prompts_of(const GenerateCommand& command, const 
 std::vector<TokenId> stop_tokens(const LoadedModel& model, bool raw) {
   std::vector<TokenId> tokens;
   if (!raw && model.chat) tokens = model.chat->stop_tokens();
-  for (TokenId end : model.model->config().eos_tokens)
-    if (std::find(tokens.begin(), tokens.end(), end) == tokens.end()) tokens.push_back(end);
+  for (const auto* ends : {&model.model->config().eos_tokens, &model.generation.eos_tokens})
+    for (const TokenId end : *ends)
+      if (std::find(tokens.begin(), tokens.end(), end) == tokens.end()) tokens.push_back(end);
   return tokens;
 }
 
-SamplingOptions sampling_of(const GenerateCommand& command) {
-  return {.temperature = command.temperature.value_or(0),
-          .top_p = command.top_p.value_or(1),
-          .top_k = command.top_k.value_or(0)};
+/// Flags win over generation_config.json; where neither says to sample, the most likely token is taken.
+SamplingOptions sampling_of(const GenerateCommand& command, const GenerationConfig& folder) {
+  SamplingOptions sampling{.temperature = 0};
+  if (folder.do_sample.value_or(false))
+    sampling = {.temperature = folder.temperature.value_or(1),
+                .top_p = folder.top_p.value_or(1),
+                .top_k = folder.top_k.value_or(0)};
+  sampling.temperature = command.temperature.value_or(sampling.temperature);
+  sampling.top_p = command.top_p.value_or(sampling.top_p);
+  sampling.top_k = command.top_k.value_or(sampling.top_k);
+  return sampling;
 }
 
 std::vector<std::vector<TokenId>> tokens_of(const std::vector<InputLine>& lines) {
@@ -122,8 +131,10 @@ Result<GenerateJob> prepare_generate(const GenerateCommand& command, std::istrea
     return Error{"--system: needs a chat format; the model has none, or --raw leaves it out"};
   auto prompts = prompts_of(command, format, in);
   if (!prompts) return prompts.error();
+  for (const std::string& setting : model->generation.ignored)
+    log_warning(model->folder.string() + "/generation_config.json: " + setting + " is not applied");
   GenerateOptions options = command.options;
-  options.sampling = sampling_of(command);
+  options.sampling = sampling_of(command, model->generation);
   options.stop_tokens = stop_tokens(*model, command.raw);
   if (options.samples > 1 && options.sampling.temperature == 0)
     return Error{"--samples: at temperature 0 all samples are alike; expected --temperature above 0"};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -97,6 +98,59 @@ TEST(GenerateJob, WritesJsonWhoseLogProbabilitiesScoreRepeatsBitForBit) {
     EXPECT_EQ(sum, scored_sum);
     EXPECT_EQ(scores[i].at("id"), "same");
   }
+}
+
+/// A Hugging Face folder of the small model, removed at the end.
+class Folder {
+ public:
+  explicit Folder(const std::string& generation_config)
+      : path_(std::filesystem::temp_directory_path() / "carnot_jobs_test") {
+    std::filesystem::create_directories(path_);
+    const LoadedModel model = small_model();
+    EXPECT_TRUE(write_file_atomically(path_ / "tokenizer.json", model.tokenizer->json()).ok());
+    EXPECT_TRUE(write_file_atomically(path_ / "config.json", model_config_json(model.model->config(), "float32")).ok());
+    EXPECT_TRUE(write_safetensors(path_ / "model.safetensors", model.model->parameters()).ok());
+    if (generation_config.empty()) return;
+    EXPECT_TRUE(write_file_atomically(path_ / "generation_config.json", generation_config).ok());
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+GenerateJob prepared(const Folder& folder, GenerateCommand command) {
+  command.model = {.path = folder.path(), .threads = 1};
+  command.prompts = {"task"};
+  std::istringstream in;
+  auto job = prepare_generate(command, in);
+  EXPECT_TRUE(job.ok()) << job.error().message;
+  return std::move(job).value();
+}
+
+TEST(GenerateJob, SamplesAsGenerationConfigSaysUnlessFlagsSayOtherwise) {
+  const Folder folder(R"({"do_sample": true, "temperature": 0.7, "top_p": 0.8, "top_k": 20, "eos_token_id": [2, 5]})");
+  const GenerateJob job = prepared(folder, {});
+  EXPECT_EQ(job.options.sampling.temperature, 0.7);
+  EXPECT_EQ(job.options.sampling.top_p, 0.8);
+  EXPECT_EQ(job.options.sampling.top_k, 20);
+  EXPECT_EQ(std::ranges::count(job.options.stop_tokens, 2), 1) << "the chat format's own, named again";
+  EXPECT_EQ(std::ranges::count(job.options.stop_tokens, 5), 1);
+  const GenerateJob other = prepared(folder, {.temperature = 0, .top_k = 3});
+  EXPECT_EQ(other.options.sampling.temperature, 0);
+  EXPECT_EQ(other.options.sampling.top_p, 0.8);
+  EXPECT_EQ(other.options.sampling.top_k, 3);
+}
+
+TEST(GenerateJob, TakesTheMostLikelyTokenWhereNothingSaysToSample) {
+  EXPECT_EQ(prepared(Folder(""), {}).options.sampling.temperature, 0);
+  const GenerateJob job = prepared(Folder(R"({"temperature": 0.7, "top_k": 20})"), {.temperature = 0.5});
+  EXPECT_EQ(job.options.sampling.temperature, 0.5);
+  EXPECT_EQ(job.options.sampling.top_k, 0) << "without do_sample its settings are not meant";
 }
 
 TEST(GenerateJob, StreamsOneTextAndPutsHeadingsOverSeveral) {

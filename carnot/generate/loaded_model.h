@@ -6,6 +6,7 @@
 #include <string>
 
 #include "carnot/base/result.h"
+#include "carnot/nn/generation_config.h"
 #include "carnot/nn/model.h"
 #include "carnot/text/chat.h"
 #include "carnot/text/tokenizer.h"
@@ -25,6 +26,7 @@ struct LoadedModel {
   std::unique_ptr<Tokenizer> tokenizer{};
   std::unique_ptr<ChatFamily> chat{};  ///< null where the model has none
   std::unique_ptr<Model> model{};
+  GenerationConfig generation{};  ///< generation_config.json; empty where the folder has none
 };
 
 /// Prepares device and threads and loads. The error says what is missing where.

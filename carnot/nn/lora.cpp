@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "carnot/base/check.h"
 #include "carnot/base/random.h"
@@ -41,6 +42,11 @@ void LoraOptions::fields(FieldVisitor& visit) {
   visit.field("alpha", alpha, "adapters are scaled by alpha / rank", above(0));
   visit.field("targets", targets, "projections that get an adapter",
               one_of({kProjectionNames.begin(), kProjectionNames.end()}));
+}
+
+bool LoraOptions::operator==(const LoraOptions& other) const {
+  return rank == other.rank && alpha == other.alpha &&
+         std::set(targets.begin(), targets.end()) == std::set(other.targets.begin(), other.targets.end());
 }
 
 const at::Tensor& Model::Layer::weight(Projection projection) const {

@@ -24,7 +24,9 @@ struct LoraOptions {
   std::vector<std::string> targets{kProjectionNames.begin(), kProjectionNames.end()};
 
   double scale() const { return alpha / rank; }
-  bool operator==(const LoraOptions&) const = default;
+
+  /// The same adapters; the order of the targets says nothing.
+  bool operator==(const LoraOptions& other) const;
 
   void fields(FieldVisitor& visit);
 };

@@ -1,5 +1,6 @@
 #include "carnot/nn/lora.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -106,6 +107,7 @@ TEST_P(Lora, OneThreadEqualsThreeBitForBitInGradients) {
 }
 
 TEST(LoraGradients, OfBothMatricesMatchFiniteDifferences) {
+  at::set_num_threads(1);  // LibTorch's threads spin, which takes long beside other programs
   for (KernelChoice kernels : {KernelChoice::Own, KernelChoice::Portable}) {
     Model model = adapted_model("qwen2", at::kDouble);
     model.choose_kernels(kernels);
@@ -119,7 +121,7 @@ TEST(LoraGradients, OfBothMatricesMatchFiniteDifferences) {
         adapters[i].tensor.view(-1)[element].fill_(value);  // an operator: the packed copy must follow
         return loss_of(model, batch).item<double>();
       };
-      for (std::int64_t element : {std::int64_t{0}, adapters[i].tensor.numel() / 2, adapters[i].tensor.numel() - 1}) {
+      for (std::int64_t element : {std::int64_t{0}, adapters[i].tensor.numel() - 1}) {
         const double keep = adapters[i].tensor.data_ptr<double>()[element];
         const double slope = (loss_at(element, keep + 1e-6) - loss_at(element, keep - 1e-6)) / 2e-6;
         loss_at(element, keep);

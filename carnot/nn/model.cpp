@@ -8,6 +8,7 @@
 #include "carnot/base/check.h"
 #include "carnot/base/random.h"
 #include "carnot/nn/operators.h"
+#include "carnot/nn/recompute.h"
 
 namespace carnot {
 namespace {
@@ -104,6 +105,24 @@ at::Tensor Model::attention(const Layer& layer, int index, const at::Tensor& x_T
                 workspace_->packed, kernels_);
 }
 
+at::Tensor Model::layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
+                               const AttentionPlan& plan) const {
+  const double epsilon = config_.rms_norm_epsilon;
+  const Layer& layer = layers_[static_cast<std::size_t>(index)];
+  const at::Tensor x =
+      x_TH + attention(layer, index, rms_norm(x_TH, layer.input_norm, epsilon, kernels_), positions_T, plan);
+  const at::Tensor gate_up = linear(rms_norm(x, layer.post_norm, epsilon, kernels_),
+                                    {.weight = {layer.gate, layer.up},
+                                     .adapter = {layer.adapter(Projection::Gate), layer.adapter(Projection::Up)},
+                                     .adapter_scale = adapter_scale()},
+                                    workspace_->packed, kernels_);
+  return x +
+         linear(
+             swiglu(gate_up, kernels_),
+             {.weight = {layer.down}, .adapter = {layer.adapter(Projection::Down)}, .adapter_scale = adapter_scale()},
+             workspace_->packed, kernels_);
+}
+
 at::Tensor Model::hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan) const {
   CARNOT_CHECK_EQ(tokens_T.numel(), positions_T.numel());
   CARNOT_CHECK_GT(tokens_T.numel(), 0);
@@ -112,21 +131,16 @@ at::Tensor Model::hidden(const at::Tensor& tokens_T, const at::Tensor& positions
     const at::NoGradGuard no_grad;
     workspace_->rotary = rotary_table(config_, std::max<std::int64_t>(1024, 2 * needed), options());
   }
-  const double epsilon = config_.rms_norm_epsilon;
   at::Tensor x = embed(embedding_, tokens_T, kernels_);
   for (int i = 0; i < config_.num_layers; ++i) {
-    const Layer& layer = layers_[static_cast<std::size_t>(i)];
-    x = x + attention(layer, i, rms_norm(x, layer.input_norm, epsilon, kernels_), positions_T, plan);
-    const at::Tensor gate_up = linear(rms_norm(x, layer.post_norm, epsilon, kernels_),
-                                      {.weight = {layer.gate, layer.up},
-                                       .adapter = {layer.adapter(Projection::Gate), layer.adapter(Projection::Up)},
-                                       .adapter_scale = adapter_scale()},
-                                      workspace_->packed, kernels_);
-    x = x + linear(swiglu(gate_up, kernels_),
-                   {.weight = {layer.down}, .adapter = {layer.adapter(Projection::Down)}, .adapter_scale = adapter_scale()},
-                   workspace_->packed, kernels_);
+    if (checkpoint_activations_ && at::GradMode::is_enabled()) {
+      x = recompute_in_backward(
+          x, [this, i, positions_T, plan](const at::Tensor& in) { return layer_output(i, in, positions_T, plan); });
+    } else {
+      x = layer_output(i, x, positions_T, plan);
+    }
   }
-  return rms_norm(x, final_norm_, epsilon, kernels_);
+  return rms_norm(x, final_norm_, config_.rms_norm_epsilon, kernels_);
 }
 
 at::Tensor Model::logits(const at::Tensor& hidden_TH) const {
@@ -170,6 +184,7 @@ void Model::requires_grad(bool on) {
 Model Model::clone() const {
   Model copy = uninitialised(config_, options());
   copy.kernels_ = kernels_;
+  copy.checkpoint_activations_ = checkpoint_activations_;
   const auto from = parameters(), to = copy.parameters();
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < from.size(); ++i) to[i].tensor.copy_(from[i].tensor);

@@ -77,6 +77,10 @@ class Model {
   /// An independent copy whose weights are W + scale B A, summed in float64; without adapters, a clone.
   Model merged() const;
 
+  /// Where gradients are wanted, each layer keeps its input alone and runs again in the backward pass: about a third
+  /// more time for a small part of the memory. The gradients' bits do not change.
+  void checkpoint_activations(bool on) { checkpoint_activations_ = on; }
+
   void choose_kernels(KernelChoice choice) { kernels_ = choice; }
   KernelChoice kernels() const { return kernels_; }
 
@@ -91,6 +95,8 @@ class Model {
   };
 
   explicit Model(const ModelConfig& config) : config_(config) {}
+  at::Tensor layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
+                          const AttentionPlan& plan) const;
   at::Tensor attention(const Layer& layer, int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
                        const AttentionPlan& plan) const;
   void copy_adapters(const Model& from);
@@ -101,6 +107,7 @@ class Model {
   std::vector<Layer> layers_;
   LoraOptions lora_;
   KernelChoice kernels_ = KernelChoice::Own;
+  bool checkpoint_activations_ = false;
   std::shared_ptr<ModelWorkspace> workspace_;
 };
 

@@ -151,6 +151,32 @@ Result<TensorFile> read_model_tensors(const fs::path& folder) {
   return Error{folder.string() + ": holds neither model.safetensors nor model.safetensors.index.json"};
 }
 
+Status write_model_tensors(const fs::path& folder, const std::vector<NamedTensor>& tensors, std::int64_t shard_bytes) {
+  const std::map<std::string, std::string> metadata{{"format", "pt"}};
+  std::vector<std::vector<NamedTensor>> shards(1);
+  std::int64_t total = 0, in_shard = 0;
+  for (const NamedTensor& named : tensors) {
+    const auto bytes = static_cast<std::int64_t>(named.tensor.nbytes());
+    if (!shards.back().empty() && in_shard + bytes > shard_bytes) {
+      shards.emplace_back();
+      in_shard = 0;
+    }
+    shards.back().push_back(named);
+    in_shard += bytes;
+    total += bytes;
+  }
+  if (shards.size() == 1) return write_safetensors(folder / "model.safetensors", tensors, metadata);
+
+  nlohmann::json index{{"metadata", {{"total_size", total}}}, {"weight_map", nlohmann::json::object()}};
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    char name[64];
+    std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", i + 1, shards.size());
+    if (const Status written = write_safetensors(folder / name, shards[i], metadata); !written) return written;
+    for (const NamedTensor& named : shards[i]) index["weight_map"][named.name] = name;
+  }
+  return write_file_atomically(folder / "model.safetensors.index.json", index.dump(2) + "\n");
+}
+
 Status write_safetensors(const fs::path& path, const std::vector<NamedTensor>& tensors,
                          const std::map<std::string, std::string>& metadata) {
   std::vector<NamedTensor> sorted = tensors;

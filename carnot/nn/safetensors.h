@@ -27,8 +27,20 @@ Result<TensorFile> read_model_tensors(const std::filesystem::path& folder);
 Status write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
                          const std::map<std::string, std::string>& metadata = {});
 
-/// Copies tensors into a model's weights by name. Missing, extra and misshapen ones are listed, all at once.
+/// What read_model_tensors reads: model.safetensors, or where the tensors take more than `shard_bytes`, shards of at
+/// most that size (a larger tensor has one of its own) and model.safetensors.index.json.
+Status write_model_tensors(const std::filesystem::path& folder, const std::vector<NamedTensor>& tensors,
+                           std::int64_t shard_bytes);
+
+/// Copies values by name. Missing, extra and misshapen tensors are listed, all at once; then nothing is copied.
+Status copy_tensors(const std::vector<NamedTensor>& into, const std::vector<NamedTensor>& from,
+                    const std::string& where);
+
+/// copy_tensors into a model's weights; what some writers store twice is passed over.
 Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors, const std::string& where);
+
+/// config.json of a Hugging Face folder.
+Result<ModelConfig> load_model_config(const std::filesystem::path& folder);
 
 /// config.json and weights of a Hugging Face folder, converted to the dtype and device of `options`.
 Result<Model> load_model(const std::filesystem::path& folder, const at::TensorOptions& options);

@@ -22,6 +22,7 @@ class ValueModel {
   /// The trunk's weights and `value_head.weight` [1, H], `value_head.bias` [1].
   std::vector<NamedTensor> parameters() const;
   void requires_grad(bool on);
+  void checkpoint_activations(bool on) { trunk_.checkpoint_activations(on); }
   const Model& trunk() const { return trunk_; }
 
  private:

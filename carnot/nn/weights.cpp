@@ -2,6 +2,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "carnot/base/file.h"
@@ -17,11 +19,11 @@ std::string shape_of(const at::Tensor& tensor) {
 }
 
 /// Some checkpoints store a tied head a second time; that copy says nothing new.
-bool is_copy_of_tied_head(const Model& model, const std::string& name, const at::Tensor& tensor,
-                          const std::map<std::string, at::Tensor>& given) {
-  const auto embedding = given.find("model.embed_tokens.weight");
-  return name == "lm_head.weight" && model.config().tied_head && embedding != given.end() &&
-         at::equal(tensor, embedding->second);
+bool is_copy_of_tied_head(const Model& model, const NamedTensor& named, const std::vector<NamedTensor>& all) {
+  if (named.name != "lm_head.weight" || !model.config().tied_head) return false;
+  return std::any_of(all.begin(), all.end(), [&](const NamedTensor& other) {
+    return other.name == "model.embed_tokens.weight" && at::equal(named.tensor, other.tensor);
+  });
 }
 
 /// Older checkpoints of Llama and Mistral store the rotary frequencies, which config.json says as well.
@@ -29,14 +31,12 @@ bool is_rotary_frequency(const std::string& name) { return name.ends_with(".rota
 
 }  // namespace
 
-Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors, const std::string& where) {
+Status copy_tensors(const std::vector<NamedTensor>& into, const std::vector<NamedTensor>& from,
+                    const std::string& where) {
   std::map<std::string, at::Tensor> given;
-  for (const NamedTensor& named : tensors) given[named.name] = named.tensor;
-  std::map<std::string, at::Tensor> wanted;
-  for (const NamedTensor& named : model.parameters()) wanted[named.name] = named.tensor;
-
+  for (const NamedTensor& named : from) given[named.name] = named.tensor;
   std::vector<std::string> problems;
-  for (const auto& [name, weight] : wanted) {
+  for (const auto& [name, weight] : into) {
     const auto found = given.find(name);
     if (found == given.end())
       problems.push_back(where + ": weight '" + name + "' is missing");
@@ -44,21 +44,34 @@ Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors,
       problems.push_back(where + ": weight '" + name + "' has shape " + shape_of(found->second) + ", expected " +
                          shape_of(weight));
   }
+  std::set<std::string> wanted;
+  for (const NamedTensor& named : into) wanted.insert(named.name);
   for (const auto& [name, tensor] : given)
-    if (!wanted.contains(name) && !is_copy_of_tied_head(model, name, tensor, given) && !is_rotary_frequency(name))
+    if (!wanted.contains(name) && !is_rotary_frequency(name))
       problems.push_back(where + ": weight '" + name + "' is not one of this model's");
   if (!problems.empty()) return join_errors(problems);
 
   const at::NoGradGuard no_grad;
-  for (const auto& [name, weight] : wanted) weight.copy_(given.at(name));
+  for (const auto& [name, weight] : into) weight.copy_(given.at(name));
   return Done{};
 }
 
-Result<Model> load_model(const std::filesystem::path& folder, const at::TensorOptions& options) {
-  const std::filesystem::path config_path = folder / "config.json";
-  const auto text = read_file(config_path);
+Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors, const std::string& where) {
+  std::vector<NamedTensor> telling;
+  for (const NamedTensor& named : tensors)
+    if (!is_copy_of_tied_head(model, named, tensors)) telling.push_back(named);
+  return copy_tensors(model.parameters(), telling, where);
+}
+
+Result<ModelConfig> load_model_config(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "config.json";
+  const auto text = read_file(path);
   if (!text) return text.error();
-  const auto config = parse_model_config(*text, config_path.string());
+  return parse_model_config(*text, path.string());
+}
+
+Result<Model> load_model(const std::filesystem::path& folder, const at::TensorOptions& options) {
+  const auto config = load_model_config(folder);
   if (!config) return config.error();
   const auto file = read_model_tensors(folder);
   if (!file) return file.error();

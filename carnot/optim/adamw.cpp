@@ -10,7 +10,9 @@
 #include <sstream>
 
 #include "carnot/base/check.h"
+#include "carnot/base/random.h"
 #include "carnot/optim/norm.h"
+#include "carnot/optim/stochastic_rounding.h"
 #include "carnot/optim/update.h"
 
 namespace carnot {
@@ -22,6 +24,24 @@ std::string shape_of(const at::Tensor& tensor) {
   return out.str();
 }
 
+constexpr std::int64_t kPieceElements = 1 << 20;  // of a tensor, that are widened at a time
+
+/// Some elements of a stored tensor in the type that they are computed in: its own memory where it has that type.
+struct Piece {
+  Piece(const at::Tensor& tensor, std::int64_t first_element, at::ScalarType computed)
+      : stored(tensor.view(-1).slice(0, first_element, std::min(first_element + kPieceElements, tensor.numel()))),
+        wide(stored.to(computed)),
+        first(first_element) {}
+
+  void store(std::int64_t update, const std::string& name) const {
+    if (wide.scalar_type() == stored.scalar_type()) return;
+    round_stochastically(wide, derive_seed(static_cast<std::uint64_t>(update), name), first, stored);
+  }
+
+  at::Tensor stored, wide;
+  std::int64_t first;
+};
+
 }  // namespace
 
 void AdamWOptions::fields(FieldVisitor& visit) {
@@ -30,20 +50,25 @@ void AdamWOptions::fields(FieldVisitor& visit) {
   visit.field("epsilon", epsilon, "added to the root of the mean square", above(0));
   visit.field("weight_decay", weight_decay, "decoupled decay of matrices, per unit of learning rate", at_least(0));
   visit.field("max_grad_norm", max_grad_norm, "gradients are scaled down to this global norm", above(0));
+  visit.field("master_weights", master_weights,
+              "keep a float32 copy of bfloat16 weights; off: steps are rounded by chance");
+  visit.field("moments", moments, "what the moments are kept in", one_of({"float32", "bfloat16"}));
 }
 
 AdamW::AdamW(Parameters parameters, const AdamWOptions& options) : options_(options) {
   const at::NoGradGuard no_grad;
   for (auto& [name, parameter] : parameters) {
     CARNOT_CHECK(parameter.is_contiguous(), name);
-    const bool own_master = parameter.scalar_type() == at::kFloat || parameter.scalar_type() == at::kDouble;
+    const bool wide = parameter.scalar_type() == at::kFloat || parameter.scalar_type() == at::kDouble;
     // detach() shares memory: stepping the master steps the weights.
-    const at::Tensor master = own_master ? parameter.detach() : parameter.detach().to(at::kFloat);
+    const at::Tensor master = wide || !options.master_weights ? parameter.detach() : parameter.detach().to(at::kFloat);
+    const at::ScalarType computed = parameter.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    const auto moments = master.options().dtype(options.moments == "bfloat16" ? at::kBFloat16 : computed);
     slots_.push_back({.name = name,
                       .parameter = parameter,
                       .master = master,
-                      .first = at::zeros_like(master),
-                      .second = at::zeros_like(master),
+                      .first = at::zeros(master.sizes(), moments),
+                      .second = at::zeros(master.sizes(), moments),
                       .decays = parameter.dim() >= 2});
   }
 }
@@ -72,15 +97,26 @@ StepReport AdamW::step(double learning_rate) {
            .inverse_root = 1 / std::sqrt(1 - std::pow(options_.beta2, t))};
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
-    const at::Tensor gradient = gradients[i].defined() ? gradients[i].to(slot.master.scalar_type()).contiguous()
-                                                       : at::zeros_like(slot.master);
     u.keep = slot.decays ? 1 - learning_rate * options_.weight_decay : 1;
-    adamw_update(u, gradient, slot.master, slot.first, slot.second);
+    update(slot, u, gradients[i]);
     if (slot.master.scalar_type() != slot.parameter.scalar_type()) slot.parameter.copy_(slot.master);
     // Raw pointers wrote the weights: those who cache something derived from them look at this counter.
     slot.parameter.unsafeGetTensorImpl()->bump_version();
   }
   return report;
+}
+
+void AdamW::update(Slot& slot, const AdamWUpdate& update, const at::Tensor& gradient) {
+  const at::ScalarType computed = slot.master.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const at::Tensor given = gradient.defined() ? gradient.contiguous() : at::zeros_like(slot.master);
+  for (std::int64_t first = 0; first < slot.master.numel(); first += kPieceElements) {
+    Piece weight(slot.master, first, computed);
+    Piece mean(slot.first, first, computed), square(slot.second, first, computed);
+    adamw_update(update, Piece(given, first, computed).wide, weight.wide, mean.wide, square.wide);
+    weight.store(num_updates_, slot.name);
+    mean.store(num_updates_, slot.name + ".first_moment");
+    square.store(num_updates_, slot.name + ".second_moment");
+  }
 }
 
 AdamW::Parameters AdamW::state() const {

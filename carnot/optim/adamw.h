@@ -1,5 +1,7 @@
 // optim/adamw.h -- AdamW (Loshchilov and Hutter 2019) with fp32 master weights, and clipping by the global norm.
 //
+// What is kept in bfloat16 between updates is computed in float32 and rounded up or down by chance
+// (optim/stochastic_rounding.h); to the nearest, a step below half of the last bit would be lost every time.
 // Sums run in a fixed order: the same gradients give the same bits on any number of threads.
 #pragma once
 
@@ -12,6 +14,7 @@
 
 #include "carnot/base/fields.h"
 #include "carnot/base/result.h"
+#include "carnot/optim/adamw_kernel.h"
 
 namespace carnot {
 
@@ -21,6 +24,8 @@ struct AdamWOptions {
   double epsilon = 1e-8;
   double weight_decay = 0.0;  ///< decoupled; matrices only, never norms and biases
   double max_grad_norm = 1.0;
+  bool master_weights = true;       ///< a float32 copy of bfloat16 weights
+  std::string moments = "float32";  ///< float32 (float64 beside float64 weights) | bfloat16
 
   void fields(FieldVisitor& visit);
 };
@@ -40,7 +45,7 @@ class AdamW {
   /// One update with the accumulated gradients; a parameter without a gradient counts as zero gradient.
   StepReport step(double learning_rate);
 
-  /// Moments, master weights (where the weights are not fp32 themselves) and counters, for checkpoints.
+  /// Moments, and master weights where there are such, for checkpoints.
   Parameters state() const;
   std::int64_t num_updates() const { return num_updates_; }
   std::int64_t num_skipped() const { return num_skipped_; }
@@ -51,9 +56,10 @@ class AdamW {
  private:
   struct Slot {
     std::string name;
-    at::Tensor parameter, master, first, second;
+    at::Tensor parameter, master, first, second;  ///< without a copy, `master` is the parameter's own memory
     bool decays = false;
   };
+  void update(Slot& slot, const AdamWUpdate& update, const at::Tensor& gradient);
 
   std::vector<Slot> slots_;
   AdamWOptions options_;

@@ -247,6 +247,52 @@ TEST(AdamW, NamesEveryTensorThatAStateLacksOrMisshapes) {
   EXPECT_EQ(optimizer.num_updates(), 0);
 }
 
+/// 400 steps towards a target, with a learning rate below half of a weight's last bit of bfloat16.
+double distance_after_small_steps(const AdamWOptions& options, at::ScalarType dtype) {
+  const at::Tensor weight = at::full({4096}, 1.0, dtype).requires_grad_();
+  const double target = 1.08;
+  AdamW optimizer({{"weight", weight}}, options);
+  for (int step = 0; step < 400; ++step) {
+    weight.mutable_grad() = (weight.detach().to(at::kFloat) - target).to(dtype);
+    optimizer.step(2e-4);
+  }
+  return target - weight.detach().to(at::kDouble).mean().item<double>();
+}
+
+TEST(AdamW, FollowsFloat32WithoutAMasterCopyAndWithBfloat16Moments) {
+  const double wanted = distance_after_small_steps({}, at::kFloat);
+  EXPECT_NEAR(wanted, 0, 0.006) << "of the 0.08 that lie before it";
+  EXPECT_NEAR(distance_after_small_steps({.master_weights = false}, at::kBFloat16), wanted, 0.006);
+  EXPECT_NEAR(distance_after_small_steps({.moments = "bfloat16"}, at::kFloat), wanted, 2e-3);
+  EXPECT_NEAR(distance_after_small_steps({.master_weights = false, .moments = "bfloat16"}, at::kBFloat16), wanted,
+              0.006);
+  // To the nearest, no such step would have been taken at all.
+  EXPECT_EQ((at::full({1}, 1.0, at::kBFloat16) + 2e-4).item<float>(), 1.0F);
+}
+
+TEST(AdamW, KeepsLessWhereAskedToAndResumesFromIt) {
+  RandomStream random(17);
+  const AdamWOptions options{.master_weights = false, .moments = "bfloat16"};
+  const AdamW::Parameters straight = random_parameters(random, at::kBFloat16);
+  const AdamW::Parameters resumed = copies(straight);
+  AdamW first(straight, options), second(resumed, options);
+  for (const auto& [name, tensor] : first.state()) EXPECT_EQ(tensor.scalar_type(), at::kBFloat16) << name;
+  EXPECT_EQ(first.state().size(), 2 * straight.size());
+  RandomStream gradients(4), again(4);
+  set_random_gradients(straight, gradients);
+  set_random_gradients(resumed, again);
+  first.step(1e-3);
+  second.step(1e-3);
+  AdamW third(resumed, options);
+  ASSERT_TRUE(third.load_state(copies(second.state()), second.num_updates(), 0).ok());
+  set_random_gradients(straight, gradients);
+  set_random_gradients(resumed, again);
+  first.step(1e-3);
+  third.step(1e-3);
+  EXPECT_TRUE(same_bits(straight, resumed));
+  EXPECT_TRUE(same_bits(first.state(), third.state()));
+}
+
 TEST(Schedule, WarmsUpLinearlyThenHoldsOrDecays) {
   const ScheduleOptions constant{.learning_rate = 2, .warmup_steps = 4};
   EXPECT_EQ(learning_rate_at(constant, 0, 10), 0.5);

@@ -17,7 +17,7 @@ Result<OpenedPolicy> open_policy(const std::filesystem::path& path, const std::v
   if (!recipe) return recipe.error();
   OpenedPolicy opened{.checkpoint = *checkpoint, .recipe = std::move(recipe).value()};
   if (const Status status = Workbench::prepare_device(opened.recipe.run); !status) return status.error();
-  auto bench = Workbench::from_checkpoint(opened.recipe, *checkpoint);
+  auto bench = Workbench::make(opened.recipe, *checkpoint);
   if (!bench) return bench.error();
   opened.bench = std::move(bench).value();
   return opened;

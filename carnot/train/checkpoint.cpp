@@ -1,11 +1,11 @@
 #include "carnot/train/checkpoint.h"
 
 #include <ATen/Functions.h>
-#include <ATen/core/grad_mode.h>
 
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/nn/adapter_folder.h"
 #include "carnot/nn/safetensors.h"
 #include "carnot/train/checkpoint_folder.h"
 
@@ -47,22 +47,28 @@ std::string state_json(std::int64_t step, const CheckpointParts& parts, const Ru
 Status fill(const std::vector<NamedTensor>& weights, const fs::path& file) {
   const auto stored = read_safetensors(file);
   if (!stored) return stored.error();
-  std::map<std::string, at::Tensor> by_name;
-  for (const NamedTensor& named : stored->tensors) by_name[named.name] = named.tensor;
-  std::vector<std::string> problems;
-  const at::NoGradGuard no_grad;
-  for (const NamedTensor& weight : weights) {
-    const auto found = by_name.find(weight.name);
-    if (found == by_name.end()) {
-      problems.push_back(file.string() + ": " + weight.name + " is missing");
-    } else if (found->second.sizes() != weight.tensor.sizes()) {
-      problems.push_back(file.string() + ": " + weight.name + " has another shape than the run's");
-    } else {
-      weight.tensor.copy_(found->second);
-    }
-  }
-  if (!problems.empty()) return join_errors(problems);
-  return Done{};
+  return copy_tensors(weights, stored->tensors, file.string());
+}
+
+Status fill_policy(const Model& policy, const fs::path& folder) {
+  if (!policy.has_adapters()) return fill(policy.parameters(), folder / "model.safetensors");
+  if (const Status status = fill(policy.parameters(), folder / kBaseFolder / "model.safetensors"); !status)
+    return status;
+  return fill(peft_tensors(policy), folder / kAdapterFolder / kAdapterWeightsFile);
+}
+
+/// The merged weights in the folder itself, so that every reader of model folders finds the policy there.
+void add_policy_files(std::vector<CheckpointFile>& files, const Workbench& bench, const std::string& dtype) {
+  const Model& policy = *bench.policy;
+  const std::string config = model_config_json(policy.config(), dtype);
+  files.push_back(text_file("config.json", config));
+  if (!policy.has_adapters()) return files.push_back(tensor_file("model.safetensors", policy.parameters()));
+  const fs::path base = kBaseFolder, adapter = kAdapterFolder;
+  files.push_back(tensor_file("model.safetensors", policy.merged().parameters()));
+  files.push_back(text_file(base / "config.json", config));
+  files.push_back(tensor_file(base / "model.safetensors", policy.parameters()));
+  files.push_back(text_file(adapter / kAdapterConfigFile, adapter_config_json(policy.lora(), bench.base_model)));
+  files.push_back(tensor_file(adapter / kAdapterWeightsFile, peft_tensors(policy)));
 }
 
 Status fill_optimizer(AdamW& optimizer, const fs::path& file, const Json& counts) {
@@ -74,9 +80,10 @@ Status fill_optimizer(AdamW& optimizer, const fs::path& file, const Json& counts
 }
 
 Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const Json& state) {
-  if (const Status status = fill(parts.bench->policy->parameters(), folder / "model.safetensors"); !status) return status;
+  if (const Status status = fill_policy(*parts.bench->policy, folder); !status) return status;
   if (parts.bench->reference)
-    if (const Status status = fill(parts.bench->reference->parameters(), folder / "reference.safetensors"); !status) return status;
+    if (const Status status = fill(parts.bench->reference->trained(), folder / "reference.safetensors"); !status)
+      return status;
   if (parts.bench->critic)
     if (const Status status = fill(parts.bench->critic->parameters(), folder / "critic.safetensors"); !status) return status;
   if (parts.optimizer) {
@@ -93,13 +100,12 @@ Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const Che
                        std::int64_t max_checkpoints) {
   const Workbench& bench = *parts.bench;
   std::vector<CheckpointFile> files{
-      tensor_file("model.safetensors", bench.policy->parameters()),
-      text_file("config.json", model_config_json(bench.policy->config(), run.dtype)),
       text_file("tokenizer.json", bench.tokenizer->json()),
       text_file("trainer_state.json", state_json(step, parts, run)),
   };
   for (const auto& [name, text] : bench.model_files) files.push_back(text_file(name, text));
-  if (bench.reference) files.push_back(tensor_file("reference.safetensors", bench.reference->parameters()));
+  add_policy_files(files, bench, run.dtype);
+  if (bench.reference) files.push_back(tensor_file("reference.safetensors", bench.reference->trained()));
   if (bench.critic) files.push_back(tensor_file("critic.safetensors", bench.critic->parameters()));
   if (parts.optimizer) files.push_back(tensor_file("optimizer.safetensors", optimizer_tensors(*parts.optimizer)));
   if (parts.critic_optimizer)

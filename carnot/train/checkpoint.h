@@ -1,7 +1,9 @@
 // train/checkpoint.h -- everything a run continues from: weights, tokenizer, optimizers, counters.
 //
 // A checkpoint folder is a Hugging Face model folder (config.json, model.safetensors, tokenizer.json and the files of
-// train/model_files.h) with optimizer.safetensors, critic.safetensors, reference.safetensors where there are such, and trainer_state.json.
+// train/model_files.h) with optimizer.safetensors, critic.safetensors, reference.safetensors where there are such, and
+// trainer_state.json. With adapters, the model folder holds the merged weights; base/ holds the weights below them,
+// adapter/ a PEFT folder, reference.safetensors the reference's adapters alone.
 #pragma once
 
 #include <cstdint>

@@ -37,8 +37,10 @@ Status write_files(const fs::path& folder, std::int64_t step, std::span<const Ch
   Json listed = Json::object();
   for (const CheckpointFile& file : files) {
     const fs::path path = folder / file.name;
+    if (const Status made = make_folder(path.parent_path()); !made) return made;
     if (const Status written = file.write(path); !written) return written;
-    if (const Status synced = sync_path(path); !synced) return synced;
+    for (const fs::path& changed : {path, path.parent_path()})
+      if (const Status synced = sync_path(changed); !synced) return synced;
     const auto digest = sha256_of_file(path);
     if (!digest) return digest.error();
     std::error_code reason;
@@ -93,25 +95,30 @@ fs::path checkpoint_path(const fs::path& checkpoints, std::int64_t step) {
   return checkpoints / (std::string(kPrefix) + std::to_string(step));
 }
 
-Status write_checkpoint(const fs::path& checkpoints, std::int64_t step, std::span<const CheckpointFile> files) {
-  const fs::path final_path = checkpoint_path(checkpoints, step);
-  const fs::path temporary = checkpoints / ("." + final_path.filename().string() + ".tmp");
-  const fs::path replaced = checkpoints / ("." + final_path.filename().string() + ".old");
+Status replace_folder(const fs::path& path, const std::function<Status(const fs::path&)>& fill) {
+  const fs::path temporary = path.parent_path() / ("." + path.filename().string() + ".tmp");
+  const fs::path replaced = path.parent_path() / ("." + path.filename().string() + ".old");
   for (const fs::path& leftover : {temporary, replaced})
     if (const Status removed = remove_folder(leftover); !removed) return removed;
   if (const Status made = make_folder(temporary); !made) return made;
 
-  Status status = write_files(temporary, step, files);
+  Status status = fill(temporary);
   if (status) status = sync_path(temporary);
   std::error_code ignored;
-  if (status && fs::exists(final_path, ignored)) status = rename_folder(final_path, replaced);
-  if (status) status = rename_folder(temporary, final_path);
+  if (status && fs::exists(path, ignored)) status = rename_folder(path, replaced);
+  if (status) status = rename_folder(temporary, path);
   if (!status) {
     (void)remove_folder(temporary);  // the reason of the failure is what the user needs
     return status;
   }
-  if (const Status synced = sync_path(checkpoints); !synced) return synced;
-  if (const Status removed = remove_folder(replaced); !removed) return removed;
+  if (const Status synced = sync_path(path.parent_path()); !synced) return synced;
+  return remove_folder(replaced);
+}
+
+Status write_checkpoint(const fs::path& checkpoints, std::int64_t step, std::span<const CheckpointFile> files) {
+  const Status written = replace_folder(checkpoint_path(checkpoints, step),
+                                        [&](const fs::path& folder) { return write_files(folder, step, files); });
+  if (!written) return written;
   return write_file_atomically(checkpoints / kPointer, std::to_string(step) + "\n");
 }
 

@@ -18,9 +18,13 @@
 namespace carnot {
 
 struct CheckpointFile {
-  std::string name{};
+  std::string name{};  ///< may lie in a folder of the checkpoint: "adapter/adapter_config.json"
   std::function<Status(const std::filesystem::path& path)> write{};  ///< makes the file at `path`
 };
+
+/// Lets `fill` make a folder beside `path` and puts it in the place of what is there. Nothing is left of a failure.
+Status replace_folder(const std::filesystem::path& path,
+                      const std::function<Status(const std::filesystem::path&)>& fill);
 
 /// Writes step `step`'s checkpoint, in place of one of the same step. On failure nothing of it is left.
 Status write_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step,

@@ -21,6 +21,14 @@ Result<fs::path> find_checkpoint(const fs::path& path) {
   return Error{path.string() + ": holds no checkpoint; expected a run folder or a checkpoint folder"};
 }
 
+Result<fs::path> find_model(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored))
+    return Error{path.string() + ": is no folder; expected a Hugging Face folder, a checkpoint or a run folder"};
+  const bool plain = fs::exists(path / "config.json", ignored) && !fs::exists(path / "trainer_state.json", ignored);
+  return plain ? path : find_checkpoint(path);
+}
+
 Result<fs::path> find_config(const fs::path& checkpoint) {
   fs::path folder = fs::absolute(checkpoint);
   for (int level = 0; level < 4; ++level) {

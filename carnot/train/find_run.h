@@ -11,6 +11,9 @@ namespace carnot {
 /// compared with its manifest.
 Result<std::filesystem::path> find_checkpoint(const std::filesystem::path& path);
 
+/// The folder with config.json and weights: a Hugging Face folder as it is, or what find_checkpoint() finds.
+Result<std::filesystem::path> find_model(const std::filesystem::path& path);
+
 /// The config.yaml above a checkpoint: run/checkpoints/global_step_N, or run/warm_start/checkpoints/global_step_N.
 Result<std::filesystem::path> find_config(const std::filesystem::path& checkpoint);
 

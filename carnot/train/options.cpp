@@ -13,6 +13,9 @@ void RunOptions::fields(FieldVisitor& visit) {
 
 void ModelOptions::fields(FieldVisitor& visit) {
   visit.field("path", path, "Hugging Face folder with config.json, safetensors and tokenizer.json; empty: random weights");
+  visit.field(
+      "adapter", adapter,
+      "PEFT folder whose adapters are laid over the model and trained on; its rank, alpha and targets are lora.*");
   visit.field("init_std", init_std, "standard deviation of random weights", above(0));
   shape.fields(visit);
 }
@@ -52,6 +55,9 @@ void TrainOptions::fields(FieldVisitor& visit) {
   visit.field("epochs", epochs, "passes over a step's trajectories", at_least(1));
   visit.field("mini_batches", mini_batches, "optimizer steps of one pass", at_least(1));
   visit.field("micro_batch_tokens", micro_batch_tokens, "tokens of one forward and backward pass", at_least(1));
+  visit.field("activation_checkpointing", activation_checkpointing,
+              "layers keep their input alone and run again in the backward pass: less memory, a third more time, the "
+              "same bits");
   visit.field("save_every", save_every, "steps between checkpoints; 0: at the end only", at_least(0));
   visit.field("max_checkpoints", max_checkpoints, "checkpoints to keep; 0: all", at_least(0));
   visit.field("keep_rollouts", keep_rollouts, "write every trajectory to rollouts/step_N.jsonl");
@@ -63,6 +69,13 @@ void CriticOptions::fields(FieldVisitor& visit) {
   visit.field("head_start", head_start, "first steps, in which only the critic learns", at_least(0));
   schedule.fields(visit);
   optimizer.fields(visit);
+}
+
+void MemoryOptions::fields(FieldVisitor& visit) {
+  visit.field("check", check, "what happens to a run that is predicted to take more memory than there is",
+              one_of({"refuse", "warn", "off"}));
+  visit.field("limit_megabytes", limit_megabytes,
+              "memory that the run may take; 0: what the machine or the control group has available", at_least(0));
 }
 
 void EvaluationOptions::fields(FieldVisitor& visit) {

@@ -30,6 +30,7 @@ struct RunOptions {
 /// `model.*`: a checkpoint folder, or the shape of a random model.
 struct ModelOptions {
   std::string path{};       ///< Hugging Face folder; empty: random weights of `shape`
+  std::string adapter{};    ///< PEFT folder laid over the model; decides on lora.*
   double init_std = 0.05;
   ModelConfig shape{};
 
@@ -77,6 +78,7 @@ struct TrainOptions {
   int epochs = 1;             ///< passes over a step's trajectories
   int mini_batches = 1;       ///< optimizer steps a pass
   int micro_batch_tokens = 4096;
+  bool activation_checkpointing = false;  ///< layers run again in the backward pass
   ScheduleOptions schedule{};
   AdamWOptions optimizer{};
   std::int64_t save_every = 0;      ///< steps between checkpoints; 0: at the end only
@@ -91,6 +93,14 @@ struct CriticOptions {
   ScheduleOptions schedule{.learning_rate = 1e-5};
   AdamWOptions optimizer{};
   std::int64_t head_start = 0;  ///< first steps, in which only the critic learns
+
+  void fields(FieldVisitor& visit);
+};
+
+/// `memory.*`: of the prediction before a run starts (train/memory_budget.h).
+struct MemoryOptions {
+  std::string check = "refuse";      ///< refuse | warn | off: where the prediction is more than there is
+  std::int64_t limit_megabytes = 0;  ///< 0: what the machine or the control group has available
 
   void fields(FieldVisitor& visit);
 };

@@ -68,6 +68,7 @@ Result<Recipe> from_document(const Document& document) {
   ConfigReader reader(document);
   reader.read("", recipe.run);
   reader.read("model", recipe.model);
+  reader.read("lora", recipe.lora);
   reader.read("tokenizer", recipe.tokenizer);
   read_environment(reader, recipe);
   reader.read("sft", recipe.sft);
@@ -75,7 +76,10 @@ Result<Recipe> from_document(const Document& document) {
   read_method(reader, recipe);
   reader.read("train", recipe.train);
   reader.read("critic", recipe.critic);
+  reader.read("memory", recipe.memory);
   reader.read("eval", recipe.evaluation);
+  if (recipe.lora.rank > 0 && recipe.lora.targets.empty())
+    reader.refuse("lora.targets", "is empty; expected the projections that get an adapter");
   const bool scores_answers = recipe.environment && required_signals(recipe.method).contains(Signal::InfoGain);
   if (scores_answers && recipe.answer_lead().empty())
     reader.refuse("rollout.answer_lead", "is empty, and environment '" + recipe.environment_name +
@@ -108,6 +112,7 @@ FieldTable Recipe::table() {
   NameOnly method_choice{method.name, "method, or a composition such as grpo + aem; `carnot list methods` prints them"};
   table.add("", run);
   table.add("model", model);
+  table.add("lora", lora);
   table.add("tokenizer", tokenizer);
   table.add("env", environment_choice);
   table.add("env", *environment);
@@ -118,6 +123,7 @@ FieldTable Recipe::table() {
   table.add("objective", method.objective);
   table.add("train", train);
   table.add("critic", critic);
+  table.add("memory", memory);
   table.add("eval", evaluation);
   return table;
 }

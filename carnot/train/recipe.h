@@ -10,6 +10,7 @@
 #include "carnot/config/printer.h"
 #include "carnot/env/environment.h"
 #include "carnot/method/method.h"
+#include "carnot/nn/lora.h"
 #include "carnot/train/options.h"
 
 namespace carnot {
@@ -17,6 +18,7 @@ namespace carnot {
 struct Recipe {
   RunOptions run{};
   ModelOptions model{};
+  LoraOptions lora{};
   TokenizerOptions tokenizer{};
   std::string environment_name{};
   std::unique_ptr<EnvironmentFactory> environment{};
@@ -26,6 +28,7 @@ struct Recipe {
   Method method{};
   TrainOptions train{};
   CriticOptions critic{};
+  MemoryOptions memory{};
   EvaluationOptions evaluation{};
 
   /// Reads a recipe with `key=value` overrides. Every problem at once: where, which key, what was found and expected.

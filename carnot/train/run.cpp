@@ -32,10 +32,22 @@ Result<RunFolder> open_folder(Recipe& recipe) {
   return folder;
 }
 
+std::int64_t num_values(const std::vector<NamedTensor>& tensors) {
+  std::int64_t sum = 0;
+  for (const NamedTensor& named : tensors) sum += named.tensor.numel();
+  return sum;
+}
+
 void announce(const Run& run, const Workbench& bench) {
   run.control.out << run.recipe.environment_name << ", " << run.recipe.method.name << ": "
                   << bench.policy->config().num_parameters() << " parameters, vocabulary " << bench.tokenizer->vocab_size()
                   << ", seed " << run.recipe.run.seed << "\n";
+  const LoraOptions& lora = bench.policy->lora();
+  if (lora.rank > 0)
+    run.control.out << "Adapters of rank " << lora.rank << " are trained: " << num_values(bench.policy->adapters())
+                    << " numbers\n";
+  if (lora.rank > 0 && run.recipe.model.path.empty())
+    log_warning("lora.rank: the weights below the adapters are random and stay so; expected a model.path");
   for (const std::string& warning : run.recipe.method.warnings) log_warning(warning);
 }
 
@@ -47,9 +59,30 @@ Result<RunEnd> warm_start(Run& run, Workbench& bench) {
   return supervised_stage(run, *folder, bench);
 }
 
-/// The run's workbench at the checkpoint it resumes from, or as it starts.
-Result<Workbench> workbench_at(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
-  return checkpoint ? Workbench::from_checkpoint(recipe, *checkpoint) : Workbench::make(recipe);
+/// The memory that the run is predicted to take; refused where that is more than there is.
+Result<std::int64_t> predict_memory(const Recipe& recipe, const ModelConfig& config, MemoryStage stage) {
+  const MemorySettings settings = memory_settings(recipe, config, stage);
+  if (recipe.memory.check == "off") return predicted_peak(settings);
+  const Status fits = check_memory(settings, memory_limit(recipe));
+  if (!fits && recipe.memory.check == "refuse") return fits.error();
+  if (!fits) log_warning(fits.error().message);
+  return predicted_peak(settings);
+}
+
+/// What a run begins with.
+struct Start {
+  Workbench bench;
+  std::int64_t predicted_memory = 0;
+};
+
+/// Refuses what does not fit before any weights are there.
+Result<Start> start(Recipe& recipe, const std::optional<fs::path>& checkpoint, MemoryStage stage) {
+  auto bench = Workbench::open(recipe, checkpoint);
+  if (!bench) return bench.error();
+  const auto memory = predict_memory(recipe, bench->config, stage);
+  if (!memory) return memory.error();
+  if (const Status loaded = bench->load_policy(recipe); !loaded) return loaded.error();
+  return Start{std::move(bench).value(), *memory};
 }
 
 Result<RunEnd> train_from(Run& run, Workbench& bench, const std::optional<fs::path>& checkpoint) {
@@ -87,27 +120,30 @@ Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
   if (const Status status = check_start(recipe); !status) return status.error();
   const auto checkpoint = checkpoint_to_resume(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints());
   if (!checkpoint) return checkpoint.error();
-  auto bench = workbench_at(recipe, *checkpoint);
-  if (!bench) return bench.error();
+  auto begun = start(recipe, *checkpoint, MemoryStage::Training);
+  if (!begun) return begun.error();
   auto folder = open_folder(recipe);
   if (!folder) return folder.error();
   Run run(recipe, control, std::move(folder).value());
-  return train_from(run, *bench, *checkpoint);
+  run.predicted_memory = begun->predicted_memory;
+  return train_from(run, begun->bench, *checkpoint);
 }
 
 Result<RunEnd> run_supervised(Recipe& recipe, const RunControl& control) {
   if (recipe.sft.steps == 0) return Error{"sft.steps: is 0; expected how many steps the warm start takes"};
   if (const Status status = check_start(recipe); !status) return status.error();
-  auto bench = Workbench::make(recipe);
-  if (!bench) return bench.error();
+  auto begun = start(recipe, {}, MemoryStage::Supervised);
+  if (!begun) return begun.error();
+  Workbench& bench = begun->bench;
   auto folder = open_folder(recipe);
   if (!folder) return folder.error();
   Run run(recipe, control, std::move(folder).value());
-  announce(run, *bench);
-  const auto end = supervised_stage(run, run.folder, *bench);
+  announce(run, bench);
+  const auto end = supervised_stage(run, run.folder, bench);
   if (!end || *end == RunEnd::Interrupted) return end;
-  const Generation generation = make_generation(*bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget);
-  const auto after = evaluation_stage(run, "after", *bench, *generation.engine, false);
+  const Generation generation =
+      make_generation(bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget);
+  const auto after = evaluation_stage(run, "after", bench, *generation.engine, false);
   if (!after) return after.error();
   control.out << evaluation_table({{"after", after->evaluation}}, recipe.evaluation.breakdown)
               << "\nRun folder: " << run.folder.root.string() << "\n";
@@ -116,17 +152,19 @@ Result<RunEnd> run_supervised(Recipe& recipe, const RunControl& control) {
 
 Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   if (const Status status = check_start(recipe); !status) return status.error();
-  auto bench = Workbench::make(recipe);
-  if (!bench) return bench.error();
+  auto begun = start(recipe, {}, MemoryStage::Rollout);
+  if (!begun) return begun.error();
+  Workbench& bench = begun->bench;
   auto folder = open_folder(recipe);
   if (!folder) return folder.error();
-  bench->add_companions(recipe);
-  Trainer trainer(recipe, *bench);
+  bench.add_companions(recipe);
+  Trainer trainer(recipe, bench);
   const TrainingStep step = trainer.explore_and_score(0);
-  const auto decode = [&](std::span<const TokenId> tokens) { return bench->tokenizer->decode(tokens); };
+  const auto decode = [&](std::span<const TokenId> tokens) { return bench.tokenizer->decode(tokens); };
   const fs::path path = folder->rollouts(0);
   if (const Status status = write_file_atomically(path, rollout_rows(step.groups, step.credit, decode)); !status) return status.error();
-  if (const Status status = write_file_atomically(folder->root / "tokenizer.json", bench->tokenizer->json()); !status) return status.error();
+  if (const Status status = write_file_atomically(folder->root / "tokenizer.json", bench.tokenizer->json()); !status)
+    return status.error();
   control.out << trajectories(step.groups).size() << " trajectories in " << path.string() << "\n";
   return RunEnd::Complete;
 }
@@ -140,7 +178,7 @@ Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl
   if (!loaded) return loaded.error();
   Recipe recipe = std::move(loaded).value();
   if (const Status status = Workbench::prepare_device(recipe.run); !status) return status.error();
-  auto bench = Workbench::from_checkpoint(recipe, *checkpoint);
+  auto bench = Workbench::make(recipe, *checkpoint);
   if (!bench) return bench.error();
   const Generation generation = make_generation(*bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget);
   const Evaluation result = evaluate(*generation.engine, *bench->chat, *recipe.environment, recipe.evaluation,
@@ -153,11 +191,16 @@ Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl
   return RunEnd::Complete;
 }
 
-Result<std::string> dry_run(Recipe& recipe) {
-  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status.error();
-  const auto bench = Workbench::make(recipe);
+Status dry_run(Recipe& recipe, MemoryStage stage, std::ostream& out) {
+  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status;
+  const auto bench = Workbench::open(recipe);
   if (!bench) return bench.error();
-  return recipe.to_yaml() + "\n# Memory at the peak\n" + memory_table(memory_budget(recipe, bench->policy->config()));
+  out << recipe.to_yaml() << "\n# Memory at the peak\n"
+      << memory_table(memory_budget(memory_settings(recipe, bench->config, stage)));
+  if (const MachineMemory limit = memory_limit(recipe); limit.bytes > 0)
+    out << "  of the " << (limit.bytes >> 20) << " MiB " << limit.source << "\n";
+  const auto memory = predict_memory(recipe, bench->config, stage);
+  return memory ? Status(Done{}) : memory.error();
 }
 
 }  // namespace carnot

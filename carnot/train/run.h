@@ -8,6 +8,7 @@
 #include <iosfwd>
 
 #include "carnot/base/result.h"
+#include "carnot/train/memory_budget.h"
 #include "carnot/train/recipe.h"
 
 namespace carnot {
@@ -40,7 +41,8 @@ struct EvaluationRequest {
 /// Evaluates a checkpoint with the configuration that its run folder holds.
 Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl& control);
 
-/// The resolved configuration and the memory that the run will need, without running it.
-Result<std::string> dry_run(Recipe& recipe);
+/// Writes the resolved configuration and the memory that the run will hold, without running it. Fails where the run
+/// itself would be refused.
+Status dry_run(Recipe& recipe, MemoryStage stage, std::ostream& out);
 
 }  // namespace carnot

@@ -8,6 +8,7 @@
 #include "carnot/data/rollout_file.h"
 #include "carnot/train/checkpoint.h"
 #include "carnot/train/checkpoint_folder.h"
+#include "carnot/train/machine_memory.h"
 #include "carnot/train/metrics_writer.h"
 #include "carnot/train/supervised.h"
 
@@ -75,7 +76,7 @@ Result<std::optional<fs::path>> checkpoint_to_resume(const RunOptions& run, cons
 Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& bench) {
   const SupervisedOptions& options = run.recipe.sft;
   bench.policy->requires_grad(true);
-  AdamW optimizer(optimizer_parameters(bench.policy->parameters()), options.optimizer);
+  AdamW optimizer(optimizer_parameters(bench.policy->trained()), options.optimizer);
   const CheckpointParts parts{.bench = &bench, .optimizer = &optimizer};
   std::int64_t first = 0;
   RunOptions resume = run.recipe.run;
@@ -173,6 +174,8 @@ Status summary_stage(Run& run, const Workbench& bench, const StoredEvaluation& b
                {"training_steps", run.recipe.train.steps},
                {"before", Json::parse(evaluation_json(before.evaluation))},
                {"after", Json::parse(evaluation_json(after.evaluation))}};
+  const std::int64_t predicted = run.predicted_memory >> 20, measured = peak_resident_memory() >> 20;
+  summary["memory"] = {{"predicted_peak_mib", predicted}, {"measured_peak_mib", measured}};
   const Status status = write_file_atomically(run.folder.root / "summary.json", summary.dump(2) + "\n");
   if (!status) return status;
   std::ostream& out = run.control.out;
@@ -180,7 +183,9 @@ Status summary_stage(Run& run, const Workbench& bench, const StoredEvaluation& b
     out << "\nOne question, before training:\n\n" << transcript(before.groups[*task], *bench.tokenizer)
         << "\nThe same question, after:\n\n" << transcript(after.groups[*task], *bench.tokenizer);
   }
-  out << "\n" << evaluation_table({{"before", before.evaluation}, {"after", after.evaluation}}, run.recipe.evaluation.breakdown)
+  out << "\n"
+      << evaluation_table({{"before", before.evaluation}, {"after", after.evaluation}}, run.recipe.evaluation.breakdown)
+      << "\nMemory: " << measured << " MiB at the peak, " << predicted << " predicted"
       << "\nRun folder: " << run.folder.root.string() << "\n";
   return Done{};
 }

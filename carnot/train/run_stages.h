@@ -20,6 +20,7 @@ struct Run {
   const RunControl& control;
   RunFolder folder;
   Progress progress;
+  std::int64_t predicted_memory = 0;  ///< bytes at the peak
 
   Run(Recipe& of, const RunControl& with, RunFolder in)
       : recipe(of), control(with), folder(std::move(in)), progress(with.out, {.terminal = with.terminal}) {}

@@ -93,7 +93,7 @@ Trainer::Trainer(Recipe& recipe, Workbench& bench)
     : recipe_(recipe),
       bench_(bench),
       generation_(make_generation(bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget)),
-      optimizer_(optimizer_parameters(bench.policy->parameters()), recipe.train.optimizer),
+      optimizer_(optimizer_parameters(bench.policy->trained()), recipe.train.optimizer),
       objective_(recipe.method.objective),
       entropy_coefficient_{.coefficient = objective_.entropy_coefficient},
       kl_coefficient_{.coefficient = adapted_kl(objective_)} {

@@ -8,6 +8,9 @@
 #include "carnot/base/log.h"
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
+#include "carnot/config/numbers.h"
+#include "carnot/nn/adapter_folder.h"
+#include "carnot/nn/cpu_memory.h"
 #include "carnot/nn/cuda_backend.h"
 #include "carnot/nn/safetensors.h"
 
@@ -45,20 +48,20 @@ Result<Tokenizer> make_tokenizer(const Recipe& recipe) {
   return trained_tokenizer(recipe);
 }
 
-Result<Model> make_policy(const Recipe& recipe, const Tokenizer& tokenizer, const ChatFamily& chat) {
-  const at::TensorOptions options = tensor_options(recipe.run);
+/// The shape of the recipe's policy.
+Result<ModelConfig> policy_config(const Recipe& recipe, const Tokenizer& tokenizer, const ChatFamily& chat) {
   if (!recipe.model.path.empty()) {
-    auto model = load_model(recipe.model.path, options);
-    if (model && model->config().vocab_size < tokenizer.vocab_size())
-      return Error{recipe.model.path + ": the model knows " + std::to_string(model->config().vocab_size) +
+    auto config = load_model_config(recipe.model.path);
+    if (config && config->vocab_size < tokenizer.vocab_size())
+      return Error{recipe.model.path + ": the model knows " + std::to_string(config->vocab_size) +
                    " tokens, its tokenizer " + std::to_string(tokenizer.vocab_size())};
-    return model;
+    return config;
   }
   ModelConfig config = recipe.model.shape;
   config.vocab_size = tokenizer.vocab_size();
   config.eos_tokens = chat.stop_tokens();
   if (const Status status = check_model_config(config); !status) return Error{"model: " + status.error().message};
-  return Model(config, derive_seed(static_cast<std::uint64_t>(recipe.run.seed), "weights"), options, recipe.model.init_std);
+  return config;
 }
 
 /// The name in tokenizer.chat, or where that is "auto" the family whose template the tokenizer's folder has.
@@ -81,6 +84,12 @@ struct Source {
   fs::path tokenizer{};
 };
 
+Source source_of(const Recipe& recipe, const std::optional<fs::path>& checkpoint) {
+  if (checkpoint) return {.model = *checkpoint, .tokenizer = *checkpoint};
+  return {.model = recipe.model.path,
+          .tokenizer = recipe.tokenizer.path.empty() ? recipe.model.path : recipe.tokenizer.path};
+}
+
 /// Lets the model folder's end tokens end a message; a model made here gets small files of its own.
 Status finish_chat(Workbench& bench, const Source& source) {
   if (source.model.empty()) bench.model_files.merge(new_model_files(*bench.chat));
@@ -88,29 +97,33 @@ Status finish_chat(Workbench& bench, const Source& source) {
   if (!generation) return generation.error();
   for (const std::string& setting : generation->ignored)
     log_warning(source.model.string() + "/generation_config.json: " + setting + " is not applied to rollouts");
-  bench.chat->also_stop_at(bench.policy->config().eos_tokens);
+  bench.chat->also_stop_at(bench.config.eos_tokens);
   bench.chat->also_stop_at(generation->eos_tokens);
   return Done{};
 }
 
-Result<Workbench> assemble(Recipe& recipe, Result<Tokenizer> tokenizer, const Source& source,
-                           const std::function<Result<Model>(const Workbench&)>& policy) {
-  if (!tokenizer) return tokenizer.error();
-  Workbench bench;
-  bench.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
-  auto files = read_model_files(source.model, source.tokenizer);
-  if (!files) return files.error();
-  bench.model_files = std::move(files).value();
-  recipe.tokenizer.chat = chosen_chat(recipe.tokenizer.chat, bench.model_files);
-  auto chat = make_chat_family(recipe.tokenizer.chat, *bench.tokenizer);
-  if (!chat) return Error{"tokenizer.chat: " + chat.error().message};
-  bench.chat = std::move(chat).value();
-  if (const Status status = check_append_only(*bench.chat); !status) return status.error();
-  auto model = policy(bench);
-  if (!model) return model.error();
-  bench.policy = std::make_unique<Model>(std::move(model).value());
-  if (const Status status = finish_chat(bench, source); !status) return status.error();
-  return bench;
+std::string in_words(const LoraOptions& lora) {
+  if (lora.rank == 0) return "no adapters";
+  std::string text = "adapters of rank " + std::to_string(lora.rank) + ", alpha " + write_number(lora.alpha) + " on";
+  for (const std::string& target : lora.targets) text += " " + target;
+  return text;
+}
+
+/// The recipe's lora.* and a folder's adapters have to be the same; where model.adapter names a folder, the folder
+/// decides.
+Status settle_adapters(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
+  if (!checkpoint && recipe.model.adapter.empty()) return Done{};
+  const fs::path folder = checkpoint ? *checkpoint / kAdapterFolder : fs::path(recipe.model.adapter);
+  LoraOptions held;
+  if (!checkpoint || fs::exists(folder)) {
+    const auto options = read_adapter_options(folder);
+    if (!options) return options.error();
+    held = *options;
+  }
+  if (recipe.lora.rank == 0 && !recipe.model.adapter.empty()) recipe.lora = held;
+  if (recipe.lora == held || (recipe.lora.rank == 0 && held.rank == 0)) return Done{};
+  return Error{(checkpoint ? *checkpoint : folder).string() + ": holds " + in_words(held) + "; lora.* asks for " +
+               in_words(recipe.lora)};
 }
 
 }  // namespace
@@ -127,28 +140,65 @@ Status Workbench::prepare_device(const RunOptions& run) {
   set_num_threads(threads);
   // What LibTorch does for us on the CPU is small; a second pool of spinning threads would take the kernels' processors.
   at::set_num_threads(1);
+  take_tensor_memory_from_malloc();
+  keep_few_compiled_products();
   return Done{};
 }
 
-Result<Workbench> Workbench::make(Recipe& recipe) {
+Result<Workbench> Workbench::open(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
   if (const Status status = recipe.environment->prepare(static_cast<std::uint64_t>(recipe.run.seed)); !status)
     return Error{"env: " + status.error().message};
-  const Source source{.model = recipe.model.path,
-                      .tokenizer = recipe.tokenizer.path.empty() ? recipe.model.path : recipe.tokenizer.path};
-  return assemble(recipe, make_tokenizer(recipe), source,
-                  [&](const Workbench& bench) { return make_policy(recipe, *bench.tokenizer, *bench.chat); });
+  auto tokenizer = checkpoint ? Tokenizer::load(*checkpoint) : make_tokenizer(recipe);
+  if (!tokenizer) return tokenizer.error();
+  Workbench bench;
+  bench.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
+  const Source source = source_of(recipe, checkpoint);
+  auto files = read_model_files(source.model, source.tokenizer);
+  if (!files) return files.error();
+  bench.model_files = std::move(files).value();
+  recipe.tokenizer.chat = chosen_chat(recipe.tokenizer.chat, bench.model_files);
+  auto chat = make_chat_family(recipe.tokenizer.chat, *bench.tokenizer);
+  if (!chat) return Error{"tokenizer.chat: " + chat.error().message};
+  bench.chat = std::move(chat).value();
+  if (const Status status = check_append_only(*bench.chat); !status) return status.error();
+  const auto config =
+      checkpoint ? load_model_config(*checkpoint) : policy_config(recipe, *bench.tokenizer, *bench.chat);
+  if (!config) return config.error();
+  bench.config = *config;
+  if (const Status status = finish_chat(bench, source); !status) return status.error();
+  if (const Status status = settle_adapters(recipe, checkpoint); !status) return status.error();
+  if (!recipe.model.path.empty()) bench.base_model = fs::absolute(recipe.model.path).lexically_normal().string();
+  bench.checkpoint = checkpoint;
+  return bench;
 }
 
-Result<Workbench> Workbench::from_checkpoint(Recipe& recipe, const fs::path& checkpoint) {
-  if (const Status status = recipe.environment->prepare(static_cast<std::uint64_t>(recipe.run.seed)); !status)
-    return Error{"env: " + status.error().message};
-  return assemble(recipe, Tokenizer::load(checkpoint), {.model = checkpoint, .tokenizer = checkpoint},
-                  [&](const Workbench&) { return load_model(checkpoint, carnot::tensor_options(recipe.run)); });
+Status Workbench::load_policy(const Recipe& recipe) {
+  const at::TensorOptions options = carnot::tensor_options(recipe.run);
+  const auto seed = static_cast<std::uint64_t>(recipe.run.seed);
+  if (checkpoint || !recipe.model.path.empty()) {
+    auto loaded = checkpoint ? carnot::load_policy(*checkpoint, options) : load_model(recipe.model.path, options);
+    if (!loaded) return loaded.error();
+    policy = std::make_unique<Model>(std::move(loaded).value());
+  } else {
+    policy = std::make_unique<Model>(config, derive_seed(seed, "weights"), options, recipe.model.init_std);
+  }
+  policy->checkpoint_activations(recipe.train.activation_checkpointing);
+  if (checkpoint) return Done{};
+  if (!recipe.model.adapter.empty()) return load_adapters(*policy, recipe.model.adapter);
+  if (recipe.lora.rank > 0) policy->add_adapters(recipe.lora, derive_seed(seed, "adapters"));
+  return Done{};
+}
+
+Result<Workbench> Workbench::make(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
+  auto bench = open(recipe, checkpoint);
+  if (!bench) return bench;
+  if (const Status loaded = bench->load_policy(recipe); !loaded) return loaded.error();
+  return bench;
 }
 
 void Workbench::add_companions(const Recipe& recipe) {
   const auto signals = required_signals(recipe.method);
-  if (signals.contains(Signal::Reference)) reference = std::make_unique<Model>(policy->clone());
+  if (signals.contains(Signal::Reference)) reference = std::make_unique<Model>(policy->frozen());
   if (signals.contains(Signal::Value)) critic = std::make_unique<ValueModel>(*policy);
 }
 

@@ -20,21 +20,28 @@ namespace carnot {
 struct Workbench {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<ChatFamily> chat;
+  ModelConfig config{};                             ///< the policy's shape
+  std::optional<std::filesystem::path> checkpoint;  ///< that the policy comes from
   std::unique_ptr<Model> policy;
+  std::string base_model;              ///< absolute model.path; empty where the weights were random
   ModelFiles model_files;              ///< that every checkpoint carries on
-  std::unique_ptr<Model> reference;    ///< frozen copy of the policy at the start of training, where the method needs it
+  std::unique_ptr<Model> reference;    ///< the policy at the start of training, where the method needs it
   std::unique_ptr<ValueModel> critic;  ///< where the method needs values
 
   /// Threads, device and dtype as the recipe says. Fails where the device is not there.
   static Status prepare_device(const RunOptions& run);
 
-  /// Prepares the environment, then makes tokenizer, chat and policy: from model.path, or random weights and a tokenizer
-  /// trained from the environment's texts. A tokenizer.chat of "auto" becomes the family's name in the recipe. The end tokens of config.json and generation_config.json end a message as the
-  /// chat format's do. A warm start or a checkpoint may then fill the weights.
-  static Result<Workbench> make(Recipe& recipe);
+  /// Prepares the environment, then makes tokenizer and chat and finds out the policy's shape: of a checkpoint folder,
+  /// of model.path, or of random weights with a tokenizer trained from the environment's texts. No weights yet. The end
+  /// tokens of config.json and generation_config.json end a message as the chat format's do. Fills in what a folder
+  /// decides: the recipe's lora.*, and a tokenizer.chat of "auto".
+  static Result<Workbench> open(Recipe& recipe, const std::optional<std::filesystem::path>& checkpoint = {});
 
-  /// The same with tokenizer and weights of a checkpoint folder.
-  static Result<Workbench> from_checkpoint(Recipe& recipe, const std::filesystem::path& checkpoint);
+  /// The policy's weights and adapters. A warm start or a checkpoint may then fill them.
+  Status load_policy(const Recipe& recipe);
+
+  /// Both.
+  static Result<Workbench> make(Recipe& recipe, const std::optional<std::filesystem::path>& checkpoint = {});
 
   /// Adds the reference and the critic that the method's signals need, starting from the policy's present weights.
   void add_companions(const Recipe& recipe);

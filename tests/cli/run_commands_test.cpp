@@ -67,6 +67,38 @@ TEST(TrainCommand, DryRunPrintsTheResolvedRecipeAndTheMemoryAndWritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(scratch.path("run")));
 }
 
+/// The number in front of "MiB  in all".
+int predicted_megabytes(const std::string& dry_run) {
+  const std::size_t end = dry_run.find(" MiB  in all");
+  if (end == std::string::npos) return 0;
+  return static_cast<int>(std::stod(dry_run.substr(dry_run.rfind('\n', end))));
+}
+
+TEST(TrainCommand, RefusesARunThatCannotFitAndSaysWhatToChange) {
+  const ScratchFolder scratch;
+  std::vector<std::string> large{"train", tiny_recipe(scratch), "train.steps=1", "train.groups=8"};
+  std::vector<std::string> dry = large;
+  dry.push_back("--dry-run");
+  const int limit = predicted_megabytes(run_carnot(dry).out) - 4;  // half of the KV cache is too much
+  ASSERT_GT(limit, 100);
+  for (auto command : {large, dry}) {
+    command.push_back("memory.limit_megabytes=" + std::to_string(limit));
+    const auto run = run_carnot(command);
+    EXPECT_EQ(run.exit, 1);
+    EXPECT_THAT(run.err,
+                HasSubstr("expected at most the " + std::to_string(limit) + " MiB that memory.limit_megabytes allows"));
+    EXPECT_THAT(run.err, HasSubstr("rollout.cache_tokens="));
+    EXPECT_FALSE(std::filesystem::exists(scratch.path("run")));
+  }
+  const auto run =
+      run_carnot({"train", tiny_recipe(scratch), "train.steps=1", "memory.limit_megabytes=20", "memory.check=warn"});
+  EXPECT_EQ(run.exit, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("memory: the run would hold"));
+  const auto memory = nlohmann::json::parse(*read_file(scratch.path("run/summary.json"))).at("memory");
+  EXPECT_GT(memory.at("measured_peak_mib"), 20);
+  EXPECT_GT(memory.at("predicted_peak_mib"), 20);
+}
+
 TEST(TrainCommand, HelpShowsTheKeysOfTheRecipe) {
   const ScratchFolder scratch;
   EXPECT_THAT(run_carnot({"train", "--help"}).out, HasSubstr("train.learning_rate="));

@@ -1,4 +1,5 @@
 // Whole runs that must leave the same bits: stopped and resumed, on more threads, in other batches.
+#include <ATen/Functions.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "carnot/data/rollout_file.h"
 #include "carnot/nn/safetensors.h"
 #include "carnot/train/run.h"
+#include "carnot/train/workbench.h"
 
 namespace carnot {
 namespace {
@@ -167,6 +169,63 @@ TEST_F(Runs, RolloutsThatBranchResumeToTheSameBits) {
     EXPECT_GT(branches, 0) << method;
     for (const char* name : {"straight", "stopped"}) fs::remove_all(root_ / name);
   }
+}
+
+const std::vector<std::string> kLora{"lora.rank=3", "lora.alpha=6", "sft.learning_rate=1e-2",
+                                     "train.learning_rate=1e-2", "objective.kl_coefficient=0.1"};
+
+TEST_F(Runs, WithAdaptersMoveTheAdaptersAlone) {
+  train("run", kLora);
+  const auto tensors = [&](int step, const std::string& file) {
+    return read_safetensors(root_ / "run" / "checkpoints" / ("global_step_" + std::to_string(step)) / file)->tensors;
+  };
+  // The base is the model that the recipe draws, bit for bit, in every checkpoint.
+  auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", kLora);
+  const auto bench = Workbench::make(*recipe);
+  const Model stored = bench->policy->clone();
+  for (int step : {3, 4}) {
+    ASSERT_TRUE(copy_tensors(stored.parameters(), tensors(step, "base/model.safetensors"), "base").ok());
+    for (std::size_t i = 0; i < stored.parameters().size(); ++i)
+      EXPECT_TRUE(at::equal(stored.parameters()[i].tensor, bench->policy->parameters()[i].tensor)) << i;
+  }
+  // The method's KL needs a reference: the adapters as they were at the start of training, and nothing else.
+  const auto now = tensors(4, "adapter/adapter_model.safetensors"), reference = tensors(4, "reference.safetensors");
+  ASSERT_EQ(now.size(), 28u);
+  ASSERT_EQ(reference.size(), 28u);
+  for (std::size_t i = 0; i < now.size(); ++i)
+    EXPECT_FALSE(at::equal(now[i].tensor, reference[i].tensor)) << now[i].name;
+  // The optimizer knows the adapters alone.
+  EXPECT_EQ(tensors(4, "optimizer.safetensors").size(), 2u * 28u);
+}
+
+TEST_F(Runs, WithAdaptersStoppedAndResumedEqualTheStraightRun) {
+  train("straight", kLora);
+  for (int polls : {3, 8}) {
+    const std::string name = "stopped_" + std::to_string(polls);
+    EXPECT_EQ(train(name, kLora, polls), RunEnd::Interrupted);
+    std::vector<std::string> resumed = kLora;
+    resumed.push_back("resume=auto");
+    EXPECT_EQ(train(name, resumed), RunEnd::Complete);
+    EXPECT_TRUE(weights(name) == weights("straight")) << "stopped after " << polls << " steps";
+  }
+  auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml",
+                              {"lora.rank=4", "resume=auto", "run_folder=" + (root_ / "straight").string()});
+  std::ostringstream out;
+  const auto end = run_training(*recipe, {.out = out});
+  ASSERT_FALSE(end.ok());
+  EXPECT_NE(end.error().message.find("holds adapters of rank 3, alpha 6 on q_proj"), std::string::npos)
+      << end.error().message;
+}
+
+TEST_F(Runs, WithAdaptersHaveRolloutLogProbsThatEqualRecomputedOnes) {
+  std::vector<std::string> kept = kLora;
+  kept.push_back("rollout.old_log_probs=rollout");
+  train("recomputed", kLora);
+  train("kept", kept);
+  EXPECT_TRUE(weights("recomputed") == weights("kept"));
+  const auto metrics = read_file(root_ / "kept" / "metrics.jsonl");
+  for (std::string_view line : split_lines(*metrics))
+    EXPECT_NE(line.find("\"rollout_corr/log_prob_abs_diff/max\":0.0,"), std::string_view::npos) << line;
 }
 
 TEST_F(Runs, OneThreadEqualsThree) {

@@ -191,5 +191,6 @@ def record(name):
           f"tokens, margin {margin:.4f}, bfloat16 error {recorded['bfloat16_error'].item():.4f}")
 
 
-for case_name in CASES:
-    record(case_name)
+if __name__ == "__main__":
+    for case_name in CASES:
+        record(case_name)

@@ -1,0 +1,39 @@
+#include "carnot/optim/stochastic_rounding.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include "carnot/base/check.h"
+
+namespace carnot {
+namespace {
+
+constexpr std::int64_t kDroppedBits = 0xFFFF;  // of a float32 that bfloat16 does not have
+
+at::Tensor shifted_right(const at::Tensor& x, int bits) {
+  // LibTorch shifts the sign in.
+  return x.bitwise_right_shift(bits).bitwise_and((std::int64_t{1} << (64 - bits)) - 1);
+}
+
+/// SplitMix64's finaliser of each number (Steele et al. 2014).
+at::Tensor mixed(at::Tensor x) {
+  x = x.bitwise_xor(shifted_right(x, 30)).mul(static_cast<std::int64_t>(0xBF58476D1CE4E5B9));
+  x = x.bitwise_xor(shifted_right(x, 27)).mul(static_cast<std::int64_t>(0x94D049BB133111EB));
+  return x.bitwise_xor(shifted_right(x, 31));
+}
+
+}  // namespace
+
+void round_stochastically(const at::Tensor& values, std::uint64_t key, std::int64_t first, const at::Tensor& into) {
+  CARNOT_CHECK_EQ(values.numel(), into.numel());
+  const at::Tensor elements = at::arange(first, first + values.numel(), values.options().dtype(at::kLong));
+  const at::Tensor noise =
+      mixed(elements.add(1).mul(static_cast<std::int64_t>(0x9E3779B97F4A7C15)).add(static_cast<std::int64_t>(key)))
+          .bitwise_and(kDroppedBits)
+          .to(at::kInt);
+  const at::Tensor bits =
+      values.reshape(-1).view(at::kInt).add(noise).bitwise_and(~static_cast<std::int32_t>(kDroppedBits));
+  into.view(-1).copy_(bits.view(at::kFloat));
+}
+
+}  // namespace carnot

@@ -1,0 +1,134 @@
+#include "carnot/train/export.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/file.h"
+#include "carnot/nn/adapter_folder.h"
+#include "carnot/nn/safetensors.h"
+#include "carnot/text/tokenizer.h"
+#include "carnot/train/checkpoint_folder.h"
+#include "carnot/train/find_run.h"
+#include "carnot/train/model_files.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::string dtype_name(at::ScalarType dtype) {
+  if (dtype == at::kDouble) return "float64";
+  if (dtype == at::kBFloat16) return "bfloat16";
+  return dtype == at::kHalf ? "float16" : "float32";
+}
+
+at::ScalarType dtype_of(const std::string& name) {
+  if (name == "bfloat16") return at::kBFloat16;
+  return name == "float16" ? at::kHalf : at::kFloat;
+}
+
+/// In the type that was asked for. Fails where a number does not fit.
+Status convert(std::vector<NamedTensor>& tensors, const std::string& dtype) {
+  if (dtype.empty()) return Done{};
+  std::vector<std::string> problems;
+  for (NamedTensor& named : tensors) {
+    const at::Tensor converted = named.tensor.to(dtype_of(dtype));
+    if (at::isfinite(named.tensor).all().item<bool>() && !at::isfinite(converted).all().item<bool>())
+      problems.push_back("--dtype " + dtype + ": weight '" + named.name + "' has numbers that are too large for it");
+    named.tensor = converted;
+  }
+  if (!problems.empty()) return join_errors(problems);
+  return Done{};
+}
+
+Status write_json(const fs::path& path, const Json& json) { return write_file_atomically(path, json.dump(2) + "\n"); }
+
+Result<Json> read_object(const fs::path& path) {
+  const auto text = read_file(path);
+  if (!text) return text.error();
+  Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return Error{path.string() + ": expected a JSON object"};
+  return json;
+}
+
+/// transformers 4 reads torch_dtype, transformers 5 dtype where there is one.
+Status write_config(const fs::path& from, const fs::path& to, at::ScalarType dtype) {
+  auto config = read_object(from);
+  if (!config) return config.error();
+  if (config->contains("dtype")) (*config)["dtype"] = dtype_name(dtype);
+  if (config->contains("torch_dtype") || !config->contains("dtype")) (*config)["torch_dtype"] = dtype_name(dtype);
+  return write_json(to, *config);
+}
+
+/// Tokenizer, chat template and the like.
+Status write_companions(const fs::path& from, const fs::path& to) {
+  auto files = read_model_files(from, from);
+  if (!files) return files.error();
+  const auto tokenizer = Tokenizer::load(from);
+  if (!tokenizer) return tokenizer.error();
+  (*files)["tokenizer.json"] = tokenizer->json();
+  for (const auto& [name, content] : *files)
+    if (const Status written = write_file_atomically(to / name, content); !written) return written;
+  return Done{};
+}
+
+/// One Hugging Face folder; what stands beside the weights comes from `companions`.
+Status write_model(const fs::path& from, const fs::path& companions, const fs::path& to, const ExportOptions& options) {
+  auto file = read_model_tensors(from);
+  if (!file) return file.error();
+  if (const Status converted = convert(file->tensors, options.dtype); !converted) return converted;
+  if (file->tensors.empty()) return Error{from.string() + ": its weights are empty"};
+  if (const Status made = make_folder(to); !made) return made;
+  const Status config = write_config(from / "config.json", to / "config.json", file->tensors[0].tensor.scalar_type());
+  if (!config) return config;
+  if (const Status written = write_companions(companions, to); !written) return written;
+  return write_model_tensors(to, file->tensors, static_cast<std::int64_t>(options.shard_megabytes * 1e6));
+}
+
+/// The adapters, naming as their base what they were trained on, or else the base that is exported with them.
+Status write_adapter(const fs::path& from, const fs::path& to, const fs::path& base, const ExportOptions& options) {
+  auto config = read_object(from / kAdapterConfigFile);
+  if (!config) return config.error();
+  auto file = read_safetensors(from / kAdapterWeightsFile);
+  if (!file) return file.error();
+  if (const Status converted = convert(file->tensors, options.dtype); !converted) return converted;
+  if (const Status made = make_folder(to); !made) return made;
+  Json& named = (*config)["base_model_name_or_path"];
+  if (named.is_null()) named = base.string();
+  if (const Status written = write_json(to / kAdapterConfigFile, *config); !written) return written;
+  return write_safetensors(to / kAdapterWeightsFile, file->tensors, {{"format", "pt"}});
+}
+
+Status check_output(const ExportOptions& options) {
+  std::error_code ignored;
+  if (!fs::exists(options.output, ignored) || options.overwrite) return Done{};
+  if (fs::is_directory(options.output, ignored) && fs::is_empty(options.output, ignored)) return Done{};
+  return Error{options.output.string() + ": is there already and not empty; expected another --output, or --overwrite"};
+}
+
+}  // namespace
+
+Result<std::string> export_model(const ExportOptions& options) {
+  const auto source = find_model(options.path);
+  if (!source) return source.error();
+  const bool adapters = fs::exists(*source / kAdapterFolder);
+  if (options.merge_lora && !adapters) return Error{"--merge-lora: " + source->string() + " holds no adapters"};
+  if (const Status status = check_output(options); !status) return status.error();
+  const fs::path output = fs::absolute(options.output).lexically_normal();
+  const bool apart = adapters && !options.merge_lora;
+  const Status written = replace_folder(output, [&](const fs::path& folder) -> Status {
+    if (!apart) return write_model(*source, *source, folder, options);
+    if (const Status base = write_model(*source / kBaseFolder, *source, folder / kBaseFolder, options); !base)
+      return base;
+    return write_adapter(*source / kAdapterFolder, folder / kAdapterFolder, output / kBaseFolder, options);
+  });
+  if (!written) return written.error();
+  if (!apart) return source->string() + " is exported to " + output.string() + "\n";
+  return source->string() + " is exported: weights to " + (output / kBaseFolder).string() + ", adapters (PEFT) to " +
+         (output / kAdapterFolder).string() + "; --merge-lora makes one model of them\n";
+}
+
+}  // namespace carnot

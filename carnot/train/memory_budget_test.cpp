@@ -1,0 +1,145 @@
+#include "carnot/train/memory_budget.h"
+
+#include <ATen/Functions.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "carnot/nn/model.h"
+#include "testing/counting_allocator.h"
+#include "testing/packed_batch.h"
+
+namespace carnot {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::int64_t kMegabyte = 1 << 20;
+
+MemorySettings settings_of(int rank, bool checkpointing, const std::string& dtype = "float32",
+                           const std::string& family = "qwen2") {
+  MemorySettings settings;
+  settings.run.dtype = dtype;
+  settings.model = {.family = family,
+                    .vocab_size = 83,
+                    .hidden_size = 64,
+                    .intermediate_size = 160,
+                    .num_layers = 6,
+                    .num_heads = 4,
+                    .num_kv_heads = 2,
+                    .head_dim = 16};
+  settings.lora.rank = rank;
+  settings.train.activation_checkpointing = checkpointing;
+  settings.program_bytes = 100 * kMegabyte;
+  return settings;
+}
+
+/// Bytes that a real forward pass leaves behind, and the most that its backward pass adds.
+ActivationBytes measured(const MemorySettings& settings, int sequences, int length) {
+  const auto type = settings.run.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
+  Model model(settings.model, 5, at::TensorOptions().dtype(type));
+  if (settings.lora.rank > 0) model.add_adapters(settings.lora, 1);
+  model.checkpoint_activations(settings.train.activation_checkpointing);
+  model.requires_grad(true);
+  const testing::PackedBatch batch(std::vector<int>(static_cast<std::size_t>(sequences), length));
+  testing::loss_of(model, batch).backward();  // packed weights and gradients are there from now on
+  testing::CountingAllocator allocator;
+  const at::Tensor loss = testing::loss_of(model, batch);
+  ActivationBytes bytes{.kept = allocator.live()};
+  allocator.forget_peak();
+  loss.backward();
+  bytes.passing = allocator.peak() - bytes.kept;
+  return bytes;
+}
+
+TEST(MemoryBudget, CountsTheActivationsThatAForwardPassKeeps) {
+  for (const std::string dtype : {"float32", "bfloat16"})
+    for (const int rank : {0, 8})
+      for (const bool checkpointing : {false, true}) {
+        const MemorySettings settings = settings_of(rank, checkpointing, dtype);
+        const ActivationBytes real = measured(settings, 4, 200), predicted = activation_bytes(settings, 800, 200);
+        const std::string what = dtype + ", rank " + std::to_string(rank) + (checkpointing ? ", checkpointing" : "");
+        EXPECT_NEAR(static_cast<double>(predicted.kept) / static_cast<double>(real.kept), 1, 0.05) << what;
+        const auto peak = static_cast<double>(real.kept + real.passing);
+        EXPECT_NEAR(static_cast<double>(predicted.kept + predicted.passing) / peak, 1, 0.1) << what;
+      }
+}
+
+TEST(MemoryBudget, CountsAdaptersAndFrozenWeightsApart) {
+  MemorySettings settings = settings_of(0, false);
+  settings.reference = true;
+  const auto bytes = [&](const std::string& name) {
+    for (const MemoryPart& part : memory_budget(settings))
+      if (part.name == name) return part.bytes;
+    return std::int64_t{-1};
+  };
+  const std::int64_t parameters = settings.model.num_parameters();
+  EXPECT_EQ(bytes("weights"), 2 * 4 * parameters);
+  EXPECT_EQ(bytes("optimizer"), 8 * parameters);
+  settings.lora.rank = 8;
+  Model model(settings.model, 1, at::TensorOptions(at::kFloat));
+  model.add_adapters(settings.lora, 1);
+  std::int64_t adapters = 0;
+  for (const NamedTensor& adapter : model.adapters()) adapters += adapter.tensor.numel();
+  EXPECT_EQ(bytes("weights"), 4 * (parameters + 2 * adapters));
+  EXPECT_EQ(bytes("optimizer"), 8 * adapters);
+  settings.run.dtype = "bfloat16";
+  EXPECT_EQ(bytes("weights"), 2 * (parameters + 2 * adapters));
+  EXPECT_EQ(bytes("optimizer"), 12 * adapters) << "two moments and a master in float32";
+}
+
+TEST(MemoryBudget, TableEndsWithTheSum) {
+  EXPECT_THAT(memory_table({{"weights", 3 * kMegabyte, "few"}, {"optimizer", kMegabyte / 2, "less"}}),
+              HasSubstr("3.0 MiB  weights (few)\n         0.5 MiB  optimizer (less)\n         3.5 MiB  in all\n"));
+}
+
+/// A model of 100 M parameters whose activations are the largest part.
+MemorySettings large() {
+  MemorySettings settings = settings_of(0, false);
+  settings.model = {.vocab_size = 20000,
+                    .hidden_size = 768,
+                    .intermediate_size = 2048,
+                    .num_layers = 12,
+                    .num_heads = 12,
+                    .num_kv_heads = 4,
+                    .head_dim = 64};
+  settings.train.micro_batch_tokens = 16384;
+  settings.rollout.explore.episode.max_context_tokens = 1024;
+  return settings;
+}
+
+TEST(MemoryAdvice, LetsARunStartThatFitsOrWhereNothingIsKnown) {
+  EXPECT_TRUE(check_memory(large(), {.bytes = predicted_peak(large()), .source = ""}).ok());
+  EXPECT_TRUE(check_memory(large(), {}).ok());
+}
+
+TEST(MemoryAdvice, NamesEachSettingThatIsEnoughAloneAndItsValue) {
+  const std::int64_t limit = predicted_peak(large()) * 3 / 4;
+  const Status refused = check_memory(large(), {.bytes = limit, .source = "of this machine"});
+  ASSERT_FALSE(refused.ok());
+  const std::string& message = refused.error().message;
+  EXPECT_THAT(message, HasSubstr("of this machine. Any one of these is enough:"));
+  EXPECT_THAT(message, HasSubstr("\n  train.activation_checkpointing=true: "));
+  EXPECT_THAT(message, Not(HasSubstr("rollout.score_tokens"))) << "which would change nothing";
+  const std::string key = "\n  train.micro_batch_tokens=";
+  const std::size_t at = message.find(key);
+  ASSERT_NE(at, std::string::npos) << message;
+  // What is advised fits, and a little more would not.
+  MemorySettings advised = large();
+  advised.train.micro_batch_tokens = std::stoi(message.substr(at + key.size()));
+  EXPECT_LE(predicted_peak(advised), limit);
+  advised.train.micro_batch_tokens += 16;
+  EXPECT_GT(predicted_peak(advised), limit);
+}
+
+TEST(MemoryAdvice, JoinsSettingsWhereNoneIsEnoughAloneAndSaysWhenNothingHelps) {
+  const Status joint = check_memory(large(), {.bytes = 1700 * kMegabyte, .source = "of this machine"});
+  ASSERT_FALSE(joint.ok());
+  EXPECT_THAT(joint.error().message, HasSubstr("Together these would help:\n  train.activation_checkpointing=true"));
+  EXPECT_THAT(joint.error().message, Not(HasSubstr("still is too much")));
+  const Status hopeless = check_memory(large(), {.bytes = 50 * kMegabyte, .source = "of this machine"});
+  EXPECT_THAT(hopeless.error().message, HasSubstr("still is too much; a smaller model or a shorter context is left"));
+}
+
+}  // namespace
+}  // namespace carnot

@@ -1,0 +1,56 @@
+// `carnot export`: a run with adapters to folders for other programs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "carnot/base/file.h"
+#include "program.h"
+
+namespace carnot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ExportCommand, WritesARunsPolicyMergedAndApartAndRefusesToOverwrite) {
+  const ScratchFolder scratch;
+  const std::string recipe = scratch.write("tiny.yaml", "run_folder: " + scratch.path("run") + R"(
+env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
+model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
+lora: {rank: 2, targets: [q_proj, down_proj]}
+objective: {kl_coefficient: 0}
+rollout: {group_size: 2}
+train: {steps: 1, groups: 1}
+eval: {tasks: 1, before_training: false}
+)");
+  const auto trained = run_carnot({"train", recipe});
+  ASSERT_EQ(trained.exit, 0) << trained.err;
+  EXPECT_THAT(trained.out, HasSubstr("Adapters of rank 2 are trained: 320 numbers"));
+
+  const auto apart = run_carnot({"export", scratch.path("run"), "--output", scratch.path("apart")});
+  ASSERT_EQ(apart.exit, 0) << apart.err;
+  EXPECT_TRUE(std::filesystem::exists(scratch.path("apart/base/model.safetensors")));
+  EXPECT_TRUE(std::filesystem::exists(scratch.path("apart/adapter/adapter_model.safetensors")));
+  const std::vector<std::string> merge{"export",       scratch.path("run"), "--output", scratch.path("merged"),
+                                       "--merge-lora", "--dtype",           "bfloat16"};
+  ASSERT_EQ(run_carnot(merge).exit, 0);
+  EXPECT_THAT(*read_file(scratch.path("merged/config.json")), HasSubstr("bfloat16"));
+  const auto again = run_carnot(merge);
+  EXPECT_EQ(again.exit, 1);
+  EXPECT_THAT(again.err, HasSubstr("--overwrite"));
+  EXPECT_EQ(run_carnot({"export", scratch.path("run")}).exit, 2) << "without --output";
+
+  // The PEFT folder goes on being trained; what the folder says wins over nothing, and a recipe that disagrees is
+  // refused.
+  const auto onward = [&](const std::string& folder, const std::string& rank) {
+    return run_carnot({"train", recipe, "run_folder=" + scratch.path(folder),
+                       "model.path=" + scratch.path("apart/base"), "model.adapter=" + scratch.path("apart/adapter"),
+                       rank});
+  };
+  const auto agreed = onward("agreed", "lora.rank=0");
+  ASSERT_EQ(agreed.exit, 0) << agreed.err;
+  EXPECT_THAT(*read_file(scratch.path("agreed/config.yaml")), HasSubstr("rank: 2"));
+  EXPECT_THAT(onward("refused", "lora.rank=3").err,
+              HasSubstr("holds adapters of rank 2, alpha 16 on q_proj down_proj; lora.* asks for adapters of rank 3"));
+}
+
+}  // namespace
+}  // namespace carnot::testing
