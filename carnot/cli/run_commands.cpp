@@ -1,12 +1,12 @@
 #include "carnot/cli/run_commands.h"
 
-#include <malloc.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <csignal>
 #include <ostream>
 
+#include "carnot/base/aligned_memory.h"
 #include "carnot/base/log.h"
 #include "carnot/cli/list.h"
 #include "carnot/cli/terminal_text.h"
@@ -33,14 +33,6 @@ void install_stop_signals() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-}
-
-/// Keeps the memory of big tensors in the process: giving it back and faulting it in again, page by page, takes longer
-/// than many operators.
-void keep_freed_memory() {
-  constexpr int kMegabyte = 1 << 20;
-  mallopt(M_MMAP_THRESHOLD, 1024 * kMegabyte);
-  mallopt(M_TRIM_THRESHOLD, 2047 * kMegabyte);
 }
 
 bool stop_requested() { return stop_signals > 0; }

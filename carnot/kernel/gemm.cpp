@@ -1,8 +1,8 @@
 #include "carnot/kernel/gemm.h"
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "carnot/base/aligned_memory.h"
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/kernel/isa.h"
@@ -20,7 +20,7 @@ std::int64_t blocks_of(std::int64_t count, std::int64_t size) { return (count + 
 
 template <class T>
 void PackedMatrix<T>::Free::operator()(T* p) const {
-  std::free(p);
+  free_aligned(p);
 }
 
 template <class T>
@@ -30,8 +30,8 @@ void PackedMatrix<T>::resize(std::int64_t depth, std::int64_t columns) {
   columns_ = columns;
   const std::int64_t size = std::max<std::int64_t>(1, blocks_of(columns, panel_) * panel_ * depth);
   if (size <= capacity_) return;
-  const std::size_t bytes = (static_cast<std::size_t>(size) * sizeof(T) + 63) / 64 * 64;
-  data_.reset(static_cast<T*>(std::aligned_alloc(64, bytes)));
+  data_.reset();  // the old and the new never lie side by side
+  data_.reset(static_cast<T*>(allocate_aligned(static_cast<std::size_t>(size) * sizeof(T))));
   CARNOT_CHECK(data_ != nullptr, "out of memory for a packed matrix");
   capacity_ = size;
 }

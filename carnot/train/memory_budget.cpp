@@ -14,7 +14,7 @@ constexpr std::int64_t kMegabyte = 1 << 20;
 // Code of LibTorch that a run reads in after its start, and the heap's holes: measured (bench/results/memory.md).
 constexpr std::int64_t kLaterProgramBytes = 30 * kMegabyte;
 // LibTorch's compiled bfloat16 products and their buffers: measured.
-constexpr std::int64_t kCompiledProductBytes = 200 * kMegabyte;
+constexpr std::int64_t kCompiledProductBytes = 170 * kMegabyte;
 // Columns, credit and rows of a file, for each token of a step's trajectories: measured.
 constexpr std::int64_t kBytesPerTrajectoryToken = 600;
 constexpr std::int64_t kStripLogits = 1 << 22;  // of nn/token_statistics

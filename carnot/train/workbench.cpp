@@ -140,7 +140,7 @@ Status Workbench::prepare_device(const RunOptions& run) {
   set_num_threads(threads);
   // What LibTorch does for us on the CPU is small; a second pool of spinning threads would take the kernels' processors.
   at::set_num_threads(1);
-  take_tensor_memory_from_malloc();
+  take_aligned_tensor_memory();
   keep_few_compiled_products();
   return Done{};
 }

@@ -2,7 +2,7 @@
 """Checks that transformers and PEFT load what `carnot export` writes, and compute what Carnot computes.
 
 Run from the repository root, once build/carnot is built, with:
-    pip install torch==2.13.0 transformers==4.57.6 peft==0.18.0 numpy safetensors
+    pip install -r tools/checks/requirements.txt
     python3 tools/checks/peft_export.py
 
 A small policy is trained with adapters and exported twice: merged, and as base and adapter. Carnot's own numbers are

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Loads Carnot's checkpoints in transformers as they are and compares log-probabilities with Carnot's own.
 
-    pip install -r tools/requirements_transformers.txt
-    python3 tools/check_transformers_load.py build/carnot
+    pip install -r tools/checks/requirements.txt
+    python3 tools/checks/transformers_load.py build/carnot
 
 For each family a small model with random weights and a trained tokenizer is trained a few supervised steps (`carnot sft`);
 `carnot rollout` then samples with that checkpoint and writes what it measured. AutoModelForCausalLM and AutoTokenizer read
