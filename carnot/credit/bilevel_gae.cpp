@@ -17,15 +17,9 @@ std::vector<bool> turn_ends(const Trajectory& trajectory, std::span<const double
 std::vector<double> end_returns(std::span<const double> reward, std::span<const double> value,
                                 const std::vector<bool>& ends, const BilevelGaeOptions& options) {
   std::vector<double> returns(reward.begin(), reward.end());
-  double next_value = 0;
-  double running = 0;
-  for (std::size_t t = reward.size(); t-- > 0;) {
-    if (!ends[t]) continue;
-    const double delta = reward[t] + options.turn_gamma * next_value - value[t];
-    running = delta + options.turn_gamma * options.lambda * running;
-    next_value = value[t];
-    returns[t] = running + value[t];
-  }
+  AdvantageRecursion recursion(options.turn_gamma, options.lambda);
+  for (std::size_t t = reward.size(); t-- > 0;)
+    if (ends[t]) returns[t] = recursion.step(reward[t], value[t]) + value[t];
   return returns;
 }
 
@@ -35,15 +29,11 @@ std::vector<double> advantages(const Trajectory& trajectory, std::span<const dou
   const std::vector<bool> ends = turn_ends(trajectory, reward, options.turns_end_at_rewards);
   const std::vector<double> returns = end_returns(reward, value, ends, options);
   std::vector<double> advantage(value.size(), 0.0);
-  double next_value = 0;
-  double running = 0;
+  AdvantageRecursion recursion(options.gamma, options.lambda);
   for (std::size_t t = value.size(); t-- > 0;) {
     if (!sampled[t]) continue;
-    if (ends[t]) next_value = running = 0;
-    const double delta = returns[t] + options.gamma * next_value - value[t];
-    running = delta + options.gamma * options.lambda * running;
-    next_value = value[t];
-    advantage[t] = running;
+    if (ends[t]) recursion.restart();
+    advantage[t] = recursion.step(returns[t], value[t]);
   }
   return advantage;
 }
@@ -58,17 +48,11 @@ void BilevelGaeOptions::fields(FieldVisitor& visit) {
 }
 
 CreditRule bilevel_gae(const BilevelGaeOptions& options) {
-  return {.name = "bilevel_gae",
-          .apply =
-              [options](std::span<const Trajectory> trajectories, CreditTable& table) {
-                add_critic_advantages(
-                    trajectories, table,
-                    [&](const Trajectory& trajectory, std::span<const double> reward, std::span<const double> value) {
-                      return advantages(trajectory, reward, value, options);
-                    },
-                    options.whiten ? std::optional(options.whitening) : std::nullopt);
-              },
-          .columns = {Column::Value}};
+  const auto of_trajectory = [options](const Trajectory& trajectory, std::span<const double> reward,
+                                       std::span<const double> value) {
+    return advantages(trajectory, reward, value, options);
+  };
+  return critic_rule("bilevel_gae", of_trajectory, options.whiten ? std::optional(options.whitening) : std::nullopt);
 }
 
 }  // namespace carnot

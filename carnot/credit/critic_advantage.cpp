@@ -3,9 +3,10 @@
 #include "carnot/base/check.h"
 
 namespace carnot {
+namespace {
 
-void add_critic_advantages(std::span<const Trajectory> trajectories, CreditTable& table, const CriticAdvantages& advantages,
-                           const std::optional<Whitening>& whitening) {
+void add_advantages(std::span<const Trajectory> trajectories, CreditTable& table, const CriticAdvantages& advantages,
+                    const std::optional<Whitening>& whitening) {
   std::vector<std::vector<double>> advantage(trajectories.size());
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
     const Trajectory& one = trajectories[i];
@@ -23,6 +24,16 @@ void add_critic_advantages(std::span<const Trajectory> trajectories, CreditTable
     for (std::size_t t = 0; t < advantage[i].size(); ++t)
       if (sampled[t]) table[i].advantage[t] += advantage[i][t];
   }
+}
+
+}  // namespace
+
+CreditRule critic_rule(std::string name, CriticAdvantages advantages, std::optional<Whitening> whitening) {
+  return {.name = std::move(name),
+          .apply = [advantages = std::move(advantages), whitening](
+                       std::span<const Trajectory> trajectories,
+                       CreditTable& table) { add_advantages(trajectories, table, advantages, whitening); },
+          .columns = {Column::Value}};
 }
 
 }  // namespace carnot

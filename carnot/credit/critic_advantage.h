@@ -1,9 +1,10 @@
-// credit/critic_advantage.h -- what rules that learn from a critic share: walk, targets, whitening.
+// credit/critic_advantage.h -- what rules that learn from a critic share: recursion, walk, targets, whitening.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "carnot/credit/normalise.h"
@@ -11,13 +12,33 @@
 
 namespace carnot {
 
+/// Generalised advantage estimation (arXiv:1506.02438, Eq. 16) from the last step to the first:
+/// A = r + gamma V' - V + gamma lambda A', the primed ones of the step behind.
+class AdvantageRecursion {
+ public:
+  AdvantageRecursion(double gamma, double lambda) : gamma_(gamma), lambda_(lambda) {}
+
+  /// The advantage of the step before those seen so far.
+  double step(double reward, double value) {
+    const double delta = reward + gamma_ * next_value_ - value;
+    next_value_ = value;
+    return running_ = delta + gamma_ * lambda_ * running_;
+  }
+
+  /// Nothing stands behind the next step.
+  void restart() { next_value_ = running_ = 0; }
+
+ private:
+  double gamma_, lambda_;
+  double next_value_ = 0, running_ = 0;
+};
+
 /// One trajectory's advantages, token by token, from its token rewards and the critic's values.
 using CriticAdvantages = std::function<std::vector<double>(const Trajectory& trajectory, std::span<const double> reward,
                                                            std::span<const double> value)>;
 
-/// Adds the advantages to sampled tokens of trajectories that count, whitened over the step where asked, and sets
-/// value_target = advantage before whitening + value. REQUIRES: Column::Value.
-void add_critic_advantages(std::span<const Trajectory> trajectories, CreditTable& table, const CriticAdvantages& advantages,
-                           const std::optional<Whitening>& whitening);
+/// A base rule: adds the advantages to sampled tokens of trajectories that count, whitened over the step where asked,
+/// and sets value_target = advantage before whitening + value. REQUIRES: Column::Value.
+CreditRule critic_rule(std::string name, CriticAdvantages advantages, std::optional<Whitening> whitening);
 
 }  // namespace carnot

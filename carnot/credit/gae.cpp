@@ -11,15 +11,10 @@ std::vector<double> advantages(const Trajectory& trajectory, std::span<const dou
                                std::span<const double> value, const GaeOptions& options) {
   const std::vector<bool> sampled = trajectory.sampled();
   std::vector<double> advantage(value.size(), 0.0);
-  double next_value = 0;
-  double running = 0;
+  AdvantageRecursion recursion(options.gamma, options.lambda);
   for (std::size_t t = value.size(); t-- > 0;) {
     if (options.skip_unsampled && !sampled[t]) continue;
-    const double v = std::isnan(value[t]) && !sampled[t] ? 0 : value[t];
-    const double delta = reward[t] + options.gamma * next_value - v;
-    running = delta + options.gamma * options.lambda * running;
-    next_value = v;
-    advantage[t] = running;
+    advantage[t] = recursion.step(reward[t], std::isnan(value[t]) && !sampled[t] ? 0 : value[t]);
   }
   return advantage;
 }
@@ -33,17 +28,11 @@ void GaeOptions::fields(FieldVisitor& visit) {
 }
 
 CreditRule gae(const GaeOptions& options) {
-  return {.name = "gae",
-          .apply =
-              [options](std::span<const Trajectory> trajectories, CreditTable& table) {
-                add_critic_advantages(
-                    trajectories, table,
-                    [&](const Trajectory& trajectory, std::span<const double> reward, std::span<const double> value) {
-                      return advantages(trajectory, reward, value, options);
-                    },
-                    options.whiten ? std::optional(options.whitening) : std::nullopt);
-              },
-          .columns = {Column::Value}};
+  const auto of_trajectory = [options](const Trajectory& trajectory, std::span<const double> reward,
+                                       std::span<const double> value) {
+    return advantages(trajectory, reward, value, options);
+  };
+  return critic_rule("gae", of_trajectory, options.whiten ? std::optional(options.whitening) : std::nullopt);
 }
 
 }  // namespace carnot

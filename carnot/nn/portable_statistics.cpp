@@ -1,6 +1,9 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "carnot/nn/statistics_passes.h"
 
 namespace carnot {
