@@ -2,8 +2,8 @@
 //
 //   speed_bench [RUN_FOLDER] [--workload FILE] [--json FILE]
 //
-// RUN_FOLDER (runs/quickstart) holds a finished run: its config.yaml and a checkpoint. --workload writes the token sequences that were
-// timed, for bench/peers/compare.py; --json writes the figures.
+// RUN_FOLDER (runs/quickstart) holds a finished run: its config.yaml and a checkpoint. --workload writes the token
+// sequences that were timed, for bench/peers/compare.py; --json writes the figures.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/variable.h>
@@ -57,7 +57,8 @@ void train_on(const Model& model, AdamW& optimizer, const Batch& batch, std::siz
   while (next < batch.size()) {
     std::vector<std::int64_t> tokens, positions, rows, targets;
     PackedAttention plan;
-    for (; next < batch.size() && (tokens.empty() || tokens.size() + batch[next].tokens.size() <= micro_batch_tokens); ++next) {
+    for (; next < batch.size() && (tokens.empty() || tokens.size() + batch[next].tokens.size() <= micro_batch_tokens);
+         ++next) {
       const Sequence& sequence = batch[next];
       for (std::size_t i = 0; i < sequence.tokens.size(); ++i) {
         if (i + 1 < sequence.tokens.size() && sequence.counts[i + 1]) {
@@ -101,8 +102,9 @@ std::vector<Batch> warm_start_batches(const Recipe& recipe, const Workbench& ben
   for (int b = 0; b < 16; ++b) {
     Batch batch;
     while (tokens_of(batch) < recipe.sft.batch_tokens) {
-      auto tree = demonstrate(*recipe.environment, *bench.chat,
-                              {.index = index, .seed = static_cast<std::uint64_t>(index), .episode = recipe.rollout.explore.episode});
+      auto tree = demonstrate(
+          *recipe.environment, *bench.chat,
+          {.index = index, .seed = static_cast<std::uint64_t>(index), .episode = recipe.rollout.explore.episode});
       ++index;
       Group group{.trees = {std::move(tree).value()}};
       batch.push_back(sequence_of(trajectory(group, 0, 0, 0)));
@@ -134,7 +136,8 @@ Json workload_json(const std::vector<Batch>& batches) {
   for (const Batch& batch : batches) {
     Json one = Json::array();
     for (const Sequence& sequence : batch)
-      one.push_back({{"tokens", sequence.tokens}, {"counts", std::vector<int>(sequence.counts.begin(), sequence.counts.end())}});
+      one.push_back(
+          {{"tokens", sequence.tokens}, {"counts", std::vector<int>(sequence.counts.begin(), sequence.counts.end())}});
     all.push_back(one);
   }
   return all;
@@ -204,11 +207,14 @@ int measure(const std::string& folder, const std::string& workload_file, const s
   Workbench bench = Workbench::make(recipe, checkpoint->path).value();
   bench.add_companions(recipe);
 
-  std::printf("%s\n%s, %ld parameters\n\n", machine().c_str(), folder.c_str(), static_cast<long>(bench.policy->config().num_parameters()));
+  std::printf("%s\n%s, %ld parameters\n\n", machine().c_str(), folder.c_str(),
+              static_cast<long>(bench.policy->config().num_parameters()));
   Table table;
   table.row("sokoban, steps and text, one thread", game_speed("sokoban", {"Up", "Left", "Down", "Right"}), "steps/s");
-  table.row("frozen_lake, steps and text, one thread", game_speed("frozen_lake", {"Up", "Left", "Down", "Right"}), "steps/s");
-  table.row("sudoku, steps and text, one thread", game_speed("sudoku", {"place 1 at row 1 col 1", "place 2 at row 2 col 3"}), "steps/s");
+  table.row("frozen_lake, steps and text, one thread", game_speed("frozen_lake", {"Up", "Left", "Down", "Right"}),
+            "steps/s");
+  table.row("sudoku, steps and text, one thread",
+            game_speed("sudoku", {"place 1 at row 1 col 1", "place 2 at row 2 col 3"}), "steps/s");
 
   const std::vector<Batch> warm = warm_start_batches(recipe, bench);
   recipe.train.groups = 8;  // 64 trajectories at a time
@@ -232,8 +238,10 @@ int measure(const std::string& folder, const std::string& workload_file, const s
   table.row("warm start, ragged", training_speed(bench, warm, micro), "tokens/s");
   table.row("warm start, equal lengths", training_speed(bench, equal, micro), "tokens/s");
   table.row("reinforcement update, ragged", training_speed(bench, reinforcement, micro), "tokens/s");
-  table.row("engine's bookkeeping, share of rollout", median(stages["timing_s/gen_scheduling"]) / median(stages["timing_s/gen"]), "");
-  for (const std::string name : {"step", "gen", "gen_forward", "gen_sampling", "gen_scheduling", "gen_waiting", "score", "adv", "update_actor"})
+  table.row("engine's bookkeeping, share of rollout",
+            median(stages["timing_s/gen_scheduling"]) / median(stages["timing_s/gen"]), "");
+  for (const std::string name :
+       {"step", "gen", "gen_forward", "gen_sampling", "gen_scheduling", "gen_waiting", "score", "adv", "update_actor"})
     table.row("step of 64 trajectories: " + name, 1000 * median(stages["timing_s/" + name]), "ms");
 
   if (!workload_file.empty())

@@ -24,14 +24,10 @@ struct Step {
     }
     const double w = weighted ? sequences[i][t].weight : 1;
     switch (options.reduction) {
-      case Reduction::TokenMean:
-        return total > 0 ? w / total : 0;
-      case Reduction::SequenceMeanTokenMean:
-        return own > 0 ? w / own / count : 0;
-      case Reduction::SequenceMeanTokenSum:
-        return w / count;
-      case Reduction::TokenSumOverConstant:
-        return w / options.reduction_constant;
+      case Reduction::TokenMean: return total > 0 ? w / total : 0;
+      case Reduction::SequenceMeanTokenMean: return own > 0 ? w / own / count : 0;
+      case Reduction::SequenceMeanTokenSum: return w / count;
+      case Reduction::TokenSumOverConstant: return w / options.reduction_constant;
     }
     return 0;
   }
@@ -64,7 +60,8 @@ struct Step {
   double token_loss(std::size_t i, std::size_t t) const {
     const LossToken& token = sequences[i][t];
     const double r = ratio(i, t), a = token.advantage;
-    const double clipped = bounded(r, 1 - options.clip_low * token.clip_scale, 1 + options.clip_high * token.clip_scale);
+    const double clipped =
+        bounded(r, 1 - options.clip_low * token.clip_scale, 1 + options.clip_high * token.clip_scale);
     double loss = std::max(-a * r, -a * clipped);
     if (a < 0 && options.dual_clip > 0) loss = std::min(loss, -a * options.dual_clip);
     return loss * importance(token);
@@ -114,7 +111,8 @@ struct Step {
   }
 
   double value_error(const LossToken& token, double* slope) const {
-    const double near = bounded(token.value, token.value_old - options.value_clip, token.value_old + options.value_clip);
+    const double near =
+        bounded(token.value, token.value_old - options.value_clip, token.value_old + options.value_clip);
     const double error = token.value - token.value_target, near_error = near - token.value_target;
     const bool flat = near_error * near_error > error * error;
     *slope = flat ? 0 : error;

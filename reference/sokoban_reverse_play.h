@@ -6,7 +6,8 @@
 
 namespace carnot::reference {
 
-/// Cells as published code numbers them: 0 wall, 1 floor, 2 target, 3 box that was pulled, 4 box that was not, 5 player.
+/// Cells as published code numbers them: 0 wall, 1 floor, 2 target, 3 box that was pulled, 4 box that was not, 5
+/// player.
 using SokobanBoard = std::vector<std::vector<int>>;
 
 struct SokobanStart {

@@ -48,7 +48,8 @@ void for_every_combination(const Visit& visit) {
       rest /= n;
       return choice;
     };
-    ObjectiveOptions options{.clip_low = 0.2, .clip_high = 0.28, .reduction_constant = kReductionConstant, .value_clip = 0.4};
+    ObjectiveOptions options{
+        .clip_low = 0.2, .clip_high = 0.28, .reduction_constant = kReductionConstant, .value_clip = 0.4};
     options.ratio = static_cast<RatioLevel>(pick(3));
     options.segment_gradient = static_cast<SegmentGradient>(pick(2));
     options.clip_gradient = static_cast<ClipGradient>(pick(2));

@@ -50,7 +50,8 @@ std::string problem_with_markup(std::string_view markup) {
     const bool is_closed = tag.ends_with("/");
     if (is_closed) tag.pop_back();
     const std::string name = name_of(tag);
-    if (const std::string problem = problem_with_attributes(tag.substr(name.size())); !problem.empty()) return name + ": " + problem;
+    if (const std::string problem = problem_with_attributes(tag.substr(name.size())); !problem.empty())
+      return name + ": " + problem;
     if (!is_closed) open.push_back(name);
   }
   return open.empty() ? "" : "never closed: " + open.back();

@@ -30,18 +30,17 @@ std::string both_values(const char* expression, const A& a, const B& b) {
 }  // namespace detail
 }  // namespace carnot
 
-#define CARNOT_CHECK(condition, message)                                                          \
-  do {                                                                                            \
-    if (!(condition))                                                                             \
-      ::carnot::detail::check_failed(__FILE__, __LINE__, std::string(#condition ": ") + (message)); \
+#define CARNOT_CHECK(condition, message)                                                                            \
+  do {                                                                                                              \
+    if (!(condition)) ::carnot::detail::check_failed(__FILE__, __LINE__, std::string(#condition ": ") + (message)); \
   } while (false)
 
-#define CARNOT_CHECK_COMPARE_(a, op, b)                                                                     \
-  do {                                                                                                      \
-    const auto& carnot_a_ = (a);                                                                            \
-    const auto& carnot_b_ = (b);                                                                            \
-    if (!(carnot_a_ op carnot_b_))                                                                          \
-      ::carnot::detail::check_failed(__FILE__, __LINE__,                                                    \
+#define CARNOT_CHECK_COMPARE_(a, op, b)                                                                       \
+  do {                                                                                                        \
+    const auto& carnot_a_ = (a);                                                                              \
+    const auto& carnot_b_ = (b);                                                                              \
+    if (!(carnot_a_ op carnot_b_))                                                                            \
+      ::carnot::detail::check_failed(__FILE__, __LINE__,                                                      \
                                      ::carnot::detail::both_values(#a " " #op " " #b, carnot_a_, carnot_b_)); \
   } while (false)
 

@@ -98,7 +98,7 @@ class Sha256 {
 Result<std::string> read_file(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return system_error("cannot open", path);
-  struct stat info{};
+  struct stat info {};
   if (::fstat(file.get(), &info) != 0) return system_error("cannot read", path);
   if (S_ISDIR(info.st_mode)) return Error{path.string() + ": is a folder, expected a file"};
   std::string content;

@@ -37,9 +37,9 @@ class RandomStream {
   explicit RandomStream(std::uint64_t seed, std::uint64_t count = 0) : seed_(seed), count_(count) {}
 
   std::uint64_t bits();
-  double uniform();                           ///< in [0, 1)
-  double normal();                            ///< mean 0, variance 1
-  std::uint64_t below(std::uint64_t bound);   ///< unbiased, in [0, bound). REQUIRES: bound > 0
+  double uniform();                          ///< in [0, 1)
+  double normal();                           ///< mean 0, variance 1
+  std::uint64_t below(std::uint64_t bound);  ///< unbiased, in [0, bound). REQUIRES: bound > 0
   bool chance(double probability) { return uniform() < probability; }
 
   /// An element, each as likely as any other. REQUIRES: not empty.

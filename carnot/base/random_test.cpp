@@ -11,8 +11,8 @@ namespace {
 TEST(KeyedDraws, DependOnEveryPartOfTheKey) {
   const DrawKey base{.seed = 1, .step = 2, .group = 3, .sibling = 4, .turn = 5, .position = 6};
   std::set<std::uint64_t> seen{random_bits(base)};
-  for (std::uint64_t DrawKey::*part : {&DrawKey::seed, &DrawKey::step, &DrawKey::group, &DrawKey::sibling,
-                                       &DrawKey::turn, &DrawKey::position}) {
+  for (std::uint64_t DrawKey::*part :
+       {&DrawKey::seed, &DrawKey::step, &DrawKey::group, &DrawKey::sibling, &DrawKey::turn, &DrawKey::position}) {
     DrawKey other = base;
     other.*part += 1;
     EXPECT_TRUE(seen.insert(random_bits(other)).second);

@@ -20,7 +20,11 @@ TEST(ThreadPool, CallsEveryIndexOnce) {
 
 TEST(ThreadPool, RethrowsAndStaysUsable) {
   ThreadPool pool(2);
-  EXPECT_THROW(pool.run(8, [](std::int64_t i) { if (i == 5) throw std::runtime_error("five"); }), std::runtime_error);
+  EXPECT_THROW(pool.run(8,
+                        [](std::int64_t i) {
+                          if (i == 5) throw std::runtime_error("five");
+                        }),
+               std::runtime_error);
   std::atomic<int> calls = 0;
   pool.run(8, [&](std::int64_t) { ++calls; });
   EXPECT_EQ(calls.load(), 8);
@@ -30,7 +34,9 @@ TEST(ThreadPool, TwoCallersAtOnceBothFinish) {
   ThreadPool pool(2);
   std::atomic<int> calls = 0;
   ThreadPool callers(2);
-  callers.run(2, [&](std::int64_t) { for (int i = 0; i < 100; ++i) pool.run(10, [&](std::int64_t) { ++calls; }); });
+  callers.run(2, [&](std::int64_t) {
+    for (int i = 0; i < 100; ++i) pool.run(10, [&](std::int64_t) { ++calls; });
+  });
   EXPECT_EQ(calls.load(), 2000);
 }
 

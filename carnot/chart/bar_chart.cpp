@@ -18,7 +18,8 @@ struct Slots {
 
   double bar_width() const { return kGroupShare * width / static_cast<double>(bars); }
   double bar_left(std::size_t category, std::size_t bar) const {
-    return left + width * (static_cast<double>(category) + (1 - kGroupShare) / 2) + bar_width() * static_cast<double>(bar);
+    return left + width * (static_cast<double>(category) + (1 - kGroupShare) / 2) +
+           bar_width() * static_cast<double>(bar);
   }
   double centre(std::size_t category) const { return left + width * (static_cast<double>(category) + 0.5); }
 };
@@ -34,13 +35,15 @@ std::optional<Extent> extent_of_bars(const BarChart& chart) {
   return extent;
 }
 
-void draw_bar(Drawing& drawing, const Slots& slots, const Scale& y, const BarChart& chart, std::size_t category, std::size_t bar) {
+void draw_bar(Drawing& drawing, const Slots& slots, const Scale& y, const BarChart& chart, std::size_t category,
+              std::size_t bar) {
   const BarSeries& series = chart.series[bar];
   const double value = series.values[category];
   if (!std::isfinite(value)) return;
   const double base = y(std::clamp(0.0, y.low(), y.high())), tip = y(std::clamp(value, y.low(), y.high()));
   const double left = slots.bar_left(category, bar), width = slots.bar_width();
-  const std::string name = series.name.empty() ? chart.categories[category] : chart.categories[category] + ", " + series.name;
+  const std::string name =
+      series.name.empty() ? chart.categories[category] : chart.categories[category] + ", " + series.name;
   drawing.begin_hint(name + ": " + number_text(value));
   drawing.rectangle({left, std::min(base, tip)}, std::max(1.0, width - 1), std::abs(base - tip), colour_of(bar), 0.85);
   drawing.end_hint();
@@ -68,9 +71,12 @@ std::string svg(const BarChart& chart) {
 
   const PlotArea height = plot_area(chart.size, 0, legend);
   const Scale labelled(chart.y, extent, height.bottom, height.top);
-  PlotArea area = plot_area(chart.size, left_margin(tick_labels(labelled.ticks(), chart.y.percent), chart.y.label), legend);
+  PlotArea area =
+      plot_area(chart.size, left_margin(tick_labels(labelled.ticks(), chart.y.percent), chart.y.label), legend);
   const double categories = static_cast<double>(std::max<std::size_t>(1, chart.categories.size()));
-  const Slots slots{.left = area.left, .width = (area.right - area.left) / categories, .bars = std::max<std::size_t>(1, chart.series.size())};
+  const Slots slots{.left = area.left,
+                    .width = (area.right - area.left) / categories,
+                    .bars = std::max<std::size_t>(1, chart.series.size())};
   const bool turned = widest_label(chart) > slots.width - 6;
   const double names_height = turned ? std::min(0.45 * chart.size.height, 0.7 * widest_label(chart) + 14) : 18;
   area.bottom = chart.size.height - names_height - (chart.x_label.empty() ? 10 : 28);

@@ -27,7 +27,8 @@ TEST(BarChart, BarsStandOnZeroAndReachTheirValue) {
 }
 
 TEST(BarChart, NothingIsDrawnForAMissingValue) {
-  const BarChart chart{.categories = {"a", "b"}, .series = {{.name = "s", .values = {1, kNone}, .low = {0.5, kNone}, .high = {1.5, kNone}}}};
+  const BarChart chart{.categories = {"a", "b"},
+                       .series = {{.name = "s", .values = {1, kNone}, .low = {0.5, kNone}, .high = {1.5, kNone}}}};
   const std::string text = svg(chart);
   EXPECT_THAT(text, HasSubstr("a, s: 1"));
   EXPECT_THAT(text, Not(HasSubstr("b, s")));

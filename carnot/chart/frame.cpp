@@ -53,7 +53,8 @@ double left_margin(const std::vector<std::string>& labels, const std::string& ti
 void draw_title(Drawing& drawing, const ChartSize& size, const std::string& title) {
   if (title.empty()) return;
   const double fits = kTitleSize * size.width / (1.15 * text_width(title, kTitleSize));
-  drawing.text({size.width / 2, 22}, title, {.size = std::clamp(fits, kTickSize - 3, kTitleSize), .anchor = "middle", .bold = true});
+  drawing.text({size.width / 2, 22}, title,
+               {.size = std::clamp(fits, kTickSize - 3, kTitleSize), .anchor = "middle", .bold = true});
 }
 
 void draw_legend(Drawing& drawing, const PlotArea& area, const std::vector<LegendEntry>& legend) {
@@ -89,11 +90,13 @@ void draw_vertical_axis(Drawing& drawing, const PlotArea& area, const Scale& sca
 }
 
 void draw_horizontal_title(Drawing& drawing, const PlotArea& area, const std::string& title, double below) {
-  if (!title.empty()) drawing.text({(area.left + area.right) / 2, area.bottom + below}, title, {.size = 12.5, .anchor = "middle"});
+  if (!title.empty())
+    drawing.text({(area.left + area.right) / 2, area.bottom + below}, title, {.size = 12.5, .anchor = "middle"});
 }
 
 void draw_no_data(Drawing& drawing, const PlotArea& area) {
-  drawing.text({(area.left + area.right) / 2, (area.top + area.bottom) / 2}, "no data", {.size = 14, .anchor = "middle", .colour = "#999"});
+  drawing.text({(area.left + area.right) / 2, (area.top + area.bottom) / 2}, "no data",
+               {.size = 14, .anchor = "middle", .colour = "#999"});
 }
 
 }  // namespace carnot

@@ -31,8 +31,8 @@ struct PlotArea {
   double bottom = 0;
 };
 
-/// What is left of the chart for the data, with `left` pixels for what stands at the vertical axis. The legend stands on
-/// the right.
+/// What is left of the chart for the data, with `left` pixels for what stands at the vertical axis. The legend stands
+/// on the right.
 PlotArea plot_area(const ChartSize& size, double left, const std::vector<LegendEntry>& legend);
 
 /// Pixels that the labels of a vertical axis take, its title included.

@@ -40,7 +40,8 @@ std::string svg(const IntervalChart& chart) {
   const auto extent = extent_of_rows(chart);
   std::vector<std::string> names;
   for (const IntervalRow& row : chart.rows) names.push_back(row.name);
-  const ChartSize size{.width = chart.width, .height = 38 + kRowHeight * std::max<double>(2, static_cast<double>(names.size())) + 50};
+  const ChartSize size{.width = chart.width,
+                       .height = 38 + kRowHeight * std::max<double>(2, static_cast<double>(names.size())) + 50};
   const PlotArea area = plot_area(size, left_margin(names, ""), {});
   const Scale x(chart.x, extent, area.left, area.right);
 

@@ -11,7 +11,7 @@ namespace carnot {
 
 struct IntervalRow {
   std::string name{};
-  double value = 0;              ///< not finite: the row stays empty
+  double value = 0;  ///< not finite: the row stays empty
   std::optional<Extent> interval{};
   std::vector<double> single{};  ///< the measurements behind the value, as small dots
   bool emphasized = true;        ///< false: grey

@@ -14,10 +14,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(IntervalChart, DrawsARowForEachNameAndTheMark) {
-  const IntervalChart chart{.title = "differences",
-                            .mark = 0,
-                            .rows = {{.name = "grpo & aem", .value = 0.1, .interval = Extent{-0.1, 0.3}, .single = {0.0, 0.2}},
-                                     {.name = "rloo", .value = std::numeric_limits<double>::quiet_NaN()}}};
+  const IntervalChart chart{
+      .title = "differences",
+      .mark = 0,
+      .rows = {{.name = "grpo & aem", .value = 0.1, .interval = Extent{-0.1, 0.3}, .single = {0.0, 0.2}},
+               {.name = "rloo", .value = std::numeric_limits<double>::quiet_NaN()}}};
   const std::string text = svg(chart);
   EXPECT_EQ(testing::problem_with_markup(text), "");
   EXPECT_THAT(text, HasSubstr("grpo &amp; aem: 0.1"));

@@ -27,7 +27,8 @@ TEST(Page, HoldsEverythingAndLoadsNothing) {
   EXPECT_THAT(html, HasSubstr("<h1>A &lt; B</h1>"));
   EXPECT_THAT(html, HasSubstr("<td>grpo &lt;script&gt;</td>"));
   EXPECT_THAT(html, HasSubstr("<polyline"));
-  for (const char* forbidden : {"<script", "src=", "href=", "@import", "url("}) EXPECT_THAT(html, Not(HasSubstr(forbidden)));
+  for (const char* forbidden : {"<script", "src=", "href=", "@import", "url("})
+    EXPECT_THAT(html, Not(HasSubstr(forbidden)));
 }
 
 TEST(Table, InMarkdownIsAlignedAndKeepsItsColumns) {

@@ -55,7 +55,8 @@ void draw_line(const Canvas& canvas, const Series& series, std::size_t number) {
   std::vector<Point> piece;
   const auto flush = [&] {
     if (piece.size() == 1) canvas.drawing.circle(piece[0], series.width + 0.5, colour);
-    if (piece.size() > 1) canvas.drawing.path(piece, {.colour = colour, .width = series.width, .dashes = dashes_of(number)});
+    if (piece.size() > 1)
+      canvas.drawing.path(piece, {.colour = colour, .width = series.width, .dashes = dashes_of(number)});
     piece.clear();
   };
   for (std::size_t i = 0; i < series.y.size(); ++i) {
@@ -70,7 +71,8 @@ void draw_line(const Canvas& canvas, const Series& series, std::size_t number) {
 
 void draw_points(const Canvas& canvas, const Series& series, const std::string& colour) {
   for (std::size_t i = 0; i < series.y.size(); ++i) {
-    const bool inside = canvas.holds(series.x[i], series.y[i]) && series.y[i] >= canvas.y.low() && series.y[i] <= canvas.y.high();
+    const bool inside =
+        canvas.holds(series.x[i], series.y[i]) && series.y[i] >= canvas.y.low() && series.y[i] <= canvas.y.high();
     if (inside) canvas.drawing.circle(canvas.at(series.x[i], series.y[i]), series.width, colour, series.opacity);
   }
 }
@@ -151,7 +153,8 @@ std::string svg(const Plot& plot) {
 Series histogram(std::string name, std::span<const double> values, double low, double high, int bins) {
   CARNOT_CHECK_LT(low, high);
   CARNOT_CHECK_GE(bins, 1);
-  Series series{.name = std::move(name), .y = std::vector<double>(static_cast<std::size_t>(bins), 0.0), .draw = Draw::Steps};
+  Series series{
+      .name = std::move(name), .y = std::vector<double>(static_cast<std::size_t>(bins), 0.0), .draw = Draw::Steps};
   for (int i = 0; i <= bins; ++i) series.x.push_back(low + (high - low) * i / bins);
   double counted = 0;
   for (const double value : values) {

@@ -1,6 +1,6 @@
 // chart/plot.h -- charts over two axes of numbers: curves with bands, points, histograms; in one plot if need be.
 //
-//   Plot plot{.title = "Success", .x = {.label = "training step"}, .y = {.label = "success", .low = 0, .percent = true}};
+//   Plot plot{.title = "Success", .x = {.label = "step"}, .y = {.label = "success", .low = 0, .percent = true}};
 //   plot.series.push_back({.name = "grpo", .x = steps, .y = mean, .low = low, .high = high});
 //   write_file_atomically("success.svg", svg(plot));
 #pragma once
@@ -24,11 +24,11 @@ struct Series {
   std::string name{};  ///< in the legend; empty: not there
   std::vector<double> x{};
   std::vector<double> y{};
-  std::vector<double> low{};   ///< with `high`, a shaded band around a line; empty: none
+  std::vector<double> low{};  ///< with `high`, a shaded band around a line; empty: none
   std::vector<double> high{};
   Draw draw = Draw::Line;
-  int colour = -1;      ///< number of the colour; -1: that of the series' place in the plot
-  double width = 2;     ///< of a line; radius of a dot
+  int colour = -1;       ///< number of the colour; -1: that of the series' place in the plot
+  double width = 2;      ///< of a line; radius of a dot
   double opacity = 0.7;  ///< of dots
 };
 
@@ -44,8 +44,8 @@ struct Plot {
 /// names. REQUIRES: each series' vectors match in size.
 std::string svg(const Plot& plot);
 
-/// The share of the finite `values` in each of `bins` equal bins over [low, high], as Steps. Values outside are counted in
-/// the shares' denominator alone. REQUIRES: low < high, bins >= 1.
+/// The share of the finite `values` in each of `bins` equal bins over [low, high], as Steps. Values outside are counted
+/// in the shares' denominator alone. REQUIRES: low < high, bins >= 1.
 Series histogram(std::string name, std::span<const double> values, double low, double high, int bins);
 
 /// Means over `window` neighbours, fewer at the ends; values that are not finite are left out. An even window reaches

@@ -72,8 +72,9 @@ TEST(Plot, HasALegendForSeriesWithNamesAlone) {
 }
 
 TEST(Plot, CutsOffWhatLiesOutsideItsAxes) {
-  const std::string text =
-      svg({.x = {.low = 0, .high = 1}, .y = {.low = 0, .high = 1}, .series = {{.x = {0.5, 2, 0.5}, .y = {0.5, 0.5, 7}, .draw = Draw::Points}}});
+  const std::string text = svg({.x = {.low = 0, .high = 1},
+                                .y = {.low = 0, .high = 1},
+                                .series = {{.x = {0.5, 2, 0.5}, .y = {0.5, 0.5, 7}, .draw = Draw::Points}}});
   EXPECT_EQ(count(text, "<circle"), 1u);
 }
 
@@ -93,7 +94,8 @@ TEST(Smoothed, AveragesNeighboursAndPassesOverMissingValues) {
 }
 
 TEST(Plot, IsTheSameTextEveryTime) {
-  const Plot plot{.title = "t", .series = {{.name = "a", .x = {0, 1}, .y = {0.1, 0.7}}, {.name = "b", .x = {0, 1}, .y = {0.3, 0.2}}}};
+  const Plot plot{.title = "t",
+                  .series = {{.name = "a", .x = {0, 1}, .y = {0.1, 0.7}}, {.name = "b", .x = {0, 1}, .y = {0.3, 0.2}}}};
   EXPECT_EQ(svg(plot), svg(plot));
 }
 

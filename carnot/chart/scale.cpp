@@ -51,8 +51,10 @@ Extent shown(const Axis& axis, const std::optional<Extent>& data) {
   if (axis.low) extent.low = *axis.low;
   if (axis.high) extent.high = *axis.high;
   if (axis.low && axis.high) return extent;
-  if (axis.low && extent.high <= extent.low) return {extent.low, extent.low + std::max(1e-3, 0.1 * std::abs(extent.low))};
-  if (axis.high && extent.low >= extent.high) return {extent.high - std::max(1e-3, 0.1 * std::abs(extent.high)), extent.high};
+  if (axis.low && extent.high <= extent.low)
+    return {extent.low, extent.low + std::max(1e-3, 0.1 * std::abs(extent.low))};
+  if (axis.high && extent.low >= extent.high)
+    return {extent.high - std::max(1e-3, 0.1 * std::abs(extent.high)), extent.high};
   return is_one_value(extent) ? widened(extent) : extent;
 }
 
@@ -76,7 +78,8 @@ std::vector<std::string> tick_labels(std::span<const double> ticks, bool percent
   if (largest >= 1e7 || (step > 0 && step < 1e-6)) {
     for (const double tick : ticks) labels.push_back(number_text(factor * tick));
   } else {
-    const int decimals = step > 0 ? std::max(0, static_cast<int>(-std::floor(std::log10(step * (1 + kRelativeWidth))))) : 2;
+    const int decimals =
+        step > 0 ? std::max(0, static_cast<int>(-std::floor(std::log10(step * (1 + kRelativeWidth))))) : 2;
     for (const double tick : ticks) labels.push_back(fixed(factor * tick, decimals));
   }
   if (percent)

@@ -9,7 +9,8 @@ namespace carnot {
 namespace {
 
 std::size_t characters(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 std::string html_row(const std::vector<std::string>& cells, const std::string& element) {
@@ -56,7 +57,8 @@ std::string markdown(const Table& table) {
       text += "| " + lines[r][i] + std::string(widths[i] - characters(lines[r][i]) + 1, ' ');
     text += "|\n";
     if (r > 0) continue;
-    for (std::size_t i = 0; i < widths.size(); ++i) text += '|' + std::string(widths[i] + 1, '-') + (i == 0 ? "-" : ":");
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      text += '|' + std::string(widths[i] + 1, '-') + (i == 0 ? "-" : ":");
     text += "|\n";
   }
   return text;

@@ -64,8 +64,10 @@ void declare(CLI::App& app, CompareRequest& request) {
                  "default: all")
       ->type_name("LIST");
   app.add_option("--seeds", request.seeds, "0-4 or 0,1,2; default: 0-2")->type_name("LIST");
-  app.add_option("--base", request.base, "the method that others are compared with; default: the first, of all grpo")->type_name("M");
-  app.add_option("--output", request.output, "folder of all runs and the report; default: runs/compare")->type_name("FOLDER");
+  app.add_option("--base", request.base, "the method that others are compared with; default: the first, of all grpo")
+      ->type_name("M");
+  app.add_option("--output", request.output, "folder of all runs and the report; default: runs/compare")
+      ->type_name("FOLDER");
   app.add_flag("--dry-run", request.dry_run, "print the runs and what is there of them, run nothing");
 }
 
@@ -109,14 +111,18 @@ void declare(CLI::App& app, GenerateRequest& request) {
   app.add_option("--top-k", request.top_k, "sample from this many most likely tokens; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->type_name("K");
-  app.add_option("--max-tokens", request.max_tokens, "of a text; default: 512")->check(CLI::PositiveNumber)->type_name("N");
+  app.add_option("--max-tokens", request.max_tokens, "of a text; default: 512")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   app.add_option("--stop", request.stop, "text that ends a result and is left out of it; may be given several times")
       ->allow_extra_args(false)
       ->check([](const std::string& stop) { return stop.empty() ? std::string("is empty") : std::string(); })
       ->type_name("TEXT");
   app.add_option("--seed", request.seed, "of the draws")->check(CLI::NonNegativeNumber)->type_name("N");
   app.add_option("--samples", request.samples, "texts of each prompt")->check(CLI::PositiveNumber)->type_name("N");
-  app.add_option("--batch", request.batch, "texts in work at a time; default: 32")->check(CLI::PositiveNumber)->type_name("N");
+  app.add_option("--batch", request.batch, "texts in work at a time; default: 32")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   app.add_option("--cache-tokens", request.cache_tokens, "positions of the KV cache; default: enough, at most 65536")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
@@ -152,12 +158,8 @@ void declare(CLI::App& app, ExportRequest& request) {
 }
 
 void declare(CLI::App& app, InspectRequest& request) {
-  app.add_option("PATH", request.path, "rollouts/step_N.jsonl, or a run folder: its latest")
-      ->required()
-      ->type_name("");
-  app.add_option("--row", request.row, "show the trajectory on this line")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
+  app.add_option("PATH", request.path, "rollouts/step_N.jsonl, or a run folder: its latest")->required()->type_name("");
+  app.add_option("--row", request.row, "show the trajectory on this line")->check(CLI::PositiveNumber)->type_name("N");
   app.add_option("--traj", request.trajectory, "show the trajectory of this traj_id")->type_name("ID");
   app.add_option("--tokenizer", request.tokenizer, "tokenizer.json or its folder; default: the run's")
       ->type_name("PATH");
@@ -173,8 +175,10 @@ void declare(CLI::App& app, CreditRequest& request) {
   app.add_option("FILE", request.file, "rollouts: docs/trajectory_format.md")->required()->type_name("");
   app.add_option("--method", request.method, "method or composition: grpo + aem")->required()->type_name("M");
   app.add_option("--output", request.output, "file to write; default: standard output")->type_name("FILE");
-  app.add_flag("--explain", request.explain, "also ratio, clip_state and gradient of each token, where rows hold `logp`");
-  add_overrides(app, request.overrides, "options of the method, as in a recipe's `method` section, and objective.* keys");
+  app.add_flag("--explain", request.explain,
+               "also ratio, clip_state and gradient of each token, where rows hold `logp`");
+  add_overrides(app, request.overrides,
+                "options of the method, as in a recipe's `method` section, and objective.* keys");
 }
 
 void declare(CLI::App& app, AnalyzeRequest& request) {
@@ -228,8 +232,8 @@ const CommandEntry* find_command(std::string_view name) {
 Error unknown_command(const std::string& name) {
   const auto distance = [&](const CommandEntry& entry) { return edit_distance(name, entry.name); };
   const auto& all = commands();
-  const auto nearest = std::min_element(
-      all.begin(), all.end(), [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
+  const auto nearest =
+      std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
   const bool near = distance(*nearest) <= std::max(1, static_cast<int>(nearest->name.size()) / 2);
   return {"there is no command '" + name + "'; " +
           (near ? "did you mean '" + std::string(nearest->name) + "'?" : "`carnot --help` lists them")};
@@ -254,9 +258,11 @@ Result<Request> parse_command(const CommandEntry& entry, std::span<const std::st
   CLI::App app(std::string(entry.summary), "carnot " + std::string(entry.name));
   app.get_formatter()->column_width(kHelpColumn);
   app.set_help_flag("-h,--help", "print this");
-  std::visit([&](auto& fields) {
-    if constexpr (requires { declare(app, fields); }) declare(app, fields);
-  }, request);
+  std::visit(
+      [&](auto& fields) {
+        if constexpr (requires { declare(app, fields); }) declare(app, fields);
+      },
+      request);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {

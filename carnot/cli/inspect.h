@@ -10,12 +10,12 @@
 namespace carnot {
 
 struct InspectRequest {
-  std::filesystem::path path{};       ///< a rollouts file, or a run folder: its latest one
-  int row = 0;                        ///< line of the trajectory to show, from 1; 0: none chosen
-  std::string trajectory{};           ///< its traj_id; empty: none chosen
-  std::filesystem::path tokenizer{};  ///< empty: the run folder's
-  bool tokens = false;                ///< with a table of the sampled tokens
-  std::vector<std::string> columns{}; ///< of that table; empty: all there are
+  std::filesystem::path path{};        ///< a rollouts file, or a run folder: its latest one
+  int row = 0;                         ///< line of the trajectory to show, from 1; 0: none chosen
+  std::string trajectory{};            ///< its traj_id; empty: none chosen
+  std::filesystem::path tokenizer{};   ///< empty: the run folder's
+  bool tokens = false;                 ///< with a table of the sampled tokens
+  std::vector<std::string> columns{};  ///< of that table; empty: all there are
   bool colour = false;
 };
 

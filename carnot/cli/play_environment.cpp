@@ -16,8 +16,7 @@ Status play_environment(const PlayRequest& request, const Console& console) {
   reader.read("", **factory);
   if (const Status status = reader.finish(); !status) return status;
   if (const Status status = (*factory)->prepare(request.run_seed); !status) return status;
-  const PlayOptions options{
-      .name = request.name, .seed = request.seed, .json = request.json, .prompt = request.prompt};
+  const PlayOptions options{.name = request.name, .seed = request.seed, .json = request.json, .prompt = request.prompt};
   return play(**factory, options, console.in, console.out);
 }
 

@@ -11,8 +11,8 @@ namespace carnot {
 
 struct PlayRequest {
   std::string name{};
-  std::uint64_t seed = 0;       ///< of the instance
-  std::uint64_t run_seed = 0;   ///< the recipe's `seed`: of what all instances share
+  std::uint64_t seed = 0;      ///< of the instance
+  std::uint64_t run_seed = 0;  ///< the recipe's `seed`: of what all instances share
   bool json = false;
   bool prompt = false;
   std::vector<std::string> overrides{};  ///< `key=value`: a recipe's `env.` keys without that prefix

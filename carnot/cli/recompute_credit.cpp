@@ -45,10 +45,9 @@ std::string missing_column(const ColumnNeed& need, std::span<const Trajectory> a
   for (std::size_t i = 0; i < all.size(); ++i) {
     const int token = all[i].leaf().counts() ? first_unmeasured(all[i], need.column) : -1;
     if (token < 0) continue;
-    const std::string what =
-        all[i].tree->columns.has(need.column)
-            ? "expected a number on the sampled token " + std::to_string(token) + ", found null"
-            : "this field is missing";
+    const std::string what = all[i].tree->columns.has(need.column)
+                                 ? "expected a number on the sampled token " + std::to_string(token) + ", found null"
+                                 : "this field is missing";
     return name + ":" + std::to_string(file.line_of_row[i]) + ": " + std::string(name_of(need.column)) + ": " + what +
            "; " + need.reader + " reads it";
   }
@@ -103,7 +102,8 @@ Json list_of(const std::vector<std::string>& words) {
   return list;
 }
 
-std::string with_credit(std::string_view line, const Trajectory& trajectory, const Credit& credit, const TokenLists& further) {
+std::string with_credit(std::string_view line, const Trajectory& trajectory, const Credit& credit,
+                        const TokenLists& further) {
   Json row = Json::parse(line);
   const std::vector<bool> sampled = trajectory.sampled();
   row["advantage"] = on_sampled(credit.advantage, sampled);

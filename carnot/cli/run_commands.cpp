@@ -47,12 +47,15 @@ RunControl prepare_run(const Console& console) {
 /// Until here, loading and reading end at the first signal.
 JobControl prepare_job(const Console& console) {
   install_stop_signals();
-  const auto shown = [safe = console.terminal](std::string_view text) { return safe ? printable(text) : std::string(text); };
+  const auto shown = [safe = console.terminal](std::string_view text) {
+    return safe ? printable(text) : std::string(text);
+  };
   return {.out = console.out, .shown = shown, .stop_requested = stop_requested};
 }
 
 ModelRequest request_of(const ModelChoice& model) {
-  return {.path = model.path, .chat = model.chat, .device = model.device, .dtype = model.dtype, .threads = model.threads};
+  return {
+      .path = model.path, .chat = model.chat, .device = model.device, .dtype = model.dtype, .threads = model.threads};
 }
 
 GenerateCommand command_of(const GenerateRequest& request) {
@@ -88,7 +91,8 @@ Result<RunEnd> run(RunRequest::Stage stage, Recipe& recipe, const RunControl& co
 
 std::vector<ColumnNeed> explanation_needs(const Method& method) {
   std::vector<ColumnNeed> needs;
-  for (const Column column : explained_columns(method.objective)) needs.push_back({.column = column, .reader = "--explain"});
+  for (const Column column : explained_columns(method.objective))
+    needs.push_back({.column = column, .reader = "--explain"});
   return needs;
 }
 
@@ -190,8 +194,10 @@ Exit execute(const AnalysesRequest& request, const Console& console) {
   }
   const auto entry = find_analysis(request.name);
   if (!entry) return report(console, entry.error());
-  console.out << "\n" << (*entry)->summary << " (arXiv:" << (*entry)->paper << "). Reads: " << name_of((*entry)->needs)
-              << ".\n\nOptions of " << (*entry)->name << ":\n" << help_text(analysis_options(**entry));
+  console.out << "\n"
+              << (*entry)->summary << " (arXiv:" << (*entry)->paper << "). Reads: " << name_of((*entry)->needs)
+              << ".\n\nOptions of " << (*entry)->name << ":\n"
+              << help_text(analysis_options(**entry));
   return Exit::Success;
 }
 

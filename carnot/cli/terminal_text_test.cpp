@@ -9,7 +9,10 @@ TEST(TerminalText, KeepsTextAndLineBreaksAndDisarmsEscapes) {
   EXPECT_EQ(printable("größe\t日本\n🙂"), "größe\t日本\n🙂");
   EXPECT_EQ(printable("\x1b[2Jgone\r\x7f"), "\\x1b[2Jgone\\x0d\\x7f");
   EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
-  EXPECT_EQ(printable("\xc2\x9b" "2J"), "\\xc2\\x9b" "2J");  // the control sequence introducer of C1
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "2J"),
+            "\\xc2\\x9b"
+            "2J");  // the control sequence introducer of C1
 }
 
 TEST(TerminalText, WritesBytesThatAreNoCharacterAsNumbers) {

@@ -170,8 +170,8 @@ std::string trajectory_facts(const Trajectory& trajectory) {
   if (const double penalty = penalties(trajectory); penalty != 0) rows.push_back({"penalties", number(penalty)});
   if (leaf.parent >= 0) {
     const Leaf& parent = trajectory.tree->leaves[static_cast<std::size_t>(leaf.parent)];
-    rows.push_back({"branched off",
-                    printable_line(parent.trajectory_id) + " after turn " + std::to_string(leaf.branch_turn - 1)});
+    rows.push_back(
+        {"branched off", printable_line(parent.trajectory_id) + " after turn " + std::to_string(leaf.branch_turn - 1)});
   }
   if (leaf.answer) rows.push_back({"answer", printable_line(*leaf.answer)});
   for (const auto& [name, value] : leaf.measures) rows.push_back({printable_line(name), number(value)});

@@ -21,7 +21,7 @@ namespace {
 /// What turn k of trajectory i should receive on each sampled token.
 using Expected = std::function<double(std::span<const Trajectory>, std::size_t i, int k)>;
 
-void compare(std::vector<double> Credit::* column, const std::vector<CreditRule>& chain, std::uint64_t seed,
+void compare(std::vector<double> Credit::*column, const std::vector<CreditRule>& chain, std::uint64_t seed,
              const Expected& expected, double tolerance = 1e-9) {
   RandomStream random(seed);
   int compared = 0;
@@ -49,7 +49,8 @@ TEST(StepGroup, EqualsItsDefinitionOnRandomGroups) {
 }
 
 TEST(StepGroup, WithoutWeightAddsNothing) {
-  compare(&Credit::advantage, {step_group({.weight = 0})}, 32, [](auto, std::size_t, int) { return 0.0; }, 0);
+  compare(
+      &Credit::advantage, {step_group({.weight = 0})}, 32, [](auto, std::size_t, int) { return 0.0; }, 0);
 }
 
 TEST(StepGroup, JoinsStatesThatAreAlikeToTheFirstOfTheirKind) {
@@ -84,8 +85,10 @@ TEST(TurnGroupGain, EqualsItsDefinitionOnRandomGroups) {
 
 TEST(TurnGroupGain, WithNeutralSettingsIsTheIdentity) {
   const TurnGroupGainOptions neutral{.weight = 0, .clip_swing = 0};
-  compare(&Credit::advantage, {turn_group_gain(neutral)}, 34, [](auto, std::size_t, int) { return 0.0; }, 0);
-  compare(&Credit::clip_scale, {turn_group_gain(neutral)}, 34, [](auto, std::size_t, int) { return 1.0; }, 0);
+  compare(
+      &Credit::advantage, {turn_group_gain(neutral)}, 34, [](auto, std::size_t, int) { return 0.0; }, 0);
+  compare(
+      &Credit::clip_scale, {turn_group_gain(neutral)}, 34, [](auto, std::size_t, int) { return 1.0; }, 0);
 }
 
 /// Chains of one-token turns with these gains on all but the last.

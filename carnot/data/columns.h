@@ -13,23 +13,23 @@
 namespace carnot {
 
 enum class Column : std::uint8_t {
-  LogProbRollout,   ///< by the engine, while sampling
-  EntropyRollout,   ///< full softmax, by the engine, nats
-  LogProbOld,       ///< by the training code, before the first update on these data
-  EntropyOld,       ///< full softmax of the old policy, nats
-  LogProbCurrent,   ///< under the weights that the token's last update started from
-  LogProbReference, ///< under the frozen reference
-  EnergyReference,  ///< -logsumexp of the reference's raw logits
-  EntropyReference, ///< full softmax of the reference, nats
-  Value,            ///< the critic's
-  Reward,           ///< dense reward on this token
+  LogProbRollout,    ///< by the engine, while sampling
+  EntropyRollout,    ///< full softmax, by the engine, nats
+  LogProbOld,        ///< by the training code, before the first update on these data
+  EntropyOld,        ///< full softmax of the old policy, nats
+  LogProbCurrent,    ///< under the weights that the token's last update started from
+  LogProbReference,  ///< under the frozen reference
+  EnergyReference,   ///< -logsumexp of the reference's raw logits
+  EntropyReference,  ///< full softmax of the reference, nats
+  Value,             ///< the critic's
+  Reward,            ///< dense reward on this token
 };
 inline constexpr int kNumColumns = 10;
 
 /// The fields of the rollout row (docs/trajectory_format.md), in the enum's order.
 inline constexpr std::array<std::string_view, kNumColumns> kColumnFields = {
-    "logp_rollout", "entropy", "logp_old", "entropy_old", "logp", "logp_ref", "energy_ref", "entropy_ref", "value",
-    "reward"};
+    "logp_rollout", "entropy",    "logp_old",    "entropy_old", "logp",
+    "logp_ref",     "energy_ref", "entropy_ref", "value",       "reward"};
 inline std::string_view name_of(Column column) { return kColumnFields[static_cast<std::size_t>(column)]; }
 
 /// The columns of one tree: values(column)[turn][offset in the turn].

@@ -25,7 +25,8 @@ std::vector<SpanKind> Trajectory::kinds() const {
   std::vector<SpanKind> all;
   all.reserve(static_cast<std::size_t>(num_tokens()));
   for (int k = 0; k < num_turns(); ++k)
-    for (const Span& span : turn(k).spans) all.insert(all.end(), static_cast<std::size_t>(span.end - span.begin), span.kind);
+    for (const Span& span : turn(k).spans)
+      all.insert(all.end(), static_cast<std::size_t>(span.end - span.begin), span.kind);
   return all;
 }
 

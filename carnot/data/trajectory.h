@@ -13,8 +13,8 @@ struct Trajectory {
   const Group* group = nullptr;
   const Tree* tree = nullptr;
   int group_index = 0;
-  int tree_index = 0;  ///< in the group
-  int leaf_index = 0;  ///< in the tree
+  int tree_index = 0;               ///< in the group
+  int leaf_index = 0;               ///< in the tree
   std::vector<int> turns{};         ///< turn indices from the root to the leaf
   std::vector<int> turn_offsets{};  ///< where turns[k]'s tokens begin in the trajectory; one more entry for the end
 
@@ -28,7 +28,8 @@ struct Trajectory {
   int sampled_begin(int k) const { return turn_offsets[static_cast<std::size_t>(k)] + turn(k).sampled_begin; }
   int sampled_end(int k) const { return turn_offsets[static_cast<std::size_t>(k)] + turn(k).sampled_end; }
 
-  /// Where the total reward stands: the last sampled token, or the last of all where none was sampled; -1 without tokens.
+  /// Where the total reward stands: the last sampled token, or the last of all where none was sampled; -1 without
+  /// tokens.
   int reward_token() const { return reward_token(num_turns()); }
   /// The same for the first `turns_before` turns; where none of them was sampled, as above.
   int reward_token(int turns_before) const;

@@ -31,7 +31,8 @@ std::string turn_problem(const Tree& tree, int index) {
 std::vector<int> path(const Tree& tree, int leaf) {
   CARNOT_CHECK_LT(static_cast<std::size_t>(leaf), tree.leaves.size());
   std::vector<int> turns;
-  for (int t = tree.leaves[static_cast<std::size_t>(leaf)].turn; t >= 0; t = tree.turns[static_cast<std::size_t>(t)].parent)
+  for (int t = tree.leaves[static_cast<std::size_t>(leaf)].turn; t >= 0;
+       t = tree.turns[static_cast<std::size_t>(t)].parent)
     turns.push_back(t);
   std::reverse(turns.begin(), turns.end());
   return turns;
@@ -70,7 +71,8 @@ std::vector<std::string> violations(const Tree& tree) {
       const std::size_t size = tree.columns.turn(column, static_cast<int>(t)).size();
       if (size != tree.turns[t].tokens.size())
         problems.push_back("turn " + std::to_string(t) + ": column " + std::string(name_of(column)) + " has " +
-                           std::to_string(size) + " values for " + std::to_string(tree.turns[t].tokens.size()) + " tokens");
+                           std::to_string(size) + " values for " + std::to_string(tree.turns[t].tokens.size()) +
+                           " tokens");
     }
   }
   return problems;

@@ -63,8 +63,8 @@ struct Turn {
 
 /// The end of one trajectory.
 struct Leaf {
-  int turn = -1;     ///< its last turn
-  int sibling = 0;   ///< index in the group; keys the random draws
+  int turn = -1;    ///< its last turn
+  int sibling = 0;  ///< index in the group; keys the random draws
   std::string trajectory_id{};
   int parent = -1;       ///< leaf (index in the tree) that this one branched off; -1 where it is the tree's first
   int branch_turn = -1;  ///< number of turns shared with `parent`, counted from the root; -1 for none
@@ -72,8 +72,9 @@ struct Leaf {
   double score = 0;      ///< raw outcome reward: the sum of the turns' rewards, penalties apart
   bool success = false;  ///< the environment's own notion
   bool dropped = false;  ///< by a filter: keeps its place, takes no part in the update
-  std::map<std::string, double> measures{};  ///< what the environment reports beside the reward ("exact_match", "format")
-  std::optional<std::string> answer{};       ///< the final answer in the environment's normal form, for majority votes
+  std::map<std::string, double>
+      measures{};                       ///< what the environment reports beside the reward ("exact_match", "format")
+  std::optional<std::string> answer{};  ///< the final answer in the environment's normal form, for majority votes
 
   bool valid() const { return outcome != Outcome::InfraFailed; }
   /// Counts in statistics, denominators and the update.
@@ -87,14 +88,14 @@ struct Tree {
 };
 
 struct Group {
-  std::string uid{};                        ///< names the task instance
-  std::int64_t task_index = 0;              ///< as the environment's factory counts
-  std::uint64_t seed = 0;                   ///< of the draws, for reproduction
-  std::int64_t step = 0;                    ///< training step
-  std::vector<std::string> ground_truth{};  ///< acceptable answers, where the environment has any
+  std::string uid{};                          ///< names the task instance
+  std::int64_t task_index = 0;                ///< as the environment's factory counts
+  std::uint64_t seed = 0;                     ///< of the draws, for reproduction
+  std::int64_t step = 0;                      ///< training step
+  std::vector<std::string> ground_truth{};    ///< acceptable answers, where the environment has any
   std::map<std::string, std::string> info{};  ///< about the task, for reports ("hops": "2")
   std::vector<Tree> trees{};
-  std::optional<double> query_baseline{};   ///< the answer's (log-)probability given the prompt alone, for info gain
+  std::optional<double> query_baseline{};  ///< the answer's (log-)probability given the prompt alone, for info gain
 };
 
 /// Turn indices from the root to leaf number `leaf`, in reading order.

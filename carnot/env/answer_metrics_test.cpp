@@ -12,9 +12,14 @@ TEST(AnswerMetrics, NormaliseCasePunctuationArticlesAndBlanks) {
   EXPECT_EQ(normalize_answer("U.S.A."), "usa");
   EXPECT_EQ(normalize_answer("theatre another"), "theatre another");
   EXPECT_EQ(normalize_answer("a-the"), "athe") << "punctuation goes before articles are looked for";
-  EXPECT_EQ(normalize_answer("\xc3\x89" "COLE\xc2\xa0the \xc3\xa9t\xc3\xa9"), "\xc3\xa9" "cole \xc3\xa9t\xc3\xa9");
+  EXPECT_EQ(normalize_answer("\xc3\x89"
+                             "COLE\xc2\xa0the \xc3\xa9t\xc3\xa9"),
+            "\xc3\xa9"
+            "cole \xc3\xa9t\xc3\xa9");
   EXPECT_EQ(normalize_answer("a\xe2\x80\x93the"), "\xe2\x80\x93") << "a dash beyond ASCII stays, and ends words";
-  EXPECT_EQ(normalize_answer("\xff" "A b"), "\xff b");
+  EXPECT_EQ(normalize_answer("\xff"
+                             "A b"),
+            "\xff b");
   EXPECT_EQ(normalize_answer("the"), "");
 }
 

@@ -34,7 +34,8 @@ std::vector<Json> records(const std::string& file) {
 std::unique_ptr<EnvironmentFactory> factory_for(const std::string& env, const Json& config) {
   auto factory = make_environment_factory(env).value();
   std::map<std::string, std::string> values;
-  for (const auto& [key, value] : config.items()) values[key] = value.is_string() ? value.get<std::string>() : value.dump();
+  for (const auto& [key, value] : config.items())
+    values[key] = value.is_string() ? value.get<std::string>() : value.dump();
   testing::FieldSettings settings(values);
   factory->fields(settings);
   EXPECT_TRUE(settings.unused().empty()) << env << " has no option " << settings.unused()[0];

@@ -23,7 +23,7 @@ namespace carnot {
 
 /// How the conversation opens.
 struct Opening {
-  std::string system{};            ///< empty: no system message of the environment's own
+  std::string system{};  ///< empty: no system message of the environment's own
   std::string user{};
   std::string assistant_prefix{};  ///< every assistant message starts with it ("<think>"); prompt tokens, not sampled
 };

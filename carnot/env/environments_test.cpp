@@ -15,10 +15,27 @@ struct Played {
 
 // Responses that a confused policy could write.
 std::string random_response(RandomStream& random) {
-  static const std::vector<std::string> pieces = {
-      "<think>", "</think>", "<answer>", "</answer>", "<search>", "</search>", "||", "Up", "left", " || Down || ", "7",
-      "1,2,3", "place 2 at row 1 col 1", "\n", "\xff", "√", "<|im_end|>", "99999999999999999999,1,1", " ", "Right",
-      ""};
+  static const std::vector<std::string> pieces = {"<think>",
+                                                  "</think>",
+                                                  "<answer>",
+                                                  "</answer>",
+                                                  "<search>",
+                                                  "</search>",
+                                                  "||",
+                                                  "Up",
+                                                  "left",
+                                                  " || Down || ",
+                                                  "7",
+                                                  "1,2,3",
+                                                  "place 2 at row 1 col 1",
+                                                  "\n",
+                                                  "\xff",
+                                                  "√",
+                                                  "<|im_end|>",
+                                                  "99999999999999999999,1,1",
+                                                  " ",
+                                                  "Right",
+                                                  ""};
   std::string text;
   for (auto n = random.below(12); n > 0; --n) text += random.pick(pieces);
   if (random.chance(0.7)) text = "<think>" + text + "</think><answer>" + random.pick(pieces) + "</answer>";

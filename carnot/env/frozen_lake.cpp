@@ -71,9 +71,9 @@ FrozenLakeMap generate_frozen_lake(const FrozenLakeOptions& options, std::uint64
 FrozenLakeMoves frozen_lake_moves(const FrozenLakeOptions& options, int size, int from, int action) {
   const double side = options.is_slippery ? (1.0 - options.success_rate) / 2.0 : 0.0;
   const double straight = options.is_slippery ? options.success_rate : 1.0;
-  return {.chances = {side, straight, side},
-          .ends = {moved(size, from, (action + 3) % 4), moved(size, from, action),
-                   moved(size, from, (action + 1) % 4)}};
+  return {
+      .chances = {side, straight, side},
+      .ends = {moved(size, from, (action + 3) % 4), moved(size, from, action), moved(size, from, (action + 1) % 4)}};
 }
 
 FrozenLake::FrozenLake(const FrozenLakeOptions& options, std::uint64_t seed)

@@ -10,13 +10,12 @@ constexpr std::string_view kInstruction =
     "Beware that the ice is slippery, so the agent might slide and end up in an unintended tile.\n"
     "Respond with a sequence of actions such as <answer>Left || Up || Up</answer>.\n";
 
-constexpr std::string_view kVocabulary =
-    "P: player, _: empty, O: hole, G: goal, X: player in hole, √: player on goal";
+constexpr std::string_view kVocabulary = "P: player, _: empty, O: hole, G: goal, X: player in hole, √: player on goal";
 
 class FrozenLakeFactory : public RagenFactory {
  public:
-  FrozenLakeFactory() : RagenFactory({.max_turns = 5, .max_actions_per_turn = 2, .max_actions = 10,
-                                      .max_response_words = 120}) {}
+  FrozenLakeFactory()
+      : RagenFactory({.max_turns = 5, .max_actions_per_turn = 2, .max_actions = 10, .max_response_words = 120}) {}
 
   Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const override {
     return std::unique_ptr<Game>(std::make_unique<FrozenLake>(options_, seed));

@@ -12,9 +12,7 @@ void observation_format_field(FieldVisitor& visit, ObservationFormat& format) {
              "the map alone, or below a list of coordinates");
 }
 
-std::string coordinate(int row, int column) {
-  return "(" + std::to_string(row) + ", " + std::to_string(column) + ")";
-}
+std::string coordinate(int row, int column) { return "(" + std::to_string(row) + ", " + std::to_string(column) + ")"; }
 
 std::string coordinate_head(int rows, int columns) {
   return "Coordinates: \nBoard size: " + std::to_string(rows) + " rows x " + std::to_string(columns) +

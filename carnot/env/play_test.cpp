@@ -57,9 +57,8 @@ TEST(Play, TalksThroughThePromptsWhenAsked) {
 }
 
 TEST(Play, TalksThroughThePromptsInJsonToo) {
-  const std::string text =
-      played({.name = "frozen_lake", .seed = 142, .json = true, .prompt = true},
-             "dunno\na\\\\nb\\n</think><answer>Left</answer>\n");
+  const std::string text = played({.name = "frozen_lake", .seed = 142, .json = true, .prompt = true},
+                                  "dunno\na\\\\nb\\n</think><answer>Left</answer>\n");
   const auto lines = split_lines(text);
   ASSERT_EQ(lines.size(), 3u);
   const json head = json::parse(lines[0]), first = json::parse(lines[1]), second = json::parse(lines[2]);

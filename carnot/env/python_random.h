@@ -16,10 +16,10 @@ class PythonRandom {
   /// random.Random(seed).
   explicit PythonRandom(std::uint64_t seed);
 
-  double random();                                 ///< in [0, 1), 53 bits
-  std::uint32_t getrandbits(int bits);             ///< REQUIRES: 1 <= bits <= 32
-  std::uint32_t randbelow(std::uint32_t bound);    ///< in [0, bound). REQUIRES: bound > 0
-  int randint(int low, int high);                  ///< low <= x <= high
+  double random();                               ///< in [0, 1), 53 bits
+  std::uint32_t getrandbits(int bits);           ///< REQUIRES: 1 <= bits <= 32
+  std::uint32_t randbelow(std::uint32_t bound);  ///< in [0, bound). REQUIRES: bound > 0
+  int randint(int low, int high);                ///< low <= x <= high
 
   template <class T>
   const T& choice(std::span<const T> items) {

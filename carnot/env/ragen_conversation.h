@@ -29,7 +29,7 @@ struct RagenBudgets {
   int max_actions = 10;          ///< an episode
   int max_response_words = 100;  ///< as the prompt says; the real limit is max_response_tokens
   int max_response_tokens = 400;
-  double penalty = 0.1;          ///< off the score of a turn without a valid action, or with an unknown one
+  double penalty = 0.1;  ///< off the score of a turn without a valid action, or with an unknown one
 
   void fields(FieldVisitor& visit);
 };

@@ -20,10 +20,9 @@ TEST(RagenAnswer, SplitsTheAnswerAtDoubleBarsAndKeepsTheFirstFew) {
 }
 
 TEST(RagenAnswer, NeedsThoughtThenAnswerBothClosed) {
-  for (const char* response :
-       {"", "Up", "<answer>Up</answer>", "<think>a<answer>Up</answer>", "<think>a</think>Up",
-        "<think>a</think> then <answer>Up</answer>", "<think>a</think><answer>Up",
-        "</think><answer>Up</answer><think>"}) {
+  for (const char* response : {"", "Up", "<answer>Up</answer>", "<think>a<answer>Up</answer>", "<think>a</think>Up",
+                               "<think>a</think> then <answer>Up</answer>", "<think>a</think><answer>Up",
+                               "</think><answer>Up</answer><think>"}) {
     const auto answer = parse_ragen_answer(response, 2);
     EXPECT_FALSE(answer.parsed) << response;
     EXPECT_TRUE(answer.actions.empty()) << response;

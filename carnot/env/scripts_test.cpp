@@ -89,7 +89,11 @@ TEST(Scripts, FailOftenerWhenCareless) {
 
 TEST(FrozenLakeSolver, FindsShortestWaysOnFirmIce) {
   const FrozenLakeOptions firm{.is_slippery = false};
-  const FrozenLakeMap map{.size = 3, .cells = "SHG" "FHF" "FFF"};
+  const FrozenLakeMap map{.size = 3,
+                          .cells =
+                              "SHG"
+                              "FHF"
+                              "FFF"};
   int cell = 0, moves = 0;
   while (map.cells[static_cast<std::size_t>(cell)] != 'G' && moves < 20) {
     const int action = solve_frozen_lake(firm, map, 10)[static_cast<std::size_t>(cell)];
@@ -101,8 +105,7 @@ TEST(FrozenLakeSolver, FindsShortestWaysOnFirmIce) {
 
 TEST(SokobanSolver, FindsTheShortestSolutionOfASmallRoom) {
   const SokobanRoom room = make_sokoban_room({}, 123).value();
-  EXPECT_EQ(solve_sokoban(room, 10),
-            (std::vector<SokobanMove>{SokobanMove::Down, SokobanMove::Left, SokobanMove::Up}));
+  EXPECT_EQ(solve_sokoban(room, 10), (std::vector<SokobanMove>{SokobanMove::Down, SokobanMove::Left, SokobanMove::Up}));
   EXPECT_TRUE(solve_sokoban(room, 2).empty());
 }
 

@@ -165,9 +165,9 @@ class SearchDemonstrator : public ScriptedAgent {
   RandomStream random_;
 
   std::size_t hop_ = 0;
-  Entity entity_;                  // believed to be where the path stands
-  std::array<bool, 2> tried_{};    // phrasings searched for, of the present relation
-  std::string thought_{};          // what the last passages told
+  Entity entity_;                // believed to be where the path stands
+  std::array<bool, 2> tried_{};  // phrasings searched for, of the present relation
+  std::string thought_{};        // what the last passages told
   std::optional<Entity> answer_{};
 };
 

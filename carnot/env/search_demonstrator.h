@@ -28,9 +28,9 @@ struct SearchDemonstrationOptions {
   /// answers of other kinds never, so that the text before the answer is one that information gain can score with.
   double answer_prefix = 0.25;
 
-  double one_hop_until = 0.2;        ///< up to this progress: one-hop tasks without mistakes but bad queries
-  double one_hop_bad_query = 0.2;    ///< their share
-  double clean_until = 0.6;          ///< up to this progress: all tasks without mistakes; then with all of them
+  double one_hop_until = 0.2;      ///< up to this progress: one-hop tasks without mistakes but bad queries
+  double one_hop_bad_query = 0.2;  ///< their share
+  double clean_until = 0.6;        ///< up to this progress: all tasks without mistakes; then with all of them
 
   void fields(FieldVisitor& visit);
 

@@ -75,12 +75,10 @@ double mean_searches(const std::vector<Demonstration>& all) {
 }
 
 void report(const char* name, const std::vector<Demonstration>& all) {
-  testing::Test::RecordProperty(name, "success " + std::to_string(success_rate(all, 0)) + " by hops " +
-                                          std::to_string(success_rate(all, 1)) + " " +
-                                          std::to_string(success_rate(all, 2)) + " " +
-                                          std::to_string(success_rate(all, 3)) + ", words " +
-                                          std::to_string(mean_words(all)) + ", searches " +
-                                          std::to_string(mean_searches(all)));
+  testing::Test::RecordProperty(
+      name, "success " + std::to_string(success_rate(all, 0)) + " by hops " + std::to_string(success_rate(all, 1)) +
+                " " + std::to_string(success_rate(all, 2)) + " " + std::to_string(success_rate(all, 3)) + ", words " +
+                std::to_string(mean_words(all)) + ", searches " + std::to_string(mean_searches(all)));
 }
 
 TEST_F(SearchDemonstratorTest, WithoutMistakesIsNearlyAlwaysRightWithinTheSearches) {
@@ -144,14 +142,12 @@ TEST_F(SearchDemonstratorTest, SearchesWithWordsOfTheMessageSoFar) {
   const auto& question = qa.task().question;
   const std::string& start = qa.task().world->name(question.entities[0]);
   const std::string relation(relations()[static_cast<std::size_t>(question.path[0])].name);
-  EXPECT_TRUE(response.starts_with("<think> I need the " + relation + " of " + start + " . </think> <search> " + start +
-                                   " "))
+  EXPECT_TRUE(
+      response.starts_with("<think> I need the " + relation + " of " + start + " . </think> <search> " + start + " "))
       << response;
 }
 
-TEST_F(SearchDemonstratorTest, IsAFunctionOfTaskAndDraws) {
-  EXPECT_EQ(demonstrate({}, 50), demonstrate({}, 50));
-}
+TEST_F(SearchDemonstratorTest, IsAFunctionOfTaskAndDraws) { EXPECT_EQ(demonstrate({}, 50), demonstrate({}, 50)); }
 
 TEST_F(SearchDemonstratorTest, FollowsTheCurriculum) {
   const auto demonstrate_at = [&](double progress) {

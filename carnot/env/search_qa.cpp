@@ -111,9 +111,8 @@ std::string SearchQa::anchor() const {
 }
 
 std::map<std::string, std::string> SearchQa::info() const {
-  return {{"question", task_.question.text},
-          {"hops", std::to_string(task_.question.hops())},
-          {"world", task_.world_name}};
+  return {
+      {"question", task_.question.text}, {"hops", std::to_string(task_.question.hops())}, {"world", task_.world_name}};
 }
 
 }  // namespace carnot

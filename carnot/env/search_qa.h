@@ -79,9 +79,9 @@ class SearchQa : public Environment {
   AnswerReward reward_;
   double format_reward_;
 
-  std::string message_{};     // the assistant's message so far
+  std::string message_{};  // the assistant's message so far
   std::vector<int> found_{};
-  std::vector<int> seen_{};   // sorted, each once
+  std::vector<int> seen_{};  // sorted, each once
   int searches_ = 0;
   bool done_ = false;
 };

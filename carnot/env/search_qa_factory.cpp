@@ -107,8 +107,8 @@ class SearchQaFactory : public EnvironmentFactory {
   Worlds build_worlds(const SearchNames& names, std::string_view purpose, int count) const {
     Worlds worlds;
     for (int i = 0; i < count; ++i)
-      worlds.push_back(std::make_shared<const SearchWorld>(
-          options_.world, names, derive_seed(seed_, purpose, static_cast<std::uint64_t>(i))));
+      worlds.push_back(std::make_shared<const SearchWorld>(options_.world, names,
+                                                           derive_seed(seed_, purpose, static_cast<std::uint64_t>(i))));
     return worlds;
   }
 

@@ -43,8 +43,7 @@ std::array<CellSymbol, 7> sokoban_symbols(bool letters) {
   return symbols;
 }
 
-Sokoban::Sokoban(const SokobanOptions& options, SokobanRoom room)
-    : options_(options), room_(std::move(room)) {
+Sokoban::Sokoban(const SokobanOptions& options, SokobanRoom room) : options_(options), room_(std::move(room)) {
   const auto symbols = sokoban_symbols(options.letter_symbols);
   for (std::size_t i = 0; i < symbols.size(); ++i) glyphs_[i] = Glyph(symbols[i].symbol);
   board_ = grid();
@@ -96,8 +95,9 @@ std::string Sokoban::coordinates() const {
     return coordinate_line(name, cells, room_.columns);
   };
   return coordinate_head(room_.rows, room_.columns) + line("Targets", targets) + line("Boxes", boxes) +
-         line("Boxes on target", placed) + line(is_target(room_.player) ? "Player on target" : "Player", {room_.player}) +
-         std::string(kGridMapHeading) + grid();
+         line("Boxes on target", placed) +
+         line(is_target(room_.player) ? "Player on target" : "Player", {room_.player}) + std::string(kGridMapHeading) +
+         grid();
 }
 
 }  // namespace carnot

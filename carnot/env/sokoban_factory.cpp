@@ -13,8 +13,8 @@ constexpr std::string_view kInstruction =
 
 class SokobanFactory : public RagenFactory {
  public:
-  SokobanFactory() : RagenFactory({.max_turns = 5, .max_actions_per_turn = 2, .max_actions = 10,
-                                   .max_response_words = 100}) {}
+  SokobanFactory()
+      : RagenFactory({.max_turns = 5, .max_actions_per_turn = 2, .max_actions = 10, .max_response_words = 100}) {}
 
   Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const override {
     auto room = make_sokoban_room(options_.room(), seed);

@@ -24,7 +24,7 @@ struct Direction {
 using Stamp = std::vector<Direction>;
 const std::vector<Stamp>& stamps() {
   static const std::vector<Stamp> all = {
-      {{0, -1}, {0, 0}, {0, 1}}, {{-1, 0}, {0, 0}, {1, 0}},          {{0, -1}, {0, 0}, {1, 0}},
+      {{0, -1}, {0, 0}, {0, 1}},          {{-1, 0}, {0, 0}, {1, 0}}, {{0, -1}, {0, 0}, {1, 0}},
       {{0, -1}, {0, 0}, {1, -1}, {1, 0}}, {{0, 0}, {0, 1}, {1, 0}},
   };
   return all;
@@ -84,8 +84,7 @@ void stroll(SokobanRoom& room, int displacement, PythonRandom& random) {
       const auto on = [&](const std::vector<int>& cells) {
         return std::find(cells.begin(), cells.end(), next) != cells.end();
       };
-      if (room.at(next) != SokobanCell::Wall && !on(room.boxes) && !on(visited))
-        open.push_back(next);
+      if (room.at(next) != SokobanCell::Wall && !on(room.boxes) && !on(visited)) open.push_back(next);
     }
     if (open.empty()) return;
     room.player = random.choice(std::span<const int>(open));

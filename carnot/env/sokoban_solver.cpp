@@ -14,9 +14,8 @@ Board board_of(const SokobanRoom& room) {
   Board board(1 + room.boxes.size(), '\0');
   board[0] = static_cast<char>(room.player);
   for (std::size_t i = 0; i < room.boxes.size(); ++i) board[i + 1] = static_cast<char>(room.boxes[i]);
-  std::sort(board.begin() + 1, board.end(), [](char a, char b) {
-    return static_cast<unsigned char>(a) < static_cast<unsigned char>(b);
-  });
+  std::sort(board.begin() + 1, board.end(),
+            [](char a, char b) { return static_cast<unsigned char>(a) < static_cast<unsigned char>(b); });
   return board;
 }
 

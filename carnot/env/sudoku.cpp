@@ -92,8 +92,7 @@ std::string Sudoku::conflict_feedback(const SudokuPlacement& placement) const {
   std::vector<std::string> places;
   if (found.row) places.push_back("row " + std::to_string(row));
   if (found.column) places.push_back("column " + std::to_string(column));
-  if (found.box)
-    places.push_back("box " + cell_text((row - 1) / grid_.box + 1, (column - 1) / grid_.box + 1));
+  if (found.box) places.push_back("box " + cell_text((row - 1) / grid_.box + 1, (column - 1) / grid_.box + 1));
   std::string text = mark("❌") + "Invalid placement: " + std::to_string(digit) + " conflicts with ";
   for (std::size_t i = 0; i < places.size(); ++i) text += (i > 0 ? ", " : "") + places[i];
   const auto valid = valid_numbers(grid_, row - 1, column - 1);

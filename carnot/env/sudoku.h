@@ -15,7 +15,7 @@ namespace carnot {
 
 struct SudokuOptions {
   int grid_size = 4;
-  std::string difficulty = "easy";              ///< easy, medium, hard: 40, 50, 60 % of the cells are blank
+  std::string difficulty = "easy";  ///< easy, medium, hard: 40, 50, 60 % of the cells are blank
   int max_steps = 16;
   std::string render_format = "with_feedback";  ///< with_feedback, or grid: the rows alone
   bool show_conflicts = true;

@@ -22,8 +22,8 @@ std::string placement_text(int row, int column, int digit) {
 
 class SudokuFactory : public RagenFactory {
  public:
-  SudokuFactory() : RagenFactory({.max_turns = 8, .max_actions_per_turn = 2, .max_actions = 10,
-                                  .max_response_words = 150}) {}
+  SudokuFactory()
+      : RagenFactory({.max_turns = 8, .max_actions_per_turn = 2, .max_actions = 10, .max_response_words = 150}) {}
 
   Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const override {
     return std::unique_ptr<Game>(std::make_unique<Sudoku>(options_, seed));
@@ -56,8 +56,7 @@ class SudokuFactory : public RagenFactory {
     std::string text = "Empty";
     for (int row = 0; row < grid.size; ++row)
       for (int column = 0; column < grid.size; ++column)
-        if (grid.at(row, column) == 0)
-          text += " (" + std::to_string(row + 1) + "," + std::to_string(column + 1) + ")";
+        if (grid.at(row, column) == 0) text += " (" + std::to_string(row + 1) + "," + std::to_string(column + 1) + ")";
     return text + ".";
   }
 

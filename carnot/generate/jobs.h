@@ -1,7 +1,8 @@
 // generate/jobs.h -- the commands behind `carnot generate` and `carnot score`.
 //
 // First everything is read and checked, then it is computed and written. Results come in the order of the input, each
-// written out as soon as it and those before it are finished. Where the output cannot be written any more, the job ends.
+// written out as soon as it and those before it are finished. Where the output cannot be written any more, the job
+// ends.
 #pragma once
 
 #include <functional>

@@ -175,7 +175,8 @@ void attention_forward(const AttentionLayer<T>& layer, const T* qkv, const std::
   const auto tasks = static_cast<std::int64_t>(chunks.size()) * layer.kv_heads;
   kernel_pool().run(tasks, [&](std::int64_t task) {
     const Chunk& chunk = chunks[static_cast<std::size_t>(task / layer.kv_heads)];
-    attend_chunk(layer, blocks.sequences[chunk.sequence], chunk, static_cast<int>(task % layer.kv_heads), queries.data(), out);
+    attend_chunk(layer, blocks.sequences[chunk.sequence], chunk, static_cast<int>(task % layer.kv_heads),
+                 queries.data(), out);
   });
 }
 
@@ -247,7 +248,8 @@ void BackwardTask<T>::load_keys_and_values() {
   T* normed = scratch<T>(5, static_cast<std::size_t>(dim_));
   for (int r = 0; r < rows_.rows; ++r) {
     T* key = key_rows_ + static_cast<std::int64_t>(r) * dim_;
-    position_head(layer_, layer_.key_norm, in_.positions[rows_.begin + r], row_of(r) + (layer_.heads + kv_head_) * dim_, normed, key);
+    position_head(layer_, layer_.key_norm, in_.positions[rows_.begin + r], row_of(r) + (layer_.heads + kv_head_) * dim_,
+                  normed, key);
     const T* value = row_of(r) + (layer_.heads + layer_.kv_heads + kv_head_) * dim_;
     const std::int64_t column = static_cast<std::int64_t>(r / kTile) * kTile * dim_ + r % kTile;
     for (int d = 0; d < dim_; ++d) {
@@ -281,7 +283,8 @@ void BackwardTask<T>::query_group(int first, int count) {
   const auto place = [&](int i) { return ((rows_.begin + row(i)) * layer_.heads + head(i)) * dim_; };
 
   for (int i = 0; i < count; ++i) {
-    position_head(layer_, layer_.query_norm, in_.positions[rows_.begin + row(i)], row_of(row(i)) + head(i) * dim_, normed, query + i * dim_);
+    position_head(layer_, layer_.query_norm, in_.positions[rows_.begin + row(i)], row_of(row(i)) + head(i) * dim_,
+                  normed, query + i * dim_);
     std::copy_n(in_.dout + place(i), dim_, gradient + i * dim_);
   }
   kernels.scores(count, needed, dim_, query, dim_, key_column_tiles_.data(), layer_.scale, probability, padded_);
@@ -310,9 +313,11 @@ void BackwardTask<T>::write_key_gradients() {
   for (int r = 0; r < rows_.rows; ++r) {
     const std::int64_t row = rows_.begin + r;
     T* out_row = in_.dqkv + row * layer_.width();
-    head_gradient(dkey_ + static_cast<std::int64_t>(r) * dim_, layer_.key_norm, row, row_of(r) + (layer_.heads + kv_head_) * dim_,
-                  out_row + (layer_.heads + kv_head_) * dim_, in_.dkey_norm);
-    std::copy_n(dvalue_ + static_cast<std::int64_t>(r) * dim_, dim_, out_row + (layer_.heads + layer_.kv_heads + kv_head_) * dim_);
+    head_gradient(dkey_ + static_cast<std::int64_t>(r) * dim_, layer_.key_norm, row,
+                  row_of(r) + (layer_.heads + kv_head_) * dim_, out_row + (layer_.heads + kv_head_) * dim_,
+                  in_.dkey_norm);
+    std::copy_n(dvalue_ + static_cast<std::int64_t>(r) * dim_, dim_,
+                out_row + (layer_.heads + layer_.kv_heads + kv_head_) * dim_);
   }
 }
 
@@ -365,10 +370,10 @@ void attention_backward(const AttentionLayer<T>& layer, const T* qkv, const std:
   }
 }
 
-#define CARNOT_INSTANTIATE(T)                                                                                        \
-  template void attention_forward(const AttentionLayer<T>&, const T*, const std::int64_t*,                           \
-                                  std::span<const AttentionRows<T>>, T*);                                            \
-  template void attention_backward(const AttentionLayer<T>&, const T*, const std::int64_t*,                          \
+#define CARNOT_INSTANTIATE(T)                                                               \
+  template void attention_forward(const AttentionLayer<T>&, const T*, const std::int64_t*,  \
+                                  std::span<const AttentionRows<T>>, T*);                   \
+  template void attention_backward(const AttentionLayer<T>&, const T*, const std::int64_t*, \
                                    std::span<const AttentionRows<T>>, const T*, const T*, T*, T*, T*);
 CARNOT_INSTANTIATE(float)
 CARNOT_INSTANTIATE(double)

@@ -79,7 +79,8 @@ TYPED_TEST(Attention, EqualsTheDefinition) {
     const auto out = problem.forward();
     for (const auto& sequence : problem.sequences) {
       const auto first = problem.qkv.begin() + sequence.begin * problem.layer.width();
-      reference::AttentionInput twin{.heads = shape.heads, .kv_heads = shape.kv_heads, .dim = shape.dim, .length = sequence.rows};
+      reference::AttentionInput twin{
+          .heads = shape.heads, .kv_heads = shape.kv_heads, .dim = shape.dim, .length = sequence.rows};
       twin.qkv.assign(first, first + sequence.rows * problem.layer.width());
       if (shape.norms) {
         twin.query_norm.assign(problem.query_norm.begin(), problem.query_norm.end());
@@ -88,7 +89,8 @@ TYPED_TEST(Attention, EqualsTheDefinition) {
       const auto expected = reference::attention(twin);
       const std::size_t offset = static_cast<std::size_t>(sequence.begin * shape.heads * shape.dim);
       for (std::size_t i = 0; i < expected.size(); ++i)
-        ASSERT_NEAR(out[offset + i], expected[i], sizeof(T) == 4 ? 1e-5 : 1e-12) << "heads " << shape.heads << " at " << i;
+        ASSERT_NEAR(out[offset + i], expected[i], sizeof(T) == 4 ? 1e-5 : 1e-12)
+            << "heads " << shape.heads << " at " << i;
     }
   }
 }
@@ -102,8 +104,8 @@ TYPED_TEST(Attention, GradientMatchesFiniteDifferences) {
       std::vector<double> dout(out.size());
       for (double& g : dout) g = stream.normal();
       std::vector<double> dqkv(problem.qkv.size()), dquery(8, 0.0), dkey(8, 0.0);
-      attention_backward<double>(problem.layer, problem.qkv.data(), problem.positions.data(), problem.sequences, out.data(),
-                                 dout.data(), dqkv.data(), dquery.data(), dkey.data());
+      attention_backward<double>(problem.layer, problem.qkv.data(), problem.positions.data(), problem.sequences,
+                                 out.data(), dout.data(), dqkv.data(), dquery.data(), dkey.data());
       const auto loss = [&] {
         const auto now = problem.forward();
         double sum = 0;
@@ -146,8 +148,9 @@ TYPED_TEST(Attention, InPiecesThroughBlocksEqualsAtOnceBitForBit) {
     int past = 0;
     for (int rows : {5, 1, 1, 30, 1, 20, 12}) {
       const AttentionRows<T> piece{.begin = 0, .rows = rows, .past = past, .key_blocks = keys, .value_blocks = values};
-      attention_forward<T>(problem.layer, problem.qkv.data() + past * problem.layer.width(), problem.positions.data() + past,
-                           {&piece, 1}, in_pieces.data() + past * shape.heads * shape.dim);
+      attention_forward<T>(problem.layer, problem.qkv.data() + past * problem.layer.width(),
+                           problem.positions.data() + past, {&piece, 1},
+                           in_pieces.data() + past * shape.heads * shape.dim);
       past += rows;
     }
     EXPECT_EQ(std::memcmp(at_once.data(), in_pieces.data(), at_once.size() * sizeof(T)), 0) << shape.heads;
@@ -174,8 +177,9 @@ TYPED_TEST(Attention, ThreadsNeverMeetInABlock) {
     int past = 0;
     for (int rows : {7, 90}) {  // the second piece begins inside a block
       const AttentionRows<T> piece{.begin = 0, .rows = rows, .past = past, .key_blocks = keys, .value_blocks = values};
-      attention_forward<T>(problem.layer, problem.qkv.data() + past * problem.layer.width(), problem.positions.data() + past,
-                           {&piece, 1}, in_pieces.data() + past * shape.heads * shape.dim);
+      attention_forward<T>(problem.layer, problem.qkv.data() + past * problem.layer.width(),
+                           problem.positions.data() + past, {&piece, 1},
+                           in_pieces.data() + past * shape.heads * shape.dim);
       past += rows;
     }
     ASSERT_EQ(in_pieces, at_once) << "trial " << trial;
@@ -196,7 +200,8 @@ TYPED_TEST(Attention, PackedEqualsOneByOneAndOneThreadEqualsThreeBitForBit) {
     attention_forward<T>(problem.layer, problem.qkv.data() + sequence.begin * problem.layer.width(),
                          problem.positions.data() + sequence.begin, {&alone, 1}, out.data());
     EXPECT_EQ(std::memcmp(out.data(), together.data() + sequence.begin * problem.layer.heads * problem.layer.dim,
-                          out.size() * sizeof(T)), 0);
+                          out.size() * sizeof(T)),
+              0);
   }
 }
 

@@ -22,7 +22,8 @@ std::vector<T> random_values(std::int64_t count, std::uint64_t seed) {
 
 /// C(i, j) = sum_k A(i, k) B(k, j), term by term.
 template <class T>
-std::vector<double> product(const std::vector<T>& a, const std::vector<T>& b, std::int64_t m, std::int64_t k, std::int64_t n) {
+std::vector<double> product(const std::vector<T>& a, const std::vector<T>& b, std::int64_t m, std::int64_t k,
+                            std::int64_t n) {
   std::vector<double> c(static_cast<std::size_t>(m * n), 0.0);
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t p = 0; p < k; ++p)
@@ -46,7 +47,8 @@ class Gemm : public testing::Test {};
 using Scalars = testing::Types<float, double>;
 TYPED_TEST_SUITE(Gemm, Scalars);
 
-constexpr std::int64_t kShapes[][3] = {{1, 1, 1}, {5, 7, 3}, {12, 256, 32}, {13, 257, 33}, {193, 300, 130}, {64, 515, 17}};
+constexpr std::int64_t kShapes[][3] = {{1, 1, 1},     {5, 7, 3},       {12, 256, 32},
+                                       {13, 257, 33}, {193, 300, 130}, {64, 515, 17}};
 
 TYPED_TEST(Gemm, EqualsTheSumOfProductsForEveryLayout) {
   using T = TypeParam;
@@ -62,12 +64,14 @@ TYPED_TEST(Gemm, EqualsTheSumOfProductsForEveryLayout) {
     from_columns.pack({&plain, 1}, n);
     for (const auto* packed : {&from_rows, &from_columns}) {
       for (bool strided : {false, true}) {
-        const StridedMatrix<T> left = strided ? StridedMatrix<T>{a_columns.data(), m, 1, m} : StridedMatrix<T>{a.data(), m, k, 1};
+        const StridedMatrix<T> left =
+            strided ? StridedMatrix<T>{a_columns.data(), m, 1, m} : StridedMatrix<T>{a.data(), m, k, 1};
         std::vector<T> c(static_cast<std::size_t>(m * n), T(3));
         gemm(left, *packed, c.data(), n, false);
         gemm(left, *packed, c.data(), n, true);
         for (std::size_t i = 0; i < c.size(); ++i)
-          ASSERT_NEAR(c[i], 2 * expected[i], tolerance * std::sqrt(double(k))) << m << "x" << k << "x" << n << " at " << i;
+          ASSERT_NEAR(c[i], 2 * expected[i], tolerance * std::sqrt(double(k)))
+              << m << "x" << k << "x" << n << " at " << i;
       }
     }
   }
@@ -86,7 +90,8 @@ TYPED_TEST(Gemm, ARowsBitsDoNotDependOnTheOtherRows) {
     for (std::int64_t first : {std::int64_t(0), std::int64_t(3), std::int64_t(187)}) {
       std::vector<T> part(static_cast<std::size_t>(rows * n));
       gemm(StridedMatrix<T>{a.data() + first * k, rows, k, 1}, packed, part.data(), n, false);
-      ASSERT_EQ(std::memcmp(part.data(), whole.data() + first * n, part.size() * sizeof(T)), 0) << rows << " rows from " << first;
+      ASSERT_EQ(std::memcmp(part.data(), whole.data() + first * n, part.size() * sizeof(T)), 0)
+          << rows << " rows from " << first;
     }
   }
 }
@@ -113,7 +118,8 @@ TYPED_TEST(Gemm, SeveralWeightsStandSideBySide) {
   const std::int64_t m = 20, k = 33;
   const auto a = random_values<T>(m * k, 7), b = random_values<T>(50 * k, 8);
   PackedMatrix<T> together, alone;
-  const typename PackedMatrix<T>::Rows parts[] = {{b.data(), 10, k}, {b.data() + 10 * k, 7, k}, {b.data() + 17 * k, 33, k}};
+  const typename PackedMatrix<T>::Rows parts[] = {
+      {b.data(), 10, k}, {b.data() + 10 * k, 7, k}, {b.data() + 17 * k, 33, k}};
   const typename PackedMatrix<T>::Rows whole{b.data(), 50, k};
   together.pack_transposed(parts, k);
   alone.pack_transposed({&whole, 1}, k);

@@ -12,7 +12,8 @@ extern const Isa<double> kAvx2Double, kAvx512Double;
 namespace {
 
 template <class T>
-const Isa<T>& widest(const Isa<T>& baseline, [[maybe_unused]] const Isa<T>& avx2, [[maybe_unused]] const Isa<T>& avx512) {
+const Isa<T>& widest(const Isa<T>& baseline, [[maybe_unused]] const Isa<T>& avx2,
+                     [[maybe_unused]] const Isa<T>& avx512) {
 #ifdef CARNOT_X86
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))

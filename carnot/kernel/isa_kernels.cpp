@@ -56,12 +56,13 @@ void gemm_tile(int rows, int columns, std::int64_t depth, const T* a, std::int64
   switch (rows) {
 #define CARNOT_CASE(n) \
   case n: return gemm_rows<T, n>(columns, depth, a, a_row, a_depth, b, c, c_row, accumulate);
-    CARNOT_CASE(1) CARNOT_CASE(2) CARNOT_CASE(3) CARNOT_CASE(4) CARNOT_CASE(5) CARNOT_CASE(6)
+    CARNOT_CASE(1)
+    CARNOT_CASE(2) CARNOT_CASE(3) CARNOT_CASE(4) CARNOT_CASE(5) CARNOT_CASE(6)
 #if CARNOT_ROW_TILE > 6
-    CARNOT_CASE(7) CARNOT_CASE(8) CARNOT_CASE(9) CARNOT_CASE(10) CARNOT_CASE(11) CARNOT_CASE(12)
+        CARNOT_CASE(7) CARNOT_CASE(8) CARNOT_CASE(9) CARNOT_CASE(10) CARNOT_CASE(11) CARNOT_CASE(12)
 #endif
 #undef CARNOT_CASE
-    default: return;
+            default : return;
   }
 }
 
@@ -158,7 +159,8 @@ CARNOT_INLINE void weighted_values_of(int tiles, int dim, const T* weights, std:
     for (int q = 0; q < Queries; ++q) {
       T sum = 0;
       for (int tile = 0; tile < tiles; ++tile)
-        for (int j = 0; j < kTile; ++j) sum += weights[q * weights_row + tile * kTile + j] * value_tiles[tile][j * dim + d];
+        for (int j = 0; j < kTile; ++j)
+          sum += weights[q * weights_row + tile * kTile + j] * value_tiles[tile][j * dim + d];
       out[q * out_row + d] = sum;
     }
   }

@@ -63,7 +63,8 @@ TYPED_TEST(InnerLoops, SwigluAndItsGradientMatchTheDefinitions) {
     const auto gate = this->normal(n, 3), up = this->normal(n), dout = this->normal(n);
     std::vector<T> out(n), dgate(n), dup(n);
     isa<T>().swiglu(static_cast<std::int64_t>(n), gate.data(), up.data(), out.data());
-    isa<T>().swiglu_backward(static_cast<std::int64_t>(n), dout.data(), gate.data(), up.data(), dgate.data(), dup.data());
+    isa<T>().swiglu_backward(static_cast<std::int64_t>(n), dout.data(), gate.data(), up.data(), dgate.data(),
+                             dup.data());
     for (std::size_t i = 0; i < n; ++i) {
       const double g = gate[i], s = 1 / (1 + std::exp(-g));
       EXPECT_NEAR(out[i], g * s * up[i], this->kTolerance * 10);
@@ -107,7 +108,8 @@ TYPED_TEST(InnerLoops, SoftmaxIgnoresWhatStandsBehindItsCount) {
     for (double x : before) total += std::exp(x);
     EXPECT_NEAR(logsumexp, std::log(total), this->kTolerance * 10);
     for (int j = 0; j < count; ++j)
-      EXPECT_NEAR(scores[static_cast<std::size_t>(j)], std::exp(before[static_cast<std::size_t>(j)]) / total, this->kTolerance);
+      EXPECT_NEAR(scores[static_cast<std::size_t>(j)], std::exp(before[static_cast<std::size_t>(j)]) / total,
+                  this->kTolerance);
     for (int j = count; j < (count + 15) / 16 * 16; ++j) EXPECT_EQ(scores[static_cast<std::size_t>(j)], T(0));
   }
 }

@@ -21,8 +21,14 @@ class OnCuda : public testing::TestWithParam<std::string> {
   }
 
   Model make(at::Device device) const {
-    const ModelConfig config{.family = GetParam(), .vocab_size = 83, .hidden_size = 48, .intermediate_size = 80,
-                             .num_layers = 2, .num_heads = 6, .num_kv_heads = 2, .head_dim = 12};
+    const ModelConfig config{.family = GetParam(),
+                             .vocab_size = 83,
+                             .hidden_size = 48,
+                             .intermediate_size = 80,
+                             .num_layers = 2,
+                             .num_heads = 6,
+                             .num_kv_heads = 2,
+                             .head_dim = 12};
     return Model(config, 5, at::TensorOptions().dtype(at::kDouble).device(device), 0.3);
   }
 

@@ -35,14 +35,16 @@ at::Tensor rms_norm_forward(const at::Tensor& x, const at::Tensor& weight, doubl
   T* out = y.data_ptr<T>();
   const T* scale = weight.data_ptr<T>();
   for_rows(x.size(0), [&](std::int64_t row) {
-    const T factor = kernel::isa<T>().rms_norm(width, in + row * width, scale, static_cast<T>(epsilon), out + row * width);
+    const T factor =
+        kernel::isa<T>().rms_norm(width, in + row * width, scale, static_cast<T>(epsilon), out + row * width);
     if (factors != nullptr) factors[row] = factor;
   });
   return y;
 }
 
 template <class T>
-variable_list rms_norm_backward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& factors, const at::Tensor& dy) {
+variable_list rms_norm_backward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& factors,
+                                const at::Tensor& dy) {
   const std::int64_t rows = x.size(0), width = x.size(1), tasks = tasks_of(rows);
   at::Tensor dx = at::empty_like(x);
   at::Tensor partial = at::zeros({tasks, width}, x.options());
@@ -53,11 +55,12 @@ variable_list rms_norm_backward(const at::Tensor& x, const at::Tensor& weight, c
   T* out = dx.data_ptr<T>();
   T* sums = partial.data_ptr<T>();
   for_rows(rows, [&](std::int64_t row) {
-    kernel::isa<T>().rms_norm_backward(width, gradient + row * width, in + row * width, scale, factor[row], out + row * width,
-                                       sums + row / kRowsPerTask * width);
+    kernel::isa<T>().rms_norm_backward(width, gradient + row * width, in + row * width, scale, factor[row],
+                                       out + row * width, sums + row / kRowsPerTask * width);
   });
   at::Tensor dweight = at::zeros_like(weight);
-  for (std::int64_t task = 0; task < tasks; ++task) kernel::isa<T>().add(width, sums + task * width, dweight.data_ptr<T>());
+  for (std::int64_t task = 0; task < tasks; ++task)
+    kernel::isa<T>().add(width, sums + task * width, dweight.data_ptr<T>());
   return {dx, dweight, at::Tensor()};
 }
 
@@ -114,7 +117,8 @@ struct SwigluFunction : torch::autograd::Function<SwigluFunction> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const at::Tensor gate_up = context->get_saved_variables()[0];
     const at::Tensor dy = gradients[0].contiguous();
-    return {gate_up.scalar_type() == at::kFloat ? swiglu_backward<float>(gate_up, dy) : swiglu_backward<double>(gate_up, dy)};
+    return {gate_up.scalar_type() == at::kFloat ? swiglu_backward<float>(gate_up, dy)
+                                                : swiglu_backward<double>(gate_up, dy)};
   }
 };
 
@@ -149,8 +153,9 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
     const at::Tensor tokens = context->get_saved_variables()[0];
     const at::Tensor dy = gradients[0].contiguous();
     const std::int64_t rows = context->saved_data["rows"].toInt();
-    return {dy.scalar_type() == at::kFloat ? scatter_rows<float>(dy, tokens, rows) : scatter_rows<double>(dy, tokens, rows),
-            at::Tensor()};
+    return {
+        dy.scalar_type() == at::kFloat ? scatter_rows<float>(dy, tokens, rows) : scatter_rows<double>(dy, tokens, rows),
+        at::Tensor()};
   }
 };
 

@@ -6,7 +6,8 @@
 
 namespace carnot {
 
-KvCache::KvCache(const ModelConfig& config, int num_blocks, const at::TensorOptions& options) : num_blocks_(num_blocks) {
+KvCache::KvCache(const ModelConfig& config, int num_blocks, const at::TensorOptions& options)
+    : num_blocks_(num_blocks) {
   CARNOT_CHECK_GT(num_blocks, 0);
   const at::TensorOptions plain = options.requires_grad(false);
   for (int layer = 0; layer < config.num_layers; ++layer) {

@@ -156,7 +156,8 @@ struct LinearBackward {
     for (const PlacedAdapter& placed : adapters) {
       const std::int64_t rank = placed.adapter.a.size(0);
       kernel::gemm<T>({.data = dy_columns(placed.first), .rows = dy.size(0), .row_stride = dy.size(1)},
-                      cache.for_gradient<T>({&placed.adapter.b, 1}), dnarrow.data_ptr<T>() + column, narrow.size(1), false);
+                      cache.for_gradient<T>({&placed.adapter.b, 1}), dnarrow.data_ptr<T>() + column, narrow.size(1),
+                      false);
       gradients[kB + placed.slot] = outer(placed.first, placed.adapter.b.size(0),
                                           packed_rows(narrow.data_ptr<T>() + column, narrow.size(1), rank));
       column += rank;
@@ -166,7 +167,10 @@ struct LinearBackward {
     column = 0;
     for (const PlacedAdapter& placed : adapters) {
       at::Tensor& gradient = gradients[kA + placed.slot] = at::empty_like(placed.adapter.a);
-      kernel::gemm<T>({.data = dnarrow.data_ptr<T>() + column, .rows = gradient.size(0), .row_stride = 1, .depth_stride = narrow.size(1)},
+      kernel::gemm<T>({.data = dnarrow.data_ptr<T>() + column,
+                       .rows = gradient.size(0),
+                       .row_stride = 1,
+                       .depth_stride = narrow.size(1)},
                       packed_input, gradient.data_ptr<T>(), x.size(1), false);
       column += gradient.size(0);
     }
@@ -210,7 +214,8 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
   }
 
   template <class T>
-  static at::Tensor product(const at::Tensor& x, const LinearWeights& all, PackedWeights::Cache& cache, at::Tensor& narrow) {
+  static at::Tensor product(const at::Tensor& x, const LinearWeights& all, PackedWeights::Cache& cache,
+                            at::Tensor& narrow) {
     at::Tensor y = linear_forward<T>(x, defined(all.weight), defined(all.bias), cache);
     const auto adapters = placed(all.weight, all.adapter);
     if (!adapters.empty()) narrow = add_adapters<T>(y, x, adapters, all.adapter_scale, cache);
@@ -230,7 +235,8 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
                                .adapters = adapters,
                                .cache = *reinterpret_cast<PackedWeights::Cache*>(context->saved_data["cache"].toInt())};
     if (context->needs_input_grad(kInput)) backward.input();
-    if (context->saved_data["needs_weights"].toBool()) backward.weights_and_biases(context->saved_data["has_bias"].toBool());
+    if (context->saved_data["needs_weights"].toBool())
+      backward.weights_and_biases(context->saved_data["has_bias"].toBool());
     if (!adapters.empty()) backward.adapter_matrices(context->saved_data["scale"].toDouble());
     return std::move(backward.gradients);
   }
@@ -242,7 +248,8 @@ at::Tensor portable_linear(const at::Tensor& x, const LinearWeights& weights) {
     if (!weights.weight[i].defined()) continue;
     parts.push_back(at::linear(x, weights.weight[i], weights.bias[i]));
     const Adapter& adapter = weights.adapter[i];
-    if (adapter.a.defined()) parts.back() = parts.back() + at::linear(at::linear(x, adapter.a) * weights.adapter_scale, adapter.b);
+    if (adapter.a.defined())
+      parts.back() = parts.back() + at::linear(at::linear(x, adapter.a) * weights.adapter_scale, adapter.b);
   }
   return parts.size() == 1 ? parts[0] : at::cat(parts, 1);
 }
@@ -258,12 +265,14 @@ at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWe
   CARNOT_CHECK_EQ(x_TK.size(1), weights.weight[0].size(1));
   const at::Tensor x = x_TK.contiguous();
   if (at::GradMode::is_enabled()) {
-    const auto optional = [](const at::Tensor& tensor) { return tensor.defined() ? std::optional(tensor) : std::nullopt; };
+    const auto optional = [](const at::Tensor& tensor) {
+      return tensor.defined() ? std::optional(tensor) : std::nullopt;
+    };
     const auto& [weight, bias, adapter, scale] = weights;
-    return LinearFunction::apply(x, weight[0], optional(weight[1]), optional(weight[2]), optional(bias[0]), optional(bias[1]),
-                                 optional(bias[2]), optional(adapter[0].a), optional(adapter[1].a), optional(adapter[2].a),
-                                 optional(adapter[0].b), optional(adapter[1].b), optional(adapter[2].b), scale,
-                                 &packed.cache());
+    return LinearFunction::apply(x, weight[0], optional(weight[1]), optional(weight[2]), optional(bias[0]),
+                                 optional(bias[1]), optional(bias[2]), optional(adapter[0].a), optional(adapter[1].a),
+                                 optional(adapter[2].a), optional(adapter[0].b), optional(adapter[1].b),
+                                 optional(adapter[2].b), scale, &packed.cache());
   }
   at::Tensor narrow;
   return x.scalar_type() == at::kFloat ? LinearFunction::product<float>(x, weights, packed.cache(), narrow)

@@ -37,7 +37,8 @@ at::Tensor uniform(at::IntArrayRef shape, double bound, std::uint64_t seed, cons
 }  // namespace
 
 void LoraOptions::fields(FieldVisitor& visit) {
-  visit.field("rank", rank, "of the adapters that are trained in place of the weights; 0: none, all weights are trained",
+  visit.field("rank", rank,
+              "of the adapters that are trained in place of the weights; 0: none, all weights are trained",
               at_least(0));
   visit.field("alpha", alpha, "adapters are scaled by alpha / rank", above(0));
   visit.field("targets", targets, "projections that get an adapter",
@@ -63,8 +64,9 @@ void Model::add_adapters(const LoraOptions& lora, std::uint64_t seed) {
       if (!names(lora, kProjectionNames[p])) continue;
       const at::Tensor& weight = layers_[i].weight(static_cast<Projection>(p));
       const double bound = 1 / std::sqrt(static_cast<double>(weight.size(1)));
-      layers_[i].adapters[p] = {.a = uniform({lora.rank, weight.size(1)}, bound, seed, prefix_of(i, p) + ".lora_A", options()),
-                                .b = at::zeros({weight.size(0), lora.rank}, options())};
+      layers_[i].adapters[p] = {
+          .a = uniform({lora.rank, weight.size(1)}, bound, seed, prefix_of(i, p) + ".lora_A", options()),
+          .b = at::zeros({weight.size(0), lora.rank}, options())};
     }
   }
 }

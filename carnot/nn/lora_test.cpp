@@ -38,7 +38,8 @@ class Lora : public ::testing::TestWithParam<std::tuple<std::string, at::ScalarT
   double tolerance() const { return std::get<1>(GetParam()) == at::kFloat ? 1e-5 : 1e-12; }
 };
 INSTANTIATE_TEST_SUITE_P(Families, Lora,
-                         ::testing::Combine(::testing::Values("qwen2", "qwen3"), ::testing::Values(at::kFloat, at::kDouble)));
+                         ::testing::Combine(::testing::Values("qwen2", "qwen3"),
+                                            ::testing::Values(at::kFloat, at::kDouble)));
 
 TEST_P(Lora, FreshAdaptersChangeNoBit) {
   Model model(small_decoder(std::get<0>(GetParam())), 5, at::TensorOptions().dtype(std::get<1>(GetParam())), 0.3);
@@ -51,7 +52,8 @@ TEST_P(Lora, FreshAdaptersChangeNoBit) {
 }
 
 TEST_P(Lora, EqualsTheModelItMergesInto) {
-  for (const auto& targets : std::vector<std::vector<std::string>>{LoraOptions{}.targets, {"q_proj", "v_proj"}, {"up_proj"}, {"k_proj", "down_proj"}}) {
+  for (const auto& targets : std::vector<std::vector<std::string>>{
+           LoraOptions{}.targets, {"q_proj", "v_proj"}, {"up_proj"}, {"k_proj", "down_proj"}}) {
     const Model model = make({.rank = 5, .alpha = 7, .targets = targets});
     const Model merged = model.merged();
     EXPECT_FALSE(merged.has_adapters());
@@ -82,15 +84,18 @@ TEST_P(Lora, PackedRowsEqualSequencesAloneAndDecodedOnesBitForBit) {
   const at::NoGradGuard no_grad;
   const PackedBatch batch({5, 33});
   const at::Tensor together = batch.hidden(model);
-  const at::Tensor alone = model.hidden(batch.tokens_T.slice(0, 5, 38), batch.positions_T.slice(0, 5, 38), PackedAttention{.offsets = {0, 33}});
+  const at::Tensor alone = model.hidden(batch.tokens_T.slice(0, 5, 38), batch.positions_T.slice(0, 5, 38),
+                                        PackedAttention{.offsets = {0, 33}});
   EXPECT_TRUE(at::equal(alone, together.slice(0, 5, 38)));
   KvCache cache(model.config(), 3, model.options());
   const std::vector<int> blocks{2, 0, 1};
   int past = 0;
   for (int rows : {18, 1, 1, 13}) {
-    const PagedAttention plan{.cache = &cache, .sequences = {{.begin = 0, .end = rows, .past = past, .blocks = blocks}}};
+    const PagedAttention plan{.cache = &cache,
+                              .sequences = {{.begin = 0, .end = rows, .past = past, .blocks = blocks}}};
     const int first = 5 + past;
-    const at::Tensor hidden = model.hidden(batch.tokens_T.slice(0, first, first + rows), batch.positions_T.slice(0, first, first + rows), plan);
+    const at::Tensor hidden = model.hidden(batch.tokens_T.slice(0, first, first + rows),
+                                           batch.positions_T.slice(0, first, first + rows), plan);
     EXPECT_TRUE(at::equal(hidden, together.slice(0, first, first + rows))) << "behind " << past;
     past += rows;
   }
@@ -125,7 +130,8 @@ TEST(LoraGradients, OfBothMatricesMatchFiniteDifferences) {
         const double keep = adapters[i].tensor.data_ptr<double>()[element];
         const double slope = (loss_at(element, keep + 1e-6) - loss_at(element, keep - 1e-6)) / 2e-6;
         loss_at(element, keep);
-        EXPECT_NEAR(gradients[i].data_ptr<double>()[element], slope, 2e-6 * std::max(1.0, std::abs(slope))) << adapters[i].name;
+        EXPECT_NEAR(gradients[i].data_ptr<double>()[element], slope, 2e-6 * std::max(1.0, std::abs(slope)))
+            << adapters[i].name;
       }
     }
   }
@@ -148,11 +154,12 @@ TEST(LoraAdapters, AreNamedAsPeftNamesThemAndDrawnAsPeftDrawsThem) {
   const auto adapters = model.adapters();
   std::vector<std::string> names;
   for (const NamedTensor& adapter : adapters) names.push_back(adapter.name);
-  ASSERT_THAT(names, ::testing::ElementsAre(
-                         "model.layers.0.self_attn.q_proj.lora_A.weight", "model.layers.0.self_attn.q_proj.lora_B.weight",
-                         "model.layers.0.mlp.down_proj.lora_A.weight", "model.layers.0.mlp.down_proj.lora_B.weight",
-                         "model.layers.1.self_attn.q_proj.lora_A.weight", "model.layers.1.self_attn.q_proj.lora_B.weight",
-                         "model.layers.1.mlp.down_proj.lora_A.weight", "model.layers.1.mlp.down_proj.lora_B.weight"));
+  ASSERT_THAT(names,
+              ::testing::ElementsAre(
+                  "model.layers.0.self_attn.q_proj.lora_A.weight", "model.layers.0.self_attn.q_proj.lora_B.weight",
+                  "model.layers.0.mlp.down_proj.lora_A.weight", "model.layers.0.mlp.down_proj.lora_B.weight",
+                  "model.layers.1.self_attn.q_proj.lora_A.weight", "model.layers.1.self_attn.q_proj.lora_B.weight",
+                  "model.layers.1.mlp.down_proj.lora_A.weight", "model.layers.1.mlp.down_proj.lora_B.weight"));
   // kaiming_uniform_ with a = sqrt(5): uniform within 1 / sqrt(inputs), of variance 1 / (3 inputs).
   const at::Tensor& a = adapters[2].tensor;
   EXPECT_EQ(a.sizes(), at::IntArrayRef({64, 80}));

@@ -91,18 +91,19 @@ const at::Tensor& Model::head() const { return config_.tied_head ? embedding_ : 
 
 at::Tensor Model::attention(const Layer& layer, int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
                             const AttentionPlan& plan) const {
-  const at::Tensor qkv = linear(x_TH,
-                                {.weight = {layer.query, layer.key, layer.value},
-                                 .bias = {layer.query_bias, layer.key_bias, layer.value_bias},
-                                 .adapter = {layer.adapter(Projection::Query), layer.adapter(Projection::Key),
-                                             layer.adapter(Projection::Value)},
-                                 .adapter_scale = adapter_scale()},
-                                workspace_->packed, kernels_);
+  const at::Tensor qkv = linear(
+      x_TH,
+      {.weight = {layer.query, layer.key, layer.value},
+       .bias = {layer.query_bias, layer.key_bias, layer.value_bias},
+       .adapter = {layer.adapter(Projection::Query), layer.adapter(Projection::Key), layer.adapter(Projection::Value)},
+       .adapter_scale = adapter_scale()},
+      workspace_->packed, kernels_);
   const at::Tensor mixed = self_attention(config_, index, qkv, {layer.query_norm, layer.key_norm}, workspace_->rotary,
                                           positions_T, plan, kernels_);
-  return linear(mixed,
-                {.weight = {layer.output}, .adapter = {layer.adapter(Projection::Output)}, .adapter_scale = adapter_scale()},
-                workspace_->packed, kernels_);
+  return linear(
+      mixed,
+      {.weight = {layer.output}, .adapter = {layer.adapter(Projection::Output)}, .adapter_scale = adapter_scale()},
+      workspace_->packed, kernels_);
 }
 
 at::Tensor Model::layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,

@@ -53,8 +53,9 @@ class Model {
   /// Every weight once, in a fixed order, by its Hugging Face name; a tied head is not listed twice.
   std::vector<NamedTensor> parameters() const;
 
-  /// Puts adapters on the projections that `lora` names; from then on they alone are trained. A is drawn as PEFT draws it,
-  /// uniform within 1 / sqrt(K); B is 0, so that a fresh adapter changes nothing. There is no dropout. REQUIRES: rank > 0.
+  /// Puts adapters on the projections that `lora` names; from then on they alone are trained. A is drawn as PEFT draws
+  /// it, uniform within 1 / sqrt(K); B is 0, so that a fresh adapter changes nothing. There is no dropout. REQUIRES:
+  /// rank > 0.
   void add_adapters(const LoraOptions& lora, std::uint64_t seed);
   const LoraOptions& lora() const { return lora_; }
   bool has_adapters() const { return lora_.rank > 0; }

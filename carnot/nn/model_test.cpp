@@ -17,11 +17,14 @@ using namespace carnot::testing;  // NOLINT: the builders of this test
 
 class Decoder : public ::testing::TestWithParam<std::tuple<std::string, at::ScalarType>> {
  protected:
-  Model make() const { return Model(small_decoder(std::get<0>(GetParam())), 5, at::TensorOptions().dtype(std::get<1>(GetParam())), 0.3); }
+  Model make() const {
+    return Model(small_decoder(std::get<0>(GetParam())), 5, at::TensorOptions().dtype(std::get<1>(GetParam())), 0.3);
+  }
   double tolerance() const { return std::get<1>(GetParam()) == at::kFloat ? 1e-5 : 1e-12; }
 };
 INSTANTIATE_TEST_SUITE_P(Families, Decoder,
-                         ::testing::Combine(::testing::ValuesIn(model_family_names()), ::testing::Values(at::kFloat, at::kDouble)));
+                         ::testing::Combine(::testing::ValuesIn(model_family_names()),
+                                            ::testing::Values(at::kFloat, at::kDouble)));
 
 TEST_P(Decoder, OwnKernelsEqualLibTorchsInValuesAndGradients) {
   Model own = make(), portable = make();
@@ -39,7 +42,8 @@ TEST_P(Decoder, PackedEqualsOneByOneBitForBit) {
   const PackedBatch batch({5, 33, 16});
   const at::Tensor together = batch.hidden(model);
   for (int s = 0; s < 3; ++s) {
-    const int begin = batch.plan.offsets[static_cast<std::size_t>(s)], end = batch.plan.offsets[static_cast<std::size_t>(s) + 1];
+    const int begin = batch.plan.offsets[static_cast<std::size_t>(s)],
+              end = batch.plan.offsets[static_cast<std::size_t>(s) + 1];
     const at::Tensor alone = model.hidden(batch.tokens_T.slice(0, begin, end), batch.positions_T.slice(0, begin, end),
                                           PackedAttention{.offsets = {0, end - begin}});
     EXPECT_TRUE(at::equal(alone, together.slice(0, begin, end))) << s;
@@ -110,7 +114,8 @@ TEST_P(Decoder, OneMicroBatchEqualsThree) {
 
 TEST(Weights, AreDrawnAlikeForEveryPrecision) {
   const ModelConfig config = small_decoder("qwen2");
-  const Model single(config, 9, at::TensorOptions().dtype(at::kFloat)), twin(config, 9, at::TensorOptions().dtype(at::kDouble));
+  const Model single(config, 9, at::TensorOptions().dtype(at::kFloat)),
+      twin(config, 9, at::TensorOptions().dtype(at::kDouble));
   EXPECT_TRUE(at::equal(single.head(), twin.head().to(at::kFloat)));
   const Model other(config, 10, at::TensorOptions().dtype(at::kFloat));
   EXPECT_FALSE(at::equal(single.head(), other.head()));

@@ -1,4 +1,5 @@
-// nn/operators.h -- the decoder's operators on tensors, with gradients, over the kernels of carnot/kernel or LibTorch's.
+// nn/operators.h -- the decoder's operators on tensors, with gradients, over the kernels of carnot/kernel or
+// LibTorch's.
 //
 // Own kernels: CPU, float32 and float64, contiguous rows; a row's bits depend neither on other rows nor on threads.
 // Everything here works with or without grad mode; without it nothing is saved.
@@ -69,9 +70,9 @@ struct AttentionWeights {
 
 /// Causal self-attention over projected rows qkv [T, (heads + 2 kv_heads) head_dim]: norms, rotation, attention.
 /// [T, heads * head_dim]. With a paged plan the layer's keys and values are written into the cache; no gradient there.
-at::Tensor self_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD, const AttentionWeights& weights,
-                          const RotaryTable& rotary, const at::Tensor& positions_T, const AttentionPlan& plan,
-                          KernelChoice kernels);
+at::Tensor self_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD,
+                          const AttentionWeights& weights, const RotaryTable& rotary, const at::Tensor& positions_T,
+                          const AttentionPlan& plan, KernelChoice kernels);
 
 /// True where the own kernels take this tensor.
 bool own_kernels_take(const at::Tensor& x);

@@ -25,8 +25,8 @@ struct Heads {
   at::Tensor query_TND, key_TKD, value_TKD;
 };
 
-Heads heads_of(const ModelConfig& config, const at::Tensor& qkv, const AttentionWeights& weights, const RotaryTable& rotary,
-               const at::Tensor& positions) {
+Heads heads_of(const ModelConfig& config, const at::Tensor& qkv, const AttentionWeights& weights,
+               const RotaryTable& rotary, const at::Tensor& positions) {
   const auto parts = qkv.view({qkv.size(0), config.num_heads + 2 * config.num_kv_heads, config.head_dim})
                          .split_with_sizes({config.num_heads, config.num_kv_heads, config.num_kv_heads}, 1);
   at::Tensor query = parts[0], key = parts[1];
@@ -83,19 +83,24 @@ at::Tensor decode(const ModelConfig& config, int layer, const Heads& heads, cons
   std::vector<std::int64_t> table(static_cast<std::size_t>(sequences * blocks), 0), lengths;
   for (std::size_t s = 0; s < plan.sequences.size(); ++s) {
     const PagedRows& rows = plan.sequences[s];
-    std::copy_n(rows.blocks.begin(), rows.past / kBlockTokens + 1, table.begin() + static_cast<std::ptrdiff_t>(s) * blocks);
+    std::copy_n(rows.blocks.begin(), rows.past / kBlockTokens + 1,
+                table.begin() + static_cast<std::ptrdiff_t>(s) * blocks);
     lengths.push_back(rows.past + 1);
   }
   const auto device = heads.key_TKD.device();
   const at::Tensor table_SB = at::tensor(table, at::kLong).to(device);
   const at::Tensor lengths_S = at::tensor(lengths, at::kLong).to(device);
   const std::int64_t longest = blocks * kBlockTokens, repeat = config.num_heads / config.num_kv_heads;
-  const at::Tensor key = plan.cache->keys(layer).index_select(0, table_SB).view(
-      {sequences, blocks, config.num_kv_heads, config.head_dim, kBlockTokens});
-  const at::Tensor value = plan.cache->values(layer).index_select(0, table_SB).view(
-      {sequences, blocks, config.num_kv_heads, kBlockTokens, config.head_dim});
-  const at::Tensor key_SKDL = key.permute({0, 2, 3, 1, 4}).reshape({sequences, config.num_kv_heads, config.head_dim, longest});
-  const at::Tensor value_SKLD = value.permute({0, 2, 1, 3, 4}).reshape({sequences, config.num_kv_heads, longest, config.head_dim});
+  const at::Tensor key = plan.cache->keys(layer)
+                             .index_select(0, table_SB)
+                             .view({sequences, blocks, config.num_kv_heads, config.head_dim, kBlockTokens});
+  const at::Tensor value = plan.cache->values(layer)
+                               .index_select(0, table_SB)
+                               .view({sequences, blocks, config.num_kv_heads, kBlockTokens, config.head_dim});
+  const at::Tensor key_SKDL =
+      key.permute({0, 2, 3, 1, 4}).reshape({sequences, config.num_kv_heads, config.head_dim, longest});
+  const at::Tensor value_SKLD =
+      value.permute({0, 2, 1, 3, 4}).reshape({sequences, config.num_kv_heads, longest, config.head_dim});
   const at::Tensor query = heads.query_TND.view({sequences, config.num_kv_heads, repeat, config.head_dim});
   const at::Tensor hidden = at::arange(longest, lengths_S.options()).unsqueeze(0) >= lengths_S.unsqueeze(1);
   const at::Tensor scores = at::matmul(query, key_SKDL) * (1 / std::sqrt(static_cast<double>(config.head_dim)));
@@ -112,12 +117,19 @@ at::Tensor paged(const ModelConfig& config, int layer, const Heads& heads, const
   std::vector<at::Tensor> parts;
   for (const PagedRows& rows : plan.sequences) {
     const std::int64_t count = rows.end - rows.begin, keys = rows.past + count;
-    const std::vector<std::int64_t> blocks(rows.blocks.begin(), rows.blocks.begin() + (keys + kBlockTokens - 1) / kBlockTokens);
+    const std::vector<std::int64_t> blocks(rows.blocks.begin(),
+                                           rows.blocks.begin() + (keys + kBlockTokens - 1) / kBlockTokens);
     const at::Tensor table = at::tensor(blocks, at::kLong).to(heads.key_TKD.device());
-    const at::Tensor key = plan.cache->keys(layer).index_select(0, table).permute({1, 0, 3, 2}).reshape(
-        {config.num_kv_heads, -1, config.head_dim}).narrow(1, 0, keys);
-    const at::Tensor value = plan.cache->values(layer).index_select(0, table).permute({1, 0, 2, 3}).reshape(
-        {config.num_kv_heads, -1, config.head_dim}).narrow(1, 0, keys);
+    const at::Tensor key = plan.cache->keys(layer)
+                               .index_select(0, table)
+                               .permute({1, 0, 3, 2})
+                               .reshape({config.num_kv_heads, -1, config.head_dim})
+                               .narrow(1, 0, keys);
+    const at::Tensor value = plan.cache->values(layer)
+                                 .index_select(0, table)
+                                 .permute({1, 0, 2, 3})
+                                 .reshape({config.num_kv_heads, -1, config.head_dim})
+                                 .narrow(1, 0, keys);
     const at::Tensor query = heads.query_TND.narrow(0, rows.begin, count).transpose(0, 1);
     parts.push_back(attend(config, query, key, value, rows.past));
   }
@@ -126,8 +138,9 @@ at::Tensor paged(const ModelConfig& config, int layer, const Heads& heads, const
 
 }  // namespace
 
-at::Tensor portable_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD, const AttentionWeights& weights,
-                              const RotaryTable& rotary, const at::Tensor& positions_T, const AttentionPlan& plan) {
+at::Tensor portable_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD,
+                              const AttentionWeights& weights, const RotaryTable& rotary, const at::Tensor& positions_T,
+                              const AttentionPlan& plan) {
   const Heads heads = heads_of(config, qkv_TD, weights, rotary, positions_T.to(qkv_TD.device()));
   if (const auto* in_cache = std::get_if<PagedAttention>(&plan)) {
     CARNOT_CHECK(!at::GradMode::is_enabled(), "a paged plan has no gradient");

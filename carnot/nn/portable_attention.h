@@ -6,7 +6,8 @@
 namespace carnot {
 
 /// As self_attention (nn/operators.h).
-at::Tensor portable_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD, const AttentionWeights& weights,
-                              const RotaryTable& rotary, const at::Tensor& positions_T, const AttentionPlan& plan);
+at::Tensor portable_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD,
+                              const AttentionWeights& weights, const RotaryTable& rotary, const at::Tensor& positions_T,
+                              const AttentionPlan& plan);
 
 }  // namespace carnot

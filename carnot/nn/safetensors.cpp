@@ -23,9 +23,9 @@ struct DtypeName {
   std::string_view name;
   at::ScalarType dtype;
 };
-constexpr DtypeName kDtypes[] = {{"BOOL", at::kBool},     {"U8", at::kByte},  {"I8", at::kChar},   {"I16", at::kShort},
-                                 {"F16", at::kHalf},      {"BF16", at::kBFloat16}, {"I32", at::kInt},
-                                 {"F32", at::kFloat},     {"I64", at::kLong}, {"F64", at::kDouble}};
+constexpr DtypeName kDtypes[] = {{"BOOL", at::kBool}, {"U8", at::kByte},       {"I8", at::kChar}, {"I16", at::kShort},
+                                 {"F16", at::kHalf},  {"BF16", at::kBFloat16}, {"I32", at::kInt}, {"F32", at::kFloat},
+                                 {"I64", at::kLong},  {"F64", at::kDouble}};
 
 at::ScalarType dtype_of(std::string_view name) {
   for (const DtypeName& known : kDtypes)
@@ -63,7 +63,7 @@ Result<std::shared_ptr<Mapping>> map_file(const fs::path& path) {
   };
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return failed("cannot open");
-  struct stat info{};
+  struct stat info {};
   void* data = nullptr;
   const bool sized = ::fstat(file, &info) == 0;
   const auto size = static_cast<std::size_t>(info.st_size);

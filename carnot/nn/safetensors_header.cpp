@@ -105,7 +105,8 @@ void read_entry(const std::string& name, const Json& value, std::uint64_t data_s
     return problems.add(tensor + ": shape " + value["shape"].dump() + " is not a list of possible sizes");
 
   const Json& offsets = value["data_offsets"];
-  if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned())
+  if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+      !offsets[1].is_number_unsigned())
     return problems.add(tensor + ": data_offsets " + offsets.dump() + " are not two positions");
   entry.begin = offsets[0].get<std::uint64_t>();
   entry.end = offsets[1].get<std::uint64_t>();
@@ -123,9 +124,9 @@ void check_coverage(const std::vector<TensorEntry>& entries, std::uint64_t data_
   std::uint64_t covered = 0;
   for (const TensorEntry& entry : entries) {
     if (entry.begin != covered)
-      problems.add("tensor " + in_quotes(entry.name) + " begins at byte " + std::to_string(entry.begin) + " of the data, " +
-                   (entry.begin < covered ? "inside the tensor before it" : "behind a gap") + "; expected " +
-                   std::to_string(covered));
+      problems.add("tensor " + in_quotes(entry.name) + " begins at byte " + std::to_string(entry.begin) +
+                   " of the data, " + (entry.begin < covered ? "inside the tensor before it" : "behind a gap") +
+                   "; expected " + std::to_string(covered));
     covered = std::max(covered, entry.end);
   }
   if (covered != data_size)

@@ -133,29 +133,33 @@ TEST_F(Safetensors, EachKindOfCorruptHeaderIsNamed) {
     std::string json, data, expected;
   };
   const std::string four(4, '\0');
-  for (const Case& c : {
-           Case{"[1]", "", "not a JSON object"},
-           Case{"{\"a\":", "", "not a JSON object"},
-           Case{R"({"a":{"dtype":"F32","shape":[1]}})", four, "'a' needs exactly dtype, shape and data_offsets"},
-           Case{R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", four, "dtype 'F99' is not read"},
-           Case{R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", four, "shape [-1]"},
-           Case{R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})", four, "shape [1.0]"},
-           Case{R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}})", four, "possible sizes"},
-           Case{R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", four, "4 bytes, but its shape needs 8"},
-           Case{R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", four, "do not lie in the file"},
-           Case{R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", four, "do not lie in the file"},
-           Case{R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})", four, "are not two positions"},
-           Case{R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", four, "tensors end at byte 1"},
-           Case{R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})", four, "behind a gap"},
-           Case{R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
-                four, "'b' begins at byte 2 of the data, inside the tensor before it"},
-           Case{R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
-                four, "repeats the key 'a'"},
-           Case{R"({"__metadata__":{"step":3}})", "", "__metadata__ 'step' is not a string"},
-           Case{R"({"__metadata__":[]})", "", "__metadata__ is not an object"},
-       })
+  for (
+      const Case& c : {
+          Case{"[1]", "", "not a JSON object"},
+          Case{"{\"a\":", "", "not a JSON object"},
+          Case{R"({"a":{"dtype":"F32","shape":[1]}})", four, "'a' needs exactly dtype, shape and data_offsets"},
+          Case{R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", four, "dtype 'F99' is not read"},
+          Case{R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", four, "shape [-1]"},
+          Case{R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})", four, "shape [1.0]"},
+          Case{R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}})", four, "possible sizes"},
+          Case{R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", four, "4 bytes, but its shape needs 8"},
+          Case{R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", four, "do not lie in the file"},
+          Case{R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", four, "do not lie in the file"},
+          Case{R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})", four, "are not two positions"},
+          Case{R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", four, "tensors end at byte 1"},
+          Case{R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})", four, "behind a gap"},
+          Case{
+              R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
+              four, "'b' begins at byte 2 of the data, inside the tensor before it"},
+          Case{
+              R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+              four, "repeats the key 'a'"},
+          Case{R"({"__metadata__":{"step":3}})", "", "__metadata__ 'step' is not a string"},
+          Case{R"({"__metadata__":[]})", "", "__metadata__ is not an object"},
+      })
     EXPECT_NE(complaint(with_length(c.json, c.data)).find(c.expected), std::string::npos)
-        << c.json << "\n" << complaint(with_length(c.json, c.data));
+        << c.json << "\n"
+        << complaint(with_length(c.json, c.data));
   EXPECT_NE(complaint("\xff\xff\xff\xff\xff\xff\xff\x7f{}").find("at most 100000000"), std::string::npos);
   EXPECT_NE(complaint(std::string("\x10\0\0\0\0\0\0\0{}", 10)).find("truncated"), std::string::npos);
 }
@@ -183,7 +187,8 @@ TEST_F(Safetensors, ShardsAreReadThroughTheirIndex) {
   ASSERT_TRUE(write_safetensors(folder_ / "m-1.safetensors", {{"a", at::ones({2})}}).ok());
   ASSERT_TRUE(write_safetensors(folder_ / "m-2.safetensors", {{"b", at::ones({3})}, {"c", at::ones({1})}}).ok());
   const auto write_index = [&](const std::string& weight_map) {
-    ASSERT_TRUE(write_file_atomically(folder_ / "model.safetensors.index.json", R"({"weight_map":)" + weight_map + "}").ok());
+    ASSERT_TRUE(
+        write_file_atomically(folder_ / "model.safetensors.index.json", R"({"weight_map":)" + weight_map + "}").ok());
   };
   write_index(R"({"a":"m-1.safetensors","b":"m-2.safetensors","c":"m-2.safetensors"})");
   const auto file = read_model_tensors(folder_);

@@ -16,7 +16,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 template <class T>
-kernel::AttentionLayer<T> layer_of(const ModelConfig& config, const AttentionWeights& weights, const RotaryTable& rotary) {
+kernel::AttentionLayer<T> layer_of(const ModelConfig& config, const AttentionWeights& weights,
+                                   const RotaryTable& rotary) {
   return {.heads = config.num_heads,
           .kv_heads = config.num_kv_heads,
           .dim = config.head_dim,
@@ -77,8 +78,8 @@ at::Tensor attend_paged(const ModelConfig& config, int layer, const at::Tensor& 
   at::Tensor out = output_like(config, qkv);
   std::vector<T*> pointers;
   const auto rows = rows_of<T>(plan, layer, pointers);
-  kernel::attention_forward<T>(layer_of<T>(config, weights, rotary), qkv.data_ptr<T>(), positions.data_ptr<std::int64_t>(),
-                               rows, out.data_ptr<T>());
+  kernel::attention_forward<T>(layer_of<T>(config, weights, rotary), qkv.data_ptr<T>(),
+                               positions.data_ptr<std::int64_t>(), rows, out.data_ptr<T>());
   return out;
 }
 
@@ -86,8 +87,8 @@ template <class T>
 at::Tensor attend_packed(const ModelConfig& config, const at::Tensor& qkv, const AttentionWeights& weights,
                          const RotaryTable& rotary, const at::Tensor& positions, const PackedAttention& plan) {
   at::Tensor out = output_like(config, qkv);
-  kernel::attention_forward<T>(layer_of<T>(config, weights, rotary), qkv.data_ptr<T>(), positions.data_ptr<std::int64_t>(),
-                               rows_of<T>(plan), out.data_ptr<T>());
+  kernel::attention_forward<T>(layer_of<T>(config, weights, rotary), qkv.data_ptr<T>(),
+                               positions.data_ptr<std::int64_t>(), rows_of<T>(plan), out.data_ptr<T>());
   return out;
 }
 
@@ -101,8 +102,9 @@ variable_list attend_backward(const ModelConfig& config, const at::Tensor& qkv, 
     dquery_norm = at::zeros_like(weights.query_norm);
     dkey_norm = at::zeros_like(weights.key_norm);
   }
-  kernel::attention_backward<T>(layer_of<T>(config, weights, rotary), qkv.data_ptr<T>(), positions.data_ptr<std::int64_t>(),
-                                rows_of<T>(plan), out.data_ptr<T>(), dout.data_ptr<T>(), dqkv.data_ptr<T>(),
+  kernel::attention_backward<T>(layer_of<T>(config, weights, rotary), qkv.data_ptr<T>(),
+                                positions.data_ptr<std::int64_t>(), rows_of<T>(plan), out.data_ptr<T>(),
+                                dout.data_ptr<T>(), dqkv.data_ptr<T>(),
                                 dquery_norm.defined() ? dquery_norm.data_ptr<T>() : nullptr,
                                 dkey_norm.defined() ? dkey_norm.data_ptr<T>() : nullptr);
   return {dqkv, dquery_norm, dkey_norm, at::Tensor()};
@@ -117,8 +119,9 @@ struct PackedCall {
 };
 
 struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const std::optional<at::Tensor>& query_norm,
-                            const std::optional<at::Tensor>& key_norm, std::shared_ptr<const PackedCall> call) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv,
+                            const std::optional<at::Tensor>& query_norm, const std::optional<at::Tensor>& key_norm,
+                            std::shared_ptr<const PackedCall> call) {
     const AttentionWeights weights{query_norm.value_or(at::Tensor()), key_norm.value_or(at::Tensor())};
     const at::Tensor out =
         qkv.scalar_type() == at::kFloat
@@ -138,9 +141,10 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
     AttentionWeights weights;
     if (saved.size() > 2) weights = {saved[2], saved[3]};
     const at::Tensor dout = gradients[0].contiguous();
-    return saved[0].scalar_type() == at::kFloat
-               ? attend_backward<float>(call.config, saved[0], weights, call.rotary, call.positions, call.plan, saved[1], dout)
-               : attend_backward<double>(call.config, saved[0], weights, call.rotary, call.positions, call.plan, saved[1], dout);
+    return saved[0].scalar_type() == at::kFloat ? attend_backward<float>(call.config, saved[0], weights, call.rotary,
+                                                                         call.positions, call.plan, saved[1], dout)
+                                                : attend_backward<double>(call.config, saved[0], weights, call.rotary,
+                                                                          call.positions, call.plan, saved[1], dout);
   }
 
   struct Capsule : torch::CustomClassHolder {
@@ -160,8 +164,11 @@ at::Tensor own_attention(const ModelConfig& config, int layer, const at::Tensor&
   const auto& packed = std::get<PackedAttention>(plan);
   if (at::GradMode::is_enabled()) {
     auto call = std::make_shared<const PackedCall>(PackedCall{config, rotary, positions, packed});
-    const auto optional = [](const at::Tensor& tensor) { return tensor.defined() ? std::optional(tensor) : std::nullopt; };
-    return PackedAttentionFunction::apply(qkv, optional(weights.query_norm), optional(weights.key_norm), std::move(call));
+    const auto optional = [](const at::Tensor& tensor) {
+      return tensor.defined() ? std::optional(tensor) : std::nullopt;
+    };
+    return PackedAttentionFunction::apply(qkv, optional(weights.query_norm), optional(weights.key_norm),
+                                          std::move(call));
   }
   return single ? attend_packed<float>(config, qkv, weights, rotary, positions, packed)
                 : attend_packed<double>(config, qkv, weights, rotary, positions, packed);
@@ -169,9 +176,9 @@ at::Tensor own_attention(const ModelConfig& config, int layer, const at::Tensor&
 
 }  // namespace
 
-at::Tensor self_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD, const AttentionWeights& weights,
-                          const RotaryTable& rotary, const at::Tensor& positions_T, const AttentionPlan& plan,
-                          KernelChoice kernels) {
+at::Tensor self_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD,
+                          const AttentionWeights& weights, const RotaryTable& rotary, const at::Tensor& positions_T,
+                          const AttentionPlan& plan, KernelChoice kernels) {
   if (kernels == KernelChoice::Own && own_kernels_take(qkv_TD))
     return own_attention(config, layer, qkv_TD.contiguous(), weights, rotary, positions_T, plan);
   return portable_attention(config, layer, qkv_TD, weights, rotary, positions_T, plan);

@@ -10,7 +10,8 @@ ValueModel::ValueModel(const Model& trunk)
       bias_(at::zeros({1}, trunk.options())),
       packed_(std::make_unique<PackedWeights>()) {}
 
-at::Tensor ValueModel::values(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan) const {
+at::Tensor ValueModel::values(const at::Tensor& tokens_T, const at::Tensor& positions_T,
+                              const AttentionPlan& plan) const {
   const at::Tensor hidden = trunk_.hidden(tokens_T, positions_T, plan);
   return linear(hidden, {.weight = {weight_}, .bias = {bias_}}, *packed_, trunk_.kernels()).squeeze(-1);
 }

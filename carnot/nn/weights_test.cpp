@@ -32,8 +32,14 @@ TEST(Weights, OfTransformersCheckpointsLoadIntoTheModel) {
 TEST(Weights, SavedAndLoadedAgainAreTheSameBits) {
   const fs::path folder = fs::temp_directory_path() / ("carnot_weights_test_" + std::to_string(::getpid()));
   fs::create_directories(folder);
-  const ModelConfig config{.family = "qwen3", .vocab_size = 13, .hidden_size = 8, .intermediate_size = 12,
-                           .num_layers = 2, .num_heads = 2, .num_kv_heads = 1, .head_dim = 4};
+  const ModelConfig config{.family = "qwen3",
+                           .vocab_size = 13,
+                           .hidden_size = 8,
+                           .intermediate_size = 12,
+                           .num_layers = 2,
+                           .num_heads = 2,
+                           .num_kv_heads = 1,
+                           .head_dim = 4};
   const Model model(config, 3, at::TensorOptions(at::kFloat));
   ASSERT_TRUE(write_safetensors(folder / "model.safetensors", model.parameters()).ok());
   ASSERT_TRUE(write_file_atomically(folder / "config.json", model_config_json(config, "float32")).ok());
@@ -60,8 +66,9 @@ TEST_P(WeightsOf, MissingExtraAndMisshapenOnesAreAllListed) {
   }
   const Status loaded = load_weights(*model, tensors, "here");
   ASSERT_FALSE(loaded.ok());
-  for (const char* part : {"here: weight 'model.norm.weight' is missing", "'model.norm.gain' is not one of this model's",
-                           "'model.layers.1.mlp.up_proj.weight' has shape [48, 31], expected [48, 32]"})
+  for (const char* part :
+       {"here: weight 'model.norm.weight' is missing", "'model.norm.gain' is not one of this model's",
+        "'model.layers.1.mlp.up_proj.weight' has shape [48, 31], expected [48, 32]"})
     EXPECT_NE(loaded.error().message.find(part), std::string::npos) << loaded.error().message;
   EXPECT_TRUE(at::equal(model->parameters()[0].tensor, before)) << "nothing is filled where something is wrong";
 }

@@ -23,11 +23,13 @@ using testing::random_loss_sequences;
 constexpr double kStep = 1e-6;
 
 double loss_of(const ObjectiveOptions& options, const LossSequences& sequences) {
-  return policy_loss(options, inputs_of(sequences), denominators_of(sequences, kReductionConstant)).total.item<double>();
+  return policy_loss(options, inputs_of(sequences), denominators_of(sequences, kReductionConstant))
+      .total.item<double>();
 }
 
 /// Central difference of the loss in one field of each token.
-std::vector<double> finite_differences(const ObjectiveOptions& options, LossSequences sequences, double LossToken::*field) {
+std::vector<double> finite_differences(const ObjectiveOptions& options, LossSequences sequences,
+                                       double LossToken::*field) {
   std::vector<double> slopes;
   for (auto& sequence : sequences)
     for (LossToken& token : sequence) {
@@ -56,7 +58,8 @@ Gradients gradients_of(const ObjectiveOptions& options, const LossSequences& seq
 void expect_slopes(const at::Tensor& gradient, const std::vector<double>& slopes, const std::string& what) {
   ASSERT_EQ(gradient.numel(), static_cast<std::int64_t>(slopes.size()));
   for (std::size_t t = 0; t < slopes.size(); ++t)
-    EXPECT_NEAR(gradient.const_data_ptr<double>()[t], slopes[t], 1e-6 * (1 + std::fabs(slopes[t]))) << what << ", token " << t;
+    EXPECT_NEAR(gradient.const_data_ptr<double>()[t], slopes[t], 1e-6 * (1 + std::fabs(slopes[t])))
+        << what << ", token " << t;
 }
 
 TEST(Gradient, IsThatOfTheLossForEveryCombinationWhoseGradientIsItsValues) {
@@ -84,7 +87,8 @@ TEST(Gradient, OfTheStraightThroughKlIsThatOfK2) {
     const LossSequences sequences = random_loss_sequences(random, 4);
     const ObjectiveOptions straight{.kl_coefficient = 0.4, .kl_estimator = estimator, .kl_straight_through = true};
     const ObjectiveOptions square{.kl_coefficient = 0.4, .kl_estimator = KlEstimator::K2};
-    expect_slopes(gradients_of(straight, sequences).logprob, finite_differences(square, sequences, &LossToken::logprob), "k2");
+    expect_slopes(gradients_of(straight, sequences).logprob, finite_differences(square, sequences, &LossToken::logprob),
+                  "k2");
     ObjectiveOptions plain = straight;
     plain.kl_straight_through = false;
     EXPECT_NEAR(loss_of(straight, sequences), loss_of(plain, sequences), 1e-12);
@@ -122,12 +126,15 @@ TEST(Gradient, OfASegmentsRatioWithEachTokensOwnCreditIsThatOfTokensWithTheSegme
     for (double dual_clip : {0.0, 1.8})
       for (Reduction reduction : {Reduction::TokenMean, Reduction::SequenceMeanTokenMean}) {
         const LossSequences sequences = random_loss_sequences(random, 4);
-        const ObjectiveOptions own{.ratio = level, .dual_clip = dual_clip, .reduction = reduction, .importance_cap = 1.5};
+        const ObjectiveOptions own{
+            .ratio = level, .dual_clip = dual_clip, .reduction = reduction, .importance_cap = 1.5};
         ObjectiveOptions by_token = own;
         by_token.ratio = RatioLevel::Token;
-        const LossSequences tokens = with_token_ratios(
-            sequences, [&](const auto& sequence, const LossToken& token) { return segment_log_ratio(level, sequence, token); });
-        expect_slopes(gradients_of(own, sequences).logprob, finite_differences(by_token, tokens, &LossToken::logprob), "own");
+        const LossSequences tokens = with_token_ratios(sequences, [&](const auto& sequence, const LossToken& token) {
+          return segment_log_ratio(level, sequence, token);
+        });
+        expect_slopes(gradients_of(own, sequences).logprob, finite_differences(by_token, tokens, &LossToken::logprob),
+                      "own");
         EXPECT_NEAR(loss_of(own, sequences), loss_of(by_token, tokens), 1e-10);
       }
 }
@@ -136,7 +143,8 @@ TEST(Gradient, PreservedAboveTheRangeIsThatOfAnUnclippedRatioThatStandsAtTheBoun
   RandomStream random(4);
   for (double dual_clip : {0.0, 1.8}) {
     const LossSequences sequences = random_loss_sequences(random, 6);
-    const ObjectiveOptions preserve{.clip_low = 0.2, .clip_high = 0.28, .dual_clip = dual_clip, .clip_gradient = ClipGradient::Preserve};
+    const ObjectiveOptions preserve{
+        .clip_low = 0.2, .clip_high = 0.28, .dual_clip = dual_clip, .clip_gradient = ClipGradient::Preserve};
     int above = 0;
     const LossSequences at_bound = with_token_ratios(sequences, [&](const auto&, const LossToken& token) {
       const double log_ratio = token.logprob - token.logprob_old, bound = std::log(1 + 0.28 * token.clip_scale);
@@ -148,7 +156,8 @@ TEST(Gradient, PreservedAboveTheRangeIsThatOfAnUnclippedRatioThatStandsAtTheBoun
     unclipped.clip_gradient = ClipGradient::Zero;
     unclipped.clip_high = 1e12;
     EXPECT_GT(above, 0);
-    expect_slopes(gradients_of(preserve, sequences).logprob, finite_differences(unclipped, at_bound, &LossToken::logprob), "bound");
+    expect_slopes(gradients_of(preserve, sequences).logprob,
+                  finite_differences(unclipped, at_bound, &LossToken::logprob), "bound");
     EXPECT_NEAR(loss_of(preserve, sequences), loss_of(unclipped, at_bound), 1e-10);
   }
 }
@@ -170,15 +179,17 @@ struct Region {
   double advantage, ratio;
   double value, factor, preserved;
 };
-const std::vector<Region> kRegions = {
-    {+1, 0.10, 0.10, 0.10, 0.10},   {+1, 0.79, 0.79, 0.79, 0.79}, {+1, 0.81, 0.81, 0.81, 0.81},
-    {+1, 1.00, 1.00, 1.00, 1.00},   {+1, 1.27, 1.27, 1.27, 1.27}, {+1, 1.29, 1.28, 0, 1.28},
-    {+1, 1.50, 1.28, 0, 1.28},      {+1, 2.99, 1.28, 0, 1.28},    {+1, 3.50, 1.28, 0, 1.28},
-    {-1, 0.10, 0.80, 0, 0},         {-1, 0.79, 0.80, 0, 0},       {-1, 0.81, 0.81, 0.81, 0.81},
-    {-1, 1.00, 1.00, 1.00, 1.00},   {-1, 1.27, 1.27, 1.27, 1.27}, {-1, 1.29, 1.29, 1.29, 1.29},
-    {-1, 1.50, 1.50, 1.50, 1.50},   {-1, 2.99, 2.99, 2.99, 2.99}, {-1, 3.01, 3.00, 0, 0},
-    {-1, 3.50, 3.00, 0, 0},         {0, 0.10, 0, 0, 0},           {0, 1.00, 0, 0, 0},
-    {0, 3.50, 0, 0, 0}};
+const std::vector<Region> kRegions = {{+1, 0.10, 0.10, 0.10, 0.10}, {+1, 0.79, 0.79, 0.79, 0.79},
+                                      {+1, 0.81, 0.81, 0.81, 0.81}, {+1, 1.00, 1.00, 1.00, 1.00},
+                                      {+1, 1.27, 1.27, 1.27, 1.27}, {+1, 1.29, 1.28, 0, 1.28},
+                                      {+1, 1.50, 1.28, 0, 1.28},    {+1, 2.99, 1.28, 0, 1.28},
+                                      {+1, 3.50, 1.28, 0, 1.28},    {-1, 0.10, 0.80, 0, 0},
+                                      {-1, 0.79, 0.80, 0, 0},       {-1, 0.81, 0.81, 0.81, 0.81},
+                                      {-1, 1.00, 1.00, 1.00, 1.00}, {-1, 1.27, 1.27, 1.27, 1.27},
+                                      {-1, 1.29, 1.29, 1.29, 1.29}, {-1, 1.50, 1.50, 1.50, 1.50},
+                                      {-1, 2.99, 2.99, 2.99, 2.99}, {-1, 3.01, 3.00, 0, 0},
+                                      {-1, 3.50, 3.00, 0, 0},       {0, 0.10, 0, 0, 0},
+                                      {0, 1.00, 0, 0, 0},           {0, 3.50, 0, 0, 0}};
 
 TEST(Gradient, HasTheFactorOfItsRegionAtEveryRatioLevelClippedAndPreserved) {
   for (RatioLevel level : {RatioLevel::Token, RatioLevel::Turn, RatioLevel::Sequence})
@@ -191,8 +202,10 @@ TEST(Gradient, HasTheFactorOfItsRegionAtEveryRatioLevelClippedAndPreserved) {
         const Point clipped = at_ratio(zero, token), kept = at_ratio(preserve, token);
         EXPECT_NEAR(clipped.loss, -token.advantage * region.value, 1e-12) << region.advantage << " at " << region.ratio;
         EXPECT_NEAR(kept.loss, clipped.loss, 1e-15);
-        EXPECT_NEAR(clipped.gradient, -token.advantage * region.factor, 1e-12) << region.advantage << " at " << region.ratio;
-        EXPECT_NEAR(kept.gradient, -token.advantage * region.preserved, 1e-12) << region.advantage << " at " << region.ratio;
+        EXPECT_NEAR(clipped.gradient, -token.advantage * region.factor, 1e-12)
+            << region.advantage << " at " << region.ratio;
+        EXPECT_NEAR(kept.gradient, -token.advantage * region.preserved, 1e-12)
+            << region.advantage << " at " << region.ratio;
       }
 }
 
@@ -238,7 +251,13 @@ TEST(Gradient, StopsExactlyWhereItShould) {
       {"k3 below", k3, {.logprob_reference = k3_low}, logprob, 0, true, false},
       {"value kept near the old one, from below", critic, {.value_old = 1, .value_target = 3}, value, 1.5, true, false},
       {"value far from the old one, towards it", critic, {.value_old = 1, .value_target = -3}, value, 1.5, true, true},
-      {"value kept near the old one, from above", critic, {.value_old = 1, .value_target = -3}, value, 0.5, false, true}};
+      {"value kept near the old one, from above",
+       critic,
+       {.value_old = 1, .value_target = -3},
+       value,
+       0.5,
+       false,
+       true}};
   for (const Bend& bend : bends)
     for (bool above : {false, true}) {
       LossToken token = bend.token;
@@ -246,7 +265,8 @@ TEST(Gradient, StopsExactlyWhereItShould) {
       const double gradient = single_gradient(bend.options, token, bend.field);
       const double slope = finite_differences(bend.options, {{token}}, bend.field)[0];
       EXPECT_NEAR(gradient, slope, 1e-5 * (1 + std::fabs(slope))) << bend.what << (above ? ", above" : ", below");
-      EXPECT_EQ(gradient != 0, above ? bend.moves_above : bend.moves_below) << bend.what << (above ? ", above" : ", below");
+      EXPECT_EQ(gradient != 0, above ? bend.moves_above : bend.moves_below)
+          << bend.what << (above ? ", above" : ", below");
     }
 }
 

@@ -15,12 +15,9 @@ at::Tensor k2(const at::Tensor& x_T) { return 0.5 * x_T * x_T; }
 
 at::Tensor plain_estimate(KlEstimator estimator, const at::Tensor& x_T) {
   switch (estimator) {
-    case KlEstimator::K1:
-      return x_T;
-    case KlEstimator::Absolute:
-      return x_T.abs();
-    case KlEstimator::K2:
-      return k2(x_T);
+    case KlEstimator::K1: return x_T;
+    case KlEstimator::Absolute: return x_T.abs();
+    case KlEstimator::K2: return k2(x_T);
     case KlEstimator::K3: {
       const at::Tensor y_T = (-x_T).clamp(-kMaxInput, kMaxInput);
       return (y_T.exp() - y_T - 1).clamp(-kMaxOutput, kMaxOutput);

@@ -61,7 +61,8 @@ at::Tensor scaled_advantage(const ObjectiveOptions& options, const LossInputs& i
   if (options.entropy_scale == 0 || options.entropy_scale_over != EntropyScaleOver::CurrentMicroBatch)
     return inputs.advantage_T;
   const at::Tensor entropy_T = inputs.entropy_T.detach().contiguous();
-  const std::span<const double> entropies(entropy_T.const_data_ptr<double>(), static_cast<std::size_t>(entropy_T.numel()));
+  const std::span<const double> entropies(entropy_T.const_data_ptr<double>(),
+                                          static_cast<std::size_t>(entropy_T.numel()));
   const std::vector<double> factors = entropy_scale(entropies, options.entropy_scale);
   return inputs.advantage_T * at::tensor(at::ArrayRef<double>(factors), at::kDouble);
 }
@@ -117,14 +118,13 @@ void check_signals(const ObjectiveOptions& options, const LossInputs& inputs) {
   CARNOT_CHECK(inputs.logprob_T.defined() && inputs.logprob_old_T.defined(), "the policy loss needs both");
   CARNOT_CHECK(options.importance_cap <= 0 || inputs.logprob_rollout_T.defined(), "importance_cap needs them");
   CARNOT_CHECK(options.kl_coefficient <= 0 || inputs.logprob_reference_T.defined(), "kl_coefficient needs them");
-  CARNOT_CHECK(
-      options.entropy_coefficient <= 0 || inputs.entropy_T.defined() || inputs.clamped_entropy_T.defined(),
-      "entropy_coefficient needs one of them");
+  CARNOT_CHECK(options.entropy_coefficient <= 0 || inputs.entropy_T.defined() || inputs.clamped_entropy_T.defined(),
+               "entropy_coefficient needs one of them");
   CARNOT_CHECK(options.entropy_scale == 0 || options.entropy_scale_over != EntropyScaleOver::CurrentMicroBatch ||
                    inputs.entropy_T.defined(),
                "entropy_scale over the micro-batch needs them");
-  CARNOT_CHECK(options.value_coefficient <= 0 || (inputs.value_T.defined() && inputs.value_old_T.defined() &&
-                                                  inputs.value_target_T.defined()),
+  CARNOT_CHECK(options.value_coefficient <= 0 ||
+                   (inputs.value_T.defined() && inputs.value_old_T.defined() && inputs.value_target_T.defined()),
                "value_coefficient needs them");
 }
 

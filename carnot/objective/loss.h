@@ -18,11 +18,11 @@ namespace carnot {
 
 /// One micro-batch, token by token. Fixed numbers (no gradient) unless said; undefined tensors are absent signals.
 struct LossInputs {
-  at::Tensor logprob_T;   ///< current policy, gradient
-  at::Tensor entropy_T;   ///< current policy, gradient; needed by the entropy bonus and for metrics; may be undefined
+  at::Tensor logprob_T;  ///< current policy, gradient
+  at::Tensor entropy_T;  ///< current policy, gradient; needed by the entropy bonus and for metrics; may be undefined
   at::Tensor clamped_entropy_T;  ///< of the likeliest part of the vocabulary (AEnt), gradient: the bonus takes it
                                  ///< instead of entropy_T where it is defined
-  at::Tensor value_T;     ///< critic, gradient; may be undefined
+  at::Tensor value_T;            ///< critic, gradient; may be undefined
   at::Tensor logprob_old_T;
   at::Tensor logprob_rollout_T;    ///< needed by importance_cap; may be undefined
   at::Tensor logprob_reference_T;  ///< needed by the KL loss; may be undefined
@@ -39,12 +39,12 @@ struct LossInputs {
 
 /// Of the whole optimizer step (one minibatch). Trajectories that do not count are in none of them.
 struct Denominators {
-  double tokens = 0;            ///< sampled tokens
-  double weight = 0;            ///< sum of their weights: the policy loss's denominator under TokenMean
-  double sequences = 0;         ///< trajectories with at least one sampled token
+  double tokens = 0;                      ///< sampled tokens
+  double weight = 0;                      ///< sum of their weights: the policy loss's denominator under TokenMean
+  double sequences = 0;                   ///< trajectories with at least one sampled token
   std::vector<double> sequence_weight{};  ///< per trajectory of the micro-batch: the sum of its weights in the step
   std::vector<double> sequence_tokens{};  ///< per trajectory of the micro-batch: its sampled tokens in the step
-  double constant = 0;          ///< of TokenSumOverConstant
+  double constant = 0;                    ///< of TokenSumOverConstant
 };
 
 /// A metric as a sum that adds up over micro-batches: value = sum of sums / sum of counts. A reduced loss has as its
@@ -56,7 +56,7 @@ struct MetricSum {
 };
 
 struct Loss {
-  at::Tensor total;                  ///< scalar, ready for backward(); float64 on the CPU
+  at::Tensor total;  ///< scalar, ready for backward(); float64 on the CPU
   std::vector<MetricSum> metrics{};
 };
 

@@ -124,9 +124,9 @@ void expect_recorded(const Json& recorded_case, const ObjectiveOptions& options,
   EXPECT_NEAR(loss.total.item<double>(), expected, kTolerance * (1 + std::fabs(expected))) << recorded_case["id"];
   EXPECT_LE(largest_error(inputs.logprob_T.grad(), of_sampled(recorded_case, "grad_logp")), kTolerance)
       << recorded_case["id"];
-  for (const auto& [field, name] : {std::pair("clipfrac", "actor/pg_clipfrac"),
-                                    std::pair("clipfrac_lower", "actor/pg_clipfrac_lower"),
-                                    std::pair("approx_kl", "actor/ppo_kl")})
+  for (const auto& [field, name] :
+       {std::pair("clipfrac", "actor/pg_clipfrac"), std::pair("clipfrac_lower", "actor/pg_clipfrac_lower"),
+        std::pair("approx_kl", "actor/ppo_kl")})
     if (recorded_case["expected"].contains(field)) {
       // These means are over n + 1e-8 tokens there.
       const auto n = static_cast<double>(inputs.logprob_T.numel());
@@ -140,7 +140,9 @@ TEST(RecordedLosses, ClippedPolicyLossOfVerlAndVerlAgent) {
   for (const Json& c : recorded("loss_vanilla")) {
     const Json& o = c["options"];
     const bool legacy = c["rule"] == "ppo_clip_legacy";
-    ObjectiveOptions options{.clip_low = o["eps_low"], .clip_high = o["eps_high"], .dual_clip = o["dual_clip"],
+    ObjectiveOptions options{.clip_low = o["eps_low"],
+                             .clip_high = o["eps_high"],
+                             .dual_clip = o["dual_clip"],
                              .reduction = reduction_of(o["aggregation"])};
     // The recorded rollout weight is given as a number per token; ours is a ratio of log-probabilities below a cap.
     const bool weighted = o["rollout_is_weight"];
@@ -247,8 +249,8 @@ TEST(RecordedLosses, TokenSequenceAndTurnLossesOfTreeGrpo) {
     expect_recorded(c, options, sequences, step);
     ++compared[rule];
   }
-  EXPECT_EQ(compared, (std::map<std::string, int>{
-                          {"tree_grpo_gspo", 90}, {"tree_grpo_dual_clip", 24}, {"tree_grpo_turn", 14}}));
+  EXPECT_EQ(compared,
+            (std::map<std::string, int>{{"tree_grpo_gspo", 90}, {"tree_grpo_dual_clip", 24}, {"tree_grpo_turn", 14}}));
   EXPECT_EQ(outside_turns, 4);
   EXPECT_EQ(beyond_bound, 6);
 }
@@ -281,13 +283,12 @@ TEST(RecordedLosses, DecoupledLossOfAreal) {
     const Json& o = c["options"];
     const double cap = o["behav_imp_weight_cap"].is_null() ? 1e9 : o["behav_imp_weight_cap"].get<double>();
     const bool by_sequence = o["level"] == "sequence";
-    const ObjectiveOptions options{
-        .ratio = by_sequence ? RatioLevel::Sequence : RatioLevel::Token,
-        .segment_gradient = SegmentGradient::Shared,
-        .clip_low = o["eps_clip"],
-        .clip_high = o["eps_clip_higher"].is_null() ? o["eps_clip"] : o["eps_clip_higher"],
-        .dual_clip = o["c_clip"].is_null() ? 0.0 : o["c_clip"].get<double>(),
-        .importance_cap = cap};
+    const ObjectiveOptions options{.ratio = by_sequence ? RatioLevel::Sequence : RatioLevel::Token,
+                                   .segment_gradient = SegmentGradient::Shared,
+                                   .clip_low = o["eps_clip"],
+                                   .clip_high = o["eps_clip_higher"].is_null() ? o["eps_clip"] : o["eps_clip_higher"],
+                                   .dual_clip = o["c_clip"].is_null() ? 0.0 : o["c_clip"].get<double>(),
+                                   .importance_cap = cap};
     LossSequences sequences = sampled_tokens(c);
     if (by_sequence) average_advantages(sequences);
     dropping += drop_beyond_cap(sequences, cap) > 0 ? 1 : 0;

@@ -24,15 +24,12 @@ at::Tensor token_shares(Reduction reduction, Counting counting, const LossInputs
   const bool by_weight = counting == Counting::ByWeight;
   const at::Tensor count_T = by_weight ? inputs.weight_T : at::ones_like(inputs.weight_T);
   switch (reduction) {
-    case Reduction::TokenMean:
-      return count_T * inverse_or_zero(by_weight ? step.weight : step.tokens);
+    case Reduction::TokenMean: return count_T * inverse_or_zero(by_weight ? step.weight : step.tokens);
     case Reduction::SequenceMeanTokenMean:
       return count_T * inverse_by_sequence(by_weight ? step.sequence_weight : step.sequence_tokens, inputs) *
              inverse_or_zero(step.sequences);
-    case Reduction::SequenceMeanTokenSum:
-      return count_T * inverse_or_zero(step.sequences);
-    case Reduction::TokenSumOverConstant:
-      return count_T * inverse_or_zero(step.constant);
+    case Reduction::SequenceMeanTokenSum: return count_T * inverse_or_zero(step.sequences);
+    case Reduction::TokenSumOverConstant: return count_T * inverse_or_zero(step.constant);
   }
   CARNOT_CHECK(false, "every reduction has a case");
 }

@@ -88,13 +88,13 @@ StepReport AdamW::step(double learning_rate) {
   ++num_updates_;
   const auto t = static_cast<double>(num_updates_);
   AdamWUpdate u{// The 1e-6 is that of PyTorch's clip_grad_norm_.
-           .gradient_scale = std::min(1.0, options_.max_grad_norm / (report.grad_norm + 1e-6)),
-           .beta1 = options_.beta1,
-           .beta2 = options_.beta2,
-           .epsilon = options_.epsilon,
-           .keep = 1,
-           .step_size = learning_rate / (1 - std::pow(options_.beta1, t)),
-           .inverse_root = 1 / std::sqrt(1 - std::pow(options_.beta2, t))};
+                .gradient_scale = std::min(1.0, options_.max_grad_norm / (report.grad_norm + 1e-6)),
+                .beta1 = options_.beta1,
+                .beta2 = options_.beta2,
+                .epsilon = options_.epsilon,
+                .keep = 1,
+                .step_size = learning_rate / (1 - std::pow(options_.beta1, t)),
+                .inverse_root = 1 / std::sqrt(1 - std::pow(options_.beta2, t))};
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     u.keep = slot.decays ? 1 - learning_rate * options_.weight_decay : 1;

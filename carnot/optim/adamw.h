@@ -31,8 +31,8 @@ struct AdamWOptions {
 };
 
 struct StepReport {
-  double grad_norm = 0;   ///< before clipping; not finite where the step was skipped
-  bool skipped = false;   ///< non-finite gradients: nothing changed
+  double grad_norm = 0;  ///< before clipping; not finite where the step was skipped
+  bool skipped = false;  ///< non-finite gradients: nothing changed
 };
 
 class AdamW {

@@ -1,4 +1,5 @@
-// optim/adamw_kernel.h -- AdamW's inner loop over plain arrays. No LibTorch: its source is compiled for speed by itself.
+// optim/adamw_kernel.h -- AdamW's inner loop over plain arrays. No LibTorch: its source is compiled for speed by
+// itself.
 #pragma once
 
 #include <cstdint>

@@ -110,8 +110,13 @@ TEST(AdamW, FusedAndPortableUpdatesAgree) {
     at::Tensor weight = random_tensor(random, {301, 70}, dtype), first = random_tensor(random, {301, 70}, dtype);
     at::Tensor second = random_tensor(random, {301, 70}, dtype).square();
     at::Tensor other_weight = weight.clone(), other_first = first.clone(), other_second = second.clone();
-    const AdamWUpdate update{.gradient_scale = 0.7, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-6, .keep = 0.999,
-                             .step_size = 0.02, .inverse_root = 1.7};
+    const AdamWUpdate update{.gradient_scale = 0.7,
+                             .beta1 = 0.9,
+                             .beta2 = 0.99,
+                             .epsilon = 1e-6,
+                             .keep = 0.999,
+                             .step_size = 0.02,
+                             .inverse_root = 1.7};
     adamw_update(update, gradient, weight, first, second);
     adamw_update_portable(update, gradient, other_weight, other_first, other_second);
     const double tolerance = dtype == at::kFloat ? 2e-6 : 1e-14;

@@ -13,7 +13,7 @@ void adamw_update(const AdamWUpdate& update, const at::Tensor& gradient, at::Ten
                   at::Tensor& second);
 
 /// The same by LibTorch operators, on any device.
-void adamw_update_portable(const AdamWUpdate& update, const at::Tensor& gradient, at::Tensor& weight,
-                           at::Tensor& first, at::Tensor& second);
+void adamw_update_portable(const AdamWUpdate& update, const at::Tensor& gradient, at::Tensor& weight, at::Tensor& first,
+                           at::Tensor& second);
 
 }  // namespace carnot

@@ -40,7 +40,10 @@ class ForkedScoring {
  public:
   ForkedScoring(const Model& model, std::span<const SharedContext> contexts, std::span<const ForkedAnswer> answers,
                 const ScoreOptions& options)
-      : model_(model), contexts_(contexts), answers_(answers), options_(options),
+      : model_(model),
+        contexts_(contexts),
+        answers_(answers),
+        options_(options),
         answer_batches_(answer_batches()),
         pool_(num_blocks()),
         cache_(model.config(), pool_.size(), model.options()),
@@ -48,7 +51,8 @@ class ForkedScoring {
 
   std::vector<double> run() {
     for (const std::vector<int>& level : levels())
-      for (const std::vector<int>& batch : batches_of(level, options_.max_tokens, [&](int c) { return context(c).tokens.size(); }))
+      for (const std::vector<int>& batch :
+           batches_of(level, options_.max_tokens, [&](int c) { return context(c).tokens.size(); }))
         compute_contexts(batch);
     std::vector<double> log_probs;
     for (const std::vector<int>& batch : answer_batches_) score_batch(batch, log_probs);
@@ -95,7 +99,8 @@ class ForkedScoring {
   /// New rows of one sequence in the forward to come.
   void add_rows(BlockTable& table, std::span<const TokenId> tokens) {
     const int past = table.num_tokens, begin = static_cast<int>(tokens_.size());
-    if (const auto copy = append(pool_, table, static_cast<int>(tokens.size()))) cache_.copy_block(copy->from, copy->to);
+    if (const auto copy = append(pool_, table, static_cast<int>(tokens.size())))
+      cache_.copy_block(copy->from, copy->to);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       tokens_.push_back(tokens[i]);
       positions_.push_back(past + static_cast<std::int64_t>(i));
@@ -142,8 +147,9 @@ class ForkedScoring {
     }
     const at::Tensor hidden_RH = forward();
     const at::Tensor hidden_TH = hidden_RH.index_select(0, at::tensor(rows, at::kLong).to(hidden_RH.device()));
-    const TokenStatistics statistics = token_statistics(hidden_TH, model_.head(), at::tensor(targets, at::kLong),
-                                                        {.temperature = options_.temperature, .kernels = model_.kernels()});
+    const TokenStatistics statistics =
+        token_statistics(hidden_TH, model_.head(), at::tensor(targets, at::kLong),
+                         {.temperature = options_.temperature, .kernels = model_.kernels()});
     const std::vector<double> values = to_doubles(statistics.logprob_T);
     log_probs.insert(log_probs.end(), values.begin(), values.end());
     for (BlockTable& table : forks) release(pool_, table);

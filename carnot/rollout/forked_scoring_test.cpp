@@ -39,8 +39,9 @@ Questions random_questions(std::uint64_t seed) {
   RandomStream random(seed);
   Questions questions;
   for (int i = 0; i < 30; ++i)
-    questions.contexts.push_back({.parent = i == 0 ? -1 : static_cast<int>(random.below(static_cast<std::uint64_t>(i) + 1)) - 1,
-                                  .tokens = random_tokens(random, 1 + static_cast<int>(random.below(40)))});
+    questions.contexts.push_back(
+        {.parent = i == 0 ? -1 : static_cast<int>(random.below(static_cast<std::uint64_t>(i) + 1)) - 1,
+         .tokens = random_tokens(random, 1 + static_cast<int>(random.below(40)))});
   for (int i = 0; i < 40; ++i)
     questions.answers.push_back({.context = static_cast<int>(random.below(30)),
                                  .lead = random_tokens(random, static_cast<int>(random.below(20))),
@@ -74,7 +75,8 @@ TEST(ForkedScoring, HasTheBitsOfAPassOverEveryContextFromItsStart) {
       const Questions questions = random_questions(seed);
       const std::vector<double> slow = packed(model, questions, 0.7);
       for (const int max_tokens : {1, 50, 5000})
-        EXPECT_EQ(score_on_forks(model, questions.contexts, questions.answers, {.max_tokens = max_tokens, .temperature = 0.7}),
+        EXPECT_EQ(score_on_forks(model, questions.contexts, questions.answers,
+                                 {.max_tokens = max_tokens, .temperature = 0.7}),
                   slow)
             << "seed " << seed << ", " << max_tokens << " rows a forward";
     }

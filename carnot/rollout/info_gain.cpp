@@ -39,7 +39,8 @@ Answer answer_of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::
   const bool blank = lead.text.ends_with(' ');
   const std::string before = blank ? lead.text.substr(0, lead.text.size() - 1) : lead.text;
   answer.lead = tokenizer.encode(before);
-  answer.open_lead = before.starts_with(answer.think) ? tokenizer.encode(before.substr(answer.think.size())) : answer.lead;
+  answer.open_lead =
+      before.starts_with(answer.think) ? tokenizer.encode(before.substr(answer.think.size())) : answer.lead;
   answer.tokens = tokenizer.encode(blank ? " " + text : text);
   return answer;
 }
@@ -75,8 +76,8 @@ int add_turn(Questions& questions, const Turn& turn, int before, int prompt) {
 }
 
 /// Every turn of the leaf that another follows and that no earlier leaf has asked behind.
-void ask_leaf(Questions& questions, const Tokenizer& tokenizer, Group& group, Tree& tree, int leaf, const Answer& answer,
-              int prompt, std::vector<int>& context_of) {
+void ask_leaf(Questions& questions, const Tokenizer& tokenizer, Group& group, Tree& tree, int leaf,
+              const Answer& answer, int prompt, std::vector<int>& context_of) {
   const std::vector<int> turns = path(tree, leaf);
   for (std::size_t k = 0; k + 1 < turns.size(); ++k) {
     const Turn& turn = tree.turns[static_cast<std::size_t>(turns[k])];
@@ -96,7 +97,8 @@ void ask_group(Questions& questions, const Tokenizer& tokenizer, Group& group, c
       if (!tree.leaves[leaf].counts()) continue;
       if (prompt < 0) {
         const Turn& first = tree.turns[static_cast<std::size_t>(path(tree, static_cast<int>(leaf)).front())];
-        prompt = add_context(questions, -1, std::span(first.tokens).first(static_cast<std::size_t>(first.sampled_begin)));
+        prompt =
+            add_context(questions, -1, std::span(first.tokens).first(static_cast<std::size_t>(first.sampled_begin)));
         ask(questions, tokenizer, prompt, answer, {.group = &group});
       }
       ask_leaf(questions, tokenizer, group, tree, static_cast<int>(leaf), answer, prompt, context_of);

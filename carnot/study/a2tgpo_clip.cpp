@@ -40,7 +40,8 @@ struct Swing {
 };
 
 /// Mean over the turn's sampled tokens of current - old log-probability.
-double turn_log_ratio(const std::vector<double>& current, const std::vector<double>& old, const Trajectory& one, int k) {
+double turn_log_ratio(const std::vector<double>& current, const std::vector<double>& old, const Trajectory& one,
+                      int k) {
   double sum = 0;
   for (int t = one.sampled_begin(k); t < one.sampled_end(k); ++t)
     sum += current[static_cast<std::size_t>(t)] - old[static_cast<std::size_t>(t)];
@@ -61,7 +62,8 @@ class A2tgpoClip final : public Analysis {
     for (const double beta : betas_) swings.push_back(swing_of(beta));
     const auto runs = visit_rollouts(input.paths, range_, [&](const StudiedStep& step) -> Status {
       if (const Status status = require_info_gain(step); !status) return status;
-      if (const Status status = require_columns(step, {Column::LogProbOld, Column::LogProbCurrent}); !status) return status;
+      if (const Status status = require_columns(step, {Column::LogProbOld, Column::LogProbCurrent}); !status)
+        return status;
       for (Swing& swing : swings) add_step(step, swing);
       return Done{};
     });
@@ -108,7 +110,8 @@ class A2tgpoClip final : public Analysis {
     AnalysisReport report;
     ResultTable scale = table_by_turn("clip scale by turn", "beta");
     ResultTable held{.name = "turns held by turn", .columns = {"beta", "turn", "held", "turns", "share"}};
-    BarChart bars{.title = "Turns whose ratio the clip range holds", .x_label = "turn",
+    BarChart bars{.title = "Turns whose ratio the clip range holds",
+                  .x_label = "turn",
                   .y = {.label = "share of turns", .low = 0, .percent = true}};
     Plot plot{.title = "Clip scale c by turn", .x = {.label = "turn"}, .y = {.label = "c"}};
     for (const auto& [turn, counts] : swings.front().held.by_turn) bars.categories.push_back(std::to_string(turn));
@@ -124,14 +127,16 @@ class A2tgpoClip final : public Analysis {
         series.values.push_back(share);
       }
       bars.series.push_back(std::move(series));
-      report.findings.push_back({name + ": turns held by the clip range", swing.beta == 0.3 ? "best results of the sweep" : "-",
+      report.findings.push_back({name + ": turns held by the clip range",
+                                 swing.beta == 0.3 ? "best results of the sweep" : "-",
                                  share_text(swing.held.held(), swing.held.all())});
     }
     report.figures = {{svg(plot), "Turns with a gain; mean and one deviation to both sides."}, {svg(bars), ""}};
     report.tables = {std::move(scale), std::move(held)};
-    report.notes = {"Credit is A2TGPO's on every run's rollouts. Ratios are those at the token's own update: in the first "
-                    "optimizer step of a training step they are 1, so more mini-batches or epochs show more clipping.",
-                    "How success follows beta: train runs that differ in method.a2tgpo.clip_swing and use a2tgpo-sweep."};
+    report.notes = {
+        "Credit is A2TGPO's on every run's rollouts. Ratios are those at the token's own update: in the first "
+        "optimizer step of a training step they are 1, so more mini-batches or epochs show more clipping.",
+        "How success follows beta: train runs that differ in method.a2tgpo.clip_swing and use a2tgpo-sweep."};
     return report;
   }
 

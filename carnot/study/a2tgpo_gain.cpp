@@ -89,7 +89,8 @@ class A2tgpoGain final : public Analysis {
       const auto gains = gains_of(one, GainSteps::Turns);
       for (std::size_t g = 0; g < gains.size(); ++g) {
         if (one.turn(gains[g].turn).num_sampled() == 0) continue;
-        const double a = table[static_cast<std::size_t>(i)].advantage[static_cast<std::size_t>(one.sampled_begin(gains[g].turn))];
+        const double a =
+            table[static_cast<std::size_t>(i)].advantage[static_cast<std::size_t>(one.sampled_begin(gains[g].turn))];
         advantages.push_back(a);
         shape.by_turn.add(gains[g].turn + 1, a);
         shape.by_terms.add(static_cast<int>(gains.size() - g), a);
@@ -113,14 +114,20 @@ class A2tgpoGain final : public Analysis {
     ResultTable by_terms = table_by_turn("by number of gains ahead", "method");
     ResultTable by_step{.name = "by step", .columns = {"method", "step", "minimum", "mean", "maximum"}};
     Plot turns{.title = "Advantage by turn", .x = {.label = "turn"}, .y = {.label = "advantage"}};
-    Plot steps{.title = "Advantage by training step: minimum, mean, maximum", .x = {.label = "step"}, .y = {.label = "advantage"}};
+    Plot steps{.title = "Advantage by training step: minimum, mean, maximum",
+               .x = {.label = "step"},
+               .y = {.label = "advantage"}};
     int colour = 0;
     for (const Shape* shape : {&igpo, &a2tgpo}) {
       shape->by_turn.add_rows(by_turn, shape->name + " advantage");
       shape->by_terms.add_rows(by_terms, shape->name);
       turns.series.push_back(shape->by_turn.series(shape->name));
-      steps.series.push_back({.name = shape->name, .x = shape->steps, .y = shape->mean, .low = shape->lowest,
-                              .high = shape->highest, .colour = colour++});
+      steps.series.push_back({.name = shape->name,
+                              .x = shape->steps,
+                              .y = shape->mean,
+                              .low = shape->lowest,
+                              .high = shape->highest,
+                              .colour = colour++});
       for (std::size_t s = 0; s < shape->steps.size(); ++s)
         by_step.rows.push_back({shape->name, shape->steps[s], shape->lowest[s], shape->mean[s], shape->highest[s]});
     }

@@ -12,11 +12,14 @@ struct Measure {
   std::string_view metric;
   std::string_view title;
 };
-constexpr std::array<Measure, 2> kMeasures = {{{"response_length", "Sampled tokens a rollout"}, {"tool_call_counts", "Tool calls a rollout"}}};
+constexpr std::array<Measure, 2> kMeasures = {
+    {{"response_length", "Sampled tokens a rollout"}, {"tool_call_counts", "Tool calls a rollout"}}};
 
 class A2tgpoLengths final : public Analysis {
  public:
-  void fields(FieldVisitor& visit) override { visit.field("window", window_, "steps that curves are smoothed over", at_least(1)); }
+  void fields(FieldVisitor& visit) override {
+    visit.field("window", window_, "steps that curves are smoothed over", at_least(1));
+  }
 
   Result<AnalysisReport> run(const AnalysisInput& input) const override {
     auto runs = read_curves(input.paths);
@@ -26,7 +29,9 @@ class A2tgpoLengths final : public Analysis {
     ResultTable table{.name = "by step", .columns = {"runs", "measure", "step", "minimum", "mean", "maximum"}};
     for (const Measure& measure : kMeasures) {
       const std::string metric(measure.metric);
-      Plot plot{.title = std::string(measure.title) + ": minimum, mean, maximum", .x = {.label = "training step"}, .y = {.low = 0}};
+      Plot plot{.title = std::string(measure.title) + ": minimum, mean, maximum",
+                .x = {.label = "training step"},
+                .y = {.low = 0}};
       for (std::size_t l = 0; l < labelled.size(); ++l) {
         const LabelledRuns& one = labelled[l];
         Series mean = series_of(one.label, one.curves(metric + "/mean"), window_);

@@ -25,7 +25,8 @@ TurnSets sets_of(const Turn& turn) {
       const bool result = span.kind == SpanKind::Observation;
       if (!sampled && !result) continue;
       const std::size_t content = result ? 2 : span.kind == SpanKind::Action ? 1 : 0;
-      for (const std::size_t to : {content, std::size_t{3}}) tokens[to].push_back(turn.tokens[static_cast<std::size_t>(t)]);
+      for (const std::size_t to : {content, std::size_t{3}})
+        tokens[to].push_back(turn.tokens[static_cast<std::size_t>(t)]);
     }
   TurnSets sets;
   for (std::size_t c = 0; c < sets.size(); ++c) sets[c] = token_set(tokens[c]);
@@ -58,7 +59,8 @@ void compare(const std::vector<PlacedTurn>& turns, Similarities& found) {
       if (turns[i].trajectory == turns[j].trajectory || turns[i].identity == turns[j].identity) continue;
       auto& to = turns[i].index == turns[j].index ? found.same : found.different;
       for (std::size_t c = 0; c < kContents.size(); ++c)
-        if (!turns[i].sets[c].empty() && !turns[j].sets[c].empty()) to[c].push_back(jaccard(turns[i].sets[c], turns[j].sets[c]));
+        if (!turns[i].sets[c].empty() && !turns[j].sets[c].empty())
+          to[c].push_back(jaccard(turns[i].sets[c], turns[j].sets[c]));
     }
 }
 
@@ -88,13 +90,16 @@ class A2tgpoSimilarity final : public Analysis {
  private:
   static AnalysisReport report_of(const std::map<std::int64_t, Similarities>& by_step) {
     AnalysisReport report;
-    ResultTable table{.name = "similarity by step", .columns = {"step", "content", "same index", "pairs", "different index", "other pairs"}};
-    Plot plot{.title = "Jaccard similarity of turns from different rollouts of one task", .x = {.label = "step"},
+    ResultTable table{.name = "similarity by step",
+                      .columns = {"step", "content", "same index", "pairs", "different index", "other pairs"}};
+    Plot plot{.title = "Jaccard similarity of turns from different rollouts of one task",
+              .x = {.label = "step"},
               .y = {.label = "similarity", .low = 0, .high = 1}};
     Similarities all;
     for (std::size_t c = 0; c < kContents.size(); ++c)
       for (const bool same : {true, false})
-        plot.series.push_back({.name = std::string(kContents[c]) + (same ? ", same index" : ", different"), .colour = static_cast<int>(c),
+        plot.series.push_back({.name = std::string(kContents[c]) + (same ? ", same index" : ", different"),
+                               .colour = static_cast<int>(c),
                                .width = same ? 2.5 : 1});
     for (const auto& [step, found] : by_step) {
       all.add(found);
@@ -115,8 +120,9 @@ class A2tgpoSimilarity final : public Analysis {
                                  number_text(mean(all.same[c])) + " against " + number_text(mean(all.different[c]))});
     report.figures = {{svg(plot), ""}};
     report.tables = {std::move(table)};
-    report.notes = {"Sets of tokens of what the policy thought, of what it asked, and of what came back. Pairs are turns of two "
-                    "rollouts of one task; a turn that both share is left out."};
+    report.notes = {
+        "Sets of tokens of what the policy thought, of what it asked, and of what came back. Pairs are turns of two "
+        "rollouts of one task; a turn that both share is left out."};
     return report;
   }
 

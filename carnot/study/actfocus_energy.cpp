@@ -38,20 +38,28 @@ class ActfocusEnergy final : public Analysis {
     if (!runs) return runs.error();
     AnalysisReport report;
     ResultTable table{.name = "groups", .columns = {"tokens", "mean energy", "reward deviation"}};
-    Plot plot{.title = "Energy and spread of rewards, a point per group", .x = {.label = "mean reference energy"},
+    Plot plot{.title = "Energy and spread of rewards, a point per group",
+              .x = {.label = "mean reference energy"},
               .y = {.label = "deviation of the group's rewards"}};
     for (std::size_t s = 0; s < kScopes.size(); ++s) {
       const std::string name(kScopes[s].name);
-      report.findings.push_back({"Spearman of energy and reward deviation: " + name, std::string(kScopes[s].paper),
-                                 correlation_text(spearman(pairs[s].energy, pairs[s].deviation), pairs[s].energy.size())});
+      report.findings.push_back(
+          {"Spearman of energy and reward deviation: " + name, std::string(kScopes[s].paper),
+           correlation_text(spearman(pairs[s].energy, pairs[s].deviation), pairs[s].energy.size())});
       for (std::size_t g = 0; g < pairs[s].energy.size(); ++g)
         table.rows.push_back({name, pairs[s].energy[g], pairs[s].deviation[g]});
-      plot.series.push_back({.name = name, .x = pairs[s].energy, .y = pairs[s].deviation, .draw = Draw::Points, .width = 3, .opacity = 0.4});
+      plot.series.push_back({.name = name,
+                             .x = pairs[s].energy,
+                             .y = pairs[s].deviation,
+                             .draw = Draw::Points,
+                             .width = 3,
+                             .opacity = 0.4});
     }
     report.figures = {{svg(plot), ""}};
     report.tables = {std::move(table)};
-    report.notes = {"Energy: minus logsumexp of the frozen reference's raw logits; higher where it is less sure. Brackets hold the "
-                    "95 % interval of groups taken as independent; groups of neighbouring steps are not quite."};
+    report.notes = {
+        "Energy: minus logsumexp of the frozen reference's raw logits; higher where it is less sure. Brackets hold the "
+        "95 % interval of groups taken as independent; groups of neighbouring steps are not quite."};
     return report;
   }
 

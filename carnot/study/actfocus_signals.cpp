@@ -14,7 +14,8 @@
 namespace carnot {
 namespace {
 
-constexpr std::array<std::string_view, 4> kSignals = {"reference energy", "reference entropy", "surprisal", "log-probability shift"};
+constexpr std::array<std::string_view, 4> kSignals = {"reference energy", "reference entropy", "surprisal",
+                                                      "log-probability shift"};
 constexpr std::array<std::string_view, 4> kPaper = {"does not move", "does not move", "drifts", "drifts"};
 
 /// Every signal on every action or think token of the texts, under one checkpoint.
@@ -24,8 +25,10 @@ Signals signals_of(const std::vector<Group>& groups, SampledKind kind) {
   Signals signals;
   for (const Trajectory& one : trajectories(groups)) {
     if (!one.leaf().counts()) continue;
-    const auto energy = sampled_values(one, Column::EnergyReference, kind), entropy = sampled_values(one, Column::EntropyReference, kind);
-    const auto old = sampled_values(one, Column::LogProbOld, kind), reference = sampled_values(one, Column::LogProbReference, kind);
+    const auto energy = sampled_values(one, Column::EnergyReference, kind),
+               entropy = sampled_values(one, Column::EntropyReference, kind);
+    const auto old = sampled_values(one, Column::LogProbOld, kind),
+               reference = sampled_values(one, Column::LogProbReference, kind);
     for (std::size_t t = 0; t < old.size(); ++t) {
       signals[0].push_back(energy[t]);
       signals[1].push_back(entropy[t]);
@@ -72,11 +75,14 @@ class ActfocusSignals final : public Analysis {
  private:
   static AnalysisReport report_of(const std::vector<std::string>& names, const std::vector<Signals>& by_checkpoint) {
     AnalysisReport report;
-    ResultTable table{.name = "drift", .columns = {"signal", "from", "to", "Pearson", "mean absolute change", "deviation"}};
-    BarChart bars{.title = "Correlation of each token's signal with its value at the last checkpoint", .x_label = "checkpoint",
+    ResultTable table{.name = "drift",
+                      .columns = {"signal", "from", "to", "Pearson", "mean absolute change", "deviation"}};
+    BarChart bars{.title = "Correlation of each token's signal with its value at the last checkpoint",
+                  .x_label = "checkpoint",
                   .y = {.label = "Pearson", .low = 0, .high = 1}};
     const std::size_t last = names.size() - 1;
-    for (std::size_t from = 0; from < last; ++from) bars.categories.push_back(std::to_string(from) + ": " + names[from]);
+    for (std::size_t from = 0; from < last; ++from)
+      bars.categories.push_back(std::to_string(from) + ": " + names[from]);
     for (std::size_t s = 0; s < kSignals.size(); ++s) {
       BarSeries series{.name = std::string(kSignals[s])};
       for (std::size_t from = 0; from < last; ++from) {
@@ -86,19 +92,21 @@ class ActfocusSignals final : public Analysis {
         std::vector<double> change;
         for (std::size_t t = 0; t < before.size(); ++t) change.push_back(std::abs(after[t] - before[t]));
         series.values.push_back(correlation.value_or(std::nan("")));
-        table.rows.push_back({std::string(kSignals[s]), names[from], names[last], correlation.value_or(std::nan("")), mean(change),
-                              std_population(after)});
-        report.findings.push_back({std::string(kSignals[s]) + ", " + names[from] + " to " + names[last], std::string(kPaper[s]),
-                                   correlation_text(correlation, before.size()) + ", mean change " + number_text(mean(change))});
+        table.rows.push_back({std::string(kSignals[s]), names[from], names[last], correlation.value_or(std::nan("")),
+                              mean(change), std_population(after)});
+        report.findings.push_back(
+            {std::string(kSignals[s]) + ", " + names[from] + " to " + names[last], std::string(kPaper[s]),
+             correlation_text(correlation, before.size()) + ", mean change " + number_text(mean(change))});
       }
       bars.series.push_back(std::move(series));
     }
     report.figures = {{svg(bars), ""}};
     report.tables = {std::move(table)};
-    report.notes = {"The first checkpoint is the frozen reference, and the text is what it sampled; every checkpoint scores that "
-                    "text. The reference's signals are the same by construction.",
-                    "The shift is 0 everywhere at the reference itself, which correlates with nothing: give three checkpoints to "
-                    "see how it drifts."};
+    report.notes = {
+        "The first checkpoint is the frozen reference, and the text is what it sampled; every checkpoint scores that "
+        "text. The reference's signals are the same by construction.",
+        "The shift is 0 everywhere at the reference itself, which correlates with nothing: give three checkpoints to "
+        "see how it drifts."};
     return report;
   }
 

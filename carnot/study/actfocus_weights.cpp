@@ -54,13 +54,15 @@ class ActfocusWeights final : public Analysis {
   static void count_tokens(const StudiedStep& step, TokenCounts& counts) {
     for (const int i : step.counting) {
       const Trajectory& one = step.all[static_cast<std::size_t>(i)];
-      counts.action += static_cast<std::int64_t>(sampled_values(one, Column::EnergyReference, SampledKind::Action).size());
+      counts.action +=
+          static_cast<std::int64_t>(sampled_values(one, Column::EnergyReference, SampledKind::Action).size());
       counts.all += one.num_sampled();
     }
   }
 
   static void add_mass(const StudiedStep& step, Setting& setting) {
-    const CreditTable table = run_credit(std::vector{span_weight({.think = setting.alpha, .action = setting.beta})}, step.all);
+    const CreditTable table =
+        run_credit(std::vector{span_weight({.think = setting.alpha, .action = setting.beta})}, step.all);
     for (const int i : step.counting) {
       const auto at = static_cast<std::size_t>(i);
       const std::vector<bool> sampled = step.all[at].sampled();
@@ -73,17 +75,20 @@ class ActfocusWeights final : public Analysis {
     }
   }
 
-  static AnalysisReport report_of(const std::map<std::string, TokenCounts>& by_environment, const std::vector<Setting>& settings) {
+  static AnalysisReport report_of(const std::map<std::string, TokenCounts>& by_environment,
+                                  const std::vector<Setting>& settings) {
     AnalysisReport report;
     ResultTable shares{.name = "action tokens", .columns = {"environment", "action tokens", "sampled tokens", "share"}};
     for (const auto& [environment, counts] : by_environment) {
       shares.rows.push_back({environment, static_cast<double>(counts.action), static_cast<double>(counts.all),
                              static_cast<double>(counts.action) / static_cast<double>(counts.all)});
-      report.findings.push_back({"action tokens among sampled ones, " + environment, "below 16 %; about 4 % (Sokoban, 3B)",
-                                 share_text(counts.action, counts.all)});
+      report.findings.push_back({"action tokens among sampled ones, " + environment,
+                                 "below 16 %; about 4 % (Sokoban, 3B)", share_text(counts.action, counts.all)});
     }
-    ResultTable masses{.name = "gradient mass", .columns = {"alpha", "beta", "think", "action", "share of action tokens"}};
-    BarChart bars{.title = "Share of the gradient's mass on action tokens", .x_label = "alpha",
+    ResultTable masses{.name = "gradient mass",
+                       .columns = {"alpha", "beta", "think", "action", "share of action tokens"}};
+    BarChart bars{.title = "Share of the gradient's mass on action tokens",
+                  .x_label = "alpha",
                   .y = {.label = "share", .low = 0, .high = 1, .percent = true}};
     for (const Setting& one : settings) {
       masses.rows.push_back({one.alpha, one.beta, one.think, one.action, one.action_share()});
@@ -91,13 +96,17 @@ class ActfocusWeights final : public Analysis {
       if (bars.series.empty() || bars.series.back().name != series) bars.series.push_back({.name = series});
       bars.series.back().values.push_back(one.action_share());
       if (bars.series.size() == 1) bars.categories.push_back(number_text(one.alpha));
-      report.findings.push_back({"gradient mass on action tokens, alpha " + number_text(one.alpha) + ", beta " + number_text(one.beta),
-                                 one.alpha == 0.1 && one.beta == 0.5 ? "the paper's setting" : "-", percent_text(one.action_share())});
+      report.findings.push_back(
+          {"gradient mass on action tokens, alpha " + number_text(one.alpha) + ", beta " + number_text(one.beta),
+           one.alpha == 0.1 && one.beta == 0.5 ? "the paper's setting" : "-", percent_text(one.action_share())});
     }
-    report.figures = {{svg(bars), "Mass: sum of |weight x advantage|; at equal weights (alpha 1, beta 0) it is what the base gives."}};
+    report.figures = {
+        {svg(bars),
+         "Mass: sum of |weight x advantage|; at equal weights (alpha 1, beta 0) it is what the base gives."}};
     report.tables = {std::move(shares), std::move(masses)};
-    report.notes = {"Mass is taken before clipping: the policy that sampled is the one that is updated.",
-                    "How success follows alpha and beta: train runs that differ in method.actfocus.* and use actfocus-sweep."};
+    report.notes = {
+        "Mass is taken before clipping: the policy that sampled is the one that is updated.",
+        "How success follows alpha and beta: train runs that differ in method.actfocus.* and use actfocus-sweep."};
     return report;
   }
 

@@ -54,7 +54,9 @@ class AemCost final : public Analysis {
     const double step = mean_of(*runs, "timing_s/step");
     AnalysisReport report;
     ResultTable table{.name = "shares of a step", .columns = {"stage", "seconds", "share"}};
-    BarChart bars{.title = "Shares of a training step", .y = {.label = "share", .low = 0, .percent = true}, .series = {{.name = ""}}};
+    BarChart bars{.title = "Shares of a training step",
+                  .y = {.label = "share", .low = 0, .percent = true},
+                  .series = {{.name = ""}}};
     const auto add = [&](std::string_view name, std::string_view paper, double seconds) {
       table.rows.push_back({std::string(name), seconds, seconds / step});
       report.findings.push_back({std::string(name), std::string(paper), percent_text(seconds / step)});
@@ -65,8 +67,9 @@ class AemCost final : public Analysis {
     for (const Stage& stage : kStages) add(stage.name, stage.paper, mean_of(*runs, std::string(stage.metric)));
     report.figures = {{svg(bars), ""}};
     report.tables = {std::move(table)};
-    report.notes = {"AEM's own work is timed here on the runs' rollouts, the fastest of five; the stages are the runs' own "
-                    "measurements (metrics.jsonl), means over steps."};
+    report.notes = {
+        "AEM's own work is timed here on the runs' rollouts, the fastest of five; the stages are the runs' own "
+        "measurements (metrics.jsonl), means over steps."};
     return report;
   }
 

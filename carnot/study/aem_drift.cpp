@@ -55,8 +55,10 @@ class AemDrift final : public Analysis {
 
   Result<AnalysisReport> run(const AnalysisInput& input) const override {
     AnalysisReport report;
-    ResultTable table{.name = "by step", .columns = {"arm", "step", "entropy", "success", "share of tokens in the loss"}};
-    Plot entropy{.title = "Entropy of the policy", .x = {.label = "training step"}, .y = {.label = "nats a token", .low = 0}};
+    ResultTable table{.name = "by step",
+                      .columns = {"arm", "step", "entropy", "success", "share of tokens in the loss"}};
+    Plot entropy{
+        .title = "Entropy of the policy", .x = {.label = "training step"}, .y = {.label = "nats a token", .low = 0}};
     for (const Arm& arm : kArms) {
       const auto curves = train(input, arm);
       if (!curves) return curves.error();
@@ -69,8 +71,10 @@ class AemDrift final : public Analysis {
     }
     report.figures = {{svg(entropy), "One training each from the same checkpoint, tasks and draws alike."}};
     report.tables = {std::move(table)};
-    report.notes = {"Every response's A and alpha are those of its step; a dropped response leaves numerator and denominator of the "
-                    "loss. Entropy: the mean over the tokens that the step's rollouts sampled."};
+    report.notes = {
+        "Every response's A and alpha are those of its step; a dropped response leaves numerator and denominator of "
+        "the "
+        "loss. Entropy: the mean over the tokens that the step's rollouts sampled."};
     return report;
   }
 

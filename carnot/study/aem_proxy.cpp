@@ -53,7 +53,8 @@ std::vector<TokenId> context_of(const Trajectory& one, int k) {
 SampledResponse response_of(const Trajectory& one, int k) {
   const auto& log_probs = one.tree->columns.turn(Column::LogProbRollout, one.turns[static_cast<std::size_t>(k)]);
   SampledResponse out{.tokens = one.turn(k).num_sampled()};
-  for (int t = one.turn(k).sampled_begin; t < one.turn(k).sampled_end; ++t) out.surprisal -= log_probs[static_cast<std::size_t>(t)];
+  for (int t = one.turn(k).sampled_begin; t < one.turn(k).sampled_end; ++t)
+    out.surprisal -= log_probs[static_cast<std::size_t>(t)];
   return out;
 }
 
@@ -86,7 +87,9 @@ class AemProxy final : public Analysis {
       if (input.control.stop_requested()) return Error{"stopped"};
       const auto sampled = sample_responses(
           *generation.engine, *opened->bench.tokenizer, episode, states[s].context,
-          {.count = samples_, .sampling = rollout.explore.sampling, .max_context_tokens = rollout.explore.episode.max_context_tokens,
+          {.count = samples_,
+           .sampling = rollout.explore.sampling,
+           .max_context_tokens = rollout.explore.episode.max_context_tokens,
            .key = {.seed = derive_seed(static_cast<std::uint64_t>(opened->recipe.run.seed), "aem-proxy"), .group = s}});
       compare(states[s], sampled, summed, normalised);
       progress.update(static_cast<std::int64_t>(s) + 1);
@@ -115,7 +118,8 @@ class AemProxy final : public Analysis {
     return states;
   }
 
-  static void compare(const State& state, const std::vector<SampledResponse>& sampled, Comparison& summed, Comparison& normalised) {
+  static void compare(const State& state, const std::vector<SampledResponse>& sampled, Comparison& summed,
+                      Comparison& normalised) {
     std::vector<double> surprisals, rates;
     for (const SampledResponse& one : sampled) {
       surprisals.push_back(one.surprisal);
@@ -130,21 +134,30 @@ class AemProxy final : public Analysis {
   static AnalysisReport report_of(const Comparison& summed, const Comparison& normalised) {
     AnalysisReport report;
     ResultTable table{.name = "states", .columns = {"alpha - 1", "H - S", "H - S, a token"}};
-    for (std::size_t s = 0; s < summed.proxy.size(); ++s) table.rows.push_back({summed.proxy[s], summed.target[s], normalised.target[s]});
-    const auto add = [&](const std::string& form, const Comparison& one, const std::string& r, const std::string& signs) {
+    for (std::size_t s = 0; s < summed.proxy.size(); ++s)
+      table.rows.push_back({summed.proxy[s], summed.target[s], normalised.target[s]});
+    const auto add = [&](const std::string& form, const Comparison& one, const std::string& r,
+                         const std::string& signs) {
       const std::size_t n = one.proxy.size();
-      report.findings.push_back({"Pearson of alpha - 1 and H - S" + form, r, correlation_text(pearson(one.proxy, one.target), n)});
-      report.findings.push_back({"equal signs" + form, signs, share_text(one.equal_signs(), static_cast<std::int64_t>(n))});
+      report.findings.push_back(
+          {"Pearson of alpha - 1 and H - S" + form, r, correlation_text(pearson(one.proxy, one.target), n)});
+      report.findings.push_back(
+          {"equal signs" + form, signs, share_text(one.equal_signs(), static_cast<std::int64_t>(n))});
     };
     add("", summed, "0.63", "55 of 64 (85.9 %)");
     add(", surprisal a token", normalised, "-", "-");
-    Plot plot{.title = "AEM's factor and the surprisal it stands for", .x = {.label = "H - S, nats"}, .y = {.label = "alpha - 1"}};
+    Plot plot{.title = "AEM's factor and the surprisal it stands for",
+              .x = {.label = "H - S, nats"},
+              .y = {.label = "alpha - 1"}};
     plot.series = {{.x = summed.target, .y = summed.proxy, .draw = Draw::Points, .width = 3}};
-    report.figures = {{svg(plot), "A point per state: a response's factor in its group, against how much less surprising it was than "
-                                  "responses from its state are on average."}};
+    report.figures = {
+        {svg(plot),
+         "A point per state: a response's factor in its group, against how much less surprising it was than "
+         "responses from its state are on average."}};
     report.tables = {std::move(table)};
-    report.notes = {"S: surprisal of the response. H: its mean over responses sampled from the same state. States come from groups "
-                    "whose entropies spread beyond the gate; elsewhere alpha is 1."};
+    report.notes = {
+        "S: surprisal of the response. H: its mean over responses sampled from the same state. States come from groups "
+        "whose entropies spread beyond the gate; elsewhere alpha is 1."};
     return report;
   }
 

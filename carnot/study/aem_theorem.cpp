@@ -54,15 +54,15 @@ class AemTheorem final : public Analysis {
     }
     report.tables.push_back(std::move(table));
     report.figures.push_back({svg(plot), "A point per random policy; the theorem says that they lie on the diagonal."});
-    report.notes = {"Measured: gradient by differences, natural gradient by solving with the Fisher matrix, entropy by "
-                    "differences along it. Errors are relative where the rate is above 1."};
+    report.notes = {
+        "Measured: gradient by differences, natural gradient by solving with the Fisher matrix, entropy by "
+        "differences along it. Errors are relative where the rate is above 1."};
     return report;
   }
 
  private:
   std::vector<Comparison> compare_all() const {
-    std::vector<Comparison> comparisons{
-        {"one response"}, {"expected policy gradient"}, {"with entropy bonus and KL"}};
+    std::vector<Comparison> comparisons{{"one response"}, {"expected policy gradient"}, {"with entropy bonus and KL"}};
     RandomStream random(derive_seed(static_cast<std::uint64_t>(seed_), "aem-theorem"));
     for (int i = 0; i < policies_; ++i)
       for (std::size_t form = 0; form < comparisons.size(); ++form) {

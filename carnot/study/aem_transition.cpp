@@ -17,15 +17,21 @@ std::vector<double> means_between(const std::vector<Curve>& curves, double from,
 
 class AemTransition final : public Analysis {
  public:
-  void fields(FieldVisitor& visit) override { visit.field("window", window_, "steps that curves are smoothed over", at_least(1)); }
+  void fields(FieldVisitor& visit) override {
+    visit.field("window", window_, "steps that curves are smoothed over", at_least(1));
+  }
 
   Result<AnalysisReport> run(const AnalysisInput& input) const override {
     auto runs = read_curves(input.paths);
     if (!runs) return runs.error();
     AnalysisReport report;
-    ResultTable table{.name = "by run", .columns = {"runs", "seed", "entropy, first third", "entropy, last third", "success after"}};
-    Plot entropy{.title = "Entropy of the policy", .x = {.label = "training step"}, .y = {.label = "nats a token", .low = 0}};
-    Plot success{.title = "Success while training", .x = {.label = "training step"}, .y = {.label = "success", .low = 0, .percent = true}};
+    ResultTable table{.name = "by run",
+                      .columns = {"runs", "seed", "entropy, first third", "entropy, last third", "success after"}};
+    Plot entropy{
+        .title = "Entropy of the policy", .x = {.label = "training step"}, .y = {.label = "nats a token", .low = 0}};
+    Plot success{.title = "Success while training",
+                 .x = {.label = "training step"},
+                 .y = {.label = "success", .low = 0, .percent = true}};
     for (const LabelledRuns& one : by_label(std::move(runs).value())) {
       const std::vector<Curve> entropies = one.curves(kEntropy);
       const auto early = means_between(entropies, 0, kThird), late = means_between(entropies, 2 * kThird, 1);

@@ -46,7 +46,8 @@ class AentSparse final : public Analysis {
     visit.field("seeds", seeds_, "processes for each number", at_least(1));
     visit.field("steps", ascent_.steps, "of gradient ascent", at_least(1));
     visit.field("learning_rate", ascent_.learning_rate, "of gradient ascent", above(0));
-    visit.field("coefficient", ascent_.coefficient, "of the entropy bonus; the adaptive one starts from it", at_least(0));
+    visit.field("coefficient", ascent_.coefficient, "of the entropy bonus; the adaptive one starts from it",
+                at_least(0));
     visit.field("clamp", ascent_.clamp, "share of the actions, the least likely, left out", between(0, 1));
     visit.field("normalise", ascent_.normalise, "divide the return's gradient by the reward's deviation, as GRPO does");
     visit.field("depth", process_.depth, "states on a path", at_least(1));
@@ -54,27 +55,34 @@ class AentSparse final : public Analysis {
     visit.field("spread", process_.spread, "standard deviation of the first logits", at_least(0));
     visit.field("low", ascent_.adaptive.low, "nats; below it the adaptive coefficient rises");
     visit.field("high", ascent_.adaptive.high, "nats; above it the adaptive coefficient falls");
-    visit.field("rate", ascent_.adaptive.rate, "change of the adaptive coefficient per nat outside and step", at_least(0));
+    visit.field("rate", ascent_.adaptive.rate, "change of the adaptive coefficient per nat outside and step",
+                at_least(0));
   }
 
   Result<AnalysisReport> run(const AnalysisInput& input) const override {
     AnalysisReport report;
-    ResultTable curves{.name = "curves", .columns = {"optimal actions", "bonus", "step", "return", "low", "high", "coefficient"}};
+    ResultTable curves{.name = "curves",
+                       .columns = {"optimal actions", "bonus", "step", "return", "low", "high", "coefficient"}};
     ResultTable summary{.name = "summary", .columns = {"optimal actions", "bonus", "mean return", "final return"}};
-    BarChart bars{.title = "Mean return over the steps", .x_label = "optimal actions of " + std::to_string(process_.actions),
+    BarChart bars{.title = "Mean return over the steps",
+                  .x_label = "optimal actions of " + std::to_string(process_.actions),
                   .y = {.label = "return", .low = 0, .high = 1}};
     for (const Bonus& bonus : kBonuses) bars.series.push_back({.name = std::string(bonus.name)});
     for (const double count : optimal_) {
       if (count > process_.actions / 2)
-        return Error{"optimal: found " + std::to_string(static_cast<int>(count)) + ", expected at most half of the actions"};
+        return Error{"optimal: found " + std::to_string(static_cast<int>(count)) +
+                     ", expected at most half of the actions"};
       if (input.control.stop_requested()) return Error{"stopped"};
       add_count(static_cast<int>(count), report, curves, summary, bars);
     }
     report.tables = {std::move(summary), std::move(curves)};
-    report.figures.insert(report.figures.begin(), {svg(bars), "Higher: the return rises earlier and further. Whiskers: 95 % interval over seeds."});
-    report.notes = {"All gradients are exact: nothing is sampled, so exploration cannot fail here; what is seen is what the "
-                    "bonus does to the speed and the end of the ascent.",
-                    "The bonus is the mean entropy of visited states, visits being weights without gradient."};
+    report.figures.insert(
+        report.figures.begin(),
+        {svg(bars), "Higher: the return rises earlier and further. Whiskers: 95 % interval over seeds."});
+    report.notes = {
+        "All gradients are exact: nothing is sampled, so exploration cannot fail here; what is seen is what the "
+        "bonus does to the speed and the end of the ascent.",
+        "The bonus is the mean entropy of visited states, visits being weights without gradient."};
     return report;
   }
 
@@ -95,7 +103,8 @@ class AentSparse final : public Analysis {
 
   void add_count(int optimal, AnalysisReport& report, ResultTable& curves, ResultTable& summary, BarChart& bars) const {
     Plot plot{.title = std::to_string(optimal) + " optimal actions of " + std::to_string(process_.actions),
-              .x = {.label = "step"}, .y = {.label = "expected return", .low = 0, .high = 1}};
+              .x = {.label = "step"},
+              .y = {.label = "expected return", .low = 0, .high = 1}};
     bars.categories.push_back(std::to_string(optimal));
     std::string ours;
     std::vector<double> without;

@@ -43,15 +43,18 @@ class AepoBranches final : public Analysis {
  public:
   void fields(FieldVisitor& visit) override {
     range_.fields(visit);
-    visit.field("quantiles", quantiles_, "a turn is uncertain above this share of all turns behind tool calls", between(0, 1));
-    visit.field("few", few_, "branches that go to at most so many trajectories of a group are concentrated", at_least(1));
+    visit.field("quantiles", quantiles_, "a turn is uncertain above this share of all turns behind tool calls",
+                between(0, 1));
+    visit.field("few", few_, "branches that go to at most so many trajectories of a group are concentrated",
+                at_least(1));
   }
 
   Result<AnalysisReport> run(const AnalysisInput& input) const override {
     std::map<std::string, Branching> by_label;
     const auto runs = visit_rollouts(input.paths, range_, [&](const StudiedStep& step) -> Status {
       Branching& branching = by_label[step.run.label];
-      for (const int i : step.counting) branching.entropies.push_back(tool_turn_entropies(step.all[static_cast<std::size_t>(i)]));
+      for (const int i : step.counting)
+        branching.entropies.push_back(tool_turn_entropies(step.all[static_cast<std::size_t>(i)]));
       for (const Group& group : step.file.groups) {
         const BranchReceivers found = branch_receivers(group);
         if (found.branches == 0) continue;
@@ -63,9 +66,12 @@ class AepoBranches final : public Analysis {
     if (!runs) return runs.error();
     AnalysisReport report;
     ResultTable consecutive{.name = "consecutive uncertain turns",
-                            .columns = {"runs", "above quantile", "threshold", "uncertain turns", "consecutive", "share", "share by chance"}};
-    ResultTable receivers{.name = "receivers of branches", .columns = {"runs", "receiving trajectories", "groups", "branches", "share of branches"}};
-    BarChart bars{.title = "How many trajectories of a group the branches go to", .x_label = "receiving trajectories",
+                            .columns = {"runs", "above quantile", "threshold", "uncertain turns", "consecutive",
+                                        "share", "share by chance"}};
+    ResultTable receivers{.name = "receivers of branches",
+                          .columns = {"runs", "receiving trajectories", "groups", "branches", "share of branches"}};
+    BarChart bars{.title = "How many trajectories of a group the branches go to",
+                  .x_label = "receiving trajectories",
                   .y = {.label = "share of branches", .low = 0, .percent = true}};
     add_categories(by_label, bars);
     for (const std::string& label : labels_of(*runs)) {
@@ -76,10 +82,11 @@ class AepoBranches final : public Analysis {
     }
     report.figures = {{svg(bars), ""}};
     report.tables = {std::move(consecutive), std::move(receivers)};
-    report.notes = {"Uncertain: the entropy of a turn's first tokens, as the branch policy measures it, lies above a quantile of "
-                    "all turns behind tool calls in the same runs; the paper does not say where its line is.",
-                    "By chance: the same turns dealt out anew over the trajectories.",
-                    "To compare ARPO with AEPO, give run folders of both."};
+    report.notes = {
+        "Uncertain: the entropy of a turn's first tokens, as the branch policy measures it, lies above a quantile of "
+        "all turns behind tool calls in the same runs; the paper does not say where its line is.",
+        "By chance: the same turns dealt out anew over the trajectories.",
+        "To compare ARPO with AEPO, give run folders of both."};
     return report;
   }
 
@@ -99,10 +106,11 @@ class AepoBranches final : public Analysis {
     for (const double q : quantiles_) {
       const double threshold = quantile(all, q);
       const Streaks found = streaks(one.entropies, threshold), expected = streaks(chance, threshold);
-      table.rows.push_back({label, q, threshold, static_cast<double>(found.high), static_cast<double>(found.consecutive),
-                            found.share(), expected.share()});
-      report.findings.push_back({label + ": uncertain turns (top " + percent_text(1 - q) + ") directly behind another", "56.5 %",
-                                 share_text(found.consecutive, found.high) + ", by chance " + percent_text(expected.share())});
+      table.rows.push_back({label, q, threshold, static_cast<double>(found.high),
+                            static_cast<double>(found.consecutive), found.share(), expected.share()});
+      report.findings.push_back(
+          {label + ": uncertain turns (top " + percent_text(1 - q) + ") directly behind another", "56.5 %",
+           share_text(found.consecutive, found.high) + ", by chance " + percent_text(expected.share())});
     }
   }
 
@@ -119,8 +127,9 @@ class AepoBranches final : public Analysis {
       concentrated += receivers <= few_ ? count : 0;
     }
     bars.series.push_back(std::move(series));
-    report.findings.push_back({label + ": branches in groups where at most " + std::to_string(few_) + " trajectories receive any",
-                               "93.4 % (ARPO)", all == 0 ? "no branches" : share_text(concentrated, all)});
+    report.findings.push_back(
+        {label + ": branches in groups where at most " + std::to_string(few_) + " trajectories receive any",
+         "93.4 % (ARPO)", all == 0 ? "no branches" : share_text(concentrated, all)});
   }
 
   StepRange range_{};

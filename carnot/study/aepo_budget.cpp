@@ -48,19 +48,21 @@ class AepoBudget final : public Analysis {
                                   const std::vector<double>& variances) {
     AnalysisReport report;
     const std::size_t n = budgets.size();
-    report.findings = {
-        {"Spearman: budget m and reward variance of the group", "assumed positive, not measured",
-         correlation_text(spearman(budgets, variances), n)},
-        {"Spearman: entropy of root minus tool calls, and reward variance", "-", correlation_text(spearman(differences, variances), n)}};
+    report.findings = {{"Spearman: budget m and reward variance of the group", "assumed positive, not measured",
+                        correlation_text(spearman(budgets, variances), n)},
+                       {"Spearman: entropy of root minus tool calls, and reward variance", "-",
+                        correlation_text(spearman(differences, variances), n)}};
     ResultTable table{.name = "groups", .columns = {"budget m", "entropy difference", "reward variance"}};
     for (std::size_t g = 0; g < n; ++g) table.rows.push_back({budgets[g], differences[g], variances[g]});
     Plot plot{.title = "Budget signal and reward variance, a point per group",
-              .x = {.label = "entropy of root minus mean of tool calls"}, .y = {.label = "reward variance"}};
+              .x = {.label = "entropy of root minus mean of tool calls"},
+              .y = {.label = "reward variance"}};
     plot.series = {{.x = differences, .y = variances, .draw = Draw::Points, .width = 3, .opacity = 0.4}};
     report.figures = {{svg(plot), ""}};
     report.tables = {std::move(table)};
-    report.notes = {"The probe is the group's first trajectory, as in training. m rounds to whole trajectories, so that it has "
-                    "few values where the budget is small; the difference behind it has no such loss."};
+    report.notes = {
+        "The probe is the group's first trajectory, as in training. m rounds to whole trajectories, so that it has "
+        "few values where the budget is small; the difference behind it has no such loss."};
     return report;
   }
 

@@ -17,10 +17,10 @@ namespace {
 struct EntropyBin {
   double tokens = 0;
   double low = INFINITY, high = -INFINITY;  ///< nats
-  double above = 0;      ///< clipped from above (A > 0)
-  double below = 0;      ///< clipped from below (A < 0)
-  double plain = 0;      ///< gradient mass |A slope| where clipped tokens have none
-  double preserved = 0;  ///< with AEPO's rule
+  double above = 0;                         ///< clipped from above (A > 0)
+  double below = 0;                         ///< clipped from below (A < 0)
+  double plain = 0;                         ///< gradient mass |A slope| where clipped tokens have none
+  double preserved = 0;                     ///< with AEPO's rule
 
   /// Of the mass with AEPO's rule, what the plain clip takes away.
   double saved() const { return preserved > 0 ? (preserved - plain) / preserved : 0; }
@@ -100,13 +100,16 @@ class AepoClip final : public Analysis {
   static AnalysisReport report_of(const std::vector<EntropyBin>& bins) {
     AnalysisReport report;
     ResultTable table{.name = "by entropy",
-                      .columns = {"entropy from", "to", "tokens", "clipped from above", "clipped from below", "gradient mass, plain",
-                                  "gradient mass, preserved", "saved by AEPO"}};
-    BarChart clipped{.title = "Tokens that the clip holds, by entropy", .x_label = "entropy up to, nats",
+                      .columns = {"entropy from", "to", "tokens", "clipped from above", "clipped from below",
+                                  "gradient mass, plain", "gradient mass, preserved", "saved by AEPO"}};
+    BarChart clipped{.title = "Tokens that the clip holds, by entropy",
+                     .x_label = "entropy up to, nats",
                      .y = {.label = "share of tokens", .low = 0, .percent = true},
                      .series = {{.name = "from above, A > 0"}, {.name = "from below, A < 0"}}};
-    BarChart saved{.title = "Gradient mass that only AEPO's rule keeps", .x_label = "entropy up to, nats",
-                   .y = {.label = "share of the bin's mass", .low = 0, .percent = true}, .series = {{.name = ""}}};
+    BarChart saved{.title = "Gradient mass that only AEPO's rule keeps",
+                   .x_label = "entropy up to, nats",
+                   .y = {.label = "share of the bin's mass", .low = 0, .percent = true},
+                   .series = {{.name = ""}}};
     EntropyBin all;
     for (const EntropyBin& bin : bins) {
       all.add(bin);
@@ -120,16 +123,19 @@ class AepoClip final : public Analysis {
     }
     const EntropyBin& top = bins.back();
     report.findings = {
-        {"tokens clipped from above", "-", share_text(static_cast<std::int64_t>(all.above), static_cast<std::int64_t>(all.tokens))},
-        {"tokens clipped from below", "-", share_text(static_cast<std::int64_t>(all.below), static_cast<std::int64_t>(all.tokens))},
+        {"tokens clipped from above", "-",
+         share_text(static_cast<std::int64_t>(all.above), static_cast<std::int64_t>(all.tokens))},
+        {"tokens clipped from below", "-",
+         share_text(static_cast<std::int64_t>(all.below), static_cast<std::int64_t>(all.tokens))},
         {"of all tokens clipped from above, in the bin of highest entropy", "most (figure)",
          share_text(static_cast<std::int64_t>(top.above), static_cast<std::int64_t>(all.above))},
         {"gradient mass that only the preserving rule keeps: all tokens", "-", percent_text(all.saved())},
         {"... tokens of highest entropy", "-", percent_text(top.saved())}};
     report.figures = {{svg(clipped), "Bins of equal numbers of tokens."}, {svg(saved), ""}};
     report.tables.push_back(std::move(table));
-    report.notes = {"Ratios are those at the token's own update: in the first optimizer step of a training step they are 1, so "
-                    "more mini-batches or epochs show more clipping. Tokens of one entropy share a bin."};
+    report.notes = {
+        "Ratios are those at the token's own update: in the first optimizer step of a training step they are 1, so "
+        "more mini-batches or epochs show more clipping. Tokens of one entropy share a bin."};
     return report;
   }
 

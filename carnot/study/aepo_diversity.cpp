@@ -66,18 +66,22 @@ class AepoDiversity final : public Analysis {
     diversity.distance.push_back(mean_distance(sets));
   }
 
-  static AnalysisReport report_of(const std::vector<StudiedRun>& runs, const std::map<std::string, Diversity>& by_label) {
+  static AnalysisReport report_of(const std::vector<StudiedRun>& runs,
+                                  const std::map<std::string, Diversity>& by_label) {
     AnalysisReport report;
-    ResultTable table{.name = "diversity", .columns = {"runs", "groups", "clusters a group", "of those single rollouts", "mean distance"}};
-    BarChart bars{.title = "Clusters of rollouts", .y = {.label = "clusters a group", .low = 0}, .series = {{.name = ""}}};
+    ResultTable table{.name = "diversity",
+                      .columns = {"runs", "groups", "clusters a group", "of those single rollouts", "mean distance"}};
+    BarChart bars{
+        .title = "Clusters of rollouts", .y = {.label = "clusters a group", .low = 0}, .series = {{.name = ""}}};
     for (const std::string& label : labels_of(runs)) {
       const auto found = by_label.find(label);
       if (found == by_label.end()) continue;
       const Diversity& one = found->second;
       const Interval interval = mean_interval(one.clusters);
-      table.rows.push_back({label, static_cast<double>(one.clusters.size()), mean(one.clusters), mean(one.noise), mean(one.distance)});
-      report.findings.push_back({label + ": clusters a group", "62 (AEPO) against 54 (ARPO), over a larger set",
-                                 mean_text(one.clusters)});
+      table.rows.push_back(
+          {label, static_cast<double>(one.clusters.size()), mean(one.clusters), mean(one.noise), mean(one.distance)});
+      report.findings.push_back(
+          {label + ": clusters a group", "62 (AEPO) against 54 (ARPO), over a larger set", mean_text(one.clusters)});
       bars.categories.push_back(label);
       bars.series[0].values.push_back(mean(one.clusters));
       bars.series[0].low.push_back(interval.low);
@@ -85,9 +89,10 @@ class AepoDiversity final : public Analysis {
     }
     report.figures = {{svg(bars), "95 % interval over groups."}};
     report.tables = {std::move(table)};
-    report.notes = {"The paper clusters embeddings of trajectories; here they are sets of sampled tokens under Jaccard's distance, "
-                    "clustered within each group. A rollout that is in no cluster counts as one of its own.",
-                    "Compare runs of one budget: a group of more rollouts has more clusters."};
+    report.notes = {
+        "The paper clusters embeddings of trajectories; here they are sets of sampled tokens under Jaccard's distance, "
+        "clustered within each group. A rollout that is in no cluster counts as one of its own.",
+        "Compare runs of one budget: a group of more rollouts has more clusters."};
     return report;
   }
 

@@ -27,7 +27,8 @@ SplitOverrides split(const AnalysisEntry& entry, const std::vector<std::string>&
   SplitOverrides out;
   for (const std::string& text : overrides) {
     const std::string key = text.substr(0, text.find('='));
-    const bool own = std::any_of(table.rows().begin(), table.rows().end(), [&](const auto& row) { return row.key == key; });
+    const bool own =
+        std::any_of(table.rows().begin(), table.rows().end(), [&](const auto& row) { return row.key == key; });
     (own || !reads_configuration(entry) ? out.own : out.others).push_back(text);
   }
   return out;
@@ -49,7 +50,8 @@ Status check_paths(const AnalysisEntry& entry, std::size_t count) {
   if (entry.needs == AnalysisNeeds::Checkpoints && count < 2)
     return Error{start + "expected at least two checkpoint folders, found " + std::to_string(count)};
   if (entry.needs != AnalysisNeeds::Nothing && count == 0)
-    return Error{start + "expected " + (entry.needs == AnalysisNeeds::Rollouts ? "run folders or rollouts files" : "run folders")};
+    return Error{start + "expected " +
+                 (entry.needs == AnalysisNeeds::Rollouts ? "run folders or rollouts files" : "run folders")};
   return Done{};
 }
 
@@ -97,15 +99,16 @@ Result<AnalysisReport> analyze(const AnalysisRequest& request, const RunControl&
 std::vector<std::vector<std::string>> analysis_rows() {
   std::vector<std::vector<std::string>> rows;
   for (const AnalysisEntry& entry : analyses())
-    rows.push_back({std::string(entry.name), "arXiv:" + std::string(entry.paper), "reads " + std::string(name_of(entry.needs)),
-                    std::string(entry.summary)});
+    rows.push_back({std::string(entry.name), "arXiv:" + std::string(entry.paper),
+                    "reads " + std::string(name_of(entry.needs)), std::string(entry.summary)});
   return rows;
 }
 
 std::string analyses_json() {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const AnalysisEntry& entry : analyses())
-    list.push_back({{"name", entry.name}, {"paper", entry.paper}, {"needs", name_of(entry.needs)}, {"summary", entry.summary}});
+    list.push_back(
+        {{"name", entry.name}, {"paper", entry.paper}, {"needs", name_of(entry.needs)}, {"summary", entry.summary}});
   return list.dump(2) + "\n";
 }
 

@@ -32,7 +32,8 @@ class LogInto {
 
 using Command = Result<RunEnd> (*)(Recipe&, const RunControl&);
 
-/// Runs with the run's own text in its folder. A bug inside one run must not cost the others: what it throws is an error.
+/// Runs with the run's own text in its folder. A bug inside one run must not cost the others: what it throws is an
+/// error.
 Result<RunEnd> run_apart(Command command, Recipe& recipe, const RunControl& control) {
   const fs::path folder = recipe.run.run_folder;
   if (const Status made = make_folder(folder); !made) return made.error();
@@ -58,9 +59,10 @@ class Comparer {
   Result<RunEnd> run() {
     total_ = static_cast<std::int64_t>(plan_.contestants.size() * plan_.seeds.size());
     for (const PlannedSeed& planned : plan_.seeds)
-      done_ += std::count_if(planned.runs.begin(), planned.runs.end(), [](const Recipe& recipe) { return is_finished(recipe.run.run_folder); });
-    control_.out << plan_.recipe << ": " << total_ << " runs (" << plan_.contestants.size() << " methods, " << plan_.seeds.size()
-                 << " seeds) in " << plan_.output.string() << "\n";
+      done_ += std::count_if(planned.runs.begin(), planned.runs.end(),
+                             [](const Recipe& recipe) { return is_finished(recipe.run.run_folder); });
+    control_.out << plan_.recipe << ": " << total_ << " runs (" << plan_.contestants.size() << " methods, "
+                 << plan_.seeds.size() << " seeds) in " << plan_.output.string() << "\n";
     if (done_ > 0) control_.out << done_ << " of them are there already\n";
     for (const LeftOut& left : plan_.left_out) control_.out << "left out: " << left.name << ": " << left.reason << "\n";
     for (const std::string& note : plan_.notes) control_.out << "note: " << note << "\n";
@@ -107,12 +109,15 @@ class Comparer {
   /// "(3 of 15, about 1:20 left)"
   std::string place() const {
     std::string text = "(" + std::to_string(done_) + " of " + std::to_string(total_);
-    if (done_ < total_) text += ", about " + clock_time(seconds_ / static_cast<double>(made_) * static_cast<double>(total_ - done_)) + " left";
+    if (done_ < total_)
+      text += ", about " + clock_time(seconds_ / static_cast<double>(made_) * static_cast<double>(total_ - done_)) +
+              " left";
     return text + ")";
   }
 
   std::string line_of(const ContestantResult& contestant, std::int64_t seed) const {
-    const auto run = std::find_if(contestant.runs.begin(), contestant.runs.end(), [&](const ContestRun& one) { return one.seed == seed; });
+    const auto run = std::find_if(contestant.runs.begin(), contestant.runs.end(),
+                                  [&](const ContestRun& one) { return one.seed == seed; });
     if (!run->finished) return contestant.name + "  failed: " + run->problem;
     char text[48];
     std::snprintf(text, sizeof text, "  %.1f %% -> %.1f %%", 100 * run->before, 100 * run->after);
@@ -136,7 +141,8 @@ class Comparer {
   Result<RunEnd> finish() {
     const auto comparison = write_report();
     if (!comparison) return comparison.error();
-    control_.out << "\n" << comparison_markdown(*comparison) << "\nReport: " << (plan_.output / "report.html").string() << "\n";
+    control_.out << "\n"
+                 << comparison_markdown(*comparison) << "\nReport: " << (plan_.output / "report.html").string() << "\n";
     if (problems_.empty()) return RunEnd::Complete;
     std::vector<std::string> lines;
     for (const auto& [folder, problem] : problems_) lines.push_back(folder + ": " + problem);

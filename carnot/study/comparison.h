@@ -1,7 +1,7 @@
 // study/comparison.h -- the command behind `carnot compare`: methods x seeds on one recipe, from one start per seed.
 //
-// Seeds come outermost, so that what is there at any time is balanced between methods. A finished run is kept, a stopped
-// one goes on, and comparison.json, comparison.md and report.html are written anew after every run.
+// Seeds come outermost, so that what is there at any time is balanced between methods. A finished run is kept, a
+// stopped one goes on, and comparison.json, comparison.md and report.html are written anew after every run.
 #pragma once
 
 #include "carnot/study/comparison_plan.h"

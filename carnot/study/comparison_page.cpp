@@ -23,7 +23,8 @@ struct CurveKind {
 Series mean_series(const ContestantResult& contestant, const CurveKind& kind, bool has_band) {
   std::vector<Curve> curves;
   for (const ContestRun& run : contestant.runs)
-    if (const auto found = run.curves.find(kind.metric); run.finished && found != run.curves.end()) curves.push_back(found->second);
+    if (const auto found = run.curves.find(kind.metric); run.finished && found != run.curves.end())
+      curves.push_back(found->second);
   MeanCurve mean = mean_curve(curves, kind.window);
   if (!has_band) mean.low = mean.high = {};
   return {.name = contestant.name, .x = mean.step, .y = mean.mean, .low = mean.low, .high = mean.high};
@@ -33,7 +34,8 @@ Series mean_series(const ContestantResult& contestant, const CurveKind& kind, bo
 std::string curves_svg(const Comparison& comparison, const CurveKind& kind) {
   Plot plot{.title = kind.title, .x = {.label = "training step"}, .y = kind.y};
   const std::size_t count = comparison.contestants.size();
-  for (const ContestantResult& contestant : comparison.contestants) plot.series.push_back(mean_series(contestant, kind, count <= kMostBands));
+  for (const ContestantResult& contestant : comparison.contestants)
+    plot.series.push_back(mean_series(contestant, kind, count <= kMostBands));
   plot.size = {.width = 820, .height = std::max(360.0, 70 + 19.0 * static_cast<double>(count))};
   return svg(plot);
 }
@@ -78,9 +80,12 @@ std::string differences_svg(const Comparison& comparison) {
   for (std::size_t c = 0; c < comparison.contestants.size(); ++c) {
     if (c == comparison.base) continue;
     const Estimate e = comparison.difference(c, &ContestRun::after);
-    IntervalRow row{.name = comparison.contestants[c].name, .value = e.count > 0 ? 100 * e.mean : std::nan(""), .emphasized = e.excludes_zero()};
+    IntervalRow row{.name = comparison.contestants[c].name,
+                    .value = e.count > 0 ? 100 * e.mean : std::nan(""),
+                    .emphasized = e.excludes_zero()};
     if (e.interval) row.interval = Extent{100 * e.interval->low, 100 * e.interval->high};
-    const BySeed own = comparison.contestants[c].by_seed(&ContestRun::after), others = comparison.contestants[comparison.base].by_seed(&ContestRun::after);
+    const BySeed own = comparison.contestants[c].by_seed(&ContestRun::after),
+                 others = comparison.contestants[comparison.base].by_seed(&ContestRun::after);
     for (const auto& [seed, value] : own)
       if (others.contains(seed)) row.single.push_back(100 * (value - others.at(seed)));
     chart.rows.push_back(std::move(row));
@@ -89,7 +94,9 @@ std::string differences_svg(const Comparison& comparison) {
 }
 
 /// Steps over which single noisy steps are averaged: a tenth of the run.
-int smoothing_window(const Comparison& comparison) { return static_cast<int>(std::max<std::int64_t>(1, comparison.training_steps / 10)); }
+int smoothing_window(const Comparison& comparison) {
+  return static_cast<int>(std::max<std::int64_t>(1, comparison.training_steps / 10));
+}
 
 std::vector<CurveKind> curve_kinds(const Comparison& comparison) {
   const ShownMetrics shown = ShownMetrics::in(comparison.environment, comparison.evaluation_samples);
@@ -97,27 +104,36 @@ std::vector<CurveKind> curve_kinds(const Comparison& comparison) {
   const Axis success{.label = "success", .percent = true};
   const auto is_evaluated = [&](const ContestRun& run) { return run.curves.contains(shown.validation); };
   std::vector<CurveKind> kinds;
-  if (std::any_of(comparison.contestants.begin(), comparison.contestants.end(),
-                  [&](const ContestantResult& one) { return std::any_of(one.runs.begin(), one.runs.end(), is_evaluated); }))
+  if (std::any_of(comparison.contestants.begin(), comparison.contestants.end(), [&](const ContestantResult& one) {
+        return std::any_of(one.runs.begin(), one.runs.end(), is_evaluated);
+      }))
     kinds.push_back({.metric = shown.validation, .title = "Success on validation tasks", .y = success});
   kinds.push_back({.metric = shown.success, .title = "Success on training tasks", .y = success, .window = window});
-  kinds.push_back({.metric = shown.entropy, .title = "Entropy of the policy", .y = {.label = "nats a token"}, .window = window});
-  kinds.push_back({.metric = shown.response_length, .title = "Response length", .y = {.label = "sampled tokens a trajectory"}, .window = window});
+  kinds.push_back(
+      {.metric = shown.entropy, .title = "Entropy of the policy", .y = {.label = "nats a token"}, .window = window});
+  kinds.push_back({.metric = shown.response_length,
+                   .title = "Response length",
+                   .y = {.label = "sampled tokens a trajectory"},
+                   .window = window});
   return kinds;
 }
 
 std::string caption_of(const CurveKind& kind) {
-  return kind.window > 1 ? "Mean over seeds, each step averaged with its neighbours over " + std::to_string(kind.window) + " steps." : "Mean over seeds.";
+  return kind.window > 1
+             ? "Mean over seeds, each step averaged with its neighbours over " + std::to_string(kind.window) + " steps."
+             : "Mean over seeds.";
 }
 
 void add_curves(Page& page, const Comparison& comparison) {
   const std::size_t count = comparison.contestants.size();
   page.heading("Curves");
-  if (count <= kMostBands && comparison.contestants.front().runs.size() > 1) page.paragraph("Bands are 95 % intervals of the mean.");
+  if (count <= kMostBands && comparison.contestants.front().runs.size() > 1)
+    page.paragraph("Bands are 95 % intervals of the mean.");
   for (const CurveKind& kind : curve_kinds(comparison)) {
     page.figure(curves_svg(comparison, kind), caption_of(kind));
     if (count > 2)
-      page.gallery(curves_against_base(comparison, kind), kind.title + ": each method against " + comparison.contestants[comparison.base].name +
+      page.gallery(curves_against_base(comparison, kind), kind.title + ": each method against " +
+                                                              comparison.contestants[comparison.base].name +
                                                               " (grey), with 95 % intervals of the means.");
   }
 }
@@ -128,7 +144,9 @@ std::string comparison_html(const Comparison& comparison) {
   Page page("Comparison of methods");
   page.paragraph(introduction(comparison)).table(comparison_table(comparison));
   if (comparison.contestants.size() > 1)
-    page.figure(differences_svg(comparison), "Large dots: means over seeds; small dots: seeds; grey where the interval contains 0 or there is none.");
+    page.figure(
+        differences_svg(comparison),
+        "Large dots: means over seeds; small dots: seeds; grey where the interval contains 0 or there is none.");
   for (const Section& section : remarks(comparison)) page.heading(section.title).list(section.lines);
   add_curves(page, comparison);
   page.heading("Success after training, by seed").table(seeds_table(comparison));

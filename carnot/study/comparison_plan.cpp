@@ -16,7 +16,8 @@ using Settings = std::vector<std::string>;
 std::string key_of(const std::string& setting) { return setting.substr(0, setting.find('=')); }
 
 bool stands_in(std::string_view key, std::initializer_list<std::string_view> sections) {
-  return std::any_of(sections.begin(), sections.end(), [&](std::string_view section) { return key.starts_with(section); });
+  return std::any_of(sections.begin(), sections.end(),
+                     [&](std::string_view section) { return key.starts_with(section); });
 }
 
 /// `over` replaces settings of the same key.
@@ -29,14 +30,17 @@ Settings laid_over(Settings settings, const Settings& over) {
 }
 
 /// What the comparison decides itself, and what all methods must share.
-std::vector<std::string> problems_with_keys(const ComparisonRequest& request, const std::vector<Contestant>& contestants) {
+std::vector<std::string> problems_with_keys(const ComparisonRequest& request,
+                                            const std::vector<Contestant>& contestants) {
   std::vector<std::string> problems;
   for (const std::string& setting : request.settings) {
     const std::string key = key_of(setting);
-    if (key == "method" || key == "method.name") problems.push_back("command line: " + key + ": name the methods with --methods");
+    if (key == "method" || key == "method.name")
+      problems.push_back("command line: " + key + ": name the methods with --methods");
     if (key == "seed") problems.push_back("command line: seed: name the seeds with --seeds");
     if (key == "run_folder") problems.push_back("command line: run_folder: name the folder with --output");
-    if (key == "resume") problems.push_back("command line: resume: a comparison always goes on with what its folder holds");
+    if (key == "resume")
+      problems.push_back("command line: resume: a comparison always goes on with what its folder holds");
   }
   for (const Contestant& contestant : contestants)
     for (const std::string& setting : contestant.settings) {
@@ -53,7 +57,8 @@ fs::path seed_folder(const fs::path& output, std::int64_t seed) { return output 
 
 Result<Recipe> start_recipe(const ComparisonRequest& request, std::int64_t seed) {
   const fs::path folder = seed_folder(request.output, seed) / "warm_start";
-  Settings settings = laid_over(request.settings, {"seed=" + std::to_string(seed), "run_folder=" + folder.string(), "resume=auto"});
+  Settings settings =
+      laid_over(request.settings, {"seed=" + std::to_string(seed), "run_folder=" + folder.string(), "resume=auto"});
   auto recipe = Recipe::load(request.recipe, settings);
   if (!recipe || recipe->sft.steps > 0) return recipe;
   // Without a warm start there is only the evaluation of what the runs start from: a run of no steps.
@@ -66,7 +71,8 @@ Result<Recipe> run_recipe(const ComparisonRequest& request, const Contestant& co
   settings = laid_over(settings, {"method=" + contestant.method, "seed=" + std::to_string(planned.seed),
                                   "run_folder=" + folder.string(), "resume=auto", "eval.before_training=false"});
   if (planned.start.sft.steps > 0) {
-    const fs::path policy = RunFolder{planned.start.run.run_folder}.checkpoints() / ("global_step_" + std::to_string(planned.start.sft.steps));
+    const fs::path policy = RunFolder{planned.start.run.run_folder}.checkpoints() /
+                            ("global_step_" + std::to_string(planned.start.sft.steps));
     settings = laid_over(settings, {"sft.steps=0", "model.path=" + policy.string()});
   }
   return Recipe::load(request.recipe, settings);
@@ -88,7 +94,8 @@ void check_folder(std::vector<std::string>& problems, Recipe& recipe, const Igno
     return;
   }
   for (const std::string& line : *differing)
-    problems.push_back(recipe.run.run_folder + ": holds a run of other settings: " + line + "; name another folder with --output");
+    problems.push_back(recipe.run.run_folder + ": holds a run of other settings: " + line +
+                       "; name another folder with --output");
 }
 
 /// A policy is the same whatever is done with it later. micro_batch_tokens decides how gradients are summed.
@@ -141,8 +148,11 @@ std::vector<Contestant> applicable(const ComparisonRequest& request, const std::
 
 /// The first, unless `all` put it there: then GRPO, if it is among them.
 std::size_t default_base(const std::vector<Contestant>& contestants) {
-  const auto grpo = std::find_if(contestants.begin(), contestants.end(), [](const Contestant& one) { return one.name() == "grpo"; });
-  return contestants.front().from_all && grpo != contestants.end() ? static_cast<std::size_t>(grpo - contestants.begin()) : 0;
+  const auto grpo =
+      std::find_if(contestants.begin(), contestants.end(), [](const Contestant& one) { return one.name() == "grpo"; });
+  return contestants.front().from_all && grpo != contestants.end()
+             ? static_cast<std::size_t>(grpo - contestants.begin())
+             : 0;
 }
 
 Result<std::size_t> find_base(const std::string& base, const std::vector<Contestant>& contestants) {
@@ -156,7 +166,8 @@ Result<std::size_t> find_base(const std::string& base, const std::vector<Contest
   return Error{"base: \"" + base + "\" is none of the methods that are compared; expected one of " + names};
 }
 
-Result<PlannedSeed> plan_seed(const ComparisonRequest& request, const std::vector<Contestant>& contestants, std::int64_t seed) {
+Result<PlannedSeed> plan_seed(const ComparisonRequest& request, const std::vector<Contestant>& contestants,
+                              std::int64_t seed) {
   auto start = start_recipe(request, seed);
   if (!start) return start.error();
   PlannedSeed planned{.seed = seed, .start = std::move(start).value()};
@@ -184,7 +195,8 @@ Result<ComparisonPlan> plan_comparison(const ComparisonRequest& request) {
   auto first = plan_seed(request, {}, seeds->front());
   if (!first) return first.error();
   plan.contestants = applicable(request, *contestants, *first, plan, problems);
-  if (problems.empty() && plan.contestants.empty()) problems.push_back("methods: none of all methods can be had with this recipe: " + plan.left_out.front().reason);
+  if (problems.empty() && plan.contestants.empty())
+    problems.push_back("methods: none of all methods can be had with this recipe: " + plan.left_out.front().reason);
   if (!problems.empty()) return join_errors(problems);
   const auto base = find_base(request.base, plan.contestants);
   if (!base) return base.error();
@@ -205,8 +217,9 @@ bool is_finished(const fs::path& run_folder) { return fs::exists(run_folder / "s
 bool is_start_finished(const fs::path& run_folder) { return fs::exists(run_folder / "validation" / "after.json"); }
 
 std::string plan_text(const ComparisonPlan& plan) {
-  std::string text = std::to_string(plan.contestants.size() * plan.seeds.size()) + " runs: " + std::to_string(plan.contestants.size()) +
-                     " methods, " + std::to_string(plan.seeds.size()) + " seeds; base " + plan.contestants[plan.base].name() + "\n";
+  std::string text = std::to_string(plan.contestants.size() * plan.seeds.size()) +
+                     " runs: " + std::to_string(plan.contestants.size()) + " methods, " +
+                     std::to_string(plan.seeds.size()) + " seeds; base " + plan.contestants[plan.base].name() + "\n";
   const auto line = [&](const std::string& folder, bool finished) {
     const char* state = finished ? "finished" : RunFolder{folder}.holds_run() ? "begun" : "to do";
     text += "  " + folder + ": " + state + "\n";

@@ -20,7 +20,7 @@ struct ComparisonRequest {
   std::filesystem::path recipe{};
   std::string methods = "all";  ///< study/contestants.h
   std::string seeds = "0-2";
-  std::string base{};           ///< one of the methods; empty: the first, of `all` grpo
+  std::string base{};  ///< one of the methods; empty: the first, of `all` grpo
   std::filesystem::path output = "runs/compare";
   std::vector<std::string> settings{};  ///< `key=value` for all runs
 };

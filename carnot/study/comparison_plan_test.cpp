@@ -71,11 +71,13 @@ TEST_F(ComparisonPlans, WithoutAWarmStartRunsBeginWhereTheRecipeDoes) {
 
 TEST_F(ComparisonPlans, NamesEveryProblemAtOnce) {
   ComparisonRequest wrong = request("grpo, grqo, rloo [train.stepz=2]");
-  EXPECT_THAT(error_of(wrong), AllOf(HasSubstr("'grqo' is unknown"), HasSubstr("rloo [train.stepz=2]: command line: train.stepz: unknown key")));
+  EXPECT_THAT(error_of(wrong), AllOf(HasSubstr("'grqo' is unknown"),
+                                     HasSubstr("rloo [train.stepz=2]: command line: train.stepz: unknown key")));
   wrong = request("grpo [env.people=3]");
   wrong.seeds = "x";
   wrong.settings = {"seed=3", "method=ppo"};
-  EXPECT_THAT(error_of(wrong), AllOf(HasSubstr("env.people: all methods share it"), HasSubstr("--seeds"), HasSubstr("--methods"), HasSubstr("\"x\"")));
+  EXPECT_THAT(error_of(wrong), AllOf(HasSubstr("env.people: all methods share it"), HasSubstr("--seeds"),
+                                     HasSubstr("--methods"), HasSubstr("\"x\"")));
   wrong = request("grpo, rloo");
   wrong.base = "ppo";
   EXPECT_THAT(error_of(wrong), HasSubstr("expected one of grpo, rloo"));
@@ -111,7 +113,8 @@ TEST_F(ComparisonPlans, OneRecipeMayHoldSettingsOfSeveralMethods) {
   auto plan = plan_comparison(request("grpo, gspo, rloo + aem"));
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   std::vector<Recipe>& runs = plan->seeds[0].runs;
-  EXPECT_THAT(runs[0].method.warnings, ElementsAre("method.gspo: not used, since the method is grpo", "method.aem: not used, since the method is grpo"));
+  EXPECT_THAT(runs[0].method.warnings, ElementsAre("method.gspo: not used, since the method is grpo",
+                                                   "method.aem: not used, since the method is grpo"));
   EXPECT_THAT(runs[1].to_yaml(), AllOf(HasSubstr("divide_by_std: false"), Not(HasSubstr("aem"))));
   EXPECT_THAT(runs[2].to_yaml(), HasSubstr("lambda: 2"));
 }
@@ -125,11 +128,13 @@ TEST_F(ComparisonPlans, RefusesAFolderThatHoldsOtherSettings) {
   EXPECT_EQ(error_of(request("grpo, rloo")), "");
   ComparisonRequest longer = request("grpo, rloo");
   longer.settings = {"train.steps=4", "threads=3"};
-  EXPECT_EQ(error_of(longer), (root_ / "out/seed_0/rloo").string() +
-                                  ": holds a run of other settings: train.steps: 3 there, 4 here; name another folder with --output");
+  EXPECT_EQ(error_of(longer),
+            (root_ / "out/seed_0/rloo").string() +
+                ": holds a run of other settings: train.steps: 3 there, 4 here; name another folder with --output");
   ComparisonRequest warmer = request("grpo");
   warmer.settings = {"sft.steps=8"};
-  EXPECT_THAT(error_of(warmer), HasSubstr("seed_0/warm_start: holds a run of other settings: sft.steps: 7 there, 8 here"));
+  EXPECT_THAT(error_of(warmer),
+              HasSubstr("seed_0/warm_start: holds a run of other settings: sft.steps: 7 there, 8 here"));
 }
 
 }  // namespace

@@ -53,13 +53,16 @@ std::string comparison_json(const Comparison& comparison) {
             {"methods", Json::array()},
             {"left_out", Json::array()},
             {"notes", comparison.notes}};
-  for (std::size_t c = 0; c < comparison.contestants.size(); ++c) json["methods"].push_back(contestant_json(comparison, c));
-  for (const LeftOut& left : comparison.left_out) json["left_out"].push_back({{"method", left.name}, {"reason", left.reason}});
+  for (std::size_t c = 0; c < comparison.contestants.size(); ++c)
+    json["methods"].push_back(contestant_json(comparison, c));
+  for (const LeftOut& left : comparison.left_out)
+    json["left_out"].push_back({{"method", left.name}, {"reason", left.reason}});
   return json.dump(2) + "\n";
 }
 
 std::string comparison_markdown(const Comparison& comparison) {
-  std::string text = "# Comparison of methods\n\n" + introduction(comparison) + "\n\n" + markdown(comparison_table(comparison));
+  std::string text =
+      "# Comparison of methods\n\n" + introduction(comparison) + "\n\n" + markdown(comparison_table(comparison));
   for (const Section& section : remarks(comparison)) {
     text += "\n## " + section.title + "\n\n";
     for (const std::string& line : section.lines) text += "* " + line + "\n";
@@ -69,8 +72,10 @@ std::string comparison_markdown(const Comparison& comparison) {
 
 Status write_comparison(const Comparison& comparison, const std::filesystem::path& output) {
   if (const Status made = make_folder(output); !made) return made;
-  if (const Status status = write_file_atomically(output / "comparison.json", comparison_json(comparison)); !status) return status;
-  if (const Status status = write_file_atomically(output / "comparison.md", comparison_markdown(comparison)); !status) return status;
+  if (const Status status = write_file_atomically(output / "comparison.json", comparison_json(comparison)); !status)
+    return status;
+  if (const Status status = write_file_atomically(output / "comparison.md", comparison_markdown(comparison)); !status)
+    return status;
   return write_file_atomically(output / "report.html", comparison_html(comparison));
 }
 

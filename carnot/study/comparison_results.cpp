@@ -46,9 +46,11 @@ Status read_curves(const fs::path& path, const ShownMetrics& shown, ContestRun& 
   return Done{};
 }
 
-Result<ContestRun> read_run(const PlannedSeed& planned, const Recipe& recipe, const fs::path& output, const RunProblems& problems) {
+Result<ContestRun> read_run(const PlannedSeed& planned, const Recipe& recipe, const fs::path& output,
+                            const RunProblems& problems) {
   const fs::path folder = recipe.run.run_folder;
-  ContestRun run{.seed = planned.seed, .folder = folder.lexically_relative(output).string(), .finished = is_finished(folder)};
+  ContestRun run{
+      .seed = planned.seed, .folder = folder.lexically_relative(output).string(), .finished = is_finished(folder)};
   if (const auto found = problems.find(folder.string()); found != problems.end()) run.problem = found->second;
   const ShownMetrics shown = ShownMetrics::in(recipe.environment_name, recipe.evaluation.samples);
   if (const Status status = read_curves(RunFolder{folder}.metrics(), shown, run); !status) return status.error();
@@ -72,14 +74,14 @@ Result<ContestRun> read_run(const PlannedSeed& planned, const Recipe& recipe, co
 
 }  // namespace
 
-BySeed ContestantResult::by_seed(double ContestRun::* value) const {
+BySeed ContestantResult::by_seed(double ContestRun::*value) const {
   BySeed values;
   for (const ContestRun& run : runs)
     if (run.finished) values[run.seed] = run.*value;
   return values;
 }
 
-Estimate Comparison::difference(std::size_t contestant, double ContestRun::* value) const {
+Estimate Comparison::difference(std::size_t contestant, double ContestRun::*value) const {
   return paired_difference(contestants[contestant].by_seed(value), contestants[base].by_seed(value));
 }
 

@@ -17,16 +17,16 @@ namespace carnot {
 /// One run. An unfinished one has curves as far as it came, and nothing else.
 struct ContestRun {
   std::int64_t seed = 0;
-  std::string folder{};   ///< below the comparison's
+  std::string folder{};  ///< below the comparison's
   bool finished = false;
-  std::string problem{};  ///< why it failed, where this is known
-  double before = 0;      ///< success of the shared start on validation tasks
-  double after = 0;       ///< and of this run's policy at its end
+  std::string problem{};       ///< why it failed, where this is known
+  double before = 0;           ///< success of the shared start on validation tasks
+  double after = 0;            ///< and of this run's policy at its end
   double response_length = 0;  ///< of the evaluation after training, as are the next two
   double entropy = 0;
   double turns = 0;
-  double sampled_tokens = 0;  ///< by all training steps
-  double seconds = 0;         ///< of all training steps; depends on the machine and its load
+  double sampled_tokens = 0;              ///< by all training steps
+  double seconds = 0;                     ///< of all training steps; depends on the machine and its load
   std::map<std::string, Curve> curves{};  ///< by metric (docs/metrics.md), of those that comparisons show
 };
 
@@ -35,7 +35,7 @@ struct ContestantResult {
   std::vector<ContestRun> runs{};  ///< one per seed
 
   /// A value of every finished run.
-  BySeed by_seed(double ContestRun::* value) const;
+  BySeed by_seed(double ContestRun::*value) const;
 };
 
 struct Comparison {
@@ -50,7 +50,7 @@ struct Comparison {
   std::vector<LeftOut> left_out{};
   std::vector<std::string> notes{};
 
-  Estimate difference(std::size_t contestant, double ContestRun::* value) const;
+  Estimate difference(std::size_t contestant, double ContestRun::*value) const;
 };
 
 /// Names of the metrics that comparisons show, of training steps.

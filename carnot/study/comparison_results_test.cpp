@@ -16,16 +16,27 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 ContestRun finished(std::int64_t seed, double before, double after) {
-  ContestRun run{.seed = seed, .folder = "seed_" + std::to_string(seed) + "/x", .finished = true, .before = before, .after = after};
+  ContestRun run{.seed = seed,
+                 .folder = "seed_" + std::to_string(seed) + "/x",
+                 .finished = true,
+                 .before = before,
+                 .after = after};
   run.curves["env/search_qa/success"] = {{1, before}, {2, after}};
   return run;
 }
 
 /// Three seeds of GRPO; of the other method two, and one that failed.
 Comparison example() {
-  Comparison comparison{.recipe = "r.yaml", .environment = "search_qa", .training_steps = 2, .validation_tasks = 8, .evaluation_samples = 1};
-  comparison.contestants = {{.name = "grpo", .runs = {finished(0, 0.1, 0.5), finished(1, 0.2, 0.6), finished(2, 0.3, 0.7)}},
-                            {.name = "grpo + <aem>", .runs = {finished(0, 0.1, 0.6), finished(1, 0.2, 0.6), {.seed = 2, .folder = "seed_2/x", .problem = "no | memory"}}}};
+  Comparison comparison{.recipe = "r.yaml",
+                        .environment = "search_qa",
+                        .training_steps = 2,
+                        .validation_tasks = 8,
+                        .evaluation_samples = 1};
+  comparison.contestants = {
+      {.name = "grpo", .runs = {finished(0, 0.1, 0.5), finished(1, 0.2, 0.6), finished(2, 0.3, 0.7)}},
+      {.name = "grpo + <aem>",
+       .runs = {
+           finished(0, 0.1, 0.6), finished(1, 0.2, 0.6), {.seed = 2, .folder = "seed_2/x", .problem = "no | memory"}}}};
   comparison.left_out = {{"igpo", "no answer"}};
   return comparison;
 }
@@ -34,7 +45,8 @@ TEST(MeanCurve, TakesStepsThatAllRunsHave) {
   const MeanCurve curve = mean_curve({{{1, 0.0}, {2, 1.0}, {3, 2.0}}, {{1, 2.0}, {2, 3.0}}}, 1);
   EXPECT_THAT(curve.step, ElementsAre(1, 2));
   EXPECT_THAT(curve.mean, ElementsAre(1, 2));
-  EXPECT_THAT(curve.high, ElementsAre(DoubleEq(1 + 12.706), DoubleEq(2 + 12.706)));  // t(1), deviation sqrt(2) over sqrt(2)
+  EXPECT_THAT(curve.high,
+              ElementsAre(DoubleEq(1 + 12.706), DoubleEq(2 + 12.706)));  // t(1), deviation sqrt(2) over sqrt(2)
   EXPECT_TRUE(mean_curve({}, 3).step.empty());
   EXPECT_TRUE(mean_curve({{{1, 0.5}}}, 3).low.empty()) << "one run has no band";
 }
@@ -43,7 +55,8 @@ TEST(ComparisonTable, GivesMeansIntervalsAndPairedDifferences) {
   const Table table = comparison_table(example());
   ASSERT_EQ(table.rows.size(), 2u);
   // 0.5, 0.6, 0.7: t(2) 0.1 / sqrt(3) = 0.2484.
-  EXPECT_THAT(std::vector(table.rows[0].begin(), table.rows[0].begin() + 5), ElementsAre("grpo", "3", "20.0 % ± 24.8", "60.0 % ± 24.8", "(base)"));
+  EXPECT_THAT(std::vector(table.rows[0].begin(), table.rows[0].begin() + 5),
+              ElementsAre("grpo", "3", "20.0 % ± 24.8", "60.0 % ± 24.8", "(base)"));
   // Pairs of seeds 0 and 1: 0.1 and 0: mean 0.05, t(1) 0.0707 / sqrt(2) = 0.6353.
   EXPECT_THAT(std::vector(table.rows[1].begin() + 1, table.rows[1].begin() + 6),
               ElementsAre("2", "15.0 % ± 63.5", "60.0 % ± 0.0", "+5.0 [-58.5, +68.5]", "contains 0"));

@@ -33,7 +33,7 @@ std::string reading_of(const Estimate& e) {
   return e.excludes_zero() ? "excludes 0" : "contains 0";
 }
 
-std::string mean_text(const ContestantResult& contestant, double ContestRun::* value, const char* format) {
+std::string mean_text(const ContestantResult& contestant, double ContestRun::*value, const char* format) {
   const Estimate estimate = estimate_of(contestant.by_seed(value));
   return estimate.count == 0 ? "-" : formatted(format, estimate.mean);
 }
@@ -46,22 +46,26 @@ std::string time_text(const ContestantResult& contestant) {
 std::size_t num_finished(const Comparison& comparison) {
   std::size_t count = 0;
   for (const ContestantResult& contestant : comparison.contestants)
-    count += static_cast<std::size_t>(std::count_if(contestant.runs.begin(), contestant.runs.end(), [](const ContestRun& run) { return run.finished; }));
+    count += static_cast<std::size_t>(std::count_if(contestant.runs.begin(), contestant.runs.end(),
+                                                    [](const ContestRun& run) { return run.finished; }));
   return count;
 }
 
 /// How to read the table.
 std::vector<std::string> explanations(const Comparison& comparison) {
   const std::string base = comparison.contestants[comparison.base].name;
-  const std::string samples = std::to_string(comparison.evaluation_samples) + (comparison.evaluation_samples == 1 ? " trajectory" : " trajectories");
-  return {
-      "before, after: success on " + std::to_string(comparison.validation_tasks) + " validation tasks (" + samples +
-          " a task), mean over seeds ± half the width of its 95 % interval.",
-      "difference: success after training minus that of " + base + " with the same seed, in percentage points, mean over seeds with its 95 % interval.",
-      "All intervals are Student's t over seeds; one seed has none. \"contains 0\": the seeds do not tell the method from " + base +
-          ". Of twenty intervals of methods that are all alike, about one excludes 0.",
-      "response, entropy: sampled tokens of a trajectory, nats a token, both on the validation tasks after training. tokens: sampled by all training steps of "
-      "a run. time: of a run's training steps; it depends on the machine and its load."};
+  const std::string samples = std::to_string(comparison.evaluation_samples) +
+                              (comparison.evaluation_samples == 1 ? " trajectory" : " trajectories");
+  return {"before, after: success on " + std::to_string(comparison.validation_tasks) + " validation tasks (" + samples +
+              " a task), mean over seeds ± half the width of its 95 % interval.",
+          "difference: success after training minus that of " + base +
+              " with the same seed, in percentage points, mean over seeds with its 95 % interval.",
+          "All intervals are Student's t over seeds; one seed has none. \"contains 0\": the seeds do not tell the "
+          "method from " +
+              base + ". Of twenty intervals of methods that are all alike, about one excludes 0.",
+          "response, entropy: sampled tokens of a trajectory, nats a token, both on the validation tasks after "
+          "training. tokens: sampled by all training steps of "
+          "a run. time: of a run's training steps; it depends on the machine and its load."};
 }
 
 /// Failed runs one by one, those to come by method.
@@ -86,22 +90,26 @@ std::vector<std::string> unfinished(const Comparison& comparison) {
 
 std::string introduction(const Comparison& comparison) {
   const std::size_t all = comparison.contestants.size() * comparison.contestants.front().runs.size();
-  return comparison.recipe + ", " + comparison.environment + ": " + std::to_string(comparison.training_steps) + " training steps of " +
-         std::to_string(comparison.trajectories) + " trajectories; " + std::to_string(num_finished(comparison)) + " of " +
-         std::to_string(all) + " runs finished. For each seed all methods start from one policy.";
+  return comparison.recipe + ", " + comparison.environment + ": " + std::to_string(comparison.training_steps) +
+         " training steps of " + std::to_string(comparison.trajectories) + " trajectories; " +
+         std::to_string(num_finished(comparison)) + " of " + std::to_string(all) +
+         " runs finished. For each seed all methods start from one policy.";
 }
 
 Table comparison_table(const Comparison& comparison) {
   const std::string base = comparison.contestants[comparison.base].name;
-  Table table{.columns = {"method", "seeds", "before", "after", "difference to " + base, "interval", "response", "entropy", "tokens", "time"}};
+  Table table{.columns = {"method", "seeds", "before", "after", "difference to " + base, "interval", "response",
+                          "entropy", "tokens", "time"}};
   for (std::size_t c = 0; c < comparison.contestants.size(); ++c) {
     const ContestantResult& contestant = comparison.contestants[c];
     const Estimate after = estimate_of(contestant.by_seed(&ContestRun::after));
     const Estimate difference = comparison.difference(c, &ContestRun::after);
     const bool is_base = c == comparison.base;
-    table.rows.push_back({contestant.name, std::to_string(after.count), share_text(estimate_of(contestant.by_seed(&ContestRun::before))),
-                          share_text(after), is_base ? "(base)" : difference_text(difference), is_base ? "" : reading_of(difference),
-                          mean_text(contestant, &ContestRun::response_length, "%.1f"), mean_text(contestant, &ContestRun::entropy, "%.3f"),
+    table.rows.push_back({contestant.name, std::to_string(after.count),
+                          share_text(estimate_of(contestant.by_seed(&ContestRun::before))), share_text(after),
+                          is_base ? "(base)" : difference_text(difference), is_base ? "" : reading_of(difference),
+                          mean_text(contestant, &ContestRun::response_length, "%.1f"),
+                          mean_text(contestant, &ContestRun::entropy, "%.3f"),
                           mean_text(contestant, &ContestRun::sampled_tokens, "%.0f"), time_text(contestant)});
   }
   return table;
@@ -109,14 +117,17 @@ Table comparison_table(const Comparison& comparison) {
 
 Table seeds_table(const Comparison& comparison) {
   Table table{.columns = {"method"}};
-  for (const ContestRun& run : comparison.contestants.front().runs) table.columns.push_back("seed " + std::to_string(run.seed));
-  const auto add = [&](const std::string& name, const ContestantResult& contestant, double ContestRun::* value) {
+  for (const ContestRun& run : comparison.contestants.front().runs)
+    table.columns.push_back("seed " + std::to_string(run.seed));
+  const auto add = [&](const std::string& name, const ContestantResult& contestant, double ContestRun::*value) {
     std::vector<std::string> row{name};
-    for (const ContestRun& run : contestant.runs) row.push_back(run.finished ? formatted("%.1f %%", 100 * (run.*value)) : "-");
+    for (const ContestRun& run : contestant.runs)
+      row.push_back(run.finished ? formatted("%.1f %%", 100 * (run.*value)) : "-");
     table.rows.push_back(std::move(row));
   };
   add("(before)", comparison.contestants[comparison.base], &ContestRun::before);
-  for (const ContestantResult& contestant : comparison.contestants) add(contestant.name, contestant, &ContestRun::after);
+  for (const ContestantResult& contestant : comparison.contestants)
+    add(contestant.name, contestant, &ContestRun::after);
   return table;
 }
 

@@ -38,7 +38,8 @@ std::vector<std::string> differing_settings(Recipe& there, Recipe& here, const I
   return differing;
 }
 
-Result<std::vector<std::string>> differing_settings(const std::filesystem::path& run_folder, Recipe& here, const Ignored& ignored) {
+Result<std::vector<std::string>> differing_settings(const std::filesystem::path& run_folder, Recipe& here,
+                                                    const Ignored& ignored) {
   const std::filesystem::path config = RunFolder{run_folder}.config();
   if (!std::filesystem::exists(config)) return std::vector<std::string>{};
   auto there = Recipe::load(config, {});

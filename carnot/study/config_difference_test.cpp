@@ -9,14 +9,19 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Recipe recipe(const std::vector<std::string>& settings) { return std::move(Recipe::parse("", "recipe", settings)).value(); }
+Recipe recipe(const std::vector<std::string>& settings) {
+  return std::move(Recipe::parse("", "recipe", settings)).value();
+}
 
 const Ignored kNothing = [](std::string_view) { return false; };
 
 TEST(ConfigDifference, NamesEveryKeyWithBothValues) {
-  Recipe there = recipe({"train.steps=100", "method=grpo"}), here = recipe({"train.steps=130", "method=grpo + aem", "seed=3"});
-  const auto differing = differing_settings(there, here, [](std::string_view key) { return key.starts_with("method.aem"); });
-  EXPECT_THAT(differing, ElementsAre("method.name: grpo there, grpo + aem here", "seed: 0 there, 3 here", "train.steps: 100 there, 130 here"));
+  Recipe there = recipe({"train.steps=100", "method=grpo"}),
+         here = recipe({"train.steps=130", "method=grpo + aem", "seed=3"});
+  const auto differing =
+      differing_settings(there, here, [](std::string_view key) { return key.starts_with("method.aem"); });
+  EXPECT_THAT(differing, ElementsAre("method.name: grpo there, grpo + aem here", "seed: 0 there, 3 here",
+                                     "train.steps: 100 there, 130 here"));
 }
 
 TEST(ConfigDifference, PassesOverWhereAndHowARunIsComputed) {

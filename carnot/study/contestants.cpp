@@ -112,7 +112,8 @@ std::string Contestant::folder() const {
   for (const std::string& setting : settings) folder += "," + setting;
   bool is_plain = folder.size() <= kLongestFolder;
   for (char& c : folder) {
-    const bool is_safe = std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("._-+=,").find(c) != std::string_view::npos;
+    const bool is_safe = std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                         std::string_view("._-+=,").find(c) != std::string_view::npos;
     if (is_safe) continue;
     c = '_';
     is_plain = false;
@@ -141,14 +142,16 @@ Result<std::vector<Contestant>> parse_contestants(std::string_view text) {
   }
   std::set<std::string> names;
   for (const Contestant& contestant : contestants)
-    if (!names.insert(contestant.name()).second) problems.push_back(problem_with(contestant.name(), "stands there twice").message);
+    if (!names.insert(contestant.name()).second)
+      problems.push_back(problem_with(contestant.name(), "stands there twice").message);
   if (!problems.empty()) return join_errors(problems);
   return contestants;
 }
 
 Result<std::vector<std::int64_t>> parse_seeds(std::string_view text) {
   std::set<std::int64_t> seeds;
-  const Error error{"seeds: expected whole numbers and ranges such as 0-4 or 0,1,2, found \"" + std::string(text) + "\""};
+  const Error error{"seeds: expected whole numbers and ranges such as 0-4 or 0,1,2, found \"" + std::string(text) +
+                    "\""};
   std::size_t at = 0;
   while (at <= text.size()) {
     const std::size_t end = std::min(text.find(',', at), text.size());
@@ -157,7 +160,8 @@ Result<std::vector<std::int64_t>> parse_seeds(std::string_view text) {
     const auto first = whole_number(trimmed(part.substr(0, dash)));
     const auto last = dash == std::string_view::npos ? first : whole_number(trimmed(part.substr(dash + 1)));
     if (!first || !last || *last < *first) return error;
-    if (*last - *first >= kMostSeeds) return Error{"seeds: at most " + std::to_string(kMostSeeds) + ", found \"" + std::string(part) + "\""};
+    if (*last - *first >= kMostSeeds)
+      return Error{"seeds: at most " + std::to_string(kMostSeeds) + ", found \"" + std::string(part) + "\""};
     for (std::int64_t seed = *first; seed <= *last; ++seed) seeds.insert(seed);
     at = end + 1;
   }

@@ -33,7 +33,8 @@ TEST(Contestants, HaveFoldersThatDifferAndThatAShellLeavesAlone) {
   const Contestant aem{.method = "grpo + aem"}, own{.method = "grpo + aem", .settings = {"train.epochs=2"}};
   EXPECT_EQ(aem.folder(), "grpo+aem");
   EXPECT_EQ(own.folder(), "grpo+aem,train.epochs=2");
-  const Contestant a{.method = "grpo", .settings = {"env.shares=[1, 0]"}}, b{.method = "grpo", .settings = {"env.shares=[1_ 0]"}};
+  const Contestant a{.method = "grpo", .settings = {"env.shares=[1, 0]"}},
+      b{.method = "grpo", .settings = {"env.shares=[1_ 0]"}};
   EXPECT_NE(a.folder(), b.folder());
   EXPECT_EQ(a.folder().find_first_of(" []/"), std::string::npos);
   const Contestant up{.method = "grpo", .settings = {"train.x=../../" + std::string(300, 'y')}};
@@ -63,7 +64,8 @@ TEST(Contestants, SayWhatIsWrong) {
 TEST(Seeds, AreRangesAndNumbersInOrder) {
   EXPECT_THAT(*parse_seeds("0-4"), ElementsAre(0, 1, 2, 3, 4));
   EXPECT_THAT(*parse_seeds("7, 1,2-3,2"), ElementsAre(1, 2, 3, 7));
-  for (const char* wrong : {"", "a", "1,", "3-1", "-1", "0-1-2", "1.5", "0-99999999"}) EXPECT_FALSE(parse_seeds(wrong).ok()) << wrong;
+  for (const char* wrong : {"", "a", "1,", "3-1", "-1", "0-1-2", "1.5", "0-99999999"})
+    EXPECT_FALSE(parse_seeds(wrong).ok()) << wrong;
 }
 
 }  // namespace

@@ -21,9 +21,12 @@ bool scales_by_current_entropy(const ObjectiveOptions& options) {
 Status check_options(const ObjectiveOptions& options) {
   std::vector<std::string> problems;
   if (scales_by_current_entropy(options))
-    problems.push_back("objective.entropy_scale_over: current_micro_batch takes the present policy's entropies, which rows do not hold");
+    problems.push_back(
+        "objective.entropy_scale_over: current_micro_batch takes the present policy's entropies, which rows do not "
+        "hold");
   if (options.reduction == Reduction::TokenSumOverConstant && options.reduction_constant == 0)
-    problems.push_back("objective.reduction_constant: expected the divisor; a run takes its response limit, which rows do not hold");
+    problems.push_back(
+        "objective.reduction_constant: expected the divisor; a run takes its response limit, which rows do not hold");
   if (!problems.empty()) return join_errors(problems);
   return Done{};
 }

@@ -28,7 +28,8 @@ std::vector<std::pair<int, int>> trained_tokens(const Trajectory& trajectory) {
 
 struct Rows {
   explicit Rows(RandomStream& random, int number = 4)
-      : groups(testing::random_groups(random, {.groups = number, .dropped_share = 0.2, .columns = testing::all_columns()})) {
+      : groups(testing::random_groups(random,
+                                      {.groups = number, .dropped_share = 0.2, .columns = testing::all_columns()})) {
     for (Group& group : groups)
       for (Tree& tree : group.trees)
         for (std::size_t k = 0; k < tree.turns.size(); ++k) draw_current(random, tree, static_cast<int>(k));
@@ -42,7 +43,8 @@ struct Rows {
     const int size = static_cast<int>(tree.turns[static_cast<std::size_t>(turn)].tokens.size());
     const std::vector<double> old = tree.columns.edit(Column::LogProbOld, turn, size);
     auto& current = tree.columns.edit(Column::LogProbCurrent, turn, size);
-    for (std::size_t t = 0; t < old.size(); ++t) current[t] = old[t] + (random.chance(0.1) ? 12 : 0.6) * random.normal();
+    for (std::size_t t = 0; t < old.size(); ++t)
+      current[t] = old[t] + (random.chance(0.1) ? 12 : 0.6) * random.normal();
   }
 
   LossSequences sequences() const {
@@ -76,9 +78,17 @@ const std::vector<ObjectiveOptions>& objectives() {
   static const std::vector<ObjectiveOptions> table = {
       {},
       {.ratio = RatioLevel::Turn, .clip_high = 0.28, .kl_coefficient = 0.1},
-      {.ratio = RatioLevel::Sequence, .segment_gradient = SegmentGradient::Shared, .reduction = Reduction::SequenceMeanTokenMean},
-      {.dual_clip = 1.5, .clip_gradient = ClipGradient::Preserve, .reduction = Reduction::SequenceMeanTokenSum, .importance_cap = 2},
-      {.reduction = Reduction::TokenSumOverConstant, .reduction_constant = 40, .kl_coefficient = 0.2, .kl_straight_through = true}};
+      {.ratio = RatioLevel::Sequence,
+       .segment_gradient = SegmentGradient::Shared,
+       .reduction = Reduction::SequenceMeanTokenMean},
+      {.dual_clip = 1.5,
+       .clip_gradient = ClipGradient::Preserve,
+       .reduction = Reduction::SequenceMeanTokenSum,
+       .importance_cap = 2},
+      {.reduction = Reduction::TokenSumOverConstant,
+       .reduction_constant = 40,
+       .kl_coefficient = 0.2,
+       .kl_straight_through = true}};
   return table;
 }
 
@@ -112,7 +122,8 @@ TEST(Explanation, GradientsAreFiniteDifferencesOfTheStepsLoss) {
   RandomStream random(2);
   constexpr double kStep = 1e-6;
   for (const ObjectiveOptions& options : objectives()) {
-    if (options.clip_gradient == ClipGradient::Preserve || options.kl_straight_through) continue;  // no value's gradient
+    if (options.clip_gradient == ClipGradient::Preserve || options.kl_straight_through)
+      continue;                                       // no value's gradient
     if (options.ratio == RatioLevel::Turn) continue;  // nor is a segment's ratio with each token's own credit
     const Rows rows(random, 2);
     const auto explained = explain_step(options, rows.all, rows.credit);
@@ -193,7 +204,8 @@ TEST(Explanation, AnUnchangedPolicyHasTheGradientOfItsWeightedAdvantages) {
   const auto explained = explain_step({}, rows.all, rows.credit);
   double weights = 0, credited = 0, total = 0;
   for (std::size_t i = 0; i < rows.all.size(); ++i)
-    for (const auto& [token, turn] : trained_tokens(rows.all[i])) weights += rows.credit[i].weight[static_cast<std::size_t>(token)];
+    for (const auto& [token, turn] : trained_tokens(rows.all[i]))
+      weights += rows.credit[i].weight[static_cast<std::size_t>(token)];
   for (std::size_t i = 0; i < rows.all.size(); ++i)
     for (const auto& [token, turn] : trained_tokens(rows.all[i])) {
       const auto t = static_cast<std::size_t>(token);

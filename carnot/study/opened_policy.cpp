@@ -27,8 +27,9 @@ std::vector<Group> roll_out(OpenedPolicy& policy, Engine& engine, int tasks) {
   const EnvironmentFactory& environment = *policy.recipe.environment;
   std::vector<RolloutTask> wanted;
   for (std::int64_t task = 0; task < tasks; ++task)
-    wanted.push_back({.uid = "validation_" + std::to_string(task), .task_index = task,
-                      .make = [&environment, task] { return environment.make(Split::Validation, task); }});
+    wanted.push_back({.uid = "validation_" + std::to_string(task), .task_index = task, .make = [&environment, task] {
+                        return environment.make(Split::Validation, task);
+                      }});
   const auto seed = derive_seed(static_cast<std::uint64_t>(policy.recipe.run.seed), "analysis");
   Exploration exploration =
       explore(engine, *policy.bench.chat, *independent(), wanted, policy.recipe.rollout.explore, {.seed = seed});

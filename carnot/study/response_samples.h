@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "carnot/rollout/episode.h"
 #include "carnot/rollout/engine.h"
+#include "carnot/rollout/episode.h"
 
 namespace carnot {
 
@@ -22,8 +22,8 @@ struct ResponseSampling {
   DrawKey key{};  ///< sibling counts the responses
 };
 
-/// Responses behind `context` as episodes end them: at a stop token, a stop string or the limit. `episode` is any of the
-/// environment's. Needs the engine for itself.
+/// Responses behind `context` as episodes end them: at a stop token, a stop string or the limit. `episode` is any of
+/// the environment's. Needs the engine for itself.
 std::vector<SampledResponse> sample_responses(Engine& engine, const Tokenizer& tokenizer, const Episode& episode,
                                               std::span<const TokenId> context, const ResponseSampling& options);
 

@@ -90,8 +90,7 @@ double entropy_drift(std::span<const double> logits, const SimplexObjective& obj
   const double entropy = expectation(policy, surprisal);
   double rate = (objective.bonus + objective.kl) * covariance(policy, surprisal, surprisal);
   for (std::size_t a = 0; a < policy.size(); ++a) rate += objective.weights[a] * (surprisal[a] - entropy);
-  if (objective.kl != 0)
-    rate -= objective.kl * covariance(policy, surprisal, surprisals(softmax(objective.reference)));
+  if (objective.kl != 0) rate -= objective.kl * covariance(policy, surprisal, surprisals(softmax(objective.reference)));
   return rate;
 }
 
@@ -100,14 +99,16 @@ double measured_entropy_drift(std::span<const double> logits, const SimplexObjec
   for (std::size_t a = 0; a < logits.size(); ++a) {
     Values unit(logits.size(), 0.0);
     unit[a] = 1;
-    gradient.push_back((value_of(moved(logits, unit, kStep), objective) - value_of(moved(logits, unit, -kStep), objective)) /
-                       (2 * kStep));
+    gradient.push_back(
+        (value_of(moved(logits, unit, kStep), objective) - value_of(moved(logits, unit, -kStep), objective)) /
+        (2 * kStep));
   }
   Values direction = solve(regular_fisher(softmax(logits)), std::move(gradient));
   double longest = 1;
   for (const double x : direction) longest = std::max(longest, std::abs(x));
   const double step = kStep / longest;
-  return (softmax_entropy(moved(logits, direction, step)) - softmax_entropy(moved(logits, direction, -step))) / (2 * step);
+  return (softmax_entropy(moved(logits, direction, step)) - softmax_entropy(moved(logits, direction, -step))) /
+         (2 * step);
 }
 
 }  // namespace carnot

@@ -25,8 +25,8 @@ struct SimplexObjective {
 /// The rate as the theorem has it: sum_a weights_a (S(a) - H) + (bonus + kl) Var(S) - kl Cov(S, S_reference).
 double entropy_drift(std::span<const double> logits, const SimplexObjective& objective);
 
-/// The same measured, without the theorem: the objective's gradient by differences, the natural gradient by solving with
-/// the Fisher matrix, the entropy a small step ahead and behind.
+/// The same measured, without the theorem: the objective's gradient by differences, the natural gradient by solving
+/// with the Fisher matrix, the entropy a small step ahead and behind.
 double measured_entropy_drift(std::span<const double> logits, const SimplexObjective& objective);
 
 }  // namespace carnot

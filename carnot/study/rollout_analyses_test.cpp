@@ -41,8 +41,8 @@ class RolloutAnalyses : public ::testing::Test {
 
   AnalysisReport run(const std::string& name, const std::vector<std::string>& overrides = {}) const {
     std::ostringstream out;
-    const auto report =
-        analyze({.name = name, .paths = {root_ / "run"}, .overrides = overrides, .output = root_ / "out"}, {.out = out});
+    const auto report = analyze(
+        {.name = name, .paths = {root_ / "run"}, .overrides = overrides, .output = root_ / "out"}, {.out = out});
     EXPECT_TRUE(report.ok()) << (report.ok() ? "" : report.error().message);
     return report.ok() ? *report : AnalysisReport{};
   }
@@ -225,7 +225,8 @@ TEST_F(RolloutAnalyses, SimilarityComparesTurnsOfDifferentRollouts) {
           if (&all_[i].turn(a) == &all_[j].turn(b)) continue;
           const auto counts = [](const Turn& turn) {
             bool any = turn.num_sampled() > 0;
-            for (const Span& span : turn.spans) any = any || (span.kind == SpanKind::Observation && span.end > span.begin);
+            for (const Span& span : turn.spans)
+              any = any || (span.kind == SpanKind::Observation && span.end > span.begin);
             return any;
           };
           if (counts(all_[i].turn(a)) && counts(all_[j].turn(b))) (a == b ? same : different) += 1;

@@ -102,8 +102,7 @@ Status require_info_gain(const StudiedStep& step) {
 
 Status require_credit(const StudiedStep& step) {
   if (!step.file.credit.empty()) return Done{};
-  return Error{step.source.path.string() +
-               ": the rows have no advantage; `carnot train` and `carnot credit` write it"};
+  return Error{step.source.path.string() + ": the rows have no advantage; `carnot train` and `carnot credit` write it"};
 }
 
 std::vector<double> sampled_values(const Trajectory& trajectory, Column column, SampledKind kind) {

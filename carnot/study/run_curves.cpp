@@ -36,7 +36,8 @@ Result<std::vector<RunCurves>> read_curves(std::span<const std::filesystem::path
     if (curves.metrics.contains(curves.success())) runs.push_back(std::move(curves));
   }
   if (!runs.empty()) return runs;
-  return Error{paths.front().string() + ": no run with training steps; expected metrics.jsonl of `carnot train` or `carnot compare`"};
+  return Error{paths.front().string() +
+               ": no run with training steps; expected metrics.jsonl of `carnot train` or `carnot compare`"};
 }
 
 std::vector<Curve> LabelledRuns::curves(const std::string& metric) const {
@@ -87,7 +88,11 @@ double mean_between(const Curve& curve, double from, double to) {
 
 Series series_of(const std::string& name, const std::vector<Curve>& curves, int window) {
   MeanCurve found = mean_curve(curves, window);
-  return {.name = name, .x = std::move(found.step), .y = std::move(found.mean), .low = std::move(found.low), .high = std::move(found.high)};
+  return {.name = name,
+          .x = std::move(found.step),
+          .y = std::move(found.mean),
+          .low = std::move(found.low),
+          .high = std::move(found.high)};
 }
 
 }  // namespace carnot

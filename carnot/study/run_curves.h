@@ -40,7 +40,8 @@ struct LabelledRuns {
 };
 std::vector<LabelledRuns> by_label(std::vector<RunCurves> runs);
 
-/// Mean of the curve over the steps whose place among them lies in [from, to), 0 <= from < to <= 1; not a number of none.
+/// Mean of the curve over the steps whose place among them lies in [from, to), 0 <= from < to <= 1; not a number of
+/// none.
 double mean_between(const Curve& curve, double from, double to);
 
 /// Mean with its band over runs, smoothed over `window` steps.

@@ -28,7 +28,8 @@ TEST(RunCurves, ReadsRunsThatHaveTrainedAndGroupsThemByLabel) {
   for (const std::string seed : {"0", "1"}) {
     write(seed + "/config.yaml", "seed: " + seed + "\nmethod: grpo\nenv: sokoban\n");
     write(seed + "/metrics.jsonl",
-          "{\"step\":1,\"env/sokoban/success\":0.25,\"x\":null}\n{\"step\":2,\"env/sokoban/success\":0.5,\"x\":3}\n{\"st");
+          "{\"step\":1,\"env/sokoban/success\":0.25,\"x\":null}\n{\"step\":2,\"env/sokoban/"
+          "success\":0.5,\"x\":3}\n{\"st");
   }
   write("1/summary.json", "{\"after\":{\"success\":0.75}}");
   write("warm/config.yaml", "method: grpo\nenv: sokoban\n");

@@ -14,9 +14,16 @@ namespace fs = std::filesystem;
 constexpr std::string_view kConfig = "config.yaml";
 
 /// Keys that say where and on what a run ran, not what it tries.
-const std::set<std::string> kIncidental{
-    "seed", "run_folder", "resume", "threads", "device", "model.path", "tokenizer.path", "train.keep_rollouts",
-    "train.max_checkpoints", "train.save_every"};
+const std::set<std::string> kIncidental{"seed",
+                                        "run_folder",
+                                        "resume",
+                                        "threads",
+                                        "device",
+                                        "model.path",
+                                        "tokenizer.path",
+                                        "train.keep_rollouts",
+                                        "train.max_checkpoints",
+                                        "train.save_every"};
 
 std::int64_t step_of(const fs::path& file) {
   const std::string stem = file.stem().string();
@@ -85,7 +92,8 @@ Status add_runs(const fs::path& path, std::vector<StudiedRun>& runs) {
   }
   std::vector<fs::path> folders;
   collect_run_folders(path, folders);
-  if (folders.empty()) return Error{path.string() + ": holds no run; expected a folder with a config.yaml in it or below"};
+  if (folders.empty())
+    return Error{path.string() + ": holds no run; expected a folder with a config.yaml in it or below"};
   for (const fs::path& folder : folders) {
     auto run = load_run(folder);
     if (!run) return run.error();

@@ -50,8 +50,8 @@ TEST_F(RunSet, RunsOfOneMethodAreToldApartByTheSettingsInWhichTheyDiffer) {
   write("d/config.yaml", "seed: 1\nmethod: grpo\n");
   const auto runs = find_runs(std::vector{root_});
   ASSERT_TRUE(runs.ok());
-  EXPECT_EQ(labels_of(*runs), (std::vector<std::string>{"grpo + aem, method.aem.lambda=1",
-                                                        "grpo + aem, method.aem.lambda=-1", "grpo"}));
+  EXPECT_EQ(labels_of(*runs),
+            (std::vector<std::string>{"grpo + aem, method.aem.lambda=1", "grpo + aem, method.aem.lambda=-1", "grpo"}));
 }
 
 TEST_F(RunSet, AFileInARunHasTheRunsSettings) {

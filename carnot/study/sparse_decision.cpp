@@ -93,9 +93,7 @@ std::vector<double> optimal_mass(const SparseProcess& process) {
   return mass;
 }
 
-double expected_return(const SparseProcess& process) {
-  return product(optimal_mass(process));
-}
+double expected_return(const SparseProcess& process) { return product(optimal_mass(process)); }
 
 // d/dz_a of the mass p_d is policy_a (1[a optimal] - p_d); the other depths are factors.
 std::vector<std::vector<double>> return_gradient(const SparseProcess& process) {

@@ -21,7 +21,7 @@ struct SparseProcess {
 struct SparseProcessOptions {
   int depth = 3;
   int actions = 1000;
-  int optimal = 10;  ///< per depth, drawn from the likelier half of the actions
+  int optimal = 10;   ///< per depth, drawn from the likelier half of the actions
   double spread = 1;  ///< standard deviation of the first logits
 };
 

@@ -21,7 +21,9 @@ class Sweep : public Analysis {
  public:
   Sweep(std::vector<PaperRow> paper, std::string note) : paper_(std::move(paper)), note_(std::move(note)) {}
 
-  void fields(FieldVisitor& visit) override { visit.field("window", window_, "steps that curves are smoothed over", at_least(1)); }
+  void fields(FieldVisitor& visit) override {
+    visit.field("window", window_, "steps that curves are smoothed over", at_least(1));
+  }
 
   Result<AnalysisReport> run(const AnalysisInput& input) const override {
     auto runs = read_curves(input.paths);
@@ -29,7 +31,9 @@ class Sweep : public Analysis {
     AnalysisReport report;
     ResultTable table{.name = "by run", .columns = {"runs", "seed", "success after"}};
     IntervalChart after{.title = "Success after training", .x = {.label = "success", .percent = true}};
-    Plot success{.title = "Success while training", .x = {.label = "training step"}, .y = {.label = "success", .low = 0, .percent = true}};
+    Plot success{.title = "Success while training",
+                 .x = {.label = "training step"},
+                 .y = {.label = "success", .low = 0, .percent = true}};
     for (const LabelledRuns& one : by_label(std::move(runs).value())) {
       const std::vector<double> values = one.final_success();
       for (std::size_t r = 0; r < values.size(); ++r)
@@ -40,9 +44,12 @@ class Sweep : public Analysis {
       after.rows.push_back(std::move(row));
       success.series.push_back(series_of(one.label, one.success_curves(), window_));
     }
-    report.figures = {{svg(after), "95 % interval over runs, a dot each."}, {svg(success), "Mean over runs, 95 % interval."}};
+    report.figures = {{svg(after), "95 % interval over runs, a dot each."},
+                      {svg(success), "Mean over runs, 95 % interval."}};
     report.tables = {std::move(table)};
-    report.notes = {note_, "Success on validation tasks; of a run that has not ended, while training over the last tenth of its steps."};
+    report.notes = {
+        note_,
+        "Success on validation tasks; of a run that has not ended, while training over the last tenth of its steps."};
     return report;
   }
 
@@ -78,8 +85,10 @@ class AemAblation final : public Sweep {
                {{"method.name=grpo + aem", "method.aem.shuffle=true"}, "64.8 % (shuffled)"},
                {{"method.name=grpo + aem", "method.aem.scope=trajectory"}, "68.7 %"},
                {{"method.name=grpo + aem", "method.aem.scope=batch"}, "66.1 %"}},
-              "Runs to give: carnot compare RECIPE --methods \"grpo, grpo + aem, grpo + aem [method.aem.lambda=-1], grpo + aem "
-              "[method.aem.shuffle=true], grpo + aem [method.aem.scope=trajectory], grpo + aem [method.aem.scope=batch]\"") {}
+              "Runs to give: carnot compare RECIPE --methods \"grpo, grpo + aem, grpo + aem [method.aem.lambda=-1], "
+              "grpo + aem "
+              "[method.aem.shuffle=true], grpo + aem [method.aem.scope=trajectory], grpo + aem "
+              "[method.aem.scope=batch]\"") {}
 };
 
 class A2tgpoSweep final : public Sweep {
@@ -87,14 +96,16 @@ class A2tgpoSweep final : public Sweep {
   A2tgpoSweep()
       : Sweep({{{"method.a2tgpo.clip_swing=0.3"}, "best of 0, 0.1, 0.3, 0.5"}},
               "Runs to give: carnot compare RECIPE --methods \"a2tgpo [method.a2tgpo.clip_swing=0], a2tgpo "
-              "[method.a2tgpo.clip_swing=0.1], a2tgpo [method.a2tgpo.clip_swing=0.3], a2tgpo [method.a2tgpo.clip_swing=0.5]\"") {}
+              "[method.a2tgpo.clip_swing=0.1], a2tgpo [method.a2tgpo.clip_swing=0.3], a2tgpo "
+              "[method.a2tgpo.clip_swing=0.5]\"") {}
 };
 
 class ActfocusSweep final : public Sweep {
  public:
   ActfocusSweep()
       : Sweep({{{"method.actfocus.alpha=0.1", "method.actfocus.beta=0.5"}, "the paper's setting"}},
-              "Runs to give: carnot compare RECIPE --methods \"grpo + actfocus [method.actfocus.alpha=0], grpo + actfocus "
+              "Runs to give: carnot compare RECIPE --methods \"grpo + actfocus [method.actfocus.alpha=0], grpo + "
+              "actfocus "
               "[method.actfocus.alpha=0.1], ...\" with alpha in 0, 0.1, 0.3, 0.5, 1 and beta in 0, 0.5, 1") {}
 };
 

@@ -34,7 +34,8 @@ class PieceCounter {
   explicit PieceCounter(const BpeTrainingOptions& options) : added_(as_added(options.added_tokens)) {}
 
   void count(std::string_view text) {
-    added_.split(text, [&](std::string_view stretch) { count_stretch(stretch); }, [](TokenId) {});
+    added_.split(
+        text, [&](std::string_view stretch) { count_stretch(stretch); }, [](TokenId) {});
   }
 
   bool is_one_piece(std::string_view text) {

@@ -18,11 +18,10 @@ std::string trained_json() {
       "<think>Quell lives in Oslo, in Oslo!</think><answer>Oslo</answer> 2024 2024",
       "Where was Tom born? In Bergen. Where was Ann born? In Bergen, in Bergen.",
       "caf\u00E9 caf\u00E9 Нещо Нещо 你好 你好"};
-  return train_byte_level_bpe(
-             texts, {.vocab_size = 330,
-                     .added_tokens = {"<|im_start|>", "<|im_end|>", "<think>", "</think>", "<answer>", "</answer>",
-                                      "\\boxed{"},
-                     .protected_words = {"Quell", "Nowhere", "Oslo"}})
+  return train_byte_level_bpe(texts, {.vocab_size = 330,
+                                      .added_tokens = {"<|im_start|>", "<|im_end|>", "<think>", "</think>", "<answer>",
+                                                       "</answer>", "\\boxed{"},
+                                      .protected_words = {"Quell", "Nowhere", "Oslo"}})
       .value();
 }
 

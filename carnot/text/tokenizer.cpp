@@ -323,7 +323,8 @@ std::string Tokenizer::decode_whole(std::span<const TokenId> ids) const {
 std::string Tokenizer::normalize(std::string_view text) const {
   std::string normalized;
   const auto append = [&](std::string_view part) { normalized += part; };
-  for_each_part(state_->tables, text, [&](TokenId id) { normalized += bytes_of(id); }, append, append);
+  for_each_part(
+      state_->tables, text, [&](TokenId id) { normalized += bytes_of(id); }, append, append);
   return normalized;
 }
 

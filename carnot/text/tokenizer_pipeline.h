@@ -8,8 +8,8 @@
 
 namespace carnot {
 
-/// Fills all of `file` but the vocabulary, the merges and the added tokens from the whole tokenizer.json; adds a problem
-/// for each part that is not computed here.
+/// Fills all of `file` but the vocabulary, the merges and the added tokens from the whole tokenizer.json; adds a
+/// problem for each part that is not computed here.
 void read_pipeline(const Json& json, TokenizerFile& file, JsonProblems& problems);
 
 }  // namespace carnot

@@ -53,7 +53,9 @@ TEST(Utf8, TheLastCharacterIsFoundFromBehind) {
 TEST(Utf8, ReplacesEachStretchThatIsNoCharacterByOneMark) {
   EXPECT_EQ(with_replacement_characters("caf\xC3\xA9"), "caf\u00E9");
   EXPECT_EQ(with_replacement_characters("caf\xE9"), "caf\uFFFD");
-  EXPECT_EQ(with_replacement_characters("\xE4\xBD" "a\xF0\x9F\xA6"), "\uFFFDa\uFFFD");
+  EXPECT_EQ(with_replacement_characters("\xE4\xBD"
+                                        "a\xF0\x9F\xA6"),
+            "\uFFFDa\uFFFD");
   EXPECT_EQ(with_replacement_characters("\xED\xA0\x80\xA9"), "\uFFFD\uFFFD\uFFFD\uFFFD");
 }
 

@@ -37,7 +37,7 @@ AppendFile::~AppendFile() {
 }
 
 Status AppendFile::append(std::string_view record) {
-  struct stat before{};
+  struct stat before {};
   if (::fstat(descriptor_, &before) != 0) return system_error(path_, "cannot append");
   while (!record.empty()) {
     const ssize_t written = ::write(descriptor_, record.data(), record.size());

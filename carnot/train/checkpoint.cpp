@@ -76,7 +76,8 @@ Status fill_optimizer(AdamW& optimizer, const fs::path& file, const Json& counts
   if (!stored) return stored.error();
   AdamW::Parameters tensors;
   for (const NamedTensor& named : stored->tensors) tensors.emplace_back(named.name, named.tensor);
-  return optimizer.load_state(tensors, counts.at("updates").get<std::int64_t>(), counts.at("skipped").get<std::int64_t>());
+  return optimizer.load_state(tensors, counts.at("updates").get<std::int64_t>(),
+                              counts.at("skipped").get<std::int64_t>());
 }
 
 Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const Json& state) {
@@ -85,7 +86,8 @@ Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const Js
     if (const Status status = fill(parts.bench->reference->trained(), folder / "reference.safetensors"); !status)
       return status;
   if (parts.bench->critic)
-    if (const Status status = fill(parts.bench->critic->parameters(), folder / "critic.safetensors"); !status) return status;
+    if (const Status status = fill(parts.bench->critic->parameters(), folder / "critic.safetensors"); !status)
+      return status;
   if (parts.optimizer) {
     const Status status = fill_optimizer(*parts.optimizer, folder / "optimizer.safetensors", state.at("optimizer"));
     if (!status) return status;
@@ -96,8 +98,8 @@ Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const Js
 
 }  // namespace
 
-Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const CheckpointParts& parts, const RunOptions& run,
-                       std::int64_t max_checkpoints) {
+Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
+                       const RunOptions& run, std::int64_t max_checkpoints) {
   const Workbench& bench = *parts.bench;
   std::vector<CheckpointFile> files{
       text_file("tokenizer.json", bench.tokenizer->json()),

@@ -78,7 +78,8 @@ std::optional<bool> majority_success(const Group& group) {
 Evaluation summarize(const std::vector<Group>& groups, const std::string& breakdown) {
   Evaluation out;
   std::map<std::string, std::pair<double, std::int64_t>> measures;
-  std::int64_t tasks = 0, solved_tasks = 0, voting_tasks = 0, majority_tasks = 0, sampled_tokens = 0, entropy_tokens = 0, turns = 0;
+  std::int64_t tasks = 0, solved_tasks = 0, voting_tasks = 0, majority_tasks = 0, sampled_tokens = 0,
+               entropy_tokens = 0, turns = 0;
   double entropy = 0;
   for (const Group& group : groups) {
     bool any_valid = false, any_success = false;
@@ -132,14 +133,15 @@ Evaluation evaluate(Engine& engine, const ChatFamily& chat, const EnvironmentFac
                     std::vector<Group>* groups) {
   std::vector<RolloutTask> tasks;
   for (std::int64_t i = 0; i < options.tasks; ++i)
-    tasks.push_back({.uid = "validation_" + std::to_string(i),
-                     .task_index = i,
-                     .make = [&environment, i] { return environment.make(Split::Validation, i); }});
+    tasks.push_back({.uid = "validation_" + std::to_string(i), .task_index = i, .make = [&environment, i] {
+                       return environment.make(Split::Validation, i);
+                     }});
   ExploreOptions explore_options = rollout;
   explore_options.budget = options.samples;
   explore_options.sampling = {.temperature = options.temperature, .top_p = options.top_p};
   const auto policy = independent();
-  Exploration exploration = explore(engine, chat, *policy, tasks, explore_options, {.seed = derive_seed(seed, "evaluation")});
+  Exploration exploration =
+      explore(engine, chat, *policy, tasks, explore_options, {.seed = derive_seed(seed, "evaluation")});
   Evaluation out = summarize(exploration.groups, options.breakdown);
   out.seconds = exploration.metrics.seconds;
   if (groups != nullptr) *groups = std::move(exploration.groups);
@@ -177,7 +179,8 @@ std::map<std::string, double> evaluation_metrics(const Evaluation& e, const std:
   return metrics;
 }
 
-std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation>>& columns, const std::string& breakdown) {
+std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation>>& columns,
+                             const std::string& breakdown) {
   std::vector<std::vector<std::string>> rows{{""}};
   const auto row = [&](const std::string& title, const std::function<std::string(const Evaluation&)>& cell) {
     std::vector<std::string> cells{title};

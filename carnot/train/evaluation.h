@@ -29,12 +29,12 @@ struct Evaluation {
   std::map<std::string, Rate> by_group{};    ///< success by the value of eval.breakdown
   std::map<std::string, double> measures{};  ///< means of what the environment reports
   double mean_score = 0;
-  double response_length = 0;                ///< sampled tokens a trajectory
-  double turns = 0;                          ///< a trajectory
-  double entropy = 0;                        ///< a sampled token, nats
+  double response_length = 0;  ///< sampled tokens a trajectory
+  double turns = 0;            ///< a trajectory
+  double entropy = 0;          ///< a sampled token, nats
   std::int64_t infra_failures = 0;
-  double best_of_samples = 0;                ///< share of tasks that any of their samples solves
-  std::optional<double> majority{};          ///< share of tasks that their samples' most frequent answer solves
+  double best_of_samples = 0;        ///< share of tasks that any of their samples solves
+  std::optional<double> majority{};  ///< share of tasks that their samples' most frequent answer solves
   double seconds = 0;
 };
 
@@ -56,9 +56,11 @@ Evaluation evaluate(Engine& engine, const ChatFamily& chat, const EnvironmentFac
 std::string evaluation_json(const Evaluation& evaluation);
 
 /// val-core/{environment}/... names of docs/metrics.md.
-std::map<std::string, double> evaluation_metrics(const Evaluation& evaluation, const std::string& environment, int samples);
+std::map<std::string, double> evaluation_metrics(const Evaluation& evaluation, const std::string& environment,
+                                                 int samples);
 
 /// A table with one column per evaluation, for the terminal.
-std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation>>& columns, const std::string& breakdown);
+std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation>>& columns,
+                             const std::string& breakdown);
 
 }  // namespace carnot

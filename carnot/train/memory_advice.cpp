@@ -59,8 +59,8 @@ std::vector<Remedy> remedies_for(const MemorySettings& settings, std::int64_t av
             settings.rollout.cache_tokens > 0 ? settings.rollout.cache_tokens : all_tokens,
             [](MemorySettings& s, int value) { s.rollout.cache_tokens = value; });
   if (updates && settings.stage != MemoryStage::Supervised && settings.train.optimizer.moments == "float32")
-    all.push_back({"train.moments=bfloat16 (now float32)",
-                   [](MemorySettings& s) { s.train.optimizer.moments = "bfloat16"; }});
+    all.push_back(
+        {"train.moments=bfloat16 (now float32)", [](MemorySettings& s) { s.train.optimizer.moments = "bfloat16"; }});
   if (updates && settings.lora.rank == 0) all.push_back({"lora.rank=16", [](MemorySettings& s) { s.lora.rank = 16; }});
   if (settings.run.dtype == "float64")
     all.push_back({"dtype=float32 (now float64)", [](MemorySettings& s) { s.run.dtype = "float32"; }});

@@ -8,11 +8,13 @@ void RunOptions::fields(FieldVisitor& visit) {
   visit.field("device", device, "where tensors live", one_of({"cpu", "cuda"}));
   visit.field("dtype", dtype, "of weights and activations", one_of({"float32", "float64", "bfloat16"}));
   visit.field("run_folder", run_folder, "folder that the run writes into; made if need be");
-  visit.field("resume", resume, "never, auto (from the run folder's latest checkpoint if there is one), or a checkpoint folder");
+  visit.field("resume", resume,
+              "never, auto (from the run folder's latest checkpoint if there is one), or a checkpoint folder");
 }
 
 void ModelOptions::fields(FieldVisitor& visit) {
-  visit.field("path", path, "Hugging Face folder with config.json, safetensors and tokenizer.json; empty: random weights");
+  visit.field("path", path,
+              "Hugging Face folder with config.json, safetensors and tokenizer.json; empty: random weights");
   visit.field(
       "adapter", adapter,
       "PEFT folder whose adapters are laid over the model and trained on; its rank, alpha and targets are lora.*");
@@ -21,15 +23,20 @@ void ModelOptions::fields(FieldVisitor& visit) {
 }
 
 void TokenizerOptions::fields(FieldVisitor& visit) {
-  visit.field("path", path, "folder or tokenizer.json; empty: the model's, or one trained from the environment's texts");
-  visit.field("vocab_size", vocab_size, "of a trained tokenizer; 0: bytes, tags and protected words alone", at_least(0));
-  visit.field("chat", chat, "chat family that renders messages; auto: the one whose template the tokenizer's folder has, else chatml");
+  visit.field("path", path,
+              "folder or tokenizer.json; empty: the model's, or one trained from the environment's texts");
+  visit.field("vocab_size", vocab_size, "of a trained tokenizer; 0: bytes, tags and protected words alone",
+              at_least(0));
+  visit.field(
+      "chat", chat,
+      "chat family that renders messages; auto: the one whose template the tokenizer's folder has, else chatml");
 }
 
 void SupervisedOptions::fields(FieldVisitor& visit) {
   visit.field("steps", steps, "optimizer steps of the warm start on demonstrations; 0: none", at_least(0));
   visit.field("batch_tokens", batch_tokens, "tokens of one step's demonstrations", at_least(1));
-  visit.field("context_weight", context_weight, "loss weight of tokens that the demonstrator did not say", between(0, 1));
+  visit.field("context_weight", context_weight, "loss weight of tokens that the demonstrator did not say",
+              between(0, 1));
   visit.field("log_every", log_every, "steps between lines of metrics", at_least(1));
   schedule.fields(visit);
   optimizer.fields(visit);
@@ -38,14 +45,15 @@ void SupervisedOptions::fields(FieldVisitor& visit) {
 void RolloutOptions::fields(FieldVisitor& visit) {
   explore.fields(visit);
   engine.fields(visit);
-  visit.field("cache_tokens", cache_tokens, "positions that the KV cache holds; 0: enough for all trajectories of a step",
-              at_least(0));
+  visit.field("cache_tokens", cache_tokens,
+              "positions that the KV cache holds; 0: enough for all trajectories of a step", at_least(0));
   visit.field("old_log_probs", old_log_probs, "where the old policy's log-probabilities come from",
               one_of({"recompute", "rollout"}));
   visit.field("measure", measure, "signals to measure and write though the method does without them, for analyses",
               one_of({"reference", "info_gain"}));
-  visit.field("answer_lead", answer_lead,
-              "text behind which information gain scores the answer; empty: as the environment's demonstrations have it");
+  visit.field(
+      "answer_lead", answer_lead,
+      "text behind which information gain scores the answer; empty: as the environment's demonstrations have it");
   visit.field("score_tokens", score_tokens, "tokens of one forward pass that scores", at_least(1));
 }
 
@@ -85,7 +93,8 @@ void EvaluationOptions::fields(FieldVisitor& visit) {
   visit.field("samples", samples, "trajectories a task", at_least(1));
   visit.field("temperature", temperature, "of evaluation; 0: greedy", at_least(0));
   visit.field("top_p", top_p, "of evaluation", between(0, 1));
-  visit.field("breakdown", breakdown, "what the task says about itself by which success is also reported, such as hops");
+  visit.field("breakdown", breakdown,
+              "what the task says about itself by which success is also reported, such as hops");
 }
 
 }  // namespace carnot

@@ -29,8 +29,8 @@ struct RunOptions {
 
 /// `model.*`: a checkpoint folder, or the shape of a random model.
 struct ModelOptions {
-  std::string path{};       ///< Hugging Face folder; empty: random weights of `shape`
-  std::string adapter{};    ///< PEFT folder laid over the model; decides on lora.*
+  std::string path{};     ///< Hugging Face folder; empty: random weights of `shape`
+  std::string adapter{};  ///< PEFT folder laid over the model; decides on lora.*
   double init_std = 0.05;
   ModelConfig shape{};
 
@@ -51,7 +51,8 @@ struct SupervisedOptions {
   std::int64_t steps = 0;  ///< 0: none
   int batch_tokens = 2048;
   double context_weight = 0.3;  ///< weight of the loss on tokens that the script did not say
-  ScheduleOptions schedule{.learning_rate = 3e-3, .warmup_steps = 30, .decay = "linear", .decay_start = 0.5, .final_share = 0.05};
+  ScheduleOptions schedule{
+      .learning_rate = 3e-3, .warmup_steps = 30, .decay = "linear", .decay_start = 0.5, .final_share = 0.05};
   AdamWOptions optimizer{.beta2 = 0.98, .weight_decay = 0.05};
   std::int64_t log_every = 50;
 
@@ -62,11 +63,11 @@ struct SupervisedOptions {
 struct RolloutOptions {
   ExploreOptions explore{};
   EngineOptions engine{};
-  int cache_tokens = 0;               ///< positions that the KV cache holds; 0: enough for all trajectories of a step
+  int cache_tokens = 0;  ///< positions that the KV cache holds; 0: enough for all trajectories of a step
   std::string old_log_probs = "recompute";  ///< recompute | rollout: where LogProbOld comes from
-  int score_tokens = 4096;            ///< of a forward pass that scores
-  std::vector<std::string> measure{};  ///< signals that are measured and written though no method asks for them
-  std::string answer_lead{};          ///< what stands before a scored answer (info gain); empty: the environment's own
+  int score_tokens = 4096;                  ///< of a forward pass that scores
+  std::vector<std::string> measure{};       ///< signals that are measured and written though no method asks for them
+  std::string answer_lead{};  ///< what stands before a scored answer (info gain); empty: the environment's own
 
   void fields(FieldVisitor& visit);
 };
@@ -74,16 +75,16 @@ struct RolloutOptions {
 /// `train.*`
 struct TrainOptions {
   std::int64_t steps = 100;
-  int groups = 16;            ///< tasks a step
-  int epochs = 1;             ///< passes over a step's trajectories
-  int mini_batches = 1;       ///< optimizer steps a pass
+  int groups = 16;       ///< tasks a step
+  int epochs = 1;        ///< passes over a step's trajectories
+  int mini_batches = 1;  ///< optimizer steps a pass
   int micro_batch_tokens = 4096;
   bool activation_checkpointing = false;  ///< layers run again in the backward pass
   ScheduleOptions schedule{};
   AdamWOptions optimizer{};
-  std::int64_t save_every = 0;      ///< steps between checkpoints; 0: at the end only
+  std::int64_t save_every = 0;  ///< steps between checkpoints; 0: at the end only
   std::int64_t max_checkpoints = 2;
-  bool keep_rollouts = true;        ///< write rollouts/step_N.jsonl
+  bool keep_rollouts = true;  ///< write rollouts/step_N.jsonl
 
   void fields(FieldVisitor& visit);
 };
@@ -107,10 +108,10 @@ struct MemoryOptions {
 
 /// `eval.*`
 struct EvaluationOptions {
-  std::int64_t every = 0;   ///< training steps between evaluations; 0: before and after only
+  std::int64_t every = 0;  ///< training steps between evaluations; 0: before and after only
   bool before_training = true;
   int tasks = 200;
-  int samples = 1;          ///< trajectories a task
+  int samples = 1;  ///< trajectories a task
   double temperature = 1;
   double top_p = 1;
   std::string breakdown{};  ///< key of the task's info by which success is also reported ("hops")

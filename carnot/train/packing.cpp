@@ -30,7 +30,8 @@ std::vector<Sequence> sequences_of(const Trajectory& trajectory, int index) {
   std::vector<Sequence> sequences;
   for (int k = 0; k < trajectory.num_turns(); ++k) {
     const int begin = trajectory.turn_offsets[static_cast<std::size_t>(k)];
-    if (k == 0 || trajectory.turn(k).context == Context::Fresh) sequences.push_back({.trajectory = index, .begin = begin});
+    if (k == 0 || trajectory.turn(k).context == Context::Fresh)
+      sequences.push_back({.trajectory = index, .begin = begin});
     Sequence& sequence = sequences.back();
     for (int t = std::max(trajectory.sampled_begin(k), sequence.begin + 1); t < trajectory.sampled_end(k); ++t)
       sequence.targets.push_back({.token = t, .turn = k});
@@ -46,7 +47,8 @@ struct Unit {
   int rows = 0;
 };
 
-std::vector<Unit> units_of(std::span<const Trajectory> trajectories, std::span<const int> step, bool whole_trajectories) {
+std::vector<Unit> units_of(std::span<const Trajectory> trajectories, std::span<const int> step,
+                           bool whole_trajectories) {
   std::vector<Unit> units;
   for (int index : step) {
     const Trajectory& trajectory = trajectories[static_cast<std::size_t>(index)];
@@ -66,9 +68,8 @@ std::vector<Unit> units_of(std::span<const Trajectory> trajectories, std::span<c
 std::vector<std::vector<std::size_t>> fit(const std::vector<Unit>& units, int max_tokens) {
   std::vector<std::size_t> order(units.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(-units[a].rows, a) < std::pair(-units[b].rows, b);
-  });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return std::pair(-units[a].rows, a) < std::pair(-units[b].rows, b); });
   std::vector<std::vector<std::size_t>> bins;
   std::vector<int> used;
   for (std::size_t unit : order) {
@@ -132,7 +133,8 @@ class Signals {
   at::Tensor credit(const std::vector<TokenPlace>& places, std::vector<double> Credit::*member) const {
     std::vector<double> values;
     for (const TokenPlace& place : places)
-      values.push_back((credit_[static_cast<std::size_t>(place.trajectory)].*member)[static_cast<std::size_t>(place.token)]);
+      values.push_back(
+          (credit_[static_cast<std::size_t>(place.trajectory)].*member)[static_cast<std::size_t>(place.token)]);
     return tensor_of(values);
   }
 
@@ -180,9 +182,9 @@ void scale_advantages(std::vector<MicroBatch>& batches, const Signals& signals, 
 struct Builder {
   std::span<const Trajectory> trajectories;
   std::vector<std::int64_t> tokens{}, positions{}, rows{}, targets{}, turns{}, sequences{};
-  std::map<int, std::int64_t> sequence_of{};                  ///< by trajectory
-  std::map<std::pair<int, int>, std::int64_t> turn_of{};      ///< by trajectory and turn
-  std::vector<int> trajectory_of{};                           ///< by sequence number
+  std::map<int, std::int64_t> sequence_of{};              ///< by trajectory
+  std::map<std::pair<int, int>, std::int64_t> turn_of{};  ///< by trajectory and turn
+  std::vector<int> trajectory_of{};                       ///< by sequence number
   MicroBatch batch{};
 
   void add(const Sequence& sequence) {
@@ -193,7 +195,8 @@ struct Builder {
       positions.push_back(t - sequence.begin);
     }
     batch.offsets.push_back(static_cast<int>(tokens.size()));
-    const auto [own, is_new] = sequence_of.try_emplace(sequence.trajectory, static_cast<std::int64_t>(sequence_of.size()));
+    const auto [own, is_new] =
+        sequence_of.try_emplace(sequence.trajectory, static_cast<std::int64_t>(sequence_of.size()));
     if (is_new) trajectory_of.push_back(sequence.trajectory);
     for (const auto& [token, turn] : sequence.targets) {
       rows.push_back(first_row + token - 1 - sequence.begin);

@@ -61,7 +61,7 @@ std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const Cre
 enum class MinibatchUnit { Group, Trajectory };
 
 struct MinibatchOptions {
-  int count = 1;  ///< optimizer steps per training step; fewer where there are fewer units
+  int count = 1;                              ///< optimizer steps per training step; fewer where there are fewer units
   MinibatchUnit unit = MinibatchUnit::Group;  ///< what is never split
   bool shuffle = true;
   std::uint64_t seed = 0;  ///< of the shuffle: derive_seed(run's seed, "minibatches", training step and epoch)

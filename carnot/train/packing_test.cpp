@@ -28,10 +28,10 @@ struct Step {
 
 Step random_step(RandomStream& random) {
   Step step;
-  step.groups = testing::random_groups(
-      random, {.dropped_share = 0.2,
-               .columns = {Column::LogProbOld, Column::LogProbRollout, Column::LogProbReference, Column::Value,
-                           Column::EntropyOld}});
+  step.groups =
+      testing::random_groups(random, {.dropped_share = 0.2,
+                                      .columns = {Column::LogProbOld, Column::LogProbRollout, Column::LogProbReference,
+                                                  Column::Value, Column::EntropyOld}});
   step.all = trajectories(step.groups);
   step.credit = testing::random_credit(random, step.groups);
   step.indices.resize(step.all.size());
@@ -136,7 +136,8 @@ TEST(Packing, ScalesAdvantagesByEntropyOverTheWholeStepHoweverItIsPacked) {
       for (std::size_t t = 0; t < batch.places.size(); ++t) {
         const auto [trajectory, token] = batch.places[t];
         const double factor = 1 + 0.2 * (entropy_of.at({trajectory, token}) - sum / count) / spread;
-        const double plain = step.credit[static_cast<std::size_t>(trajectory)].advantage[static_cast<std::size_t>(token)];
+        const double plain =
+            step.credit[static_cast<std::size_t>(trajectory)].advantage[static_cast<std::size_t>(token)];
         EXPECT_NEAR(number(batch.inputs.advantage_T, t), factor * plain, 1e-12 * (1 + std::fabs(plain)));
       }
 }
@@ -171,8 +172,8 @@ TEST(Packing, DenominatorsAreTheWholeStepsInEveryMicroBatch) {
     std::map<int, std::pair<double, double>> totals;  // tokens and weight by trajectory
     double tokens = 0, weight = 0;
     for (const TrainedToken& token : trained_tokens(step)) {
-      const double w =
-          step.credit[static_cast<std::size_t>(token.place.trajectory)].weight[static_cast<std::size_t>(token.place.token)];
+      const double w = step.credit[static_cast<std::size_t>(token.place.trajectory)]
+                           .weight[static_cast<std::size_t>(token.place.token)];
       totals[token.place.trajectory].first += 1;
       totals[token.place.trajectory].second += w;
       tokens += 1;
@@ -239,12 +240,20 @@ TEST(Packing, ASignalThatOnlySomeTrajectoriesHaveIsABug) {
 /// Every number of a micro-batch, by name of its tensor.
 std::map<std::string, at::Tensor> tensors_of(const MicroBatch& batch) {
   const LossInputs& in = batch.inputs;
-  std::map<std::string, at::Tensor> tensors{
-      {"tokens", batch.tokens_R},       {"positions", batch.positions_R},        {"rows", batch.rows_T},
-      {"targets", batch.targets_T},     {"advantage", in.advantage_T},           {"weight", in.weight_T},
-      {"clip_scale", in.clip_scale_T},  {"value_target", in.value_target_T},     {"old", in.logprob_old_T},
-      {"rollout", in.logprob_rollout_T}, {"reference", in.logprob_reference_T},  {"value", in.value_old_T},
-      {"turn", in.turn_T},              {"sequence", in.sequence_T}};
+  std::map<std::string, at::Tensor> tensors{{"tokens", batch.tokens_R},
+                                            {"positions", batch.positions_R},
+                                            {"rows", batch.rows_T},
+                                            {"targets", batch.targets_T},
+                                            {"advantage", in.advantage_T},
+                                            {"weight", in.weight_T},
+                                            {"clip_scale", in.clip_scale_T},
+                                            {"value_target", in.value_target_T},
+                                            {"old", in.logprob_old_T},
+                                            {"rollout", in.logprob_rollout_T},
+                                            {"reference", in.logprob_reference_T},
+                                            {"value", in.value_old_T},
+                                            {"turn", in.turn_T},
+                                            {"sequence", in.sequence_T}};
   const Denominators& d = batch.step;
   std::vector<double> step{d.tokens, d.weight, d.sequences, d.constant};
   step.insert(step.end(), d.sequence_weight.begin(), d.sequence_weight.end());
@@ -266,7 +275,8 @@ TEST(Packing, IsTheSameToTheBitWhenAbsentMembersAreRemoved) {
     std::iota(without.indices.begin(), without.indices.end(), 0);
     absent += testing::absent_members(with.groups);
 
-    const PackingOptions options{.max_tokens = 50, .whole_trajectories = trial % 2 == 0, .constant = 9, .entropy_scale = 0.2};
+    const PackingOptions options{
+        .max_tokens = 50, .whole_trajectories = trial % 2 == 0, .constant = 9, .entropy_scale = 0.2};
     const auto a = pack(with.all, with.credit, with.indices, options);
     const auto b = pack(without.all, without.credit, without.indices, options);
     ASSERT_EQ(a.size(), b.size());
@@ -304,13 +314,18 @@ std::vector<at::Tensor> gradients(Model model, const Step& step, const Objective
 TEST(Packing, AnyPackingGivesTheSameGradientOfARealModel) {
   RandomStream random(8);
   const Step step = random_step(random);
-  const Model model({.vocab_size = 100, .hidden_size = 16, .intermediate_size = 24, .num_layers = 2, .num_heads = 2,
-                     .num_kv_heads = 1, .head_dim = 8},
+  const Model model({.vocab_size = 100,
+                     .hidden_size = 16,
+                     .intermediate_size = 24,
+                     .num_layers = 2,
+                     .num_heads = 2,
+                     .num_kv_heads = 1,
+                     .head_dim = 8},
                     1, at::TensorOptions(at::kDouble), 0.3);
   for (const RatioLevel level : {RatioLevel::Token, RatioLevel::Turn, RatioLevel::Sequence})
     for (const Reduction reduction : {Reduction::TokenMean, Reduction::SequenceMeanTokenMean}) {
-      const ObjectiveOptions objective{.ratio = level, .reduction = reduction, .kl_coefficient = 0.1,
-                                       .entropy_coefficient = 0.1};
+      const ObjectiveOptions objective{
+          .ratio = level, .reduction = reduction, .kl_coefficient = 0.1, .entropy_coefficient = 0.1};
       const bool whole = level == RatioLevel::Sequence;
       const auto one = gradients(model.clone(), step, objective, {.max_tokens = 1000000});
       const auto many = gradients(model.clone(), step, objective, {.max_tokens = 20, .whole_trajectories = whole});

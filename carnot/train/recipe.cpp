@@ -96,7 +96,8 @@ Result<Recipe> Recipe::load(const std::filesystem::path& path, const std::vector
   return from_document(*document);
 }
 
-Result<Recipe> Recipe::parse(std::string_view text, const std::string& name, const std::vector<std::string>& overrides) {
+Result<Recipe> Recipe::parse(std::string_view text, const std::string& name,
+                             const std::vector<std::string>& overrides) {
   const auto document = Document::parse(text, name, {.overrides = overrides});
   if (!document) return document.error();
   return from_document(*document);

@@ -34,7 +34,8 @@ struct Recipe {
   /// Reads a recipe with `key=value` overrides. Every problem at once: where, which key, what was found and expected.
   /// Settings of methods that it does not run (`method.aem.lambda` under GRPO) are passed over with a warning.
   static Result<Recipe> load(const std::filesystem::path& path, const std::vector<std::string>& overrides);
-  static Result<Recipe> parse(std::string_view text, const std::string& name, const std::vector<std::string>& overrides);
+  static Result<Recipe> parse(std::string_view text, const std::string& name,
+                              const std::vector<std::string>& overrides);
 
   /// rollout.answer_lead, or the environment's own; empty where it has none.
   std::string answer_lead() const;

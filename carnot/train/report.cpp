@@ -36,7 +36,8 @@ std::string transcript(const Group& group, const Tokenizer& tokenizer) {
   std::string text = tokenizer.decode(view.tokens());
   if (text.empty() || text.back() != '\n') text += "\n";
   char end[64];
-  std::snprintf(end, sizeof end, "[%s, score %g]\n", std::string(name_of(view.leaf().outcome)).c_str(), view.leaf().score);
+  std::snprintf(end, sizeof end, "[%s, score %g]\n", std::string(name_of(view.leaf().outcome)).c_str(),
+                view.leaf().score);
   return text + end;
 }
 
@@ -44,12 +45,14 @@ Status store_evaluation(const fs::path& run_folder, const std::string& name, con
                         const Tokenizer& tokenizer) {
   if (const Status status = make_folder(folder_of(run_folder)); !status) return status;
   const auto decode = [&](std::span<const TokenId> tokens) { return tokenizer.decode(tokens); };
-  const Status rows = write_file_atomically(folder_of(run_folder) / (name + ".jsonl"), rollout_rows(stored.groups, {}, decode));
+  const Status rows =
+      write_file_atomically(folder_of(run_folder) / (name + ".jsonl"), rollout_rows(stored.groups, {}, decode));
   if (!rows) return rows;
   return write_file_atomically(folder_of(run_folder) / (name + ".json"), evaluation_json(stored.evaluation) + "\n");
 }
 
-Result<StoredEvaluation> load_evaluation(const fs::path& run_folder, const std::string& name, const std::string& breakdown) {
+Result<StoredEvaluation> load_evaluation(const fs::path& run_folder, const std::string& name,
+                                         const std::string& breakdown) {
   auto file = read_rollout_file(folder_of(run_folder) / (name + ".jsonl"));
   if (!file) return file.error();
   StoredEvaluation stored{.groups = std::move(file->groups)};

@@ -25,8 +25,8 @@ struct StoredEvaluation {
 };
 
 /// Keeps an evaluation in validation/NAME.json, its trajectories in validation/NAME.jsonl.
-Status store_evaluation(const std::filesystem::path& run_folder, const std::string& name, const StoredEvaluation& stored,
-                        const Tokenizer& tokenizer);
+Status store_evaluation(const std::filesystem::path& run_folder, const std::string& name,
+                        const StoredEvaluation& stored, const Tokenizer& tokenizer);
 
 /// What store_evaluation kept; the evaluation's statistics are made again from its trajectories.
 Result<StoredEvaluation> load_evaluation(const std::filesystem::path& run_folder, const std::string& name,

@@ -40,8 +40,8 @@ std::int64_t num_values(const std::vector<NamedTensor>& tensors) {
 
 void announce(const Run& run, const Workbench& bench) {
   run.control.out << run.recipe.environment_name << ", " << run.recipe.method.name << ": "
-                  << bench.policy->config().num_parameters() << " parameters, vocabulary " << bench.tokenizer->vocab_size()
-                  << ", seed " << run.recipe.run.seed << "\n";
+                  << bench.policy->config().num_parameters() << " parameters, vocabulary "
+                  << bench.tokenizer->vocab_size() << ", seed " << run.recipe.run.seed << "\n";
   const LoraOptions& lora = bench.policy->lora();
   if (lora.rank > 0)
     run.control.out << "Adapters of rank " << lora.rank << " are trained: " << num_values(bench.policy->adapters())
@@ -95,7 +95,9 @@ Result<RunEnd> train_from(Run& run, Workbench& bench, const std::optional<fs::pa
   Trainer trainer(run.recipe, bench);
   std::int64_t first = 0;
   if (checkpoint) {
-    const auto state = load_checkpoint(*checkpoint, {.bench = &bench, .optimizer = &trainer.optimizer(), .critic_optimizer = trainer.critic_optimizer()});
+    const auto state = load_checkpoint(
+        *checkpoint,
+        {.bench = &bench, .optimizer = &trainer.optimizer(), .critic_optimizer = trainer.critic_optimizer()});
     if (!state) return state.error();
     first = state->step;
     trainer.set_coefficients(state->coefficients);
@@ -110,7 +112,8 @@ Result<RunEnd> train_from(Run& run, Workbench& bench, const std::optional<fs::pa
   if (!end || *end == RunEnd::Interrupted) return end;
   const auto after = evaluation_stage(run, "after", bench, trainer.engine(), false);
   if (!after) return after.error();
-  if (const Status status = summary_stage(run, bench, before ? *before : *after, *after); !status) return status.error();
+  if (const Status status = summary_stage(run, bench, before ? *before : *after, *after); !status)
+    return status.error();
   return RunEnd::Complete;
 }
 
@@ -162,7 +165,8 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   const TrainingStep step = trainer.explore_and_score(0);
   const auto decode = [&](std::span<const TokenId> tokens) { return bench.tokenizer->decode(tokens); };
   const fs::path path = folder->rollouts(0);
-  if (const Status status = write_file_atomically(path, rollout_rows(step.groups, step.credit, decode)); !status) return status.error();
+  if (const Status status = write_file_atomically(path, rollout_rows(step.groups, step.credit, decode)); !status)
+    return status.error();
   if (const Status status = write_file_atomically(folder->root / "tokenizer.json", bench.tokenizer->json()); !status)
     return status.error();
   control.out << trajectories(step.groups).size() << " trajectories in " << path.string() << "\n";
@@ -180,13 +184,15 @@ Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl
   if (const Status status = Workbench::prepare_device(recipe.run); !status) return status.error();
   auto bench = Workbench::make(recipe, *checkpoint);
   if (!bench) return bench.error();
-  const Generation generation = make_generation(*bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget);
+  const Generation generation =
+      make_generation(*bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget);
   const Evaluation result = evaluate(*generation.engine, *bench->chat, *recipe.environment, recipe.evaluation,
                                      recipe.rollout.explore, static_cast<std::uint64_t>(recipe.run.seed), nullptr);
   if (request.json) {
     control.out << evaluation_json(result) << "\n";
   } else {
-    control.out << checkpoint->string() << "\n" << evaluation_table({{"success and more", result}}, recipe.evaluation.breakdown);
+    control.out << checkpoint->string() << "\n"
+                << evaluation_table({{"success and more", result}}, recipe.evaluation.breakdown);
   }
   return RunEnd::Complete;
 }

@@ -15,8 +15,8 @@ namespace carnot {
 
 /// How a run talks to the program around it.
 struct RunControl {
-  std::ostream& out;   ///< what the user reads
-  bool terminal = false;  ///< out is a terminal: progress bars are drawn
+  std::ostream& out;                                            ///< what the user reads
+  bool terminal = false;                                        ///< out is a terminal: progress bars are drawn
   std::function<bool()> stop_requested = [] { return false; };  ///< asked between steps; true: checkpoint and leave
 };
 

@@ -54,7 +54,8 @@ CheckpointParts parts_of(const Workbench& bench, Trainer& trainer) {
 
 RunEnd interrupted(Run& run, const std::string& stage, std::int64_t step) {
   run.progress.end();
-  run.control.out << "Stopped after " << stage << " step " << step << "; a checkpoint is written. To go on: the same command with resume=auto\n";
+  run.control.out << "Stopped after " << stage << " step " << step
+                  << "; a checkpoint is written. To go on: the same command with resume=auto\n";
   return RunEnd::Interrupted;
 }
 
@@ -88,7 +89,8 @@ Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& be
     if (!state) return state.error();
     first = state->step;
   }
-  auto writer = MetricsWriter::open({.jsonl = folder.metrics(), .tensorboard = folder.tensorboard(), .resume_step = first});
+  auto writer =
+      MetricsWriter::open({.jsonl = folder.metrics(), .tensorboard = folder.tensorboard(), .resume_step = first});
   if (!writer) return writer.error();
   SupervisedTrainer trainer(*bench.policy, optimizer,
                             {.environment = *run.recipe.environment,
@@ -118,7 +120,8 @@ Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& be
   return RunEnd::Complete;
 }
 
-Result<StoredEvaluation> evaluation_stage(Run& run, const std::string& name, Workbench& bench, Engine& engine, bool reuse) {
+Result<StoredEvaluation> evaluation_stage(Run& run, const std::string& name, Workbench& bench, Engine& engine,
+                                          bool reuse) {
   const EvaluationOptions& options = run.recipe.evaluation;
   if (reuse && fs::exists(run.folder.root / "validation" / (name + ".jsonl")))
     return load_evaluation(run.folder.root, name, options.breakdown);
@@ -127,16 +130,19 @@ Result<StoredEvaluation> evaluation_stage(Run& run, const std::string& name, Wor
   stored.evaluation = evaluate(engine, *bench.chat, *run.recipe.environment, options, run.recipe.rollout.explore,
                                static_cast<std::uint64_t>(run.recipe.run.seed), &stored.groups);
   run.progress.end();
-  if (const Status status = store_evaluation(run.folder.root, name, stored, *bench.tokenizer); !status) return status.error();
+  if (const Status status = store_evaluation(run.folder.root, name, stored, *bench.tokenizer); !status)
+    return status.error();
   return stored;
 }
 
 Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer, std::int64_t first) {
   const TrainOptions& options = run.recipe.train;
-  auto writer = MetricsWriter::open({.jsonl = run.folder.metrics(), .tensorboard = run.folder.tensorboard(), .resume_step = first});
+  auto writer = MetricsWriter::open(
+      {.jsonl = run.folder.metrics(), .tensorboard = run.folder.tensorboard(), .resume_step = first});
   if (!writer) return writer.error();
   const auto save = [&](std::int64_t step) {
-    return save_checkpoint(run.folder.checkpoints(), step, parts_of(bench, trainer), run.recipe.run, options.max_checkpoints);
+    return save_checkpoint(run.folder.checkpoints(), step, parts_of(bench, trainer), run.recipe.run,
+                           options.max_checkpoints);
   };
   run.progress.begin(run.recipe.method.name, options.steps);
   for (std::int64_t step = first; step < options.steps; ++step) {
@@ -149,7 +155,8 @@ Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer,
     if (run.recipe.evaluation.every > 0 && done % run.recipe.evaluation.every == 0 && done < options.steps) {
       const auto stored = evaluation_stage(run, "step_" + std::to_string(done), bench, trainer.engine(), false);
       if (!stored) return stored.error();
-      result.metrics.merge(evaluation_metrics(stored->evaluation, run.recipe.environment_name, run.recipe.evaluation.samples));
+      result.metrics.merge(
+          evaluation_metrics(stored->evaluation, run.recipe.environment_name, run.recipe.evaluation.samples));
       run.progress.begin(run.recipe.method.name, options.steps);
     }
     if (const Status status = write_rollouts(run, bench, done, result); !status) return status.error();
@@ -180,8 +187,9 @@ Status summary_stage(Run& run, const Workbench& bench, const StoredEvaluation& b
   if (!status) return status;
   std::ostream& out = run.control.out;
   if (const auto task = telling_task(before.groups, after.groups)) {
-    out << "\nOne question, before training:\n\n" << transcript(before.groups[*task], *bench.tokenizer)
-        << "\nThe same question, after:\n\n" << transcript(after.groups[*task], *bench.tokenizer);
+    out << "\nOne question, before training:\n\n"
+        << transcript(before.groups[*task], *bench.tokenizer) << "\nThe same question, after:\n\n"
+        << transcript(after.groups[*task], *bench.tokenizer);
   }
   out << "\n"
       << evaluation_table({{"before", before.evaluation}, {"after", after.evaluation}}, run.recipe.evaluation.breakdown)

@@ -27,13 +27,16 @@ struct Run {
 };
 
 /// The checkpoint to go on from: the one that `resume` names, or with auto the latest in `checkpoints`; none to start.
-Result<std::optional<std::filesystem::path>> checkpoint_to_resume(const RunOptions& run, const std::filesystem::path& checkpoints);
+Result<std::optional<std::filesystem::path>> checkpoint_to_resume(const RunOptions& run,
+                                                                  const std::filesystem::path& checkpoints);
 
-/// Trains `bench.policy` on demonstrations in `folder`, from its latest checkpoint if there is one and the recipe resumes.
+/// Trains `bench.policy` on demonstrations in `folder`, from its latest checkpoint if there is one and the recipe
+/// resumes.
 Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& bench);
 
 /// Evaluates and keeps the result in validation/NAME. With `reuse`, a result that is there already is taken instead.
-Result<StoredEvaluation> evaluation_stage(Run& run, const std::string& name, Workbench& bench, Engine& engine, bool reuse);
+Result<StoredEvaluation> evaluation_stage(Run& run, const std::string& name, Workbench& bench, Engine& engine,
+                                          bool reuse);
 
 /// All steps from `first` on.
 Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer, std::int64_t first);

@@ -86,7 +86,8 @@ struct ExplainedVariance {
 
 }  // namespace
 
-std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> trajectories, const std::string& environment) {
+std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> trajectories,
+                                                 const std::string& environment) {
   std::map<std::string, double> metrics;
   Spread score, reward, length, turns, success, infra, clipped, calls, invalid;
   std::map<std::string, Spread> measures;

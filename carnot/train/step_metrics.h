@@ -13,7 +13,8 @@
 namespace carnot {
 
 /// Scores, lengths, turns, outcomes, success, entropy by span kind and by turn; over valid trajectories.
-std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> trajectories, const std::string& environment);
+std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> trajectories,
+                                                 const std::string& environment);
 
 /// Advantages, weights, clip scales, and the critic's values and targets, over the sampled tokens of trajectories that
 /// count.

@@ -61,9 +61,11 @@ struct LossSums {
 
 /// One forward and backward pass; the gradient is that of sum(weight * loss) / total_weight.
 void accumulate(const Model& model, const SupervisedBatch& batch, double total_weight, LossSums& sums) {
-  const at::Tensor hidden = model.hidden(at::tensor(batch.tokens, at::kLong), at::tensor(batch.positions, at::kLong), batch.plan);
+  const at::Tensor hidden =
+      model.hidden(at::tensor(batch.tokens, at::kLong), at::tensor(batch.positions, at::kLong), batch.plan);
   const at::Tensor rows = hidden.index_select(0, at::tensor(batch.target_rows, at::kLong).to(hidden.device()));
-  const auto statistics = token_statistics(rows, model.head(), at::tensor(batch.targets, at::kLong), {.kernels = model.kernels()});
+  const auto statistics =
+      token_statistics(rows, model.head(), at::tensor(batch.targets, at::kLong), {.kernels = model.kernels()});
   const at::Tensor loss = -statistics.logprob_T.to(at::kCPU, at::kDouble);
   const at::Tensor weights = at::tensor(batch.weights, at::kDouble) / total_weight;
   (loss * weights).sum().backward();
@@ -78,7 +80,8 @@ void accumulate(const Model& model, const SupervisedBatch& batch, double total_w
 }  // namespace
 
 Result<std::vector<Tree>> SupervisedTrainer::demonstrations(std::int64_t step) const {
-  const double progress = static_cast<double>(step) / static_cast<double>(std::max<std::int64_t>(1, setting_.options.steps));
+  const double progress =
+      static_cast<double>(step) / static_cast<double>(std::max<std::int64_t>(1, setting_.options.steps));
   std::vector<Tree> trees;
   for (std::int64_t i = 0, tokens = 0; tokens < setting_.options.batch_tokens && i < kTasksPerStep; ++i) {
     const std::int64_t index = step * kTasksPerStep + i;

@@ -22,7 +22,7 @@ struct SupervisedMetrics {
   double context_loss = 0;  ///< of the other tokens
   double grad_norm = 0;
   double learning_rate = 0;
-  bool skipped = false;     ///< gradients were not finite: no step
+  bool skipped = false;  ///< gradients were not finite: no step
   std::int64_t tokens = 0;
   std::int64_t demonstrations = 0;
 };
@@ -42,7 +42,8 @@ class SupervisedTrainer {
   SupervisedTrainer(Model& model, AdamW& optimizer, const Setting& setting)
       : model_(model), optimizer_(optimizer), setting_(setting) {}
 
-  /// Makes the demonstrations of step `step` (0-based) and takes one optimizer step. Fails where the environment has no script.
+  /// Makes the demonstrations of step `step` (0-based) and takes one optimizer step. Fails where the environment has no
+  /// script.
   Result<SupervisedMetrics> step(std::int64_t step);
 
  private:

@@ -41,8 +41,7 @@ void Trainer::Mismatch::add(const LossInputs& inputs) {
 
 std::map<std::string, double> Trainer::Mismatch::metrics() const {
   if (tokens == 0) return {};
-  return {{"rollout_corr/log_prob_abs_diff/mean", absolute / tokens},
-          {"rollout_corr/log_prob_abs_diff/max", largest}};
+  return {{"rollout_corr/log_prob_abs_diff/mean", absolute / tokens}, {"rollout_corr/log_prob_abs_diff/max", largest}};
 }
 
 namespace {
@@ -55,7 +54,8 @@ double& adapted_kl(ObjectiveOptions& objective) {
 /// Trajectories that count.
 double num_counting(const std::vector<Group>& groups) {
   const auto all = trajectories(groups);
-  return static_cast<double>(std::count_if(all.begin(), all.end(), [](const Trajectory& view) { return view.leaf().counts(); }));
+  return static_cast<double>(
+      std::count_if(all.begin(), all.end(), [](const Trajectory& view) { return view.leaf().counts(); }));
 }
 
 /// The coefficients that act in a step.
@@ -137,7 +137,8 @@ void Trainer::adapt_coefficients(const TrainingStep& out) {
       entropy && objective_.adaptive_entropy.enabled)
     entropy_coefficient_.update(objective_.adaptive_entropy, *entropy);
   const bool in_reward = objective_.kl_in_reward > 0;
-  if (const auto kl = metric(in_reward ? "actor/reward_kl_penalty" : "actor/kl_loss"); kl && objective_.adaptive_kl.enabled)
+  if (const auto kl = metric(in_reward ? "actor/reward_kl_penalty" : "actor/kl_loss");
+      kl && objective_.adaptive_kl.enabled)
     kl_coefficient_.update(objective_.adaptive_kl, *kl, num_counting(out.groups));
   use_coefficients();
 }
@@ -172,7 +173,8 @@ TrainingStep Trainer::explore_and_score(std::int64_t step) {
   out.metrics.merge(trajectory_metrics(views, recipe_.environment_name));
   out.metrics.merge(credit_metrics(views, out.credit));
   out.metrics.merge(mismatch_metrics(views, objective_.importance_cap));
-  if (const auto kl = kl_to_reference(views); kl && objective_.kl_in_reward > 0) out.metrics["actor/reward_kl_penalty"] = *kl;
+  if (const auto kl = kl_to_reference(views); kl && objective_.kl_in_reward > 0)
+    out.metrics["actor/reward_kl_penalty"] = *kl;
   clock.lap(out.metrics, "metrics");
   return out;
 }
@@ -205,7 +207,8 @@ void Trainer::explore_groups(std::int64_t step, TrainingStep& out, Clock& clock)
     for (Group& group : exploration.groups) out.groups.push_back(std::move(group));
     ++refill;
   } while (kept < recipe_.train.groups && refill <= filter.max_refills);
-  out.metrics["perf/rollout_tokens_per_s"] = out.metrics["rollout/sampled_tokens"] / std::max(1e-9, out.metrics["timing_s/gen"]);
+  out.metrics["perf/rollout_tokens_per_s"] =
+      out.metrics["rollout/sampled_tokens"] / std::max(1e-9, out.metrics["timing_s/gen"]);
   out.metrics["rollout/batches"] = refill;
   out.metrics["rollout/groups_kept"] = kept;
   clock.lap(out.metrics, "rollout");
@@ -215,12 +218,13 @@ void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, Tr
   std::map<std::string, MetricSum> sums;
   mismatch_ = {};
   const bool over_step = objective_.entropy_scale_over == EntropyScaleOver::OldPolicyStep;
-  const PackingOptions packing{.max_tokens = recipe_.train.micro_batch_tokens,
-                               .whole_trajectories = objective_.ratio == RatioLevel::Sequence,
-                               .constant = objective_.reduction_constant > 0
-                                               ? objective_.reduction_constant
-                                               : static_cast<double>(recipe_.rollout.explore.episode.max_context_tokens),
-                               .entropy_scale = over_step ? objective_.entropy_scale : 0};
+  const PackingOptions packing{
+      .max_tokens = recipe_.train.micro_batch_tokens,
+      .whole_trajectories = objective_.ratio == RatioLevel::Sequence,
+      .constant = objective_.reduction_constant > 0
+                      ? objective_.reduction_constant
+                      : static_cast<double>(recipe_.rollout.explore.episode.max_context_tokens),
+      .entropy_scale = over_step ? objective_.entropy_scale : 0};
   for (int epoch = 0; epoch < recipe_.train.epochs; ++epoch) {
     const std::uint64_t seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "minibatches",
                                            static_cast<std::uint64_t>(step * recipe_.train.epochs + epoch));
@@ -266,7 +270,8 @@ at::Tensor Trainer::accumulate(const MicroBatch& batch, std::map<std::string, Me
   inputs.logprob_T = statistics.logprob_T;
   inputs.entropy_T = statistics.entropy_T;
   inputs.clamped_entropy_T = statistics.clamped_entropy_T;
-  if (bench_.critic) inputs.value_T = bench_.critic->values(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
+  if (bench_.critic)
+    inputs.value_T = bench_.critic->values(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
   mismatch_.add(inputs);
   const Loss loss = policy_loss(objective_, inputs, batch.step);
   loss.total.backward();
@@ -290,7 +295,8 @@ void Trainer::score(std::vector<Group>& groups) {
   if (signals.contains(Signal::Reference)) score_reference(*bench_.reference, groups, options);
   if (signals.contains(Signal::Value)) score_values(*bench_.critic, groups, options);
   if (signals.contains(Signal::InfoGain))
-    score_info_gain(*bench_.policy, *bench_.tokenizer, groups, {.text = recipe_.answer_lead()}, recipe_.method.info_gain, options);
+    score_info_gain(*bench_.policy, *bench_.tokenizer, groups, {.text = recipe_.answer_lead()},
+                    recipe_.method.info_gain, options);
 }
 
 }  // namespace carnot

@@ -134,11 +134,13 @@ at::TensorOptions tensor_options(const RunOptions& run) {
 
 Status Workbench::prepare_device(const RunOptions& run) {
   if (run.device == "cuda")
-    if (const Status cuda = load_cuda_backend(); !cuda) return Error{"device: cuda: " + cuda.error().message + "; expected cpu"};
+    if (const Status cuda = load_cuda_backend(); !cuda)
+      return Error{"device: cuda: " + cuda.error().message + "; expected cpu"};
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int threads = run.threads > 0 ? run.threads : processors;
   set_num_threads(threads);
-  // What LibTorch does for us on the CPU is small; a second pool of spinning threads would take the kernels' processors.
+  // What LibTorch does for us on the CPU is small; a second pool of spinning threads would take the kernels'
+  // processors.
   at::set_num_threads(1);
   take_aligned_tensor_memory();
   keep_few_compiled_products();

@@ -1,4 +1,5 @@
-// train/workbench.h -- what a run works with: tokenizer, chat format, the policy, and what the method asks for beside it.
+// train/workbench.h -- what a run works with: tokenizer, chat format, the policy, and what the method asks for beside
+// it.
 #pragma once
 
 #include <filesystem>

@@ -64,7 +64,8 @@ class AnalyzeRuns : public Analyze {
   static void SetUpTestSuite() {
     study_ = std::make_unique<ScratchFolder>();
     for (const std::string method : {"grpo", "grpo + aem"}) {
-      const std::string recipe = study_->write("tiny.yaml", "run_folder: " + folder(method) + "\nmethod: " + method + R"(
+      const std::string recipe =
+          study_->write("tiny.yaml", "run_folder: " + folder(method) + "\nmethod: " + method + R"(
 env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
 objective: {kl_coefficient: 0}
@@ -78,8 +79,12 @@ eval: {tasks: 1, before_training: false}
   }
   static void TearDownTestSuite() { study_.reset(); }
 
-  static std::string folder(const std::string& method) { return study_->path(method == "grpo" ? "runs/base" : "runs/aem"); }
-  static std::string checkpoint(int step) { return folder("grpo") + "/checkpoints/global_step_" + std::to_string(step); }
+  static std::string folder(const std::string& method) {
+    return study_->path(method == "grpo" ? "runs/base" : "runs/aem");
+  }
+  static std::string checkpoint(int step) {
+    return folder("grpo") + "/checkpoints/global_step_" + std::to_string(step);
+  }
 
   static std::unique_ptr<ScratchFolder> study_;
 };
@@ -120,7 +125,8 @@ TEST_F(AnalyzeRuns, PoliciesAreSampledAndTrained) {
 TEST_F(AnalyzeRuns, WrongInputIsNamed) {
   EXPECT_THAT(run_carnot({"analyze", "aepo-clip", scratch_.path("nowhere")}).err, HasSubstr("nowhere: is not there"));
   EXPECT_THAT(run_carnot({"analyze", "aem-proxy"}).err, HasSubstr("expected one run folder or checkpoint folder"));
-  EXPECT_THAT(run_carnot({"analyze", "aem-proxy", folder("grpo"), "rollout.group_sise=3"}).err, HasSubstr("did you mean rollout.group_size?"));
+  EXPECT_THAT(run_carnot({"analyze", "aem-proxy", folder("grpo"), "rollout.group_sise=3"}).err,
+              HasSubstr("did you mean rollout.group_size?"));
   EXPECT_THAT(run_carnot({"analyze", "a2tgpo-gain", folder("grpo")}).err, HasSubstr("info_gain"));
 }
 

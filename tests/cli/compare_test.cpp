@@ -28,19 +28,22 @@ eval: {tasks: 1}
 TEST(CompareCommand, HelpSaysWhatAListOfMethodsLooksLike) {
   const auto run = run_carnot({"compare", "--help"});
   EXPECT_EQ(run.exit, 0);
-  EXPECT_THAT(run.out, AllOf(HasSubstr("--methods"), HasSubstr("grpo + aem, a2tgpo [train.epochs=2]"), HasSubstr("--seeds"), HasSubstr("train.steps")));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("--methods"), HasSubstr("grpo + aem, a2tgpo [train.epochs=2]"),
+                             HasSubstr("--seeds"), HasSubstr("train.steps")));
 }
 
 TEST(CompareCommand, RefusesBeforeAnythingRuns) {
   const ScratchFolder scratch;
   const std::string output = scratch.path("out");
-  const auto run = run_carnot({"compare", tiny_recipe(scratch), "--methods", "grpo, grqo, rloo [train.stepz=1]", "--output", output});
+  const auto run = run_carnot(
+      {"compare", tiny_recipe(scratch), "--methods", "grpo, grqo, rloo [train.stepz=1]", "--output", output});
   EXPECT_EQ(run.exit, 1);
   EXPECT_THAT(run.err, AllOf(HasSubstr("'grqo' is unknown"), HasSubstr("did you mean train.steps?")));
   EXPECT_FALSE(std::filesystem::exists(output));
   EXPECT_EQ(run_carnot({"compare"}).exit, 2);
   EXPECT_EQ(run_carnot({"compare", scratch.path("none.yaml")}).exit, 1);
-  const auto plan = run_carnot({"compare", tiny_recipe(scratch), "--methods", "grpo, rloo", "--seeds", "0,3", "--output", output, "--dry-run"});
+  const auto plan = run_carnot(
+      {"compare", tiny_recipe(scratch), "--methods", "grpo, rloo", "--seeds", "0,3", "--output", output, "--dry-run"});
   EXPECT_EQ(plan.exit, 0) << plan.err;
   EXPECT_THAT(plan.out, AllOf(HasSubstr("4 runs: 2 methods, 2 seeds; base grpo"), HasSubstr("seed_3/rloo: to do")));
   EXPECT_FALSE(std::filesystem::exists(output));
@@ -49,7 +52,9 @@ TEST(CompareCommand, RefusesBeforeAnythingRuns) {
 TEST(CompareCommand, StopsAtCtrlCAndGoesOnWithTheSameCommand) {
   const ScratchFolder scratch;
   const std::string first = scratch.path("out/seed_0/grpo/metrics.jsonl");
-  const std::vector<std::string> command{"compare", tiny_recipe(scratch), "--methods", "grpo, rloo", "--seeds", "0-1", "--output", scratch.path("out"), "train.steps=15"};
+  const std::vector<std::string> command{
+      "compare", tiny_recipe(scratch), "--methods",         "grpo, rloo",    "--seeds",
+      "0-1",     "--output",           scratch.path("out"), "train.steps=15"};
   const auto stopped = interrupt_carnot(command, [&] { return std::filesystem::exists(first); });
   EXPECT_EQ(stopped.exit, 130);
   EXPECT_THAT(stopped.out, HasSubstr("To go on: the same command"));

@@ -125,7 +125,7 @@ TEST(CreditCommand, ExplainsWhatAStepWouldDoToEachToken) {
   }
   const std::string file = scratch.write("step_0.jsonl", lines_of(rows));
   const auto run = run_carnot({"credit", file, "--method", "grpo", "--explain", "divide_by_std=false",
-                              "objective.kl_coefficient=0", "objective.entropy_coefficient=0.1"});
+                               "objective.kl_coefficient=0", "objective.entropy_coefficient=0.1"});
   ASSERT_EQ(run.exit, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("`gradient` leaves out the entropy bonus"));
   const auto explained = rows_of(run.out);
@@ -152,7 +152,8 @@ TEST(CreditCommand, ExplanationsSayWhichFieldIsMissing) {
   EXPECT_EQ(run.exit, 1);
   EXPECT_EQ(run.out, "");
   for (const char* field : {"logp", "logp_old", "logp_ref"})
-    EXPECT_THAT(run.err, HasSubstr("step_0.jsonl:1: " + std::string(field) + ": this field is missing; --explain reads it"));
+    EXPECT_THAT(run.err,
+                HasSubstr("step_0.jsonl:1: " + std::string(field) + ": this field is missing; --explain reads it"));
 }
 
 TEST(CreditCommand, RefusesWhatIsNoRolloutFileOrCannotBeWritten) {

@@ -143,7 +143,8 @@ TEST(TrainCommand, KilledAndResumedEqualsTheStraightRun) {
   straight.push_back("run_folder=" + scratch.path("straight"));
   ASSERT_EQ(run_carnot(straight).exit, 0);
 
-  const auto killed = interrupt_carnot(settings, [&] { return steps_logged(scratch) > 7; }, SIGKILL);
+  const auto killed = interrupt_carnot(
+      settings, [&] { return steps_logged(scratch) > 7; }, SIGKILL);
   ASSERT_EQ(killed.exit, -1);
   ASSERT_LT(steps_logged(scratch), 40u) << "the run was over before it could be killed";
   const auto resumed = run_carnot(settings);

@@ -146,7 +146,7 @@ void expect_close(double actual, double expected, const std::string& where) {
 }
 
 void expect_tokens(const Json& expected, const RecordedGroups& built, const CreditTable& table,
-                   std::vector<double> Credit::* column) {
+                   std::vector<double> Credit::*column) {
   ASSERT_EQ(expected.size(), built.number.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const std::vector<double>& actual = table[built.number[i]].*column;

@@ -36,7 +36,8 @@ class Comparisons : public ::testing::Test {
   }
   ~Comparisons() override { fs::remove_all(root_); }
 
-  /// Compares GRPO and PPO on two seeds; asks to stop when `polls` questions whether to go on were answered (-1: never).
+  /// Compares GRPO and PPO on two seeds; asks to stop when `polls` questions whether to go on were answered (-1:
+  /// never).
   Result<RunEnd> compare(const std::string& output, int polls = -1, std::vector<std::string> settings = {}) {
     auto plan = plan_comparison({.recipe = root_ / "tiny.yaml",
                                  .methods = "grpo, ppo [train.epochs=2]",

@@ -53,7 +53,9 @@ eval: {tasks: 2}
 
 class Runs : public testing::Test {
  protected:
-  Runs() : root_(fs::temp_directory_path() / ("carnot_runs_test_" + std::to_string(::getpid()))) { fs::create_directories(root_); }
+  Runs() : root_(fs::temp_directory_path() / ("carnot_runs_test_" + std::to_string(::getpid()))) {
+    fs::create_directories(root_);
+  }
   ~Runs() override { fs::remove_all(root_); }
 
   /// Trains in the folder `name`; asks to stop when `polls` steps have begun (-1: never).
@@ -63,13 +65,15 @@ class Runs : public testing::Test {
     EXPECT_TRUE(recipe.ok()) << (recipe.ok() ? "" : recipe.error().message);
     std::ostringstream out;
     int asked = 0;
-    const auto end = run_training(*recipe, {.out = out, .stop_requested = [&] { return polls >= 0 && asked++ >= polls; }});
+    const auto end =
+        run_training(*recipe, {.out = out, .stop_requested = [&] { return polls >= 0 && asked++ >= polls; }});
     EXPECT_TRUE(end.ok()) << (end.ok() ? "" : end.error().message);
     return *end;
   }
 
   std::string weights(const std::string& name, int step = 4) const {
-    const auto file = read_file(root_ / name / "checkpoints" / ("global_step_" + std::to_string(step)) / "model.safetensors");
+    const auto file =
+        read_file(root_ / name / "checkpoints" / ("global_step_" + std::to_string(step)) / "model.safetensors");
     EXPECT_TRUE(file.ok()) << (file.ok() ? "" : file.error().message);
     return *file;
   }
@@ -126,9 +130,10 @@ void expect_moves(const std::vector<Json>& steps, const std::string& metric) {
 TEST_F(Runs, WithoutACriticResumeToTheSameBits) { expect_resumes({"method=grpo"}, 8); }
 
 TEST_F(Runs, AnAdaptiveEntropyBonusResumesWithItsCoefficient) {
-  const auto steps = expect_resumes({"method=grpo + aent", "objective.entropy_coefficient=0.5", "method.aent.adaptive.most=1",
-                                     "method.aent.adaptive.rate=0.01", "method.aent.adaptive.warmup=0"},
-                                    9);
+  const auto steps =
+      expect_resumes({"method=grpo + aent", "objective.entropy_coefficient=0.5", "method.aent.adaptive.most=1",
+                      "method.aent.adaptive.rate=0.01", "method.aent.adaptive.warmup=0"},
+                     9);
   ASSERT_EQ(steps.size(), 4u);
   // Step 0 is warm-up, step 1 updates behind it.
   EXPECT_EQ(steps[0].at("actor/entropy_coefficient"), 0.5);
@@ -154,9 +159,10 @@ TEST_F(Runs, AnAdaptiveKlInTheRewardResumesWithItsCoefficient) {
 }
 
 TEST_F(Runs, AnAdaptiveKlInTheLossResumesWithItsCoefficient) {
-  const auto steps = expect_resumes({"method=grpo", "objective.kl_coefficient=0.5", "objective.adaptive_kl.enabled=true",
-                                     "objective.adaptive_kl.target=1e-3", "objective.adaptive_kl.horizon=100"},
-                                    9);
+  const auto steps =
+      expect_resumes({"method=grpo", "objective.kl_coefficient=0.5", "objective.adaptive_kl.enabled=true",
+                      "objective.adaptive_kl.target=1e-3", "objective.adaptive_kl.horizon=100"},
+                     9);
   expect_moves(steps, "actor/kl_coef");
 }
 
@@ -295,7 +301,8 @@ TEST_F(Runs, AFolderThatHoldsARunIsRefusedUnlessResumed) {
 
 TEST_F(Runs, ARecipeThatCannotStartLeavesNoFolder) {
   const fs::path folder = root_ / "refused";
-  auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", {"run_folder=" + folder.string(), "env.towns=7", "env.regions=3"});
+  auto recipe =
+      Recipe::parse(kTinyRecipe, "tiny.yaml", {"run_folder=" + folder.string(), "env.towns=7", "env.regions=3"});
   std::ostringstream out;
   const auto end = run_training(*recipe, {.out = out});
   ASSERT_FALSE(end.ok());

@@ -32,7 +32,8 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Learning, testing::Values(1, 2));
 TEST_P(Learning, ReinforcementRaisesSuccessOnHeldOutQuestions) {
   const fs::path folder =
       fs::temp_directory_path() / ("carnot_learning_" + std::to_string(::getpid()) + "_" + std::to_string(GetParam()));
-  auto recipe = Recipe::parse(kRecipe, "learning.yaml", {"seed=" + std::to_string(GetParam()), "run_folder=" + folder.string()});
+  auto recipe =
+      Recipe::parse(kRecipe, "learning.yaml", {"seed=" + std::to_string(GetParam()), "run_folder=" + folder.string()});
   ASSERT_TRUE(recipe.ok()) << recipe.error().message;
   std::ostringstream out;
   const auto end = run_training(*recipe, {.out = out});

@@ -83,21 +83,21 @@ const std::vector<Playthrough> kPlaythroughs = {
     {.env = "sudoku",
      .seed = 142,
      .responses = {"Row 2.</think><answer>place 2 at row 2 col 2 || 2,3,1</answer>",
-                   "Hm.</think><answer>place 9 at row 1 col 1 || hello</answer>",
-                   "What now? <answer>2,4,3</answer>",
+                   "Hm.</think><answer>place 9 at row 1 col 1 || hello</answer>", "What now? <answer>2,4,3</answer>",
                    "Corners.</think><answer>place 1 at row 1 col 1 || place 3 at row 3 col 1</answer>",
                    "Row 2, row 3.</think><answer>3 at 2,4 || (3,1,2) || 3,4,1</answer>",
                    "The rest.</think><answer>Place 1 at (3,4) || place 1 at 4,1</answer>"}},
     {.env = "search_qa",
      .seed = 2,
-     .responses = {"<think> I need the mayor of Linwich . </think> <search> Linwich mayor </search>",
-                   "<think> Nothing here . I need the mayor of Linwich . </think> <search> Linwich managed </search>",
-                   "<think> The mayor of Linwich is Similo Vengate . I need the birthplace of Similo Vengate . </think> "
-                   "<search> Similo Vengate born </search>",
-                   "<think> The birthplace of Similo Vengate is Kelwich . I need the mayor of Kelwich . </think> "
-                   "<search> managed </search>",
-                   "<think> That lacks the name . </think> <search> Kelwich managed </search>",
-                   "<think> Then answer . </think> <answer> \\boxed{ Wilwin Kelstrand } </answer>"}},
+     .responses =
+         {"<think> I need the mayor of Linwich . </think> <search> Linwich mayor </search>",
+          "<think> Nothing here . I need the mayor of Linwich . </think> <search> Linwich managed </search>",
+          "<think> The mayor of Linwich is Similo Vengate . I need the birthplace of Similo Vengate . </think> "
+          "<search> Similo Vengate born </search>",
+          "<think> The birthplace of Similo Vengate is Kelwich . I need the mayor of Kelwich . </think> "
+          "<search> managed </search>",
+          "<think> That lacks the name . </think> <search> Kelwich managed </search>",
+          "<think> Then answer . </think> <answer> \\boxed{ Wilwin Kelstrand } </answer>"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Files, Playthroughs, testing::ValuesIn(kPlaythroughs),

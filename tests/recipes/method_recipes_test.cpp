@@ -66,9 +66,11 @@ class RecipeOfAMethod : public ::testing::TestWithParam<std::string> {
   static void TearDownTestSuite() { fs::remove_all(root()); }
 
   static void train(const std::string& name, std::vector<std::string> settings) {
-    for (const char* small : {"threads=1", "env.people=8", "env.towns=4", "env.regions=2", "env.companies=2", "env.train_worlds=4", "model.hidden_size=64",
-                              "model.intermediate_size=128", "model.num_layers=2", "model.num_heads=2", "model.num_kv_heads=1",
-                              "sft.batch_tokens=1024", "train.groups=4", "train.keep_rollouts=false", "eval.tasks=2", "eval.before_training=false"})
+    for (const char* small :
+         {"threads=1", "env.people=8", "env.towns=4", "env.regions=2", "env.companies=2", "env.train_worlds=4",
+          "model.hidden_size=64", "model.intermediate_size=128", "model.num_layers=2", "model.num_heads=2",
+          "model.num_kv_heads=1", "sft.batch_tokens=1024", "train.groups=4", "train.keep_rollouts=false",
+          "eval.tasks=2", "eval.before_training=false"})
       settings.emplace_back(small);
     Recipe recipe = load(name, settings);
     std::ostringstream out;
@@ -82,7 +84,8 @@ class RecipeOfAMethod : public ::testing::TestWithParam<std::string> {
     if (!fs::exists(folder)) {
       // Groups of two are often without a signal, for which DAPO's filter waits.
       const std::string group_size = name == "dapo" ? "2" : "8";
-      train(name, {"run_folder=" + folder.string(), "sft.steps=0", "train.steps=2", "model.path=" + start.string(), "rollout.group_size=" + group_size});
+      train(name, {"run_folder=" + folder.string(), "sft.steps=0", "train.steps=2", "model.path=" + start.string(),
+                   "rollout.group_size=" + group_size});
     }
     std::vector<Metrics> steps;
     const auto text = read_file(folder / "metrics.jsonl");
@@ -104,7 +107,8 @@ class RecipeOfAMethod : public ::testing::TestWithParam<std::string> {
     return path;
   }
 };
-INSTANTIATE_TEST_SUITE_P(All, RecipeOfAMethod, ::testing::ValuesIn(method_names()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(All, RecipeOfAMethod, ::testing::ValuesIn(method_names()),
+                         [](const auto& info) { return info.param; });
 
 /// What a method leaves in the metrics of its first step; `grpo` are those of GRPO for the same trajectories.
 using Trace = std::function<bool(const Metrics& own, const Metrics& grpo)>;
@@ -117,10 +121,15 @@ Trace more_than(const std::string& metric, double bound) {
 }
 /// Its advantages are not GRPO's.
 bool other_advantages(const Metrics& own, const Metrics& grpo) {
-  return own.at("critic/advantages/max") != grpo.at("critic/advantages/max") || own.at("critic/advantages/mean") != grpo.at("critic/advantages/mean");
+  return own.at("critic/advantages/max") != grpo.at("critic/advantages/max") ||
+         own.at("critic/advantages/mean") != grpo.at("critic/advantages/mean");
 }
-bool weights_differ(const Metrics& own, const Metrics&) { return own.at("credit/weight/min") < 1 && own.at("credit/weight/max") > 1; }
-bool clip_ranges_differ(const Metrics& own, const Metrics&) { return own.at("credit/clip_scale/min") < own.at("credit/clip_scale/max"); }
+bool weights_differ(const Metrics& own, const Metrics&) {
+  return own.at("credit/weight/min") < 1 && own.at("credit/weight/max") > 1;
+}
+bool clip_ranges_differ(const Metrics& own, const Metrics&) {
+  return own.at("credit/clip_scale/min") < own.at("credit/clip_scale/max");
+}
 bool groups_are_dropped(const Metrics& own, const Metrics&) { return own.at("rollout/groups_kept") == 1; }
 
 const std::map<std::string, Trace>& traces() {
@@ -160,7 +169,8 @@ TEST_P(RecipeOfAMethod, TrainsAndShowsWhatItDoes) {
     EXPECT_EQ(step.at("actor/skipped_updates"), 0);
     EXPECT_GT(step.at("actor/grad_norm"), 0);
   }
-  EXPECT_GT(grpo[0].at("critic/score/max"), grpo[0].at("critic/score/min")) << "the warm start is too good or too bad for a signal";
+  EXPECT_GT(grpo[0].at("critic/score/max"), grpo[0].at("critic/score/min"))
+      << "the warm start is too good or too bad for a signal";
   ASSERT_TRUE(traces().contains(GetParam()));
   EXPECT_TRUE(traces().at(GetParam())(steps[0], grpo[0])) << shown(steps[0]);
 }

@@ -1,7 +1,7 @@
 // AEM's theorem (arXiv:2605.00425, 3.2.2): which updates raise a policy's entropy, and by how much.
 //
-// One state with responses a of probability pi_a > 0, surprisal S(a) = -log pi_a and entropy H = E[S]. Along the natural
-// gradient of A log pi_a + beta psi(H) - gamma KL(pi, reference), the entropy changes at the rate
+// One state with responses a of probability pi_a > 0, surprisal S(a) = -log pi_a and entropy H = E[S]. Along the
+// natural gradient of A log pi_a + beta psi(H) - gamma KL(pi, reference), the entropy changes at the rate
 //   A (S(a) - H) + (beta psi'(H) + gamma) Var(S) - gamma Cov(S, S_reference).
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
@@ -105,7 +105,8 @@ TEST(EntropyDrift, WithEntropyBonusAndKlAddsTheirVariances) {
   RandomStream random(2);
   for (int trial = 0; trial < 200; ++trial) {
     const std::size_t responses = 2 + random.below(8);
-    const Vector p = softmax(random_logits(random, responses, 1.5)), reference = softmax(random_logits(random, responses, 1.5));
+    const Vector p = softmax(random_logits(random, responses, 1.5)),
+                 reference = softmax(random_logits(random, responses, 1.5));
     const Vector s = surprisals(p), s_reference = surprisals(reference);
     const std::size_t a = random.below(responses);
     const double advantage = random.normal(), beta = random.uniform(), gamma = random.uniform();
@@ -117,7 +118,8 @@ TEST(EntropyDrift, WithEntropyBonusAndKlAddsTheirVariances) {
       return advantage * std::log(q[a]) + beta * psi(entropy(q)) - gamma * kl;
     };
     const double drift = fisher_product(p, fisher_gradient(entropy, p), fisher_gradient(surrogate, p));
-    const double expected = advantage * (s[a] - entropy(p)) + (beta * psi_slope(entropy(p)) + gamma) * covariance(p, s, s) -
+    const double expected = advantage * (s[a] - entropy(p)) +
+                            (beta * psi_slope(entropy(p)) + gamma) * covariance(p, s, s) -
                             gamma * covariance(p, s, s_reference);
     EXPECT_NEAR(drift, expected, 1e-6 * (1 + std::fabs(expected)));
   }
@@ -137,8 +139,8 @@ TEST(EntropyDrift, OfTheExpectedRewardIsItsCovarianceWithSurprisal) {
 /// The gradient of Carnot's loss with respect to the logits that sample one token.
 Vector loss_gradient(const Vector& logits, std::size_t token, double advantage, double entropy_coefficient) {
   const at::Tensor z = at::tensor(at::ArrayRef<double>(logits), at::kDouble).unsqueeze(0).requires_grad_();
-  const TokenStatistics statistics =
-      token_statistics(z, at::eye(z.size(1), at::kDouble), at::tensor(static_cast<std::int64_t>(token)).reshape({1}), {});
+  const TokenStatistics statistics = token_statistics(z, at::eye(z.size(1), at::kDouble),
+                                                      at::tensor(static_cast<std::int64_t>(token)).reshape({1}), {});
   LossInputs inputs;
   inputs.logprob_T = statistics.logprob_T;
   inputs.entropy_T = statistics.entropy_T;
