@@ -16,12 +16,7 @@ inline constexpr const char* kAdapterWeightsFile = "adapter_model.safetensors";
 /// The model's adapters by PEFT's names: "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight".
 std::vector<NamedTensor> peft_tensors(const Model& model);
 
-/// An adapter_config.json that PEFT loads. `base_model`: path or name of the weights below; empty: none is named.
-std::string adapter_config_json(const LoraOptions& lora, const std::string& base_model);
-
-/// What the folder's adapters are. Keys of its configuration that ask for something that is not computed (DoRA, ranks
-/// by pattern, trained biases, ...) are refused by name, all of them at once. The projections are those that the
-/// tensors name: PEFT writes `target_modules` in several ways.
+/// What the folder's adapters are, by its configuration (parse_adapter_config()) and the names of its tensors.
 Result<LoraOptions> read_adapter_options(const std::filesystem::path& folder);
 
 /// Puts the folder's adapters on the model.

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "carnot/base/file.h"
+#include "carnot/nn/adapter_config.h"
 #include "carnot/nn/safetensors.h"
 #include "carnot/nn/token_statistics.h"
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "carnot/base/check.h"
 #include "carnot/base/random.h"
@@ -35,20 +34,6 @@ at::Tensor uniform(at::IntArrayRef shape, double bound, std::uint64_t seed, cons
 }
 
 }  // namespace
-
-void LoraOptions::fields(FieldVisitor& visit) {
-  visit.field("rank", rank,
-              "of the adapters that are trained in place of the weights; 0: none, all weights are trained",
-              at_least(0));
-  visit.field("alpha", alpha, "adapters are scaled by alpha / rank", above(0));
-  visit.field("targets", targets, "projections that get an adapter",
-              one_of({kProjectionNames.begin(), kProjectionNames.end()}));
-}
-
-bool LoraOptions::operator==(const LoraOptions& other) const {
-  return rank == other.rank && alpha == other.alpha &&
-         std::set(targets.begin(), targets.end()) == std::set(other.targets.begin(), other.targets.end());
-}
 
 const at::Tensor& Model::Layer::weight(Projection projection) const {
   const std::array<const at::Tensor*, kProjectionNames.size()> all{&query, &key, &value, &output, &gate, &up, &down};

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/nn/adapter_config.h"
 #include "carnot/nn/adapter_folder.h"
 #include "carnot/nn/safetensors.h"
 #include "carnot/train/checkpoint_folder.h"
