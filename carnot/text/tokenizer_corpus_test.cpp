@@ -93,6 +93,18 @@ std::vector<std::string> gsm8k() {
   return texts;
 }
 
+/// Patches to Python projects, and the reports that they answer.
+std::vector<std::string> code() {
+  std::vector<std::string> texts;
+  const auto file = read_file(std::string(CARNOT_DATA_DIR) + "/swe/instances.jsonl");
+  for (const std::string_view line : split_lines(*file)) {
+    if (line.empty()) continue;
+    const json row = json::parse(line);
+    for (const char* key : {"patch", "test_patch", "problem_statement"}) texts.push_back(row.at(key));
+  }
+  return texts;
+}
+
 class Fnv {
  public:
   void add(std::string_view bytes) {
@@ -131,9 +143,9 @@ void expect_hashes(const Tokenizer& tokenizer, const std::vector<std::string>& t
   }
 }
 
-TEST(TokenizerCorpus, EncodesAndDecodesAllOfGsm8kAndRandomTextAsHuggingFace) {
+TEST(TokenizerCorpus, EncodesAndDecodesAllOfGsm8kAndCodeAndRandomTextAsHuggingFace) {
   const json recorded = json::parse(*read_file(kFolder + "corpus.json"));
-  const auto problems = gsm8k(), lines = random_lines(2048);
+  const auto problems = gsm8k(), programs = code(), lines = random_lines(2048);
   EXPECT_EQ(problems.size(), 8792u);
   for (const json& one : recorded) {
     const std::string name = one.at("name");
@@ -142,6 +154,7 @@ TEST(TokenizerCorpus, EncodesAndDecodesAllOfGsm8kAndRandomTextAsHuggingFace) {
         Tokenizer::load(name == "qwen2" ? std::string(CARNOT_DATA_DIR) + "/tokenizer/qwen2" : kFolder + name + ".json");
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
     expect_hashes(*tokenizer, problems, one.at("gsm8k"));
+    expect_hashes(*tokenizer, programs, one.at("code"));
     expect_hashes(*tokenizer, lines, one.at("random"));
   }
 }

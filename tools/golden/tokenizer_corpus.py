@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records what Hugging Face tokenizers answers on all of GSM8K and on random text, for tests/golden/tokenizer/.
+"""Records what Hugging Face tokenizers answers on all of GSM8K, on code and on random text, for tests/golden/tokenizer/.
 
 Run from the repository root with:  pip install tokenizers==0.23.3
     python3 tools/golden/tokenizer_corpus.py ../shared/data
@@ -77,6 +77,14 @@ def gsm8k(data):
             for line in lines:
                 row = json.loads(line)
                 yield row["question"] + "\n" + row["answer"]
+
+
+def code(data):
+    """Patches to Python projects, and the reports that they answer."""
+    with open(data / "swe" / "instances.jsonl", encoding="utf-8", newline="\n") as lines:
+        for line in lines:
+            row = json.loads(line)
+            yield from (row["patch"], row["test_patch"], row["problem_statement"])
 
 
 def split(pattern):
@@ -186,7 +194,7 @@ def main():
     made["qwen2"] = qwen2(data)
     lines = []
     for name, tokenizer in made.items():
-        lines.append(json.dumps({"name": name, "gsm8k": hashes(tokenizer, problems),
+        lines.append(json.dumps({"name": name, "gsm8k": hashes(tokenizer, problems), "code": hashes(tokenizer, code(data)),
                                  "random": hashes(tokenizer, random_lines(RANDOM_LINES))}))
         print(name, tokenizer.get_vocab_size(), "tokens")
     (OUT / "corpus.json").write_text("[" + ",\n ".join(lines) + "]\n", encoding="utf-8")
