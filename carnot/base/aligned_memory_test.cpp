@@ -6,6 +6,9 @@
 #include <cstring>
 #include <vector>
 
+/// The address sanitizer otherwise ends the program where malloc would say that there is no memory.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+
 namespace carnot {
 namespace {
 
