@@ -8,8 +8,8 @@ namespace carnot {
 void take_aligned_tensor_memory();
 
 /// LibTorch compiles a program for every shape of a bfloat16 product on the CPU and keeps the last thousand, more
-/// than a hundred megabytes for numbers of rows that never come again. From now on it keeps few, unless ONEDNN_PRIMITIVE_CACHE_CAPACITY
-/// says otherwise. To be called before the first product.
+/// than a hundred megabytes for numbers of rows that never come again. From now on it keeps few, unless
+/// ONEDNN_PRIMITIVE_CACHE_CAPACITY says otherwise. To be called before the first product.
 void keep_few_compiled_products();
 
 }  // namespace carnot
