@@ -57,8 +57,6 @@ function(carnot_add_test name)
   endforeach()
   target_link_libraries(${name}_test PRIVATE carnot_reference carnot_testing ${TEST_LIBRARIES}
                                              GTest::gmock GTest::gtest_main)
-  target_compile_definitions(${name}_test PRIVATE
-    CARNOT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CARNOT_DATA_DIR="${CARNOT_DATA_DIR}" CARNOT_BINARY_DIR="${CMAKE_BINARY_DIR}")
   if(TEST_TORCH)
     carnot_use_torch(${name}_test)
   endif()

@@ -11,6 +11,7 @@
 #include "carnot/env/sokoban_room.h"
 #include "carnot/env/sudoku.h"
 #include "testing/field_settings.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -23,7 +24,7 @@ struct BoardFile {
 };
 
 std::vector<Json> records(const std::string& file) {
-  const auto text = read_file(std::string(CARNOT_DATA_DIR) + "/boards/" + file);
+  const auto text = read_file(data_path("boards/") + file);
   EXPECT_TRUE(text.ok()) << text.error().message;
   std::vector<Json> all;
   for (const auto line : split_lines(*text))

@@ -3,6 +3,7 @@
 
 #include "carnot/env/environment.h"
 #include "testing/field_settings.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -64,7 +65,7 @@ class EveryEnvironment : public ::testing::TestWithParam<std::string> {
     auto factory = make_environment_factory(GetParam());
     ASSERT_TRUE(factory.ok()) << factory.error().message;
     factory_ = std::move(factory).value();
-    const std::map<std::string, std::string> settings{{"task_source", CARNOT_SOURCE_DIR "/tests/tasks"}};
+    const std::map<std::string, std::string> settings{{"task_source", source_path("tests/tasks")}};
     testing::FieldSettings tasks(settings);
     factory_->fields(tasks);
     const Status prepared = factory_->prepare(1);

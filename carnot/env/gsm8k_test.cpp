@@ -8,12 +8,13 @@
 
 #include "carnot/env/maths_answer.h"
 #include "testing/field_settings.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
 
-const std::string kTasks = CARNOT_SOURCE_DIR "/tests/tasks";
-const std::string kGsm8k = CARNOT_DATA_DIR "/gsm8k";
+const std::string kTasks = source_path("tests/tasks");
+const std::string kGsm8k = data_path("gsm8k");
 
 using Settings = std::map<std::string, std::string>;
 

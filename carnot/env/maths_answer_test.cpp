@@ -8,6 +8,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -380,7 +381,7 @@ TEST(CanonicalMaths, GivesVotesForOneNumberOneText) {
 
 // tools/golden/maths_answers.py asked the package math-verify about these pairs.
 TEST(MathsEqual, AgreesWithMathVerify) {
-  const auto text = read_file(CARNOT_SOURCE_DIR "/tests/golden/maths_answers.jsonl");
+  const auto text = read_file(source_path("tests/golden/maths_answers.jsonl"));
   ASSERT_TRUE(text.ok()) << text.error().message;
   const auto lines = split_lines(*text);
   ASSERT_GT(lines.size(), 100u);

@@ -12,6 +12,7 @@
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
 #include "carnot/nn/safetensors.h"
+#include "testing/paths.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot {
@@ -219,7 +220,7 @@ TEST(ScoreJob, ManyAtATimeEqualOneByOneBitForBit) {
 
 // What transformers computes on its checkpoints (tools/golden/transformers_parity.py).
 TEST(ScoreJob, EqualsTransformersOnItsCheckpoint) {
-  const std::string folder = CARNOT_SOURCE_DIR "/tests/golden/transformers/qwen2";
+  const std::string folder = source_path("tests/golden/transformers/qwen2");
   auto model = load_model(folder, at::TensorOptions().dtype(at::kFloat));
   ASSERT_TRUE(model.ok()) << model.error().message;
   ScoreJob job;

@@ -13,13 +13,14 @@
 #include "carnot/nn/adapter_config.h"
 #include "carnot/nn/safetensors.h"
 #include "carnot/nn/token_statistics.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kGolden = std::string(CARNOT_SOURCE_DIR) + "/tests/golden/";
+const std::string kGolden = source_path("tests/golden/");
 
 Model golden_base(const std::string& family, at::ScalarType type = at::kDouble) {
   return load_model(kGolden + "transformers/" + family, at::TensorOptions(type)).value();

@@ -7,12 +7,13 @@
 
 #include "carnot/base/file.h"
 #include "carnot/nn/safetensors_header.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
 
 std::string golden(const std::string& file) {
-  return *read_file(std::string(CARNOT_SOURCE_DIR) + "/tests/golden/transformers/" + file);
+  return *read_file(source_path("tests/golden/transformers/") + file);
 }
 
 /// The golden Qwen2 config with some keys replaced.

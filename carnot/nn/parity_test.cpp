@@ -8,6 +8,7 @@
 
 #include "carnot/nn/safetensors.h"
 #include "carnot/nn/token_statistics.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 class Recorded {
  public:
   explicit Recorded(const std::string& name)
-      : folder_(std::string(CARNOT_SOURCE_DIR) + "/tests/golden/transformers/" + name) {
+      : folder_(source_path("tests/golden/transformers/") + name) {
     const auto file = read_safetensors(folder_ + "/expected.safetensors");
     for (const NamedTensor& named : file->tensors) tensors_[named.name] = named.tensor;
   }

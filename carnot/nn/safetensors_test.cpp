@@ -8,6 +8,7 @@
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
 #include "carnot/nn/safetensors_header.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -177,7 +178,7 @@ TEST_F(Safetensors, HeadersMayBePaddedWithSpaces) {
 }
 
 TEST_F(Safetensors, ReadsWhatTransformersWrote) {
-  const auto file = read_model_tensors(std::string(CARNOT_SOURCE_DIR) + "/tests/golden/transformers/qwen2");
+  const auto file = read_model_tensors(source_path("tests/golden/transformers/qwen2"));
   ASSERT_TRUE(file.ok()) << file.error().message;
   EXPECT_EQ(file->tensors.size(), 26u);
   EXPECT_EQ(file->metadata.at("format"), "pt");

@@ -5,13 +5,14 @@
 
 #include "carnot/base/file.h"
 #include "carnot/nn/safetensors.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kGolden = std::string(CARNOT_SOURCE_DIR) + "/tests/golden/transformers/";
+const std::string kGolden = source_path("tests/golden/transformers/");
 
 // In float32, float16 and bfloat16; llama3 in three shards.
 TEST(Weights, OfTransformersCheckpointsLoadIntoTheModel) {

@@ -13,6 +13,7 @@
 #include "carnot/base/random.h"
 #include "reference/policy_loss.h"
 #include "testing/loss_tensors.h"
+#include "testing/paths.h"
 #include "testing/random_losses.h"
 
 namespace carnot {
@@ -216,7 +217,7 @@ TEST(PolicyLoss, CountsClippedSharesOverSampledTokens) {
 }
 
 TEST(PolicyLoss, EveryMetricIsInTheManual) {
-  const std::string manual = *read_file(std::string(CARNOT_SOURCE_DIR) + "/docs/metrics.md");
+  const std::string manual = *read_file(source_path("docs/metrics.md"));
   const LossSequences sequences = {{{.entropy = 2, .advantage = 1}}};
   LossInputs inputs = inputs_of(sequences);
   inputs.clamped_entropy_T = inputs.entropy_T;

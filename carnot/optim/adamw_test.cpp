@@ -13,6 +13,7 @@
 #include "carnot/base/thread_pool.h"
 #include "carnot/optim/update.h"
 #include "reference/adamw.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -74,7 +75,7 @@ TEST(AdamW, EqualsTheTwinNumberByNumber) {
 }
 
 TEST(AdamW, EqualsWhatTorchRecorded) {
-  const auto text = read_file(std::string(CARNOT_SOURCE_DIR) + "/tests/golden/adamw.json");
+  const auto text = read_file(source_path("tests/golden/adamw.json"));
   ASSERT_TRUE(text.ok());
   int compared = 0;
   for (const auto& recorded : nlohmann::json::parse(*text)) {

@@ -4,6 +4,7 @@
 #include "carnot/nn/safetensors.h"
 #include "carnot/rollout/engine.h"
 #include "carnot/rollout/model_policy.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -23,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(Families, GreedyParity,
 
 TEST_P(GreedyParity, TokenForTokenAsGenerateBesideOtherSequences) {
   const std::filesystem::path folder =
-      std::filesystem::path(CARNOT_SOURCE_DIR) / "tests/golden/transformers" / std::get<0>(GetParam());
+      std::filesystem::path(source_path("tests/golden/transformers")) / std::get<0>(GetParam());
   const Model model = load_model(folder, at::TensorOptions(std::get<1>(GetParam()))).value();
   std::vector<TokenId> prompt, expected;
   const auto recorded = read_safetensors(folder / "expected.safetensors");

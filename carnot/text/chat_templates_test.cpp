@@ -5,6 +5,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/text/chat.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -44,7 +45,7 @@ std::vector<Message> messages_of(const ordered_json& list) {
 class ChatTemplates : public testing::TestWithParam<std::string> {
  protected:
   ordered_json recorded_ = ordered_json::parse(
-      read_file(std::string(CARNOT_SOURCE_DIR) + "/tests/golden/chat/" + GetParam() + ".json").value());
+      read_file(source_path("tests/golden/chat/") + GetParam() + ".json").value());
 
   static std::string rendered(const ordered_json& one, const std::string& chat) {
     std::vector<std::string> tools;
@@ -105,7 +106,7 @@ std::vector<TokenId> turn_by_turn(const ChatFamily& chat, const std::vector<Mess
 
 TEST(Qwen3Thinking, StaysInTheHistoryWhichElseIsWhatThePublishedTemplateRenders) {
   const auto recorded =
-      ordered_json::parse(read_file(std::string(CARNOT_SOURCE_DIR) + "/tests/golden/chat/qwen3.json").value());
+      ordered_json::parse(read_file(source_path("tests/golden/chat/qwen3.json")).value());
   const auto& cases = recorded.at("cases");
   const auto one = std::find_if(cases.begin(), cases.end(),
                                 [](const auto& each) { return each.at("name") == "a history with thinking"; });
@@ -145,7 +146,7 @@ TEST(Qwen3Thinking, EveryTurnsTokensBeginWithThoseOfTheTurnBefore) {
 class SentencePieceChat : public testing::TestWithParam<std::string> {
  protected:
   const Tokenizer tokenizer_ =
-      Tokenizer::load(std::string(CARNOT_SOURCE_DIR) + "/tests/golden/tokenizer/" + GetParam() + ".json").value();
+      Tokenizer::load(source_path("tests/golden/tokenizer/") + GetParam() + ".json").value();
   const std::unique_ptr<ChatFamily> chat_ = make_chat_family("llama2", tokenizer_).value();
 };
 INSTANTIATE_TEST_SUITE_P(Trained, SentencePieceChat, testing::Values("sentence_piece", "metaspace"));
@@ -183,7 +184,7 @@ TEST(ChatOfATemplate, IsFoundByWhatOnlyItContains) {
 }
 
 TEST(ChatOfATemplate, OfQwenIsFound) {
-  const auto jinja = read_file(std::string(CARNOT_DATA_DIR) + "/tokenizer/qwen2/chat_template.jinja");
+  const auto jinja = read_file(data_path("tokenizer/qwen2/chat_template.jinja"));
   EXPECT_EQ(chat_family_of_template(*jinja), "qwen2.5");
 }
 

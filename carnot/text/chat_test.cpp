@@ -1,4 +1,5 @@
 #include "carnot/text/chat.h"
+#include "testing/paths.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ using ::testing::HasSubstr;
 using Messages = std::vector<Message>;
 
 const Tokenizer& qwen() {
-  static const Tokenizer tokenizer = Tokenizer::load(std::string(CARNOT_DATA_DIR) + "/tokenizer/qwen2").value();
+  static const Tokenizer tokenizer = Tokenizer::load(data_path("tokenizer/qwen2")).value();
   return tokenizer;
 }
 

@@ -4,13 +4,14 @@
 
 #include "carnot/base/file.h"
 #include "carnot/text/tokenizer.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
 
 using nlohmann::json;
 
-const std::string kFolder = std::string(CARNOT_SOURCE_DIR) + "/tests/golden/tokenizer/";
+const std::string kFolder = source_path("tests/golden/tokenizer/");
 
 std::string trained_json() {
   const std::vector<std::string> texts = {
@@ -30,9 +31,9 @@ TEST(HuggingFace, LoadsWhatIsTrained) {
   const std::string trained = trained_json();
   const bool same = trained == read_file(kFolder + "trained.json").value();
   if (!same) {
-    ASSERT_TRUE(write_file_atomically(CARNOT_BINARY_DIR "/trained.json", trained).ok());
+    ASSERT_TRUE(write_file_atomically(build_path("trained.json"), trained).ok());
   }
-  EXPECT_TRUE(same) << "the trained file is now another: " CARNOT_BINARY_DIR "/trained.json";
+  EXPECT_TRUE(same) << "the trained file is now another: " << build_path("trained.json");
 }
 
 TEST(HuggingFace, EncodesAsWeDoWithEveryKindOfStep) {

@@ -6,13 +6,14 @@
 #include "carnot/base/file.h"
 #include "carnot/text/tokenizer.h"
 #include "carnot/text/utf8.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
 
 using nlohmann::json;
 
-const std::string kFolder = std::string(CARNOT_SOURCE_DIR) + "/tests/golden/tokenizer/";
+const std::string kFolder = source_path("tests/golden/tokenizer/");
 constexpr std::size_t kBatch = 64;
 
 struct Stretch {
@@ -83,7 +84,7 @@ std::vector<std::string> random_lines(int count) {
 std::vector<std::string> gsm8k() {
   std::vector<std::string> texts;
   for (const char* split : {"train", "test"}) {
-    const auto file = read_maybe_compressed(std::string(CARNOT_DATA_DIR) + "/gsm8k/" + split + ".jsonl.xz");
+    const auto file = read_maybe_compressed(data_path("gsm8k/") + split + ".jsonl.xz");
     for (const std::string_view line : split_lines(*file)) {
       if (line.empty()) continue;
       const json row = json::parse(line);
@@ -96,7 +97,7 @@ std::vector<std::string> gsm8k() {
 /// Patches to Python projects, and the reports that they answer.
 std::vector<std::string> code() {
   std::vector<std::string> texts;
-  const auto file = read_file(std::string(CARNOT_DATA_DIR) + "/swe/instances.jsonl");
+  const auto file = read_file(data_path("swe/instances.jsonl"));
   for (const std::string_view line : split_lines(*file)) {
     if (line.empty()) continue;
     const json row = json::parse(line);
@@ -151,7 +152,7 @@ TEST(TokenizerCorpus, EncodesAndDecodesAllOfGsm8kAndCodeAndRandomTextAsHuggingFa
     const std::string name = one.at("name");
     SCOPED_TRACE(name);
     const auto tokenizer =
-        Tokenizer::load(name == "qwen2" ? std::string(CARNOT_DATA_DIR) + "/tokenizer/qwen2" : kFolder + name + ".json");
+        Tokenizer::load(name == "qwen2" ? data_path("tokenizer/qwen2") : kFolder + name + ".json");
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
     expect_hashes(*tokenizer, problems, one.at("gsm8k"));
     expect_hashes(*tokenizer, programs, one.at("code"));

@@ -8,6 +8,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/text/tokenizer.h"
+#include "testing/paths.h"
 #include "testing/random_text.h"
 
 namespace carnot {
@@ -69,7 +70,7 @@ TEST(TokenizerFile, WhatIsNotComputedHereIsNamed) {
 }
 
 TEST(TokenizerFile, OfSentencePieceStepsThatAreNotComputedAreRefusedByName) {
-  const std::string folder = std::string(CARNOT_SOURCE_DIR) + "/tests/golden/tokenizer/";
+  const std::string folder = source_path("tests/golden/tokenizer/");
   const json marked = json::parse(read_file(folder + "sentence_piece.json").value());
   const json metaspace = json::parse(read_file(folder + "metaspace.json").value());
   const json mark_decoder = {{"type", "Metaspace"}, {"replacement", "\u2581"}};

@@ -10,6 +10,7 @@
 #include "carnot/text/split_pattern.h"
 #include "carnot/text/utf8.h"
 #include "reference/byte_pair_merging.h"
+#include "testing/paths.h"
 #include "testing/random_text.h"
 
 namespace carnot {
@@ -19,7 +20,7 @@ using nlohmann::json;
 using Ids = std::vector<TokenId>;
 
 const Tokenizer& qwen() {
-  static const Tokenizer tokenizer = Tokenizer::load(std::string(CARNOT_DATA_DIR) + "/tokenizer/qwen2").value();
+  static const Tokenizer tokenizer = Tokenizer::load(data_path("tokenizer/qwen2")).value();
   return tokenizer;
 }
 
@@ -38,7 +39,7 @@ json added(TokenId id, const std::string& content) {
 }
 
 TEST(Tokenizer, MatchesThePublishedVectorsOfQwen2) {
-  const auto text = read_file(std::string(CARNOT_DATA_DIR) + "/tokenizer/qwen2/vectors.jsonl");
+  const auto text = read_file(data_path("tokenizer/qwen2/vectors.jsonl"));
   ASSERT_TRUE(text.ok());
   int count = 0;
   for (const auto line : split_lines(*text)) {

@@ -9,6 +9,7 @@
 #include "carnot/base/random.h"
 #include "carnot/train/mismatch_metrics.h"
 #include "testing/absent_members.h"
+#include "testing/paths.h"
 #include "testing/random_groups.h"
 
 namespace carnot {
@@ -115,7 +116,7 @@ TEST(StepMetrics, OfUpdatesAreTheSameToTheBitWhenAbsentMembersAreRemoved) {
 }
 
 TEST(StepMetrics, OfUpdatesAreInTheManual) {
-  const std::string manual = *read_file(std::string(CARNOT_SOURCE_DIR) + "/docs/metrics.md");
+  const std::string manual = *read_file(source_path("docs/metrics.md"));
   RandomStream random(5);
   const std::vector<Group> groups = random_groups(random, {.columns = testing::all_columns()});
   const auto all = trajectories(groups);

@@ -12,6 +12,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
+#include "testing/paths.h"
 
 extern char** environ;
 
@@ -30,7 +31,7 @@ ProgramRun run_watched(const std::vector<std::string>& arguments, const std::str
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT, 0600);
 
-  std::vector<std::string> words{CARNOT_BINARY_DIR "/carnot"};
+  std::vector<std::string> words{build_path("carnot")};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "testing/paths.h"
 
 namespace carnot::testing {
 namespace {
@@ -15,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Json = nlohmann::json;
 
-const std::string kQwen2 = CARNOT_DATA_DIR "/tokenizer/qwen2";
+const std::string kQwen2 = data_path("tokenizer/qwen2");
 
 TEST(Program, HelpGoesToStandardOutputAndWrongUseToStandardError) {
   const auto help = run_carnot({"--help"});
@@ -70,7 +71,7 @@ TEST(Program, AnUnknownEnvironmentIsAnsweredWithTheKnownOnes) {
 
 TEST(Program, ReplaysRecordedBoards) {
   for (const std::string name : {"sokoban_simple", "frozen_lake", "sudoku"}) {
-    const auto text = read_file(std::string(CARNOT_DATA_DIR "/boards/") + name + ".jsonl").value();
+    const auto text = read_file(data_path("boards/") + name + ".jsonl").value();
     const auto lines = split_lines(text);
     for (const std::size_t i : {0u, 21u}) {
       const Json golden = Json::parse(lines[i]);

@@ -7,6 +7,7 @@
 
 #include "carnot/base/file.h"
 #include "program.h"
+#include "testing/paths.h"
 
 namespace carnot::testing {
 namespace {
@@ -189,7 +190,7 @@ TEST(InspectCommand, ShowsSpansWithTheTokenizerOfTheRun) {
       "turn  tokens  sampled  reward  penalty  valid  gain  tool  status\n"
       "0     0-5     2        0       0        yes    -\n\n";
   EXPECT_EQ(run_carnot({"inspect", file, "--traj", "a/1"}).out, facts + "input:\nWhat?\n\noutput:\nThat\\x1b.\n");
-  const std::string tokenizer = CARNOT_DATA_DIR "/tokenizer/qwen2";
+  const std::string tokenizer = data_path("tokenizer/qwen2");
   EXPECT_EQ(run_carnot({"inspect", file, "--row", "3", "--columns", "advantage", "--tokenizer", tokenizer}).out,
             facts +
                 "template    | \"\nprompt      | 2\nthink       | )\naction      | *\nobservation | #\n\n"

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "carnot/base/file.h"
+#include "testing/paths.h"
 
 namespace carnot::testing {
 namespace {
@@ -58,7 +59,7 @@ int add_chain(Tree& tree, const Json& recorded) {
 }  // namespace
 
 std::vector<Json> recorded_cases(const std::string& name) {
-  const std::string path = std::string(CARNOT_DATA_DIR) + "/credit/" + name + ".jsonl.xz";
+  const std::string path = data_path("credit/") + name + ".jsonl.xz";
   const Result<std::string> text = read_maybe_compressed(path);
   if (!text.ok())
     throw std::runtime_error("the recorded results of published programs are needed for this test: " +

@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "carnot/base/file.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -24,7 +25,7 @@ std::vector<std::string> matches(const std::string& text, const char* pattern) {
 
 /// Rows of the tables headed "recorded rule": names in the first cell, as many numbers in the second.
 Counts listed_in_the_manual() {
-  const std::string manual = *read_file(std::string(CARNOT_SOURCE_DIR) + "/docs/differences_to_published_code.md");
+  const std::string manual = *read_file(source_path("docs/differences_to_published_code.md"));
   Counts counts;
   bool inside = false;
   for (std::string_view line : split_lines(manual)) {
@@ -42,7 +43,7 @@ Counts listed_in_the_manual() {
 TEST(RecordedCases, AreAllListedInTheManual) {
   Counts recorded;
   int total = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(CARNOT_DATA_DIR) + "/credit")) {
+  for (const auto& entry : std::filesystem::directory_iterator(data_path("credit"))) {
     const std::string name = entry.path().filename();
     if (!name.ends_with(".jsonl.xz")) continue;
     for (const testing::Json& one_case : testing::recorded_cases(name.substr(0, name.find('.')))) {

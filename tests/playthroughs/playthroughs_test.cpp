@@ -7,6 +7,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/env/environment.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -55,7 +56,7 @@ std::string transcript(const Playthrough& playthrough) {
 class Playthroughs : public testing::TestWithParam<Playthrough> {};
 
 TEST_P(Playthroughs, EqualTheirFile) {
-  const auto path = std::string(CARNOT_SOURCE_DIR) + "/tests/playthroughs/" + GetParam().env + "_" +
+  const auto path = source_path("tests/playthroughs/") + GetParam().env + "_" +
                     std::to_string(GetParam().seed) + ".txt";
   const std::string text = transcript(GetParam());
   if (std::getenv("UPDATE_PLAYTHROUGHS") != nullptr) {

@@ -12,6 +12,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/train/run.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using Metrics = std::map<std::string, double>;
 
-const fs::path kRecipes = fs::path(CARNOT_SOURCE_DIR) / "recipes/methods";
+const fs::path kRecipes = source_path("recipes/methods");
 
 Recipe load(const std::string& name, const std::vector<std::string>& settings = {}) {
   auto recipe = Recipe::load(kRecipes / (name + ".yaml"), settings);
