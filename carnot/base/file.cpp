@@ -11,6 +11,10 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
+
+#include "carnot/base/descriptor.h"
+#include "carnot/base/temporary_name.h"
 
 namespace carnot {
 namespace {
@@ -21,23 +25,6 @@ Error system_error(const std::string& what, const fs::path& path) {
   return {path.string() + ": " + what + ": " + std::strerror(errno)};
 }
 
-/// Closes the descriptor on every way out.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int get() const { return fd_; }
-  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
-
 bool write_all(int fd, std::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
@@ -46,6 +33,65 @@ bool write_all(int fd, std::string_view content) {
     content.remove_prefix(static_cast<std::size_t>(written));
   }
   return true;
+}
+
+bool write_pieces(int fd, std::span<const std::string_view> pieces) {
+  return std::all_of(pieces.begin(), pieces.end(), [&](std::string_view piece) { return write_all(fd, piece); });
+}
+
+/// Where a write to a path ends up.
+struct Target {
+  fs::path path{};              ///< behind all links
+  std::optional<mode_t> mode{}; ///< permissions of the file that is there
+  bool is_file = true;          ///< or is to become one
+};
+
+Result<fs::path> behind_links(fs::path path) {
+  constexpr int kMaxLinks = 40;  // as many as Linux follows
+  std::error_code reason;
+  for (int i = 0; i < kMaxLinks && fs::is_symlink(fs::symlink_status(path, reason)); ++i) {
+    const fs::path next = fs::read_symlink(path, reason);
+    if (reason) return Error{path.string() + ": cannot read the link: " + reason.message()};
+    path = path.parent_path() / next;
+  }
+  return path;
+}
+
+Result<Target> find_target(const fs::path& path) {
+  struct stat info {};
+  const bool is_there = ::stat(path.c_str(), &info) == 0;
+  if (!is_there && errno != ENOENT) return system_error("cannot write", path);
+  if (is_there && S_ISDIR(info.st_mode)) return Error{path.string() + ": is a folder, expected a file"};
+  if (is_there && !S_ISREG(info.st_mode)) return Target{.path = path, .is_file = false};
+  const auto end = behind_links(path);
+  if (!end) return end.error();
+  Target target{.path = *end};
+  if (is_there) target.mode = info.st_mode & 07777;
+  return target;
+}
+
+Status write_into(const fs::path& path, std::span<const std::string_view> pieces) {
+  Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  if (!device.is_open()) return system_error("cannot open for writing", path);
+  if (!write_pieces(device.get(), pieces) || !device.close()) return system_error("cannot write", path);
+  return Done{};
+}
+
+/// `shown` is the name that the user knows.
+Status replace_file(const Target& target, std::span<const std::string_view> pieces, const fs::path& shown) {
+  const fs::path folder = target.path.has_parent_path() ? target.path.parent_path() : fs::path(".");
+  auto temporary = make_temporary_file(folder);
+  if (!temporary) return Error{shown.string() + ": cannot write: " + temporary.error().message};
+  Descriptor& file = temporary->descriptor;
+  const bool replaced = (!target.mode || ::fchmod(file.get(), *target.mode) == 0) && write_pieces(file.get(), pieces) &&
+                        ::fsync(file.get()) == 0 && file.close() &&
+                        ::rename(temporary->path.c_str(), target.path.c_str()) == 0;
+  if (!replaced) {
+    const Error error = system_error("cannot write", shown);
+    ::unlink(temporary->path.c_str());
+    return error;
+  }
+  return sync_path(folder);
 }
 
 Result<std::string> decompress_xz(const std::string& packed, const fs::path& path) {
@@ -97,7 +143,7 @@ class Sha256 {
 
 Result<std::string> read_file(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return system_error("cannot open", path);
+  if (!file.is_open()) return system_error("cannot open", path);
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return system_error("cannot read", path);
   if (S_ISDIR(info.st_mode)) return Error{path.string() + ": is a folder, expected a file"};
@@ -132,7 +178,7 @@ std::vector<std::string_view> split_lines(std::string_view text) {
 
 Status sync_path(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return system_error("cannot open", path);
+  if (!file.is_open()) return system_error("cannot open", path);
   if (::fsync(file.get()) != 0) return system_error("cannot sync", path);
   return Done{};
 }
@@ -142,25 +188,9 @@ Status write_file_atomically(const fs::path& path, std::string_view content) {
 }
 
 Status write_file_atomically(const fs::path& path, std::span<const std::string_view> pieces) {
-  fs::path temporary = path;
-  temporary += ".tmp";
-  {
-    Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (file.get() < 0) return system_error("cannot create", temporary);
-    const bool written =
-        std::all_of(pieces.begin(), pieces.end(), [&](std::string_view piece) { return write_all(file.get(), piece); });
-    if (!written || ::fsync(file.get()) != 0 || !file.close()) {
-      const Error error = system_error("cannot write", temporary);
-      ::unlink(temporary.c_str());
-      return error;
-    }
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    const Error error = system_error("cannot rename " + temporary.string() + " to this name", path);
-    ::unlink(temporary.c_str());
-    return error;
-  }
-  return sync_path(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  const auto target = find_target(path);
+  if (!target) return target.error();
+  return target->is_file ? replace_file(*target, pieces, path) : write_into(target->path, pieces);
 }
 
 Status make_folder(const fs::path& path) {
@@ -179,7 +209,7 @@ std::string sha256_hex(std::string_view content) {
 
 Result<std::string> sha256_of_file(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return system_error("cannot open", path);
+  if (!file.is_open()) return system_error("cannot open", path);
   Sha256 digest;
   std::array<char, 1 << 16> buffer;
   while (true) {

@@ -20,7 +20,9 @@ Result<std::string> read_maybe_compressed(const std::filesystem::path& path);
 /// Lines without their '\n'. Splits on that byte alone; a last line without it counts.
 std::vector<std::string_view> split_lines(std::string_view text);
 
-/// Writes to a temporary name beside `path`, syncs, renames: `path` holds the old content or all of the new.
+/// Writes under another name beside `path` (base/temporary_name.h), syncs, renames: `path` holds the old content or all
+/// of the new, and keeps its permissions. A symbolic link stays, and what it leads to is replaced. A device, a pipe
+/// or a terminal cannot be replaced: it is written into.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view content);
 /// The same for content that lies in several pieces.
 Status write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);

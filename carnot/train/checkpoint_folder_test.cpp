@@ -133,7 +133,7 @@ TEST_F(Checkpoints, LeaveNothingBehindWhenTheDiskIsFull) {
   std::signal(SIGXFSZ, handler);
 
   ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.error().message, HasSubstr("model.safetensors.tmp: cannot write: File too large"));
+  EXPECT_THAT(status.error().message, HasSubstr("model.safetensors: cannot write: File too large"));
   EXPECT_THAT(entries(), UnorderedElementsAre("global_step_1", "latest_checkpointed_iteration.txt"));
   EXPECT_EQ(latest_checkpoint(folder_).value()->step, 1);
 }
