@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -18,22 +20,73 @@ void relax() {
 #endif
 }
 
-// About 20 microseconds: longer than the gap between two kernels of a layer, shorter than a wake-up.
-constexpr int kSpins = 4000;
+/// Waits for at most kSpinTime without giving up the processor. True once `done()` is.
+template <class Done>
+bool spin_until(const Done& done) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kLooksPerClock = 16;
+  const auto end = Clock::now() + ThreadPool::kSpinTime;
+  do {
+    for (int look = 0; look < kLooksPerClock; ++look) {
+      if (done()) return true;
+      relax();
+    }
+  } while (Clock::now() < end);
+  return false;
+}
+
+/// The entrance to a loop, in one word: how many workers are inside, whether more may enter, and which loop it is.
+/// Loop and body change only while it is closed and empty.
+class Gate {
+ public:
+  void open() { word_.store((word_.load() & ~kNumberBits) + kLoop + kOpen); }
+
+  void close() { word_.fetch_and(~kOpen); }
+
+  /// Whether a loop other than number `seen` is open.
+  bool has_other_than(std::uint64_t seen) const {
+    const std::uint64_t word = word_.load();
+    return (word & kOpen) != 0 && loop_of(word) != seen;
+  }
+
+  /// Enters the open loop and notes its number in `seen`. False where it has closed meanwhile.
+  bool enter(std::uint64_t& seen) {
+    std::uint64_t word = word_.load();
+    do {
+      if ((word & kOpen) == 0) return false;
+    } while (!word_.compare_exchange_weak(word, word + 1));
+    seen = loop_of(word);
+    return true;
+  }
+
+  /// True for the last one out of a closed loop.
+  bool leave() { return (word_.fetch_sub(1) & kNumberBits) == 1; }
+
+  bool empty() const { return (word_.load() & (kOpen - 1)) == 0; }
+
+ private:
+  static constexpr std::uint64_t kOpen = 1U << 16;
+  static constexpr std::uint64_t kLoop = kOpen << 1;
+  static constexpr std::uint64_t kNumberBits = kLoop - 1;  // inside, and the open bit
+
+  static std::uint64_t loop_of(std::uint64_t word) { return word / kLoop; }
+
+  std::atomic<std::uint64_t> word_{0};
+};
 
 }  // namespace
 
 struct ThreadPool::State {
   std::vector<std::thread> workers;
-  std::mutex mutex;
-  std::condition_variable wake;
   std::mutex caller;
-  std::atomic<std::uint64_t> generation{0};
+  Gate gate;
   std::atomic<bool> stop{false};
-  std::atomic<int> busy{0};
-  std::atomic<std::int64_t> next{0};
+  std::mutex sleep;  // of both who wait for a loop and who waits for its end
+  std::condition_variable opened, emptied;
+
   std::int64_t count = 0;
   const std::function<void(std::int64_t)>* body = nullptr;
+  std::atomic<std::int64_t> next{0};
   std::mutex failure_mutex;
   std::exception_ptr failure;
 
@@ -48,39 +101,56 @@ struct ThreadPool::State {
     }
   }
 
-  bool wait_for_work(std::uint64_t seen) {
-    for (int spin = 0; spin < kSpins; ++spin) {
-      if (generation.load(std::memory_order_acquire) != seen || stop.load()) return !stop.load();
-      relax();
-    }
-    std::unique_lock lock(mutex);
-    wake.wait(lock, [&] { return generation.load() != seen || stop.load(); });
-    return !stop.load();
+  void wait_for_loop(std::uint64_t seen) {
+    const auto due = [&] { return gate.has_other_than(seen) || stop.load(); };
+    if (spin_until(due)) return;
+    std::unique_lock lock(sleep);
+    opened.wait(lock, due);
+  }
+
+  void wait_until_empty() {
+    const auto due = [&] { return gate.empty(); };
+    if (due() || spin_until(due)) return;
+    std::unique_lock lock(sleep);
+    emptied.wait(lock, due);
+  }
+
+  /// Makes sure that whoever found nothing before the change that it is told of is asleep, or looks again.
+  void wake(std::condition_variable& sleepers) {
+    { const std::lock_guard lock(sleep); }
+    sleepers.notify_all();
   }
 
   void work() {
     std::uint64_t seen = 0;
-    while (wait_for_work(seen)) {
-      seen = generation.load(std::memory_order_acquire);
+    for (wait_for_loop(seen); !stop.load(); wait_for_loop(seen)) {
+      if (!gate.enter(seen)) continue;
       drain();
-      busy.fetch_sub(1, std::memory_order_release);
+      if (gate.leave()) wake(emptied);
     }
+  }
+
+  void end_workers() {
+    stop = true;
+    wake(opened);
+    for (std::thread& worker : workers) worker.join();
   }
 };
 
 ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
   CARNOT_CHECK_GE(threads, 1);
-  for (int i = 1; i < threads; ++i) state_->workers.emplace_back([state = state_.get()] { state->work(); });
+  CARNOT_CHECK_LE(threads, kMaxThreads);
+  try {
+    for (int i = 1; i < threads; ++i) state_->workers.emplace_back([state = state_.get()] { state->work(); });
+  } catch (const std::system_error& error) {
+    const std::size_t started = state_->workers.size() + 1;
+    state_->end_workers();
+    throw std::system_error(error.code(), "only " + std::to_string(started) + " of " + std::to_string(threads) +
+                                              " threads can run");
+  }
 }
 
-ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->stop = true;
-  }
-  state_->wake.notify_all();
-  for (std::thread& worker : state_->workers) worker.join();
-}
+ThreadPool::~ThreadPool() { state_->end_workers(); }
 
 int ThreadPool::threads() const { return static_cast<int>(state_->workers.size()) + 1; }
 
@@ -94,17 +164,11 @@ void ThreadPool::run(std::int64_t count, const std::function<void(std::int64_t)>
   state_->body = &body;
   state_->next = 0;
   state_->failure = nullptr;
-  state_->busy = static_cast<int>(state_->workers.size());
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->generation.fetch_add(1, std::memory_order_release);
-  }
-  state_->wake.notify_all();
+  state_->gate.open();
+  state_->wake(state_->opened);
   state_->drain();
-  for (int spin = 0; state_->busy.load(std::memory_order_acquire) > 0; ++spin) {
-    // A worker that lost its processor needs ours.
-    spin < kSpins ? relax() : std::this_thread::yield();
-  }
+  state_->gate.close();
+  state_->wait_until_empty();
   if (state_->failure) std::rethrow_exception(state_->failure);
 }
 

@@ -2,17 +2,29 @@
 //
 // Results may not depend on the number of threads: a body writes only what its own indices own, and sums
 // are made in a fixed order by the caller. Not reentrant: a body may not call run() on the same pool.
+//
+// Beside busy neighbours: the caller works through the loop itself and waits only for indices that a worker has begun,
+// never for a worker to wake up; who waits keeps its processor for kSpinTime and then sleeps.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 
 namespace carnot {
 
+/// The most threads that any option may ask for.
+inline constexpr int kMaxThreads = 256;
+
 class ThreadPool {
  public:
-  /// Starts `threads` - 1 workers; the caller of run() is the last one. REQUIRES: threads >= 1.
+  /// How long a thread that waits keeps its processor: longer than the gap between two kernels of a layer, shorter than a
+  /// wake-up and far shorter than the time slice that a neighbour would get.
+  static constexpr std::chrono::microseconds kSpinTime{20};
+
+  /// Starts `threads` - 1 workers; the caller of run() is the last one. Where one cannot start, those that did are
+  /// ended and std::system_error says how many there were. REQUIRES: 1 <= threads <= kMaxThreads.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -29,7 +41,8 @@ class ThreadPool {
   std::unique_ptr<State> state_;
 };
 
-/// The pool that kernels use. set_num_threads replaces it; call it while no kernel runs.
+/// The pool that kernels use. set_num_threads replaces it; call it while no kernel runs. Where the threads cannot be
+/// started it throws as ThreadPool does, and the pool stays as it was.
 ThreadPool& kernel_pool();
 void set_num_threads(int threads);
 
