@@ -223,7 +223,7 @@ int measure(const std::string& folder, const std::string& workload_file, const s
   std::map<std::string, std::vector<double>> stages;
   TrainingStep last;
   for (int step = 0; step < 6; ++step) {
-    last = trainer.step(step);
+    last = trainer.step(step).value();
     if (step == 0) continue;  // the first one warms up
     for (const auto& [name, value] : last.metrics)
       if (name.starts_with("timing_s/") || name == "perf/rollout_tokens_per_s") stages[name].push_back(value);

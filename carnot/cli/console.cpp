@@ -1,10 +1,19 @@
 #include "carnot/cli/console.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <ostream>
 
 #include "carnot/base/file.h"
 
 namespace carnot {
+
+int terminal_columns() {
+  struct winsize size {};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
+}
 
 Exit report(const Console& console, const Error& error, Exit exit) {
   for (const std::string_view line : split_lines(error.message)) console.err << "carnot: " << line << '\n';

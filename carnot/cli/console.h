@@ -15,7 +15,7 @@ enum class Exit : int {
   Failure = 1,        ///< bad input, or a run that failed; the message is on standard error
   Usage = 2,          ///< the command line could not be understood
   Internal = 70,      ///< a bug
-  Interrupted = 130,  ///< stopped by a signal, after a checkpoint was written
+  Interrupted = 130,  ///< stopped by a signal
 };
 
 struct Console {
@@ -24,6 +24,9 @@ struct Console {
   std::ostream& err;
   bool terminal = false;  ///< `out` is a terminal: colours, progress bars
 };
+
+/// Columns of the terminal behind standard output, as it is now; 80 where there is none.
+int terminal_columns();
 
 /// Writes every line of the message behind "carnot: ". Returns `exit`.
 Exit report(const Console& console, const Error& error, Exit exit = Exit::Failure);

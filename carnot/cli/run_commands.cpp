@@ -1,14 +1,12 @@
 #include "carnot/cli/run_commands.h"
 
-#include <unistd.h>
-
 #include <cmath>
-#include <csignal>
 #include <ostream>
 
 #include "carnot/base/aligned_memory.h"
 #include "carnot/base/log.h"
 #include "carnot/cli/list.h"
+#include "carnot/cli/stop_signals.h"
 #include "carnot/cli/terminal_text.h"
 #include "carnot/generate/jobs.h"
 #include "carnot/study/analyze.h"
@@ -20,33 +18,19 @@
 namespace carnot {
 namespace {
 
-volatile std::sig_atomic_t stop_signals = 0;
-
-extern "C" void count_stop_signal(int) {
-  if (stop_signals > 0) _exit(static_cast<int>(Exit::Interrupted));
-  stop_signals = 1;
-}
-
-void install_stop_signals() {
-  struct sigaction action {};
-  action.sa_handler = count_stop_signal;
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
-
-bool stop_requested() { return stop_signals > 0; }
-
-RunControl prepare_run(const Console& console) {
-  install_stop_signals();
+RunControl prepare_run(const Console& console, StopLeaves leaves) {
+  catch_stop_signals(leaves);
   keep_freed_memory();
   log_to_console(LogLevel::Info);
-  return {.out = console.out, .terminal = console.terminal, .stop_requested = stop_requested};
+  return {.out = console.out,
+          .terminal = console.terminal,
+          .columns = terminal_columns,
+          .stop_requested = stop_requested};
 }
 
 /// Until here, loading and reading end at the first signal.
 JobControl prepare_job(const Console& console) {
-  install_stop_signals();
+  catch_stop_signals(StopLeaves::Nothing);
   const auto shown = [safe = console.terminal](std::string_view text) {
     return safe ? printable(text) : std::string(text);
   };
@@ -126,7 +110,9 @@ Exit execute(const RunRequest& request, const Console& console) {
     console.out << std::flush;
     return fits ? Exit::Success : report(console, fits.error());
   }
-  return ended(run(request.stage, *recipe, prepare_run(console)), console);
+  const bool trains = request.stage != RunRequest::Stage::Rollout;
+  const StopLeaves leaves = trains ? StopLeaves::Checkpoint : StopLeaves::Nothing;
+  return ended(run(request.stage, *recipe, prepare_run(console, leaves)), console);
 }
 
 Exit execute(const CompareRequest& request, const Console& console) {
@@ -141,12 +127,12 @@ Exit execute(const CompareRequest& request, const Console& console) {
     console.out << plan_text(*plan) << std::flush;
     return Exit::Success;
   }
-  return ended(run_comparison(*plan, prepare_run(console)), console);
+  return ended(run_comparison(*plan, prepare_run(console, StopLeaves::Checkpoint)), console);
 }
 
 Exit execute(const EvaluateRequest& request, const Console& console) {
   const EvaluationRequest evaluation{.path = request.path, .overrides = request.overrides, .json = request.json};
-  return ended(run_evaluation(evaluation, prepare_run(console)), console);
+  return ended(run_evaluation(evaluation, prepare_run(console, StopLeaves::Nothing)), console);
 }
 
 Exit execute(const GenerateRequest& request, const Console& console) {
@@ -178,7 +164,7 @@ Exit execute(const AnalyzeRequest& request, const Console& console) {
       analysis.overrides.push_back(argument);
     }
   }
-  const auto report = analyze(analysis, prepare_run(console));
+  const auto report = analyze(analysis, prepare_run(console, StopLeaves::Nothing));
   if (!report) return carnot::report(console, report.error());
   console.out << text_table(finding_rows(*report)) << "\n";
   for (const std::string& note : report->notes) console.out << note << "\n";

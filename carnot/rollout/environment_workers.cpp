@@ -1,12 +1,12 @@
 #include "carnot/rollout/environment_workers.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <thread>
 
 #include "carnot/base/check.h"
@@ -15,6 +15,8 @@ namespace carnot {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr auto kLongestWait = std::chrono::milliseconds(100);
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -148,19 +150,23 @@ void EnvironmentWorkers::give_up_overdue() {
   }
 }
 
+void EnvironmentWorkers::drop_queued() {
+  std::deque<State::Call> dropped;  // what they own is destroyed behind the lock
+  const std::lock_guard lock(state_->mutex);
+  dropped.swap(state_->queue);
+  pending_ -= static_cast<int>(dropped.size());
+}
+
 std::vector<FinishedCall> EnvironmentWorkers::collect(bool wait) {
+  const auto latest = Clock::now() + kLongestWait;
   std::unique_lock lock(state_->mutex);
   for (;;) {
     give_up_overdue();
-    if (!state_->finished.empty() || !wait || pending_ == 0) break;
-    std::optional<Clock::time_point> deadline;
-    for (const auto& [id, worker] : state_->workers) {
-      if (!worker.inside) continue;
-      const auto ends = worker.start + state_->timeout;
-      if (!deadline || ends < *deadline) deadline = ends;
-    }
-    // A queued call that no thread has taken up yet is waited for a moment only.
-    state_->ended.wait_until(lock, deadline.value_or(Clock::now() + std::chrono::milliseconds(100)));
+    if (!state_->finished.empty() || !wait || pending_ == 0 || Clock::now() >= latest) break;
+    auto until = latest;
+    for (const auto& [id, worker] : state_->workers)
+      if (worker.inside) until = std::min(until, worker.start + state_->timeout);
+    state_->ended.wait_until(lock, until);
   }
   std::vector<FinishedCall> finished;
   finished.swap(state_->finished);

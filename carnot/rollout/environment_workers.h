@@ -34,9 +34,12 @@ class EnvironmentWorkers {
   /// Queues a call. What it captures must own all it touches; what it writes may be read after Returned or Threw only.
   void submit(std::int64_t tag, std::function<void()> call);
 
-  /// Calls that ended since the last time. With `wait`: returns only once there is one (returned, threw or timed out)
-  /// or none is under way.
+  /// Calls that ended since the last time. With `wait`, waits for one (returned, threw or timed out) where any is under
+  /// way, but a tenth of a second at most.
   std::vector<FinishedCall> collect(bool wait);
+
+  /// Forgets the calls that no thread has taken up.
+  void drop_queued();
 
   /// Calls submitted and not yet collected.
   int pending() const { return pending_; }

@@ -67,5 +67,27 @@ TEST(EnvironmentWorkers, LeavesWithoutWaitingForACallThatHangs) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(1000));
 }
 
+TEST(EnvironmentWorkers, ForgetWhatNoThreadHasTakenUp) {
+  EnvironmentWorkers workers(1, 10);
+  const auto begun = std::make_shared<std::atomic<int>>(0);
+  for (int i = 0; i < 5; ++i)
+    workers.submit(i, [begun] {
+      ++*begun;
+      std::this_thread::sleep_for(milliseconds(30));
+    });
+  while (*begun == 0) std::this_thread::sleep_for(milliseconds(1));
+  workers.drop_queued();
+  EXPECT_EQ(workers.pending(), 1);
+  while (workers.pending() > 0) workers.collect(true);
+  EXPECT_EQ(*begun, 1);
+}
+
+TEST(EnvironmentWorkers, AreWaitedForAMomentOnly) {
+  EnvironmentWorkers workers(1, 10);
+  workers.submit(0, [] { std::this_thread::sleep_for(milliseconds(1500)); });
+  EXPECT_TRUE(workers.collect(true).empty());
+  EXPECT_EQ(workers.pending(), 1);
+}
+
 }  // namespace
 }  // namespace carnot

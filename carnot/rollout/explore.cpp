@@ -12,11 +12,14 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+constexpr double kSecondsForCallsToEnd = 1;
+
 class Explorer {
  public:
   Explorer(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy, std::span<const RolloutTask> tasks,
-           const ExploreOptions& options, const ExploreKey& key)
-      : workers_(options.environment_threads, options.environment_timeout),
+           const ExploreOptions& options, const ExploreKey& key, const ExploreEvents& events)
+      : events_(events),
+        workers_(options.environment_threads, options.environment_timeout),
         context_{
             .engine = engine, .chat = chat, .policy = policy, .options = options, .key = key, .workers = workers_} {
     for (const RolloutTask& task : tasks)
@@ -28,6 +31,8 @@ class Explorer {
     const EngineMetrics before = context_.engine.metrics();
     for (const auto& group : groups_) group->open();
     while (advance()) {
+      tell_progress();
+      if (!events_.go_on()) return abandon();
     }
     Exploration out{.metrics = metrics_, .failures = std::move(context_.failures)};
     for (const auto& group : groups_) out.groups.push_back(group->take_group());
@@ -37,6 +42,23 @@ class Explorer {
   }
 
  private:
+  void tell_progress() {
+    if (!events_.on_progress) return;
+    std::int64_t ended = 0;
+    for (const auto& group : groups_) ended += group->num_ended();
+    if (ended != told_) events_.on_progress(ended);
+    told_ = ended;
+  }
+
+  // Calls that are under way get a moment to end, since the environments' factory may soon be gone.
+  Exploration abandon() {
+    workers_.drop_queued();
+    const auto start = Clock::now();
+    while (workers_.pending() > 0 && seconds_since(start) < kSecondsForCallsToEnd) workers_.collect(true);
+    for (const auto& group : groups_) group->abandon();
+    return {.stopped = true};
+  }
+
   // Handles what has happened, then computes one engine step or waits. False once every group is finished.
   bool advance() {
     collect_calls(false);
@@ -98,6 +120,8 @@ class Explorer {
     metrics.seconds_scheduling = now.seconds_scheduling - before.seconds_scheduling;
   }
 
+  const ExploreEvents& events_;
+  std::int64_t told_ = 0;
   EnvironmentWorkers workers_;
   RolloutContext context_;
   std::vector<std::unique_ptr<GroupRollout>> groups_;
@@ -116,8 +140,9 @@ void ExploreOptions::fields(FieldVisitor& visit) {
 }
 
 Exploration explore(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy,
-                    std::span<const RolloutTask> tasks, const ExploreOptions& options, const ExploreKey& key) {
-  return Explorer(engine, chat, policy, tasks, options, key).run();
+                    std::span<const RolloutTask> tasks, const ExploreOptions& options, const ExploreKey& key,
+                    const ExploreEvents& events) {
+  return Explorer(engine, chat, policy, tasks, options, key, events).run();
 }
 
 }  // namespace carnot

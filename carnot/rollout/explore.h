@@ -68,14 +68,23 @@ struct ExploreMetrics {
   double seconds_environment = 0;  ///< summed over worker threads
 };
 
+/// Whom explore() tells how far it is, and whom it asks whether to go on.
+struct ExploreEvents {
+  std::function<void(std::int64_t ended)> on_progress{};  ///< trajectories that have ended; may be null
+  std::function<bool()> go_on = [] { return true; };      ///< asked several times a second, on the caller's thread
+};
+
 struct Exploration {
+  bool stopped = false;         ///< go_on() said no: there are no groups
   std::vector<Group> groups{};  ///< in the order of the tasks
   ExploreMetrics metrics{};
   std::vector<std::string> failures{};  ///< one sentence per InfraFailed trajectory
 };
 
-/// Rolls out every task with `options.budget` trajectories. Fills the columns LogProbRollout and EntropyRollout.
+/// Rolls out every task with `options.budget` trajectories. Fills the columns LogProbRollout and EntropyRollout. Where
+/// `events` end it early, nothing of it is left in the engine.
 Exploration explore(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy,
-                    std::span<const RolloutTask> tasks, const ExploreOptions& options, const ExploreKey& key);
+                    std::span<const RolloutTask> tasks, const ExploreOptions& options, const ExploreKey& key,
+                    const ExploreEvents& events = {});
 
 }  // namespace carnot

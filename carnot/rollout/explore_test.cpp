@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "carnot/branch/tree_expand.h"
 #include "testing/exploration.h"
 
 namespace carnot {
@@ -208,6 +210,38 @@ TEST(Explore, ACacheThatCannotHoldOneTrajectoryIsAFailureOfTheMachinery) {
   expect_sound(out);
   EXPECT_EQ(out.metrics.infra_failures, 2);
   EXPECT_THAT(out.failures[0], ::testing::HasSubstr("does not fit into the KV cache"));
+}
+
+TEST(Explore, TellsHowManyTrajectoriesHaveEnded) {
+  HashPolicy model(small_tokenizer().vocab_size(), 2000);
+  Engine engine(model, {});
+  std::vector<std::int64_t> told;
+  explore(engine, small_chat(), *independent(), scripted_tasks(3, {}), with_budget(4).explore, kExploreKey,
+          {.on_progress = [&](std::int64_t ended) { told.push_back(ended); }});
+  ASSERT_FALSE(told.empty());
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_EQ(told.back(), 12);
+}
+
+TEST(Explore, StoppedAtAnyMomentLeavesNothingInTheEngine) {
+  const auto chains = independent(), trees = tree_expand({.trees = 2, .nodes = 1, .rounds = 1});
+  for (const BranchPolicy* policy : {chains.get(), trees.get()}) {
+    HashPolicy model(small_tokenizer().vocab_size(), 2000);
+    Engine engine(model, {});
+    const auto explored = [&](const ExploreEvents& events) {
+      return explore(engine, small_chat(), *policy, scripted_tasks(3, {}), with_budget(4).explore, kExploreKey, events);
+    };
+    const std::string whole = described(explored({}));
+    for (const int asks : {0, 1, 5, 12, 20}) {
+      int asked = 0;
+      const Exploration out = explored({.go_on = [&] { return asked++ < asks; }});
+      EXPECT_TRUE(out.stopped) << asks;
+      EXPECT_TRUE(out.groups.empty());
+      EXPECT_EQ(engine.free_blocks(), 2000) << asks;
+      EXPECT_FALSE(engine.has_work());
+    }
+    EXPECT_EQ(described(explored({})), whole) << "the engine serves the next one as if nothing had been";
+  }
 }
 
 }  // namespace

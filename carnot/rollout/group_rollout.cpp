@@ -221,6 +221,20 @@ void GroupRollout::on_too_long(int member) {
   }
 }
 
+int GroupRollout::num_ended() const {
+  if (finished_) return budget_;
+  return static_cast<int>(std::count_if(members_.begin(), members_.end(), [](const auto& member) {
+    return member->state == Member::State::Ended;
+  }));
+}
+
+void GroupRollout::abandon() {
+  if (finished_) return;
+  for (const auto& member : members_)
+    if (!expansion_ && member->state != Member::State::Ended) context_.engine.release(member->sequence);
+  finish();
+}
+
 DrawKey GroupRollout::draw_key(std::string_view purpose, int sibling, int turn, int position) const {
   const ExploreKey& key = context_.key;
   return {.seed = purpose.empty() ? key.seed : derive_seed(key.seed, purpose),

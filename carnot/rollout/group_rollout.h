@@ -102,6 +102,12 @@ class GroupRollout {
 
   bool finished() const { return finished_; }
 
+  /// Trajectories that have ended; of a finished group all that it was to make.
+  int num_ended() const;
+
+  /// Gives back what it holds of the engine. Nothing can be taken from it any more.
+  void abandon();
+
   /// The trees, numbered by trajectory and turn, whatever the order of events was. REQUIRES: finished().
   Group take_group();
 

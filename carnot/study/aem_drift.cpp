@@ -91,9 +91,9 @@ class AemDrift final : public Analysis {
     Progress progress(input.control.out, {.terminal = input.control.terminal});
     progress.begin(arm.name, steps_);
     for (std::int64_t step = 0; step < steps_; ++step) {
-      if (input.control.stop_requested()) return Error{"stopped"};
-      const TrainingStep done = trainer.step(step);
-      add_step(done, recipe.environment_name, step + 1, curves);
+      const auto done = trainer.step(step, {.go_on = [&] { return !input.control.stop_requested(); }});
+      if (!done) return Error{"stopped"};
+      add_step(*done, recipe.environment_name, step + 1, curves);
       progress.update(step + 1);
     }
     return curves;

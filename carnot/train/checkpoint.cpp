@@ -2,6 +2,7 @@
 
 #include <ATen/Functions.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
@@ -42,7 +43,16 @@ std::string state_json(std::int64_t step, const CheckpointParts& parts, const Ru
   if (parts.optimizer) state["optimizer"] = counters(*parts.optimizer);
   if (parts.critic_optimizer) state["critic_optimizer"] = counters(*parts.critic_optimizer);
   state["coefficients"] = parts.coefficients;
+  if (!parts.unwritten_metrics.empty()) state["unwritten_metrics"] = parts.unwritten_metrics;
   return state.dump(2) + "\n";
+}
+
+/// Numbers that are none are null in JSON.
+std::map<std::string, double> metrics_in(const Json& json) {
+  std::map<std::string, double> metrics;
+  for (const auto& [name, value] : json.items())
+    metrics[name] = value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+  return metrics;
 }
 
 Status fill(const std::vector<NamedTensor>& weights, const fs::path& file) {
@@ -125,7 +135,8 @@ Result<TrainerState> load_checkpoint(const fs::path& checkpoint, const Checkpoin
     const Json state = Json::parse(*text);
     if (const Status status = fill_parts(checkpoint, parts, state); !status) return status.error();
     return TrainerState{.step = state.at("step").get<std::int64_t>(),
-                        .coefficients = state.at("coefficients").get<std::map<std::string, double>>()};
+                        .coefficients = state.at("coefficients").get<std::map<std::string, double>>(),
+                        .unwritten_metrics = metrics_in(state.value("unwritten_metrics", Json::object()))};
   } catch (const Json::exception& problem) {
     return Error{where + ": not a trainer state: " + problem.what()};
   }

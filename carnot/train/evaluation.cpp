@@ -128,23 +128,23 @@ Evaluation summarize(const std::vector<Group>& groups, const std::string& breakd
   return out;
 }
 
-Evaluation evaluate(Engine& engine, const ChatFamily& chat, const EnvironmentFactory& environment,
-                    const EvaluationOptions& options, const ExploreOptions& rollout, std::uint64_t seed,
-                    std::vector<Group>* groups) {
+std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const ExploreEvents& events) {
+  const EvaluationOptions& options = setting.options;
   std::vector<RolloutTask> tasks;
   for (std::int64_t i = 0; i < options.tasks; ++i)
-    tasks.push_back({.uid = "validation_" + std::to_string(i), .task_index = i, .make = [&environment, i] {
-                       return environment.make(Split::Validation, i);
-                     }});
-  ExploreOptions explore_options = rollout;
+    tasks.push_back({.uid = "validation_" + std::to_string(i),
+                     .task_index = i,
+                     .make = [&environment = setting.environment, i] { return environment.make(Split::Validation, i); }});
+  ExploreOptions explore_options = setting.rollout;
   explore_options.budget = options.samples;
   explore_options.sampling = {.temperature = options.temperature, .top_p = options.top_p};
   const auto policy = independent();
-  Exploration exploration =
-      explore(engine, chat, *policy, tasks, explore_options, {.seed = derive_seed(seed, "evaluation")});
-  Evaluation out = summarize(exploration.groups, options.breakdown);
-  out.seconds = exploration.metrics.seconds;
-  if (groups != nullptr) *groups = std::move(exploration.groups);
+  Exploration exploration = explore(setting.engine, setting.chat, *policy, tasks, explore_options,
+                                    {.seed = derive_seed(setting.seed, "evaluation")}, events);
+  if (exploration.stopped) return std::nullopt;
+  EvaluatedGroups out{.evaluation = summarize(exploration.groups, options.breakdown)};
+  out.evaluation.seconds = exploration.metrics.seconds;
+  out.groups = std::move(exploration.groups);
   return out;
 }
 

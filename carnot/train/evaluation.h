@@ -47,10 +47,25 @@ std::optional<bool> majority_success(const Group& group);
 /// trajectories give none counts as not solved by it.
 Evaluation summarize(const std::vector<Group>& groups, const std::string& breakdown);
 
-/// Rolls out `options.tasks` validation tasks. `groups` (may be null) receives the trajectories.
-Evaluation evaluate(Engine& engine, const ChatFamily& chat, const EnvironmentFactory& environment,
-                    const EvaluationOptions& options, const ExploreOptions& rollout, std::uint64_t seed,
-                    std::vector<Group>* groups);
+/// What an evaluation is made with.
+struct EvaluationSetting {
+  Engine& engine;
+  const ChatFamily& chat;
+  const EnvironmentFactory& environment;
+  const EvaluationOptions& options;
+  const ExploreOptions& rollout;
+  std::uint64_t seed = 0;
+};
+
+/// An evaluation and the trajectories that it is made of.
+struct EvaluatedGroups {
+  Evaluation evaluation{};
+  std::vector<Group> groups{};
+};
+
+/// Rolls out `options.tasks` validation tasks, with `options.samples` trajectories each. None where `events` end it
+/// early.
+std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const ExploreEvents& events = {});
 
 /// As one JSON object, for summary.json and `carnot eval --json`.
 std::string evaluation_json(const Evaluation& evaluation);

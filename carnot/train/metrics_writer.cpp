@@ -4,9 +4,7 @@
 
 #include <chrono>
 #include <cmath>
-#include <iomanip>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "carnot/base/file.h"
 #include "carnot/train/event_file.h"
@@ -82,13 +80,6 @@ std::string metrics_line(std::int64_t step, const StepMetrics& metrics) {
   Json line = {{"step", step}};
   for (const auto& [name, value] : metrics) line[name] = std::isfinite(value) ? Json(value) : Json();
   return line.dump();
-}
-
-std::string console_line(std::int64_t step, const StepMetrics& metrics) {
-  std::ostringstream out;
-  out << "step:" << step << std::setprecision(4);
-  for (const auto& [name, value] : metrics) out << " - " << name << ":" << value;
-  return out.str();
 }
 
 }  // namespace carnot

@@ -1,4 +1,4 @@
-// train/metrics_writer.h -- a step's numbers: one line of metrics.jsonl, one TensorBoard event, one console line.
+// train/metrics_writer.h -- a step's numbers: one line of metrics.jsonl, one TensorBoard event.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,5 @@ class MetricsWriter {
 
 /// {"step": 12, "actor/entropy": 0.43, ...}, without an end of line.
 std::string metrics_line(std::int64_t step, const StepMetrics& metrics);
-
-/// step:12 - actor/entropy:0.43 - ..., as verl prints it; four significant digits.
-std::string console_line(std::int64_t step, const StepMetrics& metrics);
 
 }  // namespace carnot

@@ -234,11 +234,5 @@ TEST_F(MetricsFiles, NeverHoldHalfALineWhenTheDiskIsFull) {
   EXPECT_EQ(text(), before);
 }
 
-TEST(ConsoleLine, LooksLikeVerls) {
-  EXPECT_EQ(
-      console_line(12, {{"actor/entropy", 0.43219}, {"critic/rewards/mean", 0.61}, {"perf/total_num_tokens", 12345}}),
-      "step:12 - actor/entropy:0.4322 - critic/rewards/mean:0.61 - perf/total_num_tokens:1.234e+04");
-}
-
 }  // namespace
 }  // namespace carnot

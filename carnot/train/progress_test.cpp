@@ -50,6 +50,38 @@ TEST(Progress, RedrawsOneLineOnATerminal) {
   EXPECT_EQ(out.str().find('\n'), std::string::npos);
 }
 
+TEST(Progress, GoesOnWithTheStageAroundOneThatEnds) {
+  std::ostringstream out;
+  double time = 0;
+  Progress progress(out, {.terminal = true, .now = [&time] { return time; }});
+  progress.begin("grpo", 100);
+  time = 40;
+  progress.update(20);
+  progress.begin("evaluation", 400);
+  EXPECT_THAT(out.str(), EndsWith("evaluation 0/400 (0 %)"));
+  time = 45;
+  progress.update(200);
+  EXPECT_THAT(out.str(), EndsWith("evaluation 200/400 (50 %), 0:05 left"));
+  time = 50;
+  progress.end();
+  EXPECT_THAT(out.str(), EndsWith("[====                    ] grpo 20/100 (20 %), 2:30 left"));
+  progress.update(20);  // the step with the evaluation took 10 s more
+  progress.print("");
+  EXPECT_THAT(out.str(), EndsWith("grpo 20/100 (20 %), 3:20 left"));
+}
+
+TEST(Progress, AResumedStageShowsItsWholePositionAndEstimatesFromItsOwnSteps) {
+  std::ostringstream out;
+  double time = 0;
+  Progress progress(out, {.terminal = true, .now = [&time] { return time; }});
+  progress.begin("grpo", 100, 90);
+  EXPECT_THAT(out.str(), EndsWith("grpo 90/100 (90 %)"));
+  time = 10;
+  progress.update(91);
+  EXPECT_THAT(out.str(), EndsWith("grpo 91/100 (91 %), 1:30 left"));
+  EXPECT_EQ(progress.seconds_left(), 90);
+}
+
 TEST(Progress, PrintsLinesAboveTheBar) {
   std::ostringstream out;
   Progress progress(out, {.terminal = true, .now = [] { return 0.0; }});
@@ -60,9 +92,15 @@ TEST(Progress, PrintsLinesAboveTheBar) {
 
 TEST(Progress, StaysWithinTheTerminalsWidth) {
   std::ostringstream out;
-  Progress progress(out, {.terminal = true, .width = 40, .now = [] { return 0.0; }});
+  int columns = 41;
+  Progress progress(out, {.terminal = true, .columns = [&] { return columns; }, .now = [] { return 0.0; }});
+  const std::string erase = "\r\x1b[K";
   progress.begin("a stage with a rather long name", 4);
-  EXPECT_EQ(out.str().size(), std::string("\r\x1b[K").size() + 40);
+  EXPECT_EQ(out.str().size(), erase.size() + 40);
+  out.str("");
+  columns = 31;  // the window was made smaller
+  progress.print("");
+  EXPECT_EQ(out.str().size(), (erase + "\n" + erase).size() + 30);
 }
 
 TEST(Progress, SurvivesEmptyStagesAndTooMuchWork) {

@@ -41,7 +41,7 @@ std::string transcript(const Group& group, const Tokenizer& tokenizer) {
   return text + end;
 }
 
-Status store_evaluation(const fs::path& run_folder, const std::string& name, const StoredEvaluation& stored,
+Status store_evaluation(const fs::path& run_folder, const std::string& name, const EvaluatedGroups& stored,
                         const Tokenizer& tokenizer) {
   if (const Status status = make_folder(folder_of(run_folder)); !status) return status;
   const auto decode = [&](std::span<const TokenId> tokens) { return tokenizer.decode(tokens); };
@@ -51,11 +51,11 @@ Status store_evaluation(const fs::path& run_folder, const std::string& name, con
   return write_file_atomically(folder_of(run_folder) / (name + ".json"), evaluation_json(stored.evaluation) + "\n");
 }
 
-Result<StoredEvaluation> load_evaluation(const fs::path& run_folder, const std::string& name,
+Result<EvaluatedGroups> load_evaluation(const fs::path& run_folder, const std::string& name,
                                          const std::string& breakdown) {
   auto file = read_rollout_file(folder_of(run_folder) / (name + ".jsonl"));
   if (!file) return file.error();
-  StoredEvaluation stored{.groups = std::move(file->groups)};
+  EvaluatedGroups stored{.groups = std::move(file->groups)};
   stored.evaluation = summarize(stored.groups, breakdown);
   return stored;
 }

@@ -19,17 +19,12 @@ std::optional<std::size_t> telling_task(const std::vector<Group>& before, const 
 /// The whole text of the group's first trajectory, as the model read and wrote it, with its outcome.
 std::string transcript(const Group& group, const Tokenizer& tokenizer);
 
-struct StoredEvaluation {
-  Evaluation evaluation{};
-  std::vector<Group> groups{};
-};
-
 /// Keeps an evaluation in validation/NAME.json, its trajectories in validation/NAME.jsonl.
 Status store_evaluation(const std::filesystem::path& run_folder, const std::string& name,
-                        const StoredEvaluation& stored, const Tokenizer& tokenizer);
+                        const EvaluatedGroups& stored, const Tokenizer& tokenizer);
 
 /// What store_evaluation kept; the evaluation's statistics are made again from its trajectories.
-Result<StoredEvaluation> load_evaluation(const std::filesystem::path& run_folder, const std::string& name,
+Result<EvaluatedGroups> load_evaluation(const std::filesystem::path& run_folder, const std::string& name,
                                          const std::string& breakdown);
 
 }  // namespace carnot

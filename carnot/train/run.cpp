@@ -1,5 +1,7 @@
 #include "carnot/train/run.h"
 
+#include <limits>
+
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
 #include "carnot/config/document.h"
@@ -93,26 +95,29 @@ Result<RunEnd> train_from(Run& run, Workbench& bench, const std::optional<fs::pa
   }
   bench.add_companions(run.recipe);
   Trainer trainer(run.recipe, bench);
-  std::int64_t first = 0;
+  TrainerState state;
   if (checkpoint) {
-    const auto state = load_checkpoint(
+    auto loaded = load_checkpoint(
         *checkpoint,
         {.bench = &bench, .optimizer = &trainer.optimizer(), .critic_optimizer = trainer.critic_optimizer()});
-    if (!state) return state.error();
-    first = state->step;
-    trainer.set_coefficients(state->coefficients);
+    if (!loaded) return loaded.error();
+    state = std::move(loaded).value();
+    trainer.set_coefficients(state.coefficients);
   }
-  std::optional<StoredEvaluation> before;
+  std::optional<EvaluatedGroups> before;
   if (run.recipe.evaluation.before_training) {
-    auto stored = evaluation_stage(run, "before", bench, trainer.engine(), first > 0);
-    if (!stored) return stored.error();
-    before = std::move(stored).value();
+    const auto evaluation = state.step > 0 ? kept_or_new_evaluation : evaluation_stage;
+    auto evaluated = evaluation(run, "before", bench, trainer.engine());
+    if (!evaluated) return evaluated.error();
+    if (!*evaluated) return stopped(run, "in the evaluation before training; what the warm start learnt is kept");
+    before = std::move(*evaluated);
   }
-  const auto end = reinforcement_stage(run, bench, trainer, first);
+  const auto end = reinforcement_stage(run, bench, trainer, state);
   if (!end || *end == RunEnd::Interrupted) return end;
-  const auto after = evaluation_stage(run, "after", bench, trainer.engine(), false);
+  const auto after = evaluation_stage(run, "after", bench, trainer.engine());
   if (!after) return after.error();
-  if (const Status status = summary_stage(run, bench, before ? *before : *after, *after); !status)
+  if (!*after) return stopped(run, "in the evaluation after training; a checkpoint is written");
+  if (const Status status = summary_stage(run, bench, before ? *before : **after, **after); !status)
     return status.error();
   return RunEnd::Complete;
 }
@@ -146,9 +151,10 @@ Result<RunEnd> run_supervised(Recipe& recipe, const RunControl& control) {
   if (!end || *end == RunEnd::Interrupted) return end;
   const Generation generation =
       make_generation(bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget);
-  const auto after = evaluation_stage(run, "after", bench, *generation.engine, false);
+  const auto after = evaluation_stage(run, "after", bench, *generation.engine);
   if (!after) return after.error();
-  control.out << evaluation_table({{"after", after->evaluation}}, recipe.evaluation.breakdown)
+  if (!*after) return stopped(run, "in the evaluation after the warm start; a checkpoint is written");
+  control.out << evaluation_table({{"after", (*after)->evaluation}}, recipe.evaluation.breakdown)
               << "\nRun folder: " << run.folder.root.string() << "\n";
   return RunEnd::Complete;
 }
@@ -162,14 +168,18 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   if (!folder) return folder.error();
   bench.add_companions(recipe);
   Trainer trainer(recipe, bench);
-  const TrainingStep step = trainer.explore_and_score(0);
+  const auto step = trainer.explore_and_score(0, {.go_on = [&control] { return !control.stop_requested(); }});
+  if (!step) {
+    control.out << "Stopped; nothing is written\n";
+    return RunEnd::Interrupted;
+  }
   const auto decode = [&](std::span<const TokenId> tokens) { return bench.tokenizer->decode(tokens); };
   const fs::path path = folder->rollouts(0);
-  if (const Status status = write_file_atomically(path, rollout_rows(step.groups, step.credit, decode)); !status)
+  if (const Status status = write_file_atomically(path, rollout_rows(step->groups, step->credit, decode)); !status)
     return status.error();
   if (const Status status = write_file_atomically(folder->root / "tokenizer.json", bench.tokenizer->json()); !status)
     return status.error();
-  control.out << trajectories(step.groups).size() << " trajectories in " << path.string() << "\n";
+  control.out << trajectories(step->groups).size() << " trajectories in " << path.string() << "\n";
   return RunEnd::Complete;
 }
 
@@ -186,13 +196,16 @@ Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl
   if (!bench) return bench.error();
   const Generation generation =
       make_generation(*bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget);
-  const Evaluation result = evaluate(*generation.engine, *bench->chat, *recipe.environment, recipe.evaluation,
-                                     recipe.rollout.explore, static_cast<std::uint64_t>(recipe.run.seed), nullptr);
+  // Lines between would be no JSON; a bar leaves nothing behind.
+  const double quiet_for = request.json ? std::numeric_limits<double>::infinity() : Progress::Options().quiet_for;
+  Progress progress(control.out, {.terminal = control.terminal, .columns = control.columns, .quiet_for = quiet_for});
+  const auto result = evaluate_with_bar({progress, control}, "evaluation", recipe, *bench, *generation.engine);
+  if (!result) return RunEnd::Interrupted;
   if (request.json) {
-    control.out << evaluation_json(result) << "\n";
+    control.out << evaluation_json(result->evaluation) << "\n";
   } else {
     control.out << checkpoint->string() << "\n"
-                << evaluation_table({{"success and more", result}}, recipe.evaluation.breakdown);
+                << evaluation_table({{"success and more", result->evaluation}}, recipe.evaluation.breakdown);
   }
   return RunEnd::Complete;
 }

@@ -17,7 +17,8 @@ namespace carnot {
 struct RunControl {
   std::ostream& out;                                            ///< what the user reads
   bool terminal = false;                                        ///< out is a terminal: progress bars are drawn
-  std::function<bool()> stop_requested = [] { return false; };  ///< asked between steps; true: checkpoint and leave
+  std::function<int()> columns = [] { return 80; };             ///< of that terminal, as it is now
+  std::function<bool()> stop_requested = [] { return false; };  ///< asked wherever a run can stop without a loss
 };
 
 /// How a command ended well.

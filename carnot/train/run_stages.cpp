@@ -1,13 +1,13 @@
 #include "carnot/train/run_stages.h"
 
-#include <cstdio>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
 #include "carnot/data/rollout_file.h"
-#include "carnot/train/checkpoint.h"
 #include "carnot/train/checkpoint_folder.h"
+#include "carnot/train/console_lines.h"
 #include "carnot/train/machine_memory.h"
 #include "carnot/train/metrics_writer.h"
 #include "carnot/train/supervised.h"
@@ -16,19 +16,6 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The numbers of a step's line in the terminal; all of them are in metrics.jsonl.
-StepMetrics shown(const StepMetrics& metrics, const std::string& environment) {
-  StepMetrics line;
-  for (const std::string& name :
-       {std::string("critic/score/mean"), "env/" + environment + "/success", "env/" + environment + "/format",
-        std::string("actor/entropy"), std::string("actor/grad_norm"), std::string("actor/pg_clipfrac"),
-        std::string("response_length/mean"), std::string("num_turns/mean"), std::string("timing_s/step")}) {
-    const auto found = metrics.find(name);
-    if (found != metrics.end()) line[name] = found->second;
-  }
-  return line;
-}
 
 StepMetrics supervised_metrics(const SupervisedMetrics& m) {
   return {{"sft/loss", m.loss},
@@ -52,14 +39,43 @@ CheckpointParts parts_of(const Workbench& bench, Trainer& trainer) {
           .coefficients = trainer.coefficients()};
 }
 
-RunEnd interrupted(Run& run, const std::string& stage, std::int64_t step) {
-  run.progress.end();
-  run.control.out << "Stopped after " << stage << " step " << step
-                  << "; a checkpoint is written. To go on: the same command with resume=auto\n";
-  return RunEnd::Interrupted;
+ExploreEvents stoppable(const RunControl& control) {
+  return {.go_on = [&control] { return !control.stop_requested(); }};
+}
+
+std::string after_step(const std::string& stage, std::int64_t step) {
+  return "after " + stage + " step " + std::to_string(step) + "; a checkpoint is written";
+}
+
+bool is_evaluated(const Run& run, std::int64_t step) {
+  const std::int64_t every = run.recipe.evaluation.every;
+  return every > 0 && step % every == 0 && step < run.recipe.train.steps;
+}
+
+/// Adds the evaluation behind step `step` to its metrics.
+Result<RunEnd> evaluate_step(Run& run, Workbench& bench, Trainer& trainer, std::int64_t step, StepMetrics& metrics) {
+  const auto evaluated = evaluation_stage(run, "step_" + std::to_string(step), bench, trainer.engine());
+  if (!evaluated) return evaluated.error();
+  if (!*evaluated) return RunEnd::Interrupted;
+  metrics.merge(
+      evaluation_metrics((*evaluated)->evaluation, run.recipe.environment_name, run.recipe.evaluation.samples));
+  return RunEnd::Complete;
+}
+
+Status finish_step(Run& run, MetricsWriter& writer, std::int64_t step, const StepMetrics& metrics) {
+  if (const Status status = writer.write(step, metrics); !status) return status;
+  run.progress.print(step_line({.step = step, .steps = run.recipe.train.steps, .width = run.progress.width()}, metrics,
+                               run.recipe.environment_name));
+  run.progress.update(step);
+  return Done{};
 }
 
 }  // namespace
+
+RunEnd stopped(Run& run, const std::string& where) {
+  run.progress.print("Stopped " + where + ". To go on: the same command with resume=auto");
+  return RunEnd::Interrupted;
+}
 
 Result<std::optional<fs::path>> checkpoint_to_resume(const RunOptions& run, const fs::path& checkpoints) {
   if (run.resume == "never") return std::optional<fs::path>();
@@ -102,77 +118,115 @@ Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& be
   const auto save = [&](std::int64_t step) {
     return save_checkpoint(folder.checkpoints(), step, parts, run.recipe.run, run.recipe.train.max_checkpoints);
   };
-  run.progress.begin("warm start", options.steps);
+  const std::string stage = "warm start";
+  const auto began = std::chrono::steady_clock::now();
+  double loss = 0;
+  run.progress.begin(stage, options.steps, first);
   for (std::int64_t step = first; step < options.steps; ++step) {
     if (run.control.stop_requested()) {
       if (const Status status = save(step); !status) return status.error();
-      return interrupted(run, "warm start", step);
+      return stopped(run, after_step(stage, step));
     }
     const auto metrics = trainer.step(step);
     if (!metrics) return metrics.error();
     if (step % options.log_every == 0 || step + 1 == options.steps)
       if (const Status status = writer->write(step + 1, supervised_metrics(*metrics)); !status) return status.error();
+    loss = metrics->loss;
     run.progress.update(step + 1);
   }
   run.progress.end();
-  if (first < options.steps)
-    if (const Status status = save(options.steps); !status) return status.error();
+  if (first == options.steps) return RunEnd::Complete;
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  run.progress.print(warm_start_line({.step = options.steps, .steps = options.steps, .width = run.progress.width()},
+                                     loss, took.count()));
+  if (const Status status = save(options.steps); !status) return status.error();
   return RunEnd::Complete;
 }
 
-Result<StoredEvaluation> evaluation_stage(Run& run, const std::string& name, Workbench& bench, Engine& engine,
-                                          bool reuse) {
-  const EvaluationOptions& options = run.recipe.evaluation;
-  if (reuse && fs::exists(run.folder.root / "validation" / (name + ".jsonl")))
-    return load_evaluation(run.folder.root, name, options.breakdown);
-  run.progress.begin("evaluation", options.tasks * options.samples);
-  StoredEvaluation stored;
-  stored.evaluation = evaluate(engine, *bench.chat, *run.recipe.environment, options, run.recipe.rollout.explore,
-                               static_cast<std::uint64_t>(run.recipe.run.seed), &stored.groups);
-  run.progress.end();
-  if (const Status status = store_evaluation(run.folder.root, name, stored, *bench.tokenizer); !status)
-    return status.error();
-  return stored;
+std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std::string_view title,
+                                                 const Recipe& recipe, const Workbench& bench, Engine& engine) {
+  const EvaluationOptions& options = recipe.evaluation;
+  ExploreEvents events = stoppable(view.control);
+  events.on_progress = [&view](std::int64_t ended) { view.progress.update(ended); };
+  view.progress.begin(title, options.tasks * options.samples);
+  auto evaluated = evaluate({.engine = engine,
+                             .chat = *bench.chat,
+                             .environment = *recipe.environment,
+                             .options = options,
+                             .rollout = recipe.rollout.explore,
+                             .seed = static_cast<std::uint64_t>(recipe.run.seed)},
+                            events);
+  view.progress.end();
+  return evaluated;
 }
 
-Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer, std::int64_t first) {
+Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::string& name, Workbench& bench,
+                                                        Engine& engine) {
+  auto evaluated = evaluate_with_bar({run.progress, run.control}, "evaluation " + name, run.recipe, bench, engine);
+  if (!evaluated) return evaluated;
+  run.progress.print(evaluation_line(name, evaluated->evaluation, run.progress.width()));
+  if (const Status status = store_evaluation(run.folder.root, name, *evaluated, *bench.tokenizer); !status)
+    return status.error();
+  return evaluated;
+}
+
+Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const std::string& name, Workbench& bench,
+                                                              Engine& engine) {
+  if (!fs::exists(run.folder.root / "validation" / (name + ".jsonl"))) return evaluation_stage(run, name, bench, engine);
+  auto kept = load_evaluation(run.folder.root, name, run.recipe.evaluation.breakdown);
+  if (!kept) return kept.error();
+  return std::optional(std::move(kept).value());
+}
+
+Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer, const TrainerState& start) {
   const TrainOptions& options = run.recipe.train;
-  auto writer = MetricsWriter::open(
-      {.jsonl = run.folder.metrics(), .tensorboard = run.folder.tensorboard(), .resume_step = first});
+  const bool evaluation_is_due = !start.unwritten_metrics.empty();
+  auto writer = MetricsWriter::open({.jsonl = run.folder.metrics(),
+                                     .tensorboard = run.folder.tensorboard(),
+                                     .resume_step = evaluation_is_due ? start.step - 1 : start.step});
   if (!writer) return writer.error();
-  const auto save = [&](std::int64_t step) {
-    return save_checkpoint(run.folder.checkpoints(), step, parts_of(bench, trainer), run.recipe.run,
-                           options.max_checkpoints);
+  const auto save = [&](std::int64_t step, const StepMetrics& unwritten = {}) {
+    CheckpointParts parts = parts_of(bench, trainer);
+    parts.unwritten_metrics = unwritten;
+    return save_checkpoint(run.folder.checkpoints(), step, parts, run.recipe.run, options.max_checkpoints);
   };
-  run.progress.begin(run.recipe.method.name, options.steps);
-  for (std::int64_t step = first; step < options.steps; ++step) {
-    if (run.control.stop_requested()) {
+  const std::string stage = "training";
+  run.progress.begin(run.recipe.method.name, options.steps, start.step);
+  if (evaluation_is_due) {
+    StepMetrics metrics = start.unwritten_metrics;
+    const auto end = evaluate_step(run, bench, trainer, start.step, metrics);
+    if (!end) return end;
+    if (*end == RunEnd::Interrupted) return stopped(run, after_step(stage, start.step));
+    if (const Status status = finish_step(run, *writer, start.step, metrics); !status) return status.error();
+  }
+  for (std::int64_t step = start.step; step < options.steps; ++step) {
+    auto result = run.control.stop_requested() ? std::nullopt : trainer.step(step, stoppable(run.control));
+    if (!result) {
       if (const Status status = save(step); !status) return status.error();
-      return interrupted(run, "training", step);
+      return stopped(run, after_step(stage, step));
     }
-    TrainingStep result = trainer.step(step);
     const std::int64_t done = step + 1;
-    if (run.recipe.evaluation.every > 0 && done % run.recipe.evaluation.every == 0 && done < options.steps) {
-      const auto stored = evaluation_stage(run, "step_" + std::to_string(done), bench, trainer.engine(), false);
-      if (!stored) return stored.error();
-      result.metrics.merge(
-          evaluation_metrics(stored->evaluation, run.recipe.environment_name, run.recipe.evaluation.samples));
-      run.progress.begin(run.recipe.method.name, options.steps);
+    if (const Status status = write_rollouts(run, bench, done, *result); !status) return status.error();
+    if (is_evaluated(run, done)) {
+      const StepMetrics unwritten = result->metrics;
+      const auto end = evaluate_step(run, bench, trainer, done, result->metrics);
+      if (!end) return end;
+      if (*end == RunEnd::Interrupted) {
+        if (const Status status = save(done, unwritten); !status) return status.error();
+        return stopped(run, after_step(stage, done));
+      }
     }
-    if (const Status status = write_rollouts(run, bench, done, result); !status) return status.error();
-    if (const Status status = writer->write(done, result.metrics); !status) return status.error();
-    run.progress.print(console_line(done, shown(result.metrics, run.recipe.environment_name)));
-    run.progress.update(done);
+    if (const Status status = finish_step(run, *writer, done, result->metrics); !status) return status.error();
     if (options.save_every > 0 && done % options.save_every == 0 && done < options.steps)
       if (const Status status = save(done); !status) return status.error();
   }
   run.progress.end();
-  if (first < options.steps)
+  if (start.step < options.steps)
     if (const Status status = save(options.steps); !status) return status.error();
   return RunEnd::Complete;
 }
 
-Status summary_stage(Run& run, const Workbench& bench, const StoredEvaluation& before, const StoredEvaluation& after) {
+Status summary_stage(Run& run, const Workbench& bench, const EvaluatedGroups& before, const EvaluatedGroups& after) {
   using Json = nlohmann::ordered_json;
   const RunOptions& options = run.recipe.run;
   Json summary{{"environment", run.recipe.environment_name},

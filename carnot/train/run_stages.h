@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "carnot/train/checkpoint.h"
 #include "carnot/train/progress.h"
 #include "carnot/train/report.h"
 #include "carnot/train/run.h"
@@ -23,7 +24,10 @@ struct Run {
   std::int64_t predicted_memory = 0;  ///< bytes at the peak
 
   Run(Recipe& of, const RunControl& with, RunFolder in)
-      : recipe(of), control(with), folder(std::move(in)), progress(with.out, {.terminal = with.terminal}) {}
+      : recipe(of),
+        control(with),
+        folder(std::move(in)),
+        progress(with.out, {.terminal = with.terminal, .columns = with.columns}) {}
 };
 
 /// The checkpoint to go on from: the one that `resume` names, or with auto the latest in `checkpoints`; none to start.
@@ -34,14 +38,32 @@ Result<std::optional<std::filesystem::path>> checkpoint_to_resume(const RunOptio
 /// resumes.
 Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& bench);
 
-/// Evaluates and keeps the result in validation/NAME. With `reuse`, a result that is there already is taken instead.
-Result<StoredEvaluation> evaluation_stage(Run& run, const std::string& name, Workbench& bench, Engine& engine,
-                                          bool reuse);
+/// Where an evaluation shows how far it is, and who may stop it.
+struct EvaluationView {
+  Progress& progress;
+  const RunControl& control;
+};
 
-/// All steps from `first` on.
-Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer, std::int64_t first);
+/// Evaluates, with a bar of this title. None where the user stops it.
+std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std::string_view title,
+                                                 const Recipe& recipe, const Workbench& bench, Engine& engine);
+
+/// Evaluates and keeps the result in validation/NAME. None where the user stops it; then nothing is kept.
+Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::string& name, Workbench& bench,
+                                                        Engine& engine);
+
+/// The same, but takes the result of an earlier process where there is one.
+Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const std::string& name, Workbench& bench,
+                                                              Engine& engine);
+
+/// All steps behind `start`. A step that the user stops before its update has not happened; one that is stopped in the
+/// evaluation behind it is in the checkpoint, with its metrics, and the resumed run begins with the evaluation.
+Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer, const TrainerState& start);
+
+/// Tells the user that the run stopped `where` ("after training step 3; a checkpoint is written"), and how to go on.
+RunEnd stopped(Run& run, const std::string& where);
 
 /// Table, transcripts, summary.json.
-Status summary_stage(Run& run, const Workbench& bench, const StoredEvaluation& before, const StoredEvaluation& after);
+Status summary_stage(Run& run, const Workbench& bench, const EvaluatedGroups& before, const EvaluatedGroups& after);
 
 }  // namespace carnot

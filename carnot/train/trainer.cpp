@@ -143,9 +143,11 @@ void Trainer::adapt_coefficients(const TrainingStep& out) {
   use_coefficients();
 }
 
-TrainingStep Trainer::step(std::int64_t step) {
+std::optional<TrainingStep> Trainer::step(std::int64_t step, const ExploreEvents& events) {
   Clock total;
-  TrainingStep out = explore_and_score(step);
+  auto scored = explore_and_score(step, events);
+  if (!scored || !events.go_on()) return std::nullopt;
+  TrainingStep& out = *scored;
   Clock clock;
   const auto views = trajectories(out.groups);
   write_coefficients(objective_, out.metrics);
@@ -158,13 +160,13 @@ TrainingStep Trainer::step(std::int64_t step) {
   out.metrics["perf/total_num_tokens"] = tokens;
   out.metrics["perf/time_per_step"] = out.metrics["timing_s/step"];
   out.metrics["perf/throughput"] = tokens / out.metrics["timing_s/step"];
-  return out;
+  return scored;
 }
 
-TrainingStep Trainer::explore_and_score(std::int64_t step) {
+std::optional<TrainingStep> Trainer::explore_and_score(std::int64_t step, const ExploreEvents& events) {
   TrainingStep out;
   Clock clock;
-  explore_groups(step, out, clock);
+  if (!explore_groups(step, events, out, clock)) return std::nullopt;
   score(out.groups);
   clock.lap(out.metrics, "score");
   const auto views = trajectories(out.groups);
@@ -179,7 +181,7 @@ TrainingStep Trainer::explore_and_score(std::int64_t step) {
   return out;
 }
 
-Exploration Trainer::explore_once(std::int64_t step, int refill) {
+Exploration Trainer::explore_once(std::int64_t step, int refill, const ExploreEvents& events) {
   const std::int64_t groups = recipe_.train.groups;
   // Tasks are numbered through the run; refills take theirs from behind the run's last step.
   const std::int64_t first = (refill * recipe_.train.steps + step) * groups;
@@ -193,14 +195,16 @@ Exploration Trainer::explore_once(std::int64_t step, int refill) {
                  {.seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "rollout"),
                   .step = step,
                   .first_group = static_cast<std::uint64_t>(refill * groups),
-                  .policy_version = static_cast<int>(optimizer_.num_updates())});
+                  .policy_version = static_cast<int>(optimizer_.num_updates())},
+                 events);
 }
 
-void Trainer::explore_groups(std::int64_t step, TrainingStep& out, Clock& clock) {
+bool Trainer::explore_groups(std::int64_t step, const ExploreEvents& events, TrainingStep& out, Clock& clock) {
   const GroupFilter& filter = recipe_.method.filter;
   int kept = 0, refill = 0;
   do {
-    Exploration exploration = explore_once(step, refill);
+    Exploration exploration = explore_once(step, refill, events);
+    if (exploration.stopped) return false;
     for (const std::string& failure : exploration.failures) log_warning("rollout: " + failure);
     for (const auto& [name, value] : exploration_metrics(exploration.metrics)) out.metrics[name] += value;
     kept += apply_filter(filter, exploration.groups);
@@ -212,6 +216,7 @@ void Trainer::explore_groups(std::int64_t step, TrainingStep& out, Clock& clock)
   out.metrics["rollout/batches"] = refill;
   out.metrics["rollout/groups_kept"] = kept;
   clock.lap(out.metrics, "rollout");
+  return true;
 }
 
 void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, TrainingStep& out) {

@@ -30,11 +30,12 @@ class Trainer {
   /// Both must outlive the trainer. The bench's policy is trained in place.
   Trainer(Recipe& recipe, Workbench& bench);
 
-  /// Step number `step` (0-based); a function of the weights, the optimizer and (seed, step).
-  TrainingStep step(std::int64_t step);
+  /// Step number `step` (0-based); a function of the weights, the optimizer and (seed, step). None where `events` end
+  /// it before its update: then nothing has changed.
+  std::optional<TrainingStep> step(std::int64_t step, const ExploreEvents& events = {});
 
   /// The step without its update: rollouts, signals and credit.
-  TrainingStep explore_and_score(std::int64_t step);
+  std::optional<TrainingStep> explore_and_score(std::int64_t step, const ExploreEvents& events = {});
 
   /// Of the objective, where they follow a metric from step to step; by key. For checkpoints.
   std::map<std::string, double> coefficients() const;
@@ -56,8 +57,9 @@ class Trainer {
     bool closed = false;  ///< the weights have changed since
   };
 
-  void explore_groups(std::int64_t step, TrainingStep& out, Clock& clock);
-  Exploration explore_once(std::int64_t step, int refill);
+  /// False where the events ended it.
+  bool explore_groups(std::int64_t step, const ExploreEvents& events, TrainingStep& out, Clock& clock);
+  Exploration explore_once(std::int64_t step, int refill, const ExploreEvents& events);
   void score(std::vector<Group>& groups);
   void adapt_coefficients(const TrainingStep& out);
   void use_coefficients();

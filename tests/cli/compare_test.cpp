@@ -64,7 +64,7 @@ TEST(CompareCommand, StopsAtCtrlCAndGoesOnWithTheSameCommand) {
   const Json comparison = Json::parse(read_file(scratch.path("out/comparison.json")).value());
   EXPECT_EQ(comparison.at("base"), "grpo");
   EXPECT_EQ(comparison.at("methods").at(1).at("difference").at("seeds"), 2);
-  EXPECT_THAT(read_file(scratch.path("out/seed_1/rloo/log.txt")).value(), HasSubstr("step:15"));
+  EXPECT_THAT(read_file(scratch.path("out/seed_1/rloo/log.txt")).value(), HasSubstr("step 15/15  success"));
   EXPECT_TRUE(std::filesystem::exists(scratch.path("out/report.html")));
 }
 

@@ -20,7 +20,7 @@ namespace carnot::testing {
 
 namespace {
 
-using Watch = std::function<void(pid_t child)>;
+using Watch = std::function<void(pid_t child, const std::string& err)>;
 
 ProgramRun run_watched(const std::vector<std::string>& arguments, const std::string& input, const Watch& watch) {
   const ScratchFolder scratch;
@@ -40,7 +40,7 @@ ProgramRun run_watched(const std::vector<std::string>& arguments, const std::str
   pid_t child = 0;
   CARNOT_CHECK_EQ(posix_spawn(&child, words[0].c_str(), &files, nullptr, pointers.data(), environ), 0);
   posix_spawn_file_actions_destroy(&files);
-  watch(child);
+  watch(child, err);
   int status = 0;
   CARNOT_CHECK_EQ(waitpid(child, &status, 0), child);
   const int exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -50,16 +50,23 @@ ProgramRun run_watched(const std::vector<std::string>& arguments, const std::str
 }  // namespace
 
 ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::string& input) {
-  return run_watched(arguments, input, [](pid_t) {});
+  return run_watched(arguments, input, [](pid_t, const std::string&) {});
+}
+
+ProgramRun signal_carnot(const std::vector<std::string>& arguments, const std::vector<TimedSignal>& signals) {
+  return run_watched(arguments, "", [&](pid_t child, const std::string& err) {
+    using namespace std::chrono;
+    for (const TimedSignal& timed : signals) {
+      const auto deadline = steady_clock::now() + minutes(1);
+      while (!timed.ready(read_file(err).value()) && steady_clock::now() < deadline)
+        std::this_thread::sleep_for(milliseconds(20));
+      kill(child, timed.signal);
+    }
+  });
 }
 
 ProgramRun interrupt_carnot(const std::vector<std::string>& arguments, const std::function<bool()>& ready, int signal) {
-  return run_watched(arguments, "", [&](pid_t child) {
-    using namespace std::chrono;
-    const auto deadline = steady_clock::now() + minutes(1);
-    while (!ready() && steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(20));
-    kill(child, signal);
-  });
+  return signal_carnot(arguments, {{.ready = [&](const std::string&) { return ready(); }, .signal = signal}});
 }
 
 ScratchFolder::ScratchFolder() {

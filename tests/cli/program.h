@@ -18,7 +18,16 @@ struct ProgramRun {
 /// Runs build/carnot with these arguments and this standard input.
 ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::string& input = "");
 
-/// The same, with `signal` as soon as `ready` says so, or after a minute.
+/// A signal for the program, as soon as `ready` says so of what stands on standard error by then, or after a minute.
+struct TimedSignal {
+  std::function<bool(const std::string& err)> ready{};
+  int signal = SIGINT;
+};
+
+/// The same, with these signals one after the other.
+ProgramRun signal_carnot(const std::vector<std::string>& arguments, const std::vector<TimedSignal>& signals);
+
+/// The same with one signal.
 ProgramRun interrupt_carnot(const std::vector<std::string>& arguments, const std::function<bool()>& ready,
                             int signal = SIGINT);
 

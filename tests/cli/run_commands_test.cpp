@@ -125,6 +125,35 @@ TEST(TrainCommand, InterruptedWritesACheckpointAndTheSameCommandGoesOn) {
   EXPECT_THAT(shown.out, HasSubstr("advantage"));
 }
 
+/// Of the first Ctrl-C or SIGTERM.
+constexpr const char* kStopping = "carnot: stopping at the next safe point; a checkpoint will be written.";
+
+TEST(TrainCommand, SaysAtOnceThatItStopsAndStopsInsideAnEvaluation) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const ScratchFolder scratch;
+    // Before a hundred thousand tasks are through, every test is over.
+    const auto run = interrupt_carnot(
+        {"train", tiny_recipe(scratch), "eval.before_training=true", "eval.tasks=100000", "memory.check=off"},
+        [&] { return std::filesystem::exists(scratch.path("run/config.yaml")); }, signal);
+    EXPECT_EQ(run.exit, 130) << run.err;
+    EXPECT_THAT(run.err, HasSubstr(kStopping));
+    EXPECT_THAT(run.out, HasSubstr("Stopped in the evaluation before training"));
+    EXPECT_FALSE(std::filesystem::exists(scratch.path("run/validation/before.json")));
+  }
+}
+
+TEST(TrainCommand, ASecondCtrlCEndsAStepThatIsNotFinished) {
+  const ScratchFolder scratch;
+  // One step of the warm start takes minutes.
+  const auto run = signal_carnot(
+      {"train", tiny_recipe(scratch), "sft.steps=2", "sft.batch_tokens=5000000", "memory.check=off"},
+      {{.ready = [&](const std::string&) { return std::filesystem::exists(scratch.path("run/config.yaml")); }},
+       {.ready = [](const std::string& err) { return err.find(kStopping) != std::string::npos; }}});
+  EXPECT_EQ(run.exit, 130);
+  EXPECT_THAT(run.err, HasSubstr("carnot: stopped\n"));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("run/warm_start/checkpoints/global_step_1")));
+}
+
 TEST(TrainCommand, KilledAndResumedEqualsTheStraightRun) {
   const ScratchFolder scratch;
   // PPO and the entropy bonus give an untrained policy gradients that depend on what it sampled.
@@ -147,6 +176,13 @@ TEST(TrainCommand, KilledAndResumedEqualsTheStraightRun) {
       settings, [&] { return steps_logged(scratch) > 7; }, SIGKILL);
   ASSERT_EQ(killed.exit, -1);
   ASSERT_LT(steps_logged(scratch), 40u) << "the run was over before it could be killed";
+  // Again, by two signals: wherever the second one comes, in a step or while a checkpoint is written.
+  const std::size_t before = steps_logged(scratch);
+  const auto stopped = signal_carnot(
+      settings, {{.ready = [&](const std::string&) { return steps_logged(scratch) > before + 3; }},
+                 {.ready = [](const std::string& err) { return err.find(kStopping) != std::string::npos; }}});
+  ASSERT_EQ(stopped.exit, 130) << stopped.err;
+  ASSERT_LT(steps_logged(scratch), 40u);
   const auto resumed = run_carnot(settings);
   ASSERT_EQ(resumed.exit, 0) << resumed.err;
   EXPECT_TRUE(weights("run") == weights("straight"));

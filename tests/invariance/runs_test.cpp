@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -14,6 +15,7 @@
 #include "carnot/data/rollout_file.h"
 #include "carnot/nn/safetensors.h"
 #include "carnot/train/run.h"
+#include "carnot/train/run_stages.h"
 #include "carnot/train/workbench.h"
 
 namespace carnot {
@@ -44,7 +46,7 @@ threads: 1
 model: {hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}
 tokenizer: {vocab_size: 300}
 env: frozen_lake
-sft: {steps: 40, batch_tokens: 600, learning_rate: 1e-2}
+sft: {steps: 40, batch_tokens: 600, learning_rate: 1e-2, log_every: 1}
 objective: {entropy_coefficient: 0.01}
 rollout: {group_size: 6, max_context_tokens: 1200, max_response_tokens: 60}
 train: {steps: 4, groups: 2, learning_rate: 1e-3, save_every: 1}
@@ -58,15 +60,28 @@ class Runs : public testing::Test {
   }
   ~Runs() override { fs::remove_all(root_); }
 
-  /// Trains in the folder `name`; asks to stop when `polls` steps have begun (-1: never).
-  RunEnd train(const std::string& name, std::vector<std::string> overrides, int polls = -1) {
+  using Stop = std::function<bool()>;
+
+  /// Lines of a run's metrics, those of its warm start included.
+  std::size_t steps_logged(const std::string& name) const {
+    std::size_t lines = 0;
+    for (const fs::path& folder : {root_ / name / "warm_start", root_ / name})
+      if (const auto text = read_file(folder / "metrics.jsonl")) lines += split_lines(*text).size();
+    return lines;
+  }
+
+  /// Stops a run once it has logged so many steps and then asked so many times whether to go on.
+  Stop stop_after(const std::string& name, std::size_t steps, int asks = 0) {
+    return [this, name, steps, left = asks]() mutable { return steps_logged(name) >= steps && left-- <= 0; };
+  }
+
+  /// Trains in the folder `name`, until `stop` says so.
+  RunEnd train(const std::string& name, std::vector<std::string> overrides, const Stop& stop = [] { return false; }) {
     overrides.push_back("run_folder=" + (root_ / name).string());
     auto recipe = Recipe::parse(recipe_, "tiny.yaml", overrides);
     EXPECT_TRUE(recipe.ok()) << (recipe.ok() ? "" : recipe.error().message);
     std::ostringstream out;
-    int asked = 0;
-    const auto end =
-        run_training(*recipe, {.out = out, .stop_requested = [&] { return polls >= 0 && asked++ >= polls; }});
+    const auto end = run_training(*recipe, {.out = out, .stop_requested = stop});
     EXPECT_TRUE(end.ok()) << (end.ok() ? "" : end.error().message);
     return *end;
   }
@@ -91,11 +106,11 @@ class Runs : public testing::Test {
     return steps;
   }
 
-  /// Stops a run after `polls` steps, resumes it, and compares weights and metrics with those of the run that went
+  /// Stops a run after `steps` steps, resumes it, and compares weights and metrics with those of the run that went
   /// straight on, whose metrics are returned.
-  std::vector<Json> expect_resumes(const std::vector<std::string>& overrides, int polls) {
+  std::vector<Json> expect_resumes(const std::vector<std::string>& overrides, std::size_t steps) {
     EXPECT_EQ(train("straight", overrides), RunEnd::Complete);
-    EXPECT_EQ(train("stopped", overrides, polls), RunEnd::Interrupted);
+    EXPECT_EQ(train("stopped", overrides, stop_after("stopped", steps)), RunEnd::Interrupted);
     std::vector<std::string> resumed = overrides;
     resumed.push_back("resume=auto");
     EXPECT_EQ(train("stopped", resumed), RunEnd::Complete);
@@ -110,13 +125,54 @@ class Runs : public testing::Test {
 
 TEST_F(Runs, StoppedAnywhereAndResumedEqualTheStraightRun) {
   EXPECT_EQ(train("straight", {}), RunEnd::Complete);
-  for (int polls : {0, 3, 6, 7, 9}) {
-    const std::string name = "stopped_" + std::to_string(polls);
-    EXPECT_EQ(train(name, {}, polls), RunEnd::Interrupted);
+  // Six steps of warm start, the first evaluation, four steps of training; inside evaluations and rollouts as well.
+  for (const auto& [steps, asks] : {std::pair(0u, 0), {3u, 0}, {6u, 0}, {6u, 9}, {7u, 0}, {7u, 9}, {9u, 30}}) {
+    const std::string name = "stopped_" + std::to_string(steps) + "_" + std::to_string(asks);
+    EXPECT_EQ(train(name, {}, stop_after(name, steps, asks)), RunEnd::Interrupted);
     EXPECT_EQ(train(name, {"resume=auto"}), RunEnd::Complete);
-    EXPECT_TRUE(weights(name) == weights("straight")) << "stopped after " << polls << " steps";
+    EXPECT_TRUE(weights(name) == weights("straight")) << name;
     EXPECT_EQ(metrics(name), metrics("straight"));
   }
+}
+
+TEST_F(Runs, StoppedInAnEvaluationBetweenStepsMakeItBeforeTheyGoOn) {
+  const std::vector<std::string> evaluated{"eval.every=2"};
+  EXPECT_EQ(train("straight", evaluated), RunEnd::Complete);
+  const auto in_evaluation = [&](int asks) {
+    const fs::path rollouts = root_ / "stopped" / "rollouts" / "step_2.jsonl";
+    return [=, this, left = asks]() mutable {
+      return fs::exists(rollouts) && steps_logged("stopped") == 7 && left-- <= 0;
+    };
+  };
+  std::vector<std::string> resumed = evaluated;
+  resumed.push_back("resume=auto");
+  EXPECT_EQ(train("stopped", evaluated, in_evaluation(5)), RunEnd::Interrupted);
+  EXPECT_EQ(steps_logged("stopped"), 7u);
+  EXPECT_TRUE(fs::exists(root_ / "stopped" / "checkpoints" / "global_step_2")) << "the step was trained";
+  EXPECT_EQ(train("stopped", resumed, in_evaluation(10)), RunEnd::Interrupted) << "and stopped there again";
+  EXPECT_EQ(steps_logged("stopped"), 7u);
+  EXPECT_EQ(train("stopped", resumed), RunEnd::Complete);
+  EXPECT_TRUE(weights("stopped") == weights("straight"));
+  EXPECT_EQ(metrics("stopped"), metrics("straight"));
+  EXPECT_TRUE(metrics("stopped")[1].contains("val-core/search_qa/success/mean@1"));
+}
+
+TEST_F(Runs, AnEvaluationsBarMovesAndIsStoppedInBetween) {
+  auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", {});
+  const auto bench = Workbench::make(*recipe);
+  const Generation generation = make_generation(*bench, recipe->rollout, 4);
+  std::ostringstream out;
+  double time = 0;
+  Progress progress(out, {.terminal = true, .now = [&] { return time += 1; }});
+  RunControl control{.out = out};
+  EXPECT_TRUE(evaluate_with_bar({progress, control}, "evaluation", *recipe, *bench, *generation.engine));
+  std::size_t at = 0;
+  for (const char* position : {" evaluation 0/4 (0 %)", " evaluation 1/4 (25 %)", " evaluation 4/4 (100 %)"})
+    EXPECT_NE(at = out.str().find(position, at), std::string::npos) << position;
+  int asked = 0;
+  control.stop_requested = [&] { return ++asked > 5; };
+  EXPECT_FALSE(evaluate_with_bar({progress, control}, "evaluation", *recipe, *bench, *generation.engine));
+  EXPECT_FALSE(generation.engine->has_work());
 }
 
 /// Whether the metric takes another value in every step.
@@ -206,13 +262,13 @@ TEST_F(Runs, WithAdaptersMoveTheAdaptersAlone) {
 
 TEST_F(Runs, WithAdaptersStoppedAndResumedEqualTheStraightRun) {
   train("straight", kLora);
-  for (int polls : {3, 8}) {
-    const std::string name = "stopped_" + std::to_string(polls);
-    EXPECT_EQ(train(name, kLora, polls), RunEnd::Interrupted);
+  for (const std::size_t steps : {3u, 8u}) {
+    const std::string name = "stopped_" + std::to_string(steps);
+    EXPECT_EQ(train(name, kLora, stop_after(name, steps)), RunEnd::Interrupted);
     std::vector<std::string> resumed = kLora;
     resumed.push_back("resume=auto");
     EXPECT_EQ(train(name, resumed), RunEnd::Complete);
-    EXPECT_TRUE(weights(name) == weights("straight")) << "stopped after " << polls << " steps";
+    EXPECT_TRUE(weights(name) == weights("straight")) << "stopped after " << steps << " steps";
   }
   auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml",
                               {"lora.rank=4", "resume=auto", "run_folder=" + (root_ / "straight").string()});

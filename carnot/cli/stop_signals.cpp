@@ -1,0 +1,56 @@
+#include "carnot/cli/stop_signals.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <string_view>
+
+#include "carnot/cli/console.h"
+
+namespace carnot {
+namespace {
+
+constexpr std::string_view kToCheckpoint =
+    "carnot: stopping at the next safe point; a checkpoint will be written. Press Ctrl-C again to stop now: the last "
+    "checkpoint stays as it is.\n";
+constexpr std::string_view kToNothing = "carnot: stopping. Press Ctrl-C again to stop now.\n";
+constexpr std::string_view kNow = "carnot: stopped\n";
+
+volatile std::sig_atomic_t stop_signals = 0;
+volatile std::sig_atomic_t on_terminal = 0;
+volatile std::sig_atomic_t leaves_checkpoint = 0;
+
+// Called by signal handlers: nothing but write().
+void say(std::string_view text) {
+  const int before = errno;
+  // On a terminal a bar and its ^C stand in the line.
+  [[maybe_unused]] ssize_t written = on_terminal ? ::write(STDERR_FILENO, "\n", 1) : 0;
+  written = ::write(STDERR_FILENO, text.data(), text.size());  // where nobody can be told, stopping is all there is
+  errno = before;
+}
+
+extern "C" void on_stop_signal(int) {
+  if (stop_signals > 0) {
+    say(kNow);
+    _exit(static_cast<int>(Exit::Interrupted));
+  }
+  stop_signals = 1;
+  say(leaves_checkpoint ? kToCheckpoint : kToNothing);
+}
+
+}  // namespace
+
+void catch_stop_signals(StopLeaves leaves) {
+  on_terminal = isatty(STDERR_FILENO);
+  leaves_checkpoint = leaves == StopLeaves::Checkpoint ? 1 : 0;
+  struct sigaction action {};
+  action.sa_handler = on_stop_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool stop_requested() { return stop_signals > 0; }
+
+}  // namespace carnot
