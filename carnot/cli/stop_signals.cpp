@@ -12,8 +12,8 @@ namespace carnot {
 namespace {
 
 constexpr std::string_view kToCheckpoint =
-    "carnot: stopping at the next safe point; a checkpoint will be written. Press Ctrl-C again to stop now: the last "
-    "checkpoint stays as it is.\n";
+    "carnot: stopping at the next safe point; a checkpoint will be written.\n"
+    "carnot: Press Ctrl-C again to stop now: the last checkpoint stays as it is.\n";
 constexpr std::string_view kToNothing = "carnot: stopping. Press Ctrl-C again to stop now.\n";
 constexpr std::string_view kNow = "carnot: stopped\n";
 

@@ -73,7 +73,7 @@ Status finish_step(Run& run, MetricsWriter& writer, std::int64_t step, const Ste
 }  // namespace
 
 RunEnd stopped(Run& run, const std::string& where) {
-  run.progress.print("Stopped " + where + ". To go on: the same command with resume=auto");
+  run.progress.print("Stopped " + where + ".\nTo go on: the same command with resume=auto");
   return RunEnd::Interrupted;
 }
 
