@@ -1,6 +1,6 @@
 #include "carnot/generate/loaded_model.h"
 
-#include "carnot/nn/safetensors.h"
+#include "carnot/nn/adapter_folder.h"
 #include "carnot/train/find_run.h"
 #include "carnot/train/model_files.h"
 #include "carnot/train/recipe.h"
@@ -40,7 +40,7 @@ Result<LoadedModel> load_for_generation(const ModelRequest& request) {
   auto tokenizer = Tokenizer::load(*folder);
   if (!tokenizer) return tokenizer.error();
   loaded.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
-  auto model = load_model(*folder, tensor_options(run));
+  auto model = load_policy(*folder, tensor_options(run));
   if (!model) return model.error();
   loaded.model = std::make_unique<Model>(std::move(model).value());
   const auto files = read_model_files(*folder, *folder);

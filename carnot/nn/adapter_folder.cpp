@@ -4,10 +4,13 @@
 
 #include "carnot/base/file.h"
 #include "carnot/nn/adapter_config.h"
+#include "carnot/nn/base_model.h"
 #include "carnot/nn/safetensors.h"
 
 namespace carnot {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::vector<std::string> projections_of(const std::vector<NamedTensor>& tensors) {
   std::vector<std::string> found;
@@ -28,8 +31,8 @@ std::vector<NamedTensor> peft_tensors(const Model& model) {
   return tensors;
 }
 
-Result<LoraOptions> read_adapter_options(const std::filesystem::path& folder) {
-  const std::filesystem::path config = folder / kAdapterConfigFile;
+Result<LoraOptions> read_adapter_options(const fs::path& folder) {
+  const fs::path config = folder / kAdapterConfigFile;
   const auto text = read_file(config);
   if (!text) return text.error();
   auto lora = parse_adapter_config(*text, config.string());
@@ -40,22 +43,55 @@ Result<LoraOptions> read_adapter_options(const std::filesystem::path& folder) {
   return lora;
 }
 
-Status load_adapters(Model& model, const std::filesystem::path& folder) {
+Status load_adapters(Model& model, const fs::path& folder) {
   const auto lora = read_adapter_options(folder);
   if (!lora) return lora.error();
-  const std::filesystem::path weights = folder / kAdapterWeightsFile;
+  const fs::path weights = folder / kAdapterWeightsFile;
   const auto file = read_safetensors(weights);
   if (!file) return file.error();
   model.add_adapters(*lora, 0);
   return copy_tensors(peft_tensors(model), file->tensors, weights.string());
 }
 
-Result<Model> load_policy(const std::filesystem::path& checkpoint, const at::TensorOptions& options) {
-  if (!std::filesystem::exists(checkpoint / kAdapterFolder)) return load_model(checkpoint, options);
-  auto model = load_model(checkpoint / kBaseFolder, options);
+bool holds_adapters(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / kAdapterFolder / kAdapterConfigFile, ignored) &&
+         (fs::exists(folder / kBaseModelFile, ignored) || fs::exists(folder / kBaseFolder, ignored));
+}
+
+Result<fs::path> find_base(const fs::path& checkpoint, const fs::path& moved_to) {
+  const auto base = read_base_model(checkpoint, moved_to);
+  if (!base) return base.error();
+  if (!*base) return checkpoint / kBaseFolder;
+  if (const Status same = check_base_model(**base); !same) return same.error();
+  return (*base)->folder;
+}
+
+Result<Model> load_policy(const fs::path& folder, const at::TensorOptions& options, const fs::path& moved_to) {
+  if (!holds_adapters(folder)) return load_model(folder, options);
+  const auto base = find_base(folder, moved_to);
+  if (!base) return base.error();
+  auto model = load_merged(*base, options);
   if (!model) return model;
-  if (const Status loaded = load_adapters(*model, checkpoint / kAdapterFolder); !loaded) return loaded.error();
+  if (const Status loaded = load_adapters(*model, folder / kAdapterFolder); !loaded) return loaded.error();
   return model;
+}
+
+Result<Model> load_merged(const fs::path& folder, const at::TensorOptions& options) {
+  auto policy = load_policy(folder, options);
+  if (!policy || !policy->has_adapters()) return policy;
+  return policy->merged();
+}
+
+Result<at::ScalarType> stored_dtype(const fs::path& folder) {
+  if (holds_adapters(folder)) {
+    const auto base = find_base(folder);
+    return base ? stored_dtype(*base) : base.error();
+  }
+  const auto file = read_model_tensors(folder);
+  if (!file) return file.error();
+  if (file->tensors.empty()) return Error{folder.string() + ": its weights are empty"};
+  return file->tensors.front().tensor.scalar_type();
 }
 
 }  // namespace carnot

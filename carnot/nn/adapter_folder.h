@@ -22,12 +22,28 @@ Result<LoraOptions> read_adapter_options(const std::filesystem::path& folder);
 /// Puts the folder's adapters on the model.
 Status load_adapters(Model& model, const std::filesystem::path& folder);
 
-/// In a checkpoint with adapters, beside the merged weights: the weights below, and the adapters.
-inline constexpr const char* kBaseFolder = "base";
+/// In a checkpoint with adapters: the adapters, and in those of earlier versions the weights below, which later ones
+/// refer to (nn/base_model.h).
 inline constexpr const char* kAdapterFolder = "adapter";
+inline constexpr const char* kBaseFolder = "base";
 
-/// The policy of a checkpoint: base/ with the adapters of adapter/ on it where those are there, so that its bits are
-/// those of training; else the folder's own weights.
-Result<Model> load_policy(const std::filesystem::path& checkpoint, const at::TensorOptions& options);
+/// Whether the folder is a checkpoint with adapters.
+bool holds_adapters(const std::filesystem::path& folder);
+
+/// The folder with the weights below a checkpoint's adapters; compared with what the checkpoint says of it. Where that
+/// is not there any more, it is looked for in `moved_to`, if that is not empty.
+Result<std::filesystem::path> find_base(const std::filesystem::path& checkpoint,
+                                        const std::filesystem::path& moved_to = {});
+
+/// The policy of a folder: of a checkpoint with adapters its base with the adapters on it, so that its bits are those of
+/// training; else the folder's own weights. `moved_to` as in find_base().
+Result<Model> load_policy(const std::filesystem::path& folder, const at::TensorOptions& options,
+                          const std::filesystem::path& moved_to = {});
+
+/// The same policy as plain weights: adapters are merged into them.
+Result<Model> load_merged(const std::filesystem::path& folder, const at::TensorOptions& options);
+
+/// The type of a folder's first weight; with adapters, of the base below them.
+Result<at::ScalarType> stored_dtype(const std::filesystem::path& folder);
 
 }  // namespace carnot

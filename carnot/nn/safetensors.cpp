@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
@@ -18,6 +19,9 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kWeights = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
 
 struct DtypeName {
   std::string_view name;
@@ -145,10 +149,19 @@ Result<TensorFile> read_safetensors(const fs::path& path) {
 }
 
 Result<TensorFile> read_model_tensors(const fs::path& folder) {
-  const fs::path single = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
+  const fs::path single = folder / kWeights, index = folder / kIndex;
   if (fs::exists(single)) return read_safetensors(single);
   if (fs::exists(index)) return read_shards(folder, index);
   return Error{folder.string() + ": holds neither model.safetensors nor model.safetensors.index.json"};
+}
+
+Result<std::vector<std::string>> model_tensor_files(const fs::path& folder) {
+  if (fs::exists(folder / kWeights)) return std::vector<std::string>{kWeights};
+  const auto file_of = read_weight_map(folder / kIndex);
+  if (!file_of) return file_of.error();
+  std::set<std::string> names{kIndex};
+  for (const auto& [name, file] : *file_of) names.insert(file);
+  return std::vector<std::string>(names.begin(), names.end());
 }
 
 Status write_model_tensors(const fs::path& folder, const std::vector<NamedTensor>& tensors, std::int64_t shard_bytes) {
@@ -165,7 +178,7 @@ Status write_model_tensors(const fs::path& folder, const std::vector<NamedTensor
     in_shard += bytes;
     total += bytes;
   }
-  if (shards.size() == 1) return write_safetensors(folder / "model.safetensors", tensors, metadata);
+  if (shards.size() == 1) return write_safetensors(folder / kWeights, tensors, metadata);
 
   nlohmann::json index{{"metadata", {{"total_size", total}}}, {"weight_map", nlohmann::json::object()}};
   for (std::size_t i = 0; i < shards.size(); ++i) {
@@ -174,7 +187,7 @@ Status write_model_tensors(const fs::path& folder, const std::vector<NamedTensor
     if (const Status written = write_safetensors(folder / name, shards[i], metadata); !written) return written;
     for (const NamedTensor& named : shards[i]) index["weight_map"][named.name] = name;
   }
-  return write_file_atomically(folder / "model.safetensors.index.json", index.dump(2) + "\n");
+  return write_file_atomically(folder / kIndex, index.dump(2) + "\n");
 }
 
 Status write_safetensors(const fs::path& path, const std::vector<NamedTensor>& tensors,

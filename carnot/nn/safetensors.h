@@ -23,6 +23,9 @@ Result<TensorFile> read_safetensors(const std::filesystem::path& path);
 /// A single model.safetensors, or the shards that model.safetensors.index.json names.
 Result<TensorFile> read_model_tensors(const std::filesystem::path& folder);
 
+/// The names of the files that read_model_tensors reads.
+Result<std::vector<std::string>> model_tensor_files(const std::filesystem::path& folder);
+
 /// Writes (temporary file, sync, rename). Tensors go by descending element size, then name, aligned to 8 bytes.
 Status write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
                          const std::map<std::string, std::string>& metadata = {});

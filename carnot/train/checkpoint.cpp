@@ -8,6 +8,7 @@
 #include "carnot/base/file.h"
 #include "carnot/nn/adapter_config.h"
 #include "carnot/nn/adapter_folder.h"
+#include "carnot/nn/base_model.h"
 #include "carnot/nn/safetensors.h"
 #include "carnot/train/checkpoint_folder.h"
 
@@ -61,25 +62,53 @@ Status fill(const std::vector<NamedTensor>& weights, const fs::path& file) {
   return copy_tensors(weights, stored->tensors, file.string());
 }
 
-Status fill_policy(const Model& policy, const fs::path& folder) {
+/// The weights below the policy's adapters: those of a base that is there already have to be the checkpoint's.
+Status fill_base(Workbench& bench, const fs::path& checkpoint) {
+  auto base = read_base_model(checkpoint);
+  if (!base) return base.error();
+  if (*base && bench.base && (*base)->sha256 != bench.base->sha256)
+    return Error{checkpoint.string() + ": its adapters were trained on " + (*base)->folder.string() +
+                 ", whose files are not those of " + bench.base->folder.string()};
+  if (*base && bench.base) return Done{};
+  const auto folder = find_base(checkpoint);
+  if (!folder) return folder.error();
+  if (const Status filled = fill(bench.policy->parameters(), *folder / "model.safetensors"); !filled) return filled;
+  bench.base = std::move(*base);
+  return Done{};
+}
+
+Status fill_policy(Workbench& bench, const fs::path& folder) {
+  const Model& policy = *bench.policy;
   if (!policy.has_adapters()) return fill(policy.parameters(), folder / "model.safetensors");
-  if (const Status status = fill(policy.parameters(), folder / kBaseFolder / "model.safetensors"); !status)
-    return status;
+  if (const Status status = fill_base(bench, folder); !status) return status;
   return fill(peft_tensors(policy), folder / kAdapterFolder / kAdapterWeightsFile);
 }
 
-/// The merged weights in the folder itself, so that every reader of model folders finds the policy there.
-void add_policy_files(std::vector<CheckpointFile>& files, const Workbench& bench, const std::string& dtype) {
+/// Stores the random weights below the policy's adapters.
+Status keep_base(Workbench& bench, const fs::path& folder, const std::string& dtype) {
   const Model& policy = *bench.policy;
-  const std::string config = model_config_json(policy.config(), dtype);
-  files.push_back(text_file("config.json", config));
+  const Status written = replace_folder(folder, [&](const fs::path& path) -> Status {
+    const std::string config = model_config_json(policy.config(), dtype);
+    if (const Status status = write_file_atomically(path / "config.json", config); !status) return status;
+    return tensor_file("", policy.parameters()).write(path / "model.safetensors");
+  });
+  if (!written) return written;
+  auto base = base_model_of(folder);
+  if (!base) return base.error();
+  bench.base = std::move(base).value();
+  return Done{};
+}
+
+void add_policy_files(std::vector<CheckpointFile>& files, const Workbench& bench, const fs::path& checkpoint,
+                      const std::string& dtype) {
+  const Model& policy = *bench.policy;
+  files.push_back(text_file("config.json", model_config_json(policy.config(), dtype)));
   if (!policy.has_adapters()) return files.push_back(tensor_file("model.safetensors", policy.parameters()));
-  const fs::path base = kBaseFolder, adapter = kAdapterFolder;
-  files.push_back(tensor_file("model.safetensors", policy.merged().parameters()));
-  files.push_back(text_file(base / "config.json", config));
-  files.push_back(tensor_file(base / "model.safetensors", policy.parameters()));
-  files.push_back(text_file(adapter / kAdapterConfigFile, adapter_config_json(policy.lora(), bench.base_model)));
+  const fs::path adapter = kAdapterFolder;
+  const std::string config = adapter_config_json(policy.lora(), bench.base->folder.string());
+  files.push_back(text_file(adapter / kAdapterConfigFile, config));
   files.push_back(tensor_file(adapter / kAdapterWeightsFile, peft_tensors(policy)));
+  files.push_back(text_file(kBaseModelFile, base_model_json(*bench.base, checkpoint)));
 }
 
 Status fill_optimizer(AdamW& optimizer, const fs::path& file, const Json& counts) {
@@ -92,7 +121,7 @@ Status fill_optimizer(AdamW& optimizer, const fs::path& file, const Json& counts
 }
 
 Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const Json& state) {
-  if (const Status status = fill_policy(*parts.bench->policy, folder); !status) return status;
+  if (const Status status = fill_policy(*parts.bench, folder); !status) return status;
   if (parts.bench->reference)
     if (const Status status = fill(parts.bench->reference->trained(), folder / "reference.safetensors"); !status)
       return status;
@@ -111,13 +140,17 @@ Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const Js
 
 Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
                        const RunOptions& run, std::int64_t max_checkpoints) {
-  const Workbench& bench = *parts.bench;
+  Workbench& bench = *parts.bench;
+  if (bench.policy->has_adapters() && !bench.base) {
+    const Status kept = keep_base(bench, checkpoints.parent_path() / kBaseFolder, run.dtype);
+    if (!kept) return kept;
+  }
   std::vector<CheckpointFile> files{
       text_file("tokenizer.json", bench.tokenizer->json()),
       text_file("trainer_state.json", state_json(step, parts, run)),
   };
   for (const auto& [name, text] : bench.model_files) files.push_back(text_file(name, text));
-  add_policy_files(files, bench, run.dtype);
+  add_policy_files(files, bench, checkpoint_path(checkpoints, step), run.dtype);
   if (bench.reference) files.push_back(tensor_file("reference.safetensors", bench.reference->trained()));
   if (bench.critic) files.push_back(tensor_file("critic.safetensors", bench.critic->parameters()));
   if (parts.optimizer) files.push_back(tensor_file("optimizer.safetensors", optimizer_tensors(*parts.optimizer)));

@@ -2,8 +2,8 @@
 //
 // A checkpoint folder is a Hugging Face model folder (config.json, model.safetensors, tokenizer.json and the files of
 // train/model_files.h) with optimizer.safetensors, critic.safetensors, reference.safetensors where there are such, and
-// trainer_state.json. With adapters, the model folder holds the merged weights; base/ holds the weights below them,
-// adapter/ a PEFT folder, reference.safetensors the reference's adapters alone.
+// trainer_state.json. With adapters there is a PEFT folder adapter/ in place of model.safetensors, base_model.json says
+// where the weights below them are (nn/base_model.h), and reference.safetensors holds the reference's adapters alone.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace carnot {
 
 /// What a checkpoint refers to. Null: there is none.
 struct CheckpointParts {
-  const Workbench* bench = nullptr;
+  Workbench* bench = nullptr;
   AdamW* optimizer = nullptr;
   AdamW* critic_optimizer = nullptr;
   std::map<std::string, double> coefficients{};  ///< that change from step to step (adaptive KL, entropy bonus)
@@ -33,7 +33,8 @@ struct TrainerState {
   std::map<std::string, double> unwritten_metrics{};  ///< as in CheckpointParts
 };
 
-/// Writes checkpoints/global_step_N, whole or not at all, then removes all but the latest `max_checkpoints`.
+/// Writes checkpoints/global_step_N, whole or not at all, then removes all but the latest `max_checkpoints`. Weights
+/// below adapters that are in no folder yet are stored first, once for all checkpoints, in `base` beside `checkpoints`.
 Status save_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
                        const RunOptions& run, std::int64_t max_checkpoints);
 

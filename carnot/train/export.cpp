@@ -7,6 +7,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/nn/adapter_folder.h"
+#include "carnot/nn/base_model.h"
 #include "carnot/nn/safetensors.h"
 #include "carnot/text/tokenizer.h"
 #include "carnot/train/checkpoint_folder.h"
@@ -30,18 +31,37 @@ at::ScalarType dtype_of(const std::string& name) {
   return name == "float16" ? at::kHalf : at::kFloat;
 }
 
-/// In the type that was asked for. Fails where a number does not fit.
-Status convert(std::vector<NamedTensor>& tensors, const std::string& dtype) {
-  if (dtype.empty()) return Done{};
+/// Fails where a number does not fit.
+Status convert(std::vector<NamedTensor>& tensors, at::ScalarType dtype) {
   std::vector<std::string> problems;
   for (NamedTensor& named : tensors) {
-    const at::Tensor converted = named.tensor.to(dtype_of(dtype));
+    const at::Tensor converted = named.tensor.to(dtype);
     if (at::isfinite(named.tensor).all().item<bool>() && !at::isfinite(converted).all().item<bool>())
-      problems.push_back("--dtype " + dtype + ": weight '" + named.name + "' has numbers that are too large for it");
+      problems.push_back("--dtype " + dtype_name(dtype) + ": weight '" + named.name +
+                         "' has numbers that are too large for it");
     named.tensor = converted;
   }
   if (!problems.empty()) return join_errors(problems);
   return Done{};
+}
+
+/// A folder's weights, adapters merged into them; in the type that was asked for, or else the one they are stored in.
+Result<std::vector<NamedTensor>> exported_weights(const fs::path& from, const ExportOptions& options) {
+  if (!holds_adapters(from)) {
+    auto file = read_model_tensors(from);
+    if (!file) return file.error();
+    if (!options.dtype.empty())
+      if (const Status converted = convert(file->tensors, dtype_of(options.dtype)); !converted) return converted.error();
+    return std::move(file->tensors);
+  }
+  const auto stored = stored_dtype(from);
+  if (!stored) return stored.error();
+  const auto policy = load_merged(from, at::TensorOptions(*stored == at::kDouble ? at::kDouble : at::kFloat));
+  if (!policy) return policy.error();
+  std::vector<NamedTensor> tensors = policy->parameters();
+  const at::ScalarType dtype = options.dtype.empty() ? *stored : dtype_of(options.dtype);
+  if (const Status converted = convert(tensors, dtype); !converted) return converted.error();
+  return tensors;
 }
 
 Status write_json(const fs::path& path, const Json& json) { return write_file_atomically(path, json.dump(2) + "\n"); }
@@ -77,27 +97,32 @@ Status write_companions(const fs::path& from, const fs::path& to) {
 
 /// One Hugging Face folder; what stands beside the weights comes from `companions`.
 Status write_model(const fs::path& from, const fs::path& companions, const fs::path& to, const ExportOptions& options) {
-  auto file = read_model_tensors(from);
-  if (!file) return file.error();
-  if (const Status converted = convert(file->tensors, options.dtype); !converted) return converted;
-  if (file->tensors.empty()) return Error{from.string() + ": its weights are empty"};
+  const auto tensors = exported_weights(from, options);
+  if (!tensors) return tensors.error();
+  if (tensors->empty()) return Error{from.string() + ": its weights are empty"};
   if (const Status made = make_folder(to); !made) return made;
-  const Status config = write_config(from / "config.json", to / "config.json", file->tensors[0].tensor.scalar_type());
+  const Status config = write_config(from / "config.json", to / "config.json", tensors->front().tensor.scalar_type());
   if (!config) return config;
   if (const Status written = write_companions(companions, to); !written) return written;
-  return write_model_tensors(to, file->tensors, static_cast<std::int64_t>(options.shard_megabytes * 1e6));
+  return write_model_tensors(to, *tensors, static_cast<std::int64_t>(options.shard_megabytes * 1e6));
 }
 
-/// The adapters, naming as their base what they were trained on, or else the base that is exported with them.
-Status write_adapter(const fs::path& from, const fs::path& to, const fs::path& base, const ExportOptions& options) {
+/// A checkpoint's adapters. They name as their base the model.path that they were trained on; where the run drew the
+/// weights itself, `base`, which is exported with them.
+Status write_adapter(const fs::path& checkpoint, const fs::path& to, const fs::path& base,
+                     const ExportOptions& options) {
+  const fs::path from = checkpoint / kAdapterFolder;
   auto config = read_object(from / kAdapterConfigFile);
   if (!config) return config.error();
   auto file = read_safetensors(from / kAdapterWeightsFile);
   if (!file) return file.error();
-  if (const Status converted = convert(file->tensors, options.dtype); !converted) return converted;
+  const auto trained_on = read_base_model(checkpoint);
+  if (!trained_on) return trained_on.error();
+  if (!options.dtype.empty())
+    if (const Status converted = convert(file->tensors, dtype_of(options.dtype)); !converted) return converted;
   if (const Status made = make_folder(to); !made) return made;
   Json& named = (*config)["base_model_name_or_path"];
-  if (named.is_null()) named = base.string();
+  if (named.is_null() || (*trained_on && is_of_same_run(**trained_on, checkpoint))) named = base.string();
   if (const Status written = write_json(to / kAdapterConfigFile, *config); !written) return written;
   return write_safetensors(to / kAdapterWeightsFile, file->tensors, {{"format", "pt"}});
 }
@@ -114,16 +139,17 @@ Status check_output(const ExportOptions& options) {
 Result<std::string> export_model(const ExportOptions& options) {
   const auto source = find_model(options.path);
   if (!source) return source.error();
-  const bool adapters = fs::exists(*source / kAdapterFolder);
+  const bool adapters = holds_adapters(*source);
   if (options.merge_lora && !adapters) return Error{"--merge-lora: " + source->string() + " holds no adapters"};
   if (const Status status = check_output(options); !status) return status.error();
   const fs::path output = fs::absolute(options.output).lexically_normal();
   const bool apart = adapters && !options.merge_lora;
   const Status written = replace_folder(output, [&](const fs::path& folder) -> Status {
     if (!apart) return write_model(*source, *source, folder, options);
-    if (const Status base = write_model(*source / kBaseFolder, *source, folder / kBaseFolder, options); !base)
-      return base;
-    return write_adapter(*source / kAdapterFolder, folder / kAdapterFolder, output / kBaseFolder, options);
+    const auto base = find_base(*source);
+    if (!base) return base.error();
+    if (const Status written = write_model(*base, *source, folder / kBaseFolder, options); !written) return written;
+    return write_adapter(*source, folder / kAdapterFolder, output / kBaseFolder, options);
   });
   if (!written) return written.error();
   if (!apart) return source->string() + " is exported to " + output.string() + "\n";

@@ -12,7 +12,7 @@ struct ExportOptions {
   std::filesystem::path path{};    ///< a run folder (its latest checkpoint), a checkpoint, or a Hugging Face folder
   std::filesystem::path output{};  ///< folder to make
   bool merge_lora = false;         ///< one model, adapters merged into its weights
-  std::string dtype{};             ///< float32, bfloat16 or float16; empty: as stored
+  std::string dtype{};             ///< float32, bfloat16 or float16; empty: as stored; merged adapters take their base's type
   double shard_megabytes = 5000;   ///< a larger model is written in several files and an index
   bool overwrite = false;          ///< in place of a folder that is there and not empty
 };

@@ -46,8 +46,10 @@ class Export : public ::testing::Test {
     RandomStream stream(2);
     for (const NamedTensor& adapter : bench->policy->adapters())
       for (std::int64_t i = 0; i < adapter.tensor.numel(); ++i) adapter.tensor.view(-1)[i] += 0.1 * stream.normal();
-    EXPECT_TRUE(save_checkpoint(root_, 7, {.bench = &*bench}, recipe->run, 0).ok());
-    return checkpoint_path(root_, 7);
+    const fs::path checkpoints = root_ / "run" / "checkpoints";
+    EXPECT_TRUE(make_folder(checkpoints).ok());
+    EXPECT_TRUE(save_checkpoint(checkpoints, 7, {.bench = &*bench}, recipe->run, 0).ok());
+    return checkpoint_path(checkpoints, 7);
   }
 
   Json json(const fs::path& path) const { return Json::parse(*read_file(root_ / path)); }
@@ -86,7 +88,7 @@ TEST_F(Export, MergedHasTheGreedyTokensOfTheTrainedPolicy) {
   EXPECT_EQ(a.tokens, b.tokens);
   EXPECT_GT(std::set(a.tokens.begin(), a.tokens.end()).size(), 5u) << "a continuation of one token would tell little";
   for (std::size_t i = 0; i < a.log_probs.size(); ++i) EXPECT_NEAR(a.log_probs[i], b.log_probs[i], 1e-5);
-  const auto base = load_model(from / kBaseFolder, at::TensorOptions(at::kFloat));
+  const auto base = load_model(root_ / "run" / "base", at::TensorOptions(at::kFloat));
   EXPECT_NE(greedy(*base).tokens, a.tokens);
   EXPECT_FALSE(fs::exists(root_ / "merged" / "optimizer.safetensors"));
   EXPECT_TRUE(fs::exists(root_ / "merged" / "tokenizer.json"));
@@ -103,6 +105,24 @@ TEST_F(Export, ApartIsTheBaseAndAPeftFolder) {
   EXPECT_EQ(greedy(*apart).log_probs, greedy(*policy).log_probs);
   EXPECT_EQ(json("apart/adapter/adapter_config.json")["base_model_name_or_path"], (root_ / "apart" / "base").string());
   EXPECT_TRUE(fs::exists(root_ / "apart" / "base" / "tokenizer.json"));
+}
+
+TEST_F(Export, OfAdaptersOnAModelKeepsItsTypeAndNamesIt) {
+  ASSERT_TRUE(export_model({.path = checkpoint({"lora.rank=0"}), .output = root_ / "half", .dtype = "bfloat16"}).ok());
+  const fs::path from = checkpoint({"model.path=" + (root_ / "half").string()});
+  ASSERT_TRUE(export_model({.path = from, .output = root_ / "merged", .merge_lora = true}).ok());
+  ASSERT_TRUE(export_model({.path = from, .output = root_ / "apart"}).ok());
+  EXPECT_EQ(json("merged/config.json")["torch_dtype"], "bfloat16");
+  EXPECT_EQ(json("apart/adapter/adapter_config.json")["base_model_name_or_path"], (root_ / "half").string());
+  const auto policy = load_merged(from, at::TensorOptions(at::kFloat));
+  const auto merged = load_model(root_ / "merged", at::TensorOptions(at::kFloat));
+  ASSERT_TRUE(policy.ok() && merged.ok());
+  for (std::size_t i = 0; i < policy->parameters().size(); ++i)
+    EXPECT_TRUE(at::equal(policy->parameters()[i].tensor.to(at::kBFloat16).to(at::kFloat),
+                          merged->parameters()[i].tensor));
+  const auto stored = read_model_tensors(root_ / "half"), base = read_model_tensors(root_ / "apart" / "base");
+  for (std::size_t i = 0; i < stored->tensors.size(); ++i)
+    EXPECT_TRUE(at::equal(stored->tensors[i].tensor, base->tensors[i].tensor));
 }
 
 TEST_F(Export, SaysItsTypeInTheConfigurationAndRoundsOnce) {

@@ -32,7 +32,7 @@ Status write_rollouts(const Run& run, const Workbench& bench, std::int64_t step,
   return write_file_atomically(run.folder.rollouts(step), rollout_rows(result.groups, result.credit, decode));
 }
 
-CheckpointParts parts_of(const Workbench& bench, Trainer& trainer) {
+CheckpointParts parts_of(Workbench& bench, Trainer& trainer) {
   return {.bench = &bench,
           .optimizer = &trainer.optimizer(),
           .critic_optimizer = trainer.critic_optimizer(),

@@ -169,7 +169,6 @@ Result<Workbench> Workbench::open(Recipe& recipe, const std::optional<fs::path>&
   bench.config = *config;
   if (const Status status = finish_chat(bench, source); !status) return status.error();
   if (const Status status = settle_adapters(recipe, checkpoint); !status) return status.error();
-  if (!recipe.model.path.empty()) bench.base_model = fs::absolute(recipe.model.path).lexically_normal().string();
   bench.checkpoint = checkpoint;
   return bench;
 }
@@ -178,16 +177,29 @@ Status Workbench::load_policy(const Recipe& recipe) {
   const at::TensorOptions options = carnot::tensor_options(recipe.run);
   const auto seed = static_cast<std::uint64_t>(recipe.run.seed);
   if (checkpoint || !recipe.model.path.empty()) {
-    auto loaded = checkpoint ? carnot::load_policy(*checkpoint, options) : load_model(recipe.model.path, options);
+    auto loaded = checkpoint ? carnot::load_policy(*checkpoint, options, recipe.model.path)
+                             : load_merged(recipe.model.path, options);
     if (!loaded) return loaded.error();
     policy = std::make_unique<Model>(std::move(loaded).value());
   } else {
     policy = std::make_unique<Model>(config, derive_seed(seed, "weights"), options, recipe.model.init_std);
   }
   policy->checkpoint_activations(recipe.train.activation_checkpointing);
-  if (checkpoint) return Done{};
-  if (!recipe.model.adapter.empty()) return load_adapters(*policy, recipe.model.adapter);
-  if (recipe.lora.rank > 0) policy->add_adapters(recipe.lora, derive_seed(seed, "adapters"));
+  if (checkpoint) {
+    auto below = read_base_model(*checkpoint, recipe.model.path);
+    if (!below) return below.error();
+    base = std::move(below).value();
+    return Done{};
+  }
+  if (!recipe.model.adapter.empty()) {
+    if (const Status loaded = load_adapters(*policy, recipe.model.adapter); !loaded) return loaded;
+  } else if (recipe.lora.rank > 0) {
+    policy->add_adapters(recipe.lora, derive_seed(seed, "adapters"));
+  }
+  if (!policy->has_adapters() || recipe.model.path.empty()) return Done{};
+  auto below = base_model_of(recipe.model.path);
+  if (!below) return below.error();
+  base = std::move(below).value();
   return Done{};
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "carnot/base/result.h"
+#include "carnot/nn/base_model.h"
 #include "carnot/nn/model.h"
 #include "carnot/nn/value_model.h"
 #include "carnot/rollout/engine.h"
@@ -24,7 +25,7 @@ struct Workbench {
   ModelConfig config{};                             ///< the policy's shape
   std::optional<std::filesystem::path> checkpoint;  ///< that the policy comes from
   std::unique_ptr<Model> policy;
-  std::string base_model;              ///< absolute model.path; empty where the weights were random
+  std::optional<BaseModel> base;       ///< below the policy's adapters; none until random weights are stored
   ModelFiles model_files;              ///< that every checkpoint carries on
   std::unique_ptr<Model> reference;    ///< the policy at the start of training, where the method needs it
   std::unique_ptr<ValueModel> critic;  ///< where the method needs values

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "carnot/base/file.h"
 #include "program.h"
 
@@ -29,9 +31,18 @@ eval: {tasks: 1, before_training: false}
   ASSERT_EQ(apart.exit, 0) << apart.err;
   EXPECT_TRUE(std::filesystem::exists(scratch.path("apart/base/model.safetensors")));
   EXPECT_TRUE(std::filesystem::exists(scratch.path("apart/adapter/adapter_model.safetensors")));
+  // `eval`, `generate` and `score` take base and adapter as they are.
+  EXPECT_EQ(run_carnot({"eval", scratch.path("run")}).exit, 0);
+  EXPECT_EQ(run_carnot({"generate", "--model", scratch.path("run"), "--max-tokens", "4", "--raw", "the"}).exit, 0);
   const std::vector<std::string> merge{"export",       scratch.path("run"), "--output", scratch.path("merged"),
                                        "--merge-lora", "--dtype",           "bfloat16"};
   ASSERT_EQ(run_carnot(merge).exit, 0);
+  const auto first_logprob = [&](const std::string& model) {
+    const auto scored = run_carnot({"score", "--model", scratch.path(model), "-"}, "{\"ids\": [5, 9, 2, 7]}\n");
+    EXPECT_EQ(scored.exit, 0) << scored.err;
+    return nlohmann::json::parse(scored.out).at("logp").at(1).get<double>();
+  };
+  EXPECT_NEAR(first_logprob("run"), first_logprob("merged"), 0.05) << "the merged weights are rounded to bfloat16";
   EXPECT_THAT(*read_file(scratch.path("merged/config.json")), HasSubstr("bfloat16"));
   const auto again = run_carnot(merge);
   EXPECT_EQ(again.exit, 1);

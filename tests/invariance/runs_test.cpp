@@ -13,6 +13,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/data/rollout_file.h"
+#include "carnot/nn/adapter_folder.h"
 #include "carnot/nn/safetensors.h"
 #include "carnot/train/run.h"
 #include "carnot/train/run_stages.h"
@@ -86,9 +87,14 @@ class Runs : public testing::Test {
     return *end;
   }
 
-  std::string weights(const std::string& name, int step = 4) const {
-    const auto file =
-        read_file(root_ / name / "checkpoints" / ("global_step_" + std::to_string(step)) / "model.safetensors");
+  fs::path checkpoint(const std::string& name, int step = 4) const {
+    return root_ / name / "checkpoints" / ("global_step_" + std::to_string(step));
+  }
+
+  /// Of a run's last checkpoint: what was trained.
+  std::string weights(const std::string& name) const {
+    const fs::path adapters = checkpoint(name) / "adapter" / "adapter_model.safetensors";
+    const auto file = read_file(fs::exists(adapters) ? adapters : checkpoint(name) / "model.safetensors");
     EXPECT_TRUE(file.ok()) << (file.ok() ? "" : file.error().message);
     return *file;
   }
@@ -239,14 +245,16 @@ const std::vector<std::string> kLora{"lora.rank=3", "lora.alpha=6", "sft.learnin
 TEST_F(Runs, WithAdaptersMoveTheAdaptersAlone) {
   train("run", kLora);
   const auto tensors = [&](int step, const std::string& file) {
-    return read_safetensors(root_ / "run" / "checkpoints" / ("global_step_" + std::to_string(step)) / file)->tensors;
+    return read_safetensors(checkpoint("run", step) / file)->tensors;
   };
-  // The base is the model that the recipe draws, bit for bit, in every checkpoint.
+  // The base is the model that the recipe draws, bit for bit, for every checkpoint.
   auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", kLora);
   const auto bench = Workbench::make(*recipe);
   const Model stored = bench->policy->clone();
   for (int step : {3, 4}) {
-    ASSERT_TRUE(copy_tensors(stored.parameters(), tensors(step, "base/model.safetensors"), "base").ok());
+    const auto base = find_base(checkpoint("run", step));
+    ASSERT_TRUE(base.ok()) << base.error().message;
+    ASSERT_TRUE(load_weights(stored, read_model_tensors(*base)->tensors, "base").ok());
     for (std::size_t i = 0; i < stored.parameters().size(); ++i)
       EXPECT_TRUE(at::equal(stored.parameters()[i].tensor, bench->policy->parameters()[i].tensor)) << i;
   }
@@ -277,6 +285,88 @@ TEST_F(Runs, WithAdaptersStoppedAndResumedEqualTheStraightRun) {
   ASSERT_FALSE(end.ok());
   EXPECT_NE(end.error().message.find("holds adapters of rank 3, alpha 6 on q_proj"), std::string::npos)
       << end.error().message;
+}
+
+/// All that is below a folder, in bytes, but for what `left_out` names.
+std::uintmax_t bytes_in(const fs::path& folder, const std::string& left_out = "") {
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file() && entry.path().filename() != left_out) bytes += entry.file_size();
+  return bytes;
+}
+
+TEST_F(Runs, WithAdaptersStoreTheWeightsBelowThemOnce) {
+  train("run", kLora);
+  int models = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root_ / "run"))
+    models += entry.path().filename() == "model.safetensors" ? 1 : 0;
+  EXPECT_EQ(models, 1);
+  // PPO's critic is a model of its own.
+  std::uintmax_t adapters = bytes_in(checkpoint("run") / "adapter"), rest = adapters;
+  for (const char* file : {"optimizer.safetensors", "reference.safetensors", "critic.safetensors",
+                           "critic_optimizer.safetensors", "tokenizer.json"})
+    rest += fs::file_size(checkpoint("run") / file);
+  EXPECT_LT(bytes_in(checkpoint("run")), rest + 6000);
+}
+
+/// The layout of version 0.1: the frozen weights and the merged ones in the checkpoint.
+void make_old(const fs::path& checkpoint) {
+  const auto base = find_base(checkpoint);
+  fs::copy(*base, checkpoint / kBaseFolder);
+  const auto merged = load_merged(checkpoint, at::TensorOptions(at::kFloat));
+  ASSERT_TRUE(write_safetensors(checkpoint / "model.safetensors", merged->parameters()).ok());
+  fs::remove(checkpoint / "base_model.json");
+  Json manifest = Json::parse(*read_file(checkpoint / "MANIFEST.json"));
+  manifest["files"].erase("base_model.json");
+  for (const std::string name : {"model.safetensors", "base/model.safetensors", "base/config.json"})
+    manifest["files"][name] = {{"size", fs::file_size(checkpoint / name)},
+                               {"sha256", *sha256_of_file(checkpoint / name)}};
+  ASSERT_TRUE(write_file_atomically(checkpoint / "MANIFEST.json", manifest.dump()).ok());
+}
+
+TEST_F(Runs, WithAdaptersGoOnFromCheckpointsOfTheEarlierLayout) {
+  train("straight", kLora);
+  EXPECT_EQ(train("old", kLora, stop_after("old", 8)), RunEnd::Interrupted);
+  make_old(checkpoint("old", 2));
+  fs::remove_all(checkpoint("old", 1));
+  fs::remove_all(root_ / "old" / "warm_start" / "base");
+  std::vector<std::string> resumed = kLora;
+  resumed.push_back("resume=auto");
+  EXPECT_EQ(train("old", resumed), RunEnd::Complete);
+  EXPECT_TRUE(weights("old") == weights("straight"));
+  EXPECT_FALSE(fs::exists(checkpoint("old") / "model.safetensors"));
+  std::ostringstream out;
+  make_old(checkpoint("old"));
+  EXPECT_TRUE(run_evaluation({.path = root_ / "old", .json = true}, {.out = out}).ok());
+}
+
+TEST_F(Runs, WithAdaptersOnAModelReferToItAndSayWhereItChanged) {
+  train("start", {"train.steps=0"});
+  fs::copy(checkpoint("start", 0), root_ / "model");
+  std::vector<std::string> settings = kLora;
+  for (const std::string& more : {"model.path=" + (root_ / "model").string(), std::string("sft.steps=0")})
+    settings.push_back(more);
+  train("straight", settings);
+  EXPECT_EQ(train("stopped", settings, stop_after("stopped", 2, 3)), RunEnd::Interrupted);
+  EXPECT_FALSE(fs::exists(root_ / "straight" / "base"));
+  EXPECT_EQ(*find_base(checkpoint("straight")), root_ / "model");
+  settings.push_back("resume=auto");
+
+  const auto refusal = [&] {
+    settings.push_back("run_folder=" + (root_ / "stopped").string());
+    auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", settings);
+    settings.pop_back();
+    std::ostringstream out;
+    const auto end = run_training(*recipe, {.out = out});
+    return end.ok() ? std::string() : end.error().message;
+  };
+  const std::string config = *read_file(root_ / "model" / "config.json");
+  ASSERT_TRUE(write_file_atomically(root_ / "model" / "config.json", config + "\n").ok());
+  EXPECT_NE(refusal().find("model: changed since the adapters were trained on it: config.json"), std::string::npos);
+  ASSERT_TRUE(write_file_atomically(root_ / "model" / "config.json", config).ok());
+  EXPECT_EQ(train("stopped", settings), RunEnd::Complete);
+  EXPECT_TRUE(weights("stopped") == weights("straight"));
+  EXPECT_EQ(metrics("stopped"), metrics("straight"));
 }
 
 TEST_F(Runs, WithAdaptersHaveRolloutLogProbsThatEqualRecomputedOnes) {

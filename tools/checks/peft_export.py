@@ -75,8 +75,8 @@ def check(folder):
         "merged in transformers, merged in Carnot": largest_difference(merged, of_merged),
         "adapter in PEFT, adapter in Carnot": largest_difference(apart, of_adapter),
         "merged in transformers, adapter in Carnot": largest_difference(merged, of_adapter),
-        "checkpoint in transformers, adapter in Carnot":
-            largest_difference(AutoModelForCausalLM.from_pretrained(checkpoint).eval(), of_adapter),
+        "checkpoint in PEFT, adapter in Carnot":
+            largest_difference(AutoPeftModelForCausalLM.from_pretrained(checkpoint / "adapter").eval(), of_adapter),
         "shards in transformers, adapter in Carnot":
             largest_difference(AutoModelForCausalLM.from_pretrained(folder / "shards").eval(), of_adapter),
     }
