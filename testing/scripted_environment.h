@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -25,6 +26,10 @@ struct ScriptedOptions {
   double hang_seconds = 1;
   bool succeeds = true;  ///< the last turn does
   bool opens = true;     ///< false: open() throws
+  /// Replaces what a step answers.
+  std::function<void(int turn, Reply& reply)> change{};
+  /// Called before a copy is made. What it throws, clone() throws; where it says no, clone() returns null.
+  std::function<bool(int generation, int turn)> before_copy{};
 };
 
 class ScriptedEnvironment : public Environment {
@@ -56,17 +61,24 @@ class ScriptedEnvironment : public Environment {
     } else {
       reply.text = "heard " + std::to_string(state_ % 1000);
     }
+    if (options_.change) options_.change(turn_, reply);
     return reply;
   }
 
   std::string anchor() const override { return std::to_string(state_); }
   std::vector<std::string> ground_truth() const override { return {"yes"}; }
-  std::unique_ptr<Environment> clone() const override { return std::make_unique<ScriptedEnvironment>(*this); }
+  std::unique_ptr<Environment> clone() const override {
+    if (options_.before_copy && !options_.before_copy(generation_, turn_)) return nullptr;
+    auto copy = std::make_unique<ScriptedEnvironment>(*this);
+    ++copy->generation_;
+    return copy;
+  }
 
  private:
   ScriptedOptions options_;
   std::uint64_t state_;
   int turn_ = 0;
+  int generation_ = 0;  ///< 0: made by the factory; 1: a copy of that
 };
 
 }  // namespace carnot::testing

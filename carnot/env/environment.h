@@ -37,7 +37,7 @@ enum class ReplyForm : std::uint8_t {
 struct Reply {
   std::string text{};  ///< shown to the policy next; empty once done
   ReplyForm form = ReplyForm::UserMessage;
-  double reward = 0;
+  double reward = 0;   ///< finite; env/environment_boundary.h has the bounds of everything here
   double penalty = 0;  ///< <= 0
   bool valid_action = true;
   bool done = false;
@@ -67,7 +67,8 @@ class Environment {
   virtual Opening open() = 0;
 
   /// Answers a response (whole text, assistant prefix included). May take long; runs on a worker thread.
-  /// An infrastructure failure is a Reply with done and Outcome::InfraFailed, or any exception.
+  /// An infrastructure failure is a Reply with done and Outcome::InfraFailed, or any exception but CheckError: that is a
+  /// bug, and ends the run.
   virtual Reply step(std::string_view response) = 0;
 
   /// Key of the present state, equal for equal states of one task; empty where there is none.
@@ -76,7 +77,8 @@ class Environment {
   virtual std::vector<std::string> ground_truth() const { return {}; }
   virtual std::map<std::string, std::string> info() const { return {}; }  ///< about the task, for reports
 
-  /// An independent copy at the present state, for branching rollouts.
+  /// An independent copy at the present state, for branching rollouts; never null. Called on another thread, while no
+  /// other call of this environment runs.
   virtual std::unique_ptr<Environment> clone() const = 0;
 };
 

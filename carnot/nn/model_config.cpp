@@ -1,5 +1,7 @@
 #include "carnot/nn/model_config.h"
 
+#include "carnot/base/saturating.h"
+
 namespace carnot {
 namespace {
 
@@ -47,14 +49,14 @@ std::vector<std::string> model_family_names() {
 }
 
 std::int64_t ModelConfig::num_parameters() const {
-  const std::int64_t hidden = hidden_size, queries = std::int64_t{num_heads} * head_dim,
-                     keys = std::int64_t{num_kv_heads} * head_dim;
-  const std::int64_t attention = hidden * (queries + 2 * keys) + queries * hidden;
-  const std::int64_t biases = attention_bias() ? queries + 2 * keys : 0;
-  const std::int64_t head_norms = query_key_norm() ? 2 * head_dim : 0;
-  const std::int64_t layer = attention + biases + head_norms + 3 * hidden * intermediate_size + 2 * hidden;
-  const std::int64_t embedding = std::int64_t{vocab_size} * hidden;
-  return embedding * (tied_head ? 1 : 2) + num_layers * layer + hidden;
+  const Saturating hidden = hidden_size, queries = Saturating(num_heads) * head_dim,
+                   keys = Saturating(num_kv_heads) * head_dim;
+  const Saturating attention = hidden * (queries + 2 * keys) + queries * hidden;
+  const Saturating biases = attention_bias() ? queries + 2 * keys : 0;
+  const Saturating head_norms = query_key_norm() ? Saturating(2) * head_dim : 0;
+  const Saturating layer = attention + biases + head_norms + 3 * hidden * intermediate_size + 2 * hidden;
+  const Saturating embedding = Saturating(vocab_size) * hidden;
+  return (embedding * (tied_head ? 1 : 2) + num_layers * layer + hidden).value();
 }
 
 void ModelConfig::fields(FieldVisitor& visit) {

@@ -49,6 +49,7 @@ struct ModelConfig {
   bool attention_bias() const { return find_model_family(family)->query_key_value_bias; }
   bool query_key_norm() const { return find_model_family(family)->query_key_norm; }
 
+  /// The largest 64-bit number where there are more.
   std::int64_t num_parameters() const;
 
   /// The fields that a recipe may choose for a random model (`model.*`).

@@ -1,7 +1,10 @@
 #include "carnot/rollout/demonstration.h"
 
 #include <algorithm>
+#include <exception>
 #include <string>
+
+#include "carnot/base/check.h"
 
 namespace carnot {
 namespace {
@@ -22,11 +25,10 @@ Result<std::vector<TokenId>> scripted_tokens(const Episode& episode, const ChatF
   return tokens;
 }
 
-}  // namespace
-
-Result<Tree> demonstrate(const EnvironmentFactory& factory, const ChatFamily& chat,
+Result<Tree> play_script(const EnvironmentFactory& factory, const ChatFamily& chat,
                          const DemonstrationOptions& options) {
   const std::shared_ptr<Environment> environment = factory.make_demonstrated(options.index, options.progress);
+  if (!environment) return Error{"the factory made no environment"};
   const auto script = factory.script(*environment, options.progress, RandomStream(options.seed));
   if (!script) return Error{"the environment has no scripted agent to demonstrate it"};
   Episode episode(open_environment(environment), chat, options.episode);
@@ -41,6 +43,8 @@ Result<Tree> demonstrate(const EnvironmentFactory& factory, const ChatFamily& ch
     const auto sampled = scripted_tokens(episode, chat, script->respond(observation));
     if (!sampled) return sampled.error();
     answer = ask(*environment, episode.response_text(*sampled));
+    if (answer.reply.done && answer.reply.outcome == Outcome::InfraFailed)
+      return Error{"the environment failed: " + answer.reply.text.substr(0, 200)};
     observation = answer.reply.text;
     tokens += static_cast<int>(sampled->size());
     SpannedTokens rendered;
@@ -61,6 +65,22 @@ Result<Tree> demonstrate(const EnvironmentFactory& factory, const ChatFamily& ch
   tree.leaves[0].turn = static_cast<int>(tree.turns.size()) - 1;
   finish_leaf(tree, 0, outcome, answer.reply);
   return tree;
+}
+
+}  // namespace
+
+Result<Tree> demonstrate(const EnvironmentFactory& factory, const ChatFamily& chat,
+                         const DemonstrationOptions& options) {
+  const std::string where = "demonstration of task " + std::to_string(options.index) + ": ";
+  try {
+    auto tree = play_script(factory, chat, options);
+    if (!tree) return Error{where + tree.error().message};
+    return tree;
+  } catch (const CheckError&) {
+    throw;
+  } catch (const std::exception& failure) {
+    return Error{where + failure.what()};
+  }
 }
 
 }  // namespace carnot

@@ -1,15 +1,20 @@
 #include "carnot/rollout/environment_workers.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "carnot/base/check.h"
+#include "carnot/base/log.h"
+#include "carnot/base/thread_pool.h"
 
 namespace carnot {
 namespace {
@@ -17,6 +22,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kLongestWait = std::chrono::milliseconds(100);
+
+/// Calls that were given up and have not come back, of all EnvironmentWorkers: each keeps a thread.
+std::atomic<int> hanging_calls{0};
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -50,6 +58,8 @@ struct EnvironmentWorkers::State {
   std::vector<FinishedCall> finished;
   std::map<int, Worker> workers;  // those given up are gone from here
   int next_worker = 0;
+  std::string start_failure;  // why the last thread could not be started
+  std::exception_ptr bug;     // the first CheckError of a call
   bool stop = false;
   Clock::duration timeout{};
 };
@@ -72,8 +82,11 @@ void work(const std::shared_ptr<State>& state, int self) {
     state->ended.notify_all();  // whoever waits has a new deadline
     lock.unlock();
     FinishedCall finished{.tag = call.tag};
+    std::exception_ptr bug;
     try {
       call.work();
+    } catch (const CheckError&) {
+      bug = std::current_exception();
     } catch (...) {
       finished.status = FinishedCall::Status::Threw;
       finished.message = message_of(std::current_exception());
@@ -81,8 +94,13 @@ void work(const std::shared_ptr<State>& state, int self) {
     call.work = nullptr;  // what it owned is destroyed here, not under the lock
     finished.seconds = seconds_since(start);
     lock.lock();
+    if (bug && !state->bug) state->bug = bug;
     const auto me = state->workers.find(self);
-    if (me == state->workers.end()) return;  // given up meanwhile
+    if (me == state->workers.end()) {  // given up meanwhile
+      --hanging_calls;
+      state->ended.notify_all();
+      return;
+    }
     me->second.inside = false;
     state->finished.push_back(std::move(finished));
     state->ended.notify_all();
@@ -93,9 +111,14 @@ void work(const std::shared_ptr<State>& state, int self) {
 
 EnvironmentWorkers::EnvironmentWorkers(int threads, double timeout_seconds) : state_(std::make_shared<State>()) {
   CARNOT_CHECK_GE(threads, 1);
+  CARNOT_CHECK_LE(threads, kMaxThreads);
   state_->timeout = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_seconds));
   const std::lock_guard lock(state_->mutex);
-  for (int i = 0; i < threads; ++i) start_worker();
+  int started = 0;
+  while (started < threads && start_worker()) ++started;
+  if (started > 0 && started < threads)
+    log_warning("environments step on " + std::to_string(started) + " of " + std::to_string(threads) +
+                " threads: " + state_->start_failure);
 }
 
 EnvironmentWorkers::~EnvironmentWorkers() {
@@ -105,6 +128,7 @@ EnvironmentWorkers::~EnvironmentWorkers() {
     state_->stop = true;
     for (auto& [id, worker] : state_->workers) {
       if (worker.inside) {
+        ++hanging_calls;
         worker.thread.detach();
       } else {
         idle.push_back(std::move(worker.thread));
@@ -116,11 +140,21 @@ EnvironmentWorkers::~EnvironmentWorkers() {
   for (std::thread& thread : idle) thread.join();
 }
 
-// REQUIRES: the lock is held.
-void EnvironmentWorkers::start_worker() {
+// False where the system starts no further thread, or too many hang. REQUIRES: the lock is held.
+bool EnvironmentWorkers::start_worker() {
+  if (hanging_calls >= kMaxHangingCalls) {
+    state_->start_failure = std::to_string(hanging_calls) + " calls of environments hang, each on a thread of its own";
+    return false;
+  }
   const int id = state_->next_worker++;
-  State::Worker& worker = state_->workers[id];
-  worker.thread = std::thread([state = state_, id] { work(state, id); });
+  try {
+    std::thread thread([state = state_, id] { work(state, id); });  // waits for the lock
+    state_->workers[id].thread = std::move(thread);
+    return true;
+  } catch (const std::system_error& error) {
+    state_->start_failure = std::string("no thread can be started: ") + error.what();
+    return false;
+  }
 }
 
 void EnvironmentWorkers::submit(std::int64_t tag, std::function<void()> call) {
@@ -144,10 +178,19 @@ void EnvironmentWorkers::give_up_overdue() {
                                 .status = FinishedCall::Status::TimedOut,
                                 .message = "no answer within " + std::to_string(seconds) + " s",
                                 .seconds = seconds});
+    ++hanging_calls;
     worker.thread.detach();
     state_->workers.erase(id);
     start_worker();
   }
+}
+
+// Where no thread is left and none can be started. REQUIRES: the lock is held.
+void EnvironmentWorkers::refuse_queued() {
+  if (state_->queue.empty() || !state_->workers.empty() || start_worker()) return;
+  for (const State::Call& call : std::exchange(state_->queue, {}))
+    state_->finished.push_back(
+        {.tag = call.tag, .status = FinishedCall::Status::Refused, .message = state_->start_failure});
 }
 
 void EnvironmentWorkers::drop_queued() {
@@ -162,6 +205,8 @@ std::vector<FinishedCall> EnvironmentWorkers::collect(bool wait) {
   std::unique_lock lock(state_->mutex);
   for (;;) {
     give_up_overdue();
+    refuse_queued();
+    if (state_->bug) std::rethrow_exception(std::exchange(state_->bug, nullptr));
     if (!state_->finished.empty() || !wait || pending_ == 0 || Clock::now() >= latest) break;
     auto until = latest;
     for (const auto& [id, worker] : state_->workers)

@@ -1,7 +1,8 @@
 // rollout/environment_workers.h -- threads on which environments open and step, each call with a deadline.
 //
 // A call that does not come back in time is reported as timed out, its thread is left to itself and replaced; what
-// it holds stays alive until it ends. One thread submits and collects.
+// it holds stays alive until it ends. Once kMaxHangingCalls hang in the process, or where the system starts no further
+// thread, threads are not replaced; with none left, calls are refused. One thread submits and collects.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +14,21 @@
 namespace carnot {
 
 struct FinishedCall {
-  enum class Status { Returned, Threw, TimedOut };
+  enum class Status { Returned, Threw, TimedOut, Refused };
 
   std::int64_t tag = 0;
   Status status = Status::Returned;
-  std::string message{};  ///< of the exception or the time-out
+  std::string message{};  ///< of the exception, the time-out or the refusal
   double seconds = 0;     ///< since a thread took it up
 };
 
+/// Calls that may hang in this process, each on a thread of its own, before threads are no longer replaced.
+inline constexpr int kMaxHangingCalls = 64;
+
 class EnvironmentWorkers {
  public:
-  /// A call may take `timeout_seconds` from when a thread takes it up.
+  /// A call may take `timeout_seconds` from when a thread takes it up. Where the system starts fewer than `threads`
+  /// threads, a warning says so, and those do all the work. REQUIRES: 1 <= threads <= kMaxThreads.
   EnvironmentWorkers(int threads, double timeout_seconds);
 
   /// Waits for no call: threads that are inside one are left to themselves.
@@ -34,8 +39,9 @@ class EnvironmentWorkers {
   /// Queues a call. What it captures must own all it touches; what it writes may be read after Returned or Threw only.
   void submit(std::int64_t tag, std::function<void()> call);
 
-  /// Calls that ended since the last time. With `wait`, waits for one (returned, threw or timed out) where any is under
-  /// way, but a tenth of a second at most.
+  /// Calls that ended since the last time. With `wait`, waits for one (returned, threw, timed out or refused) where any
+  /// is under way, but a tenth of a second at most. Rethrows the CheckError of a call: that is a bug, no failure of the
+  /// world.
   std::vector<FinishedCall> collect(bool wait);
 
   /// Forgets the calls that no thread has taken up.
@@ -46,8 +52,9 @@ class EnvironmentWorkers {
 
  private:
   struct State;
-  void start_worker();
+  bool start_worker();
   void give_up_overdue();
+  void refuse_queued();
 
   std::shared_ptr<State> state_;
   int pending_ = 0;

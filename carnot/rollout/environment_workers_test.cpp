@@ -3,11 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <set>
 #include <stdexcept>
 #include <thread>
+
+#include "carnot/base/check.h"
+#include "testing/thread_limit.h"
 
 namespace carnot {
 namespace {
@@ -87,6 +93,89 @@ TEST(EnvironmentWorkers, AreWaitedForAMomentOnly) {
   workers.submit(0, [] { std::this_thread::sleep_for(milliseconds(1500)); });
   EXPECT_TRUE(workers.collect(true).empty());
   EXPECT_EQ(workers.pending(), 1);
+}
+
+TEST(EnvironmentWorkers, ABugInACallIsRethrownAndNoFailureOfTheWorld) {
+  EnvironmentWorkers workers(1, 10);
+  workers.submit(1, [] { CARNOT_CHECK_EQ(1 + 1, 3); });
+  try {
+    while (workers.pending() > 0) workers.collect(true);
+    FAIL() << "nothing was thrown";
+  } catch (const CheckError& bug) {
+    EXPECT_THAT(bug.what(), ::testing::HasSubstr("1 + 1 == 3 (2 and 3)"));
+  }
+}
+
+/// Calls that hang until the test ends; all threads that they hold come back then.
+struct Hang {
+  std::shared_ptr<std::atomic<bool>> over = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<std::atomic<int>> inside = std::make_shared<std::atomic<int>>(0);
+
+  ~Hang() {
+    *over = true;
+    while (*inside > 0) std::this_thread::sleep_for(milliseconds(1));
+  }
+  std::function<void()> call() const {
+    return [over = over, inside = inside] {
+      ++*inside;
+      while (!*over) std::this_thread::sleep_for(milliseconds(1));
+      --*inside;
+    };
+  }
+};
+
+TEST(EnvironmentWorkers, ReplaceHangingThreadsUpToACapAndRefuseCallsBehindIt) {
+  std::vector<FinishedCall> calls;
+  {
+    const Hang hang;
+    EnvironmentWorkers workers(2, 0.02);
+    constexpr int kCalls = kMaxHangingCalls + 20;
+    for (int i = 0; i < kCalls; ++i) workers.submit(i, hang.call());
+    while (workers.pending() > 0)
+      for (FinishedCall& call : workers.collect(true)) calls.push_back(std::move(call));
+    EXPECT_EQ(calls.size(), static_cast<std::size_t>(kCalls));
+    const auto hung = std::count_if(calls.begin(), calls.end(), [](const FinishedCall& call) {
+      return call.status == FinishedCall::Status::TimedOut;
+    });
+    EXPECT_GE(hung, kMaxHangingCalls - 4) << "a few calls of other tests may hang still";
+    EXPECT_LE(hung, kMaxHangingCalls + 1) << "the second of the two threads may hang as well";
+    EXPECT_LE(*hang.inside, kMaxHangingCalls + 1);
+    EXPECT_EQ(calls.back().status, FinishedCall::Status::Refused);
+    EXPECT_THAT(calls.back().message, ::testing::HasSubstr("calls of environments hang, each on a thread of its own"));
+  }
+  auto status = FinishedCall::Status::Refused;
+  for (int attempt = 0; attempt < 500 && status == FinishedCall::Status::Refused; ++attempt) {
+    std::this_thread::sleep_for(milliseconds(10));
+    EnvironmentWorkers workers(1, 10);
+    workers.submit(0, [] {});
+    while (workers.pending() > 0)
+      for (const FinishedCall& call : workers.collect(true)) status = call.status;
+  }
+  EXPECT_EQ(status, FinishedCall::Status::Returned) << "once the others have come back";
+}
+
+TEST(EnvironmentWorkers, WithoutAnyThreadRefuseCallsAndWithFewDoThemAll) {
+  const auto run_with = [](int threads) {
+    if (!testing::limit_new_threads(threads)) std::_Exit(3);
+    EnvironmentWorkers workers(3, 0.05);
+    const auto expected = threads > 0 ? FinishedCall::Status::Returned : FinishedCall::Status::Refused;
+    for (int i = 0; i < 5; ++i) workers.submit(i, [] {});
+    while (workers.pending() > 0)
+      for (const FinishedCall& call : workers.collect(true)) {
+        std::fputs((call.message + "\n").c_str(), stderr);
+        if (call.status != expected) std::_Exit(1);
+      }
+    // A thread that hangs and cannot be replaced.
+    if (threads > 0) workers.submit(5, [] { std::this_thread::sleep_for(milliseconds(500)); });
+    while (workers.pending() > 0) workers.collect(true);
+  };
+  EXPECT_EXIT((run_with(0), std::_Exit(0)), ::testing::ExitedWithCode(0),
+              "no thread can be started: Resource temporarily unavailable");
+#if !defined(__SANITIZE_THREAD__)  // which has a thread of its own
+  if (geteuid() == 0) {
+    EXPECT_EXIT((run_with(1), std::_Exit(0)), ::testing::ExitedWithCode(0), "");
+  }
+#endif
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "carnot/base/check.h"
+#include "carnot/env/environment_boundary.h"
 
 namespace carnot {
 
@@ -16,13 +16,17 @@ void EpisodeOptions::fields(FieldVisitor& visit) {
 }
 
 OpenedEnvironment open_environment(std::shared_ptr<Environment> environment) {
-  CARNOT_CHECK(environment != nullptr, "the factory made no environment");
+  if (!environment) throw EnvironmentFailure("the factory made no environment");
   OpenedEnvironment opened;
   opened.protocol = environment->protocol();
+  check_protocol(opened.protocol);
   opened.opening = environment->open();
+  check_opening(opened.opening);
   opened.anchor = environment->anchor();
+  check_text("anchor()", opened.anchor);
   opened.ground_truth = environment->ground_truth();
   opened.info = environment->info();
+  check_info(opened.ground_truth, opened.info);
   opened.environment = std::move(environment);
   return opened;
 }
@@ -31,7 +35,9 @@ Answer ask(Environment& environment, std::string_view response) {
   const auto start = std::chrono::steady_clock::now();
   Answer answer;
   answer.reply = environment.step(response);
+  check_reply(answer.reply);
   if (!answer.reply.done) answer.anchor = environment.anchor();
+  check_text("anchor()", answer.anchor);
   answer.latency_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return answer;
 }
@@ -111,10 +117,10 @@ Turn Episode::close_turn(std::span<const TokenId> sampled, const Answer& answer,
   return turn;
 }
 
-Episode Episode::branch() const {
-  Episode copy = *this;
-  copy.opened_.environment = opened_.environment->clone();
-  return copy;
+Episode Episode::branch(std::shared_ptr<Environment> copy) const {
+  Episode episode = *this;
+  episode.opened_.environment = std::move(copy);
+  return episode;
 }
 
 void finish_leaf(Tree& tree, int leaf, Outcome outcome, const Reply& reply) {

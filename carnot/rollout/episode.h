@@ -36,6 +36,7 @@ struct OpenedEnvironment {
   std::vector<std::string> ground_truth{};
   std::map<std::string, std::string> info{};
 };
+/// Throws EnvironmentFailure where what was read is out of bounds (env/environment_boundary.h).
 OpenedEnvironment open_environment(std::shared_ptr<Environment> environment);
 
 /// What an environment answers to a response.
@@ -45,7 +46,7 @@ struct Answer {
   double latency_ms = 0;
 };
 
-/// Calls step(). Slow; touches the environment only.
+/// Calls step(). Slow; touches the environment only. Throws EnvironmentFailure where the reply is out of bounds.
 Answer ask(Environment& environment, std::string_view response);
 
 class Episode {
@@ -76,8 +77,8 @@ class Episode {
   /// For ask() on another thread; no other call that touches the environment may run meanwhile.
   const std::shared_ptr<Environment>& environment() const { return opened_.environment; }
 
-  /// An independent episode at the same place.
-  Episode branch() const;
+  /// An independent episode at the same place, with a copy of this one's environment.
+  Episode branch(std::shared_ptr<Environment> copy) const;
 
   const OpenedEnvironment& opened() const { return opened_; }
 

@@ -72,7 +72,7 @@ TEST(Episode, AnInlineReplyToAClosedMessageBecomesTheNextUserMessage) {
 
 TEST(Episode, ABranchGoesItsOwnWay) {
   Episode episode = episode_of({});
-  Episode branch = episode.branch();
+  Episode branch = episode.branch(episode.environment()->clone());
   const Answer one = ask(*episode.environment(), "a"), other = ask(*branch.environment(), "b");
   EXPECT_NE(one.anchor, other.anchor);
   EXPECT_EQ(ask(*episode_of({}).environment(), "b").anchor, other.anchor);

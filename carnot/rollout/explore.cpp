@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "carnot/base/check.h"
+#include "carnot/base/thread_pool.h"
 #include "carnot/rollout/group_rollout.h"
 
 namespace carnot {
@@ -20,8 +21,14 @@ class Explorer {
            const ExploreOptions& options, const ExploreKey& key, const ExploreEvents& events)
       : events_(events),
         workers_(options.environment_threads, options.environment_timeout),
-        context_{
-            .engine = engine, .chat = chat, .policy = policy, .options = options, .key = key, .workers = workers_} {
+        copier_(1, options.environment_timeout),
+        context_{.engine = engine,
+                 .chat = chat,
+                 .policy = policy,
+                 .options = options,
+                 .key = key,
+                 .workers = workers_,
+                 .copier = copier_} {
     for (const RolloutTask& task : tasks)
       groups_.push_back(std::make_unique<GroupRollout>(context_, task, static_cast<int>(groups_.size())));
   }
@@ -122,7 +129,7 @@ class Explorer {
 
   const ExploreEvents& events_;
   std::int64_t told_ = 0;
-  EnvironmentWorkers workers_;
+  EnvironmentWorkers workers_, copier_;
   RolloutContext context_;
   std::vector<std::unique_ptr<GroupRollout>> groups_;
   ExploreMetrics metrics_;
@@ -135,8 +142,11 @@ void ExploreOptions::fields(FieldVisitor& visit) {
   visit.field("group_size", budget, "trajectories a task", at_least(1));
   sampling.fields(visit);
   episode.fields(visit);
-  visit.field("environment_threads", environment_threads, "threads on which environments step", at_least(1));
-  visit.field("environment_timeout", environment_timeout, "seconds that one call of an environment may take", above(0));
+  constexpr double kWeek = 7 * 24 * 3600;
+  visit.field("environment_threads", environment_threads, "threads on which environments step",
+              between(1, kMaxThreads));
+  visit.field("environment_timeout", environment_timeout, "seconds that one call of an environment may take",
+              Limits{.low = 0, .high = kWeek, .open_low = true});
 }
 
 Exploration explore(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy,

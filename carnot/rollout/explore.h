@@ -6,7 +6,8 @@
 // of the trajectories and see the same counts whatever the timing.
 //
 // What comes out does not depend on batch size, threads or the environments' latency (the latencies that are reported
-// apart). An environment that fails or does not answer in time ends its trajectory as InfraFailed; the rest goes on.
+// apart). An environment that fails, does not answer in time or breaks the bounds of env/environment_boundary.h ends
+// its trajectory as InfraFailed; the rest goes on. A bug in an environment (CheckError) ends the exploration.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,7 @@ struct ExploreOptions {
 
 struct RolloutTask {
   std::string uid{};
+  std::string environment{};  ///< name of its family, for messages
   std::int64_t task_index = 0;
   std::function<std::unique_ptr<Environment>()> make{};  ///< called on a worker thread
 };

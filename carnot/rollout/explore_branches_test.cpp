@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <stdexcept>
+#include <thread>
 
 #include "carnot/branch/balanced_branch.h"
 #include "carnot/branch/entropy_branch.h"
@@ -211,6 +214,44 @@ TEST(ExploreBranches, TreesGrowFromRandomNodesAndAreCutBackToTheBudget) {
   setting.max_batch_tokens = 7;
   setting.explore.environment_threads = 3;
   EXPECT_EQ(described(explore_scripted(scripted_tasks(3, {.latency_seed = 4}), setting, *again)), described(out));
+}
+
+TEST(ExploreBranches, ANodeThatCannotBeCopiedFailsTheTrajectoryThatWasToGrowThere) {
+  const auto policy = tree_expand({.trees = 2, .nodes = 3, .rounds = 1});
+  std::vector<RolloutTask> tasks = scripted_tasks(2, {});
+  // The task's own environment is copied for each trajectory, that for each node, and that where a tree grows.
+  tasks[0] = scripted_tasks(2, {.before_copy = [](int generation, int) {
+                              if (generation == 2) throw std::runtime_error("no twins");
+                              return true;
+                            }})[0];
+  const Exploration healthy = explore_scripted(scripted_tasks(2, {}), with_budget(8), *policy);
+  const Exploration out = explore_scripted(tasks, with_budget(8), *policy);
+  expect_sound(out);
+  EXPECT_GT(out.metrics.infra_failures, 0);
+  EXPECT_EQ(leaves_of(out.groups[0]), leaves_of(healthy.groups[0]));
+  for (const Tree& tree : out.groups[0].trees)
+    for (const Leaf& leaf : tree.leaves)
+      EXPECT_EQ(leaf.outcome, leaf.branch_turn > 0 ? Outcome::InfraFailed : Outcome::Finished);
+  EXPECT_THAT(out.failures, ::testing::Each(::testing::HasSubstr("the environment could not be copied: no twins")));
+  for (const Tree& tree : out.groups[1].trees)
+    for (const Leaf& leaf : tree.leaves) EXPECT_EQ(leaf.outcome, Outcome::Finished);
+}
+
+TEST(ExploreBranches, WhereACopyHangsItsOriginalIsNotCalledAnyMore) {
+  for (const BranchTiming timing : kTimings) {
+    std::vector<RolloutTask> tasks = scripted_tasks(2, {});
+    tasks[0] = scripted_tasks(2, {.before_copy = [](int, int turn) {
+                                if (turn == 2) std::this_thread::sleep_for(std::chrono::seconds(2));
+                                return true;
+                              }})[0];
+    ExplorationSetting setting = with_budget(6);
+    setting.explore.environment_timeout = 0.2;
+    const Exploration out = explore_scripted(tasks, setting, RecordingPolicy(1, 0.5, timing));
+    expect_sound(out);
+    EXPECT_GT(out.metrics.infra_failures, 0);
+    for (const Tree& tree : out.groups[1].trees)
+      for (const Leaf& leaf : tree.leaves) EXPECT_EQ(leaf.outcome, Outcome::Finished);
+  }
 }
 
 }  // namespace

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <stdexcept>
+#include <thread>
 
 #include "carnot/branch/tree_expand.h"
 #include "testing/exploration.h"
@@ -201,6 +204,81 @@ TEST(Explore, AHangingEnvironmentCostsItsDeadlineAndNotTheRollout) {
   EXPECT_THAT(out.failures, ::testing::Each(::testing::HasSubstr("no answer within")));
   for (std::size_t g = 0; g < 2; ++g)
     for (const Tree& tree : out.groups[g].trees) EXPECT_EQ(tree.leaves[0].outcome, Outcome::Finished);
+}
+
+TEST(Explore, AReplyOutOfBoundsFailsItsTrajectoryAndIsNoReward) {
+  for (const double bad : {std::nan(""), HUGE_VAL, 1e308}) {
+    std::vector<RolloutTask> tasks = scripted_tasks(2, {});
+    tasks[1] = scripted_tasks(2, {.change = [bad](int turn, Reply& reply) {
+                                if (turn == 2) reply.reward = bad;
+                              }})[1];
+    tasks[1].environment = "hash_world";
+    const Exploration out = explore_scripted(tasks, with_budget(2));
+    expect_sound(out);
+    EXPECT_EQ(out.metrics.infra_failures, 2);
+    for (const Trajectory& trajectory : trajectories(out.groups)) {
+      EXPECT_EQ(trajectory.leaf().valid(), trajectory.group_index == 0);
+      EXPECT_TRUE(std::isfinite(trajectory.leaf().score));
+    }
+    EXPECT_THAT(out.failures, ::testing::Each(::testing::StartsWith("task-1 (hash_world), trajectory ")));
+    EXPECT_THAT(out.failures, ::testing::Each(::testing::HasSubstr(", turn 1: reply.reward is ")));
+  }
+}
+
+TEST(Explore, AReplyThatIsTooLongIsNotTokenised) {
+  const auto tasks = scripted_tasks(1, {.change = [](int, Reply& reply) { reply.text.assign(30'000'000, 'x'); }});
+  const Exploration out = explore_scripted(tasks, with_budget(2));
+  EXPECT_EQ(out.metrics.infra_failures, 2);
+  EXPECT_THAT(out.failures, ::testing::Each(::testing::HasSubstr("reply.text has 30000000 bytes")));
+}
+
+TEST(Explore, ABugInAnEnvironmentEndsTheExplorationWithItsMessage) {
+  const auto explore_with = [](const ScriptedOptions& options) {
+    std::string message = "nothing was thrown";
+    HashPolicy model(small_tokenizer().vocab_size(), 2000);
+    Engine engine(model, {});
+    try {
+      explore(engine, small_chat(), *independent(), scripted_tasks(2, options), with_budget(2).explore, kExploreKey);
+    } catch (const CheckError& bug) {
+      message = bug.what();
+    }
+    return message;
+  };
+  EXPECT_THAT(explore_with({.change = [](int turn, Reply&) { CARNOT_CHECK_LT(turn, 2); }}),
+              ::testing::HasSubstr("check failed: turn < 2 (2 and 2)"));
+  EXPECT_THAT(explore_with({.before_copy = [](int, int turn) -> bool {
+                CARNOT_CHECK(turn > 0, "copied at its start");
+                return true;
+              }}),
+              ::testing::HasSubstr("copied at its start"));
+}
+
+TEST(Explore, AnEnvironmentThatCannotBeCopiedFailsItsOwnTrajectories) {
+  std::vector<RolloutTask> tasks = scripted_tasks(3, {});
+  tasks[0] = scripted_tasks(3, {.before_copy = [](int, int) -> bool { throw std::runtime_error("no twins"); }})[0];
+  tasks[1] = scripted_tasks(3, {.before_copy = [](int, int) { return false; }})[1];
+  const Exploration out = explore_scripted(tasks, with_budget(2));
+  expect_sound(out);
+  EXPECT_EQ(out.metrics.infra_failures, 4);
+  EXPECT_THAT(out.failures,
+              ::testing::UnorderedElementsAre(
+                  "task-0, trajectory 0, turn 0: the environment could not be copied: no twins",
+                  "task-0, trajectory 1, turn 0: the environment could not be copied: no twins",
+                  "task-1, trajectory 0, turn 0: the environment could not be copied: clone() returned none",
+                  "task-1, trajectory 1, turn 0: the environment could not be copied: clone() returned none"));
+}
+
+TEST(Explore, ACopyThatHangsCostsItsDeadlineOnce) {
+  std::vector<RolloutTask> tasks = scripted_tasks(2, {});
+  tasks[0] = scripted_tasks(2, {.before_copy = [](int, int) {
+                              std::this_thread::sleep_for(std::chrono::seconds(2));
+                              return true;
+                            }})[0];
+  ExplorationSetting setting = with_budget(8);
+  setting.explore.environment_timeout = 0.2;
+  const Exploration out = explore_scripted(tasks, setting);
+  EXPECT_EQ(out.metrics.infra_failures, 8);
+  EXPECT_LT(out.metrics.seconds, 1.5) << "eight deadlines are 1.6 s";
 }
 
 TEST(Explore, ACacheThatCannotHoldOneTrajectoryIsAFailureOfTheMachinery) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "carnot/branch/tree_expand.h"
+#include "carnot/env/environment_boundary.h"
 #include "carnot/rollout/group_rollout.h"
 
 namespace carnot {
@@ -17,31 +18,53 @@ void GroupRollout::start_initial() {
 }
 
 void GroupRollout::start_from_prompt(int tree, int parent) {
-  Boundary boundary{
-      .parent = parent, .tree = tree, .episode = *first_, .sequence = root_, .num_tokens = prompt_tokens()};
-  std::string failure;
-  try {
-    boundary.episode = first_->branch();
-  } catch (const std::exception& error) {
-    failure = error.what();
+  start_copy({.parent = parent, .tree = tree, .episode = *first_, .sequence = root_, .num_tokens = prompt_tokens()},
+             *first_);
+}
+
+// Starts a trajectory with a copy of the episode's environment; it fails at once where there is none.
+void GroupRollout::start_copy(Boundary from, const Episode& of) {
+  std::shared_ptr<Environment> copy;
+  const FinishedCall call = copy_environment_of(of, copy);
+  if (call.status == FinishedCall::Status::Returned) {
+    from.episode = of.branch(std::move(copy));
+    return start(std::move(from));
   }
-  Member& member = start(std::move(boundary));
-  if (!failure.empty()) fail(member, "the environment could not be copied: " + failure);
+  fail(add_member(std::move(from)), call.message);
+}
+
+// Waits for the copy, or for its deadline.
+FinishedCall GroupRollout::copy_environment_of(const Episode& episode, std::shared_ptr<Environment>& copy) {
+  FinishedCall call{.status = FinishedCall::Status::Refused, .message = copies_hang_};
+  if (!copies_hang_.empty()) return call;
+  const auto made = std::make_shared<std::shared_ptr<Environment>>();
+  context_.copier.submit(0, [made, environment = episode.environment()] { *made = copy_environment(*environment); });
+  while (context_.copier.pending() > 0)
+    for (FinishedCall& ended : context_.copier.collect(true)) call = std::move(ended);
+  if (call.status == FinishedCall::Status::Returned) {
+    copy = std::move(*made);
+    return call;
+  }
+  call.message = "the environment could not be copied: " + call.message;
+  if (call.status == FinishedCall::Status::TimedOut) copies_hang_ = call.message;
+  return call;
 }
 
 // Where the member's present response begins. None where its environment cannot be copied.
-std::optional<Boundary> GroupRollout::boundary_of(const Member& member) {
-  try {
+std::optional<Boundary> GroupRollout::boundary_of(Member& member) {
+  std::shared_ptr<Environment> copy;
+  const FinishedCall call = copy_environment_of(member.episode, copy);
+  if (call.status == FinishedCall::Status::Returned)
     return Boundary{.parent = member.sibling,
                     .tree = member.tree,
                     .shared_turns = member.num_turns(),
-                    .episode = member.episode.branch(),
+                    .episode = member.episode.branch(std::move(copy)),
                     .sequence = member.sequence,
                     .num_tokens = member.turn_begin};
-  } catch (const std::exception& error) {
-    context_.failures.push_back(task_.uid + ": no branch, the environment could not be copied: " + error.what());
-    return std::nullopt;
-  }
+  // A copy that hangs may still be reading the environment.
+  if (call.status == FinishedCall::Status::TimedOut) member.lost = call.message;
+  report("", "no branch, " + call.message);
+  return std::nullopt;
 }
 
 // All active members wait. They are asked about in their order; branches start behind the last decision.
@@ -78,6 +101,7 @@ bool GroupRollout::branches(Member& member, int attempt, int trajectories) {
 void GroupRollout::resume(Member& member) {
   if (!member.gate_ahead) return begin_turn(member);  // held behind an observation
   member.gate_ahead = false;
+  if (!member.lost.empty()) return fail(member, member.lost);
   if (member.response_ended) return ask_environment(member);
   request_tokens(member, member.response_limit - member.response.size());
 }
@@ -135,9 +159,7 @@ void GroupRollout::expand_trees() {
       start_from_prompt(from.tree, from.first_member);
       continue;
     }
-    Boundary boundary = *from.node;
-    boundary.episode = from.node->episode.branch();
-    start(std::move(boundary));
+    start_copy(*from.node, from.node->episode);
     ++context_.branches;
   }
 }

@@ -59,7 +59,7 @@ void GroupRollout::poll() {
   }
 }
 
-Member& GroupRollout::start(Boundary from) {
+Member& GroupRollout::add_member(Boundary from) {
   const int sibling = size();
   const SequenceId sequence = context_.engine.fork(from.sequence, from.num_tokens);
   context_.claim(sequence, {.group = index_, .member = sibling});
@@ -72,11 +72,16 @@ Member& GroupRollout::start(Boundary from) {
   member.sequence = sequence;
   member.turn_begin = from.num_tokens;
   member.streak = from.parent >= 0 ? at(from.parent).streak : 0;
-  begin_turn(member);
   return member;
 }
 
+void GroupRollout::start(Boundary from) { begin_turn(add_member(std::move(from))); }
+
 void GroupRollout::begin_turn(Member& member) {
+  if (!member.lost.empty()) {
+    member.state = Member::State::Prefilling;  // no turn is open
+    return fail(member, member.lost);
+  }
   const int room = context_.options.episode.max_context_tokens - member.turn_begin;
   CARNOT_CHECK_GT(room, 0);
   member.response = Response(context_.chat.tokenizer(), member.episode.protocol().stop_strings);
@@ -148,7 +153,7 @@ void GroupRollout::on_answer(Member& member) {
   const Answer answer = std::move(*member.answer);
   const Reply& reply = answer.reply;
   if (reply.done && reply.outcome == Outcome::InfraFailed)
-    return fail(member, "the environment says so: " + reply.text);
+    return fail(member, "the environment says so: " + reply.text.substr(0, 200));
   if (reply.done) {
     const bool ran_out = member.cut && reply.outcome == Outcome::Finished && !reply.success;
     close_turn(member, answer, {});
@@ -195,8 +200,7 @@ void GroupRollout::end(Member& member, Outcome outcome, const Reply& reply) {
 }
 
 void GroupRollout::fail(Member& member, const std::string& why) {
-  context_.failures.push_back(task_.uid + ", trajectory " + std::to_string(member.sibling) + ", turn " +
-                              std::to_string(member.num_turns()) + ": " + why);
+  report(", trajectory " + std::to_string(member.sibling) + ", turn " + std::to_string(member.num_turns()), why);
   Answer answer;
   if (member.answer) answer = *member.answer;
   answer.reply.done = true;
@@ -206,9 +210,14 @@ void GroupRollout::fail(Member& member, const std::string& why) {
 }
 
 void GroupRollout::fail_all(Outcome outcome, const std::string& why) {
-  if (outcome == Outcome::InfraFailed) context_.failures.push_back(task_.uid + ": " + why);
+  if (outcome == Outcome::InfraFailed) report("", why);
   unstarted_ = outcome;
   finish();
+}
+
+void GroupRollout::report(const std::string& where, const std::string& why) {
+  const std::string environment = task_.environment.empty() ? "" : " (" + task_.environment + ")";
+  context_.failures.push_back(task_.uid + environment + where + ": " + why);
 }
 
 void GroupRollout::on_too_long(int member) {

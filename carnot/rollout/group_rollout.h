@@ -32,6 +32,7 @@ struct RolloutContext {
   const ExploreOptions& options;
   const ExploreKey& key;
   EnvironmentWorkers& workers;
+  EnvironmentWorkers& copier;  ///< for copies of environments, which the caller waits for
   std::vector<Owner> owners{};  ///< by SequenceId, of those that sample
   std::vector<std::string> failures{};
   std::int64_t branches = 0;
@@ -86,6 +87,7 @@ struct Member {
   int streak = 0;  ///< branches in a row, along the trajectory
   Outcome outcome = Outcome::Finished;
   Reply last_reply{};
+  std::string lost{};  ///< why its environment may not be called any more; empty where it may
 
   int num_turns() const { return shared_turns + static_cast<int>(turns.size()); }
 };
@@ -115,7 +117,8 @@ class GroupRollout {
   // group_rollout.cpp: one trajectory
   void on_opened(const FinishedCall& call);
   void on_answer(Member& member);
-  Member& start(Boundary from);
+  Member& add_member(Boundary from);
+  void start(Boundary from);
   void begin_turn(Member& member);
   void request_tokens(Member& member, int count);
   void end_response(Member& member);
@@ -124,6 +127,7 @@ class GroupRollout {
   void end(Member& member, Outcome outcome, const Reply& reply);
   void fail(Member& member, const std::string& why);
   void fail_all(Outcome outcome, const std::string& why);
+  void report(const std::string& where, const std::string& why);
   void measure_entropy(Member& member);
 
   // group_budget.cpp: how the budget is spent
@@ -132,7 +136,9 @@ class GroupRollout {
   void start_from_prompt(int tree, int parent);
   void decide();
   bool branches(Member& member, int attempt, int trajectories);
-  std::optional<Boundary> boundary_of(const Member& member);
+  void start_copy(Boundary from, const Episode& of);
+  FinishedCall copy_environment_of(const Episode& episode, std::shared_ptr<Environment>& copy);
+  std::optional<Boundary> boundary_of(Member& member);
   void resume(Member& member);
   void spend_budget();
   EntropyProbe probe() const;
@@ -169,6 +175,7 @@ class GroupRollout {
   std::optional<TreeExpansion> expansion_;
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<bool> dropped_;
+  std::string copies_hang_;  ///< what a copy that did not come back left as message; no more are tried
 };
 
 }  // namespace carnot

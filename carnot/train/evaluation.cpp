@@ -133,6 +133,7 @@ std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const 
   std::vector<RolloutTask> tasks;
   for (std::int64_t i = 0; i < options.tasks; ++i)
     tasks.push_back({.uid = "validation_" + std::to_string(i),
+                     .environment = setting.environment_name,
                      .task_index = i,
                      .make = [&environment = setting.environment, i] { return environment.make(Split::Validation, i); }});
   ExploreOptions explore_options = setting.rollout;
@@ -145,6 +146,7 @@ std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const 
   EvaluatedGroups out{.evaluation = summarize(exploration.groups, options.breakdown)};
   out.evaluation.seconds = exploration.metrics.seconds;
   out.groups = std::move(exploration.groups);
+  out.failures = std::move(exploration.failures);
   return out;
 }
 
@@ -176,6 +178,8 @@ std::map<std::string, double> evaluation_metrics(const Evaluation& e, const std:
   for (const auto& [name, value] : e.measures) metrics["val-aux/" + environment + "/" + name + "/mean@" + n] = value;
   metrics["val-aux/" + environment + "/response_length/mean"] = e.response_length;
   metrics["val-aux/" + environment + "/entropy"] = e.entropy;
+  metrics["val-aux/" + environment + "/trajectories"] = static_cast<double>(e.success.trials);
+  metrics["val-aux/" + environment + "/infra_failures"] = static_cast<double>(e.infra_failures);
   return metrics;
 }
 
@@ -210,7 +214,8 @@ std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation
   row("response length, tokens", [](const Evaluation& e) { return number(e.response_length, "%.1f"); });
   row("turns", [](const Evaluation& e) { return number(e.turns, "%.2f"); });
   row("entropy, nats a token", [](const Evaluation& e) { return number(e.entropy); });
-  row("trajectories", [](const Evaluation& e) { return std::to_string(e.success.trials); });
+  row("trajectories that count", [](const Evaluation& e) { return std::to_string(e.success.trials); });
+  row("failed in the machinery", [](const Evaluation& e) { return std::to_string(e.infra_failures); });
   return aligned(rows);
 }
 

@@ -52,6 +52,7 @@ struct EvaluationSetting {
   Engine& engine;
   const ChatFamily& chat;
   const EnvironmentFactory& environment;
+  std::string environment_name{};  ///< for messages
   const EvaluationOptions& options;
   const ExploreOptions& rollout;
   std::uint64_t seed = 0;
@@ -61,6 +62,7 @@ struct EvaluationSetting {
 struct EvaluatedGroups {
   Evaluation evaluation{};
   std::vector<Group> groups{};
+  std::vector<std::string> failures{};  ///< one sentence per InfraFailed trajectory
 };
 
 /// Rolls out `options.tasks` validation tasks, with `options.samples` trajectories each. None where `events` end it

@@ -82,6 +82,16 @@ TEST(Evaluation, GivesMeanBestAndMajorityOfAHandMadeTable) {
       << evaluation_table({{"after", evaluation}}, "");
 }
 
+TEST(Evaluation, SaysHowManyTrajectoriesCountAndHowManyFailed) {
+  const Evaluation evaluation = summarize(four_tasks(), "");
+  const std::string table = evaluation_table({{"after", evaluation}}, "");
+  EXPECT_NE(table.find("trajectories that count   11\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("failed in the machinery   1\n"), std::string::npos) << table;
+  const auto metrics = evaluation_metrics(evaluation, "gsm8k", 3);
+  EXPECT_EQ(metrics.at("val-aux/gsm8k/trajectories"), 11);
+  EXPECT_EQ(metrics.at("val-aux/gsm8k/infra_failures"), 1);
+}
+
 TEST(Evaluation, HasNoMajorityWhereNothingIsAnswered) {
   const Evaluation evaluation = summarize({group_of({kSilent, {"", true}})}, "");
   EXPECT_FALSE(evaluation.majority.has_value());

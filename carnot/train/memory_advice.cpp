@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <functional>
+#include <limits>
 
+#include "carnot/base/saturating.h"
 #include "carnot/train/memory_budget.h"
 
 namespace carnot {
 namespace {
 
-std::string megabytes(std::int64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
+std::string megabytes(std::int64_t bytes) { return std::to_string((bytes >> 20) + (bytes % (1 << 20) > 0 ? 1 : 0)) + " MiB"; }
 
 /// A setting that can take less memory: what it is set to, and how the run changes.
 struct Remedy {
@@ -25,39 +27,66 @@ std::int64_t largest_that_fits(std::int64_t low, std::int64_t high, std::int64_t
   return low + good * step;
 }
 
-/// A limit in tokens, lowered as far as it must be; not below one context, which would stand alone anyway.
-void add_limit(std::vector<Remedy>& remedies, const MemorySettings& settings, std::int64_t available,
-               const std::string& name, std::int64_t now, const std::function<void(MemorySettings&, int)>& set) {
-  const std::int64_t low = settings.rollout.explore.episode.max_context_tokens;
-  if (now <= low) return;
+/// A number that can be lowered, in steps from `low` up.
+struct Amount {
+  std::string name{};
+  std::int64_t now = 0, low = 1, step = 1;
+  std::function<void(MemorySettings&, int)> set{};
+};
+
+/// Lowers an amount as far as it must be, where that helps at all.
+void add_amount(std::vector<Remedy>& remedies, const MemorySettings& settings, std::int64_t available,
+                const Amount& amount) {
+  if (amount.now <= amount.low) return;
   const auto peak_with = [&](std::int64_t value) {
     MemorySettings tried = settings;
-    set(tried, static_cast<int>(value));
+    amount.set(tried, static_cast<int>(value));
     return predicted_peak(tried);
   };
-  if (peak_with(low) >= predicted_peak(settings)) return;
-  const auto value = largest_that_fits(low, now, 16, [&](std::int64_t v) { return peak_with(v) <= available; });
-  remedies.push_back({name + "=" + std::to_string(value) + " (now " + std::to_string(now) + ")",
-                      [set, value](MemorySettings& s) { set(s, static_cast<int>(value)); }});
+  if (peak_with(amount.low) >= predicted_peak(settings)) return;
+  const auto value = largest_that_fits(amount.low, amount.now, amount.step,
+                                       [&](std::int64_t v) { return peak_with(v) <= available; });
+  remedies.push_back({amount.name + "=" + std::to_string(value) + " (now " + std::to_string(amount.now) + ")",
+                      [set = amount.set, value](MemorySettings& s) { set(s, static_cast<int>(value)); }});
 }
 
 /// What can be changed about these settings, the gentlest first.
 std::vector<Remedy> remedies_for(const MemorySettings& settings, std::int64_t available) {
   std::vector<Remedy> all;
+  // Not below one context, which would stand alone anyway.
+  const auto add_tokens = [&](const std::string& name, std::int64_t now,
+                              const std::function<void(MemorySettings&, int)>& set) {
+    const std::int64_t context = settings.rollout.explore.episode.max_context_tokens;
+    add_amount(all, settings, available, {.name = name, .now = now, .low = context, .step = 16, .set = set});
+  };
   const bool updates = settings.stage != MemoryStage::Rollout;
   if (updates && !settings.train.activation_checkpointing)
     all.push_back(
         {"train.activation_checkpointing=true", [](MemorySettings& s) { s.train.activation_checkpointing = true; }});
   if (updates)
-    add_limit(all, settings, available, "train.micro_batch_tokens", settings.train.micro_batch_tokens,
-              [](MemorySettings& s, int value) { s.train.micro_batch_tokens = value; });
-  add_limit(all, settings, available, "rollout.score_tokens", settings.rollout.score_tokens,
-            [](MemorySettings& s, int value) { s.rollout.score_tokens = value; });
-  const std::int64_t trajectories = std::int64_t{settings.train.groups} * settings.rollout.explore.budget;
-  const std::int64_t all_tokens = trajectories * settings.rollout.explore.episode.max_context_tokens;
-  add_limit(all, settings, available, "rollout.cache_tokens",
-            settings.rollout.cache_tokens > 0 ? settings.rollout.cache_tokens : all_tokens,
-            [](MemorySettings& s, int value) { s.rollout.cache_tokens = value; });
+    add_tokens("train.micro_batch_tokens", settings.train.micro_batch_tokens,
+               [](MemorySettings& s, int value) { s.train.micro_batch_tokens = value; });
+  add_tokens("rollout.score_tokens", settings.rollout.score_tokens,
+             [](MemorySettings& s, int value) { s.rollout.score_tokens = value; });
+  if (updates) {
+    add_tokens("sft.batch_tokens", settings.sft.batch_tokens,
+               [](MemorySettings& s, int value) { s.sft.batch_tokens = value; });
+    add_amount(all, settings, available,
+               {.name = "eval.tasks", .now = settings.evaluation.tasks, .set = [](MemorySettings& s, int value) {
+                  s.evaluation.tasks = value;
+                }});
+    add_amount(all, settings, available,
+               {.name = "eval.samples", .now = settings.evaluation.samples, .set = [](MemorySettings& s, int value) {
+                  s.evaluation.samples = value;
+                }});
+  }
+  const Saturating all_tokens = Saturating(settings.train.groups) * settings.rollout.explore.budget *
+                                settings.rollout.explore.episode.max_context_tokens;
+  // A recipe's numbers have 32 bits.
+  const Saturating cache_tokens = std::min<Saturating>(all_tokens, std::numeric_limits<int>::max());
+  add_tokens("rollout.cache_tokens",
+             settings.rollout.cache_tokens > 0 ? settings.rollout.cache_tokens : cache_tokens.value(),
+             [](MemorySettings& s, int value) { s.rollout.cache_tokens = value; });
   if (updates && settings.stage != MemoryStage::Supervised && settings.train.optimizer.moments == "float32")
     all.push_back(
         {"train.moments=bfloat16 (now float32)", [](MemorySettings& s) { s.train.optimizer.moments = "bfloat16"; }});

@@ -2,8 +2,8 @@
 // change where that is too much.
 //
 // The peak is what stays (weights, their packed layouts, optimizer, KV cache) and the greatest of what comes and goes:
-// a pass of the engine, a pass that scores, an update. Rows are counted at the recipe's limits: trajectories as long as
-// the context, micro-batches that are full.
+// a pass of the engine, a pass that scores, an update, an evaluation. Rows are counted at the recipe's limits:
+// trajectories as long as the context, micro-batches that are full. Sums stop at the largest 64-bit number.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,7 @@ struct MemorySettings {
   SupervisedOptions sft{};
   RolloutOptions rollout{};
   TrainOptions train{};
+  EvaluationOptions evaluation{};
   MemoryStage stage = MemoryStage::Training;
   bool reference = false;
   bool critic = false;

@@ -88,6 +88,56 @@ TEST(MemoryBudget, CountsAdaptersAndFrozenWeightsApart) {
   EXPECT_EQ(bytes("optimizer"), 12 * adapters) << "two moments and a master in float32";
 }
 
+TEST(MemoryBudget, CountsWhatAnEvaluationHolds) {
+  MemorySettings settings = settings_of(0, false);
+  settings.rollout.explore.episode.max_context_tokens = 512;
+  settings.evaluation = {.tasks = 100, .samples = 1};
+  const std::int64_t peak = predicted_peak(settings);
+  settings.evaluation.samples = 1000;
+  const std::int64_t tokens = 100 * 1000 * 512;
+  // Tokens and two numbers for each, of the evaluations before and after, and the file of one.
+  EXPECT_GT(predicted_peak(settings) - peak, tokens * (2 * 20 + 40));
+  settings.stage = MemoryStage::Rollout;
+  const std::int64_t rollout = predicted_peak(settings);
+  settings.evaluation.samples = 1;
+  EXPECT_EQ(predicted_peak(settings), rollout) << "which evaluates nothing";
+}
+
+TEST(MemoryBudget, CountsTheWarmStartsDemonstrationsAndUpdates) {
+  MemorySettings settings = settings_of(0, false);
+  settings.evaluation = {.tasks = 1, .samples = 1};
+  settings.rollout.explore.episode.max_context_tokens = 64;
+  settings.train.micro_batch_tokens = 1 << 20;
+  const std::int64_t without = predicted_peak(settings);
+  settings.sft = {.steps = 10, .batch_tokens = 1 << 20};
+  const std::int64_t with = predicted_peak(settings);
+  EXPECT_GT(with - without, activation_bytes(settings, 1 << 19, 64).kept) << "rows of the warm start's micro-batches";
+  settings.train.micro_batch_tokens = 4096;
+  const std::int64_t in_small_batches = predicted_peak(settings);
+  settings.sft.batch_tokens = 100 << 20;
+  EXPECT_GT(predicted_peak(settings) - in_small_batches, std::int64_t{99 << 20} * 40) << "tokens, targets and weights";
+}
+
+TEST(MemoryBudget, AnAbsurdSettingIsTooLargeAndNothingElse) {
+  const auto expect_huge = [](const std::string& what, const auto& change) {
+    MemorySettings settings = settings_of(0, false);
+    change(settings);
+    EXPECT_GT(predicted_peak(settings), std::int64_t{1} << 50) << what;
+    const Status fits = check_memory(settings, {.bytes = std::int64_t{1} << 40, .source = "here"});
+    ASSERT_FALSE(fits.ok()) << what;
+    EXPECT_THAT(fits.error().message, Not(HasSubstr("-"))) << what;
+    for (const MemoryPart& part : memory_budget(settings)) EXPECT_GE(part.bytes, 0) << what << ", " << part.name;
+  };
+  constexpr int kLarge = 1'000'000'000;
+  expect_huge("model", [](MemorySettings& s) {
+    s.model.hidden_size = s.model.intermediate_size = s.model.num_layers = s.model.vocab_size = kLarge;
+  });
+  expect_huge("context", [](MemorySettings& s) {
+    s.rollout.explore.episode.max_context_tokens = s.train.groups = s.rollout.explore.budget = kLarge;
+  });
+  expect_huge("evaluation", [](MemorySettings& s) { s.evaluation.tasks = s.evaluation.samples = kLarge; });
+}
+
 TEST(MemoryBudget, TableEndsWithTheSum) {
   EXPECT_THAT(memory_table({{"weights", 3 * kMegabyte, "few"}, {"optimizer", kMegabyte / 2, "less"}}),
               HasSubstr("3.0 MiB  weights (few)\n         0.5 MiB  optimizer (less)\n         3.5 MiB  in all\n"));

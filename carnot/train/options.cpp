@@ -1,10 +1,12 @@
 #include "carnot/train/options.h"
 
+#include "carnot/base/thread_pool.h"
+
 namespace carnot {
 
 void RunOptions::fields(FieldVisitor& visit) {
   visit.field("seed", seed, "of every random decision of the run", at_least(0));
-  visit.field("threads", threads, "of the kernels; 0: one per processor", at_least(0));
+  visit.field("threads", threads, "of the kernels; 0: one per processor", between(0, kMaxThreads));
   visit.field("device", device, "where tensors live", one_of({"cpu", "cuda"}));
   visit.field("dtype", dtype, "of weights and activations", one_of({"float32", "float64", "bfloat16"}));
   visit.field("run_folder", run_folder, "folder that the run writes into; made if need be");
@@ -68,6 +70,9 @@ void TrainOptions::fields(FieldVisitor& visit) {
               "same bits");
   visit.field("save_every", save_every, "steps between checkpoints; 0: at the end only", at_least(0));
   visit.field("max_checkpoints", max_checkpoints, "checkpoints to keep; 0: all", at_least(0));
+  visit.field("max_infra_failures", max_infra_failures,
+              "share of a step's or an evaluation's trajectories that may fail in the machinery; beyond it the run ends",
+              between(0, 1));
   visit.field("keep_rollouts", keep_rollouts, "write every trajectory to rollouts/step_N.jsonl");
   schedule.fields(visit);
   optimizer.fields(visit);

@@ -37,6 +37,9 @@ struct Recipe {
   static Result<Recipe> parse(std::string_view text, const std::string& name,
                               const std::vector<std::string>& overrides);
 
+  /// Of one step, refills apart.
+  std::int64_t step_trajectories() const { return std::int64_t{train.groups} * rollout.explore.budget; }
+
   /// rollout.answer_lead, or the environment's own; empty where it has none.
   std::string answer_lead() const;
 

@@ -8,6 +8,7 @@
 #include "carnot/data/rollout_file.h"
 #include "carnot/train/checkpoint.h"
 #include "carnot/train/find_run.h"
+#include "carnot/train/infra_failures.h"
 #include "carnot/train/memory_budget.h"
 #include "carnot/train/run_stages.h"
 
@@ -150,7 +151,7 @@ Result<RunEnd> run_supervised(Recipe& recipe, const RunControl& control) {
   const auto end = supervised_stage(run, run.folder, bench);
   if (!end || *end == RunEnd::Interrupted) return end;
   const Generation generation =
-      make_generation(bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget);
+      make_generation(bench, recipe.rollout, recipe.step_trajectories());
   const auto after = evaluation_stage(run, "after", bench, *generation.engine);
   if (!after) return after.error();
   if (!*after) return stopped(run, "in the evaluation after the warm start; a checkpoint is written");
@@ -180,6 +181,9 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   if (const Status status = write_file_atomically(folder->root / "tokenizer.json", bench.tokenizer->json()); !status)
     return status.error();
   control.out << trajectories(step->groups).size() << " trajectories in " << path.string() << "\n";
+  const Status few =
+      check_failures(count_failures(step->groups), recipe.train.max_infra_failures, step->failures);
+  if (!few) return few.error();
   return RunEnd::Complete;
 }
 
@@ -195,7 +199,7 @@ Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl
   auto bench = Workbench::make(recipe, *checkpoint);
   if (!bench) return bench.error();
   const Generation generation =
-      make_generation(*bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget);
+      make_generation(*bench, recipe.rollout, recipe.step_trajectories());
   // Lines between would be no JSON; a bar leaves nothing behind.
   const double quiet_for = request.json ? std::numeric_limits<double>::infinity() : Progress::Options().quiet_for;
   Progress progress(control.out, {.terminal = control.terminal, .columns = control.columns, .quiet_for = quiet_for});
@@ -207,6 +211,7 @@ Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl
     control.out << checkpoint->string() << "\n"
                 << evaluation_table({{"success and more", result->evaluation}}, recipe.evaluation.breakdown);
   }
+  if (const Status status = check_evaluation(checkpoint->filename(), *result, recipe); !status) return status.error();
   return RunEnd::Complete;
 }
 

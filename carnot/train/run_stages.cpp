@@ -8,6 +8,7 @@
 #include "carnot/data/rollout_file.h"
 #include "carnot/train/checkpoint_folder.h"
 #include "carnot/train/console_lines.h"
+#include "carnot/train/infra_failures.h"
 #include "carnot/train/machine_memory.h"
 #include "carnot/train/metrics_writer.h"
 #include "carnot/train/supervised.h"
@@ -42,6 +43,10 @@ CheckpointParts parts_of(Workbench& bench, Trainer& trainer) {
 ExploreEvents stoppable(const RunControl& control) {
   return {.go_on = [&control] { return !control.stop_requested(); }};
 }
+
+// What the message of a run that cannot go on ends with.
+constexpr const char* kGoingOn = "A checkpoint is written; to go on: the same command with resume=auto";
+constexpr const char* kSkipped = "all were left out, since their gradients are not finite. The last checkpoint is written";
 
 std::string after_step(const std::string& stage, std::int64_t step) {
   return "after " + stage + " step " + std::to_string(step) + "; a checkpoint is written";
@@ -121,6 +126,7 @@ Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& be
   const std::string stage = "warm start";
   const auto began = std::chrono::steady_clock::now();
   double loss = 0;
+  std::int64_t updates = 0;
   run.progress.begin(stage, options.steps, first);
   for (std::int64_t step = first; step < options.steps; ++step) {
     if (run.control.stop_requested()) {
@@ -132,6 +138,7 @@ Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& be
     if (step % options.log_every == 0 || step + 1 == options.steps)
       if (const Status status = writer->write(step + 1, supervised_metrics(*metrics)); !status) return status.error();
     loss = metrics->loss;
+    updates += metrics->skipped ? 0 : 1;
     run.progress.update(step + 1);
   }
   run.progress.end();
@@ -140,6 +147,7 @@ Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& be
   run.progress.print(warm_start_line({.step = options.steps, .steps = options.steps, .width = run.progress.width()},
                                      loss, took.count()));
   if (const Status status = save(options.steps); !status) return status.error();
+  if (updates == 0) return Error{stage + ": no update changed the weights; " + kSkipped};
   return RunEnd::Complete;
 }
 
@@ -152,12 +160,19 @@ std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std
   auto evaluated = evaluate({.engine = engine,
                              .chat = *bench.chat,
                              .environment = *recipe.environment,
+                             .environment_name = recipe.environment_name,
                              .options = options,
                              .rollout = recipe.rollout.explore,
                              .seed = static_cast<std::uint64_t>(recipe.run.seed)},
                             events);
   view.progress.end();
+  if (evaluated) warn_of_failures("evaluation", evaluated->failures);
   return evaluated;
+}
+
+Status check_evaluation(const std::string& name, const EvaluatedGroups& evaluated, const Recipe& recipe) {
+  const Status few = check_failures(count_failures(evaluated.groups), recipe.train.max_infra_failures, evaluated.failures);
+  return few ? few : Error{"evaluation " + name + ": " + few.error().message};
 }
 
 Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::string& name, Workbench& bench,
@@ -167,6 +182,7 @@ Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::str
   run.progress.print(evaluation_line(name, evaluated->evaluation, run.progress.width()));
   if (const Status status = store_evaluation(run.folder.root, name, *evaluated, *bench.tokenizer); !status)
     return status.error();
+  if (const Status status = check_evaluation(name, *evaluated, run.recipe); !status) return status.error();
   return evaluated;
 }
 
@@ -191,6 +207,7 @@ Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer,
     return save_checkpoint(run.folder.checkpoints(), step, parts, run.recipe.run, options.max_checkpoints);
   };
   const std::string stage = "training";
+  const std::int64_t updates_before = trainer.optimizer().num_updates();
   run.progress.begin(run.recipe.method.name, options.steps, start.step);
   if (evaluation_is_due) {
     StepMetrics metrics = start.unwritten_metrics;
@@ -207,10 +224,18 @@ Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer,
     }
     const std::int64_t done = step + 1;
     if (const Status status = write_rollouts(run, bench, done, *result); !status) return status.error();
+    if (!result->trained) {
+      if (const Status status = save(step); !status) return status.error();
+      return Error{stage + " step " + std::to_string(done) + ": " + result->trained.error().message + ". " +
+                   kGoingOn};
+    }
     if (is_evaluated(run, done)) {
       const StepMetrics unwritten = result->metrics;
       const auto end = evaluate_step(run, bench, trainer, done, result->metrics);
-      if (!end) return end;
+      if (!end) {
+        if (const Status status = save(done, unwritten); !status) return status.error();
+        return Error{end.error().message + ". " + kGoingOn};
+      }
       if (*end == RunEnd::Interrupted) {
         if (const Status status = save(done, unwritten); !status) return status.error();
         return stopped(run, after_step(stage, done));
@@ -221,8 +246,10 @@ Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer,
       if (const Status status = save(done); !status) return status.error();
   }
   run.progress.end();
-  if (start.step < options.steps)
-    if (const Status status = save(options.steps); !status) return status.error();
+  if (start.step == options.steps) return RunEnd::Complete;
+  if (const Status status = save(options.steps); !status) return status.error();
+  if (trainer.optimizer().num_updates() == updates_before)
+    return Error{stage + ": no update changed the weights; " + kSkipped};
   return RunEnd::Complete;
 }
 

@@ -48,6 +48,9 @@ struct EvaluationView {
 std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std::string_view title,
                                                  const Recipe& recipe, const Workbench& bench, Engine& engine);
 
+/// Fails where more of its trajectories failed in the machinery than train.max_infra_failures allows.
+Status check_evaluation(const std::string& name, const EvaluatedGroups& evaluated, const Recipe& recipe);
+
 /// Evaluates and keeps the result in validation/NAME. None where the user stops it; then nothing is kept.
 Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::string& name, Workbench& bench,
                                                         Engine& engine);

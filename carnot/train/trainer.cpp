@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "carnot/base/log.h"
 #include "carnot/base/random.h"
 #include "carnot/nn/token_statistics.h"
 #include "carnot/objective/loss.h"
 #include "carnot/rollout/scorer.h"
+#include "carnot/train/infra_failures.h"
 #include "carnot/train/mismatch_metrics.h"
 #include "carnot/train/step_metrics.h"
 
@@ -92,7 +94,7 @@ AdamW::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights) 
 Trainer::Trainer(Recipe& recipe, Workbench& bench)
     : recipe_(recipe),
       bench_(bench),
-      generation_(make_generation(bench, recipe.rollout, recipe.train.groups * recipe.rollout.explore.budget)),
+      generation_(make_generation(bench, recipe.rollout, recipe.step_trajectories())),
       optimizer_(optimizer_parameters(bench.policy->trained()), recipe.train.optimizer),
       objective_(recipe.method.objective),
       entropy_coefficient_{.coefficient = objective_.entropy_coefficient},
@@ -148,10 +150,16 @@ std::optional<TrainingStep> Trainer::step(std::int64_t step, const ExploreEvents
   auto scored = explore_and_score(step, events);
   if (!scored || !events.go_on()) return std::nullopt;
   TrainingStep& out = *scored;
+  out.trained = check_failures(count_failures(out.groups), recipe_.train.max_infra_failures, out.failures);
+  if (!out.trained) return scored;
   Clock clock;
   const auto views = trajectories(out.groups);
   write_coefficients(objective_, out.metrics);
+  const std::int64_t skipped = optimizer_.num_skipped();
   update(step, views, out);
+  if (optimizer_.num_skipped() > skipped)
+    log_warning("training step " + std::to_string(step + 1) + ": " +
+                std::to_string(optimizer_.num_skipped() - skipped) + " updates left out, since a gradient is not finite");
   adapt_coefficients(out);
   clock.lap(out.metrics, "update_actor");
   total.lap(out.metrics, "step");
@@ -189,6 +197,7 @@ Exploration Trainer::explore_once(std::int64_t step, int refill, const ExploreEv
   std::vector<RolloutTask> tasks;
   for (std::int64_t g = 0; g < groups; ++g)
     tasks.push_back({.uid = "train_" + std::to_string(first + g),
+                     .environment = recipe_.environment_name,
                      .task_index = first + g,
                      .make = [&environment, index = first + g] { return environment.make(Split::Train, index); }});
   return explore(*generation_.engine, *bench_.chat, *recipe_.method.branch, tasks, recipe_.rollout.explore,
@@ -205,7 +214,8 @@ bool Trainer::explore_groups(std::int64_t step, const ExploreEvents& events, Tra
   do {
     Exploration exploration = explore_once(step, refill, events);
     if (exploration.stopped) return false;
-    for (const std::string& failure : exploration.failures) log_warning("rollout: " + failure);
+    warn_of_failures("rollout", exploration.failures);
+    std::move(exploration.failures.begin(), exploration.failures.end(), std::back_inserter(out.failures));
     for (const auto& [name, value] : exploration_metrics(exploration.metrics)) out.metrics[name] += value;
     kept += apply_filter(filter, exploration.groups);
     for (Group& group : exploration.groups) out.groups.push_back(std::move(group));

@@ -23,6 +23,8 @@ struct TrainingStep {
   std::map<std::string, double> metrics{};  ///< docs/metrics.md
   std::vector<Group> groups{};              ///< all that were rolled out, filtered ones marked
   CreditTable credit{};                     ///< numbered as trajectories(groups)
+  std::vector<std::string> failures{};      ///< one sentence per InfraFailed trajectory
+  Status trained = Done{};                  ///< fails where so many failed that no update was made
 };
 
 class Trainer {
@@ -31,7 +33,8 @@ class Trainer {
   Trainer(Recipe& recipe, Workbench& bench);
 
   /// Step number `step` (0-based); a function of the weights, the optimizer and (seed, step). None where `events` end
-  /// it before its update: then nothing has changed.
+  /// it before its update: then nothing has changed. Nor has it where more trajectories failed in the machinery than
+  /// train.max_infra_failures allows.
   std::optional<TrainingStep> step(std::int64_t step, const ExploreEvents& events = {});
 
   /// The step without its update: rollouts, signals and credit.

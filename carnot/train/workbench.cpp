@@ -3,10 +3,14 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "carnot/base/log.h"
 #include "carnot/base/random.h"
+#include "carnot/base/saturating.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/config/numbers.h"
 #include "carnot/nn/adapter_folder.h"
@@ -126,6 +130,19 @@ Status settle_adapters(Recipe& recipe, const std::optional<fs::path>& checkpoint
                in_words(recipe.lora)};
 }
 
+/// `threads` threads; one per processor where that is 0.
+Status start_kernel_threads(int threads) {
+  if (threads < 0 || threads > kMaxThreads)
+    return Error{"threads: " + std::to_string(threads) + "; expected a number from 0 to " + std::to_string(kMaxThreads)};
+  const int processors = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, unsigned{kMaxThreads}));
+  try {
+    set_num_threads(threads > 0 ? threads : processors);
+  } catch (const std::system_error& error) {
+    return Error{std::string("threads: ") + error.what() + "; expected a higher limit of processes, or threads=1"};
+  }
+  return Done{};
+}
+
 }  // namespace
 
 at::TensorOptions tensor_options(const RunOptions& run) {
@@ -136,9 +153,7 @@ Status Workbench::prepare_device(const RunOptions& run) {
   if (run.device == "cuda")
     if (const Status cuda = load_cuda_backend(); !cuda)
       return Error{"device: cuda: " + cuda.error().message + "; expected cpu"};
-  const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int threads = run.threads > 0 ? run.threads : processors;
-  set_num_threads(threads);
+  if (const Status started = start_kernel_threads(run.threads); !started) return started;
   // What LibTorch does for us on the CPU is small; a second pool of spinning threads would take the kernels'
   // processors.
   at::set_num_threads(1);
@@ -216,16 +231,19 @@ void Workbench::add_companions(const Recipe& recipe) {
   if (signals.contains(Signal::Value)) critic = std::make_unique<ValueModel>(*policy);
 }
 
-int cache_blocks(const RolloutOptions& options, int trajectories) {
-  const int context = options.explore.episode.max_context_tokens;
-  const std::int64_t tokens = options.cache_tokens > 0 ? options.cache_tokens : std::int64_t{context} * trajectories;
+std::int64_t cache_blocks(const RolloutOptions& options, std::int64_t trajectories) {
+  const Saturating context = options.explore.episode.max_context_tokens;
+  const Saturating tokens = options.cache_tokens > 0 ? options.cache_tokens : context * trajectories;
   // A partly filled block per trajectory, and the prompts' own.
-  return static_cast<int>((tokens + kBlockTokens - 1) / kBlockTokens) + 2 * trajectories;
+  return ((tokens + kBlockTokens - 1) / kBlockTokens + Saturating(2) * trajectories).value();
 }
 
-Generation make_generation(const Workbench& bench, const RolloutOptions& options, int trajectories) {
+Generation make_generation(const Workbench& bench, const RolloutOptions& options, std::int64_t trajectories) {
+  const std::int64_t blocks = cache_blocks(options, trajectories);
+  if (blocks > std::numeric_limits<int>::max()) 
+    throw std::length_error("the KV cache would have " + std::to_string(blocks) + " blocks; rollout.cache_tokens");
   Generation generation;
-  generation.policy = std::make_unique<ModelPolicy>(*bench.policy, cache_blocks(options, trajectories));
+  generation.policy = std::make_unique<ModelPolicy>(*bench.policy, static_cast<int>(blocks));
   EngineOptions engine = options.engine;
   engine.drawable_tokens = bench.tokenizer->vocab_size();
   generation.engine = std::make_unique<Engine>(*generation.policy, engine);

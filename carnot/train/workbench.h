@@ -58,9 +58,9 @@ struct Generation {
   std::unique_ptr<ModelPolicy> policy;
   std::unique_ptr<Engine> engine;
 };
-Generation make_generation(const Workbench& bench, const RolloutOptions& options, int trajectories);
+Generation make_generation(const Workbench& bench, const RolloutOptions& options, std::int64_t trajectories);
 
-/// Blocks of the KV cache for `trajectories` at a time.
-int cache_blocks(const RolloutOptions& options, int trajectories);
+/// Blocks of the KV cache for `trajectories` at a time; the largest 64-bit number where there would be more.
+std::int64_t cache_blocks(const RolloutOptions& options, std::int64_t trajectories);
 
 }  // namespace carnot

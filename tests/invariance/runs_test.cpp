@@ -436,6 +436,108 @@ TEST_F(Runs, MeasuresSignalsThatTheMethodDoesWithoutWhereAskedToAndTrainsTheSame
   EXPECT_TRUE(file->groups.front().query_baseline.has_value());
 }
 
+/// The tasks of another environment, of which some do not open.
+class FailingFactory : public EnvironmentFactory {
+ public:
+  using Fails = std::function<bool(Split split, std::int64_t index)>;
+
+  FailingFactory(std::unique_ptr<EnvironmentFactory> inner, Fails fails)
+      : inner_(std::move(inner)), fails_(std::move(fails)) {}
+
+  void fields(FieldVisitor& visit) override { inner_->fields(visit); }
+  Status prepare(std::uint64_t seed) override { return inner_->prepare(seed); }
+  std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
+    if (fails_(split, index)) throw std::runtime_error("no such world");
+    return inner_->make(split, index);
+  }
+  std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress,
+                                        RandomStream random) const override {
+    return inner_->script(environment, progress, random);
+  }
+  std::unique_ptr<Environment> make_demonstrated(std::int64_t index, double progress) const override {
+    return inner_->make_demonstrated(index, progress);
+  }
+  Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const override { return inner_->make_game(seed); }
+  std::string answer_lead() const override { return inner_->answer_lead(); }
+  std::vector<std::string> tokenizer_texts() const override { return inner_->tokenizer_texts(); }
+  std::vector<std::string> tokenizer_words() const override { return inner_->tokenizer_words(); }
+  std::vector<std::string> tokenizer_added_tokens() const override { return inner_->tokenizer_added_tokens(); }
+
+ private:
+  std::unique_ptr<EnvironmentFactory> inner_;
+  Fails fails_;
+};
+
+// Three groups a step: tasks 6 to 8 are those of the third.
+TEST_F(Runs, InWhichTooManyTrajectoriesFailEndWithAMessageAndACheckpointAndGoOnOnceTheWorldIsBack) {
+  EXPECT_EQ(train("straight", {}), RunEnd::Complete);
+  const auto with_failures = [&](const FailingFactory::Fails& fails, std::vector<std::string> overrides) {
+    overrides.push_back("run_folder=" + (root_ / "failed").string());
+    auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", overrides).value();
+    recipe.environment = std::make_unique<FailingFactory>(std::move(recipe.environment), fails);
+    std::ostringstream out;
+    return run_training(recipe, {.out = out});
+  };
+  const auto in_third_step = [](Split split, std::int64_t index) { return split == Split::Train && index >= 7; };
+  const auto refused = with_failures(in_third_step, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message,
+            "training step 3: 6 of 9 trajectories failed in the machinery, more than the share of 0.5 that "
+            "train.max_infra_failures allows. The first: train_7 (search_qa): no such world. A checkpoint is written; "
+            "to go on: the same command with resume=auto");
+  EXPECT_TRUE(fs::exists(root_ / "failed" / "checkpoints" / "global_step_2"));
+  const auto in_evaluations = [](Split split, std::int64_t) { return split == Split::Validation; };
+  const auto unevaluated = with_failures(in_evaluations, {"resume=auto"});
+  ASSERT_FALSE(unevaluated.ok());
+  EXPECT_EQ(unevaluated.error().message.substr(0, 68),
+            "evaluation after: 4 of 4 trajectories failed in the machinery, more ");
+  EXPECT_TRUE(with_failures([](Split, std::int64_t) { return false; }, {"resume=auto"}).ok());
+  EXPECT_TRUE(weights("failed") == weights("straight"));
+  EXPECT_EQ(metrics("failed"), metrics("straight"));
+}
+
+TEST_F(Runs, MayLoseAsManyTrajectoriesAsTheRecipeAllows) {
+  auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml",
+                              {"train.max_infra_failures=0.7", "run_folder=" + (root_ / "some").string()})
+                    .value();
+  recipe.environment = std::make_unique<FailingFactory>(
+      std::move(recipe.environment),
+      [](Split split, std::int64_t index) { return split == Split::Train && index % 3 > 0; });
+  std::ostringstream out;
+  const auto end = run_training(recipe, {.out = out});
+  EXPECT_TRUE(end.ok()) << (end.ok() ? "" : end.error().message);
+}
+
+TEST_F(Runs, ThatUpdateNothingAreNoSuccess) {
+  std::ostringstream out;
+  auto trained = Recipe::parse(kTinyRecipe, "tiny.yaml",
+                               {"objective.entropy_coefficient=1e300", "run_folder=" + (root_ / "trained").string()})
+                     .value();
+  const auto training = run_training(trained, {.out = out});
+  ASSERT_FALSE(training.ok());
+  EXPECT_EQ(training.error().message,
+            "training: no update changed the weights; all were left out, since their gradients are not finite. The "
+            "last checkpoint is written");
+  EXPECT_TRUE(fs::exists(root_ / "trained" / "checkpoints" / "global_step_4"));
+
+  auto supervised =
+      Recipe::parse(kTinyRecipe, "tiny.yaml", {"model.init_std=1e30", "run_folder=" + (root_ / "supervised").string()})
+          .value();
+  const auto warm_start = run_supervised(supervised, {.out = out});
+  ASSERT_FALSE(warm_start.ok());
+  EXPECT_EQ(warm_start.error().message.substr(0, 43), "warm start: no update changed the weights; ");
+}
+
+TEST_F(Runs, MoreThreadsThanAnyMachineHasAreRefused) {
+  const auto many = Recipe::parse(kTinyRecipe, "tiny.yaml", {"threads=100000", "rollout.environment_threads=100000"});
+  ASSERT_FALSE(many.ok());
+  EXPECT_NE(many.error().message.find("threads: is 100000"), std::string::npos) << many.error().message;
+  EXPECT_NE(many.error().message.find("rollout.environment_threads: is 100000"), std::string::npos);
+  const Status prepared = Workbench::prepare_device({.threads = 100000});
+  ASSERT_FALSE(prepared.ok());
+  EXPECT_EQ(prepared.error().message, "threads: 100000; expected a number from 0 to 256");
+}
+
 TEST_F(Runs, AFolderThatHoldsARunIsRefusedUnlessResumed) {
   train("run", {});
   auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", {"run_folder=" + (root_ / "run").string()});

@@ -1,0 +1,36 @@
+#include "carnot/train/infra_failures.h"
+
+#include <algorithm>
+
+#include "carnot/base/log.h"
+#include "carnot/config/numbers.h"
+
+namespace carnot {
+
+FailureCount count_failures(const std::vector<Group>& groups) {
+  FailureCount count;
+  for (const Group& group : groups)
+    for (const Tree& tree : group.trees)
+      for (const Leaf& leaf : tree.leaves) {
+        ++count.all;
+        count.failed += leaf.valid() ? 0 : 1;
+      }
+  return count;
+}
+
+Status check_failures(const FailureCount& count, double limit, const std::vector<std::string>& failures) {
+  if (static_cast<double>(count.failed) <= limit * static_cast<double>(count.all)) return Done{};
+  return Error{std::to_string(count.failed) + " of " + std::to_string(count.all) +
+               " trajectories failed in the machinery, more than the share of " + write_number(limit) +
+               " that train.max_infra_failures allows" + (failures.empty() ? "" : ". The first: " + failures.front())};
+}
+
+void warn_of_failures(const std::string& where, const std::vector<std::string>& failures) {
+  constexpr std::size_t kShown = 10;
+  const std::size_t shown = std::min(kShown, failures.size());
+  for (std::size_t i = 0; i < shown; ++i) log_warning(where + ": " + failures[i]);
+  if (shown < failures.size())
+    log_warning(where + ": and " + std::to_string(failures.size() - shown) + " failures more");
+}
+
+}  // namespace carnot
