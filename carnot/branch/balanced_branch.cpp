@@ -56,6 +56,13 @@ void BalancedBranchOptions::fields(FieldVisitor& visit) {
               at_least(0));
 }
 
+UnreadKeys BalancedBranchOptions::unread_keys() const {
+  UnreadKeys unread;
+  if (probe) unread.add({"initial"}, "branch.probe divides the budget");
+  if (!probe) unread.add({"probe_slope"}, "branch.probe is false");
+  return unread;
+}
+
 std::unique_ptr<BranchPolicy> balanced_branch(const BalancedBranchOptions& options) {
   return std::make_unique<BalancedBranch>(options);
 }

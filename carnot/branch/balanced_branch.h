@@ -1,7 +1,7 @@
 // branch/balanced_branch.h -- AEPO: entropy branching that tires of branching in a row (arXiv:2510.14545).
 #pragma once
 
-#include "carnot/base/fields.h"
+#include "carnot/base/unread_keys.h"
 #include "carnot/branch/branch.h"
 
 namespace carnot {
@@ -25,6 +25,7 @@ struct BalancedBranchOptions {
   TurnEntropyMeasure measure{};
 
   void fields(FieldVisitor& visit);
+  UnreadKeys unread_keys() const;
 };
 
 std::unique_ptr<BranchPolicy> balanced_branch(const BalancedBranchOptions& options = {});

@@ -14,6 +14,12 @@ void AdaptiveEntropyOptions::fields(FieldVisitor& visit) {
   visit.field("warmup", warmup, "number of the last step at which the coefficient stays", at_least(0));
 }
 
+UnreadKeys AdaptiveEntropyOptions::unread_keys() const {
+  UnreadKeys unread;
+  if (!enabled) unread.add({"low", "high", "rate", "least", "most", "warmup"}, "adaptive.enabled is false");
+  return unread;
+}
+
 void EntropyCoefficient::update(const AdaptiveEntropyOptions& options, double entropy) {
   if (options.enabled && step > options.warmup) {
     const double outside = std::min(0.0, entropy - options.low) + std::max(0.0, entropy - options.high);

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "carnot/base/fields.h"
+#include "carnot/base/unread_keys.h"
 
 namespace carnot {
 
@@ -19,6 +19,7 @@ struct AdaptiveEntropyOptions {
   std::int64_t warmup = 29;  ///< the coefficient stays for the steps 0 to warmup
 
   void fields(FieldVisitor& visit);
+  UnreadKeys unread_keys() const;
 };
 
 struct EntropyCoefficient {

@@ -40,13 +40,6 @@ std::vector<double> advantages(const Trajectory& trajectory, std::span<const dou
 
 }  // namespace
 
-void BilevelGaeOptions::fields(FieldVisitor& visit) {
-  visit.field("gamma", gamma, "discount per sampled token", between(0, 1));
-  visit.field("lambda", lambda, "0: one-step differences, 1: whole returns", between(0, 1));
-  visit.field("turn_gamma", turn_gamma, "discount per turn", between(0, 1));
-  visit.field("whiten", whiten, "normalise advantages over all sampled tokens of the step");
-}
-
 CreditRule bilevel_gae(const BilevelGaeOptions& options) {
   const auto of_trajectory = [options](const Trajectory& trajectory, std::span<const double> reward,
                                        std::span<const double> value) {

@@ -15,8 +15,6 @@ struct BilevelGaeOptions {
   /// The published form: a turn ends where a token's reward is not 0, so that turns without reward join the next.
   /// REQUIRES: the last sampled token has a reward.
   bool turns_end_at_rewards = false;
-
-  void fields(FieldVisitor& visit);
 };
 
 /// A base rule over Credit::reward (put turn_rewards() before it) and Column::Value. GAE over the turns' last

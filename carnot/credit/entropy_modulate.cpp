@@ -84,7 +84,7 @@ CreditRule entropy_modulate(const EntropyModulateOptions& options) {
     for (const auto& [key, responses] : responses_by_scope(trajectories, options.scope))
       modulate(trajectories, table, responses, options);
   };
-  return {.name = "entropy_modulate", .apply = apply, .columns = {Column::EntropyOld}};
+  return {.name = "entropy_modulate", .apply = apply, .columns = {Column::EntropyOld}, .kind = RuleKind::Modulator};
 }
 
 std::vector<double> modulation(std::span<const double> entropies, const EntropyModulateOptions& options) {

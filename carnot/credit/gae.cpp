@@ -25,6 +25,13 @@ void GaeOptions::fields(FieldVisitor& visit) {
   visit.field("gamma", gamma, "discount per sampled token", between(0, 1));
   visit.field("lambda", lambda, "0: one-step differences, 1: whole returns", between(0, 1));
   visit.field("whiten", whiten, "normalise advantages over all sampled tokens of the step");
+  section(visit, "whitening", whitening, "how they are normalised");
+}
+
+UnreadKeys GaeOptions::unread_keys() const {
+  UnreadKeys unread;
+  if (!whiten) unread.add_all(whitening, "whitening", "whiten is false");
+  return unread;
 }
 
 CreditRule gae(const GaeOptions& options) {

@@ -15,6 +15,7 @@ struct GaeOptions {
   bool skip_unsampled = true;
 
   void fields(FieldVisitor& visit);
+  UnreadKeys unread_keys() const;
 };
 
 /// Reads Credit::reward and Column::Value. A token's advantage is sum_k (gamma lambda)^k delta, where the next

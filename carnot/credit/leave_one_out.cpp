@@ -13,7 +13,7 @@ Standard against_the_others(std::span<const double> rewards, Singleton singleton
 }  // namespace
 
 void LeaveOneOutOptions::fields(FieldVisitor& visit) {
-  enum_field(visit, "singleton", singleton, {"zero", "raw"}, "what a group of one gets: 0, or its own value");
+  singleton_field(visit, singleton);
   statistics_field(visit, statistics);
 }
 

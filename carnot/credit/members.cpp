@@ -1,5 +1,6 @@
 #include "carnot/credit/members.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -26,6 +27,17 @@ std::vector<std::vector<int>> members_by_group(std::span<const Trajectory> traje
 
 std::vector<std::vector<int>> members_by_tree(std::span<const Trajectory> trajectories) {
   return members_by(trajectories, [](const Trajectory& one) { return std::pair(one.group_index, one.tree_index); });
+}
+
+int response_begin(const Trajectory& trajectory) {
+  return trajectory.num_turns() > 0 ? trajectory.turn(0).sampled_begin : 0;
+}
+
+std::vector<bool> in_response(const Trajectory& trajectory) {
+  if (trajectory.num_turns() > 0 && trajectory.turn(0).context == Context::Fresh) return trajectory.sampled();
+  std::vector<bool> inside(static_cast<std::size_t>(trajectory.num_tokens()), true);
+  std::fill_n(inside.begin(), response_begin(trajectory), false);
+  return inside;
 }
 
 std::vector<double> rewards_of(const CreditTable& table, std::span<const int> members) {

@@ -15,6 +15,13 @@ std::vector<std::vector<int>> members_by_group(std::span<const Trajectory> traje
 /// The same, tree by tree.
 std::vector<std::vector<int>> members_by_tree(std::span<const Trajectory> trajectories);
 
+/// The first token behind the first prompt.
+int response_begin(const Trajectory& trajectory);
+
+/// Which tokens are the response: everything behind the first prompt, observations included; the sampled ones alone
+/// where turns render their own prompts.
+std::vector<bool> in_response(const Trajectory& trajectory);
+
 /// total_reward() of each member.
 std::vector<double> rewards_of(const CreditTable& table, std::span<const int> members);
 

@@ -222,29 +222,36 @@ TEST(SharedPrefix, OnChainsIsTheIdentityToTheBit) {
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(after[i].advantage, before[i].advantage);
 }
 
+std::vector<CreditRule> rules_behind_rewards() {
+  return {leave_one_out(),
+          length_weighted_baseline(),
+          nonzero_scaled(),
+          best_of_group(),
+          reinforce(),
+          reinforce({.group_baseline = true}),
+          bilevel_gae(),
+          step_group(),
+          step_group({.similarity = 0.5}),
+          turn_gain(),
+          turn_gain({.pool = GainPool::StepSums, .steps = GainSteps::NonzeroGains}),
+          token_gain(),
+          turn_group_gain(),
+          tree_relative(),
+          tree_relative({.estimator = TreeEstimator::Nested}),
+          tree_relative({.estimator = TreeEstimator::PerToken}),
+          shared_prefix(),
+          entropy_modulate(),
+          entropy_modulate({.scope = ModulationScope::Batch}),
+          span_weight()};
+}
+
+std::vector<CreditRule> shaping_rules() {
+  return {turn_rewards(), invalid_action_penalty(0.1), overlong_penalty(30, 10, 1),
+          normalise_rewards(RewardGrouping::Batch, RewardScaling::MeanStd)};
+}
+
 TEST(EveryRule, IsUnmovedByMembersThatDoNotCount) {
-  const std::vector<CreditRule> rules = {leave_one_out(),
-                                         length_weighted_baseline(),
-                                         nonzero_scaled(),
-                                         best_of_group(),
-                                         reinforce(),
-                                         reinforce({.group_baseline = true}),
-                                         bilevel_gae(),
-                                         step_group(),
-                                         step_group({.similarity = 0.5}),
-                                         turn_gain(),
-                                         turn_gain({.pool = GainPool::StepSums, .steps = GainSteps::NonzeroGains}),
-                                         token_gain(),
-                                         turn_group_gain(),
-                                         tree_relative(),
-                                         tree_relative({.estimator = TreeEstimator::Nested}),
-                                         tree_relative({.estimator = TreeEstimator::PerToken}),
-                                         shared_prefix(),
-                                         entropy_modulate(),
-                                         entropy_modulate({.scope = ModulationScope::Batch}),
-                                         span_weight()};
-  const std::vector<CreditRule> shaping = {turn_rewards(), invalid_action_penalty(0.1), overlong_penalty(30, 10, 1),
-                                           normalise_rewards(RewardGrouping::Batch, RewardScaling::MeanStd)};
+  const std::vector<CreditRule> rules = rules_behind_rewards(), shaping = shaping_rules();
   RandomStream random(47);
   int absent = 0;
   for (int trial = 0; trial < 60; ++trial) {
@@ -262,6 +269,40 @@ TEST(EveryRule, IsUnmovedByMembersThatDoNotCount) {
     }
   }
   EXPECT_GT(absent, 100);
+}
+
+void expect_near(const std::vector<double>& actual, const std::vector<double>& expected, const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t t = 0; t < actual.size(); ++t) ASSERT_NEAR(actual[t], expected[t], 1e-9) << what;
+}
+
+/// What a rule of this kind leaves alone, and how it treats an advantage that is there already.
+void expect_kind(const CreditRule& rule, std::span<const Trajectory> all) {
+  const CreditTable before = run_credit(std::vector{distinct_advantages()}, all);
+  const CreditTable after = run_credit(std::vector{distinct_advantages(), rule}, all);
+  const CreditTable alone = run_credit(std::vector{rule}, all);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool adds = rule.kind == RuleKind::Base, scales = rule.kind == RuleKind::Modulator;
+    ASSERT_TRUE(rule.kind == RuleKind::Shaping || after[i].reward == before[i].reward) << rule.name;
+    ASSERT_TRUE(rule.kind == RuleKind::Weight || after[i].weight == before[i].weight) << rule.name;
+    ASSERT_TRUE(adds || after[i].clip_scale == before[i].clip_scale) << rule.name;
+    ASSERT_TRUE(adds || scales || after[i].advantage == before[i].advantage) << rule.name;
+    const std::size_t size = before[i].advantage.size();
+    if (scales) expect_near(alone[i].advantage, std::vector<double>(size, 0.0), rule.name);
+    std::vector<double> sum = before[i].advantage;
+    for (std::size_t t = 0; t < size; ++t) sum[t] += alone[i].advantage[t];
+    if (adds) expect_near(after[i].advantage, sum, rule.name);
+  }
+}
+
+TEST(EveryRule, DoesWhatItsKindSays) {
+  std::vector<CreditRule> rules = rules_behind_rewards();
+  for (CreditRule& rule : shaping_rules()) rules.push_back(std::move(rule));
+  RandomStream random(48);
+  for (int trial = 0; trial < 40; ++trial) {
+    const auto groups = testing::random_groups(random, {.columns = testing::all_columns()});
+    for (const CreditRule& rule : rules) expect_kind(rule, trajectories(groups));
+  }
 }
 
 TEST(EntropyCoefficient, GivesThePublishedVectors) {

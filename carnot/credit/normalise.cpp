@@ -35,7 +35,24 @@ void Normalisation::fields(FieldVisitor& visit) {
   visit.field("epsilon", epsilon, "added to the standard deviation", at_least(0));
   visit.field("variance_epsilon", variance_epsilon, "added to the variance", at_least(0));
   visit.field("variance_floor", variance_floor, "the variance is at least this", at_least(0));
+  singleton_field(visit, singleton);
+}
+
+UnreadKeys Normalisation::unread_keys() const {
+  UnreadKeys unread;
+  if (!divide_by_std)
+    unread.add({"deviation", "epsilon", "variance_epsilon", "variance_floor"}, "divide_by_std is false");
+  return unread;
+}
+
+void singleton_field(FieldVisitor& visit, Singleton& singleton) {
   enum_field(visit, "singleton", singleton, {"zero", "raw"}, "what a group of one gets: 0, or its own value");
+}
+
+void Whitening::fields(FieldVisitor& visit) {
+  visit.field("epsilon", epsilon, "added to the variance", at_least(0));
+  visit.field("count_epsilon", count_epsilon, "added to the number of tokens that means divide by (verl: 1e-8)",
+              at_least(0));
 }
 
 Normalisation population_normalisation() {

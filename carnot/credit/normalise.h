@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "carnot/base/fields.h"
+#include "carnot/base/unread_keys.h"
 #include "carnot/data/credit_table.h"
 
 namespace carnot {
@@ -23,7 +23,11 @@ struct Normalisation {
   Singleton singleton = Singleton::Zero;
 
   void fields(FieldVisitor& visit);
+  UnreadKeys unread_keys() const;
 };
+
+/// Visits `singleton`.
+void singleton_field(FieldVisitor& visit, Singleton& singleton);
 
 /// sqrt(var + 1e-8) + 1e-6 with the population's variance: IGPO, A2TGPO.
 Normalisation population_normalisation();
@@ -45,6 +49,8 @@ std::vector<double> normalised(std::span<const double> values, const Normalisati
 struct Whitening {
   double epsilon = 1e-8;
   double count_epsilon = 0;  ///< verl: 1e-8
+
+  void fields(FieldVisitor& visit);
 };
 
 /// Fewer than two values: 0. All equal: exactly 0, unless count_epsilon asks for the published rounding.

@@ -47,7 +47,15 @@ PerToken above_group_mean(std::span<const Trajectory> trajectories, const Credit
 void ReinforceOptions::fields(FieldVisitor& visit) {
   visit.field("gamma", gamma, "discount per sampled token", between(0, 1));
   visit.field("group_baseline", group_baseline, "subtract the group's mean reward instead of taking returns");
-  enum_field(visit, "singleton", singleton, {"zero", "raw"}, "what a group of one gets with the baseline");
+  singleton_field(visit, singleton);
+  section(visit, "whitening", whitening, "how advantages are normalised over the sampled tokens of the step");
+}
+
+UnreadKeys ReinforceOptions::unread_keys() const {
+  UnreadKeys unread;
+  if (group_baseline) unread.add({"gamma"}, "group_baseline compares whole trajectories");
+  if (!group_baseline) unread.add({"singleton"}, "group_baseline is false");
+  return unread;
 }
 
 CreditRule reinforce(const ReinforceOptions& options) {

@@ -16,6 +16,7 @@ struct ReinforceOptions {
   bool restart_at_observations = false;
 
   void fields(FieldVisitor& visit);
+  UnreadKeys unread_keys() const;
 };
 
 /// Adds whitened returns. Ours skips tokens that were not sampled.

@@ -55,6 +55,14 @@ void RewardOptions::fields(FieldVisitor& visit) {
   enum_field(visit, "scaling_over", scaling_over, {"group", "batch"}, "what they are scaled against");
 }
 
+UnreadKeys RewardOptions::unread_keys(RewardsRead read) const {
+  UnreadKeys unread;
+  if (read == RewardsRead::Totals) unread.add({"per_turn"}, "this method reads the total reward, wherever it stands");
+  if (overlong_limit == 0) unread.add({"overlong_buffer", "overlong_factor"}, "overlong_limit is 0");
+  if (scaling == RewardScaling::Identity) unread.add({"scaling_over"}, "scaling is identity");
+  return unread;
+}
+
 std::vector<CreditRule> reward_rules(const RewardOptions& options) {
   std::vector<CreditRule> rules;
   if (options.per_turn) rules.push_back(turn_rewards());
@@ -67,10 +75,11 @@ std::vector<CreditRule> reward_rules(const RewardOptions& options) {
 }
 
 CreditRule turn_rewards() {
-  return {.name = "turn_rewards", .apply = [](std::span<const Trajectory> trajectories, CreditTable& table) {
-            for (std::size_t i = 0; i < trajectories.size(); ++i)
-              if (trajectories[i].leaf().counts()) place_turn_rewards(trajectories[i], table[i].reward);
-          }};
+  const auto apply = [](std::span<const Trajectory> trajectories, CreditTable& table) {
+    for (std::size_t i = 0; i < trajectories.size(); ++i)
+      if (trajectories[i].leaf().counts()) place_turn_rewards(trajectories[i], table[i].reward);
+  };
+  return {.name = "turn_rewards", .apply = apply, .kind = RuleKind::Shaping};
 }
 
 CreditRule kl_in_reward(double coefficient) {
@@ -79,7 +88,10 @@ CreditRule kl_in_reward(double coefficient) {
     for (std::size_t i = 0; i < trajectories.size(); ++i)
       if (trajectories[i].leaf().counts()) subtract_kl(trajectories[i], table[i].reward, coefficient);
   };
-  return {.name = "kl_in_reward", .apply = apply, .columns = {Column::LogProbOld, Column::LogProbReference}};
+  return {.name = "kl_in_reward",
+          .apply = apply,
+          .columns = {Column::LogProbOld, Column::LogProbReference},
+          .kind = RuleKind::Shaping};
 }
 
 CreditRule invalid_action_penalty(double amount) {
@@ -91,7 +103,7 @@ CreditRule invalid_action_penalty(double amount) {
           table[i].reward[static_cast<std::size_t>(trajectories[i].reward_token(k + 1))] -= amount;
     }
   };
-  return {.name = "invalid_action_penalty", .apply = apply};
+  return {.name = "invalid_action_penalty", .apply = apply, .kind = RuleKind::Shaping};
 }
 
 double overlong_loss(int tokens, int limit, int buffer, double factor) {
@@ -100,9 +112,8 @@ double overlong_loss(int tokens, int limit, int buffer, double factor) {
 }
 
 int response_tokens(const Trajectory& trajectory) {
-  if (trajectory.num_turns() == 0) return 0;
-  if (trajectory.turn(0).context == Context::Fresh) return trajectory.num_sampled();
-  return trajectory.num_tokens() - trajectory.turn(0).sampled_begin;
+  const std::vector<bool> inside = in_response(trajectory);
+  return static_cast<int>(std::count(inside.begin(), inside.end(), true));
 }
 
 CreditRule overlong_penalty(int limit, int buffer, double factor) {
@@ -112,16 +123,15 @@ CreditRule overlong_penalty(int limit, int buffer, double factor) {
         table[i].reward[static_cast<std::size_t>(trajectories[i].reward_token())] +=
             overlong_loss(response_tokens(trajectories[i]), limit, buffer, factor);
   };
-  return {.name = "overlong_penalty", .apply = apply};
+  return {.name = "overlong_penalty", .apply = apply, .kind = RuleKind::Shaping};
 }
 
 CreditRule normalise_rewards(RewardGrouping grouping, RewardScaling scaling) {
   const auto apply = [=](std::span<const Trajectory> trajectories, CreditTable& table) {
-    auto groups = members_by_group(trajectories);
-    const bool alone = std::all_of(groups.begin(), groups.end(), [](const auto& group) { return group.size() == 1; });
-    if (alone) return;
-    if (grouping == RewardGrouping::Batch) groups = {joined(groups)};
-    for (const auto& members : groups) {
+    auto sets = members_by_group(trajectories);
+    if (grouping == RewardGrouping::Batch) sets = {joined(sets)};
+    if (std::all_of(sets.begin(), sets.end(), [](const auto& members) { return members.size() < 2; })) return;
+    for (const auto& members : sets) {
       const std::vector<double> totals = rewards_of(table, members);
       const std::vector<double> values = scaled(totals, scaling);
       for (std::size_t i = 0; i < members.size(); ++i) {
@@ -130,7 +140,7 @@ CreditRule normalise_rewards(RewardGrouping grouping, RewardScaling scaling) {
       }
     }
   };
-  return {.name = "normalise_rewards", .apply = apply};
+  return {.name = "normalise_rewards", .apply = apply, .kind = RuleKind::Shaping};
 }
 
 }  // namespace carnot

@@ -1,13 +1,19 @@
 // credit/reward.h -- rules that change the rewards base rules start from. They stand first in a chain.
 #pragma once
 
-#include "carnot/base/fields.h"
+#include "carnot/base/unread_keys.h"
 #include "carnot/credit/rule.h"
 
 namespace carnot {
 
 enum class RewardGrouping { Group, Batch };
 enum class RewardScaling { Identity, Mean, MeanStd, AsymmetricClip };  ///< the last: MeanStd kept within [-1, 3]
+
+/// What of the rewards a base reads.
+enum class RewardsRead {
+  Totals,  ///< a trajectory's sum, wherever its parts stand
+  Tokens,
+};
 
 /// The shaping every base offers, under `reward.`. All of it is off by default.
 struct RewardOptions {
@@ -20,6 +26,7 @@ struct RewardOptions {
   RewardGrouping scaling_over = RewardGrouping::Group;
 
   void fields(FieldVisitor& visit);
+  UnreadKeys unread_keys(RewardsRead read) const;
 };
 
 /// The rules that `options` ask for, in order.
@@ -44,12 +51,12 @@ CreditRule overlong_penalty(int limit, int buffer, double factor);
 /// That loss, <= 0.
 double overlong_loss(int tokens, int limit, int buffer, double factor);
 
-/// Tokens of the response: everything behind the first prompt, observations included; sampled tokens alone where
-/// turns render their own prompts.
+/// Number of in_response() tokens.
 int response_tokens(const Trajectory& trajectory);
 
-/// RAGEN's reward normalisation (arXiv:2504.20073): each trajectory's total becomes what it is against the others'.
-/// Nothing changes where every group has one member.
+/// RAGEN's reward normalisation (arXiv:2504.20073): each trajectory's total becomes what it is against the others' of
+/// its group, or of the whole batch. Nothing changes where nobody has others to be compared with: every group has one
+/// member, or the batch has.
 CreditRule normalise_rewards(RewardGrouping grouping, RewardScaling scaling);
 
 }  // namespace carnot

@@ -15,6 +15,14 @@
 
 namespace carnot {
 
+/// What a rule does to a CreditTable.
+enum class RuleKind {
+  Base,       ///< adds to `advantage`; may set `value_target` and `clip_scale`
+  Shaping,    ///< changes `reward`; stands before all others
+  Modulator,  ///< scales or mixes the `advantage` that it finds; what is added behind it stays as it is
+  Weight,     ///< multiplies `weight` alone
+};
+
 struct CreditRule {
   std::string name{};
   /// Effect on `table`, which is numbered as `trajectories`.
@@ -22,6 +30,7 @@ struct CreditRule {
   /// What `apply` needs measured on the sampled tokens of every trajectory that counts.
   std::vector<Column> columns{};
   bool info_gain = false;  ///< reads Turn::info_gain, on the turns that have it
+  RuleKind kind = RuleKind::Base;
 };
 
 /// Runs the chain over fresh credit.

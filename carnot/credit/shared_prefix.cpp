@@ -41,7 +41,7 @@ CreditRule shared_prefix() {
         if (all.size() > 1) share(all, trajectories, table);
     }
   };
-  return {.name = "shared_prefix", .apply = apply};
+  return {.name = "shared_prefix", .apply = apply, .kind = RuleKind::Modulator};
 }
 
 }  // namespace carnot

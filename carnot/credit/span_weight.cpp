@@ -83,7 +83,7 @@ CreditRule span_weight(const SpanWeightOptions& options) {
     if (options.action > 0) weigh_actions(trajectories, table, actions, options);
   };
   const auto columns = options.action > 0 ? columns_of(options.signal) : std::vector<Column>();
-  return {.name = "span_weight", .apply = apply, .columns = columns};
+  return {.name = "span_weight", .apply = apply, .columns = columns, .kind = RuleKind::Weight};
 }
 
 std::vector<double> action_weights(std::span<const double> signals, const SpanWeightOptions& options) {

@@ -9,10 +9,6 @@ namespace {
 
 using Returns = std::vector<std::vector<double>>;
 
-int response_begin(const Trajectory& trajectory) {
-  return trajectory.num_turns() > 0 ? trajectory.turn(0).sampled_begin : 0;
-}
-
 std::vector<double> returns_of(const Trajectory& trajectory, double outcome, const TokenGainOptions& options) {
   std::vector<double> returns = token_gain_rewards(trajectory, outcome);
   const std::vector<bool> sampled = trajectory.sampled();

@@ -45,7 +45,9 @@ void credit_tokens(const Members& sets, std::span<const Trajectory> trajectories
     std::vector<double> pool;
     for (int i : members) {
       const auto& reward = table[static_cast<std::size_t>(i)].reward;
-      pool.insert(pool.end(), reward.begin(), reward.end());
+      const std::vector<bool> inside = in_response(trajectories[static_cast<std::size_t>(i)]);
+      for (std::size_t t = 0; t < reward.size(); ++t)
+        if (inside[t]) pool.push_back(reward[t]);
     }
     const Standard standard = standard_of(pool, normalisation);
     for (int i : members) {

@@ -10,7 +10,9 @@ enum class TreeEstimator {
   GroupAndTree,  ///< z in the group + z in the tree (the paper)
   Tree,          ///< z in the tree alone
   Nested,        ///< z in the tree of the z in the group
-  PerToken,      ///< dense rewards of all tokens, observations included: z among the group's + z among the tree's
+  /// Dense rewards of the response's tokens, observations included and prompts left out: z among the group's + z among
+  /// the tree's.
+  PerToken,
 };
 
 struct TreeRelativeOptions {

@@ -11,20 +11,20 @@ namespace carnot {
 namespace {
 
 /// Eq. (7) and (8): discounted sum from each gain on, over the root of the number of its terms.
-std::vector<double> accumulated(const std::vector<Gain>& gains, double discount) {
+std::vector<double> accumulated(const std::vector<Gain>& gains, const TurnGroupGainOptions& options) {
   std::vector<double> out(gains.size());
   double running = 0;
   for (std::size_t i = gains.size(); i-- > 0;) {
     const int apart = i + 1 < gains.size() ? gains[i + 1].step - gains[i].step : 0;
-    running = gains[i].value + std::pow(discount, apart) * running;
-    out[i] = running / std::sqrt(static_cast<double>(gains.size() - i));
+    running = gains[i].value + std::pow(options.discount, apart) * running;
+    out[i] = running / (options.rescale ? std::sqrt(static_cast<double>(gains.size() - i)) : 1);
   }
   return out;
 }
 
 void credit_member(const Trajectory& trajectory, Credit& credit, const std::vector<Gain>& gains,
                    const TurnGroupGainOptions& options) {
-  const std::vector<double> process = accumulated(gains, options.discount);
+  const std::vector<double> process = accumulated(gains, options);
   for (int k = 0; k < trajectory.num_turns(); ++k) {
     const std::size_t next = next_gain(gains, k);
     if (next == gains.size()) continue;
@@ -43,6 +43,7 @@ void credit_member(const Trajectory& trajectory, Credit& credit, const std::vect
 void TurnGroupGainOptions::fields(FieldVisitor& visit) {
   visit.field("weight", weight, "weight of the process credit next to the outcome's", at_least(0));
   visit.field("discount", discount, "discount of later turns' gains, per turn", between(0, 1));
+  visit.field("rescale", rescale, "divide sums of gains by the root of the number of their terms");
   visit.field("clip_swing", clip_swing, "how far a turn's clip range follows its gain; 0: not at all", between(0, 1));
   visit.field("divide_by_std", normalisation.divide_by_std, "divide gains by the turn group's standard deviation");
 }

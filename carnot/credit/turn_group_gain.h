@@ -10,6 +10,7 @@ namespace carnot {
 struct TurnGroupGainOptions {
   double weight = 1;        ///< of the process credit next to the base's outcome credit
   double discount = 1;      ///< per turn
+  bool rescale = true;      ///< divide the sum by the root of the number of its terms
   double clip_swing = 0.3;  ///< beta: the clip range is scaled by 1 + beta * (2 sigmoid(z) - 1)
   Normalisation normalisation = population_normalisation();
   GainSteps steps = GainSteps::Turns;
@@ -19,7 +20,8 @@ struct TurnGroupGainOptions {
 
 /// z = a gain against the gains of the same turn index in the group (0 for one alone; a turn that several trajectories
 /// share counts once). To turn t it adds
-/// weight * sum_{k >= t} discount^(k - t) z_k / sqrt(number of terms), and multiplies clip_scale by the swing of z_t.
+/// weight * sum_{k >= t} discount^(k - t) z_k / sqrt(number of terms; without rescale 1), and multiplies clip_scale by
+/// the swing of z_t.
 /// Turns without a gain of their own, such as the answer, keep their clip range.
 CreditRule turn_group_gain(const TurnGroupGainOptions& options = {});
 

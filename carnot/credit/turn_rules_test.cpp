@@ -18,6 +18,21 @@
 namespace carnot {
 namespace {
 
+/// Puts further prompt tokens in front of the tree's first turns.
+void prepend_prompt(Tree& tree, int tokens) {
+  for (Turn& turn : tree.turns) {
+    if (turn.parent >= 0) continue;
+    turn.tokens.insert(turn.tokens.begin(), static_cast<std::size_t>(tokens), 0);
+    turn.sampled_begin += tokens;
+    turn.sampled_end += tokens;
+    for (Span& span : turn.spans) {
+      span.begin += tokens;
+      span.end += tokens;
+    }
+    turn.spans.insert(turn.spans.begin(), {SpanKind::Prompt, 0, tokens});
+  }
+}
+
 /// What turn k of trajectory i should receive on each sampled token.
 using Expected = std::function<double(std::span<const Trajectory>, std::size_t i, int k)>;
 
@@ -81,6 +96,15 @@ TEST(TurnGroupGain, EqualsItsDefinitionOnRandomGroups) {
   compare(&Credit::clip_scale, {turn_group_gain(options)}, 33, [](auto all, std::size_t i, int k) {
     return all[i].turn(k).info_gain ? 1 + 0.3 * (2 / (1 + std::exp(-reference::turn_gain_z(all, i, k))) - 1) : 1;
   });
+}
+
+TEST(TurnGroupGain, WithoutRescaleSumsWhatRescaleDividesByTheRootOfItsTerms) {
+  compare(&Credit::advantage, {turn_group_gain({.discount = 0.8, .rescale = false})}, 33,
+          [](auto all, std::size_t i, int k) {
+            double terms = 0;
+            for (int later = k; later < all[i].num_turns(); ++later) terms += all[i].turn(later).info_gain ? 1 : 0;
+            return std::sqrt(terms) * reference::accumulated_gain(all, i, k, 0.8);
+          });
 }
 
 TEST(TurnGroupGain, WithNeutralSettingsIsTheIdentity) {
@@ -212,6 +236,21 @@ TEST(TurnGain, EqualsItsDefinitionOnRandomGroups) {
 TEST(TreeRelative, EqualsItsDefinitionOnRandomGroups) {
   compare(&Credit::advantage, {tree_relative()}, 36,
           [](auto all, std::size_t i, int) { return reference::tree_advantage(all, i); });
+}
+
+TEST(TreeRelative, PerTokenDoesNotSeeThePrompt) {
+  RandomStream random(41);
+  for (int trial = 0; trial < 100; ++trial) {
+    const auto groups = testing::random_groups(random, {.fresh_share = 0});
+    auto prompted = groups;
+    for (Group& group : prompted)
+      for (Tree& tree : group.trees) prepend_prompt(tree, 7);
+    const std::vector<CreditRule> chain = {tree_relative({.estimator = TreeEstimator::PerToken})};
+    const auto all = trajectories(groups), with_prompt = trajectories(prompted);
+    const CreditTable expected = run_credit(chain, all), actual = run_credit(chain, with_prompt);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      ASSERT_EQ(std::vector<double>(actual[i].advantage.begin() + 7, actual[i].advantage.end()), expected[i].advantage);
+  }
 }
 
 TEST(SharedPrefix, GivesSharedTurnsTheMeanOfTheirTrajectories) {

@@ -35,35 +35,76 @@ std::vector<bool> by_deviation(std::span<const Group> groups, double share, doub
   return keep;
 }
 
+std::vector<bool> all_stay(std::span<const Group> groups, const GroupFilter&) {
+  return std::vector<bool>(groups.size(), true);
+}
+
+std::vector<bool> with_variance(std::span<const Group> groups, const GroupFilter&) {
+  std::vector<bool> stays;
+  for (const Group& group : groups) {
+    const std::vector<double> scores = of_valid_leaves(
+        group, [](const Tree& tree, int i) { return tree.leaves[static_cast<std::size_t>(i)].score; });
+    stays.push_back(scores.size() == 1 || !all_equal(scores));
+  }
+  return stays;
+}
+
+std::vector<bool> most_varied(std::span<const Group> groups, const GroupFilter& options) {
+  return by_deviation(groups, options.keep_share, 1);
+}
+
+std::vector<bool> least_varied(std::span<const Group> groups, const GroupFilter& options) {
+  return by_deviation(groups, options.keep_share, -1);
+}
+
 }  // namespace
 
-GroupFilter drop_zero_variance(int max_refills) {
-  const auto keep = [](std::span<const Group> groups) {
-    std::vector<bool> stays;
-    for (const Group& group : groups) {
-      const std::vector<double> scores = of_valid_leaves(
-          group, [](const Tree& tree, int i) { return tree.leaves[static_cast<std::size_t>(i)].score; });
-      stays.push_back(scores.size() == 1 || !all_equal(scores));
-    }
-    return stays;
+const std::vector<FilterEntry>& filters() {
+  static const std::vector<FilterEntry> all = {
+      {"none", "all groups take part", all_stay},
+      {"drop_zero_variance", "groups whose raw scores are all equal are dropped (DAPO)", with_variance},
+      {"keep_most_varied", "the share of groups whose scores vary most takes part (StarPO-S)", most_varied},
+      {"keep_least_varied", "the share whose scores vary least (RAGEN's counter-experiment)", least_varied},
   };
-  return {.name = "drop_zero_variance", .keep = keep, .max_refills = max_refills};
+  return all;
 }
 
-GroupFilter keep_most_varied(double share) {
-  CARNOT_CHECK(share > 0 && share <= 1, "share of groups to keep");
-  return {.name = "keep_most_varied",
-          .keep = [share](std::span<const Group> groups) { return by_deviation(groups, share, 1); }};
+std::vector<bool> GroupFilter::keep(std::span<const Group> groups) const {
+  const auto& all = filters();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const FilterEntry& entry) { return entry.name == name; });
+  CARNOT_CHECK(found != all.end(), "the name of a filter");
+  CARNOT_CHECK(keep_share > 0 && keep_share <= 1, "share of groups to keep");
+  return found->keep(groups, *this);
 }
 
-GroupFilter keep_least_varied(double share) {
-  CARNOT_CHECK(share > 0 && share <= 1, "share of groups to keep");
-  return {.name = "keep_least_varied",
-          .keep = [share](std::span<const Group> groups) { return by_deviation(groups, share, -1); }};
+void GroupFilter::fields(FieldVisitor& visit) {
+  std::vector<std::string> names;
+  std::string help;
+  for (const FilterEntry& entry : filters()) {
+    names.emplace_back(entry.name);
+    help += (help.empty() ? "" : "; ") + std::string(entry.name) + ": " + std::string(entry.summary);
+  }
+  visit.field("name", name, help, one_of(names));
+  visit.field("keep_share", keep_share, "share of groups that keep_most_varied and keep_least_varied keep; 1: all",
+              {.low = 0, .high = 1, .open_low = true});
+  visit.field("max_refills", max_refills, "batches of further rollouts for groups that were dropped; 0: none",
+              at_least(0));
 }
+
+UnreadKeys GroupFilter::unread_keys() const {
+  UnreadKeys unread;
+  if (name == "none" || name == "drop_zero_variance") unread.add({"keep_share"}, "filter.name is " + name);
+  if (name == "none") unread.add({"max_refills"}, "filter.name is none");
+  return unread;
+}
+
+GroupFilter drop_zero_variance(int max_refills) { return {.name = "drop_zero_variance", .max_refills = max_refills}; }
+
+GroupFilter keep_most_varied(double share) { return {.name = "keep_most_varied", .keep_share = share}; }
+
+GroupFilter keep_least_varied(double share) { return {.name = "keep_least_varied", .keep_share = share}; }
 
 int apply_filter(const GroupFilter& filter, std::vector<Group>& groups) {
-  if (!filter.keep) return static_cast<int>(groups.size());
   const std::vector<bool> keep = filter.keep(groups);
   CARNOT_CHECK_EQ(keep.size(), groups.size());
   int staying = 0;

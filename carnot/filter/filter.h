@@ -1,22 +1,38 @@
 // filter/filter.h -- which groups take part in the update. Decides on raw rewards, before any credit.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "carnot/base/unread_keys.h"
 #include "carnot/data/tree.h"
 
 namespace carnot {
 
+/// A filter and its options. A method sets the defaults of a recipe's `filter.*` keys, which may follow any base.
 struct GroupFilter {
-  std::string name{};
-  /// True per group that stays. Empty function: all stay.
-  std::function<std::vector<bool>(std::span<const Group> groups)> keep{};
+  std::string name = "none";  ///< one of filters()
+  double keep_share = 0.25;   ///< of keep_most_varied and keep_least_varied; in (0, 1]
   /// Ask for further rollouts until the step's groups are full again (DAPO), at most this many batches; 0: never.
   int max_refills = 0;
+
+  /// True per group that stays. REQUIRES: `name` is one of filters().
+  std::vector<bool> keep(std::span<const Group> groups) const;
+
+  void fields(FieldVisitor& visit);
+  UnreadKeys unread_keys() const;
 };
+
+struct FilterEntry {
+  std::string_view name;
+  std::string_view summary;
+  std::vector<bool> (*keep)(std::span<const Group> groups, const GroupFilter& options);
+};
+
+/// Every filter there is.
+const std::vector<FilterEntry>& filters();
 
 /// DAPO: drops groups whose members all have the same raw score (exact equality; a group of one stays).
 GroupFilter drop_zero_variance(int max_refills);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "testing/absent_members.h"
+#include "testing/field_settings.h"
 #include "testing/random_groups.h"
 
 namespace carnot {
@@ -92,6 +93,26 @@ TEST(EveryFilter, DecidesAsIfFailedMembersHadNeverBeen) {
       EXPECT_EQ(filter.keep(groups), filter.keep(present)) << filter.name;
   }
   EXPECT_GT(absent, 300);
+}
+
+TEST(GroupFilter, IsChosenByNameWithItsOptions) {
+  const std::vector<Group> groups = {group_of({0, 1}), group_of({0, 3}), group_of({0, 2}), group_of({0, 0})};
+  testing::FieldSettings settings({{"name", "keep_most_varied"}, {"keep_share", "0.5"}});
+  GroupFilter filter;
+  filter.fields(settings);
+  EXPECT_EQ(filter.keep(groups), keep_most_varied(0.5).keep(groups));
+  for (const FilterEntry& entry : filters()) {
+    filter.name = entry.name;
+    EXPECT_EQ(filter.keep(groups).size(), 4u);
+    EXPECT_FALSE(entry.summary.empty());
+  }
+}
+
+TEST(GroupFilter, SaysWhichOfItsKeysItsNameLeavesUnread) {
+  EXPECT_TRUE(GroupFilter{}.unread_keys().contains("max_refills"));
+  EXPECT_TRUE(drop_zero_variance(2).unread_keys().contains("keep_share"));
+  EXPECT_FALSE(drop_zero_variance(2).unread_keys().contains("max_refills"));
+  EXPECT_FALSE(keep_most_varied(0.5).unread_keys().contains("keep_share"));
 }
 
 TEST(ApplyFilter, DropsTheLeavesOfGroupsThatGo) {

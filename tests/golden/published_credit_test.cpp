@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 
 #include "carnot/credit/bilevel_gae.h"
@@ -30,19 +31,36 @@ using testing::RecordedRows;
 
 constexpr Whitening kPublishedWhitening{.epsilon = 1e-8, .count_epsilon = 1e-8};
 
+/// Records begin with the response, rollouts with a prompt: credit must not depend on it.
+constexpr std::array kPromptTokens = {0, 3};
+
+void expect_columns(const Json& recorded, const std::vector<CreditRule>& chain,
+                    const std::map<std::string, std::vector<double> Credit::*>& columns) {
+  for (const int prompt_tokens : kPromptTokens) {
+    SCOPED_TRACE(std::to_string(prompt_tokens) + " prompt tokens");
+    const RecordedGroups built(recorded, prompt_tokens);
+    const CreditTable table = run_credit(chain, built.all);
+    for (const auto& [name, column] : columns)
+      if (recorded["expected"].contains(name)) expect_tokens(recorded["expected"][name], built, table, column);
+  }
+}
+
 void expect_advantages(const Json& recorded, const std::vector<CreditRule>& chain) {
-  const RecordedGroups built(recorded);
-  const CreditTable table = run_credit(chain, built.all);
-  expect_tokens(recorded["expected"]["advantage"], built, table, &Credit::advantage);
-  if (recorded["expected"].contains("clip_scale"))
-    expect_tokens(recorded["expected"]["clip_scale"], built, table, &Credit::clip_scale);
+  ASSERT_TRUE(recorded["expected"].contains("advantage"));
+  expect_columns(recorded, chain, {{"advantage", &Credit::advantage}, {"clip_scale", &Credit::clip_scale}});
 }
 
 void expect_advantages_and_returns(const Json& recorded, const CreditRule& rule) {
-  const RecordedGroups built(recorded);
-  const CreditTable table = run_credit(std::vector{rule}, built.all);
-  expect_tokens(recorded["expected"]["advantage"], built, table, &Credit::advantage);
-  expect_tokens(recorded["expected"]["returns"], built, table, &Credit::value_target);
+  ASSERT_TRUE(recorded["expected"].contains("advantage") && recorded["expected"].contains("returns"));
+  expect_columns(recorded, {rule}, {{"advantage", &Credit::advantage}, {"returns", &Credit::value_target}});
+}
+
+void expect_row_advantages(const Json& recorded, const std::string& name, const std::vector<CreditRule>& chain) {
+  for (const int prompt_tokens : kPromptTokens) {
+    SCOPED_TRACE(std::to_string(prompt_tokens) + " prompt tokens");
+    const RecordedRows built(recorded, prompt_tokens);
+    expect_rows(recorded["expected"][name], built, run_credit(chain, built.all));
+  }
 }
 
 TEST(PublishedCredit, GroupRelative) {
@@ -71,16 +89,14 @@ Statistics statistics_of(const Json& recorded) {
 
 TEST(PublishedCredit, GroupsOfRows) {
   for_recorded("adv_rows_verl_agent", "grpo_rows", 87, [](const Json& recorded) {
-    const RecordedRows built(recorded);
     const CreditRule rule = group_relative(
         {.normalisation = {.divide_by_std = recorded["options"]["norm_by_std"], .singleton = Singleton::Raw},
          .statistics = statistics_of(recorded)});
-    expect_rows(recorded["expected"]["advantage"], built, run_credit(std::vector{rule}, built.all));
+    expect_row_advantages(recorded, "advantage", {rule});
   });
   for_recorded("adv_rows_verl_agent", "rloo_rows", 48, [](const Json& recorded) {
-    const RecordedRows built(recorded);
     const CreditRule rule = leave_one_out({.singleton = Singleton::Raw, .statistics = statistics_of(recorded)});
-    expect_rows(recorded["expected"]["advantage"], built, run_credit(std::vector{rule}, built.all));
+    expect_row_advantages(recorded, "advantage", {rule});
   });
 }
 
@@ -132,7 +148,6 @@ TEST(PublishedCredit, BilevelGae) {
 TEST(PublishedCredit, StepGroups) {
   int with_duplicates = 0;
   for_recorded("adv_gigpo", "gigpo", 70, [&](const Json& recorded) {
-    const RecordedRows built(recorded);
     bool duplicates = false;
     for (const Json& row : recorded["rows"]) duplicates = duplicates || row["duplicate"];
     const Json& options = recorded["options"];
@@ -144,14 +159,13 @@ TEST(PublishedCredit, StepGroups) {
                     .discount = options["gamma"],
                     .normalisation = {.divide_by_std = divide},
                     .similarity = options["similarity"] ? options["similarity_thresh"].get<double>() : 1});
-    expect_rows(recorded["expected"]["advantage"], built, run_credit(std::vector{episode, step}, built.all));
-    expect_rows(recorded["expected"]["episode_advantage"], built, run_credit(std::vector{episode}, built.all));
+    expect_row_advantages(recorded, "advantage", {episode, step});
+    expect_row_advantages(recorded, "episode_advantage", {episode});
     with_duplicates += duplicates ? 1 : 0;
     if (duplicates) return;  // a copied row is a trajectory of its own here, there a later row of an old one
     const CreditRule first = group_relative(
         {.normalisation = {.divide_by_std = divide, .singleton = Singleton::Raw}, .statistics = Statistics::FirstRows});
-    expect_rows(recorded["expected"]["episode_advantage_per_trajectory_stats"], built,
-                run_credit(std::vector{first}, built.all));
+    expect_row_advantages(recorded, "episode_advantage_per_trajectory_stats", {first});
   });
   EXPECT_EQ(with_duplicates, 23);
 }

@@ -80,28 +80,39 @@ RewardScaling scaling_of(const Json& recorded) {
   return method == "asym_clip" ? RewardScaling::AsymmetricClip : RewardScaling::Identity;
 }
 
+/// The recorded trajectories in their groups, or each in a group of its own.
+void expect_normalised(const Json& recorded, RewardGrouping grouping, bool alone) {
+  std::vector<Group> groups;
+  std::vector<std::pair<int, int>> places;
+  for (const Json& one : recorded["trajectories_scores"]) {
+    const auto g = alone ? places.size() : one["group"].get<std::size_t>();
+    if (groups.size() <= g) groups.resize(g + 1);
+    Tree tree;
+    tree.turns.push_back(
+        {.tokens = {0}, .sampled_end = 1, .spans = {{SpanKind::Action, 0, 1}}, .penalty = one["penalty"]});
+    tree.leaves.push_back({.turn = 0, .score = one["reward"]});
+    groups[g].trees.push_back(tree);
+    places.emplace_back(g, groups[g].trees.size() - 1);
+  }
+  const auto all = trajectories(groups);
+  const CreditTable table = run_credit(std::vector{normalise_rewards(grouping, scaling_of(recorded))}, all);
+  for (std::size_t i = 0; i < places.size(); ++i)
+    for (std::size_t n = 0; n < all.size(); ++n)
+      if (std::pair(all[n].group_index, all[n].tree_index) == places[i])
+        expect_close(table[n].total_reward(), recorded["expected"]["score"][i], "trajectory " + std::to_string(i));
+}
+
 TEST(PublishedRewards, Normalisation) {
-  for_recorded("ragen_filter", "ragen_reward_normalisation", 48, [](const Json& recorded) {
-    std::vector<Group> groups;
-    std::vector<std::pair<int, int>> places;
-    for (const Json& one : recorded["trajectories_scores"]) {
-      const auto g = one["group"].get<std::size_t>();
-      if (groups.size() <= g) groups.resize(g + 1);
-      Tree tree;
-      tree.turns.push_back(
-          {.tokens = {0}, .sampled_end = 1, .spans = {{SpanKind::Action, 0, 1}}, .penalty = one["penalty"]});
-      tree.leaves.push_back({.turn = 0, .score = one["reward"]});
-      groups[g].trees.push_back(tree);
-      places.emplace_back(g, groups[g].trees.size() - 1);
-    }
-    const auto all = trajectories(groups);
-    const auto grouping = recorded["options"]["grouping"] == "batch" ? RewardGrouping::Batch : RewardGrouping::Group;
-    const CreditTable table = run_credit(std::vector{normalise_rewards(grouping, scaling_of(recorded))}, all);
-    for (std::size_t i = 0; i < places.size(); ++i)
-      for (std::size_t n = 0; n < all.size(); ++n)
-        if (std::pair(all[n].group_index, all[n].tree_index) == places[i])
-          expect_close(table[n].total_reward(), recorded["expected"]["score"][i], "trajectory " + std::to_string(i));
+  int over_the_batch = 0;
+  for_recorded("ragen_filter", "ragen_reward_normalisation", 48, [&](const Json& recorded) {
+    const bool batch = recorded["options"]["grouping"] == "batch";
+    expect_normalised(recorded, batch ? RewardGrouping::Batch : RewardGrouping::Group, false);
+    if (!batch) return;
+    SCOPED_TRACE("each in a group of its own, which the batch's statistics must not see");
+    expect_normalised(recorded, RewardGrouping::Batch, true);
+    ++over_the_batch;
   });
+  EXPECT_GT(over_the_batch, 5);
 }
 
 TEST(PublishedBranching, TurnEntropy) {

@@ -32,25 +32,34 @@ void set_column(Tree& tree, Column column, int turn, std::size_t offset, std::si
     tree.columns.edit(column, turn, static_cast<int>(size))[offset] = token[field].get<double>();
 }
 
-/// Appends the recorded tokens as a chain of turns; returns the last turn's index.
-int add_chain(Tree& tree, const Json& recorded) {
+void add_prompt(Turn& turn, int tokens) {
+  turn.sampled_begin = turn.sampled_end = tokens;
+  extend_spans(turn.spans, SpanKind::Prompt, tokens);
+}
+
+/// Appends the recorded tokens as a chain of turns behind a prompt; returns the last turn's index.
+int add_chain(Tree& tree, const Json& recorded, int prompt_tokens) {
   const auto gains = recorded.value("ig", Json::array());
   int parent = -1;
   std::map<int, std::vector<Json>> turns;
   for (const Json& token : recorded["tokens"]) turns[token["turn"]].push_back(token);
   for (const auto& [k, tokens] : turns) {
+    const int prompt = parent < 0 ? prompt_tokens : 0;
+    const std::size_t size = tokens.size() + static_cast<std::size_t>(prompt);
     Turn turn{.parent = parent};
+    add_prompt(turn, prompt);
     for (const Json& token : tokens) turn.sampled_end += token["sampled"].get<bool>() ? 1 : 0;
-    turn.tokens.assign(tokens.size(), 0);
-    extend_spans(turn.spans, SpanKind::Action, turn.sampled_end);
-    extend_spans(turn.spans, SpanKind::Observation, static_cast<int>(tokens.size()) - turn.sampled_end);
+    turn.tokens.assign(size, 0);
+    extend_spans(turn.spans, SpanKind::Action, turn.num_sampled());
+    extend_spans(turn.spans, SpanKind::Observation, static_cast<int>(size) - turn.sampled_end);
     const auto gain = static_cast<std::size_t>(k);
     if (gain < gains.size() && !gains[gain].is_null()) turn.info_gain = gains[gain].get<double>();
     parent = static_cast<int>(tree.turns.size());
     tree.turns.push_back(turn);
     for (std::size_t t = 0; t < tokens.size(); ++t) {
-      set_column(tree, Column::Reward, parent, t, tokens.size(), tokens[t], "reward");
-      set_column(tree, Column::Value, parent, t, tokens.size(), tokens[t], "value");
+      const std::size_t at = t + static_cast<std::size_t>(prompt);
+      set_column(tree, Column::Reward, parent, at, size, tokens[t], "reward");
+      set_column(tree, Column::Value, parent, at, size, tokens[t], "value");
     }
   }
   return parent;
@@ -83,7 +92,7 @@ void for_recorded(const std::string& file, const std::string& rule, int count,
   EXPECT_EQ(seen, count) << "cases of " << rule << " in " << file;
 }
 
-RecordedGroups::RecordedGroups(const Json& one_case) {
+RecordedGroups::RecordedGroups(const Json& one_case, int prompt) : prompt_tokens(static_cast<std::size_t>(prompt)) {
   struct At {
     std::size_t group, tree, leaf;
   };
@@ -97,7 +106,8 @@ RecordedGroups::RecordedGroups(const Json& one_case) {
     const std::size_t t = tree_numbers[g].of(tree_name);
     Tree& tree = grown(grown(groups, g).trees, t);
     const bool dense = recorded["tokens"][0].contains("reward");
-    tree.leaves.push_back({.turn = add_chain(tree, recorded), .score = dense ? 0 : recorded.value("reward", 0.0)});
+    tree.leaves.push_back(
+        {.turn = add_chain(tree, recorded, prompt), .score = dense ? 0 : recorded.value("reward", 0.0)});
     places.push_back({.group = g, .tree = t, .leaf = tree.leaves.size() - 1});
   }
   all = trajectories(groups);
@@ -108,7 +118,7 @@ RecordedGroups::RecordedGroups(const Json& one_case) {
         number.push_back(n);
 }
 
-RecordedRows::RecordedRows(const Json& one_case) {
+RecordedRows::RecordedRows(const Json& one_case, int prompt_tokens) {
   Numbering group_numbers, trajectory_numbers;
   struct At {
     std::size_t group, tree;
@@ -125,9 +135,10 @@ RecordedRows::RecordedRows(const Json& one_case) {
     const std::size_t t = tree_numbers[g].of(duplicate ? "row " + std::to_string(r) : row["traj"].get<std::string>());
     Tree& tree = grown(grown(groups, g).trees, t);
     Turn turn{.parent = static_cast<int>(tree.turns.size()) - 1, .context = Context::Fresh};
-    turn.tokens.assign(row["n_tokens"].get<std::size_t>(), 0);
-    turn.sampled_end = static_cast<int>(turn.tokens.size());
-    extend_spans(turn.spans, SpanKind::Action, turn.sampled_end);
+    add_prompt(turn, prompt_tokens);
+    turn.sampled_end += row["n_tokens"].get<int>();
+    turn.tokens.assign(static_cast<std::size_t>(turn.sampled_end), 0);
+    extend_spans(turn.spans, SpanKind::Action, turn.num_sampled());
     turn.reward = duplicate ? one_case["expected"]["step_return"][r].get<double>() - penalty : row.value("reward", 0.0);
     turn.penalty = penalty;
     turn.anchor = row.value("anchor", "");
@@ -151,10 +162,12 @@ void expect_tokens(const Json& expected, const RecordedGroups& built, const Cred
   ASSERT_EQ(expected.size(), built.number.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const std::vector<double>& actual = table[built.number[i]].*column;
-    ASSERT_EQ(expected[i].size(), actual.size());
-    for (std::size_t t = 0; t < actual.size(); ++t)
-      if (!expected[i][t].is_null() && built.all[built.number[i]].sampled()[t])
-        expect_close(actual[t], expected[i][t], "trajectory " + std::to_string(i) + " token " + std::to_string(t));
+    ASSERT_EQ(expected[i].size() + built.prompt_tokens, actual.size());
+    const std::vector<bool> sampled = built.all[built.number[i]].sampled();
+    for (std::size_t t = 0; t < expected[i].size(); ++t)
+      if (!expected[i][t].is_null() && sampled[t + built.prompt_tokens])
+        expect_close(actual[t + built.prompt_tokens], expected[i][t],
+                     "trajectory " + std::to_string(i) + " token " + std::to_string(t));
   }
 }
 

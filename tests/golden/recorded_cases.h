@@ -20,19 +20,22 @@ std::vector<Json> recorded_cases(const std::string& name);
 void for_recorded(const std::string& file, const std::string& rule, int count,
                   const std::function<void(const Json&)>& check);
 
-/// A case's trajectories as groups of trees. Not copyable: `all` points into `groups`.
+/// A case's trajectories as groups of trees, each behind a prompt of so many tokens: records begin with the response.
+/// Not copyable: `all` points into `groups`.
 struct RecordedGroups {
-  explicit RecordedGroups(const Json& one_case);
+  explicit RecordedGroups(const Json& one_case, int prompt_tokens = 0);
   RecordedGroups(const RecordedGroups&) = delete;
 
   std::vector<Group> groups{};
   std::vector<Trajectory> all{};
   std::vector<std::size_t> number{};  ///< recorded trajectory i is all[number[i]]
+  std::size_t prompt_tokens = 0;
 };
 
-/// A case's rows, each a turn of its trajectory; a duplicated row stands alone as a trajectory of one turn.
+/// A case's rows, each a turn of its trajectory behind a prompt of its own; a duplicated row stands alone as a
+/// trajectory of one turn.
 struct RecordedRows {
-  explicit RecordedRows(const Json& one_case);
+  explicit RecordedRows(const Json& one_case, int prompt_tokens = 0);
   RecordedRows(const RecordedRows&) = delete;
 
   struct Place {
