@@ -57,6 +57,7 @@ Exit execute(const InspectRequest& request, const Console& console) {
 Exit execute(const CreditRequest& request, const Console& console) {
   const auto rows = credit_rows(request);
   if (!rows) return report(console, rows.error());
+  warn(console, rows->method.warnings);
   return write_output(written_rows(*rows), request.output, console);
 }
 

@@ -21,6 +21,11 @@ Exit report(const Console& console, const Error& error, Exit exit) {
   return exit;
 }
 
+void warn(const Console& console, std::span<const std::string> warnings) {
+  for (const std::string& warning : warnings) console.err << "carnot: warning: " << warning << '\n';
+  console.err << std::flush;
+}
+
 Exit ended(const Status& status, const Console& console) {
   return status ? Exit::Success : report(console, status.error());
 }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <iosfwd>
+#include <span>
 #include <string>
 
 #include "carnot/base/result.h"
@@ -30,6 +31,9 @@ int terminal_columns();
 
 /// Writes every line of the message behind "carnot: ". Returns `exit`.
 Exit report(const Console& console, const Error& error, Exit exit = Exit::Failure);
+
+/// Writes each of them behind "carnot: warning: ".
+void warn(const Console& console, std::span<const std::string> warnings);
 
 /// Success, or what report says.
 Exit ended(const Status& status, const Console& console);

@@ -20,6 +20,14 @@ std::string place_of(const MethodEntry& entry) {
   return entry.is_base ? "base" : "add-on";
 }
 
+/// The default first.
+Json presets_json(const MethodEntry& entry) {
+  Json presets = Json::array();
+  for (const PresetEntry& preset : entry.presets)
+    presets.push_back({{"name", name_of(preset.preset)}, {"sets", preset.sets}});
+  return presets;
+}
+
 Json methods_json() {
   Json list = Json::array();
   for (const MethodEntry& entry : methods())
@@ -27,7 +35,8 @@ Json methods_json() {
                     {"paper", entry.paper},
                     {"base", entry.is_base},
                     {"add_on", entry.is_add_on},
-                    {"summary", entry.summary}});
+                    {"summary", entry.summary},
+                    {"presets", presets_json(entry)}});
   return list;
 }
 
@@ -38,6 +47,18 @@ Rows method_rows() {
     rows.push_back({std::string(entry.name), place_of(entry), paper, std::string(entry.summary)});
   }
   return rows;
+}
+
+Rows preset_rows() {
+  Rows rows;
+  for (const MethodEntry& entry : methods())
+    for (const PresetEntry& preset : entry.presets)
+      rows.push_back({std::string(entry.name), std::string(name_of(preset.preset)), std::string(preset.sets)});
+  return rows;
+}
+
+std::string method_tables() {
+  return text_table(method_rows()) + "\npresets, the default first (method.NAME.preset):\n" + text_table(preset_rows());
 }
 
 Json environments_json() {
@@ -62,7 +83,7 @@ Rows chat_rows() {
 
 }  // namespace
 
-std::string list_methods(bool json) { return json ? written(methods_json()) : text_table(method_rows()); }
+std::string list_methods(bool json) { return json ? written(methods_json()) : method_tables(); }
 
 std::string list_environments(bool json) {
   return json ? written(environments_json()) : text_table(environment_rows());
@@ -74,7 +95,7 @@ std::string list_everything(bool json) {
   if (json)
     return written(
         {{"methods", methods_json()}, {"environments", environments_json()}, {"chats", chat_family_names()}});
-  return "methods:\n" + text_table(method_rows()) + "\nenvironments:\n" + text_table(environment_rows()) +
+  return "methods:\n" + method_tables() + "\nenvironments:\n" + text_table(environment_rows()) +
          "\nchat families:\n" + text_table(chat_rows());
 }
 

@@ -14,6 +14,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+struct PartFields {
+  MethodRecipe& recipe;
+  std::size_t part;
+  void fields(FieldVisitor& visit) { recipe.part_fields(part, visit); }
+};
+
+/// An option under each name by which it may be given; without the method's name only where no part reads it.
+void refuse_unread(ConfigReader& reader, MethodRecipe& recipe, const UnreadKey& unread) {
+  reader.unread("method." + unread.key, unread.why);
+  reader.unread(unread.key, unread.why);
+  const std::string option = unread.key.substr(unread.key.find('.') + 1);
+  if (!recipe.reads(option)) reader.unread(option, unread.why);
+}
+
 Result<Method> method_of(const CreditRequest& request) {
   const auto document = Document::parse("", "command line", {.overrides = request.overrides});
   if (!document) return document.error();
@@ -22,9 +36,16 @@ Result<Method> method_of(const CreditRequest& request) {
   ConfigReader reader(*document);
   reader.read("method", *recipe);
   reader.read("", *recipe);
-  for (const auto& part : recipe->parts) reader.read("", *part);
-  Method method = build_method(*recipe);
-  reader.read("objective", method.objective);
+  for (std::size_t i = 0; i < recipe->parts.size(); ++i) {
+    PartFields part{*recipe, i};
+    reader.read("", part);
+  }
+  Method method = build_method(*recipe, [&](Method& built) {
+    reader.read("filter", built.filter);
+    reader.read("objective", built.objective);
+  });
+  for (const UnreadKey& unread : recipe->unread_keys()) refuse_unread(reader, *recipe, unread);
+  for (const UnreadKey& unread : method.filter.unread_keys()) reader.unread("filter." + unread.key, unread.why);
   if (const Status status = reader.finish(); !status) return status.error();
   return method;
 }

@@ -19,8 +19,8 @@ namespace carnot {
 struct CreditRequest {
   std::filesystem::path file{};
   std::string method{};
-  /// `key=value`: a recipe's `method.` and `objective.` keys. `method.` may be left out, and so may the method's name
-  /// in front of its options.
+  /// `key=value`: a recipe's `method.`, `filter.` and `objective.` keys. `method.` may be left out, and so may the
+  /// method's name in front of its options.
   std::vector<std::string> overrides{};
   std::filesystem::path output{};  ///< empty: standard output
   bool explain = false;            ///< also what an optimizer step would do to each token

@@ -106,6 +106,7 @@ Exit execute(const RunRequest& request, const Console& console) {
   auto recipe = recipe_of(request.recipe, request.overrides);
   if (!recipe) return report(console, recipe.error());
   if (request.dry_run) {
+    warn(console, recipe->method.warnings);
     const Status fits = dry_run(*recipe, memory_stage(request.stage), console.out);
     console.out << std::flush;
     return fits ? Exit::Success : report(console, fits.error());
@@ -190,6 +191,7 @@ Exit execute(const AnalysesRequest& request, const Console& console) {
 Exit execute(const ExplainRequest& request, const Console& console) {
   const auto rows = credit_rows(request.credit, explanation_needs);
   if (!rows) return report(console, rows.error());
+  warn(console, rows->method.warnings);
   const auto explanation = explain_step(rows->method.objective, rows->all, rows->credit);
   if (!explanation) return report(console, explanation.error());
   for (const std::string& term : explanation->excluded) report(console, {"`gradient` leaves out " + term});

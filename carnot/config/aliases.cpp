@@ -59,7 +59,7 @@ std::span<const Alias> verl_aliases() {
       // Without a counterpart.
       {"actor_rollout_ref.actor.use_kl_loss", {}, {}, "set objective.kl_coefficient; 0 turns it off"},
       {"algorithm.use_kl_in_reward", {}, {}, "set objective.kl_in_reward; 0 turns it off"},
-      {"algorithm.filter_groups.enable", {}, {}, "choose a method that filters, such as dapo"},
+      {"algorithm.filter_groups.enable", {}, {}, "set filter.name: drop_zero_variance"},
       {"algorithm.gamma", {}, {}, "the discount is an option of the method"},
       {"algorithm.lam", {}, {}, "lambda is an option of the method"},
       {"actor_rollout_ref.model.target_modules", {}, {}, "set lora.targets, a list of projections; all is the default"},

@@ -84,13 +84,27 @@ void ConfigReader::refuse(std::string_view key, const std::string& what) {
   report((setting != nullptr ? setting->shown() : std::string(key)) + ": " + what);
 }
 
+void ConfigReader::unread(std::string_view key, const std::string& why) {
+  const Setting* setting = document_.find(key);
+  if (setting == nullptr) return;
+  used_.insert(setting->key);
+  const bool asked_for = fields_.count(std::string(key)) > 0;
+  if (!asked_for || changed_.count(std::string(key)) > 0) refuse(key, "has no effect: " + why);
+}
+
+template <class T>
+void ConfigReader::set(std::string_view name, T& value, T parsed) {
+  if (parsed != value) changed_.insert(prefixes_.back() + std::string(name));
+  value = std::move(parsed);
+}
+
 void ConfigReader::field(std::string_view name, bool& value, std::string_view) {
   const Setting* setting = visit(name);
   if (setting == nullptr) return;
   const bool scalar = setting->value.kind == Kind::Scalar && !setting->value.items.front().quoted;
   const auto parsed = scalar ? parse_switch(setting->value.items.front().text) : std::nullopt;
   if (!parsed) return expected(*setting, "true or false");
-  value = *parsed;
+  set(name, value, *parsed);
 }
 
 void ConfigReader::field(std::string_view name, std::int64_t& value, std::string_view, const Limits& limits) {
@@ -103,7 +117,7 @@ void ConfigReader::field(std::string_view name, std::int64_t& value, std::string
       parsed && !accepted && std::abs(static_cast<double>(*parsed)) > std::numeric_limits<int>::max();
   if (overflows) return expected(*setting, "a whole number that fits in 32 bits");
   if (!accepted) return expected(*setting, number_in_words("a whole number", limits));
-  value = *parsed;
+  set(name, value, *parsed);
 }
 
 void ConfigReader::field(std::string_view name, double& value, std::string_view, const Limits& limits) {
@@ -112,7 +126,7 @@ void ConfigReader::field(std::string_view name, double& value, std::string_view,
   const auto parsed = setting->value.kind == Kind::Scalar ? number_of(setting->value.items.front()) : std::nullopt;
   const bool accepted = parsed && violation(limits, *parsed).empty();
   if (!accepted) return expected(*setting, number_in_words("a number", limits));
-  value = *parsed;
+  set(name, value, *parsed);
 }
 
 void ConfigReader::field(std::string_view name, std::string& value, std::string_view, const Limits& limits) {
@@ -121,7 +135,7 @@ void ConfigReader::field(std::string_view name, std::string& value, std::string_
   const bool accepted =
       setting->value.kind == Kind::Scalar && violation(limits, setting->value.items.front().text).empty();
   if (!accepted) return expected(*setting, text_in_words(limits));
-  value = setting->value.items.front().text;
+  set(name, value, setting->value.items.front().text);
 }
 
 void ConfigReader::field(std::string_view name, std::vector<double>& value, std::string_view, const Limits& limits) {
@@ -135,7 +149,7 @@ void ConfigReader::field(std::string_view name, std::vector<double>& value, std:
     parsed.push_back(number.value_or(0));
   }
   if (!accepted) return expected(*setting, "a list [...], each " + number_in_words("a number", limits));
-  value = std::move(parsed);
+  set(name, value, std::move(parsed));
 }
 
 void ConfigReader::field(std::string_view name, std::vector<std::string>& value, std::string_view,
@@ -149,7 +163,7 @@ void ConfigReader::field(std::string_view name, std::vector<std::string>& value,
     parsed.push_back(item.text);
   }
   if (!accepted) return expected(*setting, "a list [...], each " + text_in_words(limits));
-  value = std::move(parsed);
+  set(name, value, std::move(parsed));
 }
 
 std::string ConfigReader::nearest(const std::string& key) const {

@@ -41,6 +41,10 @@ class ConfigReader final : public FieldVisitor {
   /// A problem with the value of `key` that only the caller can see.
   void refuse(std::string_view key, const std::string& what);
 
+  /// A key that nothing reads, and why. A problem where the document sets it: to anything, if no pass asked for it, or
+  /// else to another value than the options had.
+  void unread(std::string_view key, const std::string& why);
+
   /// True where the document sets the key.
   bool given(std::string_view key) const { return document_.find(key) != nullptr; }
 
@@ -63,6 +67,8 @@ class ConfigReader final : public FieldVisitor {
   const Setting* visit(std::string_view name);
   void expected(const Setting& setting, const std::string& what);
   void report(const std::string& problem);
+  template <class T>
+  void set(std::string_view name, T& value, T parsed);
   std::string unknown(const Setting& setting) const;
   std::string nearest(const std::string& key) const;
 
@@ -71,6 +77,7 @@ class ConfigReader final : public FieldVisitor {
   std::set<std::string> fields_{};         ///< every key that a pass asked for
   std::set<std::string> sections_{};       ///< every section that a pass entered
   std::set<std::string> used_{};           ///< keys of settings that a field took
+  std::set<std::string> changed_{};        ///< fields that a setting gave another value
   std::set<std::string> skipped_{};
   std::vector<std::string> problems_{};
 };

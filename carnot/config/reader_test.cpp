@@ -213,6 +213,18 @@ TEST(ConfigReader, AddsTheDocumentsOwnProblems) {
   EXPECT_THAT(lines, ElementsAre(HasSubstr("expected key=value"), HasSubstr("train.steps")));
 }
 
+TEST(ConfigReader, RefusesKeysThatNothingReadsUnlessTheyChangeNothing) {
+  const auto document = Document::parse("train: {steps: 100, tokens: 5, speed: 1}\n", "r.yaml");
+  ConfigReader reader(*document);
+  TrainOptions options;
+  reader.read("train", options);
+  for (const std::string key : {"train.steps", "train.tokens", "train.speed", "train.note"})
+    reader.unread(key, "shuffle is true");
+  EXPECT_EQ(reader.finish().error().message,
+            "r.yaml:1:21: train.tokens: has no effect: shuffle is true\n"
+            "r.yaml:1:32: train.speed: has no effect: shuffle is true");
+}
+
 TEST(ConfigReader, KnowsWhichKeysWereGiven) {
   const auto document = Document::parse("env: maze\n", "r.yaml");
   const ConfigReader reader(*document);

@@ -7,6 +7,11 @@
 namespace carnot {
 namespace {
 
+constexpr PresetEntry kPresets[] = {
+    {Preset::Paper, "gains of probabilities against the prompt alone, weight 1"},
+    {Preset::Code, "gains of log-probabilities from the second turn on, weight 0.3; gains of 0 are lost"},
+};
+
 struct TurnGroupQuirks {
   bool forget_zero_gains = false;
 
@@ -19,11 +24,18 @@ struct TurnGroupQuirks {
 class A2tgpo final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
-    preset_field(visit, preset_, [&] { apply_preset(); });
+    preset_field(visit, kPresets, preset_, [&] { apply_preset(); });
     gain_.fields(visit);
     section(visit, "info_gain", info_gain_, "how gains are measured");
-    reward_section(visit, reward_);
     section(visit, "compat", quirks_, "single quirks of published code");
+  }
+
+  void base_fields(FieldVisitor& visit) override { reward_section(visit, reward_); }
+
+  UnreadKeys unread_keys() const override {
+    UnreadKeys unread;
+    unread.add(reward_.unread_keys(RewardsRead::Totals), "reward");
+    return unread;
   }
 
   void compose(Method& method) const override {
@@ -65,6 +77,7 @@ MethodEntry a2tgpo_entry() {
           .summary = "information gains against peers of the same turn; turn ratios with adaptive clip",
           .is_base = true,
           .is_add_on = true,
+          .presets = kPresets,
           .make = make_method<A2tgpo>};
 }
 

@@ -6,10 +6,14 @@
 namespace carnot {
 namespace {
 
+constexpr PresetEntry kPresets[] = {
+    {Preset::Paper, "alpha 0.1, beta 0.5 on the reference's energy; there is no public program"},
+};
+
 class ActFocus final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
-    only_paper_preset(visit);
+    preset_field(visit, kPresets);
     weight_.fields(visit);
   }
 
@@ -31,6 +35,7 @@ MethodEntry actfocus_entry() {
           .summary = "think tokens weigh less, uncertain action tokens more",
           .is_base = false,
           .is_add_on = true,
+          .presets = kPresets,
           .make = make_method<ActFocus>};
 }
 

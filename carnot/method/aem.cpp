@@ -6,10 +6,14 @@
 namespace carnot {
 namespace {
 
+constexpr PresetEntry kPresets[] = {
+    {Preset::Paper, "lambda 1 within the group, gate 0.1 nats; there is no public program"},
+};
+
 class Aem final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
-    only_paper_preset(visit);
+    preset_field(visit, kPresets);
     modulate_.fields(visit);
   }
 
@@ -30,6 +34,7 @@ MethodEntry aem_entry() {
           .summary = "advantages of responses scaled by how sure the policy was of them",
           .is_base = false,
           .is_add_on = true,
+          .presets = kPresets,
           .make = make_method<Aem>};
 }
 

@@ -5,15 +5,26 @@
 namespace carnot {
 namespace {
 
+constexpr PresetEntry kPresets[] = {
+    {Preset::Paper, "a coefficient that follows the entropy"},
+    {Preset::Code, "a fixed coefficient"},
+};
+
 class Aent final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
-    preset_field(visit, preset_, [&] { adaptive_.enabled = preset_ == Preset::Paper; });
+    preset_field(visit, kPresets, preset_, [&] { adaptive_.enabled = preset_ == Preset::Paper; });
     visit.field("coefficient", coefficient_, "weight of the bonus, at the start; 0 with a fixed coefficient: off",
                 at_least(0));
     visit.field("clamp", clamp_, "share of the vocabulary, the least likely, left out of the entropy",
                 {.low = 0, .high = 1, .open_high = true});
     section(visit, "adaptive", adaptive_, "lets the coefficient follow the entropy");
+  }
+
+  UnreadKeys unread_keys() const override {
+    UnreadKeys unread;
+    unread.add(adaptive_.unread_keys(), "adaptive");
+    return unread;
   }
 
   void compose(Method& method) const override {
@@ -40,6 +51,7 @@ MethodEntry aent_entry() {
           .summary = "entropy bonus over the likely part of the vocabulary, adaptive coefficient",
           .is_base = false,
           .is_add_on = true,
+          .presets = kPresets,
           .make = make_method<Aent>};
 }
 

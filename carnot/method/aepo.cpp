@@ -7,10 +7,15 @@
 namespace carnot {
 namespace {
 
+constexpr PresetEntry kPresets[] = {
+    {Preset::Paper, "branching, budget and entropy scale as in the equations, clip 0.2 and 0.28"},
+    {Preset::Code, "the program's branching without a probe, entropies of the micro-batch, clip 0.2"},
+};
+
 class Aepo final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
-    preset_field(visit, preset_, [&] {
+    preset_field(visit, kPresets, preset_, [&] {
       branch_ = preset_ == Preset::Code ? published_balanced_branch() : BalancedBranchOptions();
       scale_over_ = preset_ == Preset::Code ? EntropyScaleOver::CurrentMicroBatch : EntropyScaleOver::OldPolicyStep;
     });
@@ -20,8 +25,20 @@ class Aepo final : public MethodOptions {
     visit.field("entropy_scale", entropy_scale_, "how far advantages follow their token's entropy", at_least(0));
     enum_field(visit, "entropy_scale_over", scale_over_, {"old_policy_step", "current_micro_batch"},
                "which entropies a token's is compared with");
+  }
+
+  void base_fields(FieldVisitor& visit) override {
     group_.fields(visit);
     reward_section(visit, reward_);
+  }
+
+  UnreadKeys unread_keys() const override {
+    UnreadKeys unread;
+    unread.add(branch_.unread_keys(), "branch");
+    if (!branching_) unread.add_all(branch_, "branch", "branching is false");
+    unread.add(group_.normalisation.unread_keys());
+    unread.add(reward_.unread_keys(RewardsRead::Totals), "reward");
+    return unread;
   }
 
   void compose(Method& method) const override {
@@ -58,6 +75,7 @@ MethodEntry aepo_entry() {
           .summary = "entropy-balanced branching, clip and advantages",
           .is_base = true,
           .is_add_on = true,
+          .presets = kPresets,
           .make = make_method<Aepo>};
 }
 

@@ -13,8 +13,13 @@ void start_group_base(Method& method, const RewardOptions& reward, const GroupRe
   method.credit.push_back(group_relative(group));
 }
 
+void mean_over_sequences(ObjectiveOptions& objective) {
+  objective.reduction = Reduction::SequenceMeanTokenMean;
+  objective.dual_clip = 0;
+}
+
 void reward_section(FieldVisitor& visit, RewardOptions& reward) {
-  section(visit, "reward", reward, "shaping of rewards before any credit; what an add-on finds is the base's");
+  section(visit, "reward", reward, "shaping of rewards before any credit");
 }
 
 }  // namespace carnot

@@ -13,6 +13,9 @@ void start_base(Method& method, const RewardOptions& reward);
 /// start_base() and GRPO's credit.
 void start_group_base(Method& method, const RewardOptions& reward, const GroupRelativeOptions& group);
 
+/// The loss as GRPO's paper writes it: the mean over trajectories of their token means, without a dual clip.
+void mean_over_sequences(ObjectiveOptions& objective);
+
 /// Visits the shaping under `reward.`.
 void reward_section(FieldVisitor& visit, RewardOptions& reward);
 

@@ -29,6 +29,18 @@ bool has_rule(const Method& method, std::string_view name) {
                      [&](const CreditRule& rule) { return rule.name == name; });
 }
 
+/// A rule that adds credit behind one that scales what is there.
+std::string credit_behind_a_modulator(const Method& method) {
+  const CreditRule* modulator = nullptr;
+  for (const CreditRule& rule : method.credit) {
+    if (rule.kind == RuleKind::Modulator) modulator = &rule;
+    if (rule.kind == RuleKind::Base && modulator != nullptr)
+      return rule.name + " adds credit behind " + modulator->name +
+             ", which does not see it; name the method that adds credit first";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string known_methods() {
@@ -84,6 +96,7 @@ std::vector<std::string> composition_warnings(const Method& method) {
        "value_coefficient is 0: the critic that gae reads is never trained");
   warn(has_rule(method, "turn_group_gain") && objective.ratio == RatioLevel::Sequence,
        "a2tgpo widens the clip range turn by turn; with a sequence ratio the tokens of one ratio get different ranges");
+  if (std::string order = credit_behind_a_modulator(method); !order.empty()) warnings.push_back(std::move(order));
   return warnings;
 }
 

@@ -16,7 +16,7 @@ std::string known_methods();
 std::vector<std::string> composition_errors(std::span<const MethodEntry* const> entries);
 
 /// What is possible but works against itself, with the reason. Reads slots only, so that it holds for any
-/// composition; call it again once the recipe's `objective.*` keys have been read.
+/// composition.
 std::vector<std::string> composition_warnings(const Method& method);
 
 }  // namespace carnot

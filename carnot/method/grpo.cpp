@@ -7,25 +7,57 @@
 namespace carnot {
 namespace {
 
+constexpr PresetEntry kPresets[] = {
+    {Preset::Carnot, "token mean, dual clip 3, kl_coefficient 0.001; a group of one gets 0"},
+    {Preset::Paper, "sequence_mean_token_mean, no dual clip, kl_coefficient 0.04"},
+    {Preset::Code, "as carnot, but a group of one keeps its reward (verl)"},
+};
+
 enum class Estimator { GroupRelative, LengthWeighted, NonzeroScaled, BestOfGroup };
 
 class Grpo final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
-    only_paper_preset(visit);
+    preset_field(visit, kPresets, preset_, [&] {
+      group_.normalisation.singleton = preset_ == Preset::Code ? Singleton::Raw : Singleton::Zero;
+    });
     enum_field(visit, "estimator", estimator_, {"group_relative", "length_weighted", "nonzero_scaled", "best_of_group"},
                "how a trajectory is compared with its group: GRPO, OPO, GPG, or GRPO for pass@k");
     group_.fields(visit);
     reward_section(visit, reward_);
   }
 
+  UnreadKeys unread_keys() const override {
+    UnreadKeys unread;
+    unread.add(unread_by_estimator());
+    unread.add(group_.normalisation.unread_keys());
+    unread.add(reward_.unread_keys(RewardsRead::Totals), "reward");
+    return unread;
+  }
+
   void compose(Method& method) const override {
     start_base(method, reward_);
     method.credit.push_back(estimate());
     method.objective.kl_coefficient = 0.001;
+    if (preset_ != Preset::Paper) return;
+    method.objective.kl_coefficient = 0.04;
+    mean_over_sequences(method.objective);
   }
 
  private:
+  /// What the estimators beside GRPO's leave unread.
+  UnreadKeys unread_by_estimator() const {
+    constexpr std::string_view kWhy = "grpo.estimator has no such choice";
+    UnreadKeys unread;
+    if (estimator_ == Estimator::GroupRelative) return unread;
+    unread.add({"deviation", "variance_epsilon", "variance_floor", "statistics"}, kWhy);
+    if (estimator_ == Estimator::BestOfGroup)
+      unread.add({"singleton"}, kWhy);
+    else
+      unread.add({"divide_by_std", "epsilon"}, kWhy);
+    return unread;
+  }
+
   CreditRule estimate() const {
     switch (estimator_) {
       case Estimator::LengthWeighted: return length_weighted_baseline(group_.normalisation.singleton);
@@ -38,6 +70,7 @@ class Grpo final : public MethodOptions {
     return group_relative(group_);
   }
 
+  Preset preset_ = Preset::Carnot;
   Estimator estimator_ = Estimator::GroupRelative;
   GroupRelativeOptions group_{};
   RewardOptions reward_{};
@@ -51,6 +84,7 @@ MethodEntry grpo_entry() {
           .summary = "a trajectory's reward against its group's mean and deviation",
           .is_base = true,
           .is_add_on = false,
+          .presets = kPresets,
           .make = make_method<Grpo>};
 }
 

@@ -6,12 +6,23 @@
 namespace carnot {
 namespace {
 
+constexpr PresetEntry kPresets[] = {
+    {Preset::Paper, "one ratio per sequence, clip 3e-4 and 4e-4, sequence_mean_token_mean, no dual clip"},
+};
+
 class Gspo final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
-    only_paper_preset(visit);
+    preset_field(visit, kPresets);
     group_.fields(visit);
     reward_section(visit, reward_);
+  }
+
+  UnreadKeys unread_keys() const override {
+    UnreadKeys unread;
+    unread.add(group_.normalisation.unread_keys());
+    unread.add(reward_.unread_keys(RewardsRead::Totals), "reward");
+    return unread;
   }
 
   void compose(Method& method) const override {
@@ -36,6 +47,7 @@ MethodEntry gspo_entry() {
           .summary = "GRPO with one probability ratio per sequence",
           .is_base = true,
           .is_add_on = false,
+          .presets = kPresets,
           .make = make_method<Gspo>};
 }
 

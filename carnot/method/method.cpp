@@ -30,6 +30,11 @@ const MethodEntry* find_method(std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
+struct BaseFields {
+  MethodOptions& part;
+  void fields(FieldVisitor& visit) { part.base_fields(visit); }
+};
+
 }  // namespace
 
 std::set<Signal> required_signals(const Method& method) {
@@ -49,8 +54,37 @@ std::vector<CreditRule> credit_chain(const Method& method, double coefficient) {
 void MethodRecipe::fields(FieldVisitor& visit) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const MethodEntry* entry = find_method(names[i]);
-    section(visit, names[i], *parts[i], entry ? entry->summary : std::string_view());
+    visit.begin_section(names[i], entry ? entry->summary : std::string_view());
+    part_fields(i, visit);
+    visit.end_section();
   }
+}
+
+void MethodRecipe::part_fields(std::size_t i, FieldVisitor& visit) {
+  parts[i]->fields(visit);
+  if (i == 0) parts[i]->base_fields(visit);
+}
+
+bool MethodRecipe::reads(std::string_view option) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto names_of_part = field_names([&](FieldVisitor& visit) { part_fields(i, visit); });
+    const bool has = std::find(names_of_part.begin(), names_of_part.end(), option) != names_of_part.end();
+    if (has && !parts[i]->unread_keys().contains(option)) return true;
+  }
+  return false;
+}
+
+UnreadKeys MethodRecipe::unread_keys() const {
+  UnreadKeys unread;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    UnreadKeys of_part;
+    if (i > 0)
+      of_part.add_all(BaseFields{*parts[i]}, "", "the base is " + names[0] + "; " + names[i] + " stands behind it");
+    for (const UnreadKey& key : parts[i]->unread_keys())
+      if (!of_part.contains(key.key)) of_part.add({key.key}, key.why);
+    unread.add(of_part, names[i]);
+  }
+  return unread;
 }
 
 Result<MethodRecipe> parse_method(std::string_view composition) {
@@ -69,12 +103,13 @@ Result<MethodRecipe> parse_method(std::string_view composition) {
   return recipe;
 }
 
-Method build_method(const MethodRecipe& recipe) {
+Method build_method(const MethodRecipe& recipe, const std::function<void(Method&)>& adjust) {
   Method method;
   for (std::size_t i = 0; i < recipe.parts.size(); ++i) {
     method.name += (i == 0 ? "" : " + ") + recipe.names[i];
     recipe.parts[i]->compose(method);
   }
+  if (adjust) adjust(method);
   for (std::string& warning : composition_warnings(method)) method.warnings.push_back(std::move(warning));
   return method;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "carnot/credit/objective_options.h"
 #include "carnot/credit/rule.h"
 #include "carnot/filter/filter.h"
+#include "carnot/method/preset.h"
 #include "carnot/signal/signal.h"
 
 namespace carnot {
@@ -46,6 +48,10 @@ class MethodOptions {
  public:
   virtual ~MethodOptions() = default;
   virtual void fields(FieldVisitor& visit) = 0;
+  /// Of a method that is both: the further fields of the base that it brings. As an add-on it does not have them.
+  virtual void base_fields(FieldVisitor&) {}
+  /// Those of its fields that nothing reads as the others stand.
+  virtual UnreadKeys unread_keys() const { return {}; }
   virtual void compose(Method& method) const = 0;
 };
 
@@ -55,6 +61,7 @@ struct MethodEntry {
   std::string_view summary;
   bool is_base;    ///< can stand alone, or first
   bool is_add_on;  ///< can follow a base. Some methods are both: they bring a base where none stands before them
+  std::span<const PresetEntry> presets;  ///< the first is the default
   std::unique_ptr<MethodOptions> (*make)();
 };
 
@@ -70,10 +77,20 @@ struct MethodRecipe {
 
   /// Options of part `name` under `name.`: `method.aem.lambda`.
   void fields(FieldVisitor& visit);
+
+  /// The options of parts[i], without its name.
+  void part_fields(std::size_t i, FieldVisitor& visit);
+
+  /// True where some part has this option, named without the part's name, and reads it.
+  bool reads(std::string_view option);
+
+  /// Keys, as in fields(), that nothing reads in this composition, base_fields() of add-ons included, with the reason.
+  UnreadKeys unread_keys() const;
 };
 Result<MethodRecipe> parse_method(std::string_view composition);
 
-/// Runs compose() of every part in order and collects the warnings.
-Method build_method(const MethodRecipe& recipe);
+/// Runs compose() of every part in order, lets `adjust` lay a recipe's own `objective.*` and `filter.*` keys over what
+/// the parts ask for, and collects the warnings about the result.
+Method build_method(const MethodRecipe& recipe, const std::function<void(Method&)>& adjust = {});
 
 }  // namespace carnot

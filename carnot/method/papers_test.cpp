@@ -2,8 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "carnot/credit/bilevel_gae.h"
+#include "carnot/credit/gae.h"
+#include "carnot/credit/group_relative.h"
+#include "carnot/credit/reinforce.h"
+#include "carnot/credit/token_gain.h"
+#include "carnot/credit/turn_group_gain.h"
 #include "carnot/method/composition.h"
 #include "carnot/method/method.h"
 #include "testing/field_settings.h"
@@ -99,6 +106,131 @@ TEST(Presets, AreKeptWhenTheOptionsAreOnlyShown) {
   const Method method = build_method(recipe);
   EXPECT_EQ(method.branch->streak(), BranchStreak::Task);
   EXPECT_FALSE(method.branch->branch_here({.trajectories = 1, .budget = 2, .consecutive = 4, .uniform = 0.99}));
+}
+
+/// Methods of which neither paper nor published program is what was measured with here.
+const std::vector<std::string> kThreePresets = {"grpo", "dr_grpo", "dapo", "rloo", "reinforce_plus_plus",
+                                                "gigpo", "arpo"};
+
+ObjectiveOptions objective_with(const std::string& name, const std::string& preset) {
+  return build(name, {{name + ".preset", preset}}).objective;
+}
+
+TEST(Presets, EachSaysInALineWhatItSets) {
+  for (const MethodEntry& entry : methods()) {
+    SCOPED_TRACE(entry.name);
+    ASSERT_FALSE(entry.presets.empty());
+    const bool three = std::find(kThreePresets.begin(), kThreePresets.end(), entry.name) != kThreePresets.end();
+    EXPECT_EQ(entry.presets.size() == 3, three);
+    EXPECT_EQ(entry.presets.front().preset, three ? Preset::Carnot : Preset::Paper);
+    std::set<std::string_view> lines;
+    for (const PresetEntry& preset : entry.presets) {
+      EXPECT_FALSE(preset.sets.empty());
+      EXPECT_LE(preset.sets.size(), 120u);
+      EXPECT_TRUE(lines.insert(preset.sets).second) << preset.sets;
+    }
+  }
+}
+
+TEST(Presets, CarnotIsTheDefaultAndWhatItWas) {
+  for (const std::string& name : kThreePresets) {
+    SCOPED_TRACE(name);
+    const Method plain = build(name), named = build(name, {{name + ".preset", "carnot"}});
+    expect_same_credit(plain, named);
+    EXPECT_EQ(objective_of(plain), objective_of(named));
+    EXPECT_EQ(plain.objective.dual_clip, name == "dapo" ? 10 : 3);
+    EXPECT_EQ(plain.objective.kl_in_reward, 0);
+    EXPECT_EQ(plain.objective.reduction, name == "dr_grpo" ? Reduction::TokenSumOverConstant : Reduction::TokenMean);
+    EXPECT_EQ(plain.objective.entropy_coefficient, 0);
+  }
+}
+
+TEST(Presets, PaperMeansThePapersLoss) {
+  for (const std::string& name : kThreePresets) EXPECT_EQ(objective_with(name, "paper").dual_clip, 0) << name;
+  const ObjectiveOptions grpo = objective_with("grpo", "paper");
+  EXPECT_EQ(grpo.reduction, Reduction::SequenceMeanTokenMean);
+  EXPECT_EQ(grpo.kl_coefficient, 0.04);
+  EXPECT_EQ(grpo.kl_estimator, KlEstimator::K3);
+  EXPECT_EQ(objective_with("dr_grpo", "paper").reduction, Reduction::SequenceMeanTokenSum);
+  EXPECT_EQ(objective_with("arpo", "paper").reduction, Reduction::SequenceMeanTokenMean);
+  EXPECT_EQ(objective_with("dapo", "paper").clip_high, 0.28);
+  EXPECT_EQ(objective_with("rloo", "paper").reduction, Reduction::SequenceMeanTokenSum);
+}
+
+TEST(Presets, PaperHasTheKlInTheRewardOfRlooAndReinforcePlusPlus) {
+  for (const auto& [name, coefficient] : {std::pair("rloo", 0.03), std::pair("reinforce_plus_plus", 0.01)}) {
+    const Method method = build(name, {{std::string(name) + ".preset", "paper"}});
+    EXPECT_EQ(method.objective.kl_in_reward, coefficient);
+    EXPECT_EQ(method.objective.kl_coefficient, 0);
+    EXPECT_TRUE(required_signals(method).contains(Signal::Reference));
+  }
+}
+
+TEST(Presets, PaperOfArpoBranchesAtAThresholdWithoutADraw) {
+  const Method method = build("arpo", {{"arpo.preset", "paper"}});
+  for (const double uniform : {0.0, 0.5, 0.999}) {
+    const BranchContext at{.initial_entropy = 1, .trajectories = 1, .budget = 2, .uniform = uniform};
+    BranchContext above = at, below = at;
+    above.turn_entropy = 1.01;
+    below.turn_entropy = 1;
+    EXPECT_TRUE(method.branch->branch_here(above));
+    EXPECT_FALSE(method.branch->branch_here(below));
+  }
+}
+
+TEST(Presets, CodeMeansThePublishedProgram) {
+  // Where a group of one keeps its raw reward.
+  for (const std::string name : {"grpo", "dr_grpo", "dapo", "rloo", "gigpo", "arpo"}) {
+    RandomStream random(63);
+    const auto groups =
+        testing::random_groups(random, {.groups = 1, .max_members = 1, .max_turns = 1, .invalid_share = 0});
+    const auto all = trajectories(groups);
+    const double raw = all[0].penalised_score();
+    ASSERT_NE(raw, 0);
+    Settings code{{name + ".preset", "code"}};
+    if (name == "dapo") code["dapo.reward.overlong_limit"] = "0";
+    const CreditTable table = run_credit(build(name, code).credit, all);
+    const auto largest = std::max_element(table[0].advantage.begin(), table[0].advantage.end(),
+                                          [](double a, double b) { return std::abs(a) < std::abs(b); });
+    EXPECT_NEAR(*largest, raw, 1e-5) << name;
+  }
+  EXPECT_EQ(objective_with("gigpo", "code").entropy_coefficient, 0.001);
+  EXPECT_EQ(objective_with("rloo", "code").entropy_coefficient, 0.001);
+  EXPECT_EQ(objective_with("reinforce_plus_plus", "code").kl_estimator, KlEstimator::K2);
+  EXPECT_EQ(build("arpo", {{"arpo.preset", "code"}}).branch->measure().candidates, 10);
+}
+
+TEST(Igpo, HasKeysForEveryFormOfItsTokenRewards) {
+  const Settings first_token = {{"igpo.compat.token_rewards", "true"},
+                                {"igpo.compat.token_baseline", "first_token"},
+                                {"igpo.compat.restart_at_observations", "true"},
+                                {"igpo.deviation", "sample"},
+                                {"igpo.variance_epsilon", "0"},
+                                {"igpo.discount", "0.9"}};
+  Method expected;
+  expected.credit.push_back(
+      token_gain({.discount = 0.9, .baseline = TokenBaseline::FirstToken, .restart_at_observations = true}));
+  expect_same_credit(build("igpo", first_token), expected);
+}
+
+TEST(Whitening, HasAKeyForThePublishedCount) {
+  const Whitening published{.count_epsilon = 1e-3};
+  const std::string count = ".whitening.count_epsilon";
+  Method expected;
+  expected.credit = {gae({.whitening = published})};
+  expect_same_credit(build("ppo", {{"ppo" + count, "1e-3"}}), expected);
+  expect_same_credit(build("starpo_s", {{"starpo_s" + count, "1e-3"}}), expected);
+  expected.credit = {reinforce({.whitening = published})};
+  expect_same_credit(build("reinforce_plus_plus", {{"reinforce_plus_plus" + count, "1e-3"}}), expected);
+  expected.credit = {bilevel_gae({.whitening = published})};
+  expect_same_credit(build("ppo", {{"ppo" + count, "1e-3"}, {"ppo.bilevel", "true"}}), expected);
+}
+
+TEST(A2tgpo, CanLeaveItsSumsUnscaled) {
+  Method expected;
+  expected.credit = {group_relative({.normalisation = population_normalisation()}),
+                     turn_group_gain({.rescale = false})};
+  expect_same_credit(build("a2tgpo", {{"a2tgpo.rescale", "false"}}), expected);
 }
 
 TEST(Dapo, FiltersAndShapesBeforeCredit) {
@@ -258,9 +390,19 @@ TEST(Compositions, ThatWorkAgainstThemselvesAreWarnedAbout) {
   EXPECT_THAT(build("gspo + actfocus").warnings, Contains(HasSubstr("token_mean")));
   EXPECT_THAT(build("igpo + arpo").warnings, Contains(HasSubstr("once per branch")));
   EXPECT_THAT(build("starpo_s + aent").warnings, Contains(HasSubstr("replaces")));
+  EXPECT_THAT(build("grpo + aem + gigpo").warnings,
+              Contains(HasSubstr("step_group adds credit behind entropy_modulate")));
+  EXPECT_THAT(build("arpo + gigpo", {{"arpo.share_prefix", "true"}}).warnings, Contains(HasSubstr("shared_prefix")));
+  EXPECT_THAT(build("grpo + gigpo + aem").warnings, IsEmpty());
   Method method = build("grpo");
   method.objective.kl_estimator = KlEstimator::K1;
   EXPECT_THAT(composition_warnings(method), Contains(HasSubstr("k1")));
+}
+
+TEST(Compositions, AreWarnedAboutWithTheRecipesOwnKeysLaidOver) {
+  const MethodRecipe recipe = parse_method("starpo_s + aent").value();
+  const Method method = build_method(recipe, [](Method& built) { built.objective.value_coefficient = 0; });
+  EXPECT_THAT(method.warnings, ElementsAre(HasSubstr("replaces"), HasSubstr("critic")));
 }
 
 TEST(CreditChain, PutsTheKlOfTheRewardFirst) {

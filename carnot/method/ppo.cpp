@@ -8,6 +8,10 @@
 namespace carnot {
 namespace {
 
+constexpr PresetEntry kPresets[] = {
+    {Preset::Paper, "gamma and lambda 1, advantages whitened, clip 0.2, token mean, dual clip 3"},
+};
+
 struct AdvantageQuirks {
   bool through_observations = false;
   bool turns_end_at_rewards = false;
@@ -23,13 +27,22 @@ struct AdvantageQuirks {
 class Ppo final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
-    only_paper_preset(visit);
+    preset_field(visit, kPresets);
     gae_.fields(visit);
     visit.field("bilevel", bilevel_,
                 "estimate between turns first, then inside each (RAGEN); use with reward.per_turn");
     visit.field("turn_gamma", turn_gamma_, "discount per turn of the bilevel form", between(0, 1));
     reward_section(visit, reward_);
     section(visit, "compat", quirks_, "single quirks of published code");
+  }
+
+  UnreadKeys unread_keys() const override {
+    UnreadKeys unread;
+    unread.add(gae_.unread_keys());
+    if (!bilevel_) unread.add({"turn_gamma", "compat.turns_end_at_rewards"}, "bilevel is false");
+    if (bilevel_) unread.add({"compat.through_observations"}, "bilevel estimates inside turns");
+    unread.add(reward_.unread_keys(RewardsRead::Tokens), "reward");
+    return unread;
   }
 
   void compose(Method& method) const override {
@@ -51,6 +64,7 @@ class Ppo final : public MethodOptions {
                         .lambda = gae_.lambda,
                         .turn_gamma = turn_gamma_,
                         .whiten = gae_.whiten,
+                        .whitening = gae_.whitening,
                         .turns_end_at_rewards = quirks_.turns_end_at_rewards});
   }
 
@@ -69,6 +83,7 @@ MethodEntry ppo_entry() {
           .summary = "token advantages from a critic (GAE)",
           .is_base = true,
           .is_add_on = false,
+          .presets = kPresets,
           .make = make_method<Ppo>};
 }
 

@@ -1,27 +1,52 @@
-// method/preset.h -- `preset: paper` or `preset: code`, the same word in every method.
+// method/preset.h -- `preset`: one word that sets the defaults of a method, the same words in every method.
 //
-// Paper is the default and means the method as its paper states it; Code, where the two differ, means the authors'
-// program as it runs. A preset sets the defaults of the options read after it; explicit keys win.
+// Paper means the method as its paper states it, Code a published program as it runs, Carnot what was measured with
+// here, where that is neither. The first in a method's list is its default. A preset sets the defaults of the options
+// read after it and of what the method asks of the objective; explicit keys win.
 #pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "carnot/base/fields.h"
 
 namespace carnot {
 
-enum class Preset { Paper, Code };
+enum class Preset { Carnot, Paper, Code };
 
-/// Where paper and code agree: the only word is `paper`.
-inline void only_paper_preset(FieldVisitor& visit) {
-  std::string word = "paper";
-  visit.field("preset", word, "paper and published code agree", one_of({"paper"}));
+std::string_view name_of(Preset preset);
+
+/// One preset of a method, and what it sets, in a line. REQUIRES: the text outlives the program's use of it.
+struct PresetEntry {
+  Preset preset;
+  std::string_view sets;
+};
+
+/// Visits `preset`, one of `all`, and lets `apply` set the defaults that belong to it where the visitor changed it.
+template <class Apply>
+void preset_field(FieldVisitor& visit, std::span<const PresetEntry> all, Preset& preset, Apply apply) {
+  std::vector<std::string> words;
+  std::string help;
+  for (const PresetEntry& entry : all) {
+    words.emplace_back(name_of(entry.preset));
+    help += (help.empty() ? "" : "; ") + words.back() + ": " + std::string(entry.sets);
+  }
+  std::string word(name_of(preset));
+  visit.field("preset", word, help, one_of(words));
+  const auto chosen =
+      std::find_if(all.begin(), all.end(), [&](const PresetEntry& entry) { return name_of(entry.preset) == word; });
+  if (chosen == all.end() || chosen->preset == preset) return;
+  preset = chosen->preset;
+  apply();
 }
 
-/// Visits `preset` and, where the visitor changed it, lets `apply` set the defaults that belong to it.
-template <class Apply>
-void preset_field(FieldVisitor& visit, Preset& preset, Apply apply) {
-  const Preset before = preset;
-  enum_field(visit, "preset", preset, {"paper", "code"}, "the paper's form, or the published program's");
-  if (preset != before) apply();
+/// Of a method with one preset.
+inline void preset_field(FieldVisitor& visit, std::span<const PresetEntry> only) {
+  Preset preset = only.front().preset;
+  preset_field(visit, only, preset, [] {});
 }
 
 }  // namespace carnot

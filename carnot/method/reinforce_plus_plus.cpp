@@ -7,6 +7,13 @@
 namespace carnot {
 namespace {
 
+constexpr PresetEntry kPresets[] = {
+    {Preset::Carnot, "KL 0.001 in the loss; returns pass observations"},
+    {Preset::Paper, "KL 0.01 in the reward, none in the loss, no dual clip; returns pass observations"},
+    {Preset::Code,
+     "verl: KL 0.001 in the loss with k2, returns start anew behind observations, a group of one keeps its reward"},
+};
+
 struct ReinforceQuirks {
   bool restart_at_observations = false;
 
@@ -19,10 +26,19 @@ struct ReinforceQuirks {
 class ReinforcePlusPlus final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
-    preset_field(visit, preset_, [&] { quirks_.restart_at_observations = preset_ == Preset::Code; });
+    preset_field(visit, kPresets, preset_, [&] { apply_preset(); });
     reinforce_.fields(visit);
     reward_section(visit, reward_);
     section(visit, "compat", quirks_, "single quirks of published code");
+  }
+
+  UnreadKeys unread_keys() const override {
+    UnreadKeys unread;
+    const bool totals = reinforce_.group_baseline;
+    unread.add(reinforce_.unread_keys());
+    if (totals) unread.add({"compat.restart_at_observations"}, "group_baseline takes no returns");
+    unread.add(reward_.unread_keys(totals ? RewardsRead::Totals : RewardsRead::Tokens), "reward");
+    return unread;
   }
 
   void compose(Method& method) const override {
@@ -30,11 +46,24 @@ class ReinforcePlusPlus final : public MethodOptions {
     ReinforceOptions options = reinforce_;
     options.restart_at_observations = quirks_.restart_at_observations;
     method.credit.push_back(reinforce(options));
-    method.objective.kl_coefficient = 0.001;
+    ObjectiveOptions& objective = method.objective;
+    objective.kl_coefficient = 0.001;
+    if (preset_ == Preset::Code) objective.kl_estimator = KlEstimator::K2;
+    if (preset_ != Preset::Paper) return;
+    objective.kl_coefficient = 0;
+    objective.kl_in_reward = 0.01;
+    objective.dual_clip = 0;
   }
 
  private:
-  Preset preset_ = Preset::Paper;
+  void apply_preset() {
+    const bool code = preset_ == Preset::Code;
+    quirks_.restart_at_observations = code;
+    reinforce_.singleton = code ? Singleton::Raw : Singleton::Zero;
+    reinforce_.whitening.count_epsilon = code ? 1e-8 : 0;
+  }
+
+  Preset preset_ = Preset::Carnot;
   ReinforceOptions reinforce_{};
   ReinforceQuirks quirks_{};
   RewardOptions reward_{};
@@ -48,6 +77,7 @@ MethodEntry reinforce_plus_plus_entry() {
           .summary = "returns whitened over the step's tokens",
           .is_base = true,
           .is_add_on = false,
+          .presets = kPresets,
           .make = make_method<ReinforcePlusPlus>};
 }
 

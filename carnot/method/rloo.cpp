@@ -7,23 +7,45 @@
 namespace carnot {
 namespace {
 
+constexpr PresetEntry kPresets[] = {
+    {Preset::Carnot, "KL 0.01 in the loss, token mean; a group of one gets 0"},
+    {Preset::Paper, "KL 0.03 in the reward, none in the loss, sequence_mean_token_sum, no dual clip"},
+    {Preset::Code,
+     "verl-agent: statistics over rows, a group of one keeps its reward, KL 0.01 in the loss, entropy bonus 0.001"},
+};
+
 class Rloo final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
-    preset_field(visit, preset_, [&] { group_.statistics = Statistics::Rows; });
+    preset_field(visit, kPresets, preset_, [&] {
+      group_.statistics = preset_ == Preset::Code ? Statistics::Rows : Statistics::Trajectories;
+      group_.singleton = preset_ == Preset::Code ? Singleton::Raw : Singleton::Zero;
+    });
     group_.fields(visit);
     reward_section(visit, reward_);
+  }
+
+  UnreadKeys unread_keys() const override {
+    UnreadKeys unread;
+    unread.add(reward_.unread_keys(RewardsRead::Totals), "reward");
+    return unread;
   }
 
   void compose(Method& method) const override {
     start_base(method, reward_);
     method.credit.push_back(leave_one_out(group_));
-    method.objective.kl_coefficient = 0.01;
-    if (preset_ == Preset::Code) method.objective.entropy_coefficient = 0.001;
+    ObjectiveOptions& objective = method.objective;
+    objective.kl_coefficient = 0.01;
+    if (preset_ == Preset::Code) objective.entropy_coefficient = 0.001;
+    if (preset_ != Preset::Paper) return;
+    objective.kl_coefficient = 0;
+    objective.kl_in_reward = 0.03;
+    objective.reduction = Reduction::SequenceMeanTokenSum;
+    objective.dual_clip = 0;
   }
 
  private:
-  Preset preset_ = Preset::Paper;
+  Preset preset_ = Preset::Carnot;
   LeaveOneOutOptions group_{};
   RewardOptions reward_{};
 };
@@ -36,6 +58,7 @@ MethodEntry rloo_entry() {
           .summary = "a trajectory's reward against the mean of the others",
           .is_base = true,
           .is_add_on = false,
+          .presets = kPresets,
           .make = make_method<Rloo>};
 }
 

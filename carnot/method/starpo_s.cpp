@@ -7,6 +7,10 @@
 namespace carnot {
 namespace {
 
+constexpr PresetEntry kPresets[] = {
+    {Preset::Paper, "a quarter of the groups, clip 0.2 and 0.28, entropy bonus 0.001, no KL"},
+};
+
 struct FilterQuirks {
   bool keep_least_varied = false;
 
@@ -18,12 +22,19 @@ struct FilterQuirks {
 class StarpoS final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
-    only_paper_preset(visit);
+    preset_field(visit, kPresets);
     visit.field("keep_share", keep_share_, "share of groups, the most varied, that take part; 1: all",
                 {.low = 0, .high = 1, .open_low = true});
     gae_.fields(visit);
     reward_section(visit, reward_);
     section(visit, "compat", quirks_, "single quirks of published code");
+  }
+
+  UnreadKeys unread_keys() const override {
+    UnreadKeys unread;
+    unread.add(gae_.unread_keys());
+    unread.add(reward_.unread_keys(RewardsRead::Tokens), "reward");
+    return unread;
   }
 
   void compose(Method& method) const override {
@@ -51,6 +62,7 @@ MethodEntry starpo_s_entry() {
           .summary = "PPO on the groups whose rewards vary most",
           .is_base = true,
           .is_add_on = false,
+          .presets = kPresets,
           .make = make_method<StarpoS>};
 }
 

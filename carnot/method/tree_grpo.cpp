@@ -8,15 +8,28 @@
 namespace carnot {
 namespace {
 
+constexpr PresetEntry kPresets[] = {
+    {Preset::Paper, "a tree of one leaf gets 0"},
+    {Preset::Code, "a tree of one leaf keeps its reward; entropy bonus 0.001"},
+};
+
 class TreeGrpo final : public MethodOptions {
  public:
   void fields(FieldVisitor& visit) override {
-    preset_field(visit, preset_, [&] {
+    preset_field(visit, kPresets, preset_, [&] {
       relative_.normalisation.singleton = preset_ == Preset::Code ? Singleton::Raw : Singleton::Zero;
     });
     section(visit, "branch", branch_, "how trees grow");
     relative_.fields(visit);
     reward_section(visit, reward_);
+  }
+
+  UnreadKeys unread_keys() const override {
+    UnreadKeys unread;
+    const bool tokens = relative_.estimator == TreeEstimator::PerToken;
+    unread.add(relative_.normalisation.unread_keys());
+    unread.add(reward_.unread_keys(tokens ? RewardsRead::Tokens : RewardsRead::Totals), "reward");
+    return unread;
   }
 
   void compose(Method& method) const override {
@@ -42,6 +55,7 @@ MethodEntry tree_grpo_entry() {
           .summary = "trees grown from random nodes; a leaf against its group and its tree",
           .is_base = true,
           .is_add_on = false,
+          .presets = kPresets,
           .make = make_method<TreeGrpo>};
 }
 

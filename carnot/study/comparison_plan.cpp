@@ -45,10 +45,11 @@ std::vector<std::string> problems_with_keys(const ComparisonRequest& request,
   for (const Contestant& contestant : contestants)
     for (const std::string& setting : contestant.settings) {
       const std::string key = key_of(setting);
-      const bool is_own = stands_in(key, {"method.", "objective.", "train.", "critic.", "rollout."});
+      const bool is_own = stands_in(key + ".", {"method.", "filter.", "objective.", "train.", "critic.", "rollout."});
       if (!is_own)
-        problems.push_back(contestant.name() + ": " + key +
-                           ": all methods share it; expected a key of method, objective, train, critic or rollout");
+        problems.push_back(
+            contestant.name() + ": " + key +
+            ": all methods share it; expected a key of method, filter, objective, train, critic or rollout");
     }
   return problems;
 }
@@ -100,7 +101,7 @@ void check_folder(std::vector<std::string>& problems, Recipe& recipe, const Igno
 
 /// A policy is the same whatever is done with it later. micro_batch_tokens decides how gradients are summed.
 bool after_the_start(std::string_view key) {
-  return stands_in(key, {"method.", "objective.", "critic.", "train."}) && key != "train.micro_batch_tokens";
+  return stands_in(key, {"method.", "filter.", "objective.", "critic.", "train."}) && key != "train.micro_batch_tokens";
 }
 
 /// A run that begins at the warm start takes no such steps, and where that lies follows from the layout of the folder,

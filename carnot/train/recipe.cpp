@@ -4,7 +4,6 @@
 
 #include "carnot/config/document.h"
 #include "carnot/config/reader.h"
-#include "carnot/method/composition.h"
 
 namespace carnot {
 namespace {
@@ -49,15 +48,19 @@ void read_method(ConfigReader& reader, Recipe& recipe) {
   if (!parsed) {
     reader.refuse("method.name", parsed.error().message);
     reader.skip("method");
+    reader.skip("filter");
     reader.skip("objective");
     return;
   }
   recipe.method_recipe = std::move(parsed).value();
   reader.read("method", recipe.method_recipe);
-  recipe.method = build_method(recipe.method_recipe);
-  // What the method asks of the objective is the default; the recipe's own keys win.
-  reader.read("objective", recipe.method.objective);
-  recipe.method.warnings = composition_warnings(recipe.method);
+  // What the method asks of filter and objective is the default; the recipe's own keys win.
+  recipe.method = build_method(recipe.method_recipe, [&](Method& method) {
+    reader.read("filter", method.filter);
+    reader.read("objective", method.objective);
+  });
+  for (const UnreadKey& unread : recipe.method_recipe.unread_keys()) reader.unread("method." + unread.key, unread.why);
+  for (const UnreadKey& unread : recipe.method.filter.unread_keys()) reader.unread("filter." + unread.key, unread.why);
   pass_over_other_methods(reader, recipe);
   for (const std::string& signal : recipe.rollout.measure)
     recipe.method.signals.insert(signal == name_of(Signal::Reference) ? Signal::Reference : Signal::InfoGain);
@@ -121,6 +124,7 @@ FieldTable Recipe::table() {
   table.add("rollout", rollout);
   table.add("method", method_choice);
   table.add("method", method_recipe);
+  table.add("filter", method.filter);
   table.add("objective", method.objective);
   table.add("train", train);
   table.add("critic", critic);

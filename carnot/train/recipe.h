@@ -32,7 +32,8 @@ struct Recipe {
   EvaluationOptions evaluation{};
 
   /// Reads a recipe with `key=value` overrides. Every problem at once: where, which key, what was found and expected.
-  /// Settings of methods that it does not run (`method.aem.lambda` under GRPO) are passed over with a warning.
+  /// Settings of methods that it does not run (`method.aem.lambda` under GRPO) are passed over with a warning; settings
+  /// of its own method that nothing reads are problems. All warnings are in `method.warnings`.
   static Result<Recipe> load(const std::filesystem::path& path, const std::vector<std::string>& overrides);
   static Result<Recipe> parse(std::string_view text, const std::string& name,
                               const std::vector<std::string>& overrides);

@@ -41,6 +41,10 @@ std::int64_t num_values(const std::vector<NamedTensor>& tensors) {
   return sum;
 }
 
+void log_warnings(const Method& method) {
+  for (const std::string& warning : method.warnings) log_warning(warning);
+}
+
 void announce(const Run& run, const Workbench& bench) {
   run.control.out << run.recipe.environment_name << ", " << run.recipe.method.name << ": "
                   << bench.policy->config().num_parameters() << " parameters, vocabulary "
@@ -51,7 +55,7 @@ void announce(const Run& run, const Workbench& bench) {
                     << " numbers\n";
   if (lora.rank > 0 && run.recipe.model.path.empty())
     log_warning("lora.rank: the weights below the adapters are random and stay so; expected a model.path");
-  for (const std::string& warning : run.recipe.method.warnings) log_warning(warning);
+  log_warnings(run.recipe.method);
 }
 
 /// A fresh policy, warm-started if the recipe says so.
@@ -164,6 +168,7 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   if (const Status status = check_start(recipe); !status) return status.error();
   auto begun = start(recipe, {}, MemoryStage::Rollout);
   if (!begun) return begun.error();
+  log_warnings(recipe.method);
   Workbench& bench = begun->bench;
   auto folder = open_folder(recipe);
   if (!folder) return folder.error();

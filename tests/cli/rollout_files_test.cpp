@@ -89,6 +89,41 @@ TEST(CreditCommand, TakesOptionsOfTheMethodInEverySpelling) {
   EXPECT_THAT(wrong.err, HasSubstr("epsilon: expected a number"));
 }
 
+TEST(CreditCommand, RefusesKeysThatNothingReadsInEverySpelling) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.write("step_0.jsonl", lines_of(two_groups()));
+  for (const std::string key : {"similarity", "gigpo.preset", "method.gigpo.reward.scaling"}) {
+    const auto run = run_carnot({"credit", file, "--method", "grpo + gigpo", key + "=mean"});
+    EXPECT_EQ(run.exit, 1);
+    EXPECT_THAT(run.err, HasSubstr(key + (key == "similarity" ? ": expected" : ": has no effect: the base is grpo")));
+  }
+  // Both parts have statistics, as bases: without a name it is the base's.
+  EXPECT_EQ(run_carnot({"credit", file, "--method", "grpo + gigpo", "statistics=rows"}).exit, 0);
+  const auto unread = run_carnot({"credit", file, "--method", "grpo", "divide_by_std=false", "epsilon=0.5"});
+  EXPECT_THAT(unread.err, HasSubstr("epsilon: has no effect: divide_by_std is false"));
+}
+
+TEST(CreditCommand, WarnsAboutCompositionsThatWorkAgainstThemselves) {
+  const ScratchFolder scratch;
+  auto rows = two_groups();
+  for (Json& one : rows) one["entropy_old"] = {nullptr, nullptr, 0.5, 0.25, nullptr};
+  const std::string file = scratch.write("step_0.jsonl", lines_of(rows));
+  const auto run = run_carnot({"credit", file, "--method", "grpo + aem + gigpo"});
+  EXPECT_EQ(run.exit, 0) << run.err;
+  EXPECT_EQ(rows_of(run.out).size(), 5u);
+  EXPECT_THAT(run.err, HasSubstr("carnot: warning: step_group adds credit behind entropy_modulate"));
+}
+
+TEST(CreditCommand, TakesAFilterBehindAnyBase) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.write("step_0.jsonl", lines_of(two_groups()));
+  const auto run = run_carnot({"credit", file, "--method", "grpo", "filter=drop_zero_variance"});
+  ASSERT_EQ(run.exit, 0) << run.err;
+  const auto written = rows_of(run.out);
+  for (const std::size_t i : {1u, 3u}) EXPECT_EQ(written.at(i).at("dropped"), true);
+  for (const std::size_t i : {0u, 2u}) EXPECT_FALSE(written.at(i).contains("dropped"));
+}
+
 TEST(CreditCommand, MarksWhatTheFilterDropsAndWritesAFile) {
   const ScratchFolder scratch;
   auto rows = two_groups();

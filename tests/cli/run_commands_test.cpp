@@ -67,6 +67,19 @@ TEST(TrainCommand, DryRunPrintsTheResolvedRecipeAndTheMemoryAndWritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(scratch.path("run")));
 }
 
+TEST(TrainCommand, WarnsAboutCompositionsInTheDryRunAndInTheRun) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch);
+  const std::string method = "method=starpo_s + aent";
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"train", recipe, method, "--dry-run"},
+                                                  {"train", recipe, method, "train.steps=1"},
+                                                  {"rollout", recipe, method, "run_folder=" + scratch.path("other")}}) {
+    const auto run = run_carnot(command);
+    EXPECT_EQ(run.exit, 0) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("aent replaces the base's entropy bonus")) << command.front();
+  }
+}
+
 /// The number in front of "MiB  in all".
 int predicted_megabytes(const std::string& dry_run) {
   const std::size_t end = dry_run.find(" MiB  in all");

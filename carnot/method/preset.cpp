@@ -1,0 +1,14 @@
+#include "carnot/method/preset.h"
+
+namespace carnot {
+
+std::string_view name_of(Preset preset) {
+  switch (preset) {
+    case Preset::Carnot: return "carnot";
+    case Preset::Paper: return "paper";
+    case Preset::Code: return "code";
+  }
+  return "";
+}
+
+}  // namespace carnot
