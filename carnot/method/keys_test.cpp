@@ -95,7 +95,7 @@ const std::vector<Group>& probe_groups() {
       for (Tree& tree : group.trees)
         if (tree.turns.front().info_gain) tree.turns.front().info_gain = 0;
     Tree lone;
-    lone.turns.push_back({.tokens = {1}, .sampled_end = 1, .spans = {{SpanKind::Action, 0, 1}}});
+    lone.turns.push_back({.tokens = {1}, .sampled_end = 1, .spans = {{SpanKind::Action, 0, 1}}, .reward = 0.7});
     for (const Column column : testing::all_columns()) lone.columns.edit(column, 0, 1)[0] = -0.5;
     lone.leaves.push_back({.turn = 0, .score = 0.7});
     made.emplace_back().trees.push_back(lone);
@@ -168,7 +168,11 @@ Behaviour behaviour_of(const MethodRecipe& recipe) {
   behaviour.add(method.info_gain.query_baseline);
   Fields objective;
   method.objective.fields(objective);
-  behaviour.words.insert(behaviour.words.end(), objective.values.begin(), objective.values.end());
+  for (std::size_t f = 0; f < objective.fields.size(); ++f) {
+    const bool acts = method.objective.adaptive_entropy.enabled ||
+                      !objective.fields[f].key.starts_with("adaptive_entropy.");
+    if (acts) behaviour.words.push_back(objective.fields[f].key + " " + objective.values[f]);
+  }
   return behaviour;
 }
 
@@ -182,13 +186,15 @@ bool has_effect(const std::string& composition, const Settings& settings, const 
   });
 }
 
-/// What is wrong with the keys that follow `prefix`, with these settings.
+/// What is wrong with the keys that follow `prefix`, with these settings. A preset is looked at alone: beside other keys
+/// it may set just what they set.
 std::vector<std::string> wrong_keys(const std::string& composition, const std::string& prefix,
-                                    const Settings& settings) {
+                                    const Settings& settings, bool alone) {
   std::vector<std::string> wrong;
   const UnreadKeys unread = recipe_of(composition, settings).unread_keys();
   for (const Field& field : fields_of(composition, settings)) {
-    if (!field.key.starts_with(prefix) || settings.contains(field.key) || field.others.empty()) continue;
+    if (!field.key.starts_with(prefix) || field.others.empty()) continue;
+    if (!alone && field.key == prefix + "preset") continue;
     const bool effect = has_effect(composition, settings, field);
     if (effect && unread.contains(field.key)) wrong.push_back(field.key + " is refused though it has an effect");
     if (!effect && !unread.contains(field.key)) wrong.push_back(field.key + " has no effect and is not refused");
@@ -196,16 +202,28 @@ std::vector<std::string> wrong_keys(const std::string& composition, const std::s
   return wrong;
 }
 
+/// Numbers at which a method's other keys can be told apart: the defaults are neutral, or meant for longer responses.
+Settings telling_numbers(const std::string& name) {
+  if (name == "ppo") return {{"ppo.lambda", "0.9"}};
+  if (name == "dapo") return {{"dapo.reward.overlong_limit", "8"}, {"dapo.reward.overlong_buffer", "4"}};
+  return {};
+}
+
 /// Every key where all others stand at their defaults, and beside every other value of each switch and word.
 void expect_keys_count(const std::string& composition, const std::string& name) {
   const std::string prefix = name + ".";
-  EXPECT_THAT(wrong_keys(composition, prefix, {}), ::testing::IsEmpty()) << composition;
+  const Settings telling = telling_numbers(name);
+  EXPECT_THAT(wrong_keys(composition, prefix, telling, true), ::testing::IsEmpty()) << composition;
   for (const Field& choice : fields_of(composition, {})) {
     if (!choice.is_choice || !choice.key.starts_with(prefix)) continue;
     for (const std::string& other : choice.others) {
       // Subtracting a mean changes nothing where a mean is subtracted anyway, and then it does not matter whose.
       if (choice.key == prefix + "reward.scaling" && other == "mean") continue;
-      EXPECT_THAT(wrong_keys(composition, prefix, {{choice.key, other}}), ::testing::IsEmpty())
+      Settings settings = telling;
+      settings[choice.key] = other;
+      // Scaled inside its group a lone trajectory has reward 0, whatever a group of one gets.
+      if (choice.key == prefix + "reward.scaling") settings[prefix + "reward.scaling_over"] = "batch";
+      EXPECT_THAT(wrong_keys(composition, prefix, settings, false), ::testing::IsEmpty())
           << composition << " with " << choice.key << " " << other;
     }
   }
