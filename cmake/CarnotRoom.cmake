@@ -45,9 +45,13 @@ function(add_room name)
   endif()
 endfunction()
 
-# One test program: its sources, the rooms it sees, and whether it stands above the LibTorch line.
+# All test programs that need neither LibTorch nor the program: quick to build, with sanitizers too.
+add_custom_target(tests_without_libtorch)
+
+# One test program: its sources, the rooms it sees, whether it stands above the LibTorch line, whether it starts the
+# program.
 function(carnot_add_test name)
-  cmake_parse_arguments(TEST "TORCH" "TIMEOUT" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(TEST "TORCH;PROGRAM" "TIMEOUT" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 300)
   endif()
@@ -66,6 +70,12 @@ function(carnot_add_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name}_test)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT})
+  if(TEST_PROGRAM)
+    add_dependencies(${name}_test carnot)
+  elseif(NOT TEST_TORCH)
+    add_dependencies(tests_without_libtorch ${name}_test)
+    set_tests_properties(${name} PROPERTIES LABELS without_libtorch)
+  endif()
 endfunction()
 
 function(carnot_declare_tests)

@@ -1,6 +1,7 @@
 // cli/program.h -- runs the real binary, for tests of what a user sees.
 #pragma once
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <functional>
@@ -13,10 +14,21 @@ struct ProgramRun {
   int exit = -1;  ///< -1: ended by a signal
   std::string out{};
   std::string err{};
+  int signal = 0;          ///< what ended it
+  bool timed_out = false;  ///< killed at the deadline
+};
+
+/// What a program finds when it starts.
+struct ProgramSetting {
+  std::string input{};
+  std::vector<std::string> environment{};  ///< NAME=value, beside the test's own
+  std::vector<int> closed{};               ///< standard streams that are not there
+  std::chrono::seconds deadline{0};        ///< killed then; 0: never
 };
 
 /// Runs build/carnot with these arguments and this standard input.
 ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::string& input = "");
+ProgramRun run_carnot(const std::vector<std::string>& arguments, const ProgramSetting& setting);
 
 /// A signal for the program, as soon as `ready` says so of what stands on standard error by then, or after a minute.
 struct TimedSignal {
