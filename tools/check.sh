@@ -49,8 +49,11 @@ amount() {
   awk '/^[A-Za-z]+\.[A-Za-z]+: [0-9]+ cases/ { cases += $2 }
        /^Done [0-9]+ runs/ { runs = $2 }
        /\[  PASSED  \] [0-9]+ test/ { tests += $(NF - 1) }
-       END { if (cases) print cases " cases"; else if (runs) print runs " executions"; else if (tests) print tests " tests" }' \
-    "$log"
+       END {
+         if (cases) print cases " cases"
+         else if (runs) print runs " executions"
+         else if (tests) print tests " tests"
+       }' "$log"
 }
 
 failures=0
@@ -124,6 +127,11 @@ stage_fuzz() {
 
 processor() { sed -nE 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1; }
 
+compilers() {
+  g++ --version | head -n 1
+  if command -v clang++-19 >/dev/null; then clang++-19 --version | sed -n '1s/^/  /p'; fi
+}
+
 report() {
   {
     echo "# The last full check"
@@ -133,7 +141,7 @@ report() {
     echo "* Sources: $(<"$STATE/sources")"
     echo "* Date: $(date -u +%Y-%m-%d)"
     echo "* Processor: $(processor), $(nproc) cores"
-    echo "* Compilers: $(g++ --version | head -n 1)$(command -v clang++-19 >/dev/null && clang++-19 --version | sed -n '1s/^/; /p')"
+    echo "* Compilers: $(compilers)"
     echo "* Failed in this call: $failures"
     echo
     echo "| stage | case | seconds | what passed |"

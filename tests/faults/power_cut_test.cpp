@@ -1,5 +1,5 @@
-// A power cut at any moment of a run: whatever the disk has lost of what was not synced, the run goes on to the straight
-// run's files, from the last checkpoint that it had announced.
+// A power cut at any moment of a run: whatever the disk has lost of what was not synced, the run goes on to the
+// straight run's files, from the last checkpoint that it had announced.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
