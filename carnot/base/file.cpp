@@ -10,10 +10,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <istream>
 #include <memory>
 #include <optional>
 
 #include "carnot/base/descriptor.h"
+#include "carnot/base/limits.h"
 #include "carnot/base/temporary_name.h"
 
 namespace carnot {
@@ -94,9 +96,26 @@ Status replace_file(const Target& target, std::span<const std::string_view> piec
   return sync_path(folder);
 }
 
+Error too_large(const std::string& name, std::size_t limit) {
+  return {name + ": holds more than " + std::to_string(limit >> 20) + " MiB, the most that is read"};
+}
+
+Result<std::string> with_few_lines(std::string text, const std::string& name) {
+  const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  if (lines <= kMaxLines) return text;
+  return Error{name + ": has " + std::to_string(lines) + " lines; at most " + std::to_string(kMaxLines) + " are read"};
+}
+
+std::string xz_problem(lzma_ret status) {
+  if (status == LZMA_MEMLIMIT_ERROR)
+    return "needs more than " + std::to_string(kMaxXzMemory >> 20) + " MiB of memory to expand";
+  if (status == LZMA_MEM_ERROR) return "there is no memory to expand it";
+  return "not a complete xz file";
+}
+
 Result<std::string> decompress_xz(const std::string& packed, const fs::path& path) {
   lzma_stream stream = LZMA_STREAM_INIT;
-  if (lzma_stream_decoder(&stream, UINT64_MAX, LZMA_CONCATENATED) != LZMA_OK)
+  if (lzma_stream_decoder(&stream, kMaxXzMemory, LZMA_CONCATENATED) != LZMA_OK)
     return Error{path.string() + ": xz cannot start"};
   const auto end = std::unique_ptr<lzma_stream, void (*)(lzma_stream*)>(&stream, lzma_end);
   stream.next_in = reinterpret_cast<const std::uint8_t*>(packed.data());
@@ -109,8 +128,9 @@ Result<std::string> decompress_xz(const std::string& packed, const fs::path& pat
     stream.avail_out = buffer.size();
     status = lzma_code(&stream, LZMA_FINISH);
     out.append(reinterpret_cast<const char*>(buffer.data()), buffer.size() - stream.avail_out);
+    if (out.size() > kMaxStreamBytes) return too_large(path.string() + ", expanded", kMaxStreamBytes);
   }
-  if (status != LZMA_STREAM_END) return Error{path.string() + ": not a complete xz file"};
+  if (status != LZMA_STREAM_END) return Error{path.string() + ": " + xz_problem(status)};
   return out;
 }
 
@@ -147,22 +167,50 @@ Result<std::string> read_file(const fs::path& path) {
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return system_error("cannot read", path);
   if (S_ISDIR(info.st_mode)) return Error{path.string() + ": is a folder, expected a file"};
+  const auto size = static_cast<std::size_t>(info.st_size);
+  const std::size_t limit = S_ISREG(info.st_mode) && size > 0 ? kMaxFileBytes : kMaxStreamBytes;  // /proc says 0
+  if (size > limit) return too_large(path.string(), limit);
   std::string content;
-  content.reserve(static_cast<std::size_t>(info.st_size));
+  content.reserve(size);
   std::array<char, 1 << 16> buffer;
   while (true) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return system_error("cannot read", path);
-    if (got == 0) return content;
+    if (got == 0) return with_few_lines(std::move(content), path.string());
     content.append(buffer.data(), static_cast<std::size_t>(got));
+    if (content.size() > limit) return too_large(path.string(), limit);
   }
 }
 
 Result<std::string> read_maybe_compressed(const fs::path& path) {
   auto content = read_file(path);
   if (!content || path.extension() != ".xz") return content;
-  return decompress_xz(*content, path);
+  auto expanded = decompress_xz(*content, path);
+  if (!expanded) return expanded;
+  return with_few_lines(std::move(expanded).value(), path.string());
+}
+
+Result<std::string> read_stream(std::istream& in, const std::string& name) {
+  std::string content;
+  std::array<char, 1 << 16> buffer;
+  while (in.read(buffer.data(), buffer.size()), in.gcount() > 0) {
+    content.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
+    if (content.size() > kMaxStreamBytes) return too_large(name, kMaxStreamBytes);
+  }
+  if (in.bad()) return Error{name + ": cannot read"};
+  return with_few_lines(std::move(content), name);
+}
+
+Result<bool> read_line(std::istream& in, std::string& line) {
+  line.clear();
+  for (char c = 0; in.get(c);) {
+    if (c == '\n') return true;
+    if (line.size() == kMaxLineBytes)
+      return Error{"a line holds more than " + std::to_string(kMaxLineBytes >> 20) + " MiB, the most that is read"};
+    line += c;
+  }
+  return !line.empty();
 }
 
 std::vector<std::string_view> split_lines(std::string_view text) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <iosfwd>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,11 +12,17 @@
 
 namespace carnot {
 
-/// The whole file; the error names the path and the system's reason.
+/// The whole file; the error names the path and the system's reason, or the limit (base/limits.h) that it exceeds.
 Result<std::string> read_file(const std::filesystem::path& path);
 
-/// The whole file, decompressed where the name ends in .xz.
+/// The whole file, decompressed where the name ends in .xz. What it expands to has a limit, too.
 Result<std::string> read_maybe_compressed(const std::filesystem::path& path);
+
+/// What is left of the stream, within the limits for what does not say its size; `name` stands in the message.
+Result<std::string> read_stream(std::istream& in, const std::string& name);
+
+/// The stream's next line, without its end; false where there is none. An error where the line is too long.
+Result<bool> read_line(std::istream& in, std::string& line);
 
 /// Lines without their '\n'. Splits on that byte alone; a last line without it counts.
 std::vector<std::string_view> split_lines(std::string_view text);

@@ -2,15 +2,19 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <lzma.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <fstream>
+#include <sstream>
 
 #include "carnot/base/descriptor.h"
+#include "carnot/base/limits.h"
 
 namespace carnot {
 namespace {
@@ -30,6 +34,17 @@ class Files : public testing::Test {
 
   fs::path folder_;
 };
+
+std::string xz_of(const std::string& content) {
+  std::string packed(content.size() / 64 + 4096, '\0');
+  std::size_t size = 0;
+  const auto* in = reinterpret_cast<const std::uint8_t*>(content.data());
+  auto* out = reinterpret_cast<std::uint8_t*>(packed.data());
+  if (lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, nullptr, in, content.size(), out, &size, packed.size()) != LZMA_OK)
+    ADD_FAILURE() << "xz cannot pack";
+  packed.resize(size);
+  return packed;
+}
 
 TEST_F(Files, ComeBackAsWritten) {
   const std::string content("a\0b\n", 4);
@@ -119,6 +134,58 @@ TEST_F(Files, XzIsReadAndATruncatedOneRefused) {
   const auto result = read_maybe_compressed(packed);
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error().message.find("not a complete xz file"), std::string::npos);
+}
+
+TEST_F(Files, ADeviceWithoutEndAndAFileBeyondTheLimitAreRefused) {
+  const auto device = read_file("/dev/zero");
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.error().message, "/dev/zero: holds more than 1024 MiB, the most that is read");
+
+  std::ofstream(folder_ / "holes").put('a');
+  fs::resize_file(folder_ / "holes", std::uintmax_t{1} << 40);
+  const auto holes = read_file(folder_ / "holes");
+  ASSERT_FALSE(holes.ok());
+  EXPECT_NE(holes.error().message.find("holds more than 4096 MiB"), std::string::npos) << holes.error().message;
+}
+
+TEST_F(Files, AnXzFileThatExpandsBeyondTheLimitIsRefused) {
+  // Concatenated streams are one file: 170 of a 6 MiB block of zeros would be 1020 MiB, 172 are 1032.
+  const std::string stream = xz_of(std::string(6 << 20, '\0'));
+  std::string bomb;
+  for (int i = 0; i < 172; ++i) bomb += stream;
+  ASSERT_LT(bomb.size(), 1u << 20);
+  std::ofstream(folder_ / "bomb.xz", std::ios::binary) << bomb;
+  const auto result = read_maybe_compressed(folder_ / "bomb.xz");
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().message.find("bomb.xz, expanded: holds more than 1024 MiB"), std::string::npos);
+}
+
+TEST_F(Files, MoreLinesThanTheListOfThemMayTakeAreRefused) {
+  std::ofstream(folder_ / "lines.xz", std::ios::binary) << xz_of(std::string(kMaxLines + 1, '\n'));
+  const auto result = read_maybe_compressed(folder_ / "lines.xz");
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().message.find("has 16777217 lines; at most 16777216 are read"), std::string::npos);
+}
+
+TEST(ReadStream, TakesAllOfItAndRefusesOneWithoutEnd) {
+  const std::string content(100'000, 'x');
+  std::istringstream in(content);
+  EXPECT_EQ(*read_stream(in, "standard input"), content);
+  std::ifstream endless("/dev/zero", std::ios::binary);
+  EXPECT_EQ(read_stream(endless, "standard input").error().message,
+            "standard input: holds more than 1024 MiB, the most that is read");
+}
+
+TEST(ReadLine, YieldsLineAfterLineAndRefusesOneWithoutEnd) {
+  std::istringstream in("a\n\nb");
+  std::string line;
+  for (const char* expected : {"a", "", "b"}) {
+    ASSERT_TRUE(read_line(in, line).value());
+    EXPECT_EQ(line, expected);
+  }
+  EXPECT_FALSE(read_line(in, line).value());
+  std::ifstream endless("/dev/zero", std::ios::binary);
+  EXPECT_EQ(read_line(endless, line).error().message, "a line holds more than 128 MiB, the most that is read");
 }
 
 TEST(SplitLines, KeepsEmptyLinesAndAnUnfinishedLastOne) {

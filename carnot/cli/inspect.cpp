@@ -1,10 +1,10 @@
 #include "carnot/cli/inspect.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/cli/terminal_text.h"
 #include "carnot/cli/trajectory_view.h"
 #include "carnot/config/numbers.h"
@@ -93,7 +93,7 @@ Result<std::size_t> choose(const InspectRequest& request, const fs::path& path, 
 
 /// What the row itself says that its text is.
 std::string text_of_row(std::string_view line) {
-  const auto row = nlohmann::json::parse(line);
+  const auto row = parse_json(line, "row").value();  // it was read as a rollout before
   const auto field = [&](const char* name) {
     const auto found = row.find(name);
     return found != row.end() && found->is_string() ? printable(found->get<std::string>()) : std::string();

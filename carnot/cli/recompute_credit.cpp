@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/config/document.h"
 #include "carnot/config/reader.h"
 
@@ -125,7 +125,7 @@ Json list_of(const std::vector<std::string>& words) {
 
 std::string with_credit(std::string_view line, const Trajectory& trajectory, const Credit& credit,
                         const TokenLists& further) {
-  Json row = Json::parse(line);
+  Json row = parse_json<Json>(line, "row").value();  // it was read as a rollout before
   const std::vector<bool> sampled = trajectory.sampled();
   row["advantage"] = on_sampled(credit.advantage, sampled);
   row["weight"] = on_sampled(credit.weight, sampled);

@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "carnot/base/json.h"
 #include "carnot/cli/terminal_text.h"
 
 namespace carnot {
@@ -198,7 +198,7 @@ std::string token_table(const Trajectory& trajectory, const Credit* credit, std:
   if (tokenizer != nullptr) header.emplace_back("text");
   std::vector<Cells> chosen;
   const Cells nothing(static_cast<std::size_t>(trajectory.num_tokens()), "-");
-  const auto listed = nlohmann::json::parse(line);
+  const auto listed = parse_json(line, "row").value();  // it was read as a rollout before
   for (const std::string& name : columns.empty() ? token_columns() : columns) {
     const auto column = column_cells(trajectory, credit, listed, name);
     if (!column && columns.empty()) continue;

@@ -9,11 +9,11 @@
 #include <sstream>
 #include <variant>
 
+#include "carnot/base/limits.h"
+
 namespace carnot {
 namespace {
 
-constexpr std::size_t kMaxDepth = 16;
-constexpr std::size_t kMaxBytes = 1 << 20;
 constexpr char kTooDeep[] = "nested too deep for a recipe";
 
 /// Bytes of the character that begins with `lead`; 0 where none does.
@@ -101,7 +101,7 @@ class Flattener final : public YAML::EventHandler {
     refuse_tag(mark, tag);
     if (awaits_key()) throw Refused{mark, "a key is a section; expected a word"};
     if (in_list()) throw Refused{mark, "a section stands in a list; expected single values"};
-    if (maps_.size() == kMaxDepth) throw Refused{mark, kTooDeep};
+    if (maps_.size() == kMaxRecipeDepth) throw Refused{mark, kTooDeep};
     maps_.push_back({.prefix = maps_.empty() ? root_ : maps_.back().full_key(), .seen = {}});
   }
 
@@ -189,7 +189,7 @@ struct Problem {
 
 /// What the YAML library would only describe by its consequences.
 std::optional<Problem> unreadable_byte(std::string_view text) {
-  if (text.size() > kMaxBytes) return Problem{1, 1, "larger than 1 MiB; this is no recipe"};
+  if (text.size() > kMaxRecipeBytes) return Problem{1, 1, "larger than 1 MiB; this is no recipe"};
   int line = 1;
   int column = 1;
   bool indenting = true;

@@ -5,12 +5,12 @@
 #include <map>
 
 #include "carnot/base/file.h"
+#include "carnot/base/limits.h"
 #include "carnot/data/rollout_row.h"
 
 namespace carnot {
 namespace {
 
-constexpr std::size_t kMostProblems = 20;
 
 /// What the assembler remembers about a trajectory beside its leaf.
 struct Member {
@@ -164,7 +164,7 @@ Result<RolloutFile> parse_rollout_rows(std::string_view text, const std::string&
   Assembler assembler;
   std::vector<std::string> problems;
   const std::vector<std::string_view> lines = split_lines(text);
-  for (std::size_t i = 0; i < lines.size() && problems.size() < kMostProblems; ++i) {
+  for (std::size_t i = 0; i < lines.size() && problems.size() < kMaxProblems; ++i) {
     if (lines[i].find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const std::string where = name + ":" + std::to_string(i + 1);
     auto row = parse_rollout_row(lines[i], where, problems);
@@ -173,7 +173,7 @@ Result<RolloutFile> parse_rollout_rows(std::string_view text, const std::string&
     const std::string problem = assembler.add(std::move(*row));
     if (!problem.empty()) problems.push_back(where + ": " + problem);
   }
-  if (problems.size() >= kMostProblems) problems.push_back(name + ": stopped reading here");
+  if (problems.size() >= kMaxProblems) problems.push_back(name + ": stopped reading here");
   if (!problems.empty()) return join_errors(problems);
   return assembler.finish();
 }

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
+
+#include "carnot/base/json.h"
 
 namespace carnot {
 namespace {
@@ -10,14 +11,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-std::string shown(const Json& value) {
-  constexpr std::size_t kLength = 40;
-  if (value.is_array()) return "a list of " + std::to_string(value.size());
-  if (value.is_object()) return "an object";
-  const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-  return text.size() > kLength ? text.substr(0, kLength) + "..." : text;
-}
 
 /// The fields of one JSON object: takes them out by type, and notes what is missing or of another type.
 class Fields {
@@ -409,21 +402,17 @@ class RowReader {
 
 std::optional<RolloutRow> parse_rollout_row(std::string_view line, const std::string& where,
                                             std::vector<std::string>& problems) {
-  Json object;
-  try {
-    object = Json::parse(line);
-  } catch (const Json::exception& error) {
-    const auto* syntax = dynamic_cast<const Json::parse_error*>(&error);
-    problems.push_back(where + ": not valid JSON" +
-                       (syntax != nullptr ? " at column " + std::to_string(syntax->byte) : std::string()));
+  const auto object = parse_json(line, where);
+  if (!object) {
+    problems.push_back(object.error().message);
     return std::nullopt;
   }
-  if (!object.is_object()) {
-    problems.push_back(where + ": expected an object, found " + shown(object));
+  if (!object->is_object()) {
+    problems.push_back(where + ": expected an object, found " + shown(*object));
     return std::nullopt;
   }
   const std::size_t before = problems.size();
-  RolloutRow row = RowReader(object, where, problems).read();
+  RolloutRow row = RowReader(*object, where, problems).read();
   if (problems.size() > before) return std::nullopt;
   return row;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "carnot/base/file.h"
 #include "carnot/env/grid_text.h"
 
 namespace carnot {
@@ -77,10 +78,18 @@ JsonLine opening_line(EnvironmentFactory& factory, const PlayOptions& options) {
   return line;
 }
 
-bool read_line(std::istream& in, std::string& line) {
-  if (!std::getline(in, line)) return false;
-  if (!line.empty() && line.back() == '\r') line.pop_back();
-  return true;
+/// Calls visit(line) for each line, without a '\r' at its end, until it says that all is done.
+template <class Visit>
+Status for_each_line(std::istream& in, const Visit& visit) {
+  std::string line;
+  for (bool done = false; !done;) {
+    const auto got = read_line(in, line);
+    if (!got) return got.error();
+    if (!*got) return Done{};
+    if (line.ends_with('\r')) line.pop_back();
+    done = visit(line);
+  }
+  return Done{};
 }
 
 void write_line(std::ostream& out, const std::string& text) { out << text << '\n' << std::flush; }
@@ -117,13 +126,11 @@ Status play_bare(EnvironmentFactory& factory, const PlayOptions& options, std::i
   } else {
     write_line(out, game->observation());
   }
-  std::string action;
-  for (bool done = false; !done && read_line(in, action);) {
+  return for_each_line(in, [&](const std::string& action) {
     const GameStep step = game->step(action);
     write_line(out, options.json ? step_json(action, step) : step_text(step));
-    done = step.done;
-  }
-  return Done{};
+    return step.done;
+  });
 }
 
 std::string unescaped(std::string_view line) {
@@ -180,15 +187,13 @@ Status play_prompt(EnvironmentFactory& factory, const PlayOptions& options, std:
   } else {
     write_line(out, opening_text(opening));
   }
-  std::string line;
-  for (bool done = false; !done && read_line(in, line);) {
+  return for_each_line(in, [&](const std::string& line) {
     std::string response = unescaped(line);
     if (!response.starts_with(opening.assistant_prefix)) response = opening.assistant_prefix + response;
     const Reply reply = environment->step(response);
     write_line(out, options.json ? reply_json(response, reply) : reply_text(reply));
-    done = reply.done;
-  }
-  return Done{};
+    return reply.done;
+  });
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 #include "carnot/env/task_rows.h"
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
+#include "carnot/base/limits.h"
 #include "carnot/env/answer_metrics.h"
 
 namespace carnot {
@@ -11,7 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostProblems = 20;
 constexpr std::string_view kSolutionMark = "#### ";
 constexpr std::string_view kGsm8k = "openai/gsm8k";
 
@@ -129,13 +129,13 @@ Result<std::vector<TaskRow>> parse_task_rows(std::string_view text, const std::s
     ++number;
     if (strip(line).empty()) continue;
     const std::string where = name + ":" + std::to_string(number) + ": ";
-    const Json row = Json::parse(line, nullptr, false);
-    if (!row.is_object()) {
-      problems.push_back(where + "expected one JSON object a line");
-    } else if (auto task = RowReader(row, where, problems).read()) {
+    const auto row = parse_json_object(line, name + ":" + std::to_string(number));
+    if (!row) {
+      problems.push_back(row.error().message);
+    } else if (auto task = RowReader(*row, where, problems).read()) {
       tasks.push_back(std::move(*task));
     }
-    if (problems.size() >= kMostProblems) break;
+    if (problems.size() >= kMaxProblems) break;
   }
   if (!problems.empty()) return join_errors(problems);
   return tasks;

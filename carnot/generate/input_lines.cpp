@@ -4,12 +4,11 @@
 #include <functional>
 
 #include "carnot/base/file.h"
+#include "carnot/base/limits.h"
 #include "carnot/text/json_problems.h"
 
 namespace carnot {
 namespace {
-
-constexpr std::size_t kMostProblems = 20;
 
 using Tokens = Result<std::vector<TokenId>>;
 
@@ -28,7 +27,7 @@ Tokens ids_of(const Json& list, const InputFormat& format) {
 
 Tokens text_of(const Json& value, const std::string& key, const InputFormat& format) {
   if (!value.is_string()) return Error{key + ": expected a text, found " + shown(value)};
-  return format.tokenizer->encode(value.get_ref<const std::string&>());
+  return format.tokenizer->try_encode(value.get_ref<const std::string&>());
 }
 
 Tokens conversation_of(std::vector<Message> messages, const InputFormat& format) {
@@ -40,7 +39,7 @@ Tokens conversation_of(std::vector<Message> messages, const InputFormat& format)
 
 Tokens prompt_of(const std::string& text, const InputFormat& format) {
   if (format.chat != nullptr) return conversation_of({{.role = "user", .content = text}}, format);
-  return format.tokenizer->encode(text);
+  return format.tokenizer->try_encode(text);
 }
 
 Tokens messages_of(const Json& list, const InputFormat& format) {
@@ -124,7 +123,7 @@ Result<std::vector<InputLine>> read_lines(
     auto input = json ? read(*json, where) : Result<InputLine>(json.error());
     if (!input) {
       problems.push_back(input.error().message);
-      if (problems.size() == kMostProblems) break;
+      if (problems.size() == kMaxProblems) break;
       continue;
     }
     const Json& id = member(*json, "id");

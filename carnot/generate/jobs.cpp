@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <istream>
-#include <iterator>
 #include <numeric>
 #include <ostream>
 
@@ -14,7 +13,7 @@
 namespace carnot {
 namespace {
 
-std::string all_of(std::istream& in) { return {std::istreambuf_iterator<char>(in), {}}; }
+constexpr const char* kStandardInput = "standard input";
 
 /// The text of a file, and the name of it in messages.
 struct Source {
@@ -22,10 +21,10 @@ struct Source {
   std::string text{};
 };
 Result<Source> read_source(const std::string& input, std::istream& in) {
-  if (input == "-") return Source{"standard input", all_of(in)};
-  auto text = read_maybe_compressed(input);
+  const std::string name = input == "-" ? kStandardInput : input;
+  auto text = input == "-" ? read_stream(in, name) : read_maybe_compressed(input);
   if (!text) return text.error();
-  return Source{input, std::move(text).value()};
+  return Source{name, std::move(text).value()};
 }
 
 InputFormat format_of(const LoadedModel& model) {
@@ -55,8 +54,11 @@ Result<std::vector<InputLine>> prompts_of(const GenerateCommand& command, const 
   if (!command.messages.empty())
     if (const Status status = add(messages_input(command.messages, format, "--messages")); !status)
       return status.error();
-  if (prompts.empty())
-    if (const Status status = add(prompt_input(all_of(in), format, "standard input")); !status) return status.error();
+  if (prompts.empty()) {
+    const auto text = read_stream(in, kStandardInput);
+    if (!text) return text.error();
+    if (const Status status = add(prompt_input(*text, format, kStandardInput)); !status) return status.error();
+  }
   return prompts;
 }
 

@@ -1,7 +1,8 @@
 #include "carnot/generate/result_lines.h"
 
-#include <nlohmann/json.hpp>
 #include <numeric>
+
+#include "carnot/base/json.h"
 
 namespace carnot {
 namespace {
@@ -11,7 +12,7 @@ using Json = nlohmann::ordered_json;
 std::string line_of(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 void add_id(Json& object, const InputLine& line) {
-  if (!line.id.empty()) object["id"] = Json::parse(line.id);
+  if (!line.id.empty()) object["id"] = parse_json<Json>(line.id, "id").value();
 }
 
 /// One entry per token of the sequence; the first has nothing before it.

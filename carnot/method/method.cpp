@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "carnot/base/limits.h"
 #include "carnot/credit/reward.h"
 #include "carnot/method/composition.h"
 
@@ -88,6 +89,8 @@ UnreadKeys MethodRecipe::unread_keys() const {
 }
 
 Result<MethodRecipe> parse_method(std::string_view composition) {
+  if (std::count(composition.begin(), composition.end(), '+') >= static_cast<std::ptrdiff_t>(kMaxMethods))
+    return Error{"method: has more than " + std::to_string(kMaxMethods) + " parts"};
   const std::vector<std::string> names = split_at_plus(composition);
   std::vector<const MethodEntry*> entries;
   std::vector<std::string> problems;

@@ -1,6 +1,6 @@
 #include "carnot/nn/adapter_config.h"
 
-#include <nlohmann/json.hpp>
+#include "carnot/base/json.h"
 
 namespace carnot {
 namespace {
@@ -39,10 +39,10 @@ bool is_nothing(const Json& value) {
 }  // namespace
 
 Result<LoraOptions> parse_adapter_config(std::string_view text, const std::string& name) {
-  const Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return Error{name + ": expected a JSON object"};
+  const auto json = parse_json_object<Json>(text, name);
+  if (!json) return json.error();
   std::vector<std::string> problems;
-  const auto value_of = [&](const char* key) { return json.contains(key) ? json[key] : Json(); };
+  const auto value_of = [&](const char* key) { return json->contains(key) ? json->at(key) : Json(); };
   const auto expect = [&](bool holds, const char* key, const std::string& expected) {
     if (!holds) problems.push_back(name + ": " + key + " is " + value_of(key).dump() + ", expected " + expected);
   };

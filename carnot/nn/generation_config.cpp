@@ -1,5 +1,6 @@
 #include "carnot/nn/generation_config.h"
 
+#include "carnot/base/json.h"
 #include "carnot/nn/config_reader.h"
 
 namespace carnot {
@@ -31,9 +32,9 @@ const std::vector<std::pair<std::string, Json>>& other_settings() {
 }  // namespace
 
 Result<GenerationConfig> parse_generation_config(std::string_view json_text, const std::string& name) {
-  const Json json = Json::parse(json_text.begin(), json_text.end(), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return Error{name + ": expected a JSON object"};
-  ConfigReader reader(json, name);
+  const auto json = parse_json_object<Json>(json_text, name);
+  if (!json) return json.error();
+  ConfigReader reader(*json, name);
   GenerationConfig config;
   reader.tokens("eos_token_id", config.eos_tokens);
   reader.boolean("do_sample", config.do_sample);

@@ -1,5 +1,6 @@
 #include "carnot/nn/model_config.h"
 
+#include "carnot/base/limits.h"
 #include "carnot/base/saturating.h"
 
 namespace carnot {
@@ -88,12 +89,20 @@ Status check_model_config(const ModelConfig& config) {
                                                {"num_kv_heads", config.num_kv_heads},
                                                {"head_dim", config.head_dim},
                                                {"max_positions", config.max_positions}};
-  for (const auto& [name, size] : sizes)
+  for (const auto& [name, size] : sizes) {
+    const int largest = std::string_view(name) == "num_layers" ? kMaxModelLayers : kMaxModelSize;
     expect(size > 0, std::string(name) + " is " + std::to_string(size) + ", expected at least 1");
+    expect(size <= largest,
+           std::string(name) + " is " + std::to_string(size) + ", expected at most " + std::to_string(largest));
+  }
+  expect(std::int64_t{config.num_heads} * config.head_dim <= kMaxModelSize,
+         "num_heads times head_dim is more than " + std::to_string(kMaxModelSize));
   expect(config.num_kv_heads <= 0 || config.num_heads % config.num_kv_heads == 0,
          "num_heads is " + std::to_string(config.num_heads) + ", expected a multiple of num_kv_heads, " +
              std::to_string(config.num_kv_heads));
   expect(config.head_dim % 2 == 0, "head_dim is " + std::to_string(config.head_dim) + ", expected an even number");
+  expect(config.num_parameters() <= kMaxModelParameters,
+         "has more than " + std::to_string(kMaxModelParameters) + " weights, the most that is computed");
   expect(config.rms_norm_epsilon > 0, "rms_norm_epsilon is not above 0");
   check_rotary(config, expect);
   if (!problems.empty()) return join_errors(problems);

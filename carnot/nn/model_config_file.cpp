@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "carnot/base/json.h"
 #include "carnot/nn/config_reader.h"
 #include "carnot/nn/model_config.h"
 
@@ -162,9 +163,9 @@ Json token_json(const std::vector<int>& tokens) {
 }  // namespace
 
 Result<ModelConfig> parse_model_config(std::string_view json_text, const std::string& name) {
-  const Json json = Json::parse(json_text.begin(), json_text.end(), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return Error{name + ": expected a JSON object"};
-  ConfigReader reader(json, name);
+  const auto json = parse_json_object<Json>(json_text, name);
+  if (!json) return json.error();
+  ConfigReader reader(*json, name);
   const ModelFamily& family = read_family(reader);
   ModelConfig config{.family = std::string(family.name)};
   read_shape(reader, family, config);

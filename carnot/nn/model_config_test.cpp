@@ -93,6 +93,19 @@ TEST(ModelConfig, RefusesByNameWhatIsNotComputedAllAtOnce) {
   EXPECT_NE(complaint({{"num_experts", 8}}).find("num_experts"), std::string::npos);
 }
 
+TEST(ModelConfig, RefusesSizesThatNoMachineHolds) {
+  EXPECT_NE(complaint({{"hidden_size", std::int64_t{1} << 31}}).find("hidden_size is 2147483648"), std::string::npos);
+  EXPECT_NE(complaint({{"hidden_size", 2147483647}}).find("hidden_size is 2147483647, expected at most 16777216"),
+            std::string::npos);
+  EXPECT_NE(complaint({{"num_hidden_layers", 1'000'000'000}}).find("num_layers is 1000000000, expected at most 16384"),
+            std::string::npos);
+  EXPECT_NE(complaint({{"hidden_size", 1 << 20}, {"intermediate_size", 1 << 20}}).find("weights, the most that is"),
+            std::string::npos);
+  EXPECT_NE(complaint({{"num_attention_heads", 1 << 20}, {"num_key_value_heads", 1}, {"head_dim", 1 << 10}})
+                .find("num_heads times head_dim is more than"),
+            std::string::npos);
+}
+
 TEST(ModelConfig, AWindowThatNeverClosesIsAcceptedAndAShorterOneRefused) {
   const auto mistral = [](const nlohmann::json& window) {
     return complaint({{"max_position_embeddings", 64}, {"sliding_window", window}}, "mistral");

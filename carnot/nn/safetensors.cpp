@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "carnot/base/check.h"
@@ -89,23 +88,10 @@ at::Tensor tensor_in(const std::shared_ptr<Mapping>& mapping, const TensorEntry&
   return aligned ? shared : shared.clone();
 }
 
-Result<std::map<std::string, std::string>> read_weight_map(const fs::path& path) {
-  const auto text = read_file(path);
-  if (!text) return text.error();
-  const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
-    return Error{path.string() + ": expected a JSON object with a weight_map"};
-  std::map<std::string, std::string> file_of;
-  for (const auto& [name, file] : json["weight_map"].items()) {
-    const bool plain = file.is_string() && fs::path(file.get<std::string>()).filename() == file.get<std::string>();
-    if (!plain) return Error{path.string() + ": weight_map '" + name + "' does not name a file of this folder"};
-    file_of[name] = file.get<std::string>();
-  }
-  return file_of;
-}
-
 Result<TensorFile> read_shards(const fs::path& folder, const fs::path& index) {
-  const auto file_of = read_weight_map(index);
+  const auto text = read_file(index);
+  if (!text) return text.error();
+  const auto file_of = parse_weight_map(*text, index.string());
   if (!file_of) return file_of.error();
   std::map<std::string, std::vector<NamedTensor>> shards;
   TensorFile all;

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <tuple>
+
+#include "carnot/base/json.h"
+#include "carnot/base/limits.h"
 
 namespace carnot {
 namespace {
@@ -12,8 +13,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kLengthBytes = 8;
-constexpr std::uint64_t kMaxHeader = 100'000'000;
-constexpr std::size_t kMaxProblems = 20;
 
 struct DtypeSize {
   std::string_view name;
@@ -48,19 +47,6 @@ std::uint64_t little_endian(std::string_view bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = kLengthBytes; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
   return value;
-}
-
-/// The JSON; objects with a repeated key are reported.
-Json parse_json(std::string_view text, Problems& problems) {
-  std::vector<std::set<std::string>> keys_of_open_objects;
-  const auto watch = [&](int, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start) keys_of_open_objects.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys_of_open_objects.pop_back();
-    if (event == Json::parse_event_t::key && !keys_of_open_objects.back().insert(value.get<std::string>()).second)
-      problems.add("the header repeats the key " + in_quotes(value.get<std::string>()));
-    return true;
-  };
-  return Json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
 }
 
 void read_metadata(const Json& value, std::map<std::string, std::string>& metadata, Problems& problems) {
@@ -146,8 +132,8 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view file, const 
   if (file.size() < kLengthBytes)
     return Error{name + ": " + std::to_string(file.size()) + " bytes, too short for a .safetensors file"};
   const std::uint64_t length = little_endian(file);
-  if (length > kMaxHeader)
-    return Error{name + ": header of " + std::to_string(length) + " bytes, at most 100000000 are allowed"};
+  if (length > kMaxSafetensorsHeader)
+    return Error{name + ": header of " + std::to_string(length) + " bytes, at most " + std::to_string(kMaxSafetensorsHeader) + " are allowed"};
   if (length > file.size() - kLengthBytes)
     return Error{name + ": truncated: a header of " + std::to_string(length) + " bytes in a file of " +
                  std::to_string(file.size())};
@@ -155,11 +141,11 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view file, const 
   if (!text.starts_with('{')) return Error{name + ": the header is not a JSON object"};
 
   Problems problems(name);
-  const Json json = parse_json(text, problems);
-  if (json.is_discarded() || !json.is_object()) return Error{name + ": the header is not a JSON object"};
+  const auto json = parse_json_object<Json>(text, name + ": header");
+  if (!json) return json.error();
   const std::uint64_t data_begin = kLengthBytes + length, data_size = file.size() - data_begin;
   SafetensorsHeader header;
-  for (const auto& [key, value] : json.items()) {
+  for (const auto& [key, value] : json->items()) {
     if (key == "__metadata__")
       read_metadata(value, header.metadata, problems);
     else
@@ -175,6 +161,22 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view file, const 
     entry.end += data_begin;
   }
   return header;
+}
+
+Result<std::map<std::string, std::string>> parse_weight_map(std::string_view text, const std::string& name) {
+  const auto json = parse_json_object<Json>(text, name);
+  if (!json) return json.error();
+  const auto listed = json->find("weight_map");
+  if (listed == json->end() || !listed->is_object()) return Error{name + ": expected a JSON object with a weight_map"};
+  std::map<std::string, std::string> file_of;
+  for (const auto& [tensor, value] : listed->items()) {
+    const std::string file = value.is_string() ? value.get<std::string>() : std::string();
+    const bool plain = !file.empty() && file != "." && file != ".." &&
+                       file.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+    if (!plain) return Error{name + ": weight_map " + in_quotes(tensor) + " does not name a file of this folder"};
+    file_of[tensor] = file;
+  }
+  return file_of;
 }
 
 std::string safetensors_header_bytes(const SafetensorsHeader& header) {

@@ -35,6 +35,9 @@ int element_size(std::string_view dtype);
 /// Reads the header of the whole file `file`; errors begin with `name`, all problems at once.
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view file, const std::string& name);
 
+/// From the text of model.safetensors.index.json: the file of each tensor, a plain name within the index's folder.
+Result<std::map<std::string, std::string>> parse_weight_map(std::string_view text, const std::string& name);
+
 /// The 8 bytes and the JSON in front of the tensors' bytes, padded so that these begin at a multiple of 8. Entries
 /// carry their bytes' place relative to that beginning.
 std::string safetensors_header_bytes(const SafetensorsHeader& header);

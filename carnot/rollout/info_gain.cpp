@@ -41,7 +41,7 @@ Answer answer_of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::
   answer.lead = tokenizer.encode(before);
   answer.open_lead =
       before.starts_with(answer.think) ? tokenizer.encode(before.substr(answer.think.size())) : answer.lead;
-  answer.tokens = tokenizer.encode(blank ? " " + text : text);
+  answer.tokens = tokenizer.encode_content(blank ? " " + text : text);
   return answer;
 }
 

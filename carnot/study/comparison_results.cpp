@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/chart/plot.h"
 #include "carnot/train/run_folder.h"
 
@@ -17,9 +17,7 @@ using Json = nlohmann::json;
 Result<Json> read_json(const fs::path& path) {
   const auto text = read_file(path);
   if (!text) return text.error();
-  Json json = Json::parse(*text, nullptr, false);
-  if (!json.is_object()) return Error{path.string() + ": expected a JSON object"};
-  return json;
+  return parse_json_object(*text, path.string());
 }
 
 /// The number at `key`; null, which stands for what is no number, and a missing one are not a number.

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/train/run_folder.h"
 
 namespace carnot {
@@ -14,7 +14,8 @@ using Json = nlohmann::json;
 
 double success_after(const std::filesystem::path& folder) {
   const auto text = read_file(folder / "summary.json");
-  const Json summary = text ? Json::parse(*text, nullptr, false) : Json();
+  const auto parsed = text ? parse_json(*text, "summary.json") : Result<Json>(text.error());
+  const Json summary = parsed ? *parsed : Json();
   const auto place = nlohmann::json::json_pointer("/after/success");
   return summary.is_object() && summary.contains(place) && summary[place].is_number() ? summary[place].get<double>()
                                                                                       : std::nan("");

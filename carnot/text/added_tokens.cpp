@@ -17,6 +17,12 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
          (behind.empty() || !is_word(behind));
 }
 
+bool overlaps(std::span<const TextRange> ranges, std::size_t begin, std::size_t end) {
+  const auto first = std::partition_point(ranges.begin(), ranges.end(),
+                                          [&](const TextRange& range) { return range.end <= begin; });
+  return first != ranges.end() && first->begin < end;
+}
+
 }  // namespace
 
 AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens, Blank blank)
@@ -28,9 +34,14 @@ AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens, Blank blank)
     by_first_byte_[static_cast<std::uint8_t>(tokens_[i].content[0])].push_back(i);
 }
 
-const AddedToken* AddedTokenFinder::longest_at(std::string_view rest) const {
-  for (const std::uint32_t i : by_first_byte_[static_cast<std::uint8_t>(rest[0])])
-    if (rest.starts_with(tokens_[i].content)) return &tokens_[i];
+const AddedToken* AddedTokenFinder::longest_at(std::string_view text, std::size_t at,
+                                               std::span<const TextRange> contents) const {
+  const std::string_view rest = text.substr(at);
+  for (const std::uint32_t i : by_first_byte_[static_cast<std::uint8_t>(rest[0])]) {
+    const AddedToken& token = tokens_[i];
+    if (!rest.starts_with(token.content)) continue;
+    if (!token.special || !overlaps(contents, at, at + token.content.size())) return &token;
+  }
   return nullptr;
 }
 
@@ -56,9 +67,10 @@ std::size_t AddedTokenFinder::skip_blanks(std::string_view text, std::size_t end
   return end;
 }
 
-bool AddedTokenFinder::find(std::string_view text, std::size_t from, Match& match) const {
+bool AddedTokenFinder::find(std::string_view text, std::size_t from, std::span<const TextRange> contents,
+                            Match& match) const {
   const AddedToken* token = nullptr;
-  while (from < text.size() && !(token = longest_at(text.substr(from)))) ++from;
+  while (from < text.size() && !(token = longest_at(text, from, contents))) ++from;
   if (!token) return false;
   const std::size_t end = from + token->content.size();
   match = {.token = token, .begin = from, .end = end, .searched = end};

@@ -30,17 +30,25 @@ enum class Blank {
   Mark,  ///< SentencePiece's U+2581, which lstrip and rstrip do not take
 };
 
+/// Bytes [begin, end) of a text.
+struct TextRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
 /// Leftmost longest matches of a set of tokens. Immutable.
 class AddedTokenFinder {
  public:
   explicit AddedTokenFinder(std::vector<AddedToken> tokens, Blank blank = Blank::WhiteSpace);
 
-  /// Calls text_visit(stretch) and token_visit(id) in order of the text.
+  /// Calls text_visit(stretch) and token_visit(id) in order of the text. Special tokens that reach into one of
+  /// `contents`, ranges of the text in order, are text.
   template <class TextVisit, class TokenVisit>
-  void split(std::string_view text, TextVisit&& text_visit, TokenVisit&& token_visit) const {
+  void split(std::string_view text, std::span<const TextRange> contents, TextVisit&& text_visit,
+             TokenVisit&& token_visit) const {
     std::size_t done = 0;
     std::size_t from = 0;
-    for (Match match; find(text, from, match); from = match.searched) {
+    for (Match match; find(text, from, contents, match); from = match.searched) {
       if (!match.token || (match.token->lstrip && match.end <= done)) continue;
       const std::size_t begin = std::max(match.begin, done);
       if (begin > done) text_visit(text.substr(done, begin - done));
@@ -48,6 +56,10 @@ class AddedTokenFinder {
       done = match.end;
     }
     if (done < text.size()) text_visit(text.substr(done));
+  }
+
+  bool has_special() const {
+    return std::any_of(tokens_.begin(), tokens_.end(), [](const AddedToken& token) { return token.special; });
   }
 
  private:
@@ -58,8 +70,8 @@ class AddedTokenFinder {
     std::size_t searched = 0;  ///< where the search goes on
   };
 
-  bool find(std::string_view text, std::size_t from, Match& match) const;
-  const AddedToken* longest_at(std::string_view rest) const;
+  bool find(std::string_view text, std::size_t from, std::span<const TextRange> contents, Match& match) const;
+  const AddedToken* longest_at(std::string_view text, std::size_t at, std::span<const TextRange> contents) const;
   bool is_taken(char32_t code_point) const;
   std::size_t skip_blanks_back(std::string_view text, std::size_t begin) const;
   std::size_t skip_blanks(std::string_view text, std::size_t end) const;

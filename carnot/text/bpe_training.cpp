@@ -35,14 +35,13 @@ class PieceCounter {
 
   void count(std::string_view text) {
     added_.split(
-        text, [&](std::string_view stretch) { count_stretch(stretch); }, [](TokenId) {});
+        text, {}, [&](std::string_view stretch) { count_stretch(stretch); }, [](TokenId) {});
   }
 
   bool is_one_piece(std::string_view text) {
     if (valid_prefix(text) != text.size() || compose(text) != text) return false;
     int pieces = 0;
-    pattern_.for_each_piece(text, scratch_, [&](std::string_view) { ++pieces; });
-    return pieces == 1;
+    return pattern_.for_each_piece(text, scratch_, [&](std::string_view) { ++pieces; }).ok() && pieces == 1;
   }
 
   /// In the order of their bytes.
@@ -59,7 +58,8 @@ class PieceCounter {
     while (!stretch.empty()) {
       const std::size_t valid = valid_prefix(stretch);
       const std::string composed = compose(stretch.substr(0, valid));
-      pattern_.for_each_piece(composed, scratch_, [&](std::string_view piece) { ++counts_[std::string(piece)]; });
+      pattern_.for_each_piece(composed, scratch_, [&](std::string_view piece) { ++counts_[std::string(piece)]; })
+          .value();
       stretch.remove_prefix(std::min(stretch.size(), valid + 1));
     }
   }

@@ -43,14 +43,14 @@ Status check_text_comes_back(const ChatFamily& chat) {
 SpannedTokens ChatFamily::render_opening(std::span<const Message> messages, std::string_view prefix,
                                          Tools tools) const {
   CARNOT_CHECK(tools.empty() || takes_tools(), std::string(name()) + " has no way to offer functions");
-  LabelledText text(*tokenizer_);
+  LabelledText text(*tokenizer_, in_contents_);
   write_opening(text, messages, tools);
   write_prefix(text, prefix);
   return text.tokenize(TextBefore::Nothing);
 }
 
 SpannedTokens ChatFamily::render_reply(std::span<const Message> messages, std::string_view prefix, bool closed) const {
-  LabelledText text(*tokenizer_);
+  LabelledText text(*tokenizer_, in_contents_);
   write_reply(text, messages, closed);
   write_prefix(text, prefix);
   return text.tokenize(TextBefore::AddedToken);
@@ -59,11 +59,11 @@ SpannedTokens ChatFamily::render_reply(std::span<const Message> messages, std::s
 void ChatFamily::write_prefix(LabelledText& text, std::string_view prefix) const {
   if (prefix.empty()) return;
   text.add(SpanKind::Template, before_speech());
-  text.add(SpanKind::Prompt, prefix);
+  text.add_format(SpanKind::Prompt, prefix);
 }
 
 SpannedTokens ChatFamily::render_inline(std::string_view text) const {
-  SpannedTokens result{.tokens = tokenizer_->encode(text, TextBefore::Text)};
+  SpannedTokens result{.tokens = content_tokens(text, TextBefore::Text)};
   extend_spans(result.spans, SpanKind::Observation, static_cast<int>(result.tokens.size()));
   return result;
 }
@@ -74,7 +74,12 @@ std::vector<TokenId> ChatFamily::spoken(std::string_view content, std::string_vi
   if (ends) text.append(behind_speech());
   const auto before = tokenizer_->encode(prefix);
   const bool behind_token = before.empty() ? head_ends_in_token() : tokenizer_->is_added(before.back());
-  return tokenizer_->encode(text, behind_token ? TextBefore::AddedToken : TextBefore::Text);
+  return content_tokens(text, behind_token ? TextBefore::AddedToken : TextBefore::Text);
+}
+
+std::vector<TokenId> ChatFamily::content_tokens(std::string_view text, TextBefore before) const {
+  return in_contents_ == ControlTokens::Text ? tokenizer_->encode_content(text, before)
+                                             : tokenizer_->encode(text, before);
 }
 
 std::vector<TokenId> ChatFamily::stop_tokens() const {

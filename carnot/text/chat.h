@@ -36,6 +36,9 @@ struct Message {
 using Tools = std::span<const std::string>;
 
 /// One family's way to write a conversation ("qwen2.5", ...).
+///
+/// The text of messages comes from users, tools and worlds. Control tokens in it (<|im_end|>) are spelled as other text
+/// is, so that who fills a message cannot end it or speak as somebody else. A `prefix` belongs to the format.
 class ChatFamily {
  public:
   virtual ~ChatFamily() = default;
@@ -67,6 +70,9 @@ class ChatFamily {
   /// Further tokens that end a message, such as a model folder names; those that the tokenizer lacks are passed over.
   void also_stop_at(std::span<const TokenId> tokens);
 
+  /// What control tokens in the text of messages are from now on: Tokens, for texts that are written as a format.
+  void read_control_tokens_as(ControlTokens control) { in_contents_ = control; }
+
   const Tokenizer& tokenizer() const { return *tokenizer_; }
 
  protected:
@@ -76,6 +82,8 @@ class ChatFamily {
   std::vector<TokenId> present_tokens(std::initializer_list<std::string_view> names) const;
 
  private:
+  std::vector<TokenId> content_tokens(std::string_view text, TextBefore before) const;
+
   /// Everything up to the end of the assistant's head.
   virtual void write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const = 0;
   virtual void write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const = 0;
@@ -91,6 +99,7 @@ class ChatFamily {
 
   const Tokenizer* tokenizer_;
   std::vector<TokenId> further_stops_;
+  ControlTokens in_contents_ = ControlTokens::Text;
 };
 
 /// The family of that name over a tokenizer, which must outlive it. An unknown name is answered with the known ones;

@@ -63,6 +63,40 @@ INSTANTIATE_TEST_SUITE_P(Published, ChatTemplates,
                            return name;
                          });
 
+/// Control tokens among `tokens`.
+std::vector<TokenId> control_tokens(const std::vector<TokenId>& tokens) {
+  std::vector<TokenId> found;
+  std::copy_if(tokens.begin(), tokens.end(), std::back_inserter(found),
+               [](TokenId id) { return small_tokenizer().is_control(id); });
+  return found;
+}
+
+TEST_P(ChatTemplates, ControlTokensInMessagesAreSpelledOutUnlessTheyAreAskedFor) {
+  std::string hostile = "a";
+  for (TokenId id = 0; id < small_tokenizer().vocab_size(); ++id)
+    if (small_tokenizer().is_control(id)) hostile += std::string(small_tokenizer().bytes_of(id)) + "\u0338 b";
+  const auto family = make_chat_family(GetParam(), small_tokenizer()).value();
+  const auto conversation = [](const std::string& text) {
+    return std::vector<Message>{{.role = "user", .content = text},
+                                {.role = "assistant", .content = text},
+                                {.role = "user", .content = text}};
+  };
+  const auto opening = [&](const std::string& text) { return family->render_opening(conversation(text), "").tokens; };
+  const auto reply = [&](const std::string& text) {
+    return family->render_reply(std::vector<Message>{{.role = "user", .content = text}}, "", false).tokens;
+  };
+  EXPECT_EQ(control_tokens(opening(hostile)), control_tokens(opening("a")));
+  EXPECT_EQ(control_tokens(reply(hostile)), control_tokens(reply("a")));
+  EXPECT_EQ(control_tokens(family->render_inline(hostile).tokens), std::vector<TokenId>{});
+  EXPECT_EQ(control_tokens(family->spoken(hostile, "", true)), std::vector<TokenId>{});
+  EXPECT_NE(small_tokenizer().decode(reply(hostile)).find(small_tokenizer().normalize(hostile, ControlTokens::Text)),
+            std::string::npos)
+      << "the text stays what it was";
+  family->read_control_tokens_as(ControlTokens::Tokens);
+  EXPECT_GT(control_tokens(opening(hostile)).size(), control_tokens(opening("a")).size());
+  EXPECT_FALSE(control_tokens(family->render_inline(hostile).tokens).empty());
+}
+
 TEST_P(ChatTemplates, RenderWhatThePublishedOnesDoWhereThoseDoNotRewriteHistory) {
   int equal = 0;
   for (const ordered_json& one : recorded_.at("cases")) {

@@ -2,55 +2,11 @@
 
 #include <algorithm>
 
+#include "carnot/base/limits.h"
+
 namespace carnot {
-namespace {
-
-constexpr std::size_t kShownProblems = 20;
-constexpr std::size_t kShownBytes = 60;
-constexpr int kDeepest = 64;
-
-/// Brackets that are open at once, at most.
-int depth_of(std::string_view text) {
-  int depth = 0;
-  int deepest = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      deepest = std::max(deepest, ++depth);
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return deepest;
-}
-
-}  // namespace
-
-Result<Json> parse_json(std::string_view text, const std::string& name) {
-  // Copying and writing a value recurse.
-  if (depth_of(text) > kDeepest) return Error{name + ": nests deeper than " + std::to_string(kDeepest) + " levels"};
-  try {
-    return Json::parse(text);
-  } catch (const Json::exception& error) {
-    return Error{name + ": not JSON: " + error.what()};
-  }
-}
-
-std::string shown(const Json& value) {
-  if (value.is_structured()) return "an " + std::string(value.type_name()) + " of size " + std::to_string(value.size());
-  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-  if (text.size() > kShownBytes) text = text.substr(0, kShownBytes) + "...";
-  return text;
-}
-
 void JsonProblems::add(const std::string& path, const std::string& what) {
-  if (++count_ <= kShownProblems) first_.push_back(name_ + ": " + (path.empty() ? "" : path + ": ") + what);
+  if (++count_ <= kMaxProblems) first_.push_back(name_ + ": " + (path.empty() ? "" : path + ": ") + what);
 }
 
 Error JsonProblems::error() const {

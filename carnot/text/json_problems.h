@@ -4,22 +4,16 @@
 #pragma once
 
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "carnot/base/json.h"
 #include "carnot/base/result.h"
 
 namespace carnot {
 
 using Json = nlohmann::json;
-
-/// The text's value; refuses what is not JSON or nests deeper than any tokenizer file. `name` stands in the message.
-Result<Json> parse_json(std::string_view text, const std::string& name);
-
-/// `value` in a message: its JSON text, cut where it is long; of arrays and objects only the size.
-std::string shown(const Json& value);
 
 class JsonProblems {
  public:

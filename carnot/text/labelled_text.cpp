@@ -3,14 +3,20 @@
 namespace carnot {
 
 void LabelledText::add(SpanKind kind, std::string_view text) {
+  add(kind, text, kind == SpanKind::Template ? ControlTokens::Tokens : in_contents_);
+}
+
+void LabelledText::add(SpanKind kind, std::string_view text, ControlTokens control) {
   if (text.empty()) return;
+  const std::size_t begin = text_.size();
   // Normalised here, so that offsets count the bytes that the tokens stand for.
-  text_ += tokenizer_->normalize(text);
+  text_ += tokenizer_->normalize(text, control);
+  if (control == ControlTokens::Text) contents_.push_back({.begin = begin, .end = text_.size()});
   parts_.push_back({.kind = kind, .end = text_.size()});
 }
 
 SpannedTokens LabelledText::tokenize(TextBefore before) const {
-  SpannedTokens result{.tokens = tokenizer_->encode(text_, before)};
+  SpannedTokens result{.tokens = tokenizer_->encode(text_, before, contents_)};
   const std::string_view text = text_;
   std::size_t offset = 0;
   auto part = parts_.begin();

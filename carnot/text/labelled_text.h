@@ -12,9 +12,15 @@ namespace carnot {
 
 class LabelledText {
  public:
-  explicit LabelledText(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+  /// `in_contents`: what control tokens in the text of messages are.
+  explicit LabelledText(const Tokenizer& tokenizer, ControlTokens in_contents = ControlTokens::Text)
+      : tokenizer_(&tokenizer), in_contents_(in_contents) {}
 
+  /// Text of the format, where the kind is Template; of a message otherwise.
   void add(SpanKind kind, std::string_view text);
+
+  /// Text of the format that counts as `kind`.
+  void add_format(SpanKind kind, std::string_view text) { add(kind, text, ControlTokens::Tokens); }
 
   /// The tokens of the whole text, as they are behind `before`. One that straddles a border is of the kind where its
   /// first byte lies.
@@ -26,9 +32,13 @@ class LabelledText {
     std::size_t end = 0;
   };
 
+  void add(SpanKind kind, std::string_view text, ControlTokens control);
+
   const Tokenizer* tokenizer_;
+  ControlTokens in_contents_;
   std::string text_;
   std::vector<Part> parts_;
+  std::vector<TextRange> contents_;  // where control tokens are text
 };
 
 }  // namespace carnot

@@ -1,8 +1,7 @@
 #include "carnot/text/spaced_json.h"
 
-#include <nlohmann/json.hpp>
-
 #include "carnot/base/check.h"
+#include "carnot/base/json.h"
 
 namespace carnot {
 namespace {
@@ -10,9 +9,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json parsed(std::string_view text) {
-  Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  CARNOT_CHECK(!json.is_discarded(), "not JSON: " + std::string(text));
-  return json;
+  return parse_json<Json>(text, "what a chat format is given").value();
 }
 
 std::string dumped(const Json& value, int indent = -1) {

@@ -45,16 +45,22 @@ class SplitPattern {
   SplitPattern& operator=(SplitPattern&&) noexcept;
   ~SplitPattern();
 
-  /// Calls visit(piece) for each piece in order; together they are `text`. Where a search exceeds PCRE2's limits,
-  /// the rest is one piece. REQUIRES: valid UTF-8.
+  /// Calls visit(piece) for each piece in order; together they are `text`. An error where a search takes more than
+  /// base/limits.h allows: the pattern backtracks without end on this text. REQUIRES: valid UTF-8.
   template <class Visit>
-  void for_each_piece(std::string_view text, SplitScratch& scratch, Visit&& visit) const {
+  Status for_each_piece(std::string_view text, SplitScratch& scratch, Visit&& visit) const {
     std::size_t done = 0;
-    for (Match match; done < text.size() && find(text, done, scratch, match); done = match.end) {
+    while (done < text.size()) {
+      Match match;
+      const Search found = find(text, done, scratch, match);
+      if (found == Search::Exceeded) return limit_exceeded(text.size(), done);
+      if (found == Search::Nothing) break;
       if (match.begin > done) visit(text.substr(done, match.begin - done));
       visit(text.substr(match.begin, match.end - match.begin));
+      done = match.end;
     }
     if (done < text.size()) visit(text.substr(done));
+    return Done{};
   }
 
  private:
@@ -62,12 +68,14 @@ class SplitPattern {
     std::size_t begin = 0;
     std::size_t end = 0;
   };
+  enum class Search { Found, Nothing, Exceeded };
   struct State;
 
   explicit SplitPattern(std::unique_ptr<State> state);
   static Result<SplitPattern> compile_with(std::string_view pattern, unsigned options);
   /// The first match that is not empty, from `start` on.
-  bool find(std::string_view text, std::size_t start, SplitScratch& scratch, Match& match) const;
+  Search find(std::string_view text, std::size_t start, SplitScratch& scratch, Match& match) const;
+  static Error limit_exceeded(std::size_t size, std::size_t at);
 
   std::unique_ptr<State> state_;
 };

@@ -12,7 +12,9 @@ namespace {
 std::vector<std::string> pieces(const SplitPattern& pattern, std::string_view text) {
   std::vector<std::string> found;
   SplitScratch scratch;
-  pattern.for_each_piece(text, scratch, [&](std::string_view piece) { found.emplace_back(piece); });
+  const Status status =
+      pattern.for_each_piece(text, scratch, [&](std::string_view piece) { found.emplace_back(piece); });
+  EXPECT_TRUE(status.ok());
   return found;
 }
 
@@ -56,6 +58,29 @@ TEST(SplitPattern, LongRunsOfOneKindAreFine) {
   const auto pattern = SplitPattern::compile(kQwen2Pattern).value();
   EXPECT_EQ(pieces(pattern, std::string(100000, ' ') + "x").size(), 2u);
   EXPECT_EQ(pieces(pattern, std::string(100000, 'x')).size(), 1u);
+}
+
+TEST(SplitPattern, BacktrackingWithoutEndIsAnErrorAndNotATextWithoutMatches) {
+  SplitScratch scratch;
+  std::vector<std::string> found;
+  const auto visit = [&](std::string_view piece) { found.emplace_back(piece); };
+  const std::string text = "b" + std::string(60, 'a') + "c";
+  for (const char* pattern : {"b|(a+)+$", "b|(?:(a|aa)+)+$"}) {
+    found.clear();
+    const auto status = SplitPattern::compile(pattern).value().for_each_piece(text, scratch, visit);
+    ASSERT_FALSE(status.ok()) << pattern;
+    EXPECT_EQ(status.error().message,
+              "the split pattern takes more than 10000000 steps at byte 1 of a text of 62 bytes");
+    EXPECT_EQ(found, Pieces{"b"});
+  }
+}
+
+TEST(SplitPattern, PatternsThatNestTooDeepOrAreTooLongAreRefused) {
+  EXPECT_FALSE(SplitPattern::compile(std::string(100'000, '(') + "a" + std::string(100'000, ')')).ok());
+  EXPECT_FALSE(SplitPattern::compile(std::string(1'000, '(') + "a" + std::string(1'000, ')')).ok());
+  const auto longest = SplitPattern::compile(std::string(1 << 20, 'a'));
+  ASSERT_FALSE(longest.ok());
+  EXPECT_LT(longest.error().message.size(), 600u);
 }
 
 TEST(SplitPattern, WhatPcre2WouldReadOtherwiseIsRefusedWithItsPlace) {

@@ -3,6 +3,7 @@
 #include <istream>
 #include <ostream>
 
+#include "carnot/base/file.h"
 #include "carnot/text/json_problems.h"
 
 namespace carnot {
@@ -10,7 +11,9 @@ namespace {
 
 Result<Json> encode_line(const Tokenizer& tokenizer, const Json& line) {
   if (!line.is_string()) return Error{"expected a JSON string, got " + shown(line)};
-  return Json(tokenizer.encode(line.get_ref<const std::string&>()));
+  const auto ids = tokenizer.try_encode(line.get_ref<const std::string&>());
+  if (!ids) return ids.error();
+  return Json(*ids);
 }
 
 Result<Json> decode_line(const Tokenizer& tokenizer, const Json& line) {
@@ -28,8 +31,11 @@ Result<Json> decode_line(const Tokenizer& tokenizer, const Json& line) {
 template <class Convert>
 Status convert_lines(std::istream& in, std::ostream& out, Convert&& convert) {
   std::string line;
-  for (int number = 1; std::getline(in, line); ++number) {
+  for (int number = 1;; ++number) {
     const std::string where = "line " + std::to_string(number);
+    const auto got = read_line(in, line);
+    if (!got) return Error{where + ": " + got.error().message};
+    if (!*got) return Done{};
     const auto value = parse_json(line, where);
     if (!value) return value.error();
     const auto converted = convert(*value);
@@ -37,7 +43,6 @@ Status convert_lines(std::istream& in, std::ostream& out, Convert&& convert) {
     out << converted->dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
     if (!out) return Error{where + ": the result cannot be written"};
   }
-  return Done{};
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ struct Tables {
   std::unordered_map<std::string, TokenId> added_ids;
   std::unordered_map<TokenId, std::string> decoded_otherwise;  // added tokens that are not decoded to their bytes
   std::vector<bool> is_added;                                  // by id
+  std::vector<bool> is_control;                                // by id
   std::vector<bool> in_byte_runs;                              // by id: decoded with the bytes beside it
   std::vector<bool> is_whole;  // by id: a piece of exactly these bytes becomes this one token
 };
@@ -116,15 +117,18 @@ Tables::Tables(TokenizerFile file)
       raw_added(added_tokens_with(file, false)),
       normalized_added(added_tokens_with(file, true), file.normalizer_marks_blanks ? Blank::Mark : Blank::WhiteSpace),
       is_added(static_cast<std::size_t>(vocabulary.size())),
+      is_control(static_cast<std::size_t>(vocabulary.size())),
       in_byte_runs(static_cast<std::size_t>(vocabulary.size())) {
   for (const AddedToken& token : file.added) {
     added_ids[token.content] = token.id;
     is_added[static_cast<std::size_t>(token.id)] = true;
+    is_control[static_cast<std::size_t>(token.id)] = token.special;
     std::string decoded = decoded_content(token, file);
     if (decoded != vocabulary.bytes(token.id)) decoded_otherwise[token.id] = std::move(decoded);
   }
   for (const TokenId id : byte_tokens) in_byte_runs[static_cast<std::size_t>(id)] = !byte_level;
   is_whole = find_whole_tokens(*this, file.ignore_merges);
+  for (std::size_t id = 0; id < is_whole.size(); ++id) is_whole[id] = is_whole[id] && !is_control[id];
 }
 
 void Tables::piece_to_tokens(std::string_view piece, std::vector<TokenId>& tokens) const {
@@ -157,18 +161,18 @@ std::string decoded_run(const std::string& bytes) {
   return replaced;
 }
 
-/// The parts of `text` in order: on_token(id) for raw added tokens, on_text(normalised text) for what is valid between
-/// them, on_byte(one byte) for what is not UTF-8.
+/// The parts of `text` in order: on_token(id) for raw added tokens, on_text(valid text, the same normalised) for what
+/// is valid between them, on_byte(one byte) for what is not UTF-8. Control tokens in `contents` are text.
 template <class OnToken, class OnText, class OnByte>
-void for_each_part(const Tables& tables, std::string_view text, OnToken&& on_token, OnText&& on_text,
-                   OnByte&& on_byte) {
+void for_each_part(const Tables& tables, std::string_view text, std::span<const TextRange> contents, OnToken&& on_token,
+                   OnText&& on_text, OnByte&& on_byte) {
   const auto on_stretch = [&](std::string_view stretch) {
     while (!stretch.empty()) {
       const std::string_view valid = stretch.substr(0, valid_prefix(stretch));
       if (!valid.empty() && (!tables.compose || certainly_composed(valid))) {
-        on_text(valid);
+        on_text(valid, valid);
       } else if (!valid.empty()) {
-        on_text(std::string_view(compose(valid)));
+        on_text(valid, std::string_view(compose(valid)));
       }
       stretch.remove_prefix(valid.size());
       if (stretch.empty()) break;
@@ -176,7 +180,7 @@ void for_each_part(const Tables& tables, std::string_view text, OnToken&& on_tok
       stretch.remove_prefix(1);
     }
   };
-  tables.raw_added.split(text, on_stretch, on_token);
+  tables.raw_added.split(text, contents, on_stretch, on_token);
 }
 
 /// One call of Tokenizer::encode.
@@ -184,22 +188,42 @@ class Encoding {
  public:
   Encoding(const Tables& tables, TextBefore before) : tables_(tables), before_(before) {}
 
-  std::vector<TokenId> run(std::string_view text) && {
+  Result<std::vector<TokenId>> run(std::string_view text, std::span<const TextRange> contents) && {
     ids_.reserve(text.size() / 3 + 8);
     const auto on_token = [&](TokenId id) { push(id); };
     for_each_part(
-        tables_, text, on_token,
-        [&](std::string_view normalized) {
+        tables_, text, contents, on_token,
+        [&](std::string_view valid, std::string_view normalized) {
           const std::string marked = tables_.normalizer_marks_blanks ? section(normalized) : std::string();
           const std::string_view searched = tables_.normalizer_marks_blanks ? marked : normalized;
+          const auto offset = static_cast<std::size_t>(valid.data() - text.data());
           tables_.normalized_added.split(
-              searched, [&](std::string_view stretch) { encode_stretch(stretch); }, on_token);
+              searched, searched_contents(valid, offset, contents, searched.size()),
+              [&](std::string_view stretch) { encode_stretch(stretch); }, on_token);
         },
         [&](std::string_view byte) { merge_piece(byte); });
+    if (!status_) return status_.error();
     return std::move(ids_);
   }
 
  private:
+  /// Where the contents that reach into `valid`, which begins at `offset`, lie in what is searched after normalisation.
+  std::vector<TextRange> searched_contents(std::string_view valid, std::size_t offset,
+                                           std::span<const TextRange> contents, std::size_t searched_size) const {
+    std::vector<TextRange> ranges;
+    if (!tables_.normalized_added.has_special()) return ranges;
+    const auto place = [&](std::size_t at) {  // counted from the end: what may be put before the text does not matter
+      if (at <= offset) return std::size_t{0};
+      const std::string_view behind = valid.substr(std::min(at - offset, valid.size()));
+      const std::string composed = tables_.compose ? compose(behind) : std::string(behind);
+      return searched_size - (tables_.normalizer_marks_blanks ? with_blanks(composed) : composed).size();
+    };
+    for (const TextRange& range : contents)
+      if (range.end > offset && range.begin < offset + valid.size())
+        ranges.push_back({.begin = place(range.begin), .end = place(range.end)});
+    return ranges;
+  }
+
   void push(TokenId id) { ids_.push_back(id); }
   bool at_start() const { return ids_.empty(); }
 
@@ -240,7 +264,9 @@ class Encoding {
     const SplitStep& step = tables_.steps[step_index];
     if (step.add_prefix_space && !piece.starts_with(' ')) return split_with_prefix(piece, step_index);
     if (!step.pattern) return split(piece, step_index + 1);
-    step.pattern->for_each_piece(piece, scratch_, [&](std::string_view part) { split(part, step_index + 1); });
+    const Status status =
+        step.pattern->for_each_piece(piece, scratch_, [&](std::string_view part) { split(part, step_index + 1); });
+    if (!status) status_ = status;
   }
 
   void split_with_prefix(std::string_view piece, std::size_t step_index) {
@@ -262,6 +288,7 @@ class Encoding {
   MergeTable::Scratch merge_scratch_;
   std::vector<TokenId> tokens_;
   std::vector<TokenId> ids_;
+  Status status_ = Done{};
 };
 
 }  // namespace
@@ -296,8 +323,14 @@ Result<Tokenizer> Tokenizer::parse(std::string_view json, const std::string& nam
   return Tokenizer(std::make_unique<State>(State{.json = std::string(json), .tables = Tables(std::move(*file))}));
 }
 
-std::vector<TokenId> Tokenizer::encode(std::string_view text, TextBefore before) const {
-  return Encoding(state_->tables, before).run(text);
+Result<std::vector<TokenId>> Tokenizer::try_encode(std::string_view text, TextBefore before,
+                                                   std::span<const TextRange> contents) const {
+  return Encoding(state_->tables, before).run(text, contents);
+}
+
+std::vector<TokenId> Tokenizer::encode_content(std::string_view text, TextBefore before) const {
+  const TextRange all{.end = text.size()};
+  return encode(text, before, {&all, 1});
 }
 
 bool Tokenizer::puts_blanks() const { return state_->tables.blank_before != BlankBefore::Nothing; }
@@ -320,11 +353,13 @@ std::string Tokenizer::decode_whole(std::span<const TokenId> ids) const {
   return with_replacement_characters(text);
 }
 
-std::string Tokenizer::normalize(std::string_view text) const {
+std::string Tokenizer::normalize(std::string_view text, ControlTokens control) const {
   std::string normalized;
-  const auto append = [&](std::string_view part) { normalized += part; };
+  const TextRange all{.end = control == ControlTokens::Text ? text.size() : 0};
   for_each_part(
-      state_->tables, text, [&](TokenId id) { normalized += bytes_of(id); }, append, append);
+      state_->tables, text, {&all, 1}, [&](TokenId id) { normalized += bytes_of(id); },
+      [&](std::string_view, std::string_view composed) { normalized += composed; },
+      [&](std::string_view byte) { normalized += byte; });
   return normalized;
 }
 
@@ -350,6 +385,10 @@ bool Tokenizer::has(TokenId id) const { return state_->tables.vocabulary.contain
 
 bool Tokenizer::is_added(TokenId id) const {
   return id >= 0 && id < vocab_size() && state_->tables.is_added[static_cast<std::size_t>(id)];
+}
+
+bool Tokenizer::is_control(TokenId id) const {
+  return id >= 0 && id < vocab_size() && state_->tables.is_control[static_cast<std::size_t>(id)];
 }
 
 int Tokenizer::vocab_size() const { return state_->tables.vocabulary.size(); }

@@ -15,8 +15,12 @@
 
 #include "carnot/base/result.h"
 #include "carnot/data/tokens.h"
+#include "carnot/text/added_tokens.h"
 
 namespace carnot {
+
+/// What control tokens in a text are: the added tokens that the file marks special, such as <|im_end|>.
+enum class ControlTokens { Tokens, Text };
 
 /// What stands before a text that is encoded by itself. It matters to tokenizers that put a blank before text.
 enum class TextBefore { Nothing, AddedToken, Text };
@@ -36,12 +40,24 @@ class Tokenizer {
   ~Tokenizer();
 
   /// Token ids of `text`; added tokens in it become their ids. No token is put before or behind. Bytes that are not
-  /// UTF-8 become their byte tokens. No blank is put where `before` says that text goes on.
-  std::vector<TokenId> encode(std::string_view text, TextBefore before = TextBefore::Nothing) const;
+  /// UTF-8 become their byte tokens. No blank is put where `before` says that text goes on. Control tokens that reach
+  /// into one of `contents`, ranges of the text in order and apart, are spelled as other text is.
+  /// An error where the file's split pattern takes more steps on this text than base/limits.h allows.
+  Result<std::vector<TokenId>> try_encode(std::string_view text, TextBefore before = TextBefore::Nothing,
+                                          std::span<const TextRange> contents = {}) const;
+
+  /// The same. REQUIRES: the split pattern gets along with the text.
+  std::vector<TokenId> encode(std::string_view text, TextBefore before = TextBefore::Nothing,
+                              std::span<const TextRange> contents = {}) const {
+    return try_encode(text, before, contents).value();
+  }
+
+  /// Token ids of a text that may come from anywhere: control tokens in it are spelled as other text is.
+  std::vector<TokenId> encode_content(std::string_view text, TextBefore before = TextBefore::Nothing) const;
 
   /// `text` as it is tokenised: NFC where the file says so. decode(encode(text)) for a tokenizer that puts no blank
   /// before the text and whose added tokens take none.
-  std::string normalize(std::string_view text) const;
+  std::string normalize(std::string_view text, ControlTokens control = ControlTokens::Tokens) const;
 
   /// Bytes of the ids, added tokens included. An invalid id is a bug (CheckError).
   std::string decode(std::span<const TokenId> ids) const;
@@ -62,6 +78,7 @@ class Tokenizer {
 
   bool has(TokenId id) const;  ///< ids need not be contiguous
   bool is_added(TokenId id) const;
+  bool is_control(TokenId id) const;  ///< an added token that the file marks special
   int vocab_size() const;  ///< largest id + 1
 
   /// The tokenizer.json it was loaded from or trained to; written beside every checkpoint.

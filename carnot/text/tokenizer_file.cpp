@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "carnot/base/limits.h"
 #include "carnot/text/byte_alphabet.h"
 #include "carnot/text/json_problems.h"
 #include "carnot/text/tokenizer_pipeline.h"
@@ -11,19 +12,16 @@
 namespace carnot {
 namespace {
 
-/// Ids index tables; this bounds their memory whatever the file says.
-constexpr std::int64_t kLargestId = (1 << 24) - 1;
-
 using IdsBySymbols = std::unordered_map<std::string_view, TokenId>;
 
 std::optional<TokenId> id_in(const Json& value) {
   if (!value.is_number_integer()) return {};
   const auto id = value.get<std::int64_t>();
-  return id >= 0 && id <= kLargestId ? std::optional(static_cast<TokenId>(id)) : std::nullopt;
+  return id >= 0 && id <= kMaxTokenId ? std::optional(static_cast<TokenId>(id)) : std::nullopt;
 }
 
 std::string expected_id(const Json& value) {
-  return "expected a token id from 0 to " + std::to_string(kLargestId) + ", got " + shown(value);
+  return "expected a token id from 0 to " + std::to_string(kMaxTokenId) + ", got " + shown(value);
 }
 
 /// Keys whose other values would change the merges.

@@ -1,10 +1,9 @@
 #include "carnot/text/tokenizer_pipeline.h"
 
+#include "carnot/base/limits.h"
+
 namespace carnot {
 namespace {
-
-/// Far above any published file; bounds the depth of the splitting.
-constexpr std::size_t kMostSteps = 16;
 
 std::string type_of(const Json& part) {
   const Json& type = member(part, "type");
@@ -18,9 +17,9 @@ std::vector<std::pair<const Json*, std::string>> parts_of(const Json& part, cons
   problems.check_object(part, path, {"type", key});
   const Json& list = member(part, key);
   const std::string list_path = path + "." + key;
-  if (!list.is_array() || list.size() > kMostSteps) {
+  if (!list.is_array() || list.size() > kMaxTokenizerSteps) {
     problems.add(list_path,
-                 "expected an array of at most " + std::to_string(kMostSteps) + " parts, got " + shown(list));
+                 "expected an array of at most " + std::to_string(kMaxTokenizerSteps) + " parts, got " + shown(list));
     return {};
   }
   std::vector<std::pair<const Json*, std::string>> parts;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -50,6 +51,63 @@ TEST(Tokenizer, MatchesThePublishedVectorsOfQwen2) {
   EXPECT_EQ(count, 23);
 }
 
+TEST(Tokenizer, SaysSoWhereItsPatternBacktracksWithoutEnd) {
+  json file = small_file();
+  json& steps = file["pre_tokenizer"]["pretokenizers"];
+  ASSERT_EQ(steps[0]["type"], "Split");
+  steps[0]["pattern"]["Regex"] = "(a+)+$";
+  const auto ids = parse(file).try_encode(std::string(60, 'a') + "c");
+  ASSERT_FALSE(ids.ok());
+  EXPECT_NE(ids.error().message.find("the split pattern takes more than"), std::string::npos);
+  EXPECT_EQ(parse(file).decode(parse(file).encode("aaaa")), "aaaa");
+}
+
+TEST(Tokenizer, ManyPreTokenisersWithinEachOtherAreRefused) {
+  json file = small_file();
+  json& steps = file["pre_tokenizer"]["pretokenizers"];
+  const json step = steps[0];
+  for (int i = 0; i < 100'000; ++i) steps.push_back(step);
+  const auto tokenizer = Tokenizer::parse(file.dump(), "test");
+  ASSERT_FALSE(tokenizer.ok());
+  EXPECT_NE(tokenizer.error().message.find("expected an array of at most 16 parts, got an array of size 100002"), std::string::npos);
+}
+
+TEST(Tokenizer, SpellsOutControlTokensInContentsAloneAndAllOtherAddedTokensAsEver) {
+  const std::string text = "a<|im_end|>b<tool_call><|im_end|>";
+  const std::string content = "a<|im_end|>b";
+  const TextRange range{.end = content.size()};
+  const TokenId end = *qwen().id_of("<|im_end|>"), call = *qwen().id_of("<tool_call>");
+  const Ids ids = qwen().encode(text, TextBefore::Nothing, {&range, 1});
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), end), 1);
+  EXPECT_EQ(ids.back(), end);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), call), 1);
+  EXPECT_EQ(qwen().decode(ids), text);
+  // One that begins in the contents and ends behind them is none, either.
+  const TextRange half{.end = 3};
+  const Ids straddling = qwen().encode(text, TextBefore::Nothing, {&half, 1});
+  EXPECT_EQ(std::count(straddling.begin(), straddling.end(), end), 1);
+  EXPECT_EQ(qwen().encode_content("plain text"), qwen().encode("plain text"));
+}
+
+TEST(Tokenizer, SpellsOutControlTokensThatAreLookedForAfterNormalisation) {
+  json file = small_file();
+  file["normalizer"] = {{"type", "NFC"}};
+  json special = added(300, "<stop>");
+  special["special"] = special["normalized"] = true;
+  file["added_tokens"] = json::array({special});
+  const Tokenizer tokenizer = parse(file);
+  // e and a combining accent are one character after normalisation: places in the text shift.
+  const std::string content = "e\u0301 <stop> e\u0301";
+  const std::string text = "<stop>" + content + "<stop>";
+  const TextRange range{.begin = 6, .end = 6 + content.size()};
+  const Ids ids = tokenizer.encode(text, TextBefore::Nothing, {&range, 1});
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), 300), 2);
+  EXPECT_EQ(ids.front(), 300);
+  EXPECT_EQ(ids.back(), 300);
+  const Ids alone = tokenizer.encode_content(text);
+  EXPECT_EQ(std::count(alone.begin(), alone.end(), 300), 0);
+}
+
 TEST(Tokenizer, KnowsQwensAddedTokens) {
   EXPECT_EQ(qwen().encode("a<|im_end|>\n"), (Ids{64, 151645, 198}));
   EXPECT_EQ(qwen().id_of("<|im_start|>"), 151644);
@@ -96,11 +154,12 @@ TEST(Tokenizer, MatchesTheDefinitionOfMergingOnRandomText) {
     for (int i = 0; i < 60; ++i) text += letters[random.below(letters.size())];
     if (trial % 5 == 0) text += texts[1];
     std::vector<std::string> expected;
-    pattern.for_each_piece(text, scratch, [&](std::string_view piece) {
+    const auto expect_piece = [&](std::string_view piece) {
       std::vector<std::string> symbols;
       for (const char byte : piece) symbols.push_back(bytes_to_symbols(std::string(1, byte)));
       for (auto& token : reference::merge_pairs(symbols, merges)) expected.push_back(token);
-    });
+    };
+    ASSERT_TRUE(pattern.for_each_piece(text, scratch, expect_piece).ok());
     std::vector<std::string> tokens;
     for (const TokenId id : tokenizer.encode(text)) tokens.push_back(bytes_to_symbols(tokenizer.bytes_of(id)));
     ASSERT_EQ(tokens, expected) << text;

@@ -2,9 +2,6 @@
 
 #include <ATen/Functions.h>
 
-#include <limits>
-#include <nlohmann/json.hpp>
-
 #include "carnot/base/file.h"
 #include "carnot/nn/adapter_config.h"
 #include "carnot/nn/adapter_folder.h"
@@ -16,7 +13,6 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 std::vector<NamedTensor> optimizer_tensors(const AdamW& optimizer) {
   std::vector<NamedTensor> tensors;
@@ -35,25 +31,18 @@ CheckpointFile tensor_file(const std::string& name, std::vector<NamedTensor> ten
           }};
 }
 
-Json counters(const AdamW& optimizer) {
-  return {{"updates", optimizer.num_updates()}, {"skipped", optimizer.num_skipped()}};
+UpdateCounts counts_of(const AdamW& optimizer) {
+  return {.updates = optimizer.num_updates(), .skipped = optimizer.num_skipped()};
 }
 
 std::string state_json(std::int64_t step, const CheckpointParts& parts, const RunOptions& run) {
-  Json state{{"version", 1}, {"step", step}, {"seed", run.seed}};
-  if (parts.optimizer) state["optimizer"] = counters(*parts.optimizer);
-  if (parts.critic_optimizer) state["critic_optimizer"] = counters(*parts.critic_optimizer);
-  state["coefficients"] = parts.coefficients;
-  if (!parts.unwritten_metrics.empty()) state["unwritten_metrics"] = parts.unwritten_metrics;
-  return state.dump(2) + "\n";
-}
-
-/// Numbers that are none are null in JSON.
-std::map<std::string, double> metrics_in(const Json& json) {
-  std::map<std::string, double> metrics;
-  for (const auto& [name, value] : json.items())
-    metrics[name] = value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
-  return metrics;
+  TrainerState state{.step = step,
+                     .seed = run.seed,
+                     .coefficients = parts.coefficients,
+                     .unwritten_metrics = parts.unwritten_metrics};
+  if (parts.optimizer) state.optimizer = counts_of(*parts.optimizer);
+  if (parts.critic_optimizer) state.critic_optimizer = counts_of(*parts.critic_optimizer);
+  return trainer_state_json(state);
 }
 
 Status fill(const std::vector<NamedTensor>& weights, const fs::path& file) {
@@ -111,16 +100,16 @@ void add_policy_files(std::vector<CheckpointFile>& files, const Workbench& bench
   files.push_back(text_file(kBaseModelFile, base_model_json(*bench.base, checkpoint)));
 }
 
-Status fill_optimizer(AdamW& optimizer, const fs::path& file, const Json& counts) {
+Status fill_optimizer(AdamW& optimizer, const fs::path& file, const std::optional<UpdateCounts>& counts) {
+  if (!counts) return Error{file.string() + ": trainer_state.json does not say how many updates it has seen"};
   const auto stored = read_safetensors(file);
   if (!stored) return stored.error();
   AdamW::Parameters tensors;
   for (const NamedTensor& named : stored->tensors) tensors.emplace_back(named.name, named.tensor);
-  return optimizer.load_state(tensors, counts.at("updates").get<std::int64_t>(),
-                              counts.at("skipped").get<std::int64_t>());
+  return optimizer.load_state(tensors, counts->updates, counts->skipped);
 }
 
-Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const Json& state) {
+Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const TrainerState& state) {
   if (const Status status = fill_policy(*parts.bench, folder); !status) return status;
   if (parts.bench->reference)
     if (const Status status = fill(parts.bench->reference->trained(), folder / "reference.safetensors"); !status)
@@ -129,11 +118,11 @@ Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const Js
     if (const Status status = fill(parts.bench->critic->parameters(), folder / "critic.safetensors"); !status)
       return status;
   if (parts.optimizer) {
-    const Status status = fill_optimizer(*parts.optimizer, folder / "optimizer.safetensors", state.at("optimizer"));
+    const Status status = fill_optimizer(*parts.optimizer, folder / "optimizer.safetensors", state.optimizer);
     if (!status) return status;
   }
   if (!parts.critic_optimizer) return Done{};
-  return fill_optimizer(*parts.critic_optimizer, folder / "critic_optimizer.safetensors", state.at("critic_optimizer"));
+  return fill_optimizer(*parts.critic_optimizer, folder / "critic_optimizer.safetensors", state.critic_optimizer);
 }
 
 }  // namespace
@@ -161,18 +150,13 @@ Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const Che
 }
 
 Result<TrainerState> load_checkpoint(const fs::path& checkpoint, const CheckpointParts& parts) {
-  const auto text = read_file(checkpoint / "trainer_state.json");
+  const fs::path path = checkpoint / "trainer_state.json";
+  const auto text = read_file(path);
   if (!text) return text.error();
-  const std::string where = (checkpoint / "trainer_state.json").string();
-  try {
-    const Json state = Json::parse(*text);
-    if (const Status status = fill_parts(checkpoint, parts, state); !status) return status.error();
-    return TrainerState{.step = state.at("step").get<std::int64_t>(),
-                        .coefficients = state.at("coefficients").get<std::map<std::string, double>>(),
-                        .unwritten_metrics = metrics_in(state.value("unwritten_metrics", Json::object()))};
-  } catch (const Json::exception& problem) {
-    return Error{where + ": not a trainer state: " + problem.what()};
-  }
+  auto state = parse_trainer_state(*text, path.string());
+  if (!state) return state;
+  if (const Status status = fill_parts(checkpoint, parts, *state); !status) return status.error();
+  return state;
 }
 
 }  // namespace carnot

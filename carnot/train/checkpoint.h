@@ -14,6 +14,7 @@
 #include "carnot/base/result.h"
 #include "carnot/optim/adamw.h"
 #include "carnot/train/recipe.h"
+#include "carnot/train/trainer_state.h"
 #include "carnot/train/workbench.h"
 
 namespace carnot {
@@ -25,12 +26,6 @@ struct CheckpointParts {
   AdamW* critic_optimizer = nullptr;
   std::map<std::string, double> coefficients{};  ///< that change from step to step (adaptive KL, entropy bonus)
   std::map<std::string, double> unwritten_metrics{};  ///< of the step, where its evaluation is still to be made
-};
-
-struct TrainerState {
-  std::int64_t step = 0;  ///< steps that are complete
-  std::map<std::string, double> coefficients{};
-  std::map<std::string, double> unwritten_metrics{};  ///< as in CheckpointParts
 };
 
 /// Writes checkpoints/global_step_N, whole or not at all, then removes all but the latest `max_checkpoints`. Weights

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 
 namespace carnot {
 namespace {
@@ -126,11 +126,12 @@ Status verify_checkpoint(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kManifest;
   const auto text = read_file(path);
   if (!text) return text.error();
-  const Json manifest = Json::parse(*text, nullptr, false);
-  const bool readable = manifest.is_object() && manifest.contains("files") && manifest["files"].is_object();
+  const auto manifest = parse_json_object<Json>(*text, path.string());
+  if (!manifest) return Error{manifest.error().message + "; it is damaged"};
+  const bool readable = manifest->contains("files") && manifest->at("files").is_object();
   if (!readable) return Error{path.string() + ": damaged: expected JSON with an object `files`"};
   std::vector<std::string> problems;
-  for (const auto& [name, entry] : manifest["files"].items()) {
+  for (const auto& [name, entry] : manifest->at("files").items()) {
     std::string problem = file_problem(checkpoint / name, entry);
     if (!problem.empty()) problems.push_back(std::move(problem));
   }

@@ -3,9 +3,9 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/nn/adapter_folder.h"
 #include "carnot/nn/base_model.h"
 #include "carnot/nn/safetensors.h"
@@ -69,9 +69,7 @@ Status write_json(const fs::path& path, const Json& json) { return write_file_at
 Result<Json> read_object(const fs::path& path) {
   const auto text = read_file(path);
   if (!text) return text.error();
-  Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return Error{path.string() + ": expected a JSON object"};
-  return json;
+  return parse_json_object<Json>(*text, path.string());
 }
 
 /// transformers 4 reads torch_dtype, transformers 5 dtype where there is one.

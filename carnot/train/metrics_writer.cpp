@@ -4,9 +4,11 @@
 
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <iomanip>
+#include <sstream>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/train/event_file.h"
 
 namespace carnot {
@@ -30,11 +32,12 @@ Status cut_back(const fs::path& path, std::int64_t last) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const bool is_cut_short = i + 1 == lines.size() && text->back() != '\n';
     if (is_cut_short) break;
-    const Json row = Json::parse(lines[i], nullptr, false);
-    const bool has_step = row.is_object() && row.contains("step") && row["step"].is_number_integer();
-    if (!has_step)
-      return Error{path.string() + ":" + std::to_string(i + 1) + ": expected an object with a whole number `step`"};
-    if (row["step"].get<std::int64_t>() <= last) kept.append(lines[i]).append("\n");
+    const std::string where = path.string() + ":" + std::to_string(i + 1);
+    const auto row = parse_json_object<Json>(lines[i], where);
+    if (!row) return row.error();
+    const bool has_step = row->contains("step") && row->at("step").is_number_integer();
+    if (!has_step) return Error{where + ": expected an object with a whole number `step`"};
+    if (row->at("step").get<std::int64_t>() <= last) kept.append(lines[i]).append("\n");
   }
   if (kept == *text) return Done{};
   return write_file_atomically(path, kept);

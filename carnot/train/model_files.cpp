@@ -1,8 +1,7 @@
 #include "carnot/train/model_files.h"
 
-#include <nlohmann/json.hpp>
-
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 
 namespace carnot {
 namespace {
@@ -45,9 +44,9 @@ std::optional<std::string> chat_template(const ModelFiles& files) {
   if (const auto jinja = files.find(kChatTemplate); jinja != files.end()) return jinja->second;
   const auto config = files.find(kTokenizerConfig);
   if (config == files.end()) return {};
-  const auto json = nlohmann::json::parse(config->second, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("chat_template")) return {};
-  const auto& value = json["chat_template"];
+  const auto json = parse_json_object(config->second, kTokenizerConfig);
+  if (!json || !json->contains("chat_template")) return {};
+  const auto& value = json->at("chat_template");
   if (value.is_string()) return value.get<std::string>();
   for (const auto& one : value.is_array() ? value : nlohmann::json::array())
     if (one.is_object() && one.value("name", nlohmann::json()) == "default" &&

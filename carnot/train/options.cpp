@@ -32,6 +32,8 @@ void TokenizerOptions::fields(FieldVisitor& visit) {
   visit.field(
       "chat", chat,
       "chat family that renders messages; auto: the one whose template the tokenizer's folder has, else chatml");
+  visit.field("control_tokens_in_messages", control_tokens_in_messages,
+              "control tokens (<|im_end|>) in what the environment says are tokens; otherwise they are spelled out");
 }
 
 void SupervisedOptions::fields(FieldVisitor& visit) {

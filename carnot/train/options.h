@@ -42,6 +42,7 @@ struct TokenizerOptions {
   std::string path{};
   int vocab_size = 0;  ///< of a trained one; 0: just bytes, tags and protected words
   std::string chat = "auto";
+  bool control_tokens_in_messages = false;
 
   void fields(FieldVisitor& visit);
 };

@@ -1,9 +1,10 @@
 #include "carnot/train/run_stages.h"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
+#include <cstdio>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/base/log.h"
 #include "carnot/data/rollout_file.h"
 #include "carnot/train/checkpoint_folder.h"
@@ -260,8 +261,8 @@ Status summary_stage(Run& run, const Workbench& bench, const EvaluatedGroups& be
                {"method", run.recipe.method.name},
                {"seed", options.seed},
                {"training_steps", run.recipe.train.steps},
-               {"before", Json::parse(evaluation_json(before.evaluation))},
-               {"after", Json::parse(evaluation_json(after.evaluation))}};
+               {"before", parse_json<Json>(evaluation_json(before.evaluation), "before").value()},
+               {"after", parse_json<Json>(evaluation_json(after.evaluation), "after").value()}};
   const std::int64_t predicted = run.predicted_memory >> 20, measured = peak_resident_memory() >> 20;
   summary["memory"] = {{"predicted_peak_mib", predicted}, {"measured_peak_mib", measured}};
   const Status status = write_file_atomically(run.folder.root / "summary.json", summary.dump(2) + "\n");

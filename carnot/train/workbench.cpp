@@ -177,6 +177,7 @@ Result<Workbench> Workbench::open(Recipe& recipe, const std::optional<fs::path>&
   auto chat = make_chat_family(recipe.tokenizer.chat, *bench.tokenizer);
   if (!chat) return Error{"tokenizer.chat: " + chat.error().message};
   bench.chat = std::move(chat).value();
+  if (recipe.tokenizer.control_tokens_in_messages) bench.chat->read_control_tokens_as(ControlTokens::Tokens);
   if (const Status status = check_append_only(*bench.chat); !status) return status.error();
   const auto config =
       checkpoint ? load_model_config(*checkpoint) : policy_config(recipe, *bench.tokenizer, *bench.chat);

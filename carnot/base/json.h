@@ -1,0 +1,32 @@
+// base/json.h -- the one place where JSON text from outside becomes values, within the limits of base/limits.h.
+//
+// Included by sources only: it brings nlohmann/json. `AnyJson` is nlohmann::json, or nlohmann::ordered_json where the
+// order of the keys shall be kept.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "carnot/base/result.h"
+
+namespace carnot {
+
+/// The value that `text` is. Refuses, behind `where`: what is not JSON, with the byte and the reason; text that is too
+/// long, nests too deep or has too many values; an object with one key twice. Takes n log n for any text.
+template <class AnyJson = nlohmann::json>
+Result<AnyJson> parse_json(std::string_view text, const std::string& where);
+
+/// The same for a text that must be an object.
+template <class AnyJson = nlohmann::json>
+Result<AnyJson> parse_json_object(std::string_view text, const std::string& where);
+
+/// `value` in a message: its JSON text, cut where it is long; of arrays and objects only the size.
+std::string shown(const nlohmann::json& value);
+
+extern template Result<nlohmann::json> parse_json(std::string_view, const std::string&);
+extern template Result<nlohmann::ordered_json> parse_json(std::string_view, const std::string&);
+extern template Result<nlohmann::json> parse_json_object(std::string_view, const std::string&);
+extern template Result<nlohmann::ordered_json> parse_json_object(std::string_view, const std::string&);
+
+}  // namespace carnot

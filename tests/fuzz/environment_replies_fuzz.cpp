@@ -1,0 +1,60 @@
+// Whatever a policy says, an environment answers with numbers that are numbers and with text that stays text in the
+// conversation. The first byte chooses the environment; lines are the responses.
+#include <cstddef>
+#include <cstdint>
+
+#include "carnot/base/check.h"
+#include <cmath>
+
+#include "carnot/base/file.h"
+#include "carnot/env/environment.h"
+#include "carnot/text/chat.h"
+#include "testing/small_tokenizer.h"
+
+namespace {
+
+using carnot::testing::small_tokenizer;
+
+std::vector<std::unique_ptr<carnot::Environment>> opened_environments() {
+  std::vector<std::unique_ptr<carnot::Environment>> opened;
+  for (const auto& entry : carnot::environments()) {
+    const auto factory = entry.make();
+    // One that needs a data set is left out.
+    if (factory->prepare(0)) opened.push_back(factory->make_instance(1));
+  }
+  return opened;
+}
+
+void check_reply(const carnot::Reply& reply) {
+  CARNOT_CHECK(std::isfinite(reply.reward), "a reward is a number");
+  CARNOT_CHECK(std::isfinite(reply.penalty) && reply.penalty <= 0, "a penalty takes away");
+  for (const auto& [name, value] : reply.measures) CARNOT_CHECK(std::isfinite(value), name);
+}
+
+/// Every control token is the format's: one closes the response, two stand around the message, one opens the next.
+void check_rendering(const std::string& text) {
+  static const auto chat = carnot::make_chat_family("chatml", small_tokenizer()).value();
+  const carnot::Message message{.role = "user", .content = text};
+  int control = 0;
+  for (const carnot::TokenId id : chat->render_reply({&message, 1}, "", false).tokens)
+    control += small_tokenizer().is_control(id);
+  CARNOT_CHECK_EQ(control, 4);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const auto environments = opened_environments();
+  if (size == 0) return 0;
+  const auto environment = environments[data[0] % environments.size()]->clone();
+  environment->open();
+  const std::string_view said(reinterpret_cast<const char*>(data + 1), size - 1);
+  check_rendering(std::string(said));
+  for (const std::string_view response : carnot::split_lines(said)) {
+    const carnot::Reply reply = environment->step(response);
+    check_reply(reply);
+    check_rendering(reply.text);
+    if (reply.done) break;
+  }
+  return 0;
+}

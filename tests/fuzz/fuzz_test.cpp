@@ -1,0 +1,161 @@
+// Every fuzz target meets its corpus and a fixed number of seeded mutations of it. libFuzzer goes further: see
+// CMakeLists.txt.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "carnot/base/file.h"
+#include "carnot/base/random.h"
+#include "testing/paths.h"
+
+// CMakeLists.txt renames each target's function, so that all of them stand in one program.
+#define CARNOT_FUZZ_TARGET(name) extern "C" int name##_fuzz_one_input(const std::uint8_t* data, std::size_t size)
+CARNOT_FUZZ_TARGET(adapter_config);
+CARNOT_FUZZ_TARGET(command_line);
+CARNOT_FUZZ_TARGET(environment_replies);
+CARNOT_FUZZ_TARGET(generation_config);
+CARNOT_FUZZ_TARGET(input_lines);
+CARNOT_FUZZ_TARGET(manifest);
+CARNOT_FUZZ_TARGET(maths_answer);
+CARNOT_FUZZ_TARGET(method_list);
+CARNOT_FUZZ_TARGET(metrics);
+CARNOT_FUZZ_TARGET(model_config);
+CARNOT_FUZZ_TARGET(recipe);
+CARNOT_FUZZ_TARGET(rollout_rows);
+CARNOT_FUZZ_TARGET(safetensors);
+CARNOT_FUZZ_TARGET(split_pattern);
+CARNOT_FUZZ_TARGET(task_rows);
+CARNOT_FUZZ_TARGET(tokenizer);
+CARNOT_FUZZ_TARGET(trainer_state);
+CARNOT_FUZZ_TARGET(vocab_merges);
+CARNOT_FUZZ_TARGET(weight_index);
+CARNOT_FUZZ_TARGET(xz);
+
+namespace carnot {
+namespace {
+
+struct Target {
+  std::string name;
+  int (*one_input)(const std::uint8_t*, std::size_t);
+  int mutations = 400;
+};
+
+#define CARNOT_TARGET(name) \
+  { #name, name##_fuzz_one_input }
+
+const std::vector<Target>& targets() {
+  static const std::vector<Target> all = {CARNOT_TARGET(adapter_config),
+                                          CARNOT_TARGET(command_line),
+                                          CARNOT_TARGET(environment_replies),
+                                          CARNOT_TARGET(generation_config),
+                                          CARNOT_TARGET(input_lines),
+                                          CARNOT_TARGET(manifest),
+                                          CARNOT_TARGET(maths_answer),
+                                          CARNOT_TARGET(method_list),
+                                          CARNOT_TARGET(metrics),
+                                          CARNOT_TARGET(model_config),
+                                          CARNOT_TARGET(recipe),
+                                          CARNOT_TARGET(rollout_rows),
+                                          CARNOT_TARGET(safetensors),
+                                          CARNOT_TARGET(split_pattern),
+                                          CARNOT_TARGET(task_rows),
+                                          CARNOT_TARGET(tokenizer),
+                                          CARNOT_TARGET(trainer_state),
+                                          CARNOT_TARGET(vocab_merges),
+                                          CARNOT_TARGET(weight_index),
+                                          CARNOT_TARGET(xz)};
+  return all;
+}
+
+std::vector<std::string> corpus_of(const std::string& target) {
+  const std::string folder =
+      source_path(target == "tokenizer" ? "tests/golden/tokenizer" : "tests/fuzz/corpus/" + target);
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.is_regular_file()) paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  std::vector<std::string> corpus;
+  for (const auto& path : paths) corpus.push_back(read_file(path).value());
+  return corpus;
+}
+
+/// Words on which parsers turn.
+const std::vector<std::string>& telling_words() {
+  static const std::vector<std::string> words = {"[",    "]",      "{",        "}",      "\"",  "\\",
+                                                 ",",    ":",      "null",     "true",   "-1",  "1e999",
+                                                 "NaN",  "\n",     "\xff\xfe", "\xc3",   " + ", "<|im_end|>",
+                                                 "=",    "--",     "\t",       "#",      "*",   "&",
+                                                 "1e18", "(a+)+$", "../",      "\\ud800", "0",   "18446744073709551616"};
+  return words;
+}
+
+std::size_t place(RandomStream& random, const std::string& text) { return random.below(text.size() + 1); }
+
+void mutate_once(RandomStream& random, const std::vector<std::string>& corpus, std::string& text) {
+  const std::size_t at = place(random, text);
+  const std::size_t length = random.below(std::min<std::size_t>(text.size() - at, 32) + 1);
+  switch (random.below(7)) {
+    case 0:
+      if (at < text.size()) text[at] = static_cast<char>(random.below(256));
+      break;
+    case 1:
+      text.erase(at, length);
+      break;
+    case 2:
+      text.insert(at, text.substr(at, length));
+      break;
+    case 3:
+      text.insert(at, telling_words()[random.below(telling_words().size())]);
+      break;
+    case 4:
+      text.resize(at);
+      break;
+    case 5:
+      text.insert(at, std::string(random.below(300), text.empty() ? '[' : text[at % text.size()]));
+      break;
+    default: {
+      const std::string& other = corpus[random.below(corpus.size())];
+      const std::size_t from = place(random, other);
+      text.insert(at, other.substr(from, random.below(64)));
+    }
+  }
+}
+
+class FuzzTargets : public testing::TestWithParam<Target> {};
+
+INSTANTIATE_TEST_SUITE_P(All, FuzzTargets, testing::ValuesIn(targets()),
+                         [](const auto& target) { return target.param.name; });
+
+TEST_P(FuzzTargets, HoldOnTheirCorpusAndOnSeededMutationsOfIt) {
+  const auto run = [&](const std::string& input) {
+    GetParam().one_input(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+  };
+  const std::vector<std::string> corpus = corpus_of(GetParam().name);
+  ASSERT_FALSE(corpus.empty());
+  for (const std::string& input : corpus) run(input);
+  for (int i = 0; i < GetParam().mutations; ++i) {
+    RandomStream random(static_cast<std::uint64_t>(i));
+    std::string input = corpus[random.below(corpus.size())];
+    for (std::uint64_t k = 0, count = 1 + random.below(6); k < count; ++k) mutate_once(random, corpus, input);
+    ASSERT_NO_THROW(run(input)) << "mutation " << i;
+  }
+}
+
+TEST(FuzzTargetTable, HasEveryTargetOfTheFolder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("tests/fuzz")))
+    if (const std::string name = entry.path().filename(); name.ends_with("_fuzz.cpp"))
+      names.push_back(name.substr(0, name.size() - std::string_view("_fuzz.cpp").size()));
+  std::sort(names.begin(), names.end());
+  std::vector<std::string> listed;
+  for (const Target& target : targets()) listed.push_back(target.name);
+  EXPECT_EQ(listed, names);
+}
+
+}  // namespace
+}  // namespace carnot

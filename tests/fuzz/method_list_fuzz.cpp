@@ -1,0 +1,19 @@
+// Any bytes are a composition that builds, or messages that say which part is wrong.
+#include <cstddef>
+#include <cstdint>
+
+#include "carnot/base/check.h"
+#include "carnot/method/method.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto recipe = carnot::parse_method({reinterpret_cast<const char*>(data), size});
+  if (!recipe.ok()) {
+    CARNOT_CHECK(recipe.error().message.starts_with("method:"), recipe.error().message);
+    return 0;
+  }
+  const carnot::Method method = carnot::build_method(*recipe);
+  CARNOT_CHECK(!method.credit.empty(), "a method gives credit");
+  const auto again = carnot::parse_method(method.name);
+  CARNOT_CHECK(again.ok() && carnot::build_method(*again).name == method.name, method.name);
+  return 0;
+}

@@ -1,0 +1,29 @@
+// Any three texts, divided by zero bytes, are vocab.json, merges.txt and tokenizer_config.json of a tokenizer that
+// encodes anything, or a message that names the folder.
+#include <cstddef>
+#include <cstdint>
+
+#include "carnot/base/check.h"
+#include "carnot/text/tokenizer.h"
+#include "tests/fuzz/scratch_folder.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const carnot::fuzz::ScratchFolder folder("vocab_merges");
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  for (const char* name : {"vocab.json", "merges.txt", "tokenizer_config.json"}) {
+    const std::string_view text = rest.substr(0, rest.find('\0'));
+    folder.write(name, text);
+    rest.remove_prefix(std::min(rest.size(), text.size() + 1));
+  }
+  const auto tokenizer = carnot::Tokenizer::load(folder.path());
+  if (!tokenizer.ok()) {
+    CARNOT_CHECK(tokenizer.error().message.starts_with(folder.path().string()), tokenizer.error().message);
+    return 0;
+  }
+  const std::string_view text = std::string_view(reinterpret_cast<const char*>(data), size).substr(0, 1024);
+  for (const carnot::TokenId id : tokenizer->encode_content(text)) {
+    CARNOT_CHECK(tokenizer->has(id), "an encoded id stands for a token");
+    CARNOT_CHECK(!tokenizer->is_control(id), "a control token in a text is spelled out");
+  }
+  return 0;
+}

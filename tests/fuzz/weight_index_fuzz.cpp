@@ -1,0 +1,20 @@
+// Any bytes are an index of weight files, all of one folder, or a message that names the file.
+#include <cstddef>
+#include <cstdint>
+
+#include "carnot/base/check.h"
+#include <filesystem>
+
+#include "carnot/nn/safetensors_header.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto files = carnot::parse_weight_map(text, "index.json");
+  if (!files.ok()) {
+    CARNOT_CHECK(files.error().message.starts_with("index.json:"), files.error().message);
+    return 0;
+  }
+  for (const auto& [tensor, file] : *files)
+    CARNOT_CHECK(std::filesystem::path(file).filename() == file && file.size() > 0 && file != "..", file);
+  return 0;
+}

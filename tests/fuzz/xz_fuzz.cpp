@@ -1,0 +1,15 @@
+// Any bytes are a compressed file, read whole, or a message that names it.
+#include <cstddef>
+#include <cstdint>
+
+#include "carnot/base/check.h"
+#include "carnot/base/file.h"
+#include "tests/fuzz/scratch_folder.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const carnot::fuzz::ScratchFolder folder("xz");
+  const auto file = folder.write("rows.jsonl.xz", {reinterpret_cast<const char*>(data), size});
+  const auto text = carnot::read_maybe_compressed(file);
+  CARNOT_CHECK(text.ok() || text.error().message.starts_with(file.string()), "an error names the file");
+  return 0;
+}
