@@ -16,16 +16,15 @@ std::string number(double value) {
   return out.str();
 }
 
-/// A bound that says nothing but that the field is an int.
-bool is_int_bound(double bound) {
-  return bound == std::numeric_limits<int>::min() || bound == std::numeric_limits<int>::max();
-}
+/// A bound that says nothing but that the field is a count.
+bool is_count_bound(double bound) { return std::abs(bound) == kLargestCount; }
 
 }  // namespace
 
 Limits at_least(double low) { return {.low = low}; }
 Limits above(double low) { return {.low = low, .open_low = true}; }
 Limits between(double low, double high) { return {.low = low, .high = high}; }
+Limits count_from(double low) { return between(low, kLargestCount); }
 Limits one_of(std::vector<std::string> words) { return {.words = std::move(words)}; }
 
 std::string describe(const Limits& limits) {
@@ -35,9 +34,9 @@ std::string describe(const Limits& limits) {
     return all;
   }
   std::string text;
-  if (limits.low > -kInfinity && !is_int_bound(limits.low))
+  if (limits.low > -kInfinity && !is_count_bound(limits.low))
     text = (limits.open_low ? "above " : "at least ") + number(limits.low);
-  if (limits.high < kInfinity && !is_int_bound(limits.high)) {
+  if (limits.high < kInfinity && !is_count_bound(limits.high)) {
     if (!text.empty()) text += " and ";
     text += (limits.open_high ? "below " : "at most ") + number(limits.high);
   }
@@ -47,11 +46,11 @@ std::string describe(const Limits& limits) {
 std::string violation(const Limits& limits, double value) {
   const bool low = limits.open_low ? value > limits.low : value >= limits.low;
   const bool high = limits.open_high ? value < limits.high : value <= limits.high;
-  const bool unlimited = limits.low == -kInfinity && limits.high == kInfinity;
-  if (std::isnan(value)) return "a number, not NaN";
-  if ((low && high) || unlimited) return "";
   const std::string accepted = describe(limits);
-  return accepted.empty() ? "a number that fits in 32 bits" : "a number " + accepted;
+  if (!std::isfinite(value)) return accepted.empty() ? "a finite number" : "a finite number " + accepted;
+  if (low && high) return "";
+  if (std::abs(value) > kLargestCount) return "a number of at most " + number(kLargestCount);
+  return "a number " + accepted;
 }
 
 std::string violation(const Limits& limits, std::string_view value) {
@@ -61,8 +60,8 @@ std::string violation(const Limits& limits, std::string_view value) {
 }
 
 void FieldVisitor::field(std::string_view name, int& value, std::string_view help, Limits limits) {
-  limits.low = std::max(limits.low, static_cast<double>(std::numeric_limits<int>::min()));
-  limits.high = std::min(limits.high, static_cast<double>(std::numeric_limits<int>::max()));
+  limits.low = std::max(limits.low, -kLargestCount);
+  limits.high = std::min(limits.high, kLargestCount);
   std::int64_t wide = value;
   field(name, wide, help, limits);
   value = static_cast<int>(wide);

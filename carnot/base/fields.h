@@ -18,7 +18,11 @@
 
 namespace carnot {
 
-/// Which values a field accepts. Numbers: low <= x <= high (strictly inside where `open_*`). Words: one of `words`.
+/// No whole number of 32 bits goes beyond it, in either direction; nor do counts.
+inline constexpr double kLargestCount = 1e9;
+
+/// Which values a field accepts. Numbers: finite, and low <= x <= high (strictly inside where `open_*`). Words: one of
+/// `words`.
 struct Limits {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -30,6 +34,8 @@ struct Limits {
 Limits at_least(double low);
 Limits above(double low);
 Limits between(double low, double high);
+/// low to kLargestCount: of counts in 64 bits, so that sums and small multiples of them cannot overflow.
+Limits count_from(double low);
 Limits one_of(std::vector<std::string> words);
 
 /// Empty where `value` is acceptable; otherwise what was expected ("a number of at least 0").
@@ -56,7 +62,7 @@ class FieldVisitor {
   virtual void begin_section(std::string_view name, std::string_view help) = 0;
   virtual void end_section() = 0;
 
-  /// An int field is an integer field; the visitor sees 64 bits.
+  /// An int field is an integer field; the visitor sees 64 bits, and limits of at most kLargestCount.
   void field(std::string_view name, int& value, std::string_view help, Limits limits = {});
 };
 

@@ -19,7 +19,18 @@ TEST(Limits, AcceptTheirOwnBounds) {
   EXPECT_EQ(violation(one_of({"cpu", "cuda"}), "cuda"), "");
 }
 
-TEST(Limits, RefuseNotANumber) { EXPECT_NE(violation(at_least(1), std::numeric_limits<double>::quiet_NaN()), ""); }
+TEST(Limits, RefuseWhatIsNoFiniteNumber) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_NE(violation(at_least(1), std::numeric_limits<double>::quiet_NaN()), "");
+  EXPECT_EQ(violation(above(0), kInfinity), "a finite number above 0");
+  EXPECT_EQ(violation(Limits{}, -kInfinity), "a finite number");
+}
+
+TEST(Limits, RefuseACountThatSumsWouldOverflow) {
+  EXPECT_EQ(violation(count_from(0), 2147483647), "a number of at most 1000000000");
+  EXPECT_EQ(violation(count_from(1), 0), "a number at least 1");
+  EXPECT_EQ(describe(count_from(1)), "at least 1");
+}
 
 }  // namespace
 }  // namespace carnot

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <utility>
 
+#include "carnot/base/printable.h"
+
 namespace carnot {
 namespace {
 
@@ -49,7 +51,7 @@ void log_to_console(LogLevel least, const std::string& file) {
 
 void log(LogLevel level, const std::string& message) {
   const std::lock_guard lock(sink_mutex());
-  if (current_sink()) current_sink()(level, message);
+  if (current_sink()) current_sink()(level, printable_message(message));
 }
 
 }  // namespace carnot

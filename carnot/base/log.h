@@ -19,6 +19,7 @@ LogSink set_log_sink(LogSink sink);
 /// Messages go to standard error, and to `file` as well where it is not empty, through spdlog.
 void log_to_console(LogLevel least, const std::string& file = "");
 
+/// The sink gets the message as base/printable.h makes it fit to show.
 void log(LogLevel level, const std::string& message);
 inline void log_info(const std::string& message) { log(LogLevel::Info, message); }
 inline void log_warning(const std::string& message) { log(LogLevel::Warning, message); }

@@ -7,10 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace carnot {
+#include "carnot/base/kv_block.h"
 
-/// Positions that one block of keys and values holds.
-inline constexpr int kBlockTokens = 16;
+namespace carnot {
 
 class BlockPool {
  public:

@@ -1,4 +1,4 @@
-// cli/command_line.h -- what the user typed, as plain values. Only its source knows the parsing library.
+// cli/command_line.h -- what the user typed, as plain values; the table of commands.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "carnot/cli/inspect.h"
 #include "carnot/cli/play_environment.h"
 #include "carnot/cli/recompute_credit.h"
+#include "carnot/cli/usage.h"
 
 namespace carnot {
 
@@ -133,12 +134,24 @@ struct TokenizeRequest {
   bool decode = false;
 };
 
+/// The script that completes command lines in a shell: bash, zsh or fish.
+struct CompletionRequest {
+  std::string shell = "bash";
+};
+
+/// The manual page, for `man -l`.
+struct ManualRequest {};
+
 using Request =
     std::variant<HelpRequest, VersionRequest, KeysRequest, RunHelpRequest, RunRequest, CompareRequest, EvaluateRequest,
                  GenerateRequest, ScoreRequest, ExportRequest, InspectRequest, CreditRequest, ExplainRequest,
-                 AnalysesRequest, AnalyzeRequest, ListRequest, PlayRequest, TokenizeRequest>;
+                 AnalysesRequest, AnalyzeRequest, ListRequest, PlayRequest, TokenizeRequest, CompletionRequest,
+                 ManualRequest>;
 
 /// The request that the arguments (without the program's name) make. The error says what is wrong with their use.
 Result<Request> parse_command_line(std::span<const std::string> arguments);
+
+/// Every command with what it takes, in the order of `carnot --help`.
+std::vector<CommandUsage> command_usages();
 
 }  // namespace carnot

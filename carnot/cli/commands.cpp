@@ -48,6 +48,10 @@ Exit execute(const VersionRequest&, const Console& console) {
   return print(std::string("carnot " CARNOT_VERSION "\n"), console);
 }
 
+Exit execute(const ManualRequest&, const Console& console) {
+  return print(manual_page(command_usages(), CARNOT_VERSION), console);
+}
+
 Exit execute(const InspectRequest& request, const Console& console) {
   InspectRequest shown = request;
   shown.colour = request.colour && console.terminal && std::getenv("NO_COLOR") == nullptr;

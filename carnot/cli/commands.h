@@ -13,5 +13,6 @@ Exit execute(const CreditRequest& request, const Console& console);
 Exit execute(const ListRequest& request, const Console& console);
 Exit execute(const PlayRequest& request, const Console& console);
 Exit execute(const TokenizeRequest& request, const Console& console);
+Exit execute(const ManualRequest& request, const Console& console);
 
 }  // namespace carnot

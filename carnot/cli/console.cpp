@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "carnot/base/file.h"
+#include "carnot/base/printable.h"
 
 namespace carnot {
 
@@ -16,13 +17,14 @@ int terminal_columns() {
 }
 
 Exit report(const Console& console, const Error& error, Exit exit) {
-  for (const std::string_view line : split_lines(error.message)) console.err << "carnot: " << line << '\n';
+  const std::string message = printable_message(error.message);
+  for (const std::string_view line : split_lines(message)) console.err << "carnot: " << line << '\n';
   console.err << std::flush;
   return exit;
 }
 
 void warn(const Console& console, std::span<const std::string> warnings) {
-  for (const std::string& warning : warnings) console.err << "carnot: warning: " << warning << '\n';
+  for (const std::string& warning : warnings) console.err << "carnot: warning: " << printable_message(warning) << '\n';
   console.err << std::flush;
 }
 

@@ -29,7 +29,7 @@ struct Console {
 /// Columns of the terminal behind standard output, as it is now; 80 where there is none.
 int terminal_columns();
 
-/// Writes every line of the message behind "carnot: ". Returns `exit`.
+/// Writes every line of the message behind "carnot: ", fit to show (base/printable.h). Returns `exit`.
 Exit report(const Console& console, const Error& error, Exit exit = Exit::Failure);
 
 /// Writes each of them behind "carnot: warning: ".

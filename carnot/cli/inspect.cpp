@@ -5,6 +5,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
+#include "carnot/base/printable.h"
 #include "carnot/cli/terminal_text.h"
 #include "carnot/cli/trajectory_view.h"
 #include "carnot/config/numbers.h"

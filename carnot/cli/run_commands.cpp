@@ -5,6 +5,7 @@
 
 #include "carnot/base/aligned_memory.h"
 #include "carnot/base/log.h"
+#include "carnot/base/printable.h"
 #include "carnot/cli/list.h"
 #include "carnot/cli/stop_signals.h"
 #include "carnot/cli/terminal_text.h"
@@ -103,6 +104,7 @@ Result<Recipe> recipe_of(const std::filesystem::path& path, const std::vector<st
 }  // namespace
 
 Exit execute(const RunRequest& request, const Console& console) {
+  log_to_console(LogLevel::Info);
   auto recipe = recipe_of(request.recipe, request.overrides);
   if (!recipe) return report(console, recipe.error());
   if (request.dry_run) {
@@ -207,6 +209,16 @@ Exit execute(const ExportRequest& request, const Console& console) {
                                      .overwrite = request.overwrite});
   if (!written) return report(console, written.error());
   console.out << *written << std::flush;
+  return Exit::Success;
+}
+
+Exit execute(const CompletionRequest& request, const Console& console) {
+  auto recipe = recipe_of({}, {});
+  if (!recipe) return report(console, recipe.error());
+  std::vector<std::string> keys;
+  const FieldTable table = recipe->table();
+  for (const FieldRow& row : table.rows()) keys.push_back(row.key);
+  console.out << completion_script(request.shell, command_usages(), keys) << std::flush;
   return Exit::Success;
 }
 

@@ -23,6 +23,9 @@ Exit execute(const AnalysesRequest& request, const Console& console);
 Exit execute(const ExplainRequest& request, const Console& console);
 Exit execute(const ExportRequest& request, const Console& console);
 
+/// Knows the keys of the default recipe.
+Exit execute(const CompletionRequest& request, const Console& console);
+
 Exit execute(const KeysRequest& request, const Console& console);
 Exit execute(const RunHelpRequest& request, const Console& console);
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "carnot/base/json.h"
+#include "carnot/base/printable.h"
 #include "carnot/cli/terminal_text.h"
 
 namespace carnot {

@@ -1,7 +1,8 @@
 #include "carnot/config/document.h"
 
 #include <algorithm>
-#include <set>
+#include <cstdint>
+#include <optional>
 
 #include "carnot/base/file.h"
 #include "carnot/config/numbers.h"
@@ -63,6 +64,7 @@ class DocumentBuilder {
     if (!read) return read.error();
     ++layer_;
     for (const std::string& assignment : source_.overrides) add_override(assignment);
+    divide();
     settle_names();
     return std::move(document_);
   }
@@ -121,28 +123,71 @@ class DocumentBuilder {
 
   /// Files a setting under its own key, or under those that an alias stands for.
   void add(const std::string& written, const std::string& place, SettingValue value) {
-    const auto alias = std::find_if(source_.aliases.begin(), source_.aliases.end(),
-                                    [&](const Alias& entry) { return entry.theirs == written; });
-    if (alias == source_.aliases.end()) return file({written, written, place, std::move(value), layer_});
-    if (alias->ours.empty()) {
-      document_.problems_.push_back(place + ": " + written + ": has no counterpart here; " +
-                                    std::string(alias->advice));
-      return;
+    const Alias* alias = find_alias(source_.aliases, written);
+    if (alias == nullptr) return file({written, written, place, std::move(value), layer_});
+    if (value.kind == SettingValue::Kind::Null) return;  // verl's files list keys without a value, too
+    for (SettingValue::Scalar& item : value.items) {
+      const auto ours = translated(*alias, item.text);
+      if (ours && ours->empty()) return;
+      if (ours) item.text = *ours;
     }
-    for (SettingValue::Scalar& item : value.items)
-      for (const auto& [theirs, ours] : alias->words)
-        if (item.text == theirs) {
-          item.text = ours;
-          break;
-        }
-    for (const std::string_view key : alias->ours) file({std::string(key), written, place, value, layer_});
+    if (alias->ours.empty()) return pass_over(*alias, {"", written, place, std::move(value), layer_});
+    for (const std::string_view key : alias->ours) {
+      Setting setting{std::string(key), written, place, value, layer_};
+      if (alias->divides.empty()) {
+        file(std::move(setting));
+      } else {
+        divisors_.push_back({std::string(alias->divides), std::move(setting)});
+      }
+    }
   }
 
+  static std::optional<std::string_view> translated(const Alias& alias, const std::string& word) {
+    for (const auto& [theirs, ours] : alias.words) {
+      const auto theirs_on = parse_switch(theirs);
+      if (word == theirs || (theirs_on && parse_switch(word) == theirs_on)) return ours;
+    }
+    return std::nullopt;
+  }
+
+  void pass_over(const Alias& alias, const Setting& setting) {
+    const std::string start = setting.place + ": " + setting.written + ": ";
+    if (!alias.note.empty()) {
+      document_.notes_.push_back(start + "has no meaning here and is passed over: " + std::string(alias.note));
+    } else {
+      document_.problems_.push_back(start + setting.value.shown() + " has no counterpart here; " +
+                                    std::string(alias.advice));
+    }
+  }
+
+  /// A setting stands where none of a later layer does.
   void file(Setting setting) {
     const auto [present, is_new] = document_.settings_.try_emplace(setting.key, setting);
-    if (is_new) return;
+    if (is_new || present->second.layer > setting.layer) return;
     if (present->second.layer == setting.layer) return check_agreement(present->second, setting);
     present->second = std::move(setting);
+  }
+
+  /// What verl counts per part, Carnot counts in parts: known once the whole is.
+  void divide() {
+    for (Divisor& divisor : divisors_) {
+      const Setting* whole = document_.find(divisor.dividend);
+      const auto dividend = whole == nullptr ? std::nullopt : whole_number(whole->value);
+      const auto size = whole_number(divisor.setting.value);
+      if (!dividend || !size || *size < 1 || *dividend % *size != 0) {
+        document_.problems_.push_back(divisor.setting.shown() + ": expected a divisor of " + divisor.dividend +
+                                      (whole == nullptr ? ", which has to stand beside it"
+                                                        : " (" + whole->value.shown() + ")") +
+                                      ", found " + divisor.setting.value.shown());
+        continue;
+      }
+      divisor.setting.value.items.front().text = std::to_string(*dividend / *size);
+      file(std::move(divisor.setting));
+    }
+  }
+
+  static std::optional<std::int64_t> whole_number(const SettingValue& value) {
+    return value.kind == SettingValue::Kind::Scalar ? parse_whole_number(value.items.front().text) : std::nullopt;
   }
 
   void check_agreement(const Setting& first, const Setting& second) {
@@ -163,8 +208,15 @@ class DocumentBuilder {
     for (const std::string& key : outdated) document_.settings_.erase(key);
   }
 
+  /// A setting that is `dividend`'s value divided by the one that is written.
+  struct Divisor {
+    std::string dividend{};
+    Setting setting{};
+  };
+
   const RecipeSource& source_;
   Document document_{};
+  std::vector<Divisor> divisors_{};
   std::vector<std::string> open_{};  ///< recipes being read, to notice a circle
   int layer_ = 0;
 };

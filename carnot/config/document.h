@@ -68,14 +68,18 @@ class Document {
   /// By key; a setting that a later layer replaced is gone.
   const std::map<std::string, Setting>& settings() const { return settings_; }
 
-  /// Keys given twice with different values, unreadable overrides, foreign keys that have no counterpart.
+  /// Keys given twice with different values, unreadable overrides, foreign keys that ask for what there is not.
   const std::vector<std::string>& problems() const { return problems_; }
+
+  /// Foreign keys that are accepted and mean nothing here, each with the reason.
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   friend class DocumentBuilder;
 
   std::map<std::string, Setting> settings_{};
   std::vector<std::string> problems_{};
+  std::vector<std::string> notes_{};
 };
 
 }  // namespace carnot

@@ -8,6 +8,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -31,6 +32,25 @@ std::string error_of(std::string_view text, const RecipeSource& source = {}) {
 std::string value_of(const Document& document, std::string_view key) {
   const Setting* setting = document.find(key);
   return setting == nullptr ? "not set" : setting->value.shown();
+}
+
+std::string alias_meaning(const Alias& alias) {
+  std::string text;
+  for (const std::string_view key : alias.ours) text += (text.empty() ? "`" : ", `") + std::string(key) + "`";
+  if (!alias.divides.empty()) text += " = `" + std::string(alias.divides) + "` / theirs";
+  if (!alias.note.empty()) text = "passed over: " + std::string(alias.note);
+  if (!alias.advice.empty()) text = "refused: " + std::string(alias.advice);
+  for (const auto& [theirs, ours] : alias.words)
+    text += "; `" + std::string(theirs) + "` " + (ours.empty() ? "is so here" : "is `" + std::string(ours) + "`");
+  return text;
+}
+
+/// As docs/coming_from_verl.md has it.
+std::string alias_table() {
+  std::string table = "| verl | Carnot |\n|---|---|\n";
+  for (const Alias& alias : verl_aliases())
+    table += "| `" + std::string(alias.theirs) + "` | " + alias_meaning(alias) + " |\n";
+  return table;
 }
 
 TEST(Document, KnowsEveryValueAndItsPlace) {
@@ -126,13 +146,62 @@ TEST(Aliases, TheSameSettingTwiceWithTheSameValueIsFine) {
 }
 
 TEST(Aliases, AdviseWhereThereIsNoCounterpart) {
-  EXPECT_THAT(parsed("actor_rollout_ref.actor.use_kl_loss: true\n").problems(),
-              ElementsAre("r.yaml:1:1: actor_rollout_ref.actor.use_kl_loss: has no counterpart here; set "
-                          "objective.kl_coefficient; 0 turns it off"));
+  EXPECT_THAT(parsed("reward_model.enable: true\n").problems(),
+              ElementsAre("r.yaml:1:1: reward_model.enable: true has no counterpart here; rewards come from the "
+                          "environment (docs/adding_an_environment.md)"));
 }
 
-TEST(Aliases, EveryRowSetsSomethingOrAdvises) {
-  for (const Alias& alias : verl_aliases()) EXPECT_NE(alias.ours.empty(), alias.advice.empty()) << alias.theirs;
+TEST(Aliases, TakeWhatHoldsHereAnyway) {
+  const Document document = parsed(
+      "algorithm.filter_groups.enable: False\nactor_rollout_ref.actor.use_kl_loss: True\n"
+      "actor_rollout_ref.actor.policy_loss.loss_mode: vanilla\ntrainer.total_training_steps: null\n");
+  EXPECT_THAT(document.problems(), IsEmpty());
+  EXPECT_THAT(document.settings(), IsEmpty());
+}
+
+TEST(Aliases, ASwitchThatIsOffSetsItsCoefficient) {
+  EXPECT_EQ(value_of(parsed("actor_rollout_ref.actor.use_kl_loss: False\n"), "objective.kl_coefficient"), "0");
+  EXPECT_THAT(parsed("actor_rollout_ref.actor: {use_kl_loss: False, kl_loss_coef: 0.001}\n").problems(),
+              ElementsAre(HasSubstr("contradicts")));
+}
+
+TEST(Aliases, PassOverWhatHasNoMeaningAndSayWhy) {
+  const Document document =
+      parsed("trainer: {nnodes: 2, n_gpus_per_node: 8}\nactor_rollout_ref.actor.fsdp_config.param_offload: true\n");
+  EXPECT_THAT(document.problems(), IsEmpty());
+  EXPECT_THAT(document.settings(), IsEmpty());
+  EXPECT_THAT(document.notes(),
+              ElementsAre(StartsWith("r.yaml:1:11: trainer.nnodes: has no meaning here and is passed over: "),
+                          HasSubstr("trainer.n_gpus_per_node"), HasSubstr("fsdp_config.param_offload")));
+}
+
+TEST(Aliases, CountMiniBatchesWhereVerlHasTheirSize) {
+  const std::string size = "actor_rollout_ref.actor.ppo_mini_batch_size: 64\n";
+  EXPECT_EQ(value_of(parsed(size + "data.train_batch_size: 256\n"), "train.mini_batches"), "4");
+  EXPECT_EQ(value_of(parsed(size + "train.groups: 256\n", {.overrides = {"data.train_batch_size=64"}}),
+                     "train.mini_batches"),
+            "1");
+  EXPECT_EQ(value_of(parsed(size + "train.groups: 256\n", {.overrides = {"train.mini_batches=2"}}),
+                     "train.mini_batches"),
+            "2");
+  EXPECT_THAT(parsed(size + "data.train_batch_size: 100\n").problems(),
+              ElementsAre("r.yaml:1:1: actor_rollout_ref.actor.ppo_mini_batch_size: expected a divisor of train.groups "
+                          "(100), found 64"));
+  EXPECT_THAT(parsed(size).problems(), ElementsAre(HasSubstr("has to stand beside it")));
+}
+
+TEST(Aliases, EveryRowSetsSomethingOrSaysWhyNot) {
+  for (const Alias& alias : verl_aliases()) {
+    const int ends = (alias.ours.empty() ? 0 : 1) + (alias.advice.empty() ? 0 : 1) + (alias.note.empty() ? 0 : 1);
+    EXPECT_EQ(ends, 1) << alias.theirs;
+    EXPECT_EQ(find_alias(verl_aliases(), alias.theirs), &alias) << "stands twice";
+  }
+}
+
+TEST(Aliases, TheDocumentationHasTheTable) {
+  const auto page = read_file(source_path("docs/coming_from_verl.md"));
+  ASSERT_TRUE(page.ok());
+  EXPECT_THAT(*page, HasSubstr(alias_table()));
 }
 
 TEST(Contradictions, OnTheCommandLineAreProblems) {

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "carnot/base/random.h"
-#include "carnot/config/edit_distance.h"
 
 namespace carnot {
 namespace {
@@ -44,14 +43,6 @@ TEST(Switches, AcceptYamlsWordsOnly) {
   EXPECT_EQ(parse_switch("off"), false);
   EXPECT_FALSE(parse_switch("1"));
   EXPECT_FALSE(parse_switch("TRUE!"));
-}
-
-TEST(EditDistance, CountsChangesAndSwaps) {
-  EXPECT_EQ(edit_distance("", "abc"), 3);
-  EXPECT_EQ(edit_distance("temperature", "temperature"), 0);
-  EXPECT_EQ(edit_distance("temprature", "temperature"), 1);
-  EXPECT_EQ(edit_distance("stpes", "steps"), 1);
-  EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
 }
 
 }  // namespace

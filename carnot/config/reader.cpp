@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
-#include "carnot/config/edit_distance.h"
+#include "carnot/base/file.h"
+#include "carnot/base/nearest_word.h"
 #include "carnot/config/numbers.h"
 
 namespace carnot {
@@ -18,6 +18,25 @@ constexpr std::size_t kMostKeysListed = 12;
 std::string number_in_words(const std::string& noun, const Limits& limits) {
   const std::string accepted = describe(limits);
   return accepted.empty() ? noun : noun + " " + accepted;
+}
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// What should have stood where `written` does, which is no whole number or too large a one.
+std::string whole_number_in_words(const Limits& limits, const std::string& written) {
+  const auto whole = parse_whole_number(written);
+  const bool fits = whole && static_cast<double>(*whole) <= limits.high;
+  if (fits || !(whole || is_digits(written))) return number_in_words("a whole number", limits);
+  if (limits.high == kLargestCount)
+    return "a whole number of at most " + std::to_string(static_cast<std::int64_t>(kLargestCount));
+  return number_in_words("a whole number", limits) + (whole ? "" : ", below 2^63");
+}
+
+/// The infinities are numbers to YAML, and to no field.
+std::string number_in_words(const Limits& limits, std::optional<double> written) {
+  return number_in_words(written && std::isinf(*written) ? "a finite number" : "a number", limits);
 }
 
 std::string text_in_words(const Limits& limits) {
@@ -81,7 +100,8 @@ void ConfigReader::expected(const Setting& setting, const std::string& what) {
 
 void ConfigReader::refuse(std::string_view key, const std::string& what) {
   const Setting* setting = document_.find(key);
-  report((setting != nullptr ? setting->shown() : std::string(key)) + ": " + what);
+  const std::string start = setting != nullptr ? setting->shown() : std::string(key);
+  for (const std::string_view line : split_lines(what)) report(start + ": " + std::string(line));
 }
 
 void ConfigReader::unread(std::string_view key, const std::string& why) {
@@ -113,10 +133,8 @@ void ConfigReader::field(std::string_view name, std::int64_t& value, std::string
   const bool scalar = setting->value.kind == Kind::Scalar && !setting->value.items.front().quoted;
   const auto parsed = scalar ? parse_whole_number(setting->value.items.front().text) : std::nullopt;
   const bool accepted = parsed && violation(limits, static_cast<double>(*parsed)).empty();
-  const bool overflows =
-      parsed && !accepted && std::abs(static_cast<double>(*parsed)) > std::numeric_limits<int>::max();
-  if (overflows) return expected(*setting, "a whole number that fits in 32 bits");
-  if (!accepted) return expected(*setting, number_in_words("a whole number", limits));
+  const std::string written = scalar ? setting->value.items.front().text : std::string();
+  if (!accepted) return expected(*setting, whole_number_in_words(limits, written));
   set(name, value, *parsed);
 }
 
@@ -125,7 +143,7 @@ void ConfigReader::field(std::string_view name, double& value, std::string_view,
   if (setting == nullptr) return;
   const auto parsed = setting->value.kind == Kind::Scalar ? number_of(setting->value.items.front()) : std::nullopt;
   const bool accepted = parsed && violation(limits, *parsed).empty();
-  if (!accepted) return expected(*setting, number_in_words("a number", limits));
+  if (!accepted) return expected(*setting, number_in_words(limits, parsed));
   set(name, value, *parsed);
 }
 
@@ -181,6 +199,15 @@ std::string ConfigReader::nearest(const std::string& key) const {
   return best;
 }
 
+/// The key of ours that goes by that name elsewhere, in the same section if it is there; or else the nearest.
+std::string ConfigReader::meant(const std::string& key) const {
+  const std::string familiar(familiar_key(last_word(key)));
+  const std::string section(section_of(key));
+  const std::string beside = section + (section.empty() ? "" : ".") + std::string(last_word(familiar));
+  if (!familiar.empty() && fields_.count(beside) > 0) return beside;
+  return fields_.count(familiar) > 0 ? familiar : nearest(key);
+}
+
 std::string ConfigReader::unknown(const Setting& setting) const {
   const std::string start = setting.shown() + ": ";
   if (sections_.count(setting.key) > 0)
@@ -188,7 +215,7 @@ std::string ConfigReader::unknown(const Setting& setting) const {
   for (std::string_view above = section_of(setting.key); !above.empty(); above = section_of(above))
     if (fields_.count(std::string(above)) > 0) return start + std::string(above) + " takes a value, it is no section";
 
-  const std::string suggestion = nearest(setting.key);
+  const std::string suggestion = meant(setting.key);
   if (!suggestion.empty()) return start + "unknown key; did you mean " + suggestion + "?";
   const std::string section(section_of(setting.key));
   std::string known;

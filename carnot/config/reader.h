@@ -38,7 +38,7 @@ class ConfigReader final : public FieldVisitor {
   /// are any.
   bool skip(std::string_view section);
 
-  /// A problem with the value of `key` that only the caller can see.
+  /// Problems with the value of `key` that only the caller can see, a line each; without the key in front.
   void refuse(std::string_view key, const std::string& what);
 
   /// A key that nothing reads, and why. A problem where the document sets it: to anything, if no pass asked for it, or
@@ -70,6 +70,7 @@ class ConfigReader final : public FieldVisitor {
   template <class T>
   void set(std::string_view name, T& value, T parsed);
   std::string unknown(const Setting& setting) const;
+  std::string meant(const std::string& key) const;
   std::string nearest(const std::string& key) const;
 
   const Document& document_;

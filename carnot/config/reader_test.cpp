@@ -9,6 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 enum class Device { Cpu, Cuda };
 
@@ -109,9 +110,29 @@ TEST(ConfigReader, ReportsAllProblemsAtOnceWithPlaceFindingAndExpectation) {
   EXPECT_EQ(options.steps, 100);
 }
 
-TEST(ConfigReader, RefusesWhatDoesNotFitAnInt) {
-  EXPECT_THAT(problems("train.steps: 3000000000\n"),
-              ElementsAre("r.yaml:1:1: train.steps: expected a whole number that fits in 32 bits, found 3000000000"));
+TEST(ConfigReader, RefusesCountsThatOverflow) {
+  for (const std::string count : {"2147483647", "3000000000", "99999999999999999999"})
+    EXPECT_THAT(
+        problems("train.steps: " + count + "\n"),
+        ElementsAre("r.yaml:1:1: train.steps: expected a whole number of at most 1000000000, found " + count));
+}
+
+TEST(ConfigReader, RefusesInfinity) {
+  EXPECT_THAT(problems("train.optimizer.learning_rate: .inf\n"),
+              ElementsAre("r.yaml:1:1: train.optimizer.learning_rate: expected a finite number above 0, found .inf"));
+  EXPECT_THAT(problems("train.weights: [1, -.inf]\n"), SizeIs(1));
+}
+
+TEST(ConfigReader, RefusesASeedThatDoesNotFit) {
+  struct SeedOptions {
+    std::int64_t seed = 0;
+    void fields(FieldVisitor& visit) { visit.field("seed", seed, "", at_least(0)); }
+  } options;
+  const auto document = Document::parse("seed: 18446744073709551616\n", "r.yaml");
+  ConfigReader reader(*document);
+  reader.read("", options);
+  EXPECT_EQ(reader.finish().error().message,
+            "r.yaml:1:1: seed: expected a whole number at least 0, below 2^63, found 18446744073709551616");
 }
 
 TEST(ConfigReader, RefusesAKeyWithoutAValue) {

@@ -1,4 +1,5 @@
 // The table of environments, and what a factory does where it says nothing else.
+#include "carnot/base/nearest_word.h"
 #include "carnot/env/environment.h"
 #include "carnot/env/frozen_lake.h"
 #include "carnot/env/gsm8k.h"
@@ -22,12 +23,12 @@ const std::vector<EnvironmentEntry>& environments() {
 }
 
 Result<std::unique_ptr<EnvironmentFactory>> make_environment_factory(std::string_view name) {
-  std::string known;
+  std::vector<std::string> known;
   for (const auto& entry : environments()) {
     if (entry.name == name) return entry.make();
-    known += (known.empty() ? "" : ", ") + std::string(entry.name);
+    known.emplace_back(entry.name);
   }
-  return Error{"env.name: there is no environment '" + std::string(name) + "'; there are: " + known};
+  return Error{unknown_word("environment", name, known)};
 }
 
 std::unique_ptr<Environment> EnvironmentFactory::make_instance(std::uint64_t seed) const {

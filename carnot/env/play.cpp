@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "carnot/base/file.h"
+#include "carnot/base/printable.h"
 #include "carnot/env/grid_text.h"
 
 namespace carnot {
@@ -92,7 +93,8 @@ Status for_each_line(std::istream& in, const Visit& visit) {
   return Done{};
 }
 
-void write_line(std::ostream& out, const std::string& text) { out << text << '\n' << std::flush; }
+void write_json(std::ostream& out, const std::string& json) { out << json << '\n' << std::flush; }
+void write_text(std::ostream& out, const std::string& text) { out << printable(text) << '\n' << std::flush; }
 
 std::string step_json(const std::string& action, const GameStep& step) {
   JsonLine line;
@@ -122,13 +124,17 @@ Status play_bare(EnvironmentFactory& factory, const PlayOptions& options, std::i
     JsonLine line = opening_line(factory, options);
     line.add("board", game->board_json());
     line.add("observation", json_text(game->observation()));
-    write_line(out, line.text());
+    write_json(out, line.text());
   } else {
-    write_line(out, game->observation());
+    write_text(out, game->observation());
   }
   return for_each_line(in, [&](const std::string& action) {
     const GameStep step = game->step(action);
-    write_line(out, options.json ? step_json(action, step) : step_text(step));
+    if (options.json) {
+      write_json(out, step_json(action, step));
+    } else {
+      write_text(out, step_text(step));
+    }
     return step.done;
   });
 }
@@ -183,15 +189,19 @@ Status play_prompt(EnvironmentFactory& factory, const PlayOptions& options, std:
     line.add("system", json_text(opening.system));
     line.add("user", json_text(opening.user));
     line.add("assistant_prefix", json_text(opening.assistant_prefix));
-    write_line(out, line.text());
+    write_json(out, line.text());
   } else {
-    write_line(out, opening_text(opening));
+    write_text(out, opening_text(opening));
   }
   return for_each_line(in, [&](const std::string& line) {
     std::string response = unescaped(line);
     if (!response.starts_with(opening.assistant_prefix)) response = opening.assistant_prefix + response;
     const Reply reply = environment->step(response);
-    write_line(out, options.json ? reply_json(response, reply) : reply_text(reply));
+    if (options.json) {
+      write_json(out, reply_json(response, reply));
+    } else {
+      write_text(out, reply_text(reply));
+    }
     return reply.done;
   });
 }

@@ -8,10 +8,12 @@
 
 #include <cstdint>
 
+#include "carnot/base/kv_block.h"
+
 namespace carnot::kernel {
 
-/// Keys come in tiles of this many positions: the size of a cache block.
-inline constexpr int kTile = 16;
+/// Keys come in tiles of this many positions: a tile is a block of the cache.
+inline constexpr int kTile = kBlockTokens;
 
 /// The entries of a row that stay when its lowest are removed (kernel/selection.h): x is removed where x < threshold,
 /// or x == threshold and its index is at least tie_limit.

@@ -43,9 +43,9 @@ std::string credit_behind_a_modulator(const Method& method) {
 
 }  // namespace
 
-std::string known_methods() {
-  std::string names;
-  for (const MethodEntry& entry : methods()) names += (names.empty() ? "" : ", ") + std::string(entry.name);
+std::vector<std::string> known_methods() {
+  std::vector<std::string> names;
+  for (const MethodEntry& entry : methods()) names.emplace_back(entry.name);
   return names;
 }
 
@@ -54,7 +54,7 @@ std::vector<std::string> composition_errors(std::span<const MethodEntry* const> 
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::string name(entries[i]->name);
-    const std::string start = "method: '" + name + "' ";
+    const std::string start = "'" + name + "' ";
     if (i == 0 && !entries[i]->is_base)
       problems.push_back(start + "is an add-on; expected a base before it, as in 'grpo + " + name + "'");
     if (!seen.insert(entries[i]->name).second)
@@ -69,7 +69,7 @@ std::vector<std::string> composition_errors(std::span<const MethodEntry* const> 
       if (!holds(one.names, name)) continue;
       present += (count++ == 0 ? "'" : "' and '") + std::string(name);
     }
-    if (count > 1) problems.push_back("method: " + present + "' cannot stand together: " + std::string(one.reason));
+    if (count > 1) problems.push_back(present + "' cannot stand together: " + std::string(one.reason));
   }
   return problems;
 }

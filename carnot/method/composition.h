@@ -9,8 +9,8 @@
 
 namespace carnot {
 
-/// "ppo, grpo, ...".
-std::string known_methods();
+/// ppo, grpo, ...
+std::vector<std::string> known_methods();
 
 /// What forbids this sequence of methods; a sentence each.
 std::vector<std::string> composition_errors(std::span<const MethodEntry* const> entries);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "carnot/base/limits.h"
+#include "carnot/base/nearest_word.h"
 #include "carnot/credit/reward.h"
 #include "carnot/method/composition.h"
 
@@ -96,7 +97,7 @@ Result<MethodRecipe> parse_method(std::string_view composition) {
   std::vector<std::string> problems;
   for (const std::string& name : names) {
     entries.push_back(find_method(name));
-    if (!entries.back()) problems.push_back("method: '" + name + "' is unknown; expected some of " + known_methods());
+    if (!entries.back()) problems.push_back(unknown_word("method", name, known_methods()));
   }
   if (problems.empty()) problems = composition_errors(entries);
   if (!problems.empty()) return join_errors(problems);

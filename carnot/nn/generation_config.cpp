@@ -1,7 +1,7 @@
 #include "carnot/nn/generation_config.h"
 
 #include "carnot/base/json.h"
-#include "carnot/nn/config_reader.h"
+#include "carnot/nn/json_object_reader.h"
 
 namespace carnot {
 namespace {
@@ -34,7 +34,7 @@ const std::vector<std::pair<std::string, Json>>& other_settings() {
 Result<GenerationConfig> parse_generation_config(std::string_view json_text, const std::string& name) {
   const auto json = parse_json_object<Json>(json_text, name);
   if (!json) return json.error();
-  ConfigReader reader(*json, name);
+  JsonObjectReader reader(*json, name);
   GenerationConfig config;
   reader.tokens("eos_token_id", config.eos_tokens);
   reader.boolean("do_sample", config.do_sample);

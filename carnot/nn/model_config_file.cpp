@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "carnot/base/json.h"
-#include "carnot/nn/config_reader.h"
+#include "carnot/nn/json_object_reader.h"
 #include "carnot/nn/model_config.h"
 
 namespace carnot {
@@ -22,7 +22,7 @@ double yarn_attention_factor(double factor, double mscale, double mscale_all_dim
   return mscale != 0 && mscale_all_dim != 0 ? scale(mscale) / scale(mscale_all_dim) : scale(1);
 }
 
-void read_yarn(ConfigReader& reader, int max_positions, RotaryScaling& scaling) {
+void read_yarn(JsonObjectReader& reader, int max_positions, RotaryScaling& scaling) {
   reader.number("beta_fast", scaling.beta_fast);
   reader.number("beta_slow", scaling.beta_slow);
   reader.boolean("truncate", scaling.truncate);
@@ -36,7 +36,7 @@ void read_yarn(ConfigReader& reader, int max_positions, RotaryScaling& scaling) 
 }
 
 /// One of the two objects that say how positions are scaled; the kind is "rope_type", "type" in older files.
-void read_rotary_object(ConfigReader& reader, ModelConfig& config) {
+void read_rotary_object(JsonObjectReader& reader, ModelConfig& config) {
   RotaryScaling& scaling = config.rope_scaling;
   reader.number("rope_theta", config.rope_theta);
   reader.only("partial_rotary_factor", 1.0);
@@ -56,7 +56,7 @@ void read_rotary_object(ConfigReader& reader, ModelConfig& config) {
   if (scaling.kind == "yarn") read_yarn(reader, config.max_positions, scaling);
 }
 
-void read_rotary(ConfigReader& reader, const std::string& name, ModelConfig& config) {
+void read_rotary(JsonObjectReader& reader, const std::string& name, ModelConfig& config) {
   reader.number("rope_theta", config.rope_theta);
   // transformers 5 moves all of it into rope_parameters.
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
@@ -66,13 +66,13 @@ void read_rotary(ConfigReader& reader, const std::string& name, ModelConfig& con
       reader.problem(key, "an object");
       continue;
     }
-    ConfigReader part(*rotary, name + ": " + key);
+    JsonObjectReader part(*rotary, name + ": " + key);
     read_rotary_object(part, config);
     reader.problems().insert(reader.problems().end(), part.problems().begin(), part.problems().end());
   }
 }
 
-void read_sliding_window(ConfigReader& reader, const ModelFamily& family, const ModelConfig& config) {
+void read_sliding_window(JsonObjectReader& reader, const ModelFamily& family, const ModelConfig& config) {
   reader.only("use_sliding_window", false);
   if (family.sliding_window == 0) return;
   int window = reader.has("sliding_window") ? 0 : family.sliding_window;
@@ -84,7 +84,7 @@ void read_sliding_window(ConfigReader& reader, const ModelFamily& family, const 
 }
 
 /// Keys that change the arithmetic and that we do not compute.
-void refuse_unsupported(ConfigReader& reader, const ModelFamily& family) {
+void refuse_unsupported(JsonObjectReader& reader, const ModelFamily& family) {
   reader.only("hidden_act", "silu");
   reader.only("attention_dropout", 0.0);
   reader.only("partial_rotary_factor", 1.0);
@@ -101,7 +101,7 @@ void refuse_unsupported(ConfigReader& reader, const ModelFamily& family) {
   if (!all_full) reader.problem("layer_types", "\"full_attention\" in every layer");
 }
 
-const ModelFamily& read_family(ConfigReader& reader) {
+const ModelFamily& read_family(JsonObjectReader& reader) {
   const Json* type = reader.find("model_type");
   const std::string name = type && type->is_string() ? type->get<std::string>() : std::string();
   if (const ModelFamily* family = find_model_family(name)) return *family;
@@ -111,7 +111,7 @@ const ModelFamily& read_family(ConfigReader& reader) {
   return kModelFamilies[0];
 }
 
-void read_shape(ConfigReader& reader, const ModelFamily& family, ModelConfig& config) {
+void read_shape(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config) {
   reader.integer("vocab_size", config.vocab_size, true);
   reader.integer("hidden_size", config.hidden_size, true);
   reader.integer("intermediate_size", config.intermediate_size, true);
@@ -129,7 +129,7 @@ void read_shape(ConfigReader& reader, const ModelFamily& family, ModelConfig& co
   reader.integer("max_position_embeddings", config.max_positions, false);
 }
 
-void read_special_tokens(ConfigReader& reader, const ModelFamily& family, ModelConfig& config) {
+void read_special_tokens(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config) {
   config.bos_token = family.bos_token;
   if (family.eos_token >= 0) config.eos_tokens = {family.eos_token};
   reader.token("bos_token_id", config.bos_token);
@@ -165,7 +165,7 @@ Json token_json(const std::vector<int>& tokens) {
 Result<ModelConfig> parse_model_config(std::string_view json_text, const std::string& name) {
   const auto json = parse_json_object<Json>(json_text, name);
   if (!json) return json.error();
-  ConfigReader reader(*json, name);
+  JsonObjectReader reader(*json, name);
   const ModelFamily& family = read_family(reader);
   ModelConfig config{.family = std::string(family.name)};
   read_shape(reader, family, config);

@@ -98,10 +98,10 @@ class A2tgpoClip final : public Analysis {
                           .clip_scale = credit.clip_scale[first]});
       }
     }
-    const std::vector<ClipState> states = clip_states(inputs, swing.method.objective);
-    for (std::size_t t = 0; t < states.size(); ++t) {
+    const std::vector<TokenClip> clips = token_clips(inputs, swing.method.objective);
+    for (std::size_t t = 0; t < clips.size(); ++t) {
       auto& [held, all] = swing.held.by_turn[turns[t]];
-      held += states[t].clipped ? 1 : 0;
+      held += clips[t].clipped ? 1 : 0;
       ++all;
     }
   }

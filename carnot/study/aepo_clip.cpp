@@ -78,7 +78,7 @@ class AepoClip final : public Analysis {
   std::vector<EntropyBin> bins_of(const std::vector<double>& entropies, const std::vector<ClipInput>& tokens) const {
     ObjectiveOptions preserving = objective_;
     preserving.clip_gradient = ClipGradient::Preserve;
-    const std::vector<ClipState> plain = clip_states(tokens, objective_), preserved = clip_states(tokens, preserving);
+    const std::vector<TokenClip> plain = token_clips(tokens, objective_), preserved = token_clips(tokens, preserving);
     const std::vector<int> bin = quantile_bins(entropies, bins_);
     std::vector<EntropyBin> bins(static_cast<std::size_t>(bins_));
     for (std::size_t t = 0; t < tokens.size(); ++t) {

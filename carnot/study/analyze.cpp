@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/nearest_word.h"
 #include "carnot/config/document.h"
-#include "carnot/config/edit_distance.h"
 #include "carnot/config/reader.h"
 #include "carnot/study/report_files.h"
 
@@ -58,14 +58,12 @@ Status check_paths(const AnalysisEntry& entry, std::size_t count) {
 }  // namespace
 
 Result<const AnalysisEntry*> find_analysis(std::string_view name) {
-  const auto& all = analyses();
-  const AnalysisEntry* nearest = &all.front();
-  for (const AnalysisEntry& entry : all) {
+  std::vector<std::string> known;
+  for (const AnalysisEntry& entry : analyses()) {
     if (entry.name == name) return &entry;
-    if (edit_distance(name, entry.name) < edit_distance(name, nearest->name)) nearest = &entry;
+    known.emplace_back(entry.name);
   }
-  return Error{"there is no analysis '" + std::string(name) + "'; did you mean '" + std::string(nearest->name) +
-               "'? `carnot list analyses` prints them"};
+  return Error{unknown_word("analysis", name, known)};
 }
 
 FieldTable analysis_options(const AnalysisEntry& entry) {

@@ -15,13 +15,13 @@ struct ClipInput {
   double clip_scale = 1;
 };
 
-struct ClipState {
+struct TokenClip {
   double slope = 0;  ///< factor of A times the gradient of the log-probability (objective/clip.h)
   bool clipped = false;
   bool dual_clipped = false;
 };
 
 /// As objective/clip.h has it, which does the work.
-std::vector<ClipState> clip_states(std::span<const ClipInput> inputs, const ObjectiveOptions& options);
+std::vector<TokenClip> token_clips(std::span<const ClipInput> inputs, const ObjectiveOptions& options);
 
 }  // namespace carnot

@@ -37,11 +37,11 @@ void TokenizerOptions::fields(FieldVisitor& visit) {
 }
 
 void SupervisedOptions::fields(FieldVisitor& visit) {
-  visit.field("steps", steps, "optimizer steps of the warm start on demonstrations; 0: none", at_least(0));
+  visit.field("steps", steps, "optimizer steps of the warm start on demonstrations; 0: none", count_from(0));
   visit.field("batch_tokens", batch_tokens, "tokens of one step's demonstrations", at_least(1));
   visit.field("context_weight", context_weight, "loss weight of tokens that the demonstrator did not say",
               between(0, 1));
-  visit.field("log_every", log_every, "steps between lines of metrics", at_least(1));
+  visit.field("log_every", log_every, "steps between lines of metrics", count_from(1));
   schedule.fields(visit);
   optimizer.fields(visit);
 }
@@ -62,7 +62,7 @@ void RolloutOptions::fields(FieldVisitor& visit) {
 }
 
 void TrainOptions::fields(FieldVisitor& visit) {
-  visit.field("steps", steps, "training steps: rollouts, then updates", at_least(0));
+  visit.field("steps", steps, "training steps: rollouts, then updates", count_from(0));
   visit.field("groups", groups, "tasks of one step", at_least(1));
   visit.field("epochs", epochs, "passes over a step's trajectories", at_least(1));
   visit.field("mini_batches", mini_batches, "optimizer steps of one pass", at_least(1));
@@ -70,8 +70,8 @@ void TrainOptions::fields(FieldVisitor& visit) {
   visit.field("activation_checkpointing", activation_checkpointing,
               "layers keep their input alone and run again in the backward pass: less memory, a third more time, the "
               "same bits");
-  visit.field("save_every", save_every, "steps between checkpoints; 0: at the end only", at_least(0));
-  visit.field("max_checkpoints", max_checkpoints, "checkpoints to keep; 0: all", at_least(0));
+  visit.field("save_every", save_every, "steps between checkpoints; 0: at the end only", count_from(0));
+  visit.field("max_checkpoints", max_checkpoints, "checkpoints to keep; 0: all", count_from(0));
   visit.field("max_infra_failures", max_infra_failures,
               "share of a step's or an evaluation's trajectories that may fail in the machinery; beyond it the run ends",
               between(0, 1));
@@ -81,7 +81,7 @@ void TrainOptions::fields(FieldVisitor& visit) {
 }
 
 void CriticOptions::fields(FieldVisitor& visit) {
-  visit.field("head_start", head_start, "first steps, in which only the critic learns", at_least(0));
+  visit.field("head_start", head_start, "first steps, in which only the critic learns", count_from(0));
   schedule.fields(visit);
   optimizer.fields(visit);
 }
@@ -90,11 +90,11 @@ void MemoryOptions::fields(FieldVisitor& visit) {
   visit.field("check", check, "what happens to a run that is predicted to take more memory than there is",
               one_of({"refuse", "warn", "off"}));
   visit.field("limit_megabytes", limit_megabytes,
-              "memory that the run may take; 0: what the machine or the control group has available", at_least(0));
+              "memory that the run may take; 0: what the machine or the control group has available", count_from(0));
 }
 
 void EvaluationOptions::fields(FieldVisitor& visit) {
-  visit.field("every", every, "training steps between evaluations; 0: before and after only", at_least(0));
+  visit.field("every", every, "training steps between evaluations; 0: before and after only", count_from(0));
   visit.field("before_training", before_training, "evaluate before the first training step");
   visit.field("tasks", tasks, "validation tasks", at_least(1));
   visit.field("samples", samples, "trajectories a task", at_least(1));

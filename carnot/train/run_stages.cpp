@@ -6,6 +6,7 @@
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
 #include "carnot/base/log.h"
+#include "carnot/base/printable.h"
 #include "carnot/data/rollout_file.h"
 #include "carnot/train/checkpoint_folder.h"
 #include "carnot/train/console_lines.h"
@@ -270,8 +271,8 @@ Status summary_stage(Run& run, const Workbench& bench, const EvaluatedGroups& be
   std::ostream& out = run.control.out;
   if (const auto task = telling_task(before.groups, after.groups)) {
     out << "\nOne question, before training:\n\n"
-        << transcript(before.groups[*task], *bench.tokenizer) << "\nThe same question, after:\n\n"
-        << transcript(after.groups[*task], *bench.tokenizer);
+        << printable(transcript(before.groups[*task], *bench.tokenizer)) << "\nThe same question, after:\n\n"
+        << printable(transcript(after.groups[*task], *bench.tokenizer));
   }
   out << "\n"
       << evaluation_table({{"before", before.evaluation}, {"after", after.evaluation}}, run.recipe.evaluation.breakdown)

@@ -38,7 +38,8 @@ TEST(CompareCommand, RefusesBeforeAnythingRuns) {
   const auto run = run_carnot(
       {"compare", tiny_recipe(scratch), "--methods", "grpo, grqo, rloo [train.stepz=1]", "--output", output});
   EXPECT_EQ(run.exit, 1);
-  EXPECT_THAT(run.err, AllOf(HasSubstr("'grqo' is unknown"), HasSubstr("did you mean train.steps?")));
+  EXPECT_THAT(run.err, AllOf(HasSubstr("method: there is no method 'grqo'; did you mean 'grpo'?"),
+                             HasSubstr("did you mean train.steps?")));
   EXPECT_FALSE(std::filesystem::exists(output));
   EXPECT_EQ(run_carnot({"compare"}).exit, 2);
   EXPECT_EQ(run_carnot({"compare", scratch.path("none.yaml")}).exit, 1);

@@ -1,4 +1,4 @@
-// nn/config_reader.h -- takes values out of the JSON objects of a model folder and remembers everything that is wrong.
+// nn/json_object_reader.h -- takes values out of a model folder's JSON objects and remembers everything that is wrong.
 //
 // Included by sources only: it brings nlohmann/json.
 #pragma once
@@ -11,12 +11,12 @@
 
 namespace carnot {
 
-class ConfigReader {
+class JsonObjectReader {
  public:
   using Json = nlohmann::ordered_json;
 
   /// `where` stands before each problem: the file's name, or the file's and the object's.
-  ConfigReader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
+  JsonObjectReader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
 
   void problem(const std::string& key, const std::string& expected) {
     const Json* value = find(key);
