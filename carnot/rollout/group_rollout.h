@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "carnot/rollout/environment_workers.h"
+#include "carnot/env/environment_workers.h"
 #include "carnot/rollout/explore.h"
 #include "carnot/rollout/response.h"
 

@@ -1,4 +1,4 @@
-#include "carnot/rollout/environment_workers.h"
+#include "carnot/env/environment_workers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

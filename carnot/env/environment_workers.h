@@ -1,4 +1,4 @@
-// rollout/environment_workers.h -- threads on which environments open and step, each call with a deadline.
+// env/environment_workers.h -- threads on which environments open and step, each call with a deadline.
 //
 // A call that does not come back in time is reported as timed out, its thread is left to itself and replaced; what
 // it holds stays alive until it ends. Once kMaxHangingCalls hang in the process, or where the system starts no further
