@@ -81,6 +81,7 @@ class DocumentBuilder {
         if (!base) return base;
       }
     ++layer_;
+    document_.num_written_ = static_cast<int>(flat->size());  // the outermost recipe is read last
     for (FlatSetting& setting : *flat) {
       if (setting.key == kExtends) continue;
       const std::string place = name + ":" + std::to_string(setting.line) + ":" + std::to_string(setting.column);

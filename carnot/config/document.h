@@ -68,6 +68,9 @@ class Document {
   /// By key; a setting that a later layer replaced is gone.
   const std::map<std::string, Setting>& settings() const { return settings_; }
 
+  /// Settings in the recipe's own file: 0 where it is empty.
+  int num_written() const { return num_written_; }
+
   /// Keys given twice with different values, unreadable overrides, foreign keys that ask for what there is not.
   const std::vector<std::string>& problems() const { return problems_; }
 
@@ -80,6 +83,7 @@ class Document {
   std::map<std::string, Setting> settings_{};
   std::vector<std::string> problems_{};
   std::vector<std::string> notes_{};
+  int num_written_ = 0;
 };
 
 }  // namespace carnot

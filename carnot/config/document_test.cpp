@@ -77,6 +77,8 @@ TEST(Document, TakesQuotesAndAByteOrderMark) {
 }
 
 TEST(Document, AnEmptyRecipeSetsNothing) {
+  EXPECT_EQ(parsed("# only words\n").num_written(), 0);
+  EXPECT_EQ(parsed("seed: 1\nenv: {name: a, size: 2}\n", {.overrides = {"x=1"}}).num_written(), 3);
   EXPECT_THAT(parsed("").settings(), IsEmpty());
   EXPECT_THAT(parsed("# nothing yet\n").settings(), IsEmpty());
 }

@@ -27,6 +27,8 @@ Tokens ids_of(const Json& list, const InputFormat& format) {
 
 Tokens text_of(const Json& value, const std::string& key, const InputFormat& format) {
   if (!value.is_string()) return Error{key + ": expected a text, found " + shown(value)};
+  if (format.tokenizer == nullptr)
+    return Error{key + ": " + format.tokenizer_problem + "; without it only ids can be read"};
   return format.tokenizer->try_encode(value.get_ref<const std::string&>());
 }
 

@@ -25,7 +25,8 @@ struct InputLine {
 
 /// How texts become tokens, and which ids there are.
 struct InputFormat {
-  const Tokenizer* tokenizer = nullptr;
+  const Tokenizer* tokenizer = nullptr;  ///< null: texts are refused
+  std::string tokenizer_problem{};       ///< then: why
   const ChatFamily* chat = nullptr;  ///< null: prompts are raw text, and messages are refused
   std::string system{};              ///< stands before a prompt; of messages, where none is a system message
   int vocab_size = 0;

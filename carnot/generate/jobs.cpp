@@ -29,6 +29,7 @@ Result<Source> read_source(const std::string& input, std::istream& in) {
 
 InputFormat format_of(const LoadedModel& model) {
   return {.tokenizer = model.tokenizer.get(),
+          .tokenizer_problem = model.tokenizer_problem,
           .chat = model.chat.get(),
           .vocab_size = model.model->config().vocab_size,
           .max_positions = model.model->config().max_positions};
@@ -131,6 +132,9 @@ Result<GenerateJob> prepare_generate(const GenerateCommand& command, std::istrea
   if (command.raw) format.chat = nullptr;
   if (format.chat == nullptr && !command.system.empty())
     return Error{"--system: needs a chat format; the model has none, or --raw leaves it out"};
+  if (model->unknown_template && !command.raw)
+    log_warning(model->folder.string() + ": its chat template is none that is known, so prompts are sent as they are; "
+                                         "--chat names a format, --raw says that this is meant");
   auto prompts = prompts_of(command, format, in);
   if (!prompts) return prompts.error();
   for (const std::string& setting : model->generation.ignored)
@@ -168,7 +172,7 @@ RunEnd run_generate(const GenerateJob& job, const JobControl& control) {
 }
 
 Result<ScoreJob> prepare_score(const ScoreCommand& command, std::istream& in) {
-  auto model = load_for_generation(command.model);
+  auto model = load_for_scoring(command.model);
   if (!model) return model.error();
   const auto source = read_source(command.input, in);
   if (!source) return source.error();

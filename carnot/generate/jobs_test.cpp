@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "carnot/base/file.h"
+#include "carnot/base/log.h"
 #include "carnot/base/random.h"
 #include "carnot/nn/safetensors.h"
 #include "testing/paths.h"
@@ -145,6 +146,34 @@ TEST(GenerateJob, SamplesAsGenerationConfigSaysUnlessFlagsSayOtherwise) {
   EXPECT_EQ(other.options.sampling.temperature, 0);
   EXPECT_EQ(other.options.sampling.top_p, 0.8);
   EXPECT_EQ(other.options.sampling.top_k, 3);
+}
+
+TEST(GenerateJob, SaysThatAnUnknownChatTemplateIsNotApplied) {
+  const Folder folder("");
+  EXPECT_TRUE(write_file_atomically(folder.path() / "chat_template.jinja", "{{ something(of, its, own) }}").ok());
+  std::vector<std::string> messages;
+  const LogSink before =
+      set_log_sink([&messages](LogLevel, const std::string& message) { messages.push_back(message); });
+  const GenerateJob chat = prepared(folder, {});
+  const GenerateJob raw = prepared(folder, {.raw = true});
+  set_log_sink(before);
+  EXPECT_EQ(chat.prompts[0].tokens, raw.prompts[0].tokens);
+  ASSERT_EQ(messages.size(), 1u) << "one with the chat format left out unasked, none with --raw";
+  EXPECT_NE(messages[0].find("its chat template is none that is known"), std::string::npos) << messages[0];
+}
+
+TEST(ScoreJob, TakesIdsWithoutATokenizerAndRefusesTexts) {
+  const Folder folder("");
+  std::filesystem::remove(folder.path() / "tokenizer.json");
+  const ScoreCommand command{.model = {.path = folder.path(), .threads = 1}};
+  std::istringstream ids(R"({"ids": [5, 6, 7]})"), text(R"({"text": "task"})");
+  const auto job = prepare_score(command, ids);
+  ASSERT_TRUE(job.ok()) << job.error().message;
+  EXPECT_EQ(job->sequences[0].tokens.size(), 3u);
+  const auto refused = prepare_score(command, text);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("standard input:1: text: "), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("expected tokenizer.json"), std::string::npos) << refused.error().message;
 }
 
 TEST(GenerateJob, TakesTheMostLikelyTokenWhereNothingSaysToSample) {

@@ -29,31 +29,59 @@ Result<std::string> chat_name(const ModelRequest& request, const LoadedModel& lo
   return make_chat_family(usual, *loaded.tokenizer) ? usual : std::string();
 }
 
-}  // namespace
-
-Result<LoadedModel> load_for_generation(const ModelRequest& request) {
-  const RunOptions run{.threads = request.threads, .device = request.device, .dtype = request.dtype};
+/// The folder, found on a device that is ready.
+Result<LoadedModel> find_folder(const ModelRequest& request, const RunOptions& run) {
   if (const Status status = Workbench::prepare_device(run); !status) return status.error();
   const auto folder = find_model(request.path);
   if (!folder) return folder.error();
-  LoadedModel loaded{.folder = *folder};
-  auto tokenizer = Tokenizer::load(*folder);
-  if (!tokenizer) return tokenizer.error();
-  loaded.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
-  auto model = load_policy(*folder, tensor_options(run));
+  return LoadedModel{.folder = *folder};
+}
+
+Status load_weights(LoadedModel& loaded, const RunOptions& run) {
+  auto model = load_policy(loaded.folder, tensor_options(run));
   if (!model) return model.error();
   loaded.model = std::make_unique<Model>(std::move(model).value());
-  const auto files = read_model_files(*folder, *folder);
+  return Done{};
+}
+
+RunOptions run_options(const ModelRequest& request) {
+  return {.threads = request.threads, .device = request.device, .dtype = request.dtype};
+}
+
+}  // namespace
+
+Result<LoadedModel> load_for_generation(const ModelRequest& request) {
+  const RunOptions run = run_options(request);
+  auto loaded = find_folder(request, run);
+  if (!loaded) return loaded;
+  auto tokenizer = Tokenizer::load(loaded->folder);
+  if (!tokenizer) return tokenizer.error();
+  loaded->tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
+  if (const Status status = load_weights(*loaded, run); !status) return status.error();
+  const auto files = read_model_files(loaded->folder, loaded->folder);
   if (!files) return files.error();
-  auto generation = generation_config(*files, folder->string());
+  auto generation = generation_config(*files, loaded->folder.string());
   if (!generation) return generation.error();
-  loaded.generation = std::move(generation).value();
-  const auto name = chat_name(request, loaded, *files);
+  loaded->generation = std::move(generation).value();
+  const auto name = chat_name(request, *loaded, *files);
   if (!name) return name.error();
+  loaded->unknown_template = name->empty() && chat_template(*files);
   if (name->empty()) return loaded;
-  auto chat = make_chat_family(*name, *loaded.tokenizer);
+  auto chat = make_chat_family(*name, *loaded->tokenizer);
   if (!chat) return Error{"--chat: " + chat.error().message};
-  loaded.chat = std::move(chat).value();
+  loaded->chat = std::move(chat).value();
+  return loaded;
+}
+
+Result<LoadedModel> load_for_scoring(const ModelRequest& request) {
+  const RunOptions run = run_options(request);
+  auto loaded = find_folder(request, run);
+  if (!loaded) return loaded;
+  if (auto tokenizer = Tokenizer::load(loaded->folder))
+    loaded->tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
+  else
+    loaded->tokenizer_problem = tokenizer.error().message;
+  if (const Status status = load_weights(*loaded, run); !status) return status.error();
   return loaded;
 }
 

@@ -23,13 +23,19 @@ struct ModelRequest {
 
 struct LoadedModel {
   std::filesystem::path folder{};
-  std::unique_ptr<Tokenizer> tokenizer{};
-  std::unique_ptr<ChatFamily> chat{};  ///< null where the model has none
+  std::unique_ptr<Tokenizer> tokenizer{};  ///< null where load_for_scoring() found none
+  std::string tokenizer_problem{};         ///< then: why
+  std::unique_ptr<ChatFamily> chat{};      ///< null where the model has none
+  bool unknown_template = false;           ///< then: it has a chat template, which is none that is known
   std::unique_ptr<Model> model{};
   GenerationConfig generation{};  ///< generation_config.json; empty where the folder has none
 };
 
 /// Prepares device and threads and loads. The error says what is missing where.
 Result<LoadedModel> load_for_generation(const ModelRequest& request);
+
+/// The same without a chat format, and without a tokenizer where the folder has none that can be read: token ids do not
+/// need one.
+Result<LoadedModel> load_for_scoring(const ModelRequest& request);
 
 }  // namespace carnot

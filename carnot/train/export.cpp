@@ -125,6 +125,12 @@ Status write_adapter(const fs::path& checkpoint, const fs::path& to, const fs::p
   return write_safetensors(to / kAdapterWeightsFile, file->tensors, {{"format", "pt"}});
 }
 
+/// Absolute, and without a slash behind it, so that it has a name.
+fs::path folder_path(const fs::path& path) {
+  const fs::path plain = fs::absolute(path).lexically_normal();
+  return plain.has_filename() ? plain : plain.parent_path();
+}
+
 Status check_output(const ExportOptions& options) {
   std::error_code ignored;
   if (!fs::exists(options.output, ignored) || options.overwrite) return Done{};
@@ -140,7 +146,7 @@ Result<std::string> export_model(const ExportOptions& options) {
   const bool adapters = holds_adapters(*source);
   if (options.merge_lora && !adapters) return Error{"--merge-lora: " + source->string() + " holds no adapters"};
   if (const Status status = check_output(options); !status) return status.error();
-  const fs::path output = fs::absolute(options.output).lexically_normal();
+  const fs::path output = folder_path(options.output);
   const bool apart = adapters && !options.merge_lora;
   const Status written = replace_folder(output, [&](const fs::path& folder) -> Status {
     if (!apart) return write_model(*source, *source, folder, options);

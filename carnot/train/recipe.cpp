@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "carnot/base/log.h"
+#include "carnot/base/unread_keys.h"
 #include "carnot/config/document.h"
 #include "carnot/config/reader.h"
 
@@ -66,9 +68,34 @@ void read_method(ConfigReader& reader, Recipe& recipe) {
     recipe.method.signals.insert(signal == name_of(Signal::Reference) ? Signal::Reference : Signal::InfoGain);
 }
 
+/// Below it logits divided by it overflow.
+constexpr double kLowestTemperature = 1e-6;
+
+void check_temperatures(ConfigReader& reader, const Recipe& recipe) {
+  if (recipe.rollout.explore.sampling.temperature < kLowestTemperature)
+    reader.refuse("rollout.temperature",
+                  "training learns from differences between sampled trajectories, and greedy ones do not differ; "
+                  "expected at least 1e-06 (eval.temperature may be 0)");
+  if (recipe.evaluation.temperature > 0 && recipe.evaluation.temperature < kLowestTemperature)
+    reader.refuse("eval.temperature", "expected 0, for the most likely tokens, or at least 1e-06");
+}
+
+/// What a folder decides, no key does.
+void check_loaded_parts(ConfigReader& reader, Recipe& recipe) {
+  const auto unread = [&](const std::string& key, const std::string& by) { reader.unread(key, by + " decides on it"); };
+  if (!recipe.model.path.empty()) {
+    unread("model.init_std", "model.path");
+    for (const std::string& name : field_names([&](FieldVisitor& visit) { recipe.model.shape.fields(visit); }))
+      unread("model." + name, "model.path");
+  }
+  if (!recipe.tokenizer.path.empty()) unread("tokenizer.vocab_size", "tokenizer.path");
+  if (recipe.tokenizer.path.empty() && !recipe.model.path.empty()) unread("tokenizer.vocab_size", "model.path");
+}
+
 Result<Recipe> from_document(const Document& document) {
   Recipe recipe;
   ConfigReader reader(document);
+  for (const std::string& note : document.notes()) log_info(note);
   reader.read("", recipe.run);
   reader.read("model", recipe.model);
   reader.read("lora", recipe.lora);
@@ -81,6 +108,8 @@ Result<Recipe> from_document(const Document& document) {
   reader.read("critic", recipe.critic);
   reader.read("memory", recipe.memory);
   reader.read("eval", recipe.evaluation);
+  check_temperatures(reader, recipe);
+  check_loaded_parts(reader, recipe);
   if (recipe.lora.rank > 0 && recipe.lora.targets.empty())
     reader.refuse("lora.targets", "is empty; expected the projections that get an adapter");
   const bool scores_answers = recipe.environment && required_signals(recipe.method).contains(Signal::InfoGain);
@@ -96,6 +125,7 @@ Result<Recipe> from_document(const Document& document) {
 Result<Recipe> Recipe::load(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
   const auto document = Document::load(path, {.overrides = overrides});
   if (!document) return document.error();
+  if (document->num_written() == 0) return Error{path.string() + ": is empty; expected a recipe, such as method: grpo"};
   return from_document(*document);
 }
 

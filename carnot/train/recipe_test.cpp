@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <set>
+
+#include "carnot/base/file.h"
+#include "carnot/config/aliases.h"
+
 namespace carnot {
 namespace {
 
@@ -94,6 +100,132 @@ TEST(Recipe, ShowsWhatEachPresetSets) {
       return;
     }
   FAIL() << "method.grpo.preset is not shown";
+}
+
+TEST(Recipe, RefusesGreedyTrainingAndSaysWhere0IsMeant) {
+  EXPECT_THAT(refusal({"rollout.temperature=0"}),
+              AllOf(HasSubstr("command line: rollout.temperature: training learns from differences"),
+                    HasSubstr("eval.temperature may be 0")));
+  EXPECT_THAT(refusal({"rollout.temperature=1e-300"}), HasSubstr("rollout.temperature"));
+  EXPECT_THAT(refusal({"eval.temperature=1e-300"}), HasSubstr("eval.temperature"));
+  EXPECT_EQ(refusal({"eval.temperature=0"}), "");
+}
+
+TEST(Recipe, RefusesWhatALoadedModelDecides) {
+  EXPECT_THAT(refusal({"model.path=/models/a", "model.hidden_size=96"}),
+              HasSubstr("command line: model.hidden_size: has no effect: model.path decides on it"));
+  EXPECT_THAT(refusal({"model.path=/models/a", "model.init_std=0.3"}), HasSubstr("model.init_std: has no effect"));
+  EXPECT_THAT(refusal({"tokenizer.path=/models/a", "tokenizer.vocab_size=900"}), HasSubstr("tokenizer.path decides"));
+  EXPECT_EQ(refusal({"model.hidden_size=96", "tokenizer.vocab_size=900"}), "");
+  Recipe loaded = recipe_of({"model.path=/models/a"});
+  EXPECT_TRUE(Recipe::parse(loaded.to_yaml(), "config.yaml", {})) << "a run's own configuration reads back";
+}
+
+TEST(Recipe, RefusesAnEmptyFile) {
+  const auto path = std::filesystem::temp_directory_path() / "carnot_empty_recipe.yaml";
+  ASSERT_TRUE(write_file_atomically(path, "# nothing but words\n"));
+  const auto recipe = Recipe::load(path, {"seed=3"});
+  ASSERT_FALSE(recipe);
+  EXPECT_EQ(recipe.error().message, path.string() + ": is empty; expected a recipe, such as method: grpo");
+  std::filesystem::remove(path);
+}
+
+TEST(Recipe, SaysInPlainWordsWhatAMistypedMethodMeant) {
+  EXPECT_EQ(refusal({"method=grop"}), "command line: method: there is no method 'grop'; did you mean 'grpo'?");
+  EXPECT_THAT(refusal({"env=sokobann"}),
+              HasSubstr("command line: env: there is no environment 'sokobann'; did you mean 'sokoban'?"));
+  EXPECT_EQ(refusal({"lr=1e-5"}), "command line: lr: unknown key; did you mean train.learning_rate?");
+  EXPECT_EQ(refusal({"critic.lr=1e-5"}), "command line: critic.lr: unknown key; did you mean critic.learning_rate?");
+}
+
+TEST(Recipe, KnowsTheKeysThatVerlsAndFamiliarNamesStandFor) {
+  std::set<std::string> known;
+  for (const std::string method : {"ppo", "grpo", "dapo"}) {
+    const FieldTable table = recipe_of({"method=" + method, "env=gsm8k"}).table();
+    for (const FieldRow& row : table.rows()) known.insert(row.key);
+  }
+  for (const Alias& alias : verl_aliases())
+    for (const std::string_view key : alias.ours) EXPECT_TRUE(known.contains(std::string(key))) << key;
+  for (const char* word : {"lr", "steps", "n", "num_generations", "max_new_tokens", "beta", "output_dir", "model"})
+    EXPECT_TRUE(known.contains(std::string(familiar_key(word)))) << word;
+}
+
+TEST(Recipe, TakesACommonVerlCommandLine) {
+  const Recipe recipe = recipe_of({"algorithm.adv_estimator=grpo", "data.train_batch_size=32",
+                                   "data.max_prompt_length=512", "data.max_response_length=1024",
+                                   "actor_rollout_ref.actor.optim.lr=1e-6",
+                                   "actor_rollout_ref.actor.ppo_mini_batch_size=8",
+                                   "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4",
+                                   "actor_rollout_ref.actor.use_kl_loss=True",
+                                   "actor_rollout_ref.actor.kl_loss_coef=0.001",
+                                   "actor_rollout_ref.actor.kl_loss_type=low_var_kl",
+                                   "actor_rollout_ref.model.use_remove_padding=True",
+                                   "actor_rollout_ref.actor.fsdp_config.param_offload=False",
+                                   "actor_rollout_ref.rollout.tensor_model_parallel_size=2",
+                                   "actor_rollout_ref.rollout.name=vllm",
+                                   "actor_rollout_ref.rollout.gpu_memory_utilization=0.6",
+                                   "actor_rollout_ref.rollout.n=5", "algorithm.use_kl_in_reward=False",
+                                   "trainer.critic_warmup=0", "trainer.logger=[console, wandb]", "trainer.nnodes=1",
+                                   "trainer.n_gpus_per_node=8", "trainer.save_freq=-1", "trainer.test_freq=5",
+                                   "trainer.total_epochs=15"});
+  EXPECT_EQ(recipe.train.groups, 32);
+  EXPECT_EQ(recipe.train.mini_batches, 4);
+  EXPECT_EQ(recipe.rollout.explore.episode.max_response_tokens, 1024);
+  EXPECT_EQ(recipe.method.objective.kl_coefficient, 0.001);
+  EXPECT_EQ(recipe.train.save_every, 0);
+}
+
+/// The numeric keys below any of `sections`.
+std::vector<FieldRow> numeric_rows(const std::vector<std::string>& settings, const std::vector<std::string>& sections) {
+  std::vector<FieldRow> rows;
+  const FieldTable table = recipe_of(settings).table();
+  for (const FieldRow& row : table.rows())
+    for (const std::string& section : sections)
+      if (row.key.starts_with(section) && row.type.find("number") != std::string::npos) rows.push_back(row);
+  return rows;
+}
+
+/// An environment of these settings either says what is wrong or opens a task.
+void open_a_task(Recipe& recipe) {
+  if (recipe.environment->prepare(0)) (void)recipe.environment->make(Split::Train, 0)->open();
+}
+
+/// Extremes never crash: no key takes an infinity, NaN, or a count that overflows.
+int check_extremes(std::vector<std::string> settings, const std::vector<std::string>& sections) {
+  const auto rows = numeric_rows(settings, sections);
+  settings.emplace_back();
+  for (const FieldRow& row : rows) {
+    const bool list = row.type.starts_with("list"), count = row.type == "whole number" && row.key != "seed";
+    for (const std::string value : {".inf", "-.inf", ".nan", "nan", "99999999999999999999", "2147483647",
+                                    "9223372036854775807", "-1", "-2147483648", "1e308"}) {
+      settings.back() = row.key + "=" + (list ? "[" + value + "]" : value);
+      auto recipe = Recipe::parse("", "recipe.yaml", settings);
+      const bool never = value.find("inf") != std::string::npos || value.find("nan") != std::string::npos;
+      const bool overflows = count && (value == "2147483647" || value.size() > 15);
+      if (never || overflows) {
+        EXPECT_FALSE(recipe) << settings.back();
+      }
+      if (!recipe) {
+        EXPECT_THAT(recipe.error().message, HasSubstr("command line: " + row.key + ": ")) << settings.back();
+      } else if (row.key.starts_with("env.")) {
+        open_a_task(*recipe);
+      }
+    }
+  }
+  return static_cast<int>(rows.size());
+}
+
+TEST(Recipe, RefusesExtremesOfEveryKeyWhereTheyAreRead) {
+  int keys = check_extremes({}, {"seed", "threads", "model.", "lora.", "tokenizer.", "sft.", "rollout.", "train.",
+                                 "critic.", "memory.", "eval."});
+  for (const EnvironmentEntry& entry : environments())
+    keys += check_extremes({"env=" + std::string(entry.name)}, {"env."});
+  for (const MethodEntry& entry : methods()) {
+    const std::string base = entry.is_base ? "" : "grpo + ";
+    keys += check_extremes({"env=skeleton", "rollout.answer_lead=x", "method=" + base + std::string(entry.name)},
+                           {"method.", "objective.", "filter."});
+  }
+  EXPECT_GT(keys, 300);
 }
 
 }  // namespace

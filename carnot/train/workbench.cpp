@@ -64,7 +64,7 @@ Result<ModelConfig> policy_config(const Recipe& recipe, const Tokenizer& tokeniz
   ModelConfig config = recipe.model.shape;
   config.vocab_size = tokenizer.vocab_size();
   config.eos_tokens = chat.stop_tokens();
-  if (const Status status = check_model_config(config); !status) return Error{"model: " + status.error().message};
+  if (const Status status = check_model_config(config); !status) return status.error();
   return config;
 }
 
@@ -164,7 +164,7 @@ Status Workbench::prepare_device(const RunOptions& run) {
 
 Result<Workbench> Workbench::open(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
   if (const Status status = recipe.environment->prepare(static_cast<std::uint64_t>(recipe.run.seed)); !status)
-    return Error{"env: " + status.error().message};
+    return status.error();
   auto tokenizer = checkpoint ? Tokenizer::load(*checkpoint) : make_tokenizer(recipe);
   if (!tokenizer) return tokenizer.error();
   Workbench bench;

@@ -34,7 +34,7 @@ eval: {tasks: 1, before_training: false}
   // `eval`, `generate` and `score` take base and adapter as they are.
   EXPECT_EQ(run_carnot({"eval", scratch.path("run")}).exit, 0);
   EXPECT_EQ(run_carnot({"generate", "--model", scratch.path("run"), "--max-tokens", "4", "--raw", "the"}).exit, 0);
-  const std::vector<std::string> merge{"export",       scratch.path("run"), "--output", scratch.path("merged"),
+  const std::vector<std::string> merge{"export",       scratch.path("run"), "--output", scratch.path("merged") + "/",
                                        "--merge-lora", "--dtype",           "bfloat16"};
   ASSERT_EQ(run_carnot(merge).exit, 0);
   const auto first_logprob = [&](const std::string& model) {
