@@ -123,5 +123,19 @@ TEST_F(GenerateCommands, RefuseSettingsThatMakeNoSense) {
   EXPECT_EQ(generate({"x", "--stop", ""}).exit, 2);
 }
 
+TEST_F(GenerateCommands, AnUnknownChatTemplateIsSaidByTheDryRunToo) {
+  namespace fs = std::filesystem;
+  std::string tokenizer;
+  for (const auto& entry : fs::recursive_directory_iterator(scratch_->path("run")))
+    if (entry.path().filename() == "tokenizer.json") tokenizer = read_file(entry.path()).value();
+  ASSERT_FALSE(tokenizer.empty());
+  scratch_->write("foreign/tokenizer.json", tokenizer);
+  scratch_->write("foreign/chat_template.jinja", "{{ something(of, its, own) }}");
+  const auto run = run_carnot({"train", scratch_->path("run/config.yaml"), "tokenizer.chat=auto",
+                               "tokenizer.path=" + scratch_->path("foreign"), "--dry-run"});
+  EXPECT_EQ(run.exit, 0);
+  EXPECT_THAT(run.err, HasSubstr("the tokenizer's chat template is none that is known; chatml is used instead"));
+}
+
 }  // namespace
 }  // namespace carnot::testing

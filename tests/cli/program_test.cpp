@@ -36,6 +36,16 @@ TEST(Program, AnUnknownCommandIsAnsweredWithTheNearest) {
   EXPECT_EQ(run.err, "carnot: there is no command 'tokenise'; did you mean 'tokenize'?\n");
 }
 
+TEST(Program, CompletesItselfAndPrintsItsManual) {
+  const auto bash = run_carnot({"completion", "bash"});
+  ASSERT_EQ(bash.exit, 0) << bash.err;
+  EXPECT_THAT(bash.out, HasSubstr("complete -o default -o bashdefault -F _carnot carnot"));
+  EXPECT_THAT(bash.out, HasSubstr("train.learning_rate="));
+  EXPECT_THAT(run_carnot({"completion", "fish"}).out, HasSubstr("complete -c carnot"));
+  EXPECT_EQ(run_carnot({"completion", "tcsh"}).exit, 2);
+  EXPECT_THAT(run_carnot({"man"}).out, StartsWith(".TH CARNOT 1"));
+}
+
 TEST(Program, HelpOfAnEnvironmentShowsItsKeys) {
   const auto run = run_carnot({"env", "sokoban", "--help"});
   EXPECT_EQ(run.exit, 0);

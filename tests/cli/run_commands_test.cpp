@@ -58,6 +58,22 @@ TEST(TrainCommand, RefusesWhatIsNotThereOrCannotBeWritten) {
   EXPECT_EQ(run_carnot({"eval", scratch.path("none")}).exit, 1);
 }
 
+TEST(TrainCommand, AnswersWhatWasMeant) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch);
+  EXPECT_THAT(run_carnot({"train", recipe, "method=grop"}).err,
+              HasSubstr("carnot: command line: method: there is no method 'grop'; did you mean 'grpo'?\n"));
+  EXPECT_THAT(run_carnot({"train", recipe, "lr=0.1"}).err,
+              HasSubstr("lr: unknown key; did you mean train.learning_rate?"));
+  EXPECT_THAT(run_carnot({"train", recipe, "--steps", "10"}).err, HasSubstr("as in train.steps=10"));
+  EXPECT_THAT(run_carnot({"train", scratch.write("empty.yaml", "")}).err, HasSubstr("empty.yaml: is empty"));
+  EXPECT_THAT(run_carnot({"train", recipe, "a\x1b[2Jz=1"}).err, HasSubstr("command line: a\\x1b[2Jz: unknown key"));
+  const auto verl = run_carnot({"train", recipe, "trainer.nnodes=2", "actor_rollout_ref.rollout.n=3", "--dry-run"});
+  ASSERT_EQ(verl.exit, 0) << verl.err;
+  EXPECT_THAT(verl.err, HasSubstr("trainer.nnodes: has no meaning here and is passed over"));
+  EXPECT_THAT(verl.out, HasSubstr("group_size: 3"));
+}
+
 TEST(TrainCommand, DryRunPrintsTheResolvedRecipeAndTheMemoryAndWritesNothing) {
   const ScratchFolder scratch;
   const auto run = run_carnot({"train", tiny_recipe(scratch), "train.groups=3", "--dry-run"});
