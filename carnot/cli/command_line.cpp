@@ -145,7 +145,7 @@ void declare(OptionParser& take, CreditRequest& request) {
   take.text("--method", "M", request.method, "method or composition: grpo + aem", Presence::Required);
   take.text("--output", "FILE", request.output, "file to write; default: standard output");
   take.flag("--explain", request.explain,
-            "also ratio, clip_state and gradient of each token, where rows hold `logp`");
+            "also ratio, clip_state and gradient of each token, and the critic's, where rows hold `logp`");
   add_overrides(take, request.overrides,
                 "options of the method, as in a recipe's `method` section, and objective.* keys");
 }

@@ -8,6 +8,7 @@
 #include "carnot/base/json.h"
 #include "carnot/config/document.h"
 #include "carnot/config/reader.h"
+#include "carnot/credit/members.h"
 
 namespace carnot {
 namespace {
@@ -81,6 +82,24 @@ bool has_info_gain(const Trajectory& trajectory) {
   return false;
 }
 
+/// The last turn has no gain, and without the answer's probability behind the prompt alone nor has the first.
+bool has_turn_with_gain(const Trajectory& trajectory, const InfoGainOptions& gain) {
+  return trajectory.num_turns() > (gain.query_baseline ? 1 : 2);
+}
+
+/// Empty, or the first row with a turn that should have a gain, where no row has any.
+std::string missing_gain(const CreditedRows& rows, const std::string& reader, const std::string& name) {
+  int first = -1;
+  for (std::size_t i = 0; i < rows.all.size(); ++i) {
+    if (!rows.all[i].leaf().counts()) continue;
+    if (has_info_gain(rows.all[i])) return "";
+    if (first < 0 && has_turn_with_gain(rows.all[i], rows.method.info_gain)) first = rows.file.line_of_row[i];
+  }
+  if (first < 0) return "";
+  return name + ":" + std::to_string(first) +
+         ": turns[].info_gain: this field is missing, here and on every other line; " + reader + " reads it";
+}
+
 Status check_fields(const CreditedRows& rows, std::span<const CreditRule> chain, const FurtherNeeds& further,
                     const std::string& name) {
   std::vector<ColumnNeed> needs;
@@ -96,11 +115,11 @@ Status check_fields(const CreditedRows& rows, std::span<const CreditRule> chain,
     std::string problem = missing_column(need, rows.all, rows.file, name);
     if (!problem.empty()) problems.push_back(std::move(problem));
   }
-  for (const CreditRule& rule : chain)
-    if (rule.info_gain && !rows.all.empty() && std::none_of(rows.all.begin(), rows.all.end(), has_info_gain))
-      problems.push_back(name + ":" + std::to_string(rows.file.line_of_row.front()) +
-                         ": turns[].info_gain: this field is missing, here and on every other line; " + rule.name +
-                         " reads it");
+  for (const CreditRule& rule : chain) {
+    if (!rule.info_gain) continue;
+    std::string problem = missing_gain(rows, rule.name, name);
+    if (!problem.empty()) problems.push_back(std::move(problem));
+  }
   if (!problems.empty()) return join_errors(problems);
   return Done{};
 }
@@ -145,6 +164,29 @@ void restore_dropped(std::vector<Group>& groups) {
       for (Leaf& leaf : tree.leaves) leaf.dropped = false;
 }
 
+void filter_each_step(const GroupFilter& filter, std::vector<Group>& groups) {
+  std::map<std::int64_t, std::vector<std::size_t>> steps;
+  for (std::size_t g = 0; g < groups.size(); ++g) steps[groups[g].step].push_back(g);
+  for (const auto& [step, numbers] : steps) {
+    std::vector<Group> batch;
+    for (const std::size_t g : numbers) batch.push_back(std::move(groups[g]));
+    apply_filter(filter, batch);
+    for (std::size_t n = 0; n < numbers.size(); ++n) groups[numbers[n]] = std::move(batch[n]);
+  }
+}
+
+CreditTable credit_each_step(std::span<const CreditRule> chain, std::span<const Trajectory> all) {
+  CreditTable table = fresh_credit(all);
+  for (const std::vector<int>& members : members_by_step(all)) {
+    std::vector<Trajectory> batch;
+    for (const int i : members) batch.push_back(all[static_cast<std::size_t>(i)]);
+    CreditTable credit = run_credit(chain, batch);
+    for (std::size_t n = 0; n < members.size(); ++n)
+      table[static_cast<std::size_t>(members[n])] = std::move(credit[n]);
+  }
+  return table;
+}
+
 }  // namespace
 
 Result<CreditedRows> credit_rows(const CreditRequest& request, const FurtherNeeds& further) {
@@ -161,11 +203,11 @@ Result<CreditedRows> credit_rows(const CreditRequest& request, const FurtherNeed
   rows.text = std::move(text).value();
   rows.file = std::move(file).value();
   restore_dropped(rows.file.groups);
-  apply_filter(rows.method.filter, rows.file.groups);
+  filter_each_step(rows.method.filter, rows.file.groups);
   rows.all = trajectories(rows.file.groups);
   const std::vector<CreditRule> chain = credit_chain(rows.method, rows.method.objective.kl_in_reward);
   if (const Status status = check_fields(rows, chain, further, name); !status) return status.error();
-  rows.credit = run_credit(chain, rows.all);
+  rows.credit = credit_each_step(chain, rows.all);
   return rows;
 }
 

@@ -88,6 +88,10 @@ std::vector<TokenLists> token_lists(const Explanation& explanation) {
     for (std::size_t t = 0; t < states.size(); ++t)
       if (!std::isnan(tokens.ratio[t])) states[t] = name_of(tokens.clip_state[t]);
     rows.push_back({{"ratio", tokens.ratio}, {"clip_state", states}, {"gradient", tokens.gradient}});
+    if (!tokens.scaled_advantage.empty()) rows.back()["scaled_advantage"] = tokens.scaled_advantage;
+    if (tokens.value_gradient.empty()) continue;
+    rows.back()["value_loss"] = tokens.value_loss;
+    rows.back()["value_gradient"] = tokens.value_gradient;
   }
   return rows;
 }
@@ -194,7 +198,7 @@ Exit execute(const ExplainRequest& request, const Console& console) {
   const auto rows = credit_rows(request.credit, explanation_needs);
   if (!rows) return report(console, rows.error());
   warn(console, rows->method.warnings);
-  const auto explanation = explain_step(rows->method.objective, rows->all, rows->credit);
+  const auto explanation = explain_steps(rows->method.objective, rows->all, rows->credit);
   if (!explanation) return report(console, explanation.error());
   for (const std::string& term : explanation->excluded) report(console, {"`gradient` leaves out " + term});
   return write_output(written_rows(*rows, token_lists(*explanation)), request.credit.output, console);

@@ -19,7 +19,8 @@ using Rows = std::vector<std::vector<std::string>>;
 constexpr std::array<std::string_view, 5> kColours = {"\x1b[90m", "\x1b[34m", "\x1b[33m", "\x1b[32m", "\x1b[36m"};
 constexpr std::string_view kNoColour = "\x1b[0m";
 constexpr std::array<std::string_view, 4> kCreditColumns = {"advantage", "weight", "clip_scale", "value_target"};
-constexpr std::array<std::string_view, 3> kExplainedColumns = {"ratio", "clip_state", "gradient"};
+constexpr std::array<std::string_view, 6> kExplainedColumns = {
+    "ratio", "clip_state", "gradient", "scaled_advantage", "value_loss", "value_gradient"};
 
 std::string number(double value) {
   if (std::isnan(value)) return "-";

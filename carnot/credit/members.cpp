@@ -25,6 +25,10 @@ std::vector<std::vector<int>> members_by_group(std::span<const Trajectory> traje
   return members_by(trajectories, [](const Trajectory& one) { return one.group_index; });
 }
 
+std::vector<std::vector<int>> members_by_step(std::span<const Trajectory> trajectories) {
+  return members_by(trajectories, [](const Trajectory& one) { return one.group->step; });
+}
+
 std::vector<std::vector<int>> members_by_tree(std::span<const Trajectory> trajectories) {
   return members_by(trajectories, [](const Trajectory& one) { return std::pair(one.group_index, one.tree_index); });
 }

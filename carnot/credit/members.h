@@ -12,6 +12,9 @@ namespace carnot {
 /// Numbers of the trajectories that count, group by group. A group without any has no entry.
 std::vector<std::vector<int>> members_by_group(std::span<const Trajectory> trajectories);
 
+/// The same, training step by training step.
+std::vector<std::vector<int>> members_by_step(std::span<const Trajectory> trajectories);
+
 /// The same, tree by tree.
 std::vector<std::vector<int>> members_by_tree(std::span<const Trajectory> trajectories);
 

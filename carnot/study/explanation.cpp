@@ -4,11 +4,12 @@
 
 #include <cmath>
 #include <limits>
-#include <numeric>
 
+#include "carnot/credit/members.h"
 #include "carnot/objective/clip.h"
 #include "carnot/objective/loss.h"
 #include "carnot/objective/ratio.h"
+#include "carnot/objective/value.h"
 #include "carnot/train/packing.h"
 
 namespace carnot {
@@ -18,7 +19,21 @@ bool scales_by_current_entropy(const ObjectiveOptions& options) {
   return options.entropy_scale != 0 && options.entropy_scale_over == EntropyScaleOver::CurrentMicroBatch;
 }
 
-Status check_options(const ObjectiveOptions& options) {
+bool has_critic(const ObjectiveOptions& options) { return options.value_coefficient > 0; }
+
+/// True where every sampled token of the trajectories that count has a target.
+bool has_value_targets(std::span<const Trajectory> trajectories, const CreditTable& credit) {
+  for (std::size_t i = 0; i < trajectories.size(); ++i) {
+    if (!trajectories[i].leaf().counts()) continue;
+    const std::vector<bool> sampled = trajectories[i].sampled();
+    for (std::size_t t = 0; t < sampled.size(); ++t)
+      if (sampled[t] && std::isnan(credit[i].value_target[t])) return false;
+  }
+  return true;
+}
+
+Status check_options(const ObjectiveOptions& options, std::span<const Trajectory> trajectories,
+                     const CreditTable& credit) {
   std::vector<std::string> problems;
   if (scales_by_current_entropy(options))
     problems.push_back(
@@ -27,25 +42,23 @@ Status check_options(const ObjectiveOptions& options) {
   if (options.reduction == Reduction::TokenSumOverConstant && options.reduction_constant == 0)
     problems.push_back(
         "objective.reduction_constant: expected the divisor; a run takes its response limit, which rows do not hold");
+  if (has_critic(options) && !has_value_targets(trajectories, credit))
+    problems.push_back(
+        "objective.value_coefficient: the critic's loss needs targets, which no credit rule of this method sets");
   if (!problems.empty()) return join_errors(problems);
   return Done{};
 }
 
-/// Leaves out the terms that do not depend on the sampled tokens' log-probabilities; says which.
+/// Leaves out the term that no column can stand for; says which.
 std::vector<std::string> exclude_terms(ObjectiveOptions& options) {
-  std::vector<std::string> excluded;
-  if (options.entropy_coefficient > 0)
-    excluded.push_back("the entropy bonus: entropy depends on the whole softmax, not on the sampled token alone");
-  if (options.value_coefficient > 0) excluded.push_back("the critic's loss: it does not depend on the policy");
-  options.entropy_coefficient = options.value_coefficient = 0;
-  return excluded;
+  if (options.entropy_coefficient == 0) return {};
+  options.entropy_coefficient = 0;
+  return {"the entropy bonus: entropy depends on the whole softmax, not on the sampled token alone"};
 }
 
-/// All trajectories that count, as one micro-batch; none where they have no sampled token.
+/// All trajectories of a step, as one micro-batch; none where they have no sampled token.
 std::vector<MicroBatch> one_batch(const ObjectiveOptions& options, std::span<const Trajectory> trajectories,
-                                  const CreditTable& credit) {
-  std::vector<int> step(trajectories.size());
-  std::iota(step.begin(), step.end(), 0);
+                                  const CreditTable& credit, std::span<const int> step) {
   return pack(trajectories, credit, step,
               {.max_tokens = std::numeric_limits<int>::max(),
                .constant = options.reduction_constant,
@@ -71,15 +84,46 @@ ClipState state_of(const Surrogate& surrogate, const Ratio& ratio, const at::Ten
   return holds(ratio.bounded_T) ? ClipState::Limit : ClipState::None;
 }
 
-Explanation untrained(std::span<const Trajectory> trajectories) {
+Explanation untrained(const ObjectiveOptions& options, std::span<const Trajectory> trajectories) {
   Explanation explanation;
   for (const Trajectory& trajectory : trajectories) {
     const auto tokens = static_cast<std::size_t>(trajectory.num_tokens());
-    const std::vector<double> nothing(tokens, std::nan(""));
-    explanation.trajectories.push_back(
-        {.ratio = nothing, .clip_state = std::vector<ClipState>(tokens), .gradient = nothing});
+    const std::vector<double> nothing(tokens, std::nan("")), absent;
+    explanation.trajectories.push_back({.ratio = nothing,
+                                        .clip_state = std::vector<ClipState>(tokens),
+                                        .gradient = nothing,
+                                        .scaled_advantage = options.entropy_scale != 0 ? nothing : absent,
+                                        .value_loss = has_critic(options) ? nothing : absent,
+                                        .value_gradient = has_critic(options) ? nothing : absent});
   }
   return explanation;
+}
+
+double number_at(const at::Tensor& values_T, std::size_t t) { return values_T.const_data_ptr<double>()[t]; }
+
+void explain_batch(const ObjectiveOptions& options, const MicroBatch& batch, std::span<const Trajectory> trajectories,
+                   std::vector<TokenExplanation>& explained) {
+  LossInputs inputs = batch.inputs;
+  inputs.logprob_T = current_log_probs(batch.places, trajectories);
+  if (has_critic(options)) inputs.value_T = inputs.value_old_T.clone().requires_grad_();
+  policy_loss(options, inputs, batch.step).total.backward();
+  const Ratio ratio = policy_ratio(options.ratio, inputs);
+  const Surrogate surrogate = clipped_surrogate(options, ratio, inputs.advantage_T, inputs.clip_scale_T);
+  const at::Tensor value_loss_T =
+      has_critic(options)
+          ? clipped_value_error(inputs.value_T, inputs.value_old_T, inputs.value_target_T, options.value_clip).loss_T
+          : at::Tensor();
+  for (std::size_t t = 0; t < batch.places.size(); ++t) {
+    TokenExplanation& own = explained[static_cast<std::size_t>(batch.places[t].trajectory)];
+    const auto at = static_cast<std::size_t>(batch.places[t].token);
+    own.ratio[at] = number_at(ratio.ratio_T, t);
+    own.clip_state[at] = state_of(surrogate, ratio, inputs.advantage_T, t);
+    own.gradient[at] = number_at(inputs.logprob_T.grad(), t);
+    if (options.entropy_scale != 0) own.scaled_advantage[at] = number_at(inputs.advantage_T, t);
+    if (!has_critic(options)) continue;
+    own.value_loss[at] = number_at(value_loss_T, t);
+    own.value_gradient[at] = number_at(inputs.value_T.grad(), t);
+  }
 }
 
 }  // namespace
@@ -87,30 +131,20 @@ Explanation untrained(std::span<const Trajectory> trajectories) {
 std::vector<Column> explained_columns(const ObjectiveOptions& options) {
   std::vector<Column> columns{Column::LogProbCurrent, Column::LogProbOld};
   if (options.kl_coefficient > 0) columns.push_back(Column::LogProbReference);
+  if (has_critic(options)) columns.push_back(Column::Value);
   if (options.importance_cap > 0) columns.push_back(Column::LogProbRollout);
   if (options.entropy_scale != 0 && !scales_by_current_entropy(options)) columns.push_back(Column::EntropyOld);
   return columns;
 }
 
-Result<Explanation> explain_step(ObjectiveOptions options, std::span<const Trajectory> trajectories,
-                                 const CreditTable& credit) {
-  if (const Status status = check_options(options); !status) return status.error();
-  Explanation explanation = untrained(trajectories);
+Result<Explanation> explain_steps(ObjectiveOptions options, std::span<const Trajectory> trajectories,
+                                  const CreditTable& credit) {
+  if (const Status status = check_options(options, trajectories, credit); !status) return status.error();
+  Explanation explanation = untrained(options, trajectories);
   explanation.excluded = exclude_terms(options);
-  for (const MicroBatch& batch : one_batch(options, trajectories, credit)) {
-    LossInputs inputs = batch.inputs;
-    inputs.logprob_T = current_log_probs(batch.places, trajectories);
-    policy_loss(options, inputs, batch.step).total.backward();
-    const Ratio ratio = policy_ratio(options.ratio, inputs);
-    const Surrogate surrogate = clipped_surrogate(options, ratio, inputs.advantage_T, inputs.clip_scale_T);
-    for (std::size_t t = 0; t < batch.places.size(); ++t) {
-      TokenExplanation& own = explanation.trajectories[static_cast<std::size_t>(batch.places[t].trajectory)];
-      const auto at = static_cast<std::size_t>(batch.places[t].token);
-      own.ratio[at] = ratio.ratio_T.const_data_ptr<double>()[t];
-      own.clip_state[at] = state_of(surrogate, ratio, inputs.advantage_T, t);
-      own.gradient[at] = inputs.logprob_T.grad().const_data_ptr<double>()[t];
-    }
-  }
+  for (const std::vector<int>& step : members_by_step(trajectories))
+    for (const MicroBatch& batch : one_batch(options, trajectories, credit, step))
+      explain_batch(options, batch, trajectories, explanation.trajectories);
   return explanation;
 }
 

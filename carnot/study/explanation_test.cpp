@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "carnot/base/random.h"
+#include "carnot/base/statistics.h"
 #include "reference/policy_loss.h"
 #include "testing/random_groups.h"
 
@@ -54,12 +56,16 @@ struct Rows {
       const auto column = [&](Column which) { return all[i].column(which); };
       const auto logprob = column(Column::LogProbCurrent), old = column(Column::LogProbOld);
       const auto rollout = column(Column::LogProbRollout), frozen = column(Column::LogProbReference);
+      const auto value = column(Column::Value);
       for (const auto& [token, turn] : trained_tokens(all[i])) {
         const auto t = static_cast<std::size_t>(token);
         sequences.back().push_back({.logprob = logprob[t],
                                     .logprob_old = old[t],
                                     .logprob_rollout = rollout[t],
                                     .logprob_reference = frozen[t],
+                                    .value = value[t],
+                                    .value_old = value[t],
+                                    .value_target = credit[i].value_target[t],
                                     .advantage = credit[i].advantage[t],
                                     .weight = credit[i].weight[t],
                                     .clip_scale = credit[i].clip_scale[t],
@@ -97,7 +103,7 @@ TEST(Explanation, GradientsAreThoseOfTheSlowTwin) {
   for (int trial = 0; trial < 10; ++trial)
     for (const ObjectiveOptions& options : objectives()) {
       const Rows rows(random);
-      const auto explained = explain_step(options, rows.all, rows.credit);
+      const auto explained = explain_steps(options, rows.all, rows.credit);
       ASSERT_TRUE(explained.ok()) << explained.error().message;
       const auto twin = reference::policy_loss(options, rows.sequences());
       for (std::size_t i = 0; i < rows.all.size(); ++i) {
@@ -118,6 +124,82 @@ TEST(Explanation, GradientsAreThoseOfTheSlowTwin) {
     }
 }
 
+TEST(Explanation, TheCriticsTermsAreThoseOfTheSlowTwin) {
+  RandomStream random(6);
+  for (ObjectiveOptions options : objectives()) {
+    options.value_coefficient = 0.7;
+    const Rows rows(random);
+    const auto explained = explain_steps(options, rows.all, rows.credit);
+    ASSERT_TRUE(explained.ok()) << explained.error().message;
+    EXPECT_TRUE(explained->excluded.empty());
+    const auto twin = reference::policy_loss(options, rows.sequences());
+    const LossSequences sequences = rows.sequences();
+    for (std::size_t i = 0; i < rows.all.size(); ++i) {
+      const TokenExplanation& own = explained->trajectories[i];
+      const auto tokens = trained_tokens(rows.all[i]);
+      for (std::size_t n = 0; n < tokens.size(); ++n) {
+        const auto t = static_cast<std::size_t>(tokens[n].first);
+        const double error = sequences[i][n].value - sequences[i][n].value_target;
+        EXPECT_NEAR(own.value_loss[t], error * error / 2, 1e-12 * (1 + error * error));
+        EXPECT_NEAR(own.value_gradient[t], twin.by_value[i][n], 1e-12);
+        EXPECT_NEAR(own.gradient[t], twin.by_logprob[i][n], 1e-10 * (1 + std::fabs(twin.by_logprob[i][n])));
+      }
+      EXPECT_EQ(std::count_if(own.value_gradient.begin(), own.value_gradient.end(), [](double x) { return x == x; }),
+                static_cast<std::ptrdiff_t>(tokens.size()));
+    }
+  }
+}
+
+TEST(Explanation, ScaledAdvantagesFollowTheEntropiesOfTheStep) {
+  RandomStream random(7);
+  const Rows rows(random);
+  std::vector<double> entropies;
+  for (const Trajectory& one : rows.all)
+    for (const auto& [token, turn] : trained_tokens(one))
+      entropies.push_back(one.column(Column::EntropyOld)[static_cast<std::size_t>(token)]);
+  const double centre = mean(entropies), deviation = std_sample(entropies);
+  const auto explained = explain_steps({.entropy_scale = 0.2}, rows.all, rows.credit);
+  ASSERT_TRUE(explained.ok()) << explained.error().message;
+  std::size_t compared = 0;
+  for (std::size_t i = 0; i < rows.all.size(); ++i)
+    for (const auto& [token, turn] : trained_tokens(rows.all[i])) {
+      const auto t = static_cast<std::size_t>(token);
+      const double z = (rows.all[i].column(Column::EntropyOld)[t] - centre) / deviation;
+      EXPECT_NEAR(explained->trajectories[i].scaled_advantage[t], rows.credit[i].advantage[t] * (1 + 0.2 * z), 1e-12);
+      ++compared;
+    }
+  EXPECT_GT(compared, 10u);
+  EXPECT_TRUE(explain_steps({}, rows.all, rows.credit)->trajectories[0].scaled_advantage.empty());
+}
+
+TEST(Explanation, EveryTrainingStepIsAStepOfItsOwn) {
+  RandomStream random(8);
+  const ObjectiveOptions options{.entropy_scale = 0.2, .value_coefficient = 1};
+  Rows rows(random);
+  for (std::size_t g = 0; g < rows.groups.size(); ++g) rows.groups[g].step = static_cast<std::int64_t>(g % 2);
+  const auto together = explain_steps(options, rows.all, rows.credit);
+  for (const std::int64_t step : {0, 1}) {
+    std::vector<Trajectory> own;
+    CreditTable credit;
+    std::vector<std::size_t> numbers;
+    for (std::size_t i = 0; i < rows.all.size(); ++i) {
+      if (rows.all[i].group->step != step) continue;
+      own.push_back(rows.all[i]);
+      credit.push_back(rows.credit[i]);
+      numbers.push_back(i);
+    }
+    const auto alone = explain_steps(options, own, credit);
+    for (std::size_t n = 0; n < own.size(); ++n)
+      for (const auto& [token, turn] : trained_tokens(own[n])) {
+        const auto t = static_cast<std::size_t>(token);
+        const TokenExplanation &a = together->trajectories[numbers[n]], &b = alone->trajectories[n];
+        EXPECT_EQ(a.gradient[t], b.gradient[t]);
+        EXPECT_EQ(a.scaled_advantage[t], b.scaled_advantage[t]);
+        EXPECT_EQ(a.value_gradient[t], b.value_gradient[t]);
+      }
+  }
+}
+
 TEST(Explanation, GradientsAreFiniteDifferencesOfTheStepsLoss) {
   RandomStream random(2);
   constexpr double kStep = 1e-6;
@@ -126,7 +208,7 @@ TEST(Explanation, GradientsAreFiniteDifferencesOfTheStepsLoss) {
       continue;                                       // no value's gradient
     if (options.ratio == RatioLevel::Turn) continue;  // nor is a segment's ratio with each token's own credit
     const Rows rows(random, 2);
-    const auto explained = explain_step(options, rows.all, rows.credit);
+    const auto explained = explain_steps(options, rows.all, rows.credit);
     LossSequences sequences = rows.sequences();
     for (std::size_t i = 0; i < sequences.size(); ++i)
       for (std::size_t n = 0; n < sequences[i].size(); ++n) {
@@ -166,7 +248,7 @@ struct OneTurn {
   }
 
   TokenExplanation explained(const ObjectiveOptions& options) const {
-    return explain_step(options, all, credit).value().trajectories[0];
+    return explain_steps(options, all, credit).value().trajectories[0];
   }
 
   std::vector<Group> groups;
@@ -201,7 +283,7 @@ TEST(Explanation, AnUnchangedPolicyHasTheGradientOfItsWeightedAdvantages) {
         const std::vector<double> old = tree.columns.edit(Column::LogProbOld, static_cast<int>(k), size);
         tree.columns.edit(Column::LogProbCurrent, static_cast<int>(k), size) = old;
       }
-  const auto explained = explain_step({}, rows.all, rows.credit);
+  const auto explained = explain_steps({}, rows.all, rows.credit);
   double weights = 0, credited = 0, total = 0;
   for (std::size_t i = 0; i < rows.all.size(); ++i)
     for (const auto& [token, turn] : trained_tokens(rows.all[i]))
@@ -222,37 +304,43 @@ TEST(Explanation, AnUnchangedPolicyHasTheGradientOfItsWeightedAdvantages) {
 TEST(Explanation, ReadsTheColumnsThatTheOptionsNeed) {
   using ::testing::ElementsAre;
   EXPECT_THAT(explained_columns({}), ElementsAre(Column::LogProbCurrent, Column::LogProbOld));
-  EXPECT_THAT(explained_columns({.kl_coefficient = 0.1, .entropy_scale = 0.2, .importance_cap = 2}),
-              ElementsAre(Column::LogProbCurrent, Column::LogProbOld, Column::LogProbReference, Column::LogProbRollout,
-                          Column::EntropyOld));
+  EXPECT_THAT(
+      explained_columns(
+          {.kl_coefficient = 0.1, .entropy_scale = 0.2, .value_coefficient = 1, .importance_cap = 2}),
+      ElementsAre(Column::LogProbCurrent, Column::LogProbOld, Column::LogProbReference, Column::Value,
+                  Column::LogProbRollout, Column::EntropyOld));
 }
 
 TEST(Explanation, SaysWhatItLeavesOutAndWhatItCannotKnow) {
   RandomStream random(4);
-  const Rows rows(random);
+  Rows rows(random);
   const ObjectiveOptions with{.entropy_coefficient = 0.1, .value_coefficient = 1};
-  const auto left_out = explain_step(with, rows.all, rows.credit), plain = explain_step({}, rows.all, rows.credit);
-  ASSERT_EQ(left_out->excluded.size(), 2u);
+  const auto left_out = explain_steps(with, rows.all, rows.credit), plain = explain_steps({}, rows.all, rows.credit);
+  ASSERT_EQ(left_out->excluded.size(), 1u);
   EXPECT_THAT(left_out->excluded[0], ::testing::HasSubstr("entropy bonus"));
-  EXPECT_THAT(left_out->excluded[1], ::testing::HasSubstr("critic"));
   EXPECT_TRUE(plain->excluded.empty());
 
-  const auto refused = explain_step({.reduction = Reduction::TokenSumOverConstant,
+  const auto refused = explain_steps({.reduction = Reduction::TokenSumOverConstant,
                                      .entropy_scale = 0.2,
                                      .entropy_scale_over = EntropyScaleOver::CurrentMicroBatch},
                                     rows.all, rows.credit);
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().message, ::testing::HasSubstr("objective.entropy_scale_over"));
   EXPECT_THAT(refused.error().message, ::testing::HasSubstr("objective.reduction_constant"));
+
+  rows.credit = fresh_credit(rows.all);
+  const auto aimless = explain_steps(with, rows.all, rows.credit);
+  ASSERT_FALSE(aimless.ok());
+  EXPECT_THAT(aimless.error().message, ::testing::HasSubstr("objective.value_coefficient"));
 }
 
 TEST(Explanation, SignalsThatOnlySomeRowsHaveAndNobodyReadsDoNotMatter) {
   RandomStream random(5);
   Rows rows(random);
-  const auto before = explain_step({}, rows.all, rows.credit);
+  const auto before = explain_steps({}, rows.all, rows.credit);
   rows.groups[0].trees[0].columns.clear(Column::Value);
   rows.groups[0].trees[0].columns.clear(Column::LogProbReference);
-  const auto after = explain_step({}, rows.all, rows.credit);
+  const auto after = explain_steps({}, rows.all, rows.credit);
   for (std::size_t i = 0; i < rows.all.size(); ++i)
     for (const auto& [token, turn] : trained_tokens(rows.all[i])) {
       const auto t = static_cast<std::size_t>(token);

@@ -37,6 +37,14 @@ std::vector<Json> two_groups() {
   return rows;
 }
 
+/// The same with two turns; no turn has a gain.
+Json in_two_turns(Json one) {
+  one["loss_mask"] = {0, 1, 0, 1, 0};
+  one["segment"] = {"prompt", "think", "observation", "action", "observation"};
+  one["turns"] = {{{"start", 0}, {"end", 3}}, {{"start", 3}, {"end", 5}, {"reward", one.at("score")}}};
+  return one;
+}
+
 std::string lines_of(const std::vector<Json>& rows) {
   std::string text;
   for (const Json& one : rows) text += one.dump() + "\n";
@@ -148,7 +156,56 @@ TEST(CreditCommand, NamesEveryMissingFieldWithItsFirstLine) {
   EXPECT_THAT(run.err, HasSubstr("step_0.jsonl:1: value: this field is missing; gae reads it"));
   EXPECT_THAT(run.err, HasSubstr("entropy_old"));
   EXPECT_FALSE(std::filesystem::exists(scratch.path("out.jsonl")));
-  EXPECT_THAT(run_carnot({"credit", file, "--method", "igpo"}).err, HasSubstr("turns[].info_gain"));
+}
+
+TEST(CreditCommand, AsksForGainsWhereATurnShouldHaveOne) {
+  const ScratchFolder scratch;
+  auto rows = two_groups();
+  const std::string single = scratch.write("single.jsonl", lines_of(rows));
+  for (const char* method : {"igpo", "a2tgpo"}) {
+    // A single turn is the last one, which has no gain: what is left of both methods is the outcome.
+    const auto run = run_carnot({"credit", single, "--method", method});
+    ASSERT_EQ(run.exit, 0) << run.err;
+    const double z = 0.5 / (std::sqrt(0.25 + 1e-8) + 1e-6);  // mean 1/2, population deviation 1/2
+    const auto credited = rows_of(run.out);
+    expect_on_sampled(credited[0].at("advantage"), z);
+    expect_on_sampled(credited[2].at("advantage"), -z);
+  }
+  rows[1] = in_two_turns(rows[1]);
+  const std::string mixed = scratch.write("mixed.jsonl", lines_of(rows));
+  const auto refused = run_carnot({"credit", mixed, "--method", "igpo"});
+  EXPECT_EQ(refused.exit, 1);
+  EXPECT_THAT(refused.err, HasSubstr("mixed.jsonl:2: turns[].info_gain: this field is missing"));
+  // Without the answer's probability behind the prompt the first turn has none either.
+  EXPECT_EQ(run_carnot({"credit", mixed, "--method", "igpo", "info_gain.query_baseline=false"}).exit, 0);
+}
+
+TEST(CreditCommand, CreditsEachStepAsABatchOfItsOwn) {
+  const ScratchFolder scratch;
+  auto first = two_groups(), second = two_groups();
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    first[i]["step"] = 3;
+    second[i]["step"] = 4;
+    first[i]["value"] = second[i]["value"] = {nullptr, nullptr, 0.25, 0.5, nullptr};
+    second[i]["score"] = 3 * static_cast<double>(i * i);
+  }
+  std::vector<Json> mixed;
+  for (std::size_t i = 0; i < first.size(); ++i) mixed.insert(mixed.end(), {second[i], first[i]});
+  const std::string files[] = {scratch.write("3.jsonl", lines_of(first)), scratch.write("4.jsonl", lines_of(second)),
+                               scratch.write("mixed.jsonl", lines_of(mixed))};
+  // Whitening over the batch, and a filter that ranks its groups.
+  for (const char* method : {"reinforce_plus_plus", "starpo_s"}) {
+    const auto own = rows_of(run_carnot({"credit", files[0], "--method", method, "objective.kl_coefficient=0"}).out);
+    const auto other = rows_of(run_carnot({"credit", files[1], "--method", method, "objective.kl_coefficient=0"}).out);
+    const auto run = run_carnot({"credit", files[2], "--method", method, "objective.kl_coefficient=0"});
+    ASSERT_EQ(run.exit, 0) << run.err;
+    const auto together = rows_of(run.out);
+    ASSERT_EQ(together.size(), 10u);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      EXPECT_EQ(together[2 * i], other[i]) << method;
+      EXPECT_EQ(together[2 * i + 1], own[i]) << method;
+    }
+  }
 }
 
 TEST(CreditCommand, ExplainsWhatAStepWouldDoToEachToken) {
@@ -179,6 +236,39 @@ TEST(CreditCommand, ExplainsWhatAStepWouldDoToEachToken) {
   const std::string written = scratch.write("explained.jsonl", run.out);
   EXPECT_THAT(run_carnot({"inspect", written, "--row", "1", "--columns", "ratio,clip_state"}).out,
               HasSubstr("2      0     think   8   1.5    high\n"));
+}
+
+TEST(CreditCommand, ExplainsTheCriticAndScaledAdvantages) {
+  const ScratchFolder scratch;
+  auto rows = two_groups();
+  for (Json& one : rows) {
+    one["logp_old"] = one["logp"] = {nullptr, nullptr, -2, -1, nullptr};
+    one["value"] = {nullptr, nullptr, 0.25, 0.5, nullptr};
+    one["entropy_old"] = {nullptr, nullptr, 1, 3, nullptr};
+  }
+  const std::string file = scratch.write("step_0.jsonl", lines_of(rows));
+  const auto critic = run_carnot({"credit", file, "--method", "ppo", "--explain", "objective.kl_coefficient=0"});
+  ASSERT_EQ(critic.exit, 0) << critic.err;
+  EXPECT_EQ(critic.err.find("critic"), std::string::npos) << critic.err;
+  const Json valued = rows_of(critic.out).at(0);
+  // With gamma and lambda 1 the target is the score, 1, on both tokens. Eight tokens count.
+  EXPECT_NEAR(valued.at("value_loss").at(2).get<double>(), 0.75 * 0.75 / 2, 1e-12);
+  EXPECT_NEAR(valued.at("value_gradient").at(2).get<double>(), -0.75 / 8, 1e-12);
+  EXPECT_NEAR(valued.at("value_gradient").at(3).get<double>(), -0.5 / 8, 1e-12);
+
+  const auto aepo = run_carnot({"credit", file, "--method", "aepo", "--explain"});
+  ASSERT_EQ(aepo.exit, 0) << aepo.err;
+  const Json scaled = rows_of(aepo.out).at(0);
+  const double advantage = scaled.at("advantage").at(2).get<double>();
+  const double z = 1 / std::sqrt(8.0 / 7);  // entropies 1 and 3, four of each: sample deviation sqrt(8 / 7)
+  EXPECT_NEAR(scaled.at("scaled_advantage").at(2).get<double>(), advantage * (1 - 0.2 * z), 1e-12);
+  EXPECT_NEAR(scaled.at("scaled_advantage").at(3).get<double>(), advantage * (1 + 0.2 * z), 1e-12);
+  EXPECT_NEAR(scaled.at("gradient").at(3).get<double>(), -advantage * (1 + 0.2 * z) / 8, 1e-12);
+  EXPECT_FALSE(scaled.contains("value_loss"));
+
+  const std::string written = scratch.write("explained.jsonl", aepo.out);
+  EXPECT_THAT(run_carnot({"inspect", written, "--row", "1", "--columns", "scaled_advantage"}).out,
+              HasSubstr("scaled_advantage"));
 }
 
 TEST(CreditCommand, ExplanationsSayWhichFieldIsMissing) {
