@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "carnot/base/check.h"
 #include "carnot/data/trajectory.h"
 
 namespace carnot {
@@ -59,7 +60,34 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
+/// How many samples each task has, and how many of them are right.
+struct Tally {
+  int trials = 0;   ///< failures of the machinery included
+  int samples = 0;  ///< without them
+  int successes = 0;
+};
+
+std::map<int, double> mean_pass_at(const std::vector<Tally>& tasks) {
+  int most = 0;
+  for (const Tally& task : tasks) most = std::max(most, task.trials);
+  std::map<int, double> means;
+  for (int k = 2; k < most; k *= 2) {
+    std::vector<double> chances;
+    for (const Tally& task : tasks)
+      if (task.samples >= k) chances.push_back(pass_at(k, task.samples, task.successes));
+    if (!chances.empty()) means[k] = mean(chances);
+  }
+  return means;
+}
+
 }  // namespace
+
+double pass_at(int k, int samples, int successes) {
+  CARNOT_CHECK(1 <= k && k <= samples && 0 <= successes && successes <= samples, "k of n samples");
+  double none = 1;
+  for (int i = 0; i < k; ++i) none *= static_cast<double>(std::max(0, samples - successes - i)) / (samples - i);
+  return 1 - none;
+}
 
 std::optional<bool> majority_success(const Group& group) {
   std::vector<const Leaf*> voters;
@@ -81,18 +109,20 @@ Evaluation summarize(const std::vector<Group>& groups, const std::string& breakd
   std::int64_t tasks = 0, solved_tasks = 0, voting_tasks = 0, majority_tasks = 0, sampled_tokens = 0,
                entropy_tokens = 0, turns = 0;
   double entropy = 0;
+  std::vector<Tally> tallies;
   for (const Group& group : groups) {
-    bool any_valid = false, any_success = false;
+    Tally tally;
     for (std::size_t t = 0; t < group.trees.size(); ++t) {
       for (std::size_t i = 0; i < group.trees[t].leaves.size(); ++i) {
         const Trajectory view = trajectory(group, 0, static_cast<int>(t), static_cast<int>(i));
         const Leaf& leaf = view.leaf();
+        ++tally.trials;
         if (!leaf.valid()) {
           ++out.infra_failures;
           continue;
         }
-        any_valid = true;
-        any_success = any_success || leaf.success;
+        ++tally.samples;
+        tally.successes += leaf.success ? 1 : 0;
         count(out.success, leaf.success);
         const auto info = group.info.find(breakdown);
         if (info != group.info.end()) count(out.by_group[info->second], leaf.success);
@@ -111,8 +141,9 @@ Evaluation summarize(const std::vector<Group>& groups, const std::string& breakd
         }
       }
     }
-    tasks += any_valid ? 1 : 0;
-    solved_tasks += any_success ? 1 : 0;
+    tallies.push_back(tally);
+    tasks += tally.samples > 0 ? 1 : 0;
+    solved_tasks += tally.successes > 0 ? 1 : 0;
     const auto majority = majority_success(group);
     voting_tasks += majority ? 1 : 0;
     majority_tasks += majority.value_or(false) ? 1 : 0;
@@ -124,6 +155,7 @@ Evaluation summarize(const std::vector<Group>& groups, const std::string& breakd
   out.turns = static_cast<double>(turns) / trajectories;
   out.entropy = entropy / static_cast<double>(std::max<std::int64_t>(1, entropy_tokens));
   out.best_of_samples = static_cast<double>(solved_tasks) / static_cast<double>(std::max<std::int64_t>(1, tasks));
+  out.pass_at = mean_pass_at(tallies);
   if (voting_tasks > 0) out.majority = static_cast<double>(majority_tasks) / static_cast<double>(tasks);
   return out;
 }
@@ -161,6 +193,7 @@ std::string evaluation_json(const Evaluation& e) {
   json["turns"] = e.turns;
   json["entropy"] = e.entropy;
   json["best_of_samples"] = e.best_of_samples;
+  for (const auto& [k, chance] : e.pass_at) json["pass_at"][std::to_string(k)] = chance;
   if (e.majority) json["majority"] = *e.majority;
   json["infra_failures"] = e.infra_failures;
   json["seconds"] = e.seconds;
@@ -173,6 +206,7 @@ std::map<std::string, double> evaluation_metrics(const Evaluation& e, const std:
   std::map<std::string, double> metrics{{prefix + "success/mean@" + n, e.success.value()},
                                         {prefix + "score/mean@" + n, e.mean_score},
                                         {prefix + "success/best@" + n, e.best_of_samples}};
+  for (const auto& [k, chance] : e.pass_at) metrics[prefix + "success/pass@" + std::to_string(k)] = chance;
   if (e.majority) metrics[prefix + "success/maj@" + n] = *e.majority;
   for (const auto& [name, rate] : e.by_group) metrics[prefix + "success_" + name + "/mean@" + n] = rate.value();
   for (const auto& [name, value] : e.measures) metrics["val-aux/" + environment + "/" + name + "/mean@" + n] = value;
@@ -192,10 +226,12 @@ std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation
     rows.push_back(cells);
   };
   std::set<std::string> group_names, measure_names;
+  std::set<int> pass_at;
   for (const auto& [name, e] : columns) {
     rows[0].push_back(name);
     for (const auto& entry : e.by_group) group_names.insert(entry.first);
     for (const auto& entry : e.measures) measure_names.insert(entry.first);
+    for (const auto& entry : e.pass_at) pass_at.insert(entry.first);
   }
   row("success [95 % interval]", [](const Evaluation& e) { return with_interval(e.success); });
   for (const std::string& name : group_names)
@@ -207,6 +243,11 @@ std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation
     row(name + ", mean", [&](const Evaluation& e) {
       const auto found = e.measures.find(name);
       return found == e.measures.end() ? "-" : number(found->second);
+    });
+  for (const int k : pass_at)
+    row("solved by any of " + std::to_string(k), [&](const Evaluation& e) {
+      const auto found = e.pass_at.find(k);
+      return found == e.pass_at.end() ? "-" : percent(found->second);
     });
   row("solved by any sample", [](const Evaluation& e) { return percent(e.best_of_samples); });
   if (std::ranges::any_of(columns, [](const auto& column) { return column.second.majority.has_value(); }))

@@ -34,9 +34,14 @@ struct Evaluation {
   double entropy = 0;          ///< a sampled token, nats
   std::int64_t infra_failures = 0;
   double best_of_samples = 0;        ///< share of tasks that any of their samples solves
+  std::map<int, double> pass_at{};   ///< by k = 2, 4, ... below the samples of a task: mean of pass_at() over tasks
   std::optional<double> majority{};  ///< share of tasks that their samples' most frequent answer solves
   double seconds = 0;
 };
+
+/// The chance that any of k samples solves a task, estimated without bias from n >= k of which `successes` do:
+/// 1 - C(n - successes, k) / C(n, k) (arXiv:2107.03374).
+double pass_at(int k, int samples, int successes);
 
 /// Whether the answer that most valid trajectories of the group give is right: the success of its first giver. Among
 /// answers that are equally frequent, the one given first counts; trajectories without an answer do not vote. None
@@ -44,7 +49,8 @@ struct Evaluation {
 std::optional<bool> majority_success(const Group& group);
 
 /// Statistics of finished groups. A majority is among them where any trajectory has an answer; then a task whose
-/// trajectories give none counts as not solved by it.
+/// trajectories give none counts as not solved by it. A task with fewer than k valid trajectories is left out of that
+/// k's pass_at.
 Evaluation summarize(const std::vector<Group>& groups, const std::string& breakdown);
 
 /// What an evaluation is made with.

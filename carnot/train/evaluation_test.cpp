@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <nlohmann/json.hpp>
 
 namespace carnot {
@@ -90,6 +91,39 @@ TEST(Evaluation, SaysHowManyTrajectoriesCountAndHowManyFailed) {
   const auto metrics = evaluation_metrics(evaluation, "gsm8k", 3);
   EXPECT_EQ(metrics.at("val-aux/gsm8k/trajectories"), 11);
   EXPECT_EQ(metrics.at("val-aux/gsm8k/infra_failures"), 1);
+}
+
+TEST(PassAt, IsTheShareOfDrawsThatHoldASuccess) {
+  for (int n = 1; n <= 7; ++n)
+    for (int c = 0; c <= n; ++c)
+      for (int k = 1; k <= n; ++k) {
+        // Every choice of k of n samples, of which the first c succeed.
+        int draws = 0, solved = 0;
+        for (unsigned chosen = 0; chosen < 1u << n; ++chosen) {
+          if (std::popcount(chosen) != k) continue;
+          ++draws;
+          solved += (chosen & ((1u << c) - 1)) != 0 ? 1 : 0;
+        }
+        EXPECT_NEAR(pass_at(k, n, c), static_cast<double>(solved) / draws, 1e-12) << k << " of " << n << ", " << c;
+      }
+}
+
+TEST(Evaluation, GivesPassAtPowersOfTwoBelowTheSamples) {
+  const Sample lost{"19", false, true};
+  // Three tasks of five samples: one right of five, two of four (one failed), one that has a single valid sample.
+  const Evaluation evaluation = summarize({group_of({kRight, kWrong, kWrong, kWrong, kWrong}),
+                                           group_of({kRight, kRight, kWrong, kWrong, lost}),
+                                           group_of({kRight, lost, lost, lost, lost})},
+                                          "");
+  ASSERT_EQ(evaluation.pass_at.size(), 2u);
+  EXPECT_NEAR(evaluation.pass_at.at(2), (0.4 + (1 - 1.0 / 6)) / 2, 1e-12);  // the third task has no two samples
+  EXPECT_NEAR(evaluation.pass_at.at(4), (0.8 + 1) / 2, 1e-12);
+  EXPECT_NEAR(evaluation_metrics(evaluation, "gsm8k", 5).at("val-core/gsm8k/success/pass@2"), evaluation.pass_at.at(2),
+              0);
+  EXPECT_EQ(nlohmann::json::parse(evaluation_json(evaluation)).at("pass_at").at("4"), evaluation.pass_at.at(4));
+  const std::string table = evaluation_table({{"after", evaluation}}, "");
+  EXPECT_NE(table.find("solved by any of 2        61.7 %"), std::string::npos) << table;
+  EXPECT_TRUE(summarize({group_of({kRight, kWrong})}, "").pass_at.empty());
 }
 
 TEST(Evaluation, HasNoMajorityWhereNothingIsAnswered) {
