@@ -8,6 +8,7 @@
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
 #include "carnot/study/comparison_report.h"
+#include "carnot/study/remaining_time.h"
 #include "carnot/train/progress.h"
 
 namespace carnot {
@@ -53,8 +54,7 @@ Result<RunEnd> run_apart(Command command, Recipe& recipe, const RunControl& cont
 
 class Comparer {
  public:
-  Comparer(ComparisonPlan& plan, const RunControl& control)
-      : plan_(plan), control_(control), progress_(control.out, {.terminal = control.terminal}) {}
+  Comparer(ComparisonPlan& plan, const RunControl& control) : plan_(plan), control_(control) {}
 
   Result<RunEnd> run() {
     total_ = static_cast<std::int64_t>(plan_.contestants.size() * plan_.seeds.size());
@@ -67,13 +67,11 @@ class Comparer {
     for (const LeftOut& left : plan_.left_out) control_.out << "left out: " << left.name << ": " << left.reason << "\n";
     for (const std::string& note : plan_.notes) control_.out << "note: " << note << "\n";
     control_.out << std::flush;
-    if (control_.terminal) progress_.begin("comparison", total_ - done_);
     for (PlannedSeed& planned : plan_.seeds) {
       const auto end = run_seed(planned);
       if (!end) return end;
       if (*end == RunEnd::Interrupted) return interrupted();
     }
-    progress_.end();
     return finish();
   }
 
@@ -85,7 +83,9 @@ class Comparer {
       const double began = now();
       const auto end = run_apart(start.sft.steps > 0 ? run_supervised : run_training, start, control_);
       if (!end || *end == RunEnd::Interrupted) return end;
-      progress_.print(who + "warm start  " + clock_time(now() - began));
+      const double took = now() - began;
+      remaining_.add_warm_start(took);
+      say(who + "warm start  " + clock_time(took));
     }
     for (std::size_t c = 0; c < planned.runs.size(); ++c) {
       if (control_.stop_requested()) return RunEnd::Interrupted;
@@ -94,24 +94,30 @@ class Comparer {
       const double began = now();
       const auto end = run_apart(run_training, recipe, control_);
       if (end && *end == RunEnd::Interrupted) return end;
-      if (!end) problems_[recipe.run.run_folder] = end.error().message;
       const double took = now() - began;
-      seconds_ += took;
+      if (end) remaining_.add_run(took);
+      if (!end) problems_[recipe.run.run_folder] = end.error().message;
       ++done_;
-      progress_.update(++made_);
       const auto written = write_report();
       if (!written) return written.error();
-      progress_.print(who + line_of(written->contestants[c], planned.seed) + "  " + clock_time(took) + "  " + place());
+      say(who + line_of(written->contestants[c], planned.seed) + "  " + clock_time(took) + "  " + place());
     }
     return RunEnd::Complete;
+  }
+
+  void say(const std::string& line) const { control_.out << line << "\n" << std::flush; }
+
+  std::int64_t warm_starts_left() const {
+    return std::count_if(plan_.seeds.begin(), plan_.seeds.end(), [](const PlannedSeed& planned) {
+      return !is_start_finished(planned.start.run.run_folder);
+    });
   }
 
   /// "(3 of 15, about 1:20 left)"
   std::string place() const {
     std::string text = "(" + std::to_string(done_) + " of " + std::to_string(total_);
-    if (done_ < total_)
-      text += ", about " + clock_time(seconds_ / static_cast<double>(made_) * static_cast<double>(total_ - done_)) +
-              " left";
+    const auto left = remaining_.estimate(warm_starts_left(), total_ - done_);
+    if (left && done_ < total_) text += ", about " + clock_time(*left) + " left";
     return text + ")";
   }
 
@@ -132,7 +138,6 @@ class Comparer {
   }
 
   Result<RunEnd> interrupted() {
-    progress_.end();
     if (const auto written = write_report(); !written) return written.error();
     control_.out << "Stopped with " << done_ << " of " << total_ << " runs done. To go on: the same command\n";
     return RunEnd::Interrupted;
@@ -151,12 +156,10 @@ class Comparer {
 
   ComparisonPlan& plan_;
   const RunControl& control_;
-  Progress progress_;
+  RemainingTime remaining_{};
   RunProblems problems_{};
   std::int64_t total_ = 0;
   std::int64_t done_ = 0;  ///< runs that are there, or failed
-  std::int64_t made_ = 0;  ///< of these, in this call
-  double seconds_ = 0;     ///< that those took
 };
 
 }  // namespace

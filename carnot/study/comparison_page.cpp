@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "carnot/chart/interval_chart.h"
 #include "carnot/chart/page.h"
@@ -17,8 +18,15 @@ struct CurveKind {
   std::string metric{};
   std::string title{};
   Axis y{};
+  /// What the metric can be. Student's t knows no bounds: bands are cut to it.
+  Extent possible{0, std::numeric_limits<double>::infinity()};
   int window = 1;
 };
+
+constexpr Extent kShares{0, 1};
+constexpr Extent kDifferences{-100, 100};  ///< of percentages
+
+double cut(double value, const Extent& to) { return std::clamp(value, to.low, to.high); }
 
 Series mean_series(const ContestantResult& contestant, const CurveKind& kind, bool has_band) {
   std::vector<Curve> curves;
@@ -27,6 +35,8 @@ Series mean_series(const ContestantResult& contestant, const CurveKind& kind, bo
       curves.push_back(found->second);
   MeanCurve mean = mean_curve(curves, kind.window);
   if (!has_band) mean.low = mean.high = {};
+  for (double& x : mean.low) x = cut(x, kind.possible);
+  for (double& x : mean.high) x = cut(x, kind.possible);
   return {.name = contestant.name, .x = mean.step, .y = mean.mean, .low = mean.low, .high = mean.high};
 }
 
@@ -57,8 +67,8 @@ std::vector<std::string> curves_against_base(const Comparison& comparison, const
   y.label.clear();
   if (extent && extent->low < extent->high) {
     const double margin = 0.1 * (extent->high - extent->low);
-    y.low = extent->low - margin;
-    y.high = extent->high + margin;
+    y.low = cut(extent->low - margin, kind.possible);
+    y.high = cut(extent->high + margin, kind.possible);
   }
   std::vector<std::string> plots;
   for (std::size_t c = 0; c < all.size(); ++c) {
@@ -83,7 +93,8 @@ std::string differences_svg(const Comparison& comparison) {
     IntervalRow row{.name = comparison.contestants[c].name,
                     .value = e.count > 0 ? 100 * e.mean : std::nan(""),
                     .emphasized = e.excludes_zero()};
-    if (e.interval) row.interval = Extent{100 * e.interval->low, 100 * e.interval->high};
+    if (e.interval)
+      row.interval = Extent{cut(100 * e.interval->low, kDifferences), cut(100 * e.interval->high, kDifferences)};
     const BySeed own = comparison.contestants[c].by_seed(&ContestRun::after),
                  others = comparison.contestants[comparison.base].by_seed(&ContestRun::after);
     for (const auto& [seed, value] : own)
@@ -107,8 +118,13 @@ std::vector<CurveKind> curve_kinds(const Comparison& comparison) {
   if (std::any_of(comparison.contestants.begin(), comparison.contestants.end(), [&](const ContestantResult& one) {
         return std::any_of(one.runs.begin(), one.runs.end(), is_evaluated);
       }))
-    kinds.push_back({.metric = shown.validation, .title = "Success on validation tasks", .y = success});
-  kinds.push_back({.metric = shown.success, .title = "Success on training tasks", .y = success, .window = window});
+    kinds.push_back(
+        {.metric = shown.validation, .title = "Success on validation tasks", .y = success, .possible = kShares});
+  kinds.push_back({.metric = shown.success,
+                   .title = "Success on training tasks",
+                   .y = success,
+                   .possible = kShares,
+                   .window = window});
   kinds.push_back(
       {.metric = shown.entropy, .title = "Entropy of the policy", .y = {.label = "nats a token"}, .window = window});
   kinds.push_back({.metric = shown.response_length,
@@ -127,7 +143,7 @@ std::string caption_of(const CurveKind& kind) {
 void add_curves(Page& page, const Comparison& comparison) {
   const std::size_t count = comparison.contestants.size();
   page.heading("Curves");
-  if (count <= kMostBands && comparison.contestants.front().runs.size() > 1)
+  if (count <= kMostBands && comparison.contestants.front().runs.size() >= kFewestForInterval)
     page.paragraph("Bands are 95 % intervals of the mean.");
   for (const CurveKind& kind : curve_kinds(comparison)) {
     page.figure(curves_svg(comparison, kind), caption_of(kind));
@@ -149,6 +165,8 @@ std::string comparison_html(const Comparison& comparison) {
         "Large dots: means over seeds; small dots: seeds; grey where the interval contains 0 or there is none.");
   for (const Section& section : remarks(comparison)) page.heading(section.title).list(section.lines);
   add_curves(page, comparison);
+  if (has_peaks(comparison))
+    page.heading("Peak against final success").table(peak_table(comparison)).paragraph(peak_note());
   page.heading("Success after training, by seed").table(seeds_table(comparison));
   return page.html();
 }

@@ -1,5 +1,6 @@
 #include "carnot/study/comparison_report.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
@@ -27,6 +28,7 @@ Json run_json(const ContestRun& run) {
                {"entropy", run.entropy},
                {"turns", run.turns},
                {"sampled_tokens", run.sampled_tokens}});
+  if (std::isfinite(run.peak)) json.update({{"peak", run.peak}, {"peak_step", run.peak_step}});
   return json;
 }
 
@@ -67,6 +69,8 @@ std::string comparison_markdown(const Comparison& comparison) {
     text += "\n## " + section.title + "\n\n";
     for (const std::string& line : section.lines) text += "* " + line + "\n";
   }
+  if (has_peaks(comparison))
+    text += "\n## Peak against final success\n\n" + markdown(peak_table(comparison)) + "\n" + peak_note() + "\n";
   return text + "\n## Success after training, by seed\n\n" + markdown(seeds_table(comparison));
 }
 

@@ -44,6 +44,14 @@ Status read_curves(const fs::path& path, const ShownMetrics& shown, ContestRun& 
   return Done{};
 }
 
+void find_peak(const Curve& validation, ContestRun& run) {
+  for (const auto& [step, success] : validation) {
+    if (!std::isfinite(success) || success <= run.peak) continue;
+    run.peak = success;
+    run.peak_step = static_cast<double>(step);
+  }
+}
+
 Result<ContestRun> read_run(const PlannedSeed& planned, const Recipe& recipe, const fs::path& output,
                             const RunProblems& problems) {
   const fs::path folder = recipe.run.run_folder;
@@ -66,6 +74,7 @@ Result<ContestRun> read_run(const PlannedSeed& planned, const Recipe& recipe, co
   if (recipe.evaluation.every > 0) {
     run.curves[shown.validation][0] = run.before;
     run.curves[shown.validation][recipe.train.steps] = run.after;
+    find_peak(run.curves[shown.validation], run);
   }
   return run;
 }
@@ -75,7 +84,7 @@ Result<ContestRun> read_run(const PlannedSeed& planned, const Recipe& recipe, co
 BySeed ContestantResult::by_seed(double ContestRun::*value) const {
   BySeed values;
   for (const ContestRun& run : runs)
-    if (run.finished) values[run.seed] = run.*value;
+    if (run.finished && std::isfinite(run.*value)) values[run.seed] = run.*value;
   return values;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,6 +23,10 @@ struct ContestRun {
   std::string problem{};       ///< why it failed, where this is known
   double before = 0;           ///< success of the shared start on validation tasks
   double after = 0;            ///< and of this run's policy at its end
+  /// The best success of its evaluations, those before and after included, and the step of the first that reached it;
+  /// not a number without eval.every.
+  double peak = std::numeric_limits<double>::quiet_NaN();
+  double peak_step = std::numeric_limits<double>::quiet_NaN();
   double response_length = 0;  ///< of the evaluation after training, as are the next two
   double entropy = 0;
   double turns = 0;
@@ -34,7 +39,7 @@ struct ContestantResult {
   std::string name{};
   std::vector<ContestRun> runs{};  ///< one per seed
 
-  /// A value of every finished run.
+  /// A value of every finished run that has it.
   BySeed by_seed(double ContestRun::*value) const;
 };
 
@@ -73,7 +78,7 @@ Result<Comparison> read_comparison(const ComparisonPlan& plan, const RunProblems
 struct MeanCurve {
   std::vector<double> step{};
   std::vector<double> mean{};
-  std::vector<double> low{};  ///< empty for one run
+  std::vector<double> low{};  ///< empty for fewer than three runs
   std::vector<double> high{};
 };
 MeanCurve mean_curve(const std::vector<Curve>& curves, int window);

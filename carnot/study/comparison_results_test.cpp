@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <regex>
+
 #include "carnot/study/comparison_report.h"
 #include "carnot/study/comparison_text.h"
 #include "testing/well_formed.h"
@@ -42,13 +45,14 @@ Comparison example() {
 }
 
 TEST(MeanCurve, TakesStepsThatAllRunsHave) {
-  const MeanCurve curve = mean_curve({{{1, 0.0}, {2, 1.0}, {3, 2.0}}, {{1, 2.0}, {2, 3.0}}}, 1);
+  const MeanCurve curve =
+      mean_curve({{{1, 0.0}, {2, 1.0}, {3, 2.0}}, {{1, 1.0}, {2, 2.0}}, {{1, 2.0}, {2, 3.0}}}, 1);
   EXPECT_THAT(curve.step, ElementsAre(1, 2));
   EXPECT_THAT(curve.mean, ElementsAre(1, 2));
-  EXPECT_THAT(curve.high,
-              ElementsAre(DoubleEq(1 + 12.706), DoubleEq(2 + 12.706)));  // t(1), deviation sqrt(2) over sqrt(2)
+  const double half = 4.303 / std::sqrt(3);  // t(2), deviation 1
+  EXPECT_THAT(curve.high, ElementsAre(DoubleEq(1 + half), DoubleEq(2 + half)));
   EXPECT_TRUE(mean_curve({}, 3).step.empty());
-  EXPECT_TRUE(mean_curve({{{1, 0.5}}}, 3).low.empty()) << "one run has no band";
+  EXPECT_TRUE(mean_curve({{{1, 0.5}}, {{1, 0.75}}}, 3).low.empty()) << "two runs have no band";
 }
 
 TEST(ComparisonTable, GivesMeansIntervalsAndPairedDifferences) {
@@ -57,9 +61,51 @@ TEST(ComparisonTable, GivesMeansIntervalsAndPairedDifferences) {
   // 0.5, 0.6, 0.7: t(2) 0.1 / sqrt(3) = 0.2484.
   EXPECT_THAT(std::vector(table.rows[0].begin(), table.rows[0].begin() + 5),
               ElementsAre("grpo", "3", "20.0 % ± 24.8", "60.0 % ± 24.8", "(base)"));
-  // Pairs of seeds 0 and 1: 0.1 and 0: mean 0.05, t(1) 0.0707 / sqrt(2) = 0.6353.
+  // Pairs of seeds 0 and 1: 0.1 and 0: mean 0.05. Two seeds tell no interval.
   EXPECT_THAT(std::vector(table.rows[1].begin() + 1, table.rows[1].begin() + 6),
-              ElementsAre("2", "15.0 % ± 63.5", "60.0 % ± 0.0", "+5.0 [-58.5, +68.5]", "contains 0"));
+              ElementsAre("2", "15.0 %", "60.0 %", "+5.0", "too few seeds"));
+}
+
+TEST(ComparisonTable, HasNoVerdictOnEqualDifferences) {
+  Comparison comparison = example();
+  comparison.contestants[1].runs = {finished(0, 0.1, 0.625), finished(1, 0.2, 0.725), finished(2, 0.3, 0.825)};
+  for (ContestRun& run : comparison.contestants[0].runs) run.after = 0.5;
+  for (ContestRun& run : comparison.contestants[1].runs) run.after = 0.625;
+  EXPECT_EQ(comparison_table(comparison).rows[1][5], "no spread");
+  for (ContestRun& run : comparison.contestants[1].runs) run.after = 0.5;
+  EXPECT_EQ(comparison_table(comparison).rows[1][5], "contains 0");
+}
+
+TEST(ComparisonPage, KeepsIntervalsToWhatSuccessCanBe) {
+  // As wide as three seeds can be: Student's interval reaches from -110 to 177 %.
+  Comparison comparison = example();
+  comparison.contestants[1].runs = {finished(0, 0.0, 0.0), finished(1, 0.0, 0.0), finished(2, 1.0, 1.0)};
+  const std::string page = comparison_html(comparison);
+  const std::regex label(">(-?[0-9.]+)( %)?</text>");
+  int labels = 0;
+  for (auto one = std::sregex_iterator(page.begin(), page.end(), label); one != std::sregex_iterator(); ++one) {
+    const double value = std::stod((*one)[1].str());
+    EXPECT_LE(std::abs(value), 100);
+    if ((*one)[2].matched) {
+      EXPECT_GE(value, 0) << "a share below nothing";
+    }
+    ++labels;
+  }
+  EXPECT_GT(labels, 10);
+}
+
+TEST(ComparisonReport, SetsThePeakBesideTheFinalSuccess) {
+  Comparison comparison = example();
+  EXPECT_THAT(comparison_markdown(comparison), Not(HasSubstr("Peak")));
+  for (ContestRun& run : comparison.contestants[0].runs) {
+    run.peak = run.after + 0.1;
+    run.peak_step = 1 + static_cast<double>(run.seed);
+  }
+  const Table table = peak_table(comparison);
+  EXPECT_THAT(table.rows[0], ElementsAre("grpo", "3", "70.0 % ± 24.8", "60.0 % ± 24.8", HasSubstr("-10.0 ["), "2.0"));
+  EXPECT_THAT(comparison_markdown(comparison), HasSubstr("## Peak against final success"));
+  EXPECT_THAT(comparison_html(comparison), HasSubstr("Peak against final success"));
+  EXPECT_THAT(comparison_json(comparison), HasSubstr("\"peak_step\": 1.0"));
 }
 
 TEST(ComparisonReport, ListsWhatIsMissingAndIsWellFormed) {

@@ -1,6 +1,7 @@
 #include "carnot/study/comparison_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "carnot/train/progress.h"
@@ -29,7 +30,8 @@ std::string difference_text(const Estimate& e) {
 
 std::string reading_of(const Estimate& e) {
   if (e.count == 0) return "-";
-  if (!e.interval) return "one seed";
+  if (!e.interval) return "too few seeds";
+  if (e.interval->low == e.interval->high && e.mean != 0) return "no spread";
   return e.excludes_zero() ? "excludes 0" : "contains 0";
 }
 
@@ -60,9 +62,11 @@ std::vector<std::string> explanations(const Comparison& comparison) {
               " a task), mean over seeds ± half the width of its 95 % interval.",
           "difference: success after training minus that of " + base +
               " with the same seed, in percentage points, mean over seeds with its 95 % interval.",
-          "All intervals are Student's t over seeds; one seed has none. \"contains 0\": the seeds do not tell the "
-          "method from " +
-              base + ". Of twenty intervals of methods that are all alike, about one excludes 0.",
+          "All intervals are Student's t over seeds; fewer than three seeds have none, and no verdict. \"contains 0\": "
+          "the seeds do not tell the method from " +
+              base +
+              ". \"no spread\": all differences are equal, which tells nothing of their spread. Of twenty intervals of "
+              "methods that are all alike, about one excludes 0.",
           "response, entropy: sampled tokens of a trajectory, nats a token, both on the validation tasks after "
           "training. tokens: sampled by all training steps of "
           "a run. time: of a run's training steps; it depends on the machine and its load."};
@@ -129,6 +133,30 @@ Table seeds_table(const Comparison& comparison) {
   for (const ContestantResult& contestant : comparison.contestants)
     add(contestant.name, contestant, &ContestRun::after);
   return table;
+}
+
+bool has_peaks(const Comparison& comparison) {
+  for (const ContestantResult& contestant : comparison.contestants)
+    for (const ContestRun& run : contestant.runs)
+      if (run.finished && std::isfinite(run.peak)) return true;
+  return false;
+}
+
+Table peak_table(const Comparison& comparison) {
+  Table table{.columns = {"method", "seeds", "peak", "final", "final minus peak", "step of the peak"}};
+  for (const ContestantResult& contestant : comparison.contestants) {
+    const BySeed peak = contestant.by_seed(&ContestRun::peak), after = contestant.by_seed(&ContestRun::after);
+    table.rows.push_back({contestant.name, std::to_string(peak.size()), share_text(estimate_of(peak)),
+                          share_text(estimate_of(after)), difference_text(paired_difference(after, peak)),
+                          mean_text(contestant, &ContestRun::peak_step, "%.1f")});
+  }
+  return table;
+}
+
+std::string peak_note() {
+  return "peak: the best evaluation of a run, from before training to its end (eval.every); step: mean over seeds. The "
+         "best of several evaluations is high by chance as well: it lies above the final figure even where nothing is "
+         "lost.";
 }
 
 std::vector<Section> remarks(const Comparison& comparison) {

@@ -18,6 +18,13 @@ Table comparison_table(const Comparison& comparison);
 /// Success after training, a column per seed.
 Table seeds_table(const Comparison& comparison);
 
+/// True where runs were evaluated while they trained.
+bool has_peaks(const Comparison& comparison);
+/// The best evaluation of each run beside its last one. REQUIRES has_peaks().
+Table peak_table(const Comparison& comparison);
+/// How to read that table.
+std::string peak_note();
+
 struct Section {
   std::string title{};
   std::vector<std::string> lines{};

@@ -6,7 +6,7 @@ namespace carnot {
 
 Estimate estimate_of(std::span<const double> values) {
   Estimate estimate{.count = static_cast<std::int64_t>(values.size()), .mean = mean(values)};
-  if (values.size() > 1) estimate.interval = mean_interval(values);
+  if (estimate.count >= kFewestForInterval) estimate.interval = mean_interval(values);
   return estimate;
 }
 

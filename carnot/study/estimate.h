@@ -10,13 +10,19 @@
 
 namespace carnot {
 
+/// Values below which there is no interval. With two, Student's t is 12.7 deviations of the mean wide to both sides,
+/// and two values that happen to be equal have a deviation of 0.
+inline constexpr std::int64_t kFewestForInterval = 3;
+
 struct Estimate {
   std::int64_t count = 0;
   double mean = 0;
-  std::optional<Interval> interval{};  ///< Student's t with count - 1 degrees of freedom; none of fewer than two values
+  std::optional<Interval> interval{};  ///< Student's t with count - 1 degrees of freedom; none of fewer than three
 
-  /// True where there is an interval and 0 lies outside.
-  bool excludes_zero() const { return interval && (interval->low > 0 || interval->high < 0); }
+  /// True where the interval has a width and 0 lies outside: values that are all equal tell nothing of their spread.
+  bool excludes_zero() const {
+    return interval && interval->low < interval->high && (interval->low > 0 || interval->high < 0);
+  }
 };
 
 /// Of values that are independent of each other, one per seed.

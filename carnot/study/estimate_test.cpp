@@ -18,6 +18,17 @@ TEST(Estimate, OfFiveValuesHasTheIntervalThatAHandComputes) {
   EXPECT_TRUE(estimate.excludes_zero());
 }
 
+TEST(Estimate, OfFewerThanThreeSeedsHasNoIntervalAndNoVerdict) {
+  const Estimate two = estimate_of(std::vector<double>{0.0, 0.2});  // with one: 0.1 +- 1.27
+  EXPECT_EQ(two.mean, 0.1);
+  EXPECT_FALSE(two.interval);
+  const Estimate equal = paired_difference({{0, 0.6}, {1, 0.7}}, {{0, 0.5}, {1, 0.6}});
+  EXPECT_FALSE(equal.excludes_zero());
+  const Estimate also_equal = estimate_of(std::vector<double>{0.125, 0.125, 0.125});
+  ASSERT_TRUE(also_equal.interval);
+  EXPECT_FALSE(also_equal.excludes_zero()) << "three equal values tell nothing of their spread either";
+}
+
 TEST(Estimate, OfOneSeedHasNoInterval) {
   const Estimate one = estimate_of(std::vector<double>{0.7});
   EXPECT_EQ(one.mean, 0.7);

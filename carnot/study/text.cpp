@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "carnot/base/statistics.h"
 #include "carnot/chart/scale.h"
+#include "carnot/study/estimate.h"
 
 namespace carnot {
 
@@ -23,9 +23,9 @@ std::string share_text(std::int64_t part, std::int64_t whole) {
 
 std::string mean_text(std::span<const double> values) {
   if (values.empty()) return "-";
-  const double centre = mean(values);
-  if (values.size() < 2) return number_text(centre);
-  return number_text(centre) + " +- " + number_text(mean_interval(values).high - centre);
+  const Estimate estimate = estimate_of(values);
+  if (!estimate.interval) return number_text(estimate.mean);
+  return number_text(estimate.mean) + " ± " + number_text(estimate.interval->high - estimate.mean);
 }
 
 }  // namespace carnot

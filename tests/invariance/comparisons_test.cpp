@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "carnot/base/file.h"
 #include "carnot/study/comparison.h"
+#include "carnot/study/metric_curves.h"
 
 namespace carnot {
 namespace {
@@ -38,7 +41,8 @@ class Comparisons : public ::testing::Test {
 
   /// Compares GRPO and PPO on two seeds; asks to stop when `polls` questions whether to go on were answered (-1:
   /// never).
-  Result<RunEnd> compare(const std::string& output, int polls = -1, std::vector<std::string> settings = {}) {
+  Result<RunEnd> compare(const std::string& output, int polls = -1, std::vector<std::string> settings = {},
+                         bool terminal = false) {
     auto plan = plan_comparison({.recipe = root_ / "tiny.yaml",
                                  .methods = "grpo, ppo [train.epochs=2]",
                                  .seeds = "0-1",
@@ -47,7 +51,9 @@ class Comparisons : public ::testing::Test {
     if (!plan) return plan.error();
     out_.str("");
     int asked = 0;
-    return run_comparison(*plan, {.out = out_, .stop_requested = [&] { return polls >= 0 && asked++ >= polls; }});
+    const RunControl control{
+        .out = out_, .terminal = terminal, .stop_requested = [&] { return polls >= 0 && asked++ >= polls; }};
+    return run_comparison(*plan, control);
   }
 
   std::string text(const fs::path& path) const {
@@ -123,6 +129,33 @@ TEST_F(Comparisons, ARunThatFailsIsListedAndTheOthersGoOn) {
   EXPECT_THAT(end.error().message, HasSubstr("seed_0/grpo"));
   EXPECT_THAT(text("out/comparison.md"), HasSubstr("3 of 4 runs finished"));
   EXPECT_THAT(text("out/comparison.md"), HasSubstr("* seed_0/grpo: "));
+}
+
+TEST_F(Comparisons, PrintOneEstimateOfTheTimeThatIsLeft) {
+  for (const bool terminal : {true, false}) {
+    ASSERT_TRUE(compare(terminal ? "shown" : "logged", -1, {}, terminal).ok());
+    // Three of the four runs have others behind them: each line says once how long those take.
+    const std::regex left("[0-9]+:[0-9]+ left");
+    const std::string text = out_.str();
+    EXPECT_EQ(std::distance(std::sregex_iterator(text.begin(), text.end(), left), std::sregex_iterator()), 3) << text;
+    EXPECT_THAT(text, HasSubstr("(3 of 4, about "));
+  }
+}
+
+TEST_F(Comparisons, SetThePeakOfEvaluationsBesideTheFinalOne) {
+  ASSERT_TRUE(compare("out", -1, {"eval.every=1", "eval.temperature=1"}).ok());
+  EXPECT_THAT(text("out/comparison.md"), HasSubstr("## Peak against final success"));
+  const auto json = nlohmann::json::parse(text("out/comparison.json"));
+  for (const auto& method : json.at("methods"))
+    for (const auto& run : method.at("runs")) {
+      const auto metrics = read_metric_curves(root_ / "out" / run.at("folder").get<std::string>() / "metrics.jsonl");
+      ASSERT_TRUE(metrics.ok());
+      double peak = std::max(run.at("before").get<double>(), run.at("after").get<double>());
+      for (const auto& [step, success] : metrics->at("val-core/search_qa/success/mean@1"))
+        peak = std::max(peak, success);
+      EXPECT_EQ(run.at("peak").get<double>(), peak);
+      EXPECT_LE(run.at("peak_step").get<double>(), 2);
+    }
 }
 
 TEST_F(Comparisons, WithoutAWarmStartAllBeginAtTheRecipesOwnPolicy) {
