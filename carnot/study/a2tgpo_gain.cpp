@@ -1,6 +1,7 @@
 // study/a2tgpo_gain.cpp -- A2TGPO: information gains and the advantages made of them, by turn, arXiv:2605.06200
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "carnot/base/statistics.h"
 #include "carnot/chart/scale.h"
@@ -21,6 +22,18 @@ struct Shape {
   ByTurn by_turn{};
   ByTurn by_terms{};  ///< by the number of gains from the turn on, its own included
   std::vector<double> steps{}, lowest{}, mean{}, highest{};
+  std::map<int, std::map<double, std::vector<double>>> by_turn_and_step{};
+
+  /// Advantages of the turn, averaged at each step. Turns are counted from 1.
+  Series over_steps(int turn) const {
+    Series series{.name = name + ", turn " + std::to_string(turn)};
+    if (const auto found = by_turn_and_step.find(turn); found != by_turn_and_step.end())
+      for (const auto& [step, advantages] : found->second) {
+        series.x.push_back(step);
+        series.y.push_back(carnot::mean(advantages));
+      }
+    return series;
+  }
 
   void add_step(double step, const std::vector<double>& advantages) {
     if (advantages.empty()) return;
@@ -93,6 +106,7 @@ class A2tgpoGain final : public Analysis {
             table[static_cast<std::size_t>(i)].advantage[static_cast<std::size_t>(one.sampled_begin(gains[g].turn))];
         advantages.push_back(a);
         shape.by_turn.add(gains[g].turn + 1, a);
+        shape.by_turn_and_step[gains[g].turn + 1][static_cast<double>(step.source.step)].push_back(a);
         shape.by_terms.add(static_cast<int>(gains.size() - g), a);
       }
     }
@@ -108,6 +122,22 @@ class A2tgpoGain final : public Analysis {
     for (const Shape* shape : {&igpo, &a2tgpo})
       report.findings.push_back({shape->name + ": spread of turns with the most gains ahead, over turns with one",
                                  shape == &igpo ? "grows with turns" : "stays even", number_text(shape->growth())});
+    ResultTable drift{.name = "turns by step", .columns = {"method", "turn", "step", "mean advantage"}};
+    Plot first_turns{.title = "Advantage of the first two turns, by training step",
+                     .x = {.label = "step"},
+                     .y = {.label = "mean advantage"}};
+    for (const Shape* shape : {&igpo, &a2tgpo})
+      for (const int turn : {1, 2}) {
+        Series series = shape->over_steps(turn);
+        const auto below = std::count_if(series.y.begin(), series.y.end(), [](double a) { return a < 0; });
+        report.findings.push_back(
+            {shape->name + ": steps at which turn " + std::to_string(turn) + " has a negative mean advantage",
+             shape == &igpo ? "drifts with the turn (proposition 1)" : "no drift",
+             std::to_string(below) + " of " + std::to_string(series.y.size())});
+        for (std::size_t s = 0; s < series.x.size(); ++s)
+          drift.rows.push_back({shape->name, static_cast<double>(turn), series.x[s], series.y[s]});
+        first_turns.series.push_back(std::move(series));
+      }
     ResultTable by_turn = table_by_turn("by turn", "what");
     raw.add_rows(by_turn, "raw gain");
     scores.add_rows(by_turn, "normalised gain");
@@ -135,8 +165,9 @@ class A2tgpoGain final : public Analysis {
     gains.series = {raw.series("raw"), scores.series("normalised")};
     report.figures = {{svg(gains), "Mean and one deviation to both sides."},
                       {svg(turns), "Both methods' credit on the same rollouts, of turns with a gain."},
+                      {svg(first_turns), "Both methods' credit on the same rollouts, averaged over a step's turns."},
                       {svg(steps), "Bands reach from the smallest to the largest advantage."}};
-    report.tables = {std::move(by_turn), std::move(by_terms), std::move(by_step)};
+    report.tables = {std::move(by_turn), std::move(by_terms), std::move(by_step), std::move(drift)};
     report.notes = {"Advantages are both methods' own, the outcome's part included, on turns that have a gain.",
                     "Spreads: the most gains ahead that at least ten turns have."};
     return report;

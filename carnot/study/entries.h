@@ -15,6 +15,7 @@ AnalysisEntry aepo_branches_entry();
 AnalysisEntry aepo_diversity_entry();
 AnalysisEntry aepo_clip_entry();
 AnalysisEntry aepo_budget_entry();
+AnalysisEntry aepo_ablation_entry();
 AnalysisEntry a2tgpo_similarity_entry();
 AnalysisEntry a2tgpo_gain_entry();
 AnalysisEntry a2tgpo_clip_entry();
@@ -24,6 +25,7 @@ AnalysisEntry aent_sparse_entry();
 AnalysisEntry actfocus_energy_entry();
 AnalysisEntry actfocus_signals_entry();
 AnalysisEntry actfocus_weights_entry();
+AnalysisEntry actfocus_ablation_entry();
 AnalysisEntry actfocus_sweep_entry();
 
 }  // namespace carnot

@@ -10,6 +10,9 @@
 #include <sstream>
 
 #include "carnot/base/statistics.h"
+#include "carnot/credit/group_relative.h"
+#include "carnot/credit/turn_gain.h"
+#include "carnot/credit/turn_group_gain.h"
 #include "carnot/data/rollout_file.h"
 #include "carnot/study/analyze.h"
 #include "carnot/study/correlation.h"
@@ -87,6 +90,28 @@ TEST_F(RolloutAnalyses, GainsByTurnAreThoseOfTheTurns) {
   const AnalysisReport report = run("a2tgpo-gain");
   const auto found = column(report, "by turn", "mean");
   for (std::size_t k = 0; k < means.size(); ++k) EXPECT_NEAR(found[k], means[k], 1e-12);
+}
+
+TEST_F(RolloutAnalyses, AdvantagesOfTurnsByStepAreThoseOfTheMethods) {
+  const AnalysisReport report = run("a2tgpo-gain");
+  const CreditTable igpo = run_credit(std::vector{turn_gain({})}, all_);
+  const CreditTable a2tgpo = run_credit(
+      std::vector{group_relative({.normalisation = population_normalisation()}), turn_group_gain({})}, all_);
+  std::vector<double> expected;
+  for (const CreditTable* table : {&igpo, &a2tgpo})
+    for (const int turn : {0, 1}) {
+      std::vector<double> advantages;
+      for (std::size_t i = 0; i < all_.size(); ++i) {
+        const Trajectory& one = all_[i];
+        if (!one.leaf().counts() || one.num_turns() <= turn || !one.turn(turn).info_gain) continue;
+        if (one.turn(turn).num_sampled() > 0)
+          advantages.push_back((*table)[i].advantage[static_cast<std::size_t>(one.sampled_begin(turn))]);
+      }
+      expected.push_back(mean(advantages));
+    }
+  const auto found = column(report, "turns by step", "mean advantage");
+  ASSERT_EQ(found.size(), expected.size()) << "one step";
+  for (std::size_t n = 0; n < found.size(); ++n) EXPECT_NEAR(found[n], expected[n], 1e-12);
 }
 
 TEST_F(RolloutAnalyses, NormalisedGainsHaveMeanZeroInEveryTurnOfChains) {

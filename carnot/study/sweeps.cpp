@@ -1,10 +1,12 @@
 // study/sweeps.cpp -- success of runs that differ in settings: the papers' ablations and sweeps.
 //
-// AEM's ablations (arXiv:2605.00425), A2TGPO's clip swing (arXiv:2605.06200), ActFocus' alpha and beta
-// (arXiv:2605.14558).
-#include "carnot/base/statistics.h"
+// AEM's ablations (arXiv:2605.00425), AEPO's (arXiv:2510.14545), A2TGPO's clip swing (arXiv:2605.06200), ActFocus'
+// signals, alpha and beta (arXiv:2605.14558).
+#include <algorithm>
+
 #include "carnot/chart/interval_chart.h"
 #include "carnot/study/entries.h"
+#include "carnot/study/estimate.h"
 #include "carnot/study/run_curves.h"
 #include "carnot/study/text.h"
 
@@ -39,13 +41,15 @@ class Sweep : public Analysis {
       for (std::size_t r = 0; r < values.size(); ++r)
         table.rows.push_back({one.label, static_cast<double>(one.runs[r].run.seed), values[r]});
       report.findings.push_back({one.label, figure_of(one.runs.front()), mean_text(values)});
-      IntervalRow row{.name = one.label, .value = mean(values), .single = values};
-      if (values.size() > 1) row.interval = Extent{mean_interval(values).low, mean_interval(values).high};
+      const Estimate estimate = estimate_of(values);
+      IntervalRow row{.name = one.label, .value = estimate.mean, .single = values};
+      if (estimate.interval)
+        row.interval = Extent{std::max(0.0, estimate.interval->low), std::min(1.0, estimate.interval->high)};
       after.rows.push_back(std::move(row));
       success.series.push_back(series_of(one.label, one.success_curves(), window_));
     }
-    report.figures = {{svg(after), "95 % interval over runs, a dot each."},
-                      {svg(success), "Mean over runs, 95 % interval."}};
+    report.figures = {{svg(after), "A dot for each run; 95 % intervals over runs, of three or more."},
+                      {svg(success), "Mean over runs; bands are 95 % intervals, of three or more."}};
     report.tables = {std::move(table)};
     report.notes = {
         note_,
@@ -91,6 +95,22 @@ class AemAblation final : public Sweep {
               "[method.aem.scope=batch]\"") {}
 };
 
+class AepoAblation final : public Sweep {
+ public:
+  AepoAblation()
+      : Sweep({{{"method.name=aepo"}, "all parts"},
+               {{"method.name=aepo", "method.aepo.branch.probe=false"}, "no look at entropy before the rollouts"},
+               {{"method.name=aepo", "method.aepo.branch.penalty=0"}, "no penalty of branches in a row"},
+               {{"method.name=aepo", "method.aepo.branching=false"}, "no branching"},
+               {{"method.name=aepo", "method.aepo.preserve_gradient=false"}, "plain clip"},
+               {{"method.name=aepo", "method.aepo.entropy_scale=0"}, "plain advantages"},
+               {{"method.name=arpo"}, "what AEPO starts from"}},
+              "Runs to give: carnot compare RECIPE --methods \"aepo, aepo [method.aepo.branch.probe=false], aepo "
+              "[method.aepo.branch.penalty=0], aepo [method.aepo.branching=false], aepo "
+              "[method.aepo.preserve_gradient=false], aepo [method.aepo.entropy_scale=0], arpo\". The column names "
+              "what is taken away, not a figure: the paper's are of other tasks and models.") {}
+};
+
 class A2tgpoSweep final : public Sweep {
  public:
   A2tgpoSweep()
@@ -98,6 +118,21 @@ class A2tgpoSweep final : public Sweep {
               "Runs to give: carnot compare RECIPE --methods \"a2tgpo [method.a2tgpo.clip_swing=0], a2tgpo "
               "[method.a2tgpo.clip_swing=0.1], a2tgpo [method.a2tgpo.clip_swing=0.3], a2tgpo "
               "[method.a2tgpo.clip_swing=0.5]\"") {}
+};
+
+class ActfocusAblation final : public Sweep {
+ public:
+  ActfocusAblation()
+      : Sweep({{{"method.actfocus.signal=reference_energy"}, "the paper's signal"},
+               {{"method.actfocus.signal=reference_entropy"}, "its comparison"},
+               {{"method.actfocus.signal=surprisal"}, "its comparison"},
+               {{"method.actfocus.signal=log_prob_shift"}, "its comparison"},
+               {{"method.actfocus.signal=reference_energy", "method.actfocus.beta=0"}, "no signal: all actions alike"},
+               {{"method.name=grpo"}, "no weights"}},
+              "Runs to give: carnot compare RECIPE --methods \"grpo, grpo + actfocus, grpo + actfocus "
+              "[method.actfocus.signal=reference_entropy], grpo + actfocus [method.actfocus.signal=surprisal], grpo + "
+              "actfocus [method.actfocus.signal=log_prob_shift], grpo + actfocus [method.actfocus.beta=0]\". The "
+              "column names the signal, not a figure: the paper's are of other tasks and models.") {}
 };
 
 class ActfocusSweep final : public Sweep {
@@ -119,12 +154,28 @@ AnalysisEntry aem_ablation_entry() {
           .make = make_analysis<AemAblation>};
 }
 
+AnalysisEntry aepo_ablation_entry() {
+  return {.name = "aepo-ablation",
+          .paper = "2510.14545",
+          .needs = AnalysisNeeds::Runs,
+          .summary = "success with AEPO, and without each of its parts",
+          .make = make_analysis<AepoAblation>};
+}
+
 AnalysisEntry a2tgpo_sweep_entry() {
   return {.name = "a2tgpo-sweep",
           .paper = "2605.06200",
           .needs = AnalysisNeeds::Runs,
           .summary = "success for values of the clip swing beta",
           .make = make_analysis<A2tgpoSweep>};
+}
+
+AnalysisEntry actfocus_ablation_entry() {
+  return {.name = "actfocus-ablation",
+          .paper = "2605.14558",
+          .needs = AnalysisNeeds::Runs,
+          .summary = "success by the signal that weighs action tokens",
+          .make = make_analysis<ActfocusAblation>};
 }
 
 AnalysisEntry actfocus_sweep_entry() {
