@@ -47,7 +47,7 @@ Status load_adapters(Model& model, const fs::path& folder) {
   const auto lora = read_adapter_options(folder);
   if (!lora) return lora.error();
   const fs::path weights = folder / kAdapterWeightsFile;
-  const auto file = read_safetensors(weights);
+  const auto file = read_weights(weights);
   if (!file) return file.error();
   model.add_adapters(*lora, 0);
   return copy_tensors(peft_tensors(model), file->tensors, weights.string());

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <set>
@@ -88,6 +89,26 @@ at::Tensor tensor_in(const std::shared_ptr<Mapping>& mapping, const TensorEntry&
   return aligned ? shared : shared.clone();
 }
 
+/// No exponent has all bits set, as NaN and infinity have. One pass over the file's memory that copies nothing.
+template <class Bits>
+bool has_finite_bits(const at::Tensor& tensor, Bits exponent) {
+  const auto* bits = static_cast<const Bits*>(tensor.const_data_ptr());
+  const std::int64_t count = tensor.numel();
+  Bits reached = 0;  // of the widest exponent, without a branch in the loop
+  for (std::int64_t i = 0; i < count; ++i) reached = std::max<Bits>(reached, bits[i] & exponent);
+  return reached != exponent;
+}
+
+bool is_finite(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kDouble: return has_finite_bits<std::uint64_t>(tensor, 0x7ff0'0000'0000'0000);
+    case at::kFloat: return has_finite_bits<std::uint32_t>(tensor, 0x7f80'0000);
+    case at::kHalf: return has_finite_bits<std::uint16_t>(tensor, 0x7c00);
+    case at::kBFloat16: return has_finite_bits<std::uint16_t>(tensor, 0x7f80);
+    default: return true;
+  }
+}
+
 Result<TensorFile> read_shards(const fs::path& folder, const fs::path& index) {
   const auto text = read_file(index);
   if (!text) return text.error();
@@ -98,7 +119,7 @@ Result<TensorFile> read_shards(const fs::path& folder, const fs::path& index) {
   std::vector<std::string> problems;
   for (const auto& [name, file] : *file_of)
     if (!shards.contains(file)) {
-      auto shard = read_safetensors(folder / file);
+      auto shard = read_weights(folder / file);
       if (!shard) problems.push_back(shard.error().message);
       shards[file] = shard ? std::move(shard->tensors) : std::vector<NamedTensor>();
       if (shard) all.metadata.merge(shard->metadata);
@@ -134,9 +155,21 @@ Result<TensorFile> read_safetensors(const fs::path& path) {
   return file;
 }
 
+Result<TensorFile> read_weights(const fs::path& path) {
+  auto file = read_safetensors(path);
+  if (!file) return file;
+  std::vector<std::string> names;
+  for (const NamedTensor& named : file->tensors)
+    if (!is_finite(named.tensor)) names.push_back(named.name);
+  if (names.empty()) return file;
+  const std::string others = names.size() == 1 ? "" : ", and so do " + std::to_string(names.size() - 1) + " more";
+  return Error{path.string() + ": tensor '" + names[0] + "' holds NaN or infinite numbers" + others +
+               "; expected finite weights"};
+}
+
 Result<TensorFile> read_model_tensors(const fs::path& folder) {
   const fs::path single = folder / kWeights, index = folder / kIndex;
-  if (fs::exists(single)) return read_safetensors(single);
+  if (fs::exists(single)) return read_weights(single);
   if (fs::exists(index)) return read_shards(folder, index);
   return Error{folder.string() + ": holds neither model.safetensors nor model.safetensors.index.json"};
 }

@@ -20,7 +20,10 @@ struct TensorFile {
 /// header is checked against the file's size first: truncated, overlapping, misshapen or unknown dtypes are named.
 Result<TensorFile> read_safetensors(const std::filesystem::path& path);
 
-/// A single model.safetensors, or the shards that model.safetensors.index.json names.
+/// The same for a file of weights: one that holds NaN or infinite numbers is refused, naming file and tensors.
+Result<TensorFile> read_weights(const std::filesystem::path& path);
+
+/// A single model.safetensors, or the shards that model.safetensors.index.json names; read as read_weights() does.
 Result<TensorFile> read_model_tensors(const std::filesystem::path& folder);
 
 /// The names of the files that read_model_tensors reads.

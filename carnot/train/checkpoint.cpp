@@ -46,7 +46,7 @@ std::string state_json(std::int64_t step, const CheckpointParts& parts, const Ru
 }
 
 Status fill(const std::vector<NamedTensor>& weights, const fs::path& file) {
-  const auto stored = read_safetensors(file);
+  const auto stored = read_weights(file);
   if (!stored) return stored.error();
   return copy_tensors(weights, stored->tensors, file.string());
 }
