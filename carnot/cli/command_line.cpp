@@ -126,7 +126,7 @@ void declare(OptionParser& take, ExportRequest& request) {
   take.word("--dtype", "TYPE", request.dtype, {"float32", "bfloat16", "float16"}, "of the weights; default: as stored");
   take.number("--shard-megabytes", "N", request.shard_megabytes, between(0.001, 1e9),
               "a larger model is written in several files; default: 5000");
-  take.flag("--overwrite", request.overwrite, "replace a folder that is there");
+  take.flag("--overwrite", request.overwrite, "replace what an earlier export wrote");
 }
 
 void declare(OptionParser& take, InspectRequest& request) {

@@ -1,7 +1,9 @@
 // The program: command line in, exit status out. Everything else is in the rooms.
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -12,6 +14,17 @@
 
 namespace carnot {
 namespace {
+
+/// Descriptors 0 to 2 that the caller closed are taken, so that no file of a run gets such a number and with it what is
+/// meant for the console. Each is opened the wrong way round: to read or write it fails, as it would if it were closed.
+bool reserve_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
+    const int opened = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (opened != descriptor) return false;
+  }
+  return true;
+}
 
 /// The reader of our output has left, as in `carnot list | head -1`.
 bool reader_left() {
@@ -43,6 +56,7 @@ Exit guarded(const std::vector<std::string>& arguments, const Console& console) 
 }  // namespace carnot
 
 int main(int count, char** values) {
+  if (!carnot::reserve_standard_descriptors()) return static_cast<int>(carnot::Exit::Failure);
   std::signal(SIGPIPE, SIG_IGN);
   std::ios::sync_with_stdio(false);
   const std::vector<std::string> arguments(values + 1, values + count);

@@ -7,8 +7,10 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
+#include "carnot/base/temporary_name.h"
 #include "carnot/study/comparison_report.h"
 #include "carnot/study/remaining_time.h"
+#include "carnot/train/folder_lock.h"
 #include "carnot/train/progress.h"
 
 namespace carnot {
@@ -164,6 +166,11 @@ class Comparer {
 
 }  // namespace
 
-Result<RunEnd> run_comparison(ComparisonPlan& plan, const RunControl& control) { return Comparer(plan, control).run(); }
+Result<RunEnd> run_comparison(ComparisonPlan& plan, const RunControl& control) {
+  const auto lock = FolderLock::take(plan.output);
+  if (!lock) return lock.error();
+  if (const Status cleared = remove_temporaries(plan.output); !cleared) return cleared.error();
+  return Comparer(plan, control).run();
+}
 
 }  // namespace carnot

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "carnot/base/file.h"
-#include "carnot/study/config_difference.h"
 #include "carnot/train/run_folder.h"
+#include "carnot/train/setting_difference.h"
 
 namespace carnot {
 namespace {
@@ -59,7 +59,8 @@ fs::path seed_folder(const fs::path& output, std::int64_t seed) { return output 
 Result<Recipe> start_recipe(const ComparisonRequest& request, std::int64_t seed) {
   const fs::path folder = seed_folder(request.output, seed) / "warm_start";
   Settings settings =
-      laid_over(request.settings, {"seed=" + std::to_string(seed), "run_folder=" + folder.string(), "resume=auto"});
+      laid_over(request.settings, {"seed=" + std::to_string(seed), "run_folder=" + folder.string(), "resume=auto",
+                                   "resume_changes=allow"});
   auto recipe = Recipe::load(request.recipe, settings);
   if (!recipe || recipe->sft.steps > 0) return recipe;
   // Without a warm start there is only the evaluation of what the runs start from: a run of no steps.
@@ -70,7 +71,8 @@ Result<Recipe> run_recipe(const ComparisonRequest& request, const Contestant& co
   const fs::path folder = seed_folder(request.output, planned.seed) / contestant.folder();
   Settings settings = laid_over(request.settings, contestant.settings);
   settings = laid_over(settings, {"method=" + contestant.method, "seed=" + std::to_string(planned.seed),
-                                  "run_folder=" + folder.string(), "resume=auto", "eval.before_training=false"});
+                                  "run_folder=" + folder.string(), "resume=auto", "resume_changes=allow",
+                                  "eval.before_training=false"});
   if (planned.start.sft.steps > 0) {
     const fs::path policy = RunFolder{planned.start.run.run_folder}.checkpoints() /
                             ("global_step_" + std::to_string(planned.start.sft.steps));
@@ -87,15 +89,15 @@ void add_problems(std::vector<std::string>& problems, const std::string& who, co
   }
 }
 
-/// A folder of other settings is never gone on with.
+/// A folder of other settings is never gone on with. What is ignored here, the runs take with resume_changes=allow.
 void check_folder(std::vector<std::string>& problems, Recipe& recipe, const Ignored& ignored) {
-  const auto differing = differing_settings(recipe.run.run_folder, recipe, ignored);
+  const auto differing = differing_settings(RunFolder{recipe.run.run_folder}.config(), recipe, ignored);
   if (!differing) {
     add_problems(problems, recipe.run.run_folder, differing.error());
     return;
   }
-  for (const std::string& line : *differing)
-    problems.push_back(recipe.run.run_folder + ": holds a run of other settings: " + line +
+  for (const SettingDifference& difference : *differing)
+    problems.push_back(recipe.run.run_folder + ": holds a run of other settings: " + in_words(difference) +
                        "; name another folder with --output");
 }
 

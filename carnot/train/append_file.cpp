@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "carnot/base/file.h"
+
 namespace carnot {
 namespace {
 
@@ -18,38 +20,31 @@ Error system_error(const std::filesystem::path& path, const std::string& what) {
 }  // namespace
 
 Result<AppendFile> AppendFile::open(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (descriptor < 0) return system_error(path, "cannot open for appending");
-  return AppendFile(path, descriptor);
-}
-
-AppendFile::AppendFile(AppendFile&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-AppendFile::~AppendFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  Descriptor descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!descriptor.is_open()) return system_error(path, "cannot open for appending");
+  if (const Status named = sync_path(path.has_parent_path() ? path.parent_path() : "."); !named) return named.error();
+  return AppendFile(path, std::move(descriptor));
 }
 
 Status AppendFile::append(std::string_view record) {
   struct stat before {};
-  if (::fstat(descriptor_, &before) != 0) return system_error(path_, "cannot append");
+  if (::fstat(descriptor_.get(), &before) != 0) return system_error(path_, "cannot append");
   while (!record.empty()) {
-    const ssize_t written = ::write(descriptor_, record.data(), record.size());
+    const ssize_t written = ::write(descriptor_.get(), record.data(), record.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       const Error error = system_error(path_, "cannot append");
-      if (::ftruncate(descriptor_, before.st_size) != 0)
+      if (::ftruncate(descriptor_.get(), before.st_size) != 0)
         return Error{error.message + "; its last record is incomplete"};
       return error;
     }
     record.remove_prefix(static_cast<std::size_t>(written));
   }
+  return Done{};
+}
+
+Status AppendFile::sync() {
+  if (::fsync(descriptor_.get()) != 0) return system_error(path_, "cannot sync");
   return Done{};
 }
 

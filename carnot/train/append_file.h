@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "carnot/base/descriptor.h"
 #include "carnot/base/result.h"
 
 namespace carnot {
@@ -13,18 +14,18 @@ class AppendFile {
   /// Opens for appending; makes the file if need be.
   static Result<AppendFile> open(const std::filesystem::path& path);
 
-  AppendFile(AppendFile&& other) noexcept;
-  AppendFile& operator=(AppendFile&& other) noexcept;
-  ~AppendFile();
-
   /// Hands `record` to the system. Where it does not fit (full disk), the file is cut back to what it was.
   Status append(std::string_view record);
 
+  /// Makes what was appended survive a power cut.
+  Status sync();
+
  private:
-  AppendFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  AppendFile(std::filesystem::path path, Descriptor descriptor)
+      : path_(std::move(path)), descriptor_(std::move(descriptor)) {}
 
   std::filesystem::path path_;
-  int descriptor_;
+  Descriptor descriptor_;
 };
 
 }  // namespace carnot

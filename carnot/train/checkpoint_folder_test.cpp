@@ -5,9 +5,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <thread>
 
 #include "carnot/base/file.h"
+#include "carnot/base/temporary_name.h"
 #include "carnot/train/run_folder.h"
 
 namespace carnot {
@@ -79,7 +82,7 @@ TEST_F(Checkpoints, NameADamagedOrMissingManifest) {
   const fs::path manifest = folder_ / "global_step_10" / "MANIFEST.json";
   fs::resize_file(manifest, 20);
   EXPECT_THAT(verify_checkpoint(manifest.parent_path()).error().message, HasSubstr("MANIFEST.json: damaged"));
-  ASSERT_TRUE(write_file_atomically(manifest, "{\"files\": {\"rng.json\": 3}}").ok());
+  ASSERT_TRUE(write_file_atomically(manifest, R"({"version": 1, "step": 10, "files": {"rng.json": 3}})").ok());
   EXPECT_THAT(verify_checkpoint(manifest.parent_path()).error().message, HasSubstr("has no size and sha256"));
   fs::remove(manifest);
   EXPECT_THAT(verify_checkpoint(manifest.parent_path()).error().message, HasSubstr("MANIFEST.json: cannot open"));
@@ -138,11 +141,68 @@ TEST_F(Checkpoints, LeaveNothingBehindWhenTheDiskIsFull) {
   EXPECT_EQ(latest_checkpoint(folder_).value()->step, 1);
 }
 
-TEST_F(Checkpoints, ClearAwayWhatACrashLeft) {
-  fs::create_directories(folder_ / ".global_step_2.tmp" / "half");
-  EXPECT_FALSE(latest_checkpoint(folder_).value().has_value());
-  ASSERT_TRUE(write(2).ok());
-  EXPECT_THAT(entries(), UnorderedElementsAre("global_step_2", "latest_checkpointed_iteration.txt"));
+TEST_F(Checkpoints, GetTheirNameWhereAStopCameBeforeItAndOtherLeftoversGo) {
+  for (const std::int64_t step : {1, 2, 3}) ASSERT_TRUE(write(step).ok());
+  const std::string whole = temporary_name().value(), half = temporary_name().value(), again = temporary_name().value();
+  fs::rename(folder_ / "global_step_3", folder_ / whole);
+  fs::copy(folder_ / whole, folder_ / half);
+  fs::remove(folder_ / half / "rng.json");
+  fs::copy(folder_ / "global_step_2", folder_ / again);
+  fs::rename(folder_ / "global_step_1", folder_ / ".global_step_1.old");  // as version 0.1 called it
+  fs::create_directories(folder_ / ".global_step_4.tmp" / "half");
+  ASSERT_TRUE(write_file_atomically(folder_ / temporary_name().value(), "1").ok());
+  ASSERT_TRUE(repair_checkpoints(folder_).ok());
+  EXPECT_THAT(entries(), UnorderedElementsAre("global_step_1", "global_step_2", "global_step_3",
+                                              "latest_checkpointed_iteration.txt"));
+  EXPECT_EQ(latest_checkpoint(folder_).value()->step, 3);
+}
+
+TEST_F(Checkpoints, NeedNoRepairWhereThereAreNoneButForThePointer) {
+  ASSERT_TRUE(repair_checkpoints(folder_ / "none").ok());
+  ASSERT_TRUE(write(1).ok());
+  fs::remove_all(folder_ / "global_step_1");
+  ASSERT_TRUE(repair_checkpoints(folder_).ok());
+  EXPECT_THAT(entries(), ::testing::IsEmpty());
+}
+
+TEST_F(Checkpoints, OfStepsThatComeAgainAreRemovedAndThePointerIsPutRight) {
+  for (const std::int64_t step : {1, 2, 3, 4, 5}) ASSERT_TRUE(write(step).ok());
+  fs::remove(folder_ / "global_step_5" / "rng.json");
+  EXPECT_THAT(go_on_from(folder_, 4, 2).value(), ElementsAre(folder_ / "global_step_5"));
+  EXPECT_THAT(entries(), UnorderedElementsAre("global_step_3", "global_step_4", "latest_checkpointed_iteration.txt"));
+  EXPECT_EQ(pointer(), "4\n");
+  EXPECT_THAT(go_on_from(folder_, 4, 2).value(), ::testing::IsEmpty());
+}
+
+TEST_F(Checkpoints, ThatAreReplacedAreThereAtEveryMoment) {
+  ASSERT_TRUE(write(1, "old").ok());
+  const fs::path model = checkpoint_path(folder_, 1) / "model.safetensors";
+  std::atomic<bool> stop = false, gone = false;
+  std::thread reader([&] {
+    while (!stop)
+      if (!fs::exists(model)) gone = true;
+  });
+  for (int i = 0; i < 200; ++i) EXPECT_TRUE(write(1, "new").ok());
+  stop = true;
+  reader.join();
+  EXPECT_FALSE(gone);
+}
+
+TEST_F(Checkpoints, WithAManifestThatListsNothingOrIsOfAnotherVersionAreRefused) {
+  ASSERT_TRUE(write(10).ok());
+  const fs::path folder = folder_ / "global_step_10", manifest = folder / "MANIFEST.json";
+  const std::string whole = read_file(manifest).value();
+  const auto problem_of = [&](const std::string& text) {
+    EXPECT_TRUE(write_file_atomically(manifest, text).ok());
+    const Status status = verify_checkpoint(folder);
+    return status ? std::string() : status.error().message;
+  };
+  EXPECT_EQ(problem_of(whole), "");
+  EXPECT_THAT(problem_of(R"({"version": 1, "step": 10, "files": {}})"), HasSubstr("it lists no files"));
+  EXPECT_THAT(problem_of(R"({"version": 1, "step": 10})"), HasSubstr("expected JSON with an object `files`"));
+  EXPECT_THAT(problem_of(std::string(whole).replace(whole.find("\"version\": 1"), 12, "\"version\": 2")),
+              HasSubstr("MANIFEST.json: expected version 1, found 2"));
+  EXPECT_THAT(problem_of(std::string(whole).replace(whole.find("\"version\""), 9, "\"v\"")), HasSubstr("found none"));
 }
 
 using RunFolders = Checkpoints;
@@ -171,6 +231,15 @@ TEST_F(RunFolders, ThatHoldACheckpointOnlyHoldARun) {
   const auto folder = open_run_folder(folder_ / "run", Resume::Never);
   fs::create_directories(folder->checkpoints() / "global_step_1");
   EXPECT_FALSE(open_run_folder(folder_ / "run", Resume::Never).ok());
+}
+
+TEST_F(RunFolders, AreClearedOfHalfWrittenFiles) {
+  const auto folder = open_run_folder(folder_ / "run", Resume::Auto);
+  const std::string left = temporary_name().value();
+  for (const fs::path& where : {folder->root, folder->rollouts()})
+    ASSERT_TRUE(write_file_atomically(where / left, "{").ok());
+  ASSERT_TRUE(open_run_folder(folder_ / "run", Resume::Auto).ok());
+  EXPECT_FALSE(fs::exists(folder->root / left) || fs::exists(folder->rollouts() / left));
 }
 
 TEST_F(RunFolders, ThatCannotBeMadeSayWhy) {

@@ -11,6 +11,7 @@
 #include "carnot/nn/safetensors.h"
 #include "carnot/text/tokenizer.h"
 #include "carnot/train/checkpoint_folder.h"
+#include "carnot/train/export_output.h"
 #include "carnot/train/find_run.h"
 #include "carnot/train/model_files.h"
 
@@ -112,7 +113,7 @@ Status write_adapter(const fs::path& checkpoint, const fs::path& to, const fs::p
   const fs::path from = checkpoint / kAdapterFolder;
   auto config = read_object(from / kAdapterConfigFile);
   if (!config) return config.error();
-  auto file = read_safetensors(from / kAdapterWeightsFile);
+  auto file = read_weights(from / kAdapterWeightsFile);
   if (!file) return file.error();
   const auto trained_on = read_base_model(checkpoint);
   if (!trained_on) return trained_on.error();
@@ -125,19 +126,6 @@ Status write_adapter(const fs::path& checkpoint, const fs::path& to, const fs::p
   return write_safetensors(to / kAdapterWeightsFile, file->tensors, {{"format", "pt"}});
 }
 
-/// Absolute, and without a slash behind it, so that it has a name.
-fs::path folder_path(const fs::path& path) {
-  const fs::path plain = fs::absolute(path).lexically_normal();
-  return plain.has_filename() ? plain : plain.parent_path();
-}
-
-Status check_output(const ExportOptions& options) {
-  std::error_code ignored;
-  if (!fs::exists(options.output, ignored) || options.overwrite) return Done{};
-  if (fs::is_directory(options.output, ignored) && fs::is_empty(options.output, ignored)) return Done{};
-  return Error{options.output.string() + ": is there already and not empty; expected another --output, or --overwrite"};
-}
-
 }  // namespace
 
 Result<std::string> export_model(const ExportOptions& options) {
@@ -145,15 +133,25 @@ Result<std::string> export_model(const ExportOptions& options) {
   if (!source) return source.error();
   const bool adapters = holds_adapters(*source);
   if (options.merge_lora && !adapters) return Error{"--merge-lora: " + source->string() + " holds no adapters"};
-  if (const Status status = check_output(options); !status) return status.error();
-  const fs::path output = folder_path(options.output);
+  const auto base_model = read_base_model(*source);
+  if (!base_model) return base_model.error();
+  const auto place = export_output({.source = *source,
+                                    .base = *base_model ? (*base_model)->folder : fs::path(),
+                                    .output = options.output,
+                                    .overwrite = options.overwrite});
+  if (!place) return place.error();
+  const fs::path& output = *place;
   const bool apart = adapters && !options.merge_lora;
-  const Status written = replace_folder(output, [&](const fs::path& folder) -> Status {
+  const auto fill = [&](const fs::path& folder) -> Status {
     if (!apart) return write_model(*source, *source, folder, options);
     const auto base = find_base(*source);
     if (!base) return base.error();
     if (const Status written = write_model(*base, *source, folder / kBaseFolder, options); !written) return written;
     return write_adapter(*source, folder / kAdapterFolder, output / kBaseFolder, options);
+  };
+  const Status written = replace_folder(output, [&](const fs::path& folder) -> Status {
+    const Status filled = fill(folder);
+    return filled ? mark_as_export(folder) : filled;
   });
   if (!written) return written.error();
   if (!apart) return source->string() + " is exported to " + output.string() + "\n";

@@ -14,12 +14,13 @@ struct ExportOptions {
   bool merge_lora = false;         ///< one model, adapters merged into its weights
   std::string dtype{};             ///< float32, bfloat16 or float16; empty: as stored; merged adapters take their base's type
   double shard_megabytes = 5000;   ///< a larger model is written in several files and an index
-  bool overwrite = false;          ///< in place of a folder that is there and not empty
+  bool overwrite = false;          ///< in place of what an earlier export wrote (train/export_output.h)
 };
 
 /// Writes a Hugging Face folder: config.json, weights, and those files of tokenizer and generation that the source has.
 /// A policy with adapters becomes OUTPUT/base, such a folder, and OUTPUT/adapter, a PEFT folder; with merge_lora one
-/// folder as the others. The output is there whole or not at all. Returns what was written, in words.
+/// folder as the others. The output is there whole or not at all, with a list of its files in carnot_export.json; an
+/// export that is killed leaves a folder .carnot-RANDOM.tmp beside it. Returns what was written, in words.
 Result<std::string> export_model(const ExportOptions& options);
 
 }  // namespace carnot

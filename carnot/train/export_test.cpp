@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -170,6 +171,74 @@ TEST_F(Export, RefusesAFolderThatHoldsSomethingUnlessTold) {
   EXPECT_TRUE(
       export_model({.path = from, .output = to, .merge_lora = true, .dtype = "bfloat16", .overwrite = true}).ok());
   EXPECT_EQ(json("there/config.json")["torch_dtype"], "bfloat16");
+}
+
+TEST_F(Export, RefusesAnOutputThatHoldsOrIsTheSource) {
+  const fs::path run = root_ / "run", from = checkpoint({"lora.rank=0"});
+  fs::create_directories(run / "checkpoints");
+  fs::rename(from, run / "checkpoints" / "global_step_7");
+  const fs::path source = run / "checkpoints" / "global_step_7";
+  fs::create_directory_symlink(run, root_ / "link");
+  const auto refused = [&](const fs::path& path, const fs::path& output) {
+    const auto done = export_model({.path = path, .output = output, .overwrite = true});
+    return done ? "written" : done.error().message;
+  };
+  for (const fs::path& output : {run, run / "", root_, run / "checkpoints", source, root_ / "link", run / "x" / ".."})
+    for (const fs::path& path : {run, source, root_ / "link"})
+      EXPECT_THAT(refused(path, output), ::testing::HasSubstr("holds what is exported")) << path << " to " << output;
+  EXPECT_THAT(refused(run, source / "inner"), ::testing::HasSubstr("lies in what is exported"));
+  EXPECT_THAT(refused(run, run / "checkpoints" / "global_step_9"), ::testing::HasSubstr("taken for a checkpoint"));
+  EXPECT_TRUE(verify_checkpoint(source).ok());
+
+  // A folder of links, as Hugging Face's cache has them.
+  ASSERT_EQ(refused(run, root_ / "first"), (source.string() + " is exported to " + (root_ / "first").string() + "\n"));
+  fs::create_directories(root_ / "links");
+  for (const auto& entry : fs::directory_iterator(root_ / "first"))
+    fs::create_symlink(entry.path(), root_ / "links" / entry.path().filename());
+  EXPECT_THAT(refused(root_ / "links", root_ / "first"), ::testing::HasSubstr("links to, which would be lost"));
+}
+
+TEST_F(Export, OverwritesNothingButWhatAnExportWrote) {
+  const fs::path from = checkpoint({"lora.rank=0"}), to = root_ / "there";
+  const auto problem = [&](const fs::path& output) {
+    const auto done = export_model({.path = from, .output = output, .overwrite = true});
+    return done ? std::string() : done.error().message;
+  };
+  ASSERT_TRUE(write_file_atomically(root_ / "file", "mine").ok());
+  EXPECT_THAT(problem(root_ / "file"), ::testing::HasSubstr("is no folder"));
+  EXPECT_EQ(problem(to / ""), "") << "a slash at the end is no reason";
+  EXPECT_EQ(problem(to), "");
+  ASSERT_TRUE(write_file_atomically(to / "notes.txt", "mine").ok());
+  EXPECT_THAT(problem(to), ::testing::HasSubstr("holds notes.txt, which no export wrote"));
+  fs::remove(to / "notes.txt");
+  fs::remove(to / "carnot_export.json");
+  EXPECT_THAT(problem(to), ::testing::HasSubstr("and this is none"));
+  EXPECT_TRUE(fs::exists(to / "model.safetensors"));
+}
+
+TEST_F(Export, RefusesWeightsThatAreNotFinite) {
+  const fs::path from = checkpoint({"lora.rank=0"});
+  ASSERT_TRUE(export_model({.path = from, .output = root_ / "model"}).ok());
+  const fs::path file = root_ / "model" / "model.safetensors";
+  std::vector<NamedTensor> tensors;
+  const auto whole = read_weights(file);
+  for (const NamedTensor& named : whole->tensors) tensors.push_back({named.name, named.tensor.clone()});
+  const auto problem_with = [&](double value, at::ScalarType type) {
+    std::vector<NamedTensor> spoilt = tensors;
+    for (NamedTensor& named : spoilt) named.tensor = named.tensor.to(type, /*non_blocking=*/false, /*copy=*/true);
+    spoilt[2].tensor.view(-1)[5] = value;
+    EXPECT_TRUE(write_safetensors(file, spoilt).ok());
+    const auto loaded = load_model(root_ / "model", at::TensorOptions(at::kFloat));
+    EXPECT_EQ(export_model({.path = root_ / "model", .output = root_ / "other", .overwrite = true}).ok(), loaded.ok());
+    return loaded ? std::string() : loaded.error().message;
+  };
+  const std::string expected =
+      file.string() + ": tensor '" + tensors[2].name + "' holds NaN or infinite numbers; expected finite weights";
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf}) {
+    EXPECT_EQ(problem_with(std::nan(""), type), expected);
+    EXPECT_EQ(problem_with(-INFINITY, type), expected);
+    EXPECT_EQ(problem_with(type == at::kHalf ? 65504 : 3e38, type), "") << "the largest number is one";
+  }
 }
 
 TEST_F(Export, LeavesNothingBehindWhereItFails) {

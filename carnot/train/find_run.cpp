@@ -1,11 +1,23 @@
 #include "carnot/train/find_run.h"
 
+#include "carnot/base/log.h"
 #include "carnot/train/checkpoint_folder.h"
 #include "carnot/train/run_folder.h"
 
 namespace carnot {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+Error damaged_latest(const FoundCheckpoint& found) {
+  Error error = join_errors(found.damaged);
+  error.message += "\nthe run's latest checkpoint is damaged; to use the latest that is whole, name it: " +
+                   found.path.string() + " (the run itself goes on from there with resume=auto)";
+  return error;
+}
+
+}  // namespace
 
 Result<fs::path> find_checkpoint(const fs::path& path) {
   if (fs::exists(path / "trainer_state.json")) {
@@ -16,7 +28,10 @@ Result<fs::path> find_checkpoint(const fs::path& path) {
     if (!fs::exists(RunFolder{root}.checkpoints())) continue;
     const auto found = latest_checkpoint(RunFolder{root}.checkpoints());
     if (!found) return found.error();
-    if (*found) return (*found)->path;
+    if (!*found) continue;
+    if (!(*found)->damaged.empty()) return damaged_latest(**found);
+    if (root != path) log_info(path.string() + ": holds no checkpoint of its own yet; its warm start's is used");
+    return (*found)->path;
   }
   return Error{path.string() + ": holds no checkpoint; expected a run folder or a checkpoint folder"};
 }

@@ -5,10 +5,13 @@
 #include <chrono>
 #include <cmath>
 #include <iomanip>
+#include <set>
 #include <sstream>
+#include <vector>
 
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
+#include "carnot/base/log.h"
 #include "carnot/train/event_file.h"
 
 namespace carnot {
@@ -21,24 +24,61 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// Drops the lines of steps after `last`, and a last line without its end.
-Status cut_back(const fs::path& path, std::int64_t last) {
+/// The step of a whole line; none where it cannot be read.
+std::optional<std::int64_t> step_of(std::string_view line) {
+  const auto row = parse_json_object<Json>(line, "");
+  const bool has_step = row && row->contains("step") && row->at("step").is_number_integer();
+  return has_step ? std::optional(row->at("step").get<std::int64_t>()) : std::nullopt;
+}
+
+/// "3, 7 to 9"
+std::string in_ranges(const std::vector<std::int64_t>& steps) {
+  std::string text;
+  for (std::size_t i = 0; i < steps.size();) {
+    std::size_t end = i + 1;
+    while (end < steps.size() && steps[end] == steps[end - 1] + 1) ++end;
+    text += (i == 0 ? "" : ", ") + std::to_string(steps[i]);
+    if (end - i > 1) text += " to " + std::to_string(steps[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+void tell_gaps(const MetricsWriter::Options& options, const std::set<std::int64_t>& held) {
+  std::vector<std::int64_t> missing;
+  for (std::int64_t step = 1; step <= *options.resume_step; ++step)
+    if (!held.contains(step) && options.is_logged(step)) missing.push_back(step);
+  if (missing.empty()) return;
+  log_warning(options.jsonl.string() + ": the run goes on after step " + std::to_string(*options.resume_step) +
+              ", but the file has no line of step " + in_ranges(missing));
+}
+
+/// Drops the lines of steps after the one to go on from, and what cannot be read behind the lines that are kept.
+Status cut_back(const MetricsWriter::Options& options) {
+  const fs::path& path = options.jsonl;
+  std::set<std::int64_t> held;
   std::error_code missing;
-  if (!fs::exists(path, missing)) return Done{};
+  if (!fs::exists(path, missing)) {
+    tell_gaps(options, held);
+    return Done{};
+  }
   const auto text = read_file(path);
   if (!text) return text.error();
-  const auto lines = split_lines(*text);
+  auto lines = split_lines(*text);
+  if (!lines.empty() && text->back() != '\n') lines.pop_back();
   std::string kept;
+  std::optional<std::size_t> unreadable;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const bool is_cut_short = i + 1 == lines.size() && text->back() != '\n';
-    if (is_cut_short) break;
-    const std::string where = path.string() + ":" + std::to_string(i + 1);
-    const auto row = parse_json_object<Json>(lines[i], where);
-    if (!row) return row.error();
-    const bool has_step = row->contains("step") && row->at("step").is_number_integer();
-    if (!has_step) return Error{where + ": expected an object with a whole number `step`"};
-    if (row->at("step").get<std::int64_t>() <= last) kept.append(lines[i]).append("\n");
+    const auto step = step_of(lines[i]);
+    if (!step && !unreadable) unreadable = i;
+    if (!step || *step > *options.resume_step) continue;
+    if (unreadable)
+      return Error{path.string() + ":" + std::to_string(*unreadable + 1) +
+                   ": expected an object with a whole number `step`"};
+    kept.append(lines[i]).append("\n");
+    held.insert(*step);
   }
+  tell_gaps(options, held);
   if (kept == *text) return Done{};
   return write_file_atomically(path, kept);
 }
@@ -62,7 +102,7 @@ Result<AppendFile> open_events(const MetricsWriter::Options& options) {
 
 Result<MetricsWriter> MetricsWriter::open(const Options& options) {
   if (options.resume_step) {
-    const Status cut = cut_back(options.jsonl, *options.resume_step);
+    const Status cut = cut_back(options);
     if (!cut) return cut.error();
   }
   auto jsonl = AppendFile::open(options.jsonl);
@@ -77,6 +117,11 @@ Status MetricsWriter::write(std::int64_t step, const StepMetrics& metrics) {
   const Status line = jsonl_.append(metrics_line(step, metrics) + "\n");
   if (!line || !events_) return line;
   return events_->append(scalars_event(wall_time(), step, metrics));
+}
+
+Status MetricsWriter::sync() {
+  const Status synced = jsonl_.sync();
+  return synced && events_ ? events_->sync() : synced;
 }
 
 std::string metrics_line(std::int64_t step, const StepMetrics& metrics) {

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/log.h"
 #include "carnot/train/event_file.h"
 
 namespace carnot {
@@ -207,6 +208,32 @@ TEST_F(MetricsFiles, NameADamagedLine) {
   const auto writer = MetricsWriter::open({.jsonl = jsonl(), .resume_step = 5});
   ASSERT_FALSE(writer.ok());
   EXPECT_THAT(writer.error().message, HasSubstr("metrics.jsonl:2: expected an object with a whole number `step`"));
+}
+
+TEST_F(MetricsFiles, DropWhatAPowerCutLeftBehindTheStepsThatAreKept) {
+  // Pages that never reached the disk come back as zeros.
+  const std::string kept = "{\"step\":1}\n{\"step\":2}\n";
+  ASSERT_TRUE(write_file_atomically(jsonl(), kept + std::string(30, '\0') + "\n{\"step\":4}\n").ok());
+  open(2);
+  EXPECT_EQ(text(), kept);
+}
+
+TEST_F(MetricsFiles, SayWhichStepsHaveNoLine) {
+  std::vector<std::string> messages;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& message) { messages.push_back(message); });
+  const auto open_at = [&](std::int64_t step, std::function<bool(std::int64_t)> is_logged) {
+    EXPECT_TRUE(MetricsWriter::open({.jsonl = jsonl(), .resume_step = step, .is_logged = std::move(is_logged)}).ok());
+  };
+  const auto every = [](std::int64_t) { return true; };
+  ASSERT_TRUE(write_file_atomically(jsonl(), "{\"step\":1}\n{\"step\":3}\n{\"step\":7}\n").ok());
+  open_at(1, every);
+  ASSERT_TRUE(write_file_atomically(jsonl(), "{\"step\":1}\n{\"step\":3}\n{\"step\":7}\n").ok());
+  open_at(7, [](std::int64_t step) { return step % 2 == 1 && step != 5; });
+  EXPECT_THAT(messages, ::testing::IsEmpty());
+  open_at(7, every);
+  set_log_sink(before);
+  EXPECT_THAT(messages, ElementsAre(jsonl().string() +
+                                    ": the run goes on after step 7, but the file has no line of step 2, 4 to 6"));
 }
 
 TEST_F(MetricsFiles, NameAFolderThatCannotBeWritten) {

@@ -12,6 +12,10 @@ void RunOptions::fields(FieldVisitor& visit) {
   visit.field("run_folder", run_folder, "folder that the run writes into; made if need be");
   visit.field("resume", resume,
               "never, auto (from the run folder's latest checkpoint if there is one), or a checkpoint folder");
+  visit.field("resume_changes", resume_changes,
+              "whether a run may go on with other settings than it was made with (its config.yaml); those that say "
+              "how long or how fast it runs may always change",
+              one_of({"refuse", "allow"}));
 }
 
 void ModelOptions::fields(FieldVisitor& visit) {

@@ -22,7 +22,8 @@ struct RunOptions {
   std::string device = "cpu";
   std::string dtype = "float32";
   std::string run_folder = "runs/run";
-  std::string resume = "never";  ///< never | auto | a checkpoint folder
+  std::string resume = "never";           ///< never | auto | a checkpoint folder
+  std::string resume_changes = "refuse";  ///< refuse | allow: settings other than the recorded ones
 
   void fields(FieldVisitor& visit);
 };

@@ -6,6 +6,7 @@
 #include "carnot/base/file.h"
 #include "carnot/data/rollout_file.h"
 #include "carnot/data/trajectory.h"
+#include "carnot/train/run_folder.h"
 
 namespace carnot {
 namespace {
@@ -19,7 +20,7 @@ bool solved(const Group& group) {
   return false;
 }
 
-fs::path folder_of(const fs::path& run_folder) { return run_folder / "validation"; }
+fs::path folder_of(const fs::path& run_folder) { return RunFolder{run_folder}.validation(); }
 
 }  // namespace
 

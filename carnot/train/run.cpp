@@ -8,8 +8,10 @@
 #include "carnot/data/rollout_file.h"
 #include "carnot/train/checkpoint.h"
 #include "carnot/train/find_run.h"
+#include "carnot/train/folder_lock.h"
 #include "carnot/train/infra_failures.h"
 #include "carnot/train/memory_budget.h"
+#include "carnot/train/resumed_settings.h"
 #include "carnot/train/run_stages.h"
 
 namespace carnot {
@@ -26,13 +28,29 @@ Status check_start(const Recipe& recipe) {
   return open_run_folder(recipe.run.run_folder, Resume::Never).error();
 }
 
-/// Made once everything else is known to be right: a refused recipe leaves no folder.
-Result<RunFolder> open_folder(Recipe& recipe) {
+/// Refuses what can be refused first, then takes the folder: what is found there from here on stays so.
+Result<FolderLock> lock_folder(const Recipe& recipe) {
+  if (const Status status = check_start(recipe); !status) return status.error();
+  return FolderLock::take(recipe.run.run_folder);
+}
+
+/// Filled once everything else is known to be right: a refused recipe leaves no folder.
+Result<RunFolder> open_folder(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint) {
   const Resume resume = resume_of(recipe);
   auto folder = open_run_folder(recipe.run.run_folder, resume);
   if (!folder) return folder.error();
-  if (const Status status = write_file_atomically(folder->config(), recipe.to_yaml()); !status) return status.error();
+  const Status written = write_config(*folder, recipe, checkpoint ? checkpoint->step : 0);
+  if (!written) return written.error();
   return folder;
+}
+
+/// The configuration that the run to go on with was made with; a path to nothing where there is none.
+fs::path recorded_config(const Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint) {
+  if (!checkpoint) return RunFolder{recipe.run.run_folder}.config();
+  const auto config = find_config(checkpoint->path);
+  if (config) return *config;
+  log_warning(config.error().message + "; the settings that it was trained with cannot be compared");
+  return {};
 }
 
 std::int64_t num_values(const std::vector<NamedTensor>& tensors) {
@@ -61,9 +79,16 @@ void announce(const Run& run, const Workbench& bench) {
 /// A fresh policy, warm-started if the recipe says so.
 Result<RunEnd> warm_start(Run& run, Workbench& bench) {
   if (run.recipe.sft.steps == 0) return RunEnd::Complete;
-  const auto folder = open_run_folder(run.folder.root / "warm_start", Resume::Auto);
+  const fs::path root = run.folder.root / "warm_start";
+  const auto lock = FolderLock::take(root);
+  if (!lock) return lock.error();
+  const auto folder = open_run_folder(root, Resume::Auto);
   if (!folder) return folder.error();
-  return supervised_stage(run, *folder, bench);
+  RunOptions resume = run.recipe.run;
+  if (resume.resume != "never") resume.resume = "auto";
+  const auto checkpoint = checkpoint_to_resume(resume, folder->checkpoints());
+  if (!checkpoint) return checkpoint.error();
+  return supervised_stage(run, *folder, bench, *checkpoint);
 }
 
 /// The memory that the run is predicted to take; refused where that is more than there is.
@@ -82,28 +107,34 @@ struct Start {
   std::int64_t predicted_memory = 0;
 };
 
-/// Refuses what does not fit before any weights are there.
-Result<Start> start(Recipe& recipe, const std::optional<fs::path>& checkpoint, MemoryStage stage) {
-  auto bench = Workbench::open(recipe, checkpoint);
+/// Refuses what does not fit, in settings or in memory, before any weights are there.
+Result<Start> start(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, MemoryStage stage) {
+  // The warm start lays its checkpoint over the recipe's own model (supervised_stage).
+  const bool from_checkpoint = checkpoint && stage != MemoryStage::Supervised;
+  auto bench = Workbench::open(recipe, from_checkpoint ? std::optional(checkpoint->path) : std::nullopt);
   if (!bench) return bench.error();
+  if (resume_of(recipe) == Resume::Auto) {
+    const auto changes = check_resumed_settings(recipe, recorded_config(recipe, checkpoint));
+    if (!changes) return changes.error();
+  }
   const auto memory = predict_memory(recipe, bench->config, stage);
   if (!memory) return memory.error();
   if (const Status loaded = bench->load_policy(recipe); !loaded) return loaded.error();
   return Start{std::move(bench).value(), *memory};
 }
 
-Result<RunEnd> train_from(Run& run, Workbench& bench, const std::optional<fs::path>& checkpoint) {
+Result<RunEnd> train_from(Run& run, Workbench& bench) {
   announce(run, bench);
-  if (!checkpoint) {
+  if (!bench.checkpoint) {
     const auto end = warm_start(run, bench);
     if (!end || *end == RunEnd::Interrupted) return end;
   }
   bench.add_companions(run.recipe);
   Trainer trainer(run.recipe, bench);
   TrainerState state;
-  if (checkpoint) {
+  if (bench.checkpoint) {
     auto loaded = load_checkpoint(
-        *checkpoint,
+        *bench.checkpoint,
         {.bench = &bench, .optimizer = &trainer.optimizer(), .critic_optimizer = trainer.critic_optimizer()});
     if (!loaded) return loaded.error();
     state = std::move(loaded).value();
@@ -130,29 +161,35 @@ Result<RunEnd> train_from(Run& run, Workbench& bench, const std::optional<fs::pa
 }  // namespace
 
 Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
-  if (const Status status = check_start(recipe); !status) return status.error();
+  const auto lock = lock_folder(recipe);
+  if (!lock) return lock.error();
   const auto checkpoint = checkpoint_to_resume(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints());
   if (!checkpoint) return checkpoint.error();
   auto begun = start(recipe, *checkpoint, MemoryStage::Training);
   if (!begun) return begun.error();
-  auto folder = open_folder(recipe);
+  auto folder = open_folder(recipe, *checkpoint);
   if (!folder) return folder.error();
+  const Status settled = settle_checkpoints(folder->checkpoints(), *checkpoint, recipe.train);
+  if (!settled) return settled.error();
   Run run(recipe, control, std::move(folder).value());
   run.predicted_memory = begun->predicted_memory;
-  return train_from(run, begun->bench, *checkpoint);
+  return train_from(run, begun->bench);
 }
 
 Result<RunEnd> run_supervised(Recipe& recipe, const RunControl& control) {
   if (recipe.sft.steps == 0) return Error{"sft.steps: is 0; expected how many steps the warm start takes"};
-  if (const Status status = check_start(recipe); !status) return status.error();
-  auto begun = start(recipe, {}, MemoryStage::Supervised);
+  const auto lock = lock_folder(recipe);
+  if (!lock) return lock.error();
+  const auto checkpoint = checkpoint_to_resume(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints());
+  if (!checkpoint) return checkpoint.error();
+  auto begun = start(recipe, *checkpoint, MemoryStage::Supervised);
   if (!begun) return begun.error();
   Workbench& bench = begun->bench;
-  auto folder = open_folder(recipe);
+  auto folder = open_folder(recipe, *checkpoint);
   if (!folder) return folder.error();
   Run run(recipe, control, std::move(folder).value());
   announce(run, bench);
-  const auto end = supervised_stage(run, run.folder, bench);
+  const auto end = supervised_stage(run, run.folder, bench, *checkpoint);
   if (!end || *end == RunEnd::Interrupted) return end;
   const Generation generation =
       make_generation(bench, recipe.rollout, recipe.step_trajectories());
@@ -165,12 +202,13 @@ Result<RunEnd> run_supervised(Recipe& recipe, const RunControl& control) {
 }
 
 Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
-  if (const Status status = check_start(recipe); !status) return status.error();
+  const auto lock = lock_folder(recipe);
+  if (!lock) return lock.error();
   auto begun = start(recipe, {}, MemoryStage::Rollout);
   if (!begun) return begun.error();
   log_warnings(recipe.method);
   Workbench& bench = begun->bench;
-  auto folder = open_folder(recipe);
+  auto folder = open_folder(recipe, {});
   if (!folder) return folder.error();
   bench.add_companions(recipe);
   Trainer trainer(recipe, bench);

@@ -24,7 +24,8 @@ struct RunControl {
 /// How a command ended well.
 enum class RunEnd { Complete, Interrupted };
 
-/// Warm start, evaluation, reinforcement learning, evaluation, summary. Resumes where the recipe says so.
+/// Warm start, evaluation, reinforcement learning, evaluation, summary. Resumes where the recipe says so, with the
+/// settings that the run was made with (train/resumed_settings.h). Holds the folder's lock, as the next two do.
 Result<RunEnd> run_training(Recipe& recipe, const RunControl& control);
 
 /// The warm start alone, into the run folder itself, and an evaluation.

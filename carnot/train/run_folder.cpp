@@ -1,6 +1,7 @@
 #include "carnot/train/run_folder.h"
 
 #include "carnot/base/file.h"
+#include "carnot/base/temporary_name.h"
 
 namespace carnot {
 
@@ -25,6 +26,9 @@ Result<RunFolder> open_run_folder(const fs::path& root, Resume resume) {
     const Status made = make_folder(path);
     if (!made) return made.error();
   }
+  for (const fs::path& path :
+       {folder.root, folder.tensorboard(), folder.rollouts(), folder.validation(), folder.earlier_configs()})
+    if (const Status cleared = remove_temporaries(path); !cleared) return cleared.error();
   return folder;
 }
 

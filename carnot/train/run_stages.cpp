@@ -8,7 +8,6 @@
 #include "carnot/base/log.h"
 #include "carnot/base/printable.h"
 #include "carnot/data/rollout_file.h"
-#include "carnot/train/checkpoint_folder.h"
 #include "carnot/train/console_lines.h"
 #include "carnot/train/infra_failures.h"
 #include "carnot/train/machine_memory.h"
@@ -77,6 +76,23 @@ Status finish_step(Run& run, MetricsWriter& writer, std::int64_t step, const Ste
   return Done{};
 }
 
+bool is_in(const fs::path& checkpoint, const fs::path& checkpoints) {
+  std::error_code ignored;
+  return fs::equivalent((fs::absolute(checkpoint) / "").lexically_normal().parent_path().parent_path(), checkpoints,
+                        ignored);
+}
+
+Result<std::optional<FoundCheckpoint>> named_checkpoint(const fs::path& path, const fs::path& checkpoints) {
+  if (const Status status = verify_checkpoint(path); !status) return status.error();
+  const auto step = checkpoint_step(path);
+  if (!step) return step.error();
+  const auto latest = latest_checkpoint(checkpoints);
+  if (latest && *latest && (!is_in(path, checkpoints) || (*latest)->step != *step))
+    return Error{"resume: " + path.string() + ": the run would write over " + (*latest)->path.string() +
+                 "; expected that checkpoint, or another run_folder"};
+  return std::optional(FoundCheckpoint{.step = *step, .path = path});
+}
+
 }  // namespace
 
 RunEnd stopped(Run& run, const std::string& where) {
@@ -84,36 +100,50 @@ RunEnd stopped(Run& run, const std::string& where) {
   return RunEnd::Interrupted;
 }
 
-Result<std::optional<fs::path>> checkpoint_to_resume(const RunOptions& run, const fs::path& checkpoints) {
-  if (run.resume == "never") return std::optional<fs::path>();
-  if (run.resume != "auto") {
-    if (const Status status = verify_checkpoint(run.resume); !status) return status.error();
-    return std::optional<fs::path>(run.resume);
-  }
-  const auto found = latest_checkpoint(checkpoints);
-  if (!found) return found.error();
-  if (!*found) return std::optional<fs::path>();
-  for (const std::string& damage : (*found)->damaged) log_warning("passed over a damaged checkpoint: " + damage);
-  return std::optional<fs::path>((*found)->path);
+Result<std::optional<FoundCheckpoint>> checkpoint_to_resume(const RunOptions& run, const fs::path& checkpoints) {
+  if (run.resume == "never") return std::optional<FoundCheckpoint>();
+  if (const Status repaired = repair_checkpoints(checkpoints); !repaired) return repaired.error();
+  if (run.resume != "auto") return named_checkpoint(run.resume, checkpoints);
+  auto found = latest_checkpoint(checkpoints);
+  if (!found || !*found) return found;
+  for (const std::string& damage : (*found)->damaged)
+    log_warning("passed over a damaged checkpoint: " + damage + "; the run goes on from " + (*found)->path.string());
+  return found;
 }
 
-Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& bench) {
+Status settle_checkpoints(const fs::path& checkpoints, const std::optional<FoundCheckpoint>& checkpoint,
+                          const TrainOptions& options) {
+  if (!checkpoint || !is_in(checkpoint->path, checkpoints)) return Done{};
+  const auto removed = go_on_from(checkpoints, checkpoint->step, options.max_checkpoints);
+  if (!removed) return removed.error();
+  for (const fs::path& path : *removed)
+    log_warning(path.string() + ": removed; it is damaged, and its steps come again");
+  return Done{};
+}
+
+Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& bench,
+                                const std::optional<FoundCheckpoint>& checkpoint) {
   const SupervisedOptions& options = run.recipe.sft;
   bench.policy->requires_grad(true);
   AdamW optimizer(optimizer_parameters(bench.policy->trained()), options.optimizer);
   const CheckpointParts parts{.bench = &bench, .optimizer = &optimizer};
   std::int64_t first = 0;
-  RunOptions resume = run.recipe.run;
-  if (resume.resume != "never") resume.resume = "auto";
-  const auto checkpoint = checkpoint_to_resume(resume, folder.checkpoints());
-  if (!checkpoint) return checkpoint.error();
-  if (*checkpoint) {
-    const auto state = load_checkpoint(**checkpoint, parts);
+  if (const Status settled = settle_checkpoints(folder.checkpoints(), checkpoint, run.recipe.train); !settled)
+    return settled.error();
+  std::optional<std::int64_t> saved;
+  if (checkpoint) {
+    const auto state = load_checkpoint(checkpoint->path, parts);
     if (!state) return state.error();
     first = state->step;
+    if (is_in(checkpoint->path, folder.checkpoints())) saved = first;
   }
-  auto writer =
-      MetricsWriter::open({.jsonl = folder.metrics(), .tensorboard = folder.tensorboard(), .resume_step = first});
+  const auto is_logged = [&](std::int64_t done) {
+    return (done - 1) % options.log_every == 0 || done == options.steps;
+  };
+  auto writer = MetricsWriter::open({.jsonl = folder.metrics(),
+                                     .tensorboard = folder.tensorboard(),
+                                     .resume_step = first,
+                                     .is_logged = is_logged});
   if (!writer) return writer.error();
   SupervisedTrainer trainer(*bench.policy, optimizer,
                             {.environment = *run.recipe.environment,
@@ -122,8 +152,13 @@ Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& be
                              .episode = run.recipe.rollout.explore.episode,
                              .micro_batch_tokens = run.recipe.train.micro_batch_tokens,
                              .seed = static_cast<std::uint64_t>(run.recipe.run.seed)});
-  const auto save = [&](std::int64_t step) {
-    return save_checkpoint(folder.checkpoints(), step, parts, run.recipe.run, run.recipe.train.max_checkpoints);
+  const auto save = [&](std::int64_t step) -> Status {
+    if (saved == step) return Done{};
+    if (const Status synced = writer->sync(); !synced) return synced;
+    const Status written =
+        save_checkpoint(folder.checkpoints(), step, parts, run.recipe.run, run.recipe.train.max_checkpoints);
+    if (written) saved = step;
+    return written;
   };
   const std::string stage = "warm start";
   const auto began = std::chrono::steady_clock::now();
@@ -137,7 +172,7 @@ Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& be
     }
     const auto metrics = trainer.step(step);
     if (!metrics) return metrics.error();
-    if (step % options.log_every == 0 || step + 1 == options.steps)
+    if (is_logged(step + 1))
       if (const Status status = writer->write(step + 1, supervised_metrics(*metrics)); !status) return status.error();
     loss = metrics->loss;
     updates += metrics->skipped ? 0 : 1;
@@ -203,10 +238,17 @@ Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer,
                                      .tensorboard = run.folder.tensorboard(),
                                      .resume_step = evaluation_is_due ? start.step - 1 : start.step});
   if (!writer) return writer.error();
-  const auto save = [&](std::int64_t step, const StepMetrics& unwritten = {}) {
+  std::optional<std::int64_t> saved;
+  if (!evaluation_is_due && bench.checkpoint && is_in(*bench.checkpoint, run.folder.checkpoints())) saved = start.step;
+  const auto save = [&](std::int64_t step, const StepMetrics& unwritten = {}) -> Status {
+    if (saved == step) return Done{};
+    if (const Status synced = writer->sync(); !synced) return synced;
     CheckpointParts parts = parts_of(bench, trainer);
     parts.unwritten_metrics = unwritten;
-    return save_checkpoint(run.folder.checkpoints(), step, parts, run.recipe.run, options.max_checkpoints);
+    const Status written =
+        save_checkpoint(run.folder.checkpoints(), step, parts, run.recipe.run, options.max_checkpoints);
+    if (written && unwritten.empty()) saved = step;
+    return written;
   };
   const std::string stage = "training";
   const std::int64_t updates_before = trainer.optimizer().num_updates();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "carnot/train/checkpoint.h"
+#include "carnot/train/checkpoint_folder.h"
 #include "carnot/train/progress.h"
 #include "carnot/train/report.h"
 #include "carnot/train/run.h"
@@ -30,13 +31,19 @@ struct Run {
         progress(with.out, {.terminal = with.terminal, .columns = with.columns}) {}
 };
 
-/// The checkpoint to go on from: the one that `resume` names, or with auto the latest in `checkpoints`; none to start.
-Result<std::optional<std::filesystem::path>> checkpoint_to_resume(const RunOptions& run,
-                                                                  const std::filesystem::path& checkpoints);
+/// The checkpoint to go on from: the one that `resume` names, or with auto the latest in `checkpoints` that is whole;
+/// none to start. Repairs `checkpoints` first. A checkpoint that is named must be the latest whole one of the folder,
+/// if that has any: the run would write over the others.
+Result<std::optional<FoundCheckpoint>> checkpoint_to_resume(const RunOptions& run,
+                                                            const std::filesystem::path& checkpoints);
 
-/// Trains `bench.policy` on demonstrations in `folder`, from its latest checkpoint if there is one and the recipe
-/// resumes.
-Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& bench);
+/// Makes the folder's checkpoints those of a run that goes on from `checkpoint`, if that is one of them (go_on_from).
+Status settle_checkpoints(const std::filesystem::path& checkpoints, const std::optional<FoundCheckpoint>& checkpoint,
+                          const TrainOptions& options);
+
+/// Trains `bench.policy` on demonstrations in `folder`, from `checkpoint` on if there is one.
+Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& bench,
+                                const std::optional<FoundCheckpoint>& checkpoint);
 
 /// Where an evaluation shows how far it is, and who may stop it.
 struct EvaluationView {

@@ -1,6 +1,7 @@
 // Whole runs that must leave the same bits: stopped and resumed, on more threads, in other batches.
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -569,6 +570,63 @@ TEST_F(Runs, ACorruptCheckpointIsNamed) {
   const auto end = run_training(*recipe, {.out = out});
   ASSERT_FALSE(end.ok());
   EXPECT_NE(end.error().message.find("model.safetensors"), std::string::npos) << end.error().message;
+}
+
+TEST_F(Runs, StoppedRightAfterASaveKeepTheCheckpointThatIsThere) {
+  const fs::path checkpoints = root_ / "run" / "checkpoints";
+  const auto folder_of = [&](int step) {
+    struct stat info {};
+    EXPECT_EQ(::stat((checkpoints / ("global_step_" + std::to_string(step))).c_str(), &info), 0);
+    return info.st_ino;
+  };
+  auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", {"run_folder=" + (root_ / "run").string()});
+  std::ostringstream out;
+  ino_t saved = 0;
+  const auto stop_after_two = [&] {
+    if (!fs::exists(checkpoints / "global_step_2")) return false;
+    saved = folder_of(2);
+    return true;
+  };
+  ASSERT_EQ(run_training(*recipe, {.out = out, .stop_requested = stop_after_two}).value(), RunEnd::Interrupted);
+  EXPECT_EQ(folder_of(2), saved);
+  EXPECT_EQ(train("run", {"resume=auto"}, 0), RunEnd::Interrupted);
+  EXPECT_EQ(folder_of(2), saved);
+  EXPECT_EQ(train("run", {"resume=auto"}), RunEnd::Complete);
+}
+
+TEST_F(Runs, WithADamagedCheckpointGoOnFromTheOneBeforeAndLeaveNoTraceOfIt) {
+  train("straight", {});
+  EXPECT_EQ(train("run", {"train.max_checkpoints=1", "train.save_every=2"}), RunEnd::Complete);
+  train("run", {"resume=auto", "train.max_checkpoints=3", "train.steps=7", "train.save_every=1"});
+  const fs::path checkpoints = root_ / "run" / "checkpoints";
+  for (int step : {6, 7}) fs::resize_file(checkpoints / ("global_step_" + std::to_string(step)) / "config.json", 1);
+  const std::string before = weights("run", 7);
+  // The damaged ones count for nothing: the whole one is kept, however few are to stay.
+  EXPECT_EQ(train("run", {"resume=auto", "train.max_checkpoints=1", "train.steps=7", "train.save_every=0"}, 0),
+            RunEnd::Interrupted);
+  EXPECT_EQ(std::distance(fs::directory_iterator(checkpoints), fs::directory_iterator()), 2);
+  EXPECT_EQ(*read_file(checkpoints / "latest_checkpointed_iteration.txt"), "5\n");
+  train("run", {"resume=auto", "train.max_checkpoints=1", "train.steps=7", "train.save_every=0"});
+  EXPECT_TRUE(weights("run", 7) == before);
+}
+
+TEST_F(Runs, GoOnFromANamedCheckpointInTheirFolderOnlyIfItIsTheLatest) {
+  train("run", {});
+  const auto named = [&](const std::string& folder, const std::string& step) {
+    auto recipe = Recipe::parse(
+        kTinyRecipe, "tiny.yaml",
+        {"run_folder=" + (root_ / folder).string(),
+         "resume=" + (root_ / "run" / "checkpoints" / ("global_step_" + step)).string(), "train.steps=5"});
+    std::ostringstream out;
+    const auto end = run_training(*recipe, {.out = out});
+    return end ? std::string() : end.error().message;
+  };
+  EXPECT_NE(named("run", "3").find("the run would write over " + (root_ / "run/checkpoints/global_step_4").string()),
+            std::string::npos);
+  EXPECT_EQ(named("branch", "3"), "");
+  EXPECT_EQ(named("run", "4"), "");
+  EXPECT_TRUE(weights("branch", 5) == weights("run", 5));
+  EXPECT_NE(named("branch", "4").find("the run would write over"), std::string::npos);
 }
 
 TEST_F(Runs, EvaluationOfACheckpointEqualsTheRunsOwn) {

@@ -1,0 +1,175 @@
+// What a run's folder goes through: two processes, closed descriptors, damage, other settings.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/file.h"
+#include "program.h"
+
+namespace carnot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+/// A run of a few milliseconds a step.
+std::string tiny_recipe(const ScratchFolder& scratch) {
+  return scratch.write("tiny.yaml", "run_folder: " + scratch.path("run") + R"(
+resume: auto
+env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
+model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
+method: grpo
+objective: {kl_coefficient: 0}
+rollout: {group_size: 2}
+train: {steps: 2, groups: 1, save_every: 1}
+eval: {tasks: 1, before_training: false}
+)");
+}
+
+/// The steps of the lines of metrics.jsonl; -1 for a line that is none.
+std::vector<int> steps_logged(const ScratchFolder& scratch) {
+  std::vector<int> steps;
+  const auto text = read_file(scratch.path("run/metrics.jsonl"));
+  if (!text) return steps;
+  for (const std::string_view line : split_lines(*text)) {
+    const auto row = nlohmann::json::parse(line, nullptr, false);
+    steps.push_back(row.is_object() && row.contains("step") ? row["step"].get<int>() : -1);
+  }
+  return steps;
+}
+
+TEST(RunFolder, IsWrittenByOneProcessAtATime) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch);
+  ProgramRun second;
+  const auto first = interrupt_carnot({"train", recipe, "train.steps=100000", "train.save_every=0"}, [&] {
+    if (steps_logged(scratch).empty()) return false;
+    second = run_carnot({"train", recipe, "train.steps=100000", "train.save_every=0"});
+    return true;
+  });
+  EXPECT_EQ(second.exit, 1);
+  EXPECT_THAT(second.err, HasSubstr("run: is being written by process "));
+  EXPECT_THAT(second.err, HasSubstr(" since "));
+  EXPECT_EQ(first.exit, 130) << first.err;
+  const std::vector<int> steps = steps_logged(scratch);
+  for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i], static_cast<int>(i) + 1);
+  EXPECT_FALSE(fs::exists(scratch.path("run/.carnot-lock")));
+  const auto third = run_carnot({"train", recipe, "train.steps=" + std::to_string(steps.size() + 1)});
+  EXPECT_EQ(third.exit, 0) << third.err;
+}
+
+TEST(RunFolder, OfAKilledProcessIsFree) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch);
+  const auto killed = interrupt_carnot({"train", recipe, "train.steps=100000"},
+                                       [&] { return !steps_logged(scratch).empty(); }, SIGKILL);
+  ASSERT_EQ(killed.exit, -1);
+  EXPECT_TRUE(fs::exists(scratch.path("run/.carnot-lock")));
+  const auto resumed = run_carnot({"train", recipe, "train.steps=" + std::to_string(steps_logged(scratch).size() + 2)});
+  EXPECT_EQ(resumed.exit, 0) << resumed.err;
+}
+
+TEST(RunFolder, OfAComparisonIsWrittenByOneProcessAtATime) {
+  const ScratchFolder scratch;
+  const std::vector<std::string> compare{"compare", tiny_recipe(scratch), "--methods", "grpo,rloo", "--seeds", "1",
+                                         "--output", scratch.path("compared"), "train.steps=100000"};
+  ProgramRun second;
+  interrupt_carnot(compare, [&] {
+    if (!fs::exists(scratch.path("compared/seed_0/grpo/metrics.jsonl"))) return false;
+    second = run_carnot(compare);
+    return true;
+  });
+  EXPECT_EQ(second.exit, 1);
+  EXPECT_THAT(second.err, HasSubstr("compared: is being written by process "));
+}
+
+TEST(RunFolder, HoldsNoConsoleLinesWhereTheProgramStartsWithClosedDescriptors) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch);
+  for (const std::vector<int>& closed : {std::vector<int>{1}, {2}, {0, 1, 2}}) {
+    fs::remove_all(scratch.path("run"));
+    const auto run = run_carnot({"train", recipe, "threads=1"}, ProgramSetting{.closed = closed});
+    EXPECT_EQ(steps_logged(scratch), (std::vector<int>{1, 2}));
+    EXPECT_TRUE(fs::exists(scratch.path("run/summary.json")));
+    const bool is_told = closed == std::vector<int>{2};
+    EXPECT_EQ(run.exit, is_told ? 0 : 1) << "what standard output should have had is lost";
+    if (closed == std::vector<int>{1}) {
+      EXPECT_THAT(run.err, HasSubstr("standard output cannot be written"));
+    }
+  }
+}
+
+TEST(RunFolder, WithADamagedLatestCheckpointIsReadOnlyWhereTheCheckpointIsNamed) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch), run = scratch.path("run");
+  ASSERT_EQ(run_carnot({"train", recipe}).exit, 0);
+  const fs::path damaged = fs::path(run) / "checkpoints" / "global_step_2" / "model.safetensors";
+  const auto weights = read_file(damaged);
+  fs::resize_file(damaged, 1000);
+  const std::string whole = run + "/checkpoints/global_step_1";
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"eval", run}, {"generate", "--model", run, "hello"},
+        {"export", run, "--output", scratch.path("exported")}}) {
+    const auto refused = run_carnot(command);
+    EXPECT_EQ(refused.exit, 1) << command[0];
+    EXPECT_THAT(refused.err, HasSubstr("global_step_2/model.safetensors: has 1000 bytes")) << command[0];
+    EXPECT_THAT(refused.err, HasSubstr("name it: " + whole)) << command[0];
+  }
+  EXPECT_EQ(run_carnot({"eval", whole}).exit, 0);
+  EXPECT_EQ(run_carnot({"export", whole, "--output", scratch.path("exported")}).exit, 0);
+
+  // The run itself goes on from the whole one, says so, and ends where it was.
+  const auto resumed = run_carnot({"train", recipe});
+  EXPECT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("passed over a damaged checkpoint"));
+  EXPECT_TRUE(*read_file(damaged) == *weights);
+}
+
+TEST(RunFolder, GoesOnWithOtherSettingsOnlyWhenTold) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch);
+  ASSERT_EQ(run_carnot({"train", recipe}).exit, 0);
+  const std::string config = *read_file(scratch.path("run/config.yaml"));
+  std::vector<std::string> other{"train", recipe, "train.steps=3", "seed=7", "train.learning_rate=2e-5"};
+  const auto refused = run_carnot(other);
+  EXPECT_EQ(refused.exit, 1);
+  EXPECT_THAT(refused.err, HasSubstr("seed: 0 recorded, 7 now"));
+  EXPECT_THAT(refused.err, HasSubstr("train.learning_rate: "));
+  EXPECT_THAT(refused.err, Not(HasSubstr("train.steps")));
+  EXPECT_EQ(*read_file(scratch.path("run/config.yaml")), config);
+  other.push_back("resume_changes=allow");
+  const auto taken = run_carnot(other);
+  EXPECT_EQ(taken.exit, 0) << taken.err;
+  EXPECT_THAT(taken.err, HasSubstr("seed: 0 recorded, 7 now"));
+  EXPECT_EQ(*read_file(scratch.path("run/earlier_configs/until_step_2.yaml")), config);
+  EXPECT_THAT(*read_file(scratch.path("run/config.yaml")), HasSubstr("seed: 7"));
+}
+
+TEST(RunFolder, SaysWhichMetricsAreGone) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch);
+  ASSERT_EQ(run_carnot({"train", recipe}).exit, 0);
+  const std::string text = *read_file(scratch.path("run/metrics.jsonl"));
+  scratch.write("run/metrics.jsonl", text.substr(text.find('\n') + 1));
+  const auto resumed = run_carnot({"train", recipe, "train.steps=3"});
+  EXPECT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("goes on after step 2, but the file has no line of step 1"));
+}
+
+TEST(RunFolder, IsNotExportedOverItself) {
+  const ScratchFolder scratch;
+  const std::string run = scratch.path("run");
+  ASSERT_EQ(run_carnot({"train", tiny_recipe(scratch), "train.steps=1"}).exit, 0);
+  for (const std::string& output : {run, scratch.path(""), run + "/checkpoints/"}) {
+    const auto refused = run_carnot({"export", run, "--output", output, "--overwrite"});
+    EXPECT_EQ(refused.exit, 1);
+    EXPECT_THAT(refused.err, HasSubstr("which would be lost"));
+    EXPECT_TRUE(fs::exists(run + "/summary.json"));
+  }
+  EXPECT_EQ(run_carnot({"eval", run}).exit, 0);
+}
+
+}  // namespace
+}  // namespace carnot::testing
