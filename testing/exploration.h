@@ -10,7 +10,7 @@
 #include "carnot/data/trajectory.h"
 #include "carnot/rollout/explore.h"
 #include "reference/decoder.h"
-#include "testing/hash_policy.h"
+#include "testing/hash_runner.h"
 #include "testing/scripted_environment.h"
 #include "testing/small_tokenizer.h"
 
@@ -48,7 +48,7 @@ inline const ExploreKey kExploreKey{.seed = 5, .step = 3, .first_group = 2, .pol
 inline Exploration explore_scripted(const std::vector<RolloutTask>& tasks, const ExplorationSetting& setting,
                                     const BranchPolicy& policy = *independent()) {
   set_num_threads(setting.kernel_threads);
-  HashPolicy model(small_tokenizer().vocab_size(), setting.num_blocks);
+  HashRunner model(small_tokenizer().vocab_size(), setting.num_blocks);
   Engine engine(model, {.max_batch_tokens = setting.max_batch_tokens});
   Exploration out = explore(engine, small_chat(), policy, tasks, setting.explore, kExploreKey);
   EXPECT_EQ(engine.free_blocks(), setting.num_blocks) << "every sequence was released";
@@ -84,7 +84,7 @@ inline std::string described(const Exploration& exploration) {
 
 /// Every turn that a leaf's own trajectory sampled equals the twin's tokens behind the whole prefix, computed afresh.
 inline void expect_tokens_of_the_twin(const Exploration& exploration, double temperature = 1) {
-  const HashPolicy model(small_tokenizer().vocab_size(), 1);
+  const HashRunner model(small_tokenizer().vocab_size(), 1);
   for (const Trajectory& trajectory : trajectories(exploration.groups)) {
     const std::vector<TokenId> tokens = trajectory.tokens();
     const auto log_probs = trajectory.column(Column::LogProbRollout);

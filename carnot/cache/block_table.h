@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "carnot/cache/block_pool.h"
+#include "carnot/cache/block_manager.h"
 
 namespace carnot {
 
@@ -32,28 +32,28 @@ struct BlockCopy {
 /// Blocks that `num_tokens` tokens fill, the last one perhaps in part.
 int blocks_for(int num_tokens);
 
-/// Free blocks that append(pool, table, count) takes.
-int blocks_needed(const BlockPool& pool, const BlockTable& table, int count);
+/// Free blocks that append(blocks, table, count) takes.
+int blocks_needed(const BlockManager& blocks, const BlockTable& table, int count);
 
 /// Tokens that could be appended if the table got `free_blocks` blocks at most.
-int tokens_that_fit(const BlockPool& pool, const BlockTable& table, int free_blocks);
+int tokens_that_fit(const BlockManager& blocks, const BlockTable& table, int free_blocks);
 
 /// Makes room for `count` more tokens. Returns the copy that the caller must perform before writing them: at most one,
 /// of a last block that is partly filled and shared. Copies of several appends are performed in the order of the
-/// appends. REQUIRES: pool.num_free() >= blocks_needed(pool, table, count).
-std::optional<BlockCopy> append(BlockPool& pool, BlockTable& table, int count);
+/// appends. REQUIRES: blocks.num_free() >= blocks_needed(blocks, table, count).
+std::optional<BlockCopy> append(BlockManager& blocks, BlockTable& table, int count);
 
 /// A table over the first `num_tokens` tokens of `parent`; their blocks are shared, nothing moves.
 /// REQUIRES: num_tokens <= parent.num_tokens.
-BlockTable fork(BlockPool& pool, const BlockTable& parent, int num_tokens);
+BlockTable fork(BlockManager& blocks, const BlockTable& parent, int num_tokens);
 
 /// Forgets all tokens but the first `num_tokens`. REQUIRES: num_tokens <= table.num_tokens.
-void truncate(BlockPool& pool, BlockTable& table, int num_tokens);
+void truncate(BlockManager& blocks, BlockTable& table, int num_tokens);
 
 /// Gives all blocks back; the table is empty.
-void release(BlockPool& pool, BlockTable& table);
+void release(BlockManager& blocks, BlockTable& table);
 
 /// Tokens that remain if the table gives back every block behind its last shared one: those blocks become free at once.
-int tokens_in_shared_blocks(const BlockPool& pool, const BlockTable& table);
+int tokens_in_shared_blocks(const BlockManager& blocks, const BlockTable& table);
 
 }  // namespace carnot

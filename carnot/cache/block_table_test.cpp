@@ -10,8 +10,8 @@
 namespace carnot {
 namespace {
 
-TEST(BlockPool, HandsOutTheLowestBlockFirstAndTheLastFreedNext) {
-  BlockPool pool(3);
+TEST(BlockManager, HandsOutTheLowestBlockFirstAndTheLastFreedNext) {
+  BlockManager pool(3);
   EXPECT_EQ(pool.take(), 0);
   EXPECT_EQ(pool.take(), 1);
   pool.release(0);
@@ -19,8 +19,8 @@ TEST(BlockPool, HandsOutTheLowestBlockFirstAndTheLastFreedNext) {
   EXPECT_EQ(pool.num_free(), 1);
 }
 
-TEST(BlockPool, KeepsABlockUntilItsLastHolderReleasesIt) {
-  BlockPool pool(1);
+TEST(BlockManager, KeepsABlockUntilItsLastHolderReleasesIt) {
+  BlockManager pool(1);
   const std::int32_t block = pool.take();
   pool.share(block);
   pool.release(block);
@@ -29,8 +29,8 @@ TEST(BlockPool, KeepsABlockUntilItsLastHolderReleasesIt) {
   EXPECT_EQ(pool.num_free(), 1);
 }
 
-TEST(BlockPool, RefusesWhatWouldCorruptIt) {
-  BlockPool pool(1);
+TEST(BlockManager, RefusesWhatWouldCorruptIt) {
+  BlockManager pool(1);
   EXPECT_THROW(pool.release(0), CheckError);
   EXPECT_THROW(pool.share(0), CheckError);
   EXPECT_THROW(pool.release(7), CheckError);
@@ -39,7 +39,7 @@ TEST(BlockPool, RefusesWhatWouldCorruptIt) {
 }
 
 TEST(BlockTable, FillsABlockBeforeItTakesTheNext) {
-  BlockPool pool(4);
+  BlockManager pool(4);
   BlockTable table;
   EXPECT_EQ(blocks_needed(pool, table, kBlockTokens), 1);
   EXPECT_FALSE(append(pool, table, kBlockTokens - 1));
@@ -50,7 +50,7 @@ TEST(BlockTable, FillsABlockBeforeItTakesTheNext) {
 }
 
 TEST(BlockTable, CopiesASharedPartlyFilledBlockOnceAndLeavesTheOtherHolderInPlace) {
-  BlockPool pool(4);
+  BlockManager pool(4);
   BlockTable parent;
   append(pool, parent, kBlockTokens + 3);
   BlockTable child = fork(pool, parent, parent.num_tokens);
@@ -63,7 +63,7 @@ TEST(BlockTable, CopiesASharedPartlyFilledBlockOnceAndLeavesTheOtherHolderInPlac
 }
 
 TEST(BlockTable, SharesFullBlocksWithoutEverCopyingThem) {
-  BlockPool pool(4);
+  BlockManager pool(4);
   BlockTable parent;
   append(pool, parent, kBlockTokens);
   BlockTable child = fork(pool, parent, parent.num_tokens);
@@ -72,7 +72,7 @@ TEST(BlockTable, SharesFullBlocksWithoutEverCopyingThem) {
 }
 
 TEST(BlockTable, AForkInsideAFullBlockCopiesItBeforeWriting) {
-  BlockPool pool(4);
+  BlockManager pool(4);
   BlockTable parent;
   append(pool, parent, kBlockTokens);
   BlockTable child = fork(pool, parent, 5);
@@ -83,7 +83,7 @@ TEST(BlockTable, AForkInsideAFullBlockCopiesItBeforeWriting) {
 }
 
 TEST(BlockTable, RefusesAnAppendThatDoesNotFitAndChangesNothing) {
-  BlockPool pool(1);
+  BlockManager pool(1);
   BlockTable table;
   EXPECT_THROW(append(pool, table, kBlockTokens + 1), CheckError);
   EXPECT_TRUE(table.blocks.empty());
@@ -91,7 +91,7 @@ TEST(BlockTable, RefusesAnAppendThatDoesNotFitAndChangesNothing) {
 }
 
 TEST(BlockTable, KnowsWhichTokensLieInSharedBlocks) {
-  BlockPool pool(8);
+  BlockManager pool(8);
   BlockTable parent;
   append(pool, parent, 2 * kBlockTokens + 2);
   EXPECT_EQ(tokens_in_shared_blocks(pool, parent), 0);
@@ -149,7 +149,7 @@ struct Twin {
     return count;
   }
 
-  BlockPool pool;
+  BlockManager pool;
   std::vector<int> memory;
   std::map<int, BlockTable> tables{};
   std::map<int, std::vector<int>> tokens{};
@@ -205,7 +205,7 @@ TEST(BlockTable, HoldsEveryTokenUnderRandomForksAppendsTruncationsAndReleases) {
 TEST(BlockTable, TokensThatFitIsTheLargestCountThatTheFreeBlocksAllow) {
   RandomStream random(5);
   for (int trial = 0; trial < 200; ++trial) {
-    BlockPool pool(12);
+    BlockManager pool(12);
     BlockTable parent;
     append(pool, parent, static_cast<int>(random.below(60)));
     BlockTable child =

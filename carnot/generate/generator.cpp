@@ -7,8 +7,8 @@
 
 #include "carnot/base/check.h"
 #include "carnot/generate/text_stream.h"
+#include "carnot/rollout/decoder_runner.h"
 #include "carnot/rollout/engine.h"
-#include "carnot/rollout/model_policy.h"
 
 namespace carnot {
 namespace {
@@ -47,8 +47,8 @@ class Generator {
         prompts_(prompts),
         options_(options),
         events_(events),
-        policy_(model, cache_blocks(model, prompts, options)),
-        engine_(policy_, {.drawable_tokens = std::min(tokenizer.vocab_size(), model.config().vocab_size)}) {}
+        runner_(model, cache_blocks(model, prompts, options)),
+        engine_(runner_, {.drawable_tokens = std::min(tokenizer.vocab_size(), model.config().vocab_size)}) {}
 
   bool run() {
     while (next_delivery_.first < prompts_.size()) {
@@ -140,7 +140,7 @@ class Generator {
   std::span<const std::vector<TokenId>> prompts_;
   const GenerateOptions& options_;
   const GenerateEvents& events_;
-  ModelPolicy policy_;
+  DecoderRunner runner_;
   Engine engine_;
 
   Number next_start_{}, next_delivery_{};

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "carnot/cache/block_pool.h"
+#include "carnot/cache/block_manager.h"
 #include "carnot/nn/model_config.h"
 
 namespace carnot {

@@ -9,12 +9,11 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "carnot/base/fields.h"
-#include "carnot/base/result.h"
 #include "carnot/optim/adamw_kernel.h"
+#include "carnot/optim/optimizer.h"
 
 namespace carnot {
 
@@ -30,28 +29,19 @@ struct AdamWOptions {
   void fields(FieldVisitor& visit);
 };
 
-struct StepReport {
-  double grad_norm = 0;  ///< before clipping; not finite where the step was skipped
-  bool skipped = false;  ///< non-finite gradients: nothing changed
-};
-
-class AdamW {
+class AdamW : public Optimizer {
  public:
-  using Parameters = std::vector<std::pair<std::string, at::Tensor>>;
-
-  /// The tensors are updated in place; their gradients are read and cleared by step().
+  /// The tensors are updated in place.
   AdamW(Parameters parameters, const AdamWOptions& options);
 
-  /// One update with the accumulated gradients; a parameter without a gradient counts as zero gradient.
-  StepReport step(double learning_rate);
+  StepReport step(double learning_rate) override;
 
-  /// Moments, and master weights where there are such, for checkpoints.
-  Parameters state() const;
-  std::int64_t num_updates() const { return num_updates_; }
-  std::int64_t num_skipped() const { return num_skipped_; }
+  /// Moments, and master weights where there are any.
+  Parameters state() const override;
+  Status load_state(const Parameters& tensors, std::int64_t num_updates, std::int64_t num_skipped) override;
 
-  /// Takes back what state() gave. Missing or misshapen tensors are named.
-  Status load_state(const Parameters& tensors, std::int64_t num_updates, std::int64_t num_skipped);
+  std::int64_t num_updates() const override { return num_updates_; }
+  std::int64_t num_skipped() const override { return num_skipped_; }
 
  private:
   struct Slot {
@@ -66,19 +56,5 @@ class AdamW {
   std::int64_t num_updates_ = 0;
   std::int64_t num_skipped_ = 0;
 };
-
-/// Learning rate by step: linear warm-up, then constant, linear or cosine decay to `final_share` of the peak.
-struct ScheduleOptions {
-  double learning_rate = 1e-6;
-  std::int64_t warmup_steps = 0;
-  std::string decay = "constant";  ///< constant | linear | cosine
-  double decay_start = 0;          ///< share of the steps after which the decay begins
-  double final_share = 0;          ///< of the peak, at the last step
-
-  void fields(FieldVisitor& visit);
-};
-
-/// Rate of step `step` (0-based) of `steps`.
-double learning_rate_at(const ScheduleOptions& schedule, std::int64_t step, std::int64_t steps);
 
 }  // namespace carnot

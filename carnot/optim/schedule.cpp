@@ -1,9 +1,10 @@
+#include "carnot/optim/schedule.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "carnot/base/check.h"
-#include "carnot/optim/adamw.h"
 
 namespace carnot {
 

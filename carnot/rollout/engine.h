@@ -5,10 +5,10 @@
 // and end independently; no one waits for another, except for memory.
 //
 // A sampled token is a function of its sequence's tokens and its draw key. Batch size, order of events, evictions and
-// threads cannot change it (as far as the policy's forward keeps rows apart, see policy.h).
+// threads cannot change it (as far as the runner's forward keeps rows apart, see model_runner.h).
 //
-// Memory: a sequence that finds no free block waits. Idle sequences, then younger ones, are evicted to let the oldest
-// go on; an evicted sequence keeps its tokens and is computed again later. Not thread-safe.
+// The scheduler (scheduler.h) chooses the rows, the block manager (cache/block_manager.h) knows who holds which block
+// of the cache, the model runner computes. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@
 #include <vector>
 
 #include "carnot/base/fields.h"
-#include "carnot/base/random.h"
-#include "carnot/cache/block_table.h"
+#include "carnot/cache/block_manager.h"
 #include "carnot/data/tokens.h"
-#include "carnot/rollout/policy.h"
+#include "carnot/rollout/model_runner.h"
 #include "carnot/rollout/sampling.h"
+#include "carnot/rollout/scheduler.h"
+#include "carnot/rollout/sequence.h"
 
 namespace carnot {
 
@@ -30,18 +31,6 @@ struct EngineOptions {
   int drawable_tokens = 0;      ///< ids from here on are never drawn (padding of the vocabulary); 0: all are drawn
 
   void fields(FieldVisitor& visit);
-};
-
-/// Names a live sequence; used again after release().
-using SequenceId = int;
-
-struct SampleRequest {
-  SamplingOptions sampling{};
-  DrawKey key{};  ///< position is that of the first token; it counts up
-  int max_tokens = 1;
-  std::vector<TokenId> stop_tokens{};  ///< any of them ends the request; it stays in the sequence
-  int candidates = 0;                  ///< of TokenDraw::candidate_entropy; 0: not measured
-  int candidate_tokens = 0;            ///< of the request, the first so many tokens are measured
 };
 
 /// What a token did to its request.
@@ -71,10 +60,10 @@ struct EngineMetrics {
 
 class Engine {
  public:
-  /// The policy must outlive the engine.
-  Engine(Policy& policy, const EngineOptions& options);
+  /// The runner must outlive the engine.
+  Engine(ModelRunner& runner, const EngineOptions& options);
 
-  /// A sequence of these tokens, prefilled by the steps to come. REQUIRES: not empty; ids of the policy's vocabulary.
+  /// A sequence of these tokens, prefilled by the steps to come. REQUIRES: not empty; ids of the vocabulary.
   SequenceId start(std::span<const TokenId> tokens);
 
   /// A sequence of the first `num_tokens` tokens of another; blocks that are computed are shared. REQUIRES: 0 <
@@ -105,50 +94,22 @@ class Engine {
   const StepResult& step();
 
   const EngineMetrics& metrics() const { return metrics_; }
-  int free_blocks() const { return pool_.num_free(); }
+  int free_blocks() const { return blocks_.num_free(); }
 
  private:
-  struct Sequence {
-    bool live = false;
-    bool sampling = false;
-    bool prefilling = false;
-    int sampled = 0;  ///< by the present request
-    SampleRequest request{};
-    std::vector<TokenId> tokens{};
-    BlockTable table{};  ///< over the computed tokens; never the last token, until it samples
-
-    bool runnable() const { return sampling || prefilling; }
-    int due() const { return static_cast<int>(tokens.size()) - table.num_tokens - (sampling ? 0 : 1); }
-  };
-  struct SampleRow {
-    SequenceId sequence = 0;
-    int row = 0;
-  };
-
-  Sequence& at(SequenceId sequence);
-  const Sequence& at(SequenceId sequence) const;
-  SequenceId add(Sequence sequence);
   void check_ids(std::span<const TokenId> tokens) const;
-  void schedule();
-  int room_for(std::size_t index, int wanted);
-  void make_room(std::size_t index);
-  void evict(Sequence& sequence, int kept_tokens);
-  void add_rows(SequenceId id, int count);
   at::Tensor forward();
   void sample_rows(const at::Tensor& hidden_TH);
   TokenDraw draw_next(const Sequence& sequence, std::span<float> logits) const;
   void deliver(SequenceId id, const TokenDraw& draw);
 
-  Policy& policy_;
+  ModelRunner& runner_;
   EngineOptions options_;
-  BlockPool pool_;
-  std::vector<Sequence> sequences_;
-  std::vector<SequenceId> unused_;
-  std::vector<SequenceId> order_;  ///< live sequences, oldest first
+  BlockManager blocks_;
+  SequenceSet sequences_;
+  Scheduler scheduler_;
 
-  std::vector<std::int64_t> row_tokens_, row_positions_;
-  std::vector<PagedRows> rows_;
-  std::vector<SampleRow> sample_rows_;
+  ScheduledStep scheduled_;
   std::vector<TokenDraw> draws_;
   StepResult result_;
   EngineMetrics metrics_;

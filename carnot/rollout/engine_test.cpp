@@ -7,12 +7,12 @@
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
 #include "reference/decoder.h"
-#include "testing/hash_policy.h"
+#include "testing/hash_runner.h"
 
 namespace carnot {
 namespace {
 
-using testing::HashPolicy;
+using testing::HashRunner;
 
 constexpr int kVocabulary = 40;
 
@@ -35,7 +35,7 @@ std::map<SequenceId, std::vector<TokenDraw>> run(Engine& engine) {
   return draws;
 }
 
-std::vector<reference::Draw> twin(const HashPolicy& policy, const std::vector<TokenId>& prompt,
+std::vector<reference::Draw> twin(const HashRunner& runner, const std::vector<TokenId>& prompt,
                                   const SampleRequest& request) {
   return reference::decode({.prompt = prompt,
                             .key = request.key,
@@ -44,7 +44,7 @@ std::vector<reference::Draw> twin(const HashPolicy& policy, const std::vector<To
                             .top_p = request.sampling.top_p,
                             .max_tokens = request.max_tokens,
                             .stop_tokens = request.stop_tokens},
-                           [&](std::span<const TokenId> prefix) { return policy.logits_behind(prefix); });
+                           [&](std::span<const TokenId> prefix) { return runner.logits_behind(prefix); });
 }
 
 void expect_same(const std::vector<TokenDraw>& draws, const std::vector<reference::Draw>& expected) {
@@ -59,8 +59,8 @@ void expect_same(const std::vector<TokenDraw>& draws, const std::vector<referenc
 
 TEST(Engine, EqualsADecoderThatRecomputesThePrefixForEveryToken) {
   for (const int max_batch_tokens : {1, 7, 64, 1000}) {
-    HashPolicy policy(kVocabulary, 400);
-    Engine engine(policy, {.max_batch_tokens = max_batch_tokens});
+    HashRunner runner(kVocabulary, 400);
+    Engine engine(runner, {.max_batch_tokens = max_batch_tokens});
     std::map<SequenceId, std::vector<reference::Draw>> expected;
     for (std::uint64_t i = 0; i < 12; ++i) {
       const std::vector<TokenId> prompt = prompt_of(1 + static_cast<int>(i) * 5, i);
@@ -69,17 +69,17 @@ TEST(Engine, EqualsADecoderThatRecomputesThePrefixForEveryToken) {
       if (i % 3 == 2) request.sampling.temperature = 0;
       const SequenceId sequence = engine.start(prompt);
       engine.sample(sequence, request);
-      expected[sequence] = twin(policy, prompt, request);
+      expected[sequence] = twin(runner, prompt, request);
     }
     const auto draws = run(engine);
     for (const auto& [sequence, twin_draws] : expected) expect_same(draws.at(sequence), twin_draws);
-    EXPECT_LE(policy.largest_batch, max_batch_tokens);
+    EXPECT_LE(runner.largest_batch, max_batch_tokens);
   }
 }
 
 TEST(Engine, AForkedSequenceSamplesWhatAFreshOneWould) {
-  HashPolicy policy(kVocabulary, 200);
-  Engine engine(policy, {});
+  HashRunner runner(kVocabulary, 200);
+  Engine engine(runner, {});
   const std::vector<TokenId> prompt = prompt_of(37, 1);
   const SequenceId root = engine.start(prompt);
   run(engine);
@@ -93,16 +93,16 @@ TEST(Engine, AForkedSequenceSamplesWhatAFreshOneWould) {
   const auto draws = run(engine);
   std::int64_t sampled = 0;
   for (std::uint64_t i = 0; i < 6; ++i) {
-    expect_same(draws.at(siblings[i]), twin(policy, prompt, request_of(i, 30)));
+    expect_same(draws.at(siblings[i]), twin(runner, prompt, request_of(i, 30)));
     sampled += static_cast<std::int64_t>(draws.at(siblings[i]).size());
   }
   EXPECT_EQ(engine.metrics().rows - prefilled_rows, sampled) << "nothing of the prompt is computed again";
-  EXPECT_EQ(policy.copies, 6) << "each sibling copies the prompt's last block, the root keeps its own";
+  EXPECT_EQ(runner.copies, 6) << "each sibling copies the prompt's last block, the root keeps its own";
 }
 
 TEST(Engine, ASiblingMayForkAnywhereInsideAnotherAndBothGoOn) {
-  HashPolicy policy(kVocabulary, 200);
-  Engine engine(policy, {});
+  HashRunner runner(kVocabulary, 200);
+  Engine engine(runner, {});
   const std::vector<TokenId> prompt = prompt_of(10, 3);
   const SequenceId first = engine.start(prompt);
   SampleRequest whole = request_of(0, 50);
@@ -119,26 +119,26 @@ TEST(Engine, ASiblingMayForkAnywhereInsideAnotherAndBothGoOn) {
   }
   run(engine);
   for (const auto& [branch, prefix] : prefixes) {
-    const auto expected = twin(policy, prefix, request_of(prefix.size(), 25));
+    const auto expected = twin(runner, prefix, request_of(prefix.size(), 25));
     const auto tokens = engine.tokens(branch);
     ASSERT_EQ(tokens.size(), prefix.size() + expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(tokens[prefix.size() + i], expected[i].token);
   }
-  const auto expected = twin(policy, prompt, whole);
+  const auto expected = twin(runner, prompt, whole);
   const auto tokens = engine.tokens(first);
   ASSERT_EQ(tokens.size(), prompt.size() + 50);
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(tokens[prompt.size() + i], expected[i].token);
 }
 
 TEST(Engine, ContinuesBehindAppendedTokensAsIfTheyHadBeenInThePrompt) {
-  HashPolicy policy(kVocabulary, 100);
-  Engine engine(policy, {.max_batch_tokens = 5});
+  HashRunner runner(kVocabulary, 100);
+  Engine engine(runner, {.max_batch_tokens = 5});
   std::vector<TokenId> context = prompt_of(21, 8);
   const SequenceId sequence = engine.start(context);
   for (std::uint64_t turn = 0; turn < 4; ++turn) {
     SampleRequest request = request_of(0, 9);
     request.key.turn = turn;
-    const auto expected = twin(policy, context, request);
+    const auto expected = twin(runner, context, request);
     engine.sample(sequence, request);
     expect_same(run(engine)[sequence], expected);
     for (const reference::Draw& draw : expected) context.push_back(draw.token);
@@ -149,12 +149,12 @@ TEST(Engine, ContinuesBehindAppendedTokensAsIfTheyHadBeenInThePrompt) {
 }
 
 TEST(Engine, ATurnSampledInTwoRequestsEqualsOneRequest) {
-  HashPolicy policy(kVocabulary, 100);
-  Engine engine(policy, {});
+  HashRunner runner(kVocabulary, 100);
+  Engine engine(runner, {});
   const std::vector<TokenId> prompt = prompt_of(5, 2);
   SampleRequest request = request_of(4, 20);
   request.stop_tokens.clear();
-  const auto expected = twin(policy, prompt, request);
+  const auto expected = twin(runner, prompt, request);
   const SequenceId sequence = engine.start(prompt);
   request.max_tokens = 6;
   engine.sample(sequence, request);
@@ -168,8 +168,8 @@ TEST(Engine, ATurnSampledInTwoRequestsEqualsOneRequest) {
 }
 
 TEST(Engine, SaysHowARequestEnded) {
-  HashPolicy policy(kVocabulary, 10);
-  Engine engine(policy, {});
+  HashRunner runner(kVocabulary, 10);
+  Engine engine(runner, {});
   const SequenceId sequence = engine.start(prompt_of(3, 1));
   SampleRequest request = request_of(0, 2);
   request.stop_tokens.clear();
@@ -183,8 +183,8 @@ TEST(Engine, SaysHowARequestEnded) {
 }
 
 TEST(Engine, StopsARequestFromOutsideAndKeepsWhatWasSampled) {
-  HashPolicy policy(kVocabulary, 10);
-  Engine engine(policy, {});
+  HashRunner runner(kVocabulary, 10);
+  Engine engine(runner, {});
   const SequenceId sequence = engine.start(prompt_of(3, 1));
   engine.sample(sequence, request_of(0, 9));
   engine.step();
@@ -200,9 +200,9 @@ TEST(Engine, TokensDoNotDependOnBatchSizeStripsOrThreads) {
   };
   for (const Setting& setting : {Setting{1000, 64, 1}, Setting{1, 64, 1}, Setting{13, 1, 2}, Setting{200, 1, 3}}) {
     set_num_threads(setting.threads);
-    HashPolicy policy(kVocabulary, 300);
+    HashRunner runner(kVocabulary, 300);
     Engine engine(
-        policy, {.max_batch_tokens = setting.max_batch_tokens, .logits_megabytes = setting.vocabulary_strip_megabytes});
+        runner, {.max_batch_tokens = setting.max_batch_tokens, .logits_megabytes = setting.vocabulary_strip_megabytes});
     std::vector<SequenceId> sequences;
     for (std::uint64_t i = 0; i < 9; ++i) {
       sequences.push_back(engine.start(prompt_of(4 + static_cast<int>(i) * 3, i)));
@@ -220,8 +220,8 @@ TEST(Engine, TokensDoNotDependOnBatchSizeStripsOrThreads) {
 
 // A pool far too small for all: sequences wait, idle and younger ones are evicted, and every token stays the same.
 TEST(Engine, FinishesEverySequenceInACacheThatHoldsOnlyAFew) {
-  HashPolicy policy(kVocabulary, 12);
-  Engine engine(policy, {.max_batch_tokens = 64});
+  HashRunner runner(kVocabulary, 12);
+  Engine engine(runner, {.max_batch_tokens = 64});
   const std::vector<TokenId> prompt = prompt_of(40, 5);
   const SequenceId root = engine.start(prompt);
   run(engine);
@@ -248,13 +248,30 @@ TEST(Engine, FinishesEverySequenceInACacheThatHoldsOnlyAFew) {
   for (const auto& [sibling, i] : siblings) {
     SampleRequest request = request_of(i, 70);
     request.stop_tokens.clear();
-    expect_same(draws.at(sibling), twin(policy, prompt, request));
+    expect_same(draws.at(sibling), twin(runner, prompt, request));
   }
 }
 
+// The older sequence is idle as soon as its rows are scheduled, and the younger one needs a block in the same step.
+TEST(Engine, TakesNoBlockFromASequenceThatHasRowsInTheSameStep) {
+  HashRunner runner(kVocabulary, 3);
+  Engine engine(runner, {});
+  const std::vector<TokenId> prompt = prompt_of(2 * kBlockTokens, 2);
+  const SequenceId older = engine.start(prompt_of(1, 1));
+  const SequenceId younger = engine.start(prompt);
+  SampleRequest request = request_of(0, 9);
+  request.stop_tokens.clear();
+  engine.sample(younger, request);
+  std::vector<TokenDraw> draws{engine.step().tokens.at(0).draw};
+  engine.append(older, prompt_of(kBlockTokens, 3));
+  EXPECT_TRUE(engine.step().tokens.empty()) << "the younger one waits";
+  for (const TokenDraw& draw : run(engine)[younger]) draws.push_back(draw);
+  expect_same(draws, twin(runner, prompt, request));
+}
+
 TEST(Engine, DropsTheRequestOfASequenceThatAloneDoesNotFit) {
-  HashPolicy policy(kVocabulary, 2);
-  Engine engine(policy, {});
+  HashRunner runner(kVocabulary, 2);
+  Engine engine(runner, {});
   const SequenceId sequence = engine.start(prompt_of(2 * kBlockTokens - 1, 1));
   SampleRequest request = request_of(0, 9);
   request.stop_tokens.clear();
@@ -268,16 +285,16 @@ TEST(Engine, DropsTheRequestOfASequenceThatAloneDoesNotFit) {
 }
 
 TEST(Engine, RefusesIdsThatTheModelDoesNotKnow) {
-  HashPolicy policy(kVocabulary, 2);
-  Engine engine(policy, {});
+  HashRunner runner(kVocabulary, 2);
+  Engine engine(runner, {});
   EXPECT_THROW(engine.start(std::vector<TokenId>{1, kVocabulary}), CheckError);
   const SequenceId sequence = engine.start(std::vector<TokenId>{1});
   EXPECT_THROW(engine.append(sequence, std::vector<TokenId>{-1}), CheckError);
 }
 
 TEST(Engine, GivesEveryBlockBack) {
-  HashPolicy policy(kVocabulary, 30);
-  Engine engine(policy, {});
+  HashRunner runner(kVocabulary, 30);
+  Engine engine(runner, {});
   const SequenceId root = engine.start(prompt_of(20, 1));
   run(engine);
   const SequenceId child = engine.fork(root, 20);
@@ -293,8 +310,8 @@ TEST(Engine, GivesEveryBlockBack) {
 TEST(Engine, RandomLivesOfSequencesEqualTheTwin) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     RandomStream random(seed);
-    HashPolicy policy(kVocabulary, 20 + static_cast<int>(random.below(60)));
-    Engine engine(policy, {.max_batch_tokens = 1 + static_cast<int>(random.below(40))});
+    HashRunner runner(kVocabulary, 20 + static_cast<int>(random.below(60)));
+    Engine engine(runner, {.max_batch_tokens = 1 + static_cast<int>(random.below(40))});
     std::map<SequenceId, std::vector<TokenId>> expected;
     std::uint64_t draws = 0;
     for (int round = 0; round < 30; ++round) {
@@ -318,7 +335,7 @@ TEST(Engine, RandomLivesOfSequencesEqualTheTwin) {
       for (auto& [sequence, known] : expected) {
         if (known.size() > 120 || random.chance(0.5)) continue;
         const SampleRequest request = request_of(draws++, 1 + static_cast<int>(random.below(20)));
-        for (const reference::Draw& draw : twin(policy, known, request)) known.push_back(draw.token);
+        for (const reference::Draw& draw : twin(runner, known, request)) known.push_back(draw.token);
         engine.sample(sequence, request);
       }
       run(engine);

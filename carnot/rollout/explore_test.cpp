@@ -235,7 +235,7 @@ TEST(Explore, AReplyThatIsTooLongIsNotTokenised) {
 TEST(Explore, ABugInAnEnvironmentEndsTheExplorationWithItsMessage) {
   const auto explore_with = [](const ScriptedOptions& options) {
     std::string message = "nothing was thrown";
-    HashPolicy model(small_tokenizer().vocab_size(), 2000);
+    HashRunner model(small_tokenizer().vocab_size(), 2000);
     Engine engine(model, {});
     try {
       explore(engine, small_chat(), *independent(), scripted_tasks(2, options), with_budget(2).explore, kExploreKey);
@@ -291,7 +291,7 @@ TEST(Explore, ACacheThatCannotHoldOneTrajectoryIsAFailureOfTheMachinery) {
 }
 
 TEST(Explore, TellsHowManyTrajectoriesHaveEnded) {
-  HashPolicy model(small_tokenizer().vocab_size(), 2000);
+  HashRunner model(small_tokenizer().vocab_size(), 2000);
   Engine engine(model, {});
   std::vector<std::int64_t> told;
   explore(engine, small_chat(), *independent(), scripted_tasks(3, {}), with_budget(4).explore, kExploreKey,
@@ -304,7 +304,7 @@ TEST(Explore, TellsHowManyTrajectoriesHaveEnded) {
 TEST(Explore, StoppedAtAnyMomentLeavesNothingInTheEngine) {
   const auto chains = independent(), trees = tree_expand({.trees = 2, .nodes = 1, .rounds = 1});
   for (const BranchPolicy* policy : {chains.get(), trees.get()}) {
-    HashPolicy model(small_tokenizer().vocab_size(), 2000);
+    HashRunner model(small_tokenizer().vocab_size(), 2000);
     Engine engine(model, {});
     const auto explored = [&](const ExploreEvents& events) {
       return explore(engine, small_chat(), *policy, scripted_tasks(3, {}), with_budget(4).explore, kExploreKey, events);

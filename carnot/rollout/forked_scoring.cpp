@@ -160,7 +160,7 @@ class ForkedScoring {
   std::span<const ForkedAnswer> answers_;
   ScoreOptions options_;
   std::vector<std::vector<int>> answer_batches_;
-  BlockPool pool_;
+  BlockManager pool_;
   KvCache cache_;
   std::vector<BlockTable> tables_;  ///< by context
 

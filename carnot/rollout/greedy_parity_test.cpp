@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "carnot/nn/safetensors.h"
+#include "carnot/rollout/decoder_runner.h"
 #include "carnot/rollout/engine.h"
-#include "carnot/rollout/model_policy.h"
 #include "testing/paths.h"
 
 namespace carnot {
@@ -34,7 +34,7 @@ TEST_P(GreedyParity, TokenForTokenAsGenerateBesideOtherSequences) {
   }
   ASSERT_GT(expected.size(), 24u);
 
-  ModelPolicy policy(model, 64);
+  DecoderRunner policy(model, 64);
   Engine engine(policy, {});
   const SequenceId other = engine.start(std::vector<TokenId>{9, 8, 7, 6, 5, 4, 3, 9, 8, 7, 6, 5, 4, 3, 9, 8, 7, 6, 5});
   engine.sample(other, {.key = {.seed = 3}, .max_tokens = 60});

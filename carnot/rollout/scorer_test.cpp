@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "carnot/branch/entropy_branch.h"
-#include "carnot/rollout/model_policy.h"
+#include "carnot/rollout/decoder_runner.h"
 #include "testing/exploration.h"
 
 namespace carnot {
@@ -31,7 +31,7 @@ Model small_model(at::ScalarType type, std::uint64_t seed = 3) {
 
 std::vector<Group> rollout(const Model& model, double temperature, const BranchPolicy& policy = *independent(),
                            int max_batch_tokens = 200) {
-  ModelPolicy engine_policy(model, 400);
+  DecoderRunner engine_policy(model, 400);
   Engine engine(engine_policy,
                 {.max_batch_tokens = max_batch_tokens, .drawable_tokens = small_tokenizer().vocab_size()});
   ExploreOptions options{.budget = 4, .sampling = {.temperature = temperature}};
@@ -220,10 +220,10 @@ TEST(Scorer, WithoutTheQueryBaselineTheFirstTurnHasNoGain) {
     for (const Turn& turn : unanswered.turns) EXPECT_FALSE(turn.info_gain.has_value());
 }
 
-TEST(ModelPolicy, AForkedSequenceSamplesWhatAFreshOneWouldBitByBit) {
+TEST(DecoderRunner, AForkedSequenceSamplesWhatAFreshOneWouldBitByBit) {
   const Model model = small_model(at::kFloat);
   const auto draws = [&](bool forked, int max_batch_tokens) {
-    ModelPolicy policy(model, 100);
+    DecoderRunner policy(model, 100);
     Engine engine(policy, {.max_batch_tokens = max_batch_tokens});
     std::vector<TokenId> prompt;
     for (int i = 0; i < 41; ++i) prompt.push_back(i * 7 % 256);

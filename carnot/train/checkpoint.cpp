@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<NamedTensor> optimizer_tensors(const AdamW& optimizer) {
+std::vector<NamedTensor> optimizer_tensors(const Optimizer& optimizer) {
   std::vector<NamedTensor> tensors;
   for (const auto& [name, tensor] : optimizer.state()) tensors.push_back({name, tensor.to(at::kCPU)});
   return tensors;
@@ -31,7 +31,7 @@ CheckpointFile tensor_file(const std::string& name, std::vector<NamedTensor> ten
           }};
 }
 
-UpdateCounts counts_of(const AdamW& optimizer) {
+UpdateCounts counts_of(const Optimizer& optimizer) {
   return {.updates = optimizer.num_updates(), .skipped = optimizer.num_skipped()};
 }
 
@@ -100,11 +100,11 @@ void add_policy_files(std::vector<CheckpointFile>& files, const Workbench& bench
   files.push_back(text_file(kBaseModelFile, base_model_json(*bench.base, checkpoint)));
 }
 
-Status fill_optimizer(AdamW& optimizer, const fs::path& file, const std::optional<UpdateCounts>& counts) {
+Status fill_optimizer(Optimizer& optimizer, const fs::path& file, const std::optional<UpdateCounts>& counts) {
   if (!counts) return Error{file.string() + ": trainer_state.json does not say how many updates it has seen"};
   const auto stored = read_safetensors(file);
   if (!stored) return stored.error();
-  AdamW::Parameters tensors;
+  Optimizer::Parameters tensors;
   for (const NamedTensor& named : stored->tensors) tensors.emplace_back(named.name, named.tensor);
   return optimizer.load_state(tensors, counts->updates, counts->skipped);
 }

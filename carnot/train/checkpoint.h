@@ -12,7 +12,7 @@
 #include <string>
 
 #include "carnot/base/result.h"
-#include "carnot/optim/adamw.h"
+#include "carnot/optim/optimizer.h"
 #include "carnot/train/recipe.h"
 #include "carnot/train/trainer_state.h"
 #include "carnot/train/workbench.h"
@@ -22,8 +22,8 @@ namespace carnot {
 /// What a checkpoint refers to. Null: there is none.
 struct CheckpointParts {
   Workbench* bench = nullptr;
-  AdamW* optimizer = nullptr;
-  AdamW* critic_optimizer = nullptr;
+  Optimizer* optimizer = nullptr;
+  Optimizer* critic_optimizer = nullptr;
   std::map<std::string, double> coefficients{};  ///< that change from step to step (adaptive KL, entropy bonus)
   std::map<std::string, double> unwritten_metrics{};  ///< of the step, where its evaluation is still to be made
 };

@@ -11,6 +11,7 @@
 #include "carnot/base/fields.h"
 #include "carnot/nn/model_config.h"
 #include "carnot/optim/adamw.h"
+#include "carnot/optim/schedule.h"
 #include "carnot/rollout/explore.h"
 
 namespace carnot {

@@ -10,7 +10,7 @@
 #include "carnot/data/tree.h"
 #include "carnot/env/environment.h"
 #include "carnot/nn/model.h"
-#include "carnot/optim/adamw.h"
+#include "carnot/optim/optimizer.h"
 #include "carnot/rollout/episode.h"
 #include "carnot/text/chat.h"
 #include "carnot/train/options.h"
@@ -39,7 +39,7 @@ class SupervisedTrainer {
   };
 
   /// All of it must outlive the trainer.
-  SupervisedTrainer(Model& model, AdamW& optimizer, const Setting& setting)
+  SupervisedTrainer(Model& model, Optimizer& optimizer, const Setting& setting)
       : model_(model), optimizer_(optimizer), setting_(setting) {}
 
   /// Makes the demonstrations of step `step` (0-based) and takes one optimizer step. Fails where the environment has no
@@ -50,7 +50,7 @@ class SupervisedTrainer {
   Result<std::vector<Tree>> demonstrations(std::int64_t step) const;
 
   Model& model_;
-  AdamW& optimizer_;
+  Optimizer& optimizer_;
   Setting setting_;
 };
 

@@ -12,6 +12,7 @@
 #include "carnot/base/random.h"
 #include "carnot/nn/token_statistics.h"
 #include "carnot/objective/loss.h"
+#include "carnot/optim/adamw.h"
 #include "carnot/rollout/scorer.h"
 #include "carnot/train/infra_failures.h"
 #include "carnot/train/mismatch_metrics.h"
@@ -85,8 +86,8 @@ void keep_log_probs(std::vector<Group>& groups, const std::vector<Trajectory>& v
 
 }  // namespace
 
-AdamW::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights) {
-  AdamW::Parameters parameters;
+Optimizer::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights) {
+  Optimizer::Parameters parameters;
   for (const NamedTensor& weight : weights) parameters.emplace_back(weight.name, weight.tensor);
   return parameters;
 }
@@ -95,14 +96,15 @@ Trainer::Trainer(Recipe& recipe, Workbench& bench)
     : recipe_(recipe),
       bench_(bench),
       generation_(make_generation(bench, recipe.rollout, recipe.step_trajectories())),
-      optimizer_(optimizer_parameters(bench.policy->trained()), recipe.train.optimizer),
+      optimizer_(std::make_unique<AdamW>(optimizer_parameters(bench.policy->trained()), recipe.train.optimizer)),
       objective_(recipe.method.objective),
       entropy_coefficient_{.coefficient = objective_.entropy_coefficient},
       kl_coefficient_{.coefficient = adapted_kl(objective_)} {
   bench_.policy->requires_grad(true);
   if (!bench_.critic) return;
   bench_.critic->requires_grad(true);
-  critic_optimizer_.emplace(optimizer_parameters(bench_.critic->parameters()), recipe.critic.optimizer);
+  critic_optimizer_ =
+      std::make_unique<AdamW>(optimizer_parameters(bench_.critic->parameters()), recipe.critic.optimizer);
 }
 
 std::map<std::string, double> Trainer::coefficients() const {
@@ -155,11 +157,11 @@ std::optional<TrainingStep> Trainer::step(std::int64_t step, const ExploreEvents
   Clock clock;
   const auto views = trajectories(out.groups);
   write_coefficients(objective_, out.metrics);
-  const std::int64_t skipped = optimizer_.num_skipped();
+  const std::int64_t skipped = optimizer_->num_skipped();
   update(step, views, out);
-  if (optimizer_.num_skipped() > skipped)
+  if (optimizer_->num_skipped() > skipped)
     log_warning("training step " + std::to_string(step + 1) + ": " +
-                std::to_string(optimizer_.num_skipped() - skipped) + " updates left out, since a gradient is not finite");
+                std::to_string(optimizer_->num_skipped() - skipped) + " updates left out, since a gradient is not finite");
   adapt_coefficients(out);
   clock.lap(out.metrics, "update_actor");
   total.lap(out.metrics, "step");
@@ -204,7 +206,7 @@ Exploration Trainer::explore_once(std::int64_t step, int refill, const ExploreEv
                  {.seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "rollout"),
                   .step = step,
                   .first_group = static_cast<std::uint64_t>(refill * groups),
-                  .policy_version = static_cast<int>(optimizer_.num_updates())},
+                  .policy_version = static_cast<int>(optimizer_->num_updates())},
                  events);
 }
 
@@ -251,7 +253,7 @@ void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, Tr
   }
   for (const auto& [name, sum] : sums) out.metrics[name] = sum.count > 0 ? sum.sum / sum.count : 0;
   for (const auto& [name, value] : mismatch_.metrics()) out.metrics[name] = value;
-  out.metrics["actor/skipped_updates"] = static_cast<double>(optimizer_.num_skipped());
+  out.metrics["actor/skipped_updates"] = static_cast<double>(optimizer_->num_skipped());
 }
 
 std::vector<at::Tensor> Trainer::update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches,
@@ -262,7 +264,7 @@ std::vector<at::Tensor> Trainer::update_minibatch(std::int64_t step, const std::
   mismatch_.closed = true;
   const bool critic_alone = critic_optimizer_ && step < recipe_.critic.head_start;
   const double rate = critic_alone ? 0 : learning_rate_at(recipe_.train.schedule, step, recipe_.train.steps);
-  const StepReport report = optimizer_.step(rate);
+  const StepReport report = optimizer_->step(rate);
   last["actor/grad_norm"] = report.grad_norm;
   last["actor/lr"] = rate;
   if (!critic_optimizer_) return log_probs;

@@ -10,7 +10,7 @@
 #include "carnot/base/result.h"
 #include "carnot/credit/adaptive_coefficient.h"
 #include "carnot/data/credit_table.h"
-#include "carnot/optim/adamw.h"
+#include "carnot/optim/optimizer.h"
 #include "carnot/rollout/explore.h"
 #include "carnot/train/packing.h"
 #include "carnot/train/recipe.h"
@@ -45,8 +45,8 @@ class Trainer {
   void set_coefficients(const std::map<std::string, double>& coefficients);
 
   Engine& engine() { return *generation_.engine; }
-  AdamW& optimizer() { return optimizer_; }
-  AdamW* critic_optimizer() { return critic_optimizer_ ? &*critic_optimizer_ : nullptr; }
+  Optimizer& optimizer() { return *optimizer_; }
+  Optimizer* critic_optimizer() { return critic_optimizer_.get(); }
 
  private:
   struct Clock;
@@ -75,8 +75,8 @@ class Trainer {
   Recipe& recipe_;
   Workbench& bench_;
   Generation generation_;
-  AdamW optimizer_;
-  std::optional<AdamW> critic_optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Optimizer> critic_optimizer_;
   Mismatch mismatch_;
   ObjectiveOptions objective_;  ///< the recipe's, with its coefficients as they are now
   EntropyCoefficient entropy_coefficient_;
@@ -84,6 +84,6 @@ class Trainer {
 };
 
 /// name and tensor of every weight, for an optimizer.
-AdamW::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights);
+Optimizer::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights);
 
 }  // namespace carnot

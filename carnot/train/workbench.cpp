@@ -241,13 +241,13 @@ std::int64_t cache_blocks(const RolloutOptions& options, std::int64_t trajectori
 
 Generation make_generation(const Workbench& bench, const RolloutOptions& options, std::int64_t trajectories) {
   const std::int64_t blocks = cache_blocks(options, trajectories);
-  if (blocks > std::numeric_limits<int>::max()) 
+  if (blocks > std::numeric_limits<int>::max())
     throw std::length_error("the KV cache would have " + std::to_string(blocks) + " blocks; rollout.cache_tokens");
   Generation generation;
-  generation.policy = std::make_unique<ModelPolicy>(*bench.policy, static_cast<int>(blocks));
+  generation.runner = std::make_unique<DecoderRunner>(*bench.policy, static_cast<int>(blocks));
   EngineOptions engine = options.engine;
   engine.drawable_tokens = bench.tokenizer->vocab_size();
-  generation.engine = std::make_unique<Engine>(*generation.policy, engine);
+  generation.engine = std::make_unique<Engine>(*generation.runner, engine);
   return generation;
 }
 

@@ -10,8 +10,8 @@
 #include "carnot/nn/base_model.h"
 #include "carnot/nn/model.h"
 #include "carnot/nn/value_model.h"
+#include "carnot/rollout/decoder_runner.h"
 #include "carnot/rollout/engine.h"
-#include "carnot/rollout/model_policy.h"
 #include "carnot/text/chat.h"
 #include "carnot/text/tokenizer.h"
 #include "carnot/train/model_files.h"
@@ -55,7 +55,7 @@ at::TensorOptions tensor_options(const RunOptions& run);
 
 /// A KV cache and an engine for `trajectories` at a time.
 struct Generation {
-  std::unique_ptr<ModelPolicy> policy;
+  std::unique_ptr<DecoderRunner> runner;
   std::unique_ptr<Engine> engine;
 };
 Generation make_generation(const Workbench& bench, const RolloutOptions& options, std::int64_t trajectories);

@@ -1,18 +1,18 @@
-// rollout/model_policy.h -- a decoder and its KV cache as the engine's policy.
+// rollout/decoder_runner.h -- a decoder and its KV cache, run for the engine.
 #pragma once
 
 #include "carnot/nn/kv_cache.h"
 #include "carnot/nn/model.h"
 #include "carnot/nn/operators.h"
-#include "carnot/rollout/policy.h"
+#include "carnot/rollout/model_runner.h"
 
 namespace carnot {
 
-class ModelPolicy : public Policy {
+class DecoderRunner : public ModelRunner {
  public:
-  /// A cache of `num_blocks` blocks in the model's type, on its device. The model must outlive the policy. Between
+  /// A cache of `num_blocks` blocks in the model's type, on its device. The model must outlive the runner. Between
   /// sequences its weights may change; what the cache then holds is stale, so release every sequence first.
-  ModelPolicy(const Model& model, int num_blocks);
+  DecoderRunner(const Model& model, int num_blocks);
 
   int vocab_size() const override { return model_->config().vocab_size; }
   int num_blocks() const override { return cache_.num_blocks(); }

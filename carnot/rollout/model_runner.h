@@ -1,5 +1,5 @@
-// rollout/policy.h -- what the engine needs of a model: one forward over paged rows, logits of a few rows, a block
-// copy.
+// rollout/model_runner.h -- what the engine needs of a model: one forward over paged rows, logits of a few rows, a
+// block copy.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,9 +11,9 @@
 namespace carnot {
 
 /// Shapes: T rows of one engine step, B rows that sample, H hidden, V vocabulary.
-class Policy {
+class ModelRunner {
  public:
-  virtual ~Policy() = default;
+  virtual ~ModelRunner() = default;
 
   virtual int vocab_size() const = 0;
   virtual int num_blocks() const = 0;  ///< of the cache

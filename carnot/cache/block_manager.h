@@ -1,7 +1,7 @@
-// cache/block_pool.h -- which KV blocks are free, and how many tables hold each of the others.
+// cache/block_manager.h -- which KV blocks are free, and how many tables hold each of the others.
 //
-// Knows block numbers only: no tensors, no layers, no tokens. Not thread-safe; the engine owns the pool and touches it
-// from one thread.
+// Knows block numbers only: no tensors, no layers, no tokens. Not thread-safe; the engine owns the manager and touches
+// it from one thread.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace carnot {
 
-class BlockPool {
+class BlockManager {
  public:
   /// Blocks 0 to num_blocks - 1, all free.
-  explicit BlockPool(int num_blocks);
+  explicit BlockManager(int num_blocks);
 
   int size() const { return static_cast<int>(holders_.size()); }
   int num_free() const { return static_cast<int>(free_.size()); }

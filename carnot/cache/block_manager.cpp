@@ -1,17 +1,17 @@
-#include "carnot/cache/block_pool.h"
+#include "carnot/cache/block_manager.h"
 
 #include "carnot/base/check.h"
 
 namespace carnot {
 
-BlockPool::BlockPool(int num_blocks) {
+BlockManager::BlockManager(int num_blocks) {
   CARNOT_CHECK_GE(num_blocks, 0);
   holders_.assign(static_cast<std::size_t>(num_blocks), 0);
   free_.reserve(holders_.size());
   for (int block = num_blocks - 1; block >= 0; --block) free_.push_back(block);
 }
 
-std::int32_t BlockPool::take() {
+std::int32_t BlockManager::take() {
   CARNOT_CHECK_GT(num_free(), 0);
   const std::int32_t block = free_.back();
   free_.pop_back();
@@ -19,13 +19,13 @@ std::int32_t BlockPool::take() {
   return block;
 }
 
-void BlockPool::share(std::int32_t block) {
+void BlockManager::share(std::int32_t block) {
   CARNOT_CHECK_LT(static_cast<std::size_t>(block), holders_.size());
   CARNOT_CHECK_GT(holders(block), 0);
   ++holders_[static_cast<std::size_t>(block)];
 }
 
-void BlockPool::release(std::int32_t block) {
+void BlockManager::release(std::int32_t block) {
   CARNOT_CHECK_LT(static_cast<std::size_t>(block), holders_.size());
   CARNOT_CHECK_GT(holders(block), 0);
   if (--holders_[static_cast<std::size_t>(block)] == 0) free_.push_back(block);

@@ -1,4 +1,4 @@
-// testing/hash_policy.h -- a policy whose logits are a hash of the context, read back through the block tables.
+// testing/hash_runner.h -- a model runner whose logits are a hash of the context, read back through the block tables.
 //
 // The cache holds tokens instead of keys and values, so that any mistake of bookkeeping (a shared block written, a
 // copy forgotten, a position skipped) changes the logits that follow. Header only: it stands above the LibTorch line.
@@ -6,13 +6,15 @@
 
 #include <ATen/Functions.h>
 
+#include <set>
 #include <span>
 #include <vector>
 
+#include "carnot/base/check.h"
 #include "carnot/base/random.h"
-#include "carnot/cache/block_pool.h"
+#include "carnot/cache/block_manager.h"
 #include "carnot/data/tokens.h"
-#include "carnot/rollout/policy.h"
+#include "carnot/rollout/model_runner.h"
 
 namespace carnot::testing {
 
@@ -28,9 +30,9 @@ inline float hash_logit(std::uint64_t hash, int token) {
   return static_cast<float>(6 * uniform({.seed = hash, .step = static_cast<std::uint64_t>(token)}) - 3);
 }
 
-class HashPolicy : public Policy {
+class HashRunner : public ModelRunner {
  public:
-  HashPolicy(int vocab_size, int num_blocks)
+  HashRunner(int vocab_size, int num_blocks)
       : vocab_size_(vocab_size), memory_(static_cast<std::size_t>(num_blocks) * kBlockTokens, -1) {}
 
   int vocab_size() const override { return vocab_size_; }
@@ -41,6 +43,10 @@ class HashPolicy : public Policy {
     const auto* tokens = tokens_T.const_data_ptr<std::int64_t>();
     const auto* positions = positions_T.const_data_ptr<std::int64_t>();
     largest_batch = std::max<int>(largest_batch, static_cast<int>(tokens_T.size(0)));
+    std::set<int> written;  // a real forward writes the sequences' blocks at the same time
+    for (const PagedRows& rows : sequences)
+      for (int block = rows.past / kBlockTokens; block * kBlockTokens < rows.past + rows.end - rows.begin; ++block)
+        CARNOT_CHECK(written.insert(rows.blocks[block]).second, "two sequences of one forward write one block");
     for (const PagedRows& rows : sequences)
       for (int row = rows.begin; row < rows.end; ++row)
         slot(rows, static_cast<int>(positions[row])) = static_cast<TokenId>(tokens[row]);
