@@ -67,7 +67,7 @@ Status check_base_model(const BaseModel& base) {
   if (!fs::is_directory(base.folder, ignored))
     return Error{base.folder.string() +
                  ": is not there any more; expected the weights that the adapters were trained on. Put the folder back, "
-                 "or a symbolic link to where it is now (train and eval also take model.path=...)"};
+                 "or a symbolic link to where it is now (eval also takes model.path=..., train with resume_changes=allow)"};
   const auto now = base_model_of(base.folder);
   if (!now) return now.error();
   if (now->sha256 == base.sha256) return Done{};

@@ -133,7 +133,8 @@ class Runs : public testing::Test {
 TEST_F(Runs, StoppedAnywhereAndResumedEqualTheStraightRun) {
   EXPECT_EQ(train("straight", {}), RunEnd::Complete);
   // Six steps of warm start, the first evaluation, four steps of training; inside evaluations and rollouts as well.
-  for (const auto& [steps, asks] : {std::pair(0u, 0), {3u, 0}, {6u, 0}, {6u, 9}, {7u, 0}, {7u, 9}, {9u, 30}}) {
+  const std::pair<std::size_t, int> stops[] = {{0, 0}, {3, 0}, {6, 0}, {6, 9}, {7, 0}, {7, 9}, {9, 30}};
+  for (const auto& [steps, asks] : stops) {
     const std::string name = "stopped_" + std::to_string(steps) + "_" + std::to_string(asks);
     EXPECT_EQ(train(name, {}, stop_after(name, steps, asks)), RunEnd::Interrupted);
     EXPECT_EQ(train(name, {"resume=auto"}), RunEnd::Complete);
@@ -343,7 +344,7 @@ TEST_F(Runs, WithAdaptersGoOnFromCheckpointsOfTheEarlierLayout) {
 
 TEST_F(Runs, WithAdaptersOnAModelReferToItAndSayWhereItChanged) {
   train("start", {"train.steps=0"});
-  fs::copy(checkpoint("start", 0), root_ / "model");
+  fs::copy(root_ / "start" / "warm_start" / "checkpoints" / "global_step_6", root_ / "model");
   std::vector<std::string> settings = kLora;
   for (const std::string& more : {"model.path=" + (root_ / "model").string(), std::string("sft.steps=0")})
     settings.push_back(more);
