@@ -11,6 +11,7 @@
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
+#include "carnot/optim/schedule.h"
 #include "carnot/optim/update.h"
 #include "reference/adamw.h"
 #include "testing/paths.h"
