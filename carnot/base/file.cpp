@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 
+#include "carnot/base/bounded_read.h"
 #include "carnot/base/descriptor.h"
 #include "carnot/base/limits.h"
 #include "carnot/base/temporary_name.h"
@@ -113,25 +114,10 @@ std::string xz_problem(lzma_ret status) {
   return "not a complete xz file";
 }
 
-Result<std::string> decompress_xz(const std::string& packed, const fs::path& path) {
-  lzma_stream stream = LZMA_STREAM_INIT;
-  if (lzma_stream_decoder(&stream, kMaxXzMemory, LZMA_CONCATENATED) != LZMA_OK)
-    return Error{path.string() + ": xz cannot start"};
-  const auto end = std::unique_ptr<lzma_stream, void (*)(lzma_stream*)>(&stream, lzma_end);
-  stream.next_in = reinterpret_cast<const std::uint8_t*>(packed.data());
-  stream.avail_in = packed.size();
-  std::string out;
-  std::array<std::uint8_t, 1 << 16> buffer;
-  lzma_ret status = LZMA_OK;
-  while (status == LZMA_OK) {
-    stream.next_out = buffer.data();
-    stream.avail_out = buffer.size();
-    status = lzma_code(&stream, LZMA_FINISH);
-    out.append(reinterpret_cast<const char*>(buffer.data()), buffer.size() - stream.avail_out);
-    if (out.size() > kMaxStreamBytes) return too_large(path.string() + ", expanded", kMaxStreamBytes);
-  }
-  if (status != LZMA_STREAM_END) return Error{path.string() + ": " + xz_problem(status)};
-  return out;
+/// One whose content comes from nowhere (/dev/zero) or is no text.
+bool is_unreadable_device(int fd, const struct stat& info) {
+  constexpr dev_t kNull = 0x103;  // /dev/null, an empty file
+  return S_ISBLK(info.st_mode) || (S_ISCHR(info.st_mode) && info.st_rdev != kNull && ::isatty(fd) == 0);
 }
 
 class Sha256 {
@@ -167,6 +153,7 @@ Result<std::string> read_file(const fs::path& path) {
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return system_error("cannot read", path);
   if (S_ISDIR(info.st_mode)) return Error{path.string() + ": is a folder, expected a file"};
+  if (is_unreadable_device(file.get(), info)) return Error{path.string() + ": is a device, expected a file or a pipe"};
   const auto size = static_cast<std::size_t>(info.st_size);
   const std::size_t limit = S_ISREG(info.st_mode) && size > 0 ? kMaxFileBytes : kMaxStreamBytes;  // /proc says 0
   if (size > limit) return too_large(path.string(), limit);
@@ -183,31 +170,58 @@ Result<std::string> read_file(const fs::path& path) {
   }
 }
 
+Result<std::string> expand_xz(std::string_view packed, const std::string& name, std::size_t limit) {
+  lzma_stream stream = LZMA_STREAM_INIT;
+  if (lzma_stream_decoder(&stream, kMaxXzMemory, LZMA_CONCATENATED) != LZMA_OK)
+    return Error{name + ": xz cannot start"};
+  const auto end = std::unique_ptr<lzma_stream, void (*)(lzma_stream*)>(&stream, lzma_end);
+  stream.next_in = reinterpret_cast<const std::uint8_t*>(packed.data());
+  stream.avail_in = packed.size();
+  std::string out;
+  std::array<std::uint8_t, 1 << 16> buffer;
+  lzma_ret status = LZMA_OK;
+  while (status == LZMA_OK) {
+    stream.next_out = buffer.data();
+    stream.avail_out = buffer.size();
+    status = lzma_code(&stream, LZMA_FINISH);
+    out.append(reinterpret_cast<const char*>(buffer.data()), buffer.size() - stream.avail_out);
+    if (out.size() > limit) return too_large(name + ", expanded", limit);
+  }
+  if (status != LZMA_STREAM_END) return Error{name + ": " + xz_problem(status)};
+  return out;
+}
+
 Result<std::string> read_maybe_compressed(const fs::path& path) {
   auto content = read_file(path);
   if (!content || path.extension() != ".xz") return content;
-  auto expanded = decompress_xz(*content, path);
+  auto expanded = expand_xz(*content, path.string(), kMaxStreamBytes);
   if (!expanded) return expanded;
   return with_few_lines(std::move(expanded).value(), path.string());
 }
 
-Result<std::string> read_stream(std::istream& in, const std::string& name) {
+Result<std::string> read_stream(std::istream& in, const std::string& name, std::size_t limit) {
   std::string content;
   std::array<char, 1 << 16> buffer;
   while (in.read(buffer.data(), buffer.size()), in.gcount() > 0) {
     content.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
-    if (content.size() > kMaxStreamBytes) return too_large(name, kMaxStreamBytes);
+    if (content.size() > limit) return too_large(name, limit);
   }
   if (in.bad()) return Error{name + ": cannot read"};
   return with_few_lines(std::move(content), name);
 }
 
-Result<bool> read_line(std::istream& in, std::string& line) {
+Result<std::string> read_stream(std::istream& in, const std::string& name) {
+  return read_stream(in, name, kMaxStreamBytes);
+}
+
+Result<bool> read_line(std::istream& in, std::string& line) { return read_line(in, line, kMaxLineBytes); }
+
+Result<bool> read_line(std::istream& in, std::string& line, std::size_t limit) {
   line.clear();
   for (char c = 0; in.get(c);) {
     if (c == '\n') return true;
-    if (line.size() == kMaxLineBytes)
-      return Error{"a line holds more than " + std::to_string(kMaxLineBytes >> 20) + " MiB, the most that is read"};
+    if (line.size() == limit)
+      return Error{"a line holds more than " + std::to_string(limit >> 20) + " MiB, the most that is read"};
     line += c;
   }
   return !line.empty();
