@@ -176,9 +176,9 @@ Behaviour behaviour_of(const MethodRecipe& recipe) {
   return behaviour;
 }
 
-/// True where some other value of the field changes what the method does.
-bool has_effect(const std::string& composition, const Settings& settings, const Field& field) {
-  const Behaviour before = behaviour_of(recipe_of(composition, settings));
+/// True where some other value of the field changes what the method does from `before`.
+bool has_effect(const std::string& composition, const Settings& settings, const Field& field,
+                const Behaviour& before) {
   return std::any_of(field.others.begin(), field.others.end(), [&](const std::string& other) {
     Settings changed = settings;
     changed[field.key] = other;
@@ -191,11 +191,13 @@ bool has_effect(const std::string& composition, const Settings& settings, const 
 std::vector<std::string> wrong_keys(const std::string& composition, const std::string& prefix,
                                     const Settings& settings, bool alone) {
   std::vector<std::string> wrong;
-  const UnreadKeys unread = recipe_of(composition, settings).unread_keys();
+  const MethodRecipe recipe = recipe_of(composition, settings);
+  const UnreadKeys unread = recipe.unread_keys();
+  const Behaviour before = behaviour_of(recipe);
   for (const Field& field : fields_of(composition, settings)) {
     if (!field.key.starts_with(prefix) || field.others.empty()) continue;
     if (!alone && field.key == prefix + "preset") continue;
-    const bool effect = has_effect(composition, settings, field);
+    const bool effect = has_effect(composition, settings, field, before);
     if (effect && unread.contains(field.key)) wrong.push_back(field.key + " is refused though it has an effect");
     if (!effect && !unread.contains(field.key)) wrong.push_back(field.key + " has no effect and is not refused");
   }
@@ -205,7 +207,7 @@ std::vector<std::string> wrong_keys(const std::string& composition, const std::s
 /// Numbers at which a method's other keys can be told apart: the defaults are neutral, or meant for longer responses.
 Settings telling_numbers(const std::string& name) {
   if (name == "ppo") return {{"ppo.lambda", "0.9"}};
-  if (name == "dapo") return {{"dapo.reward.overlong_limit", "8"}, {"dapo.reward.overlong_buffer", "4"}};
+  if (name == "dapo") return {{"dapo.reward.overlong_limit", "30"}, {"dapo.reward.overlong_buffer", "10"}};
   return {};
 }
 
