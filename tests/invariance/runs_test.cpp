@@ -92,10 +92,10 @@ class Runs : public testing::Test {
     return root_ / name / "checkpoints" / ("global_step_" + std::to_string(step));
   }
 
-  /// Of a run's last checkpoint: what was trained.
-  std::string weights(const std::string& name) const {
-    const fs::path adapters = checkpoint(name) / "adapter" / "adapter_model.safetensors";
-    const auto file = read_file(fs::exists(adapters) ? adapters : checkpoint(name) / "model.safetensors");
+  /// What was trained: the adapters where there are any.
+  std::string weights(const std::string& name, int step = 4) const {
+    const fs::path folder = checkpoint(name, step), adapters = folder / "adapter" / "adapter_model.safetensors";
+    const auto file = read_file(fs::exists(adapters) ? adapters : folder / "model.safetensors");
     EXPECT_TRUE(file.ok()) << (file.ok() ? "" : file.error().message);
     return *file;
   }
