@@ -13,6 +13,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/nn/safetensors_header.h"
 
 namespace carnot {
@@ -109,10 +110,14 @@ bool is_finite(const at::Tensor& tensor) {
   }
 }
 
-Result<TensorFile> read_shards(const fs::path& folder, const fs::path& index) {
+Result<std::map<std::string, std::string>> read_weight_map(const fs::path& index) {
   const auto text = read_file(index);
   if (!text) return text.error();
-  const auto file_of = parse_weight_map(*text, index.string());
+  return parse_weight_map(*text, index.string());
+}
+
+Result<TensorFile> read_shards(const fs::path& folder, const fs::path& index) {
+  const auto file_of = read_weight_map(index);
   if (!file_of) return file_of.error();
   std::map<std::string, std::vector<NamedTensor>> shards;
   TensorFile all;

@@ -92,7 +92,8 @@ TEST(Recipe, ReadsBackWhatItPrintsForEveryMethodInEveryRole) {
 }
 
 TEST(Recipe, ShowsWhatEachPresetSets) {
-  for (const FieldRow& row : recipe_of({"method=grpo"}).table().rows())
+  const FieldTable table = recipe_of({"method=grpo"}).table();
+  for (const FieldRow& row : table.rows())
     if (row.key == "method.grpo.preset") {
       EXPECT_EQ(row.value, "carnot");
       EXPECT_EQ(row.accepts, "carnot | paper | code");

@@ -22,7 +22,7 @@ class StateReader {
   TrainerState read() {
     std::int64_t version = 0;
     whole(object_, "version", version, 1);
-    if (version > kVersion) expect("version", std::to_string(kVersion) + ", the newest that is known");
+    if (version > kVersion) expect("version", "at most " + std::to_string(kVersion));
     TrainerState state;
     whole(object_, "step", state.step, 0);
     whole(object_, "seed", state.seed, std::numeric_limits<std::int64_t>::min());
