@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What takes too long for the continuous integration: every test under the sanitizers, every system call, long fuzzing.
-# Called by `./run check`.
+# What takes too long for the continuous integration: every test under the sanitizers, types compared by the linker,
+# every system call, long fuzzing. Called by `./run check`.
 #
 #   ./run check [stage ...]       odr address thread faults fuzz; all of them where none is named
 #   CARNOT_FUZZ_SECONDS=600       time of each fuzz target

@@ -7,6 +7,8 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <new>
+#include <system_error>
 
 #include "carnot/base/file.h"
 #include "carnot/cli/commands.h"
@@ -42,6 +44,10 @@ Exit guarded(const std::vector<std::string>& arguments, const Console& console) 
   Exit exit = Exit::Success;
   try {
     exit = run_program(arguments, console);
+  } catch (const std::bad_alloc&) {
+    return report(console, {"out of memory; `carnot train --dry-run` says how much a run takes"});
+  } catch (const std::system_error& error) {  // threads that cannot start
+    return report(console, {error.what()});
   } catch (const std::exception& error) {
     const std::string what = error.what();  // LibTorch puts a stack trace below the first line
     return report(console, {"internal error: " + what.substr(0, what.find('\n'))}, Exit::Internal);
