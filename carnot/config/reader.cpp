@@ -112,6 +112,13 @@ void ConfigReader::unread(std::string_view key, const std::string& why) {
   if (!asked_for || changed_.count(std::string(key)) > 0) refuse(key, "has no effect: " + why);
 }
 
+bool ConfigReader::outranked(std::string_view key, std::string_view by) {
+  const Setting *lower = document_.find(key), *upper = document_.find(by);
+  if (lower == nullptr || upper == nullptr || upper->layer <= lower->layer) return false;
+  used_.insert(lower->key);
+  return true;
+}
+
 template <class T>
 void ConfigReader::set(std::string_view name, T& value, T parsed) {
   if (parsed != value) changed_.insert(prefixes_.back() + std::string(name));

@@ -45,6 +45,10 @@ class ConfigReader final : public FieldVisitor {
   /// else to another value than the options had.
   void unread(std::string_view key, const std::string& why);
 
+  /// True where the document sets `by` in a later layer than `key`: over a recipe's shape, `model.path=...` on the command
+  /// line wins. Such a key counts as known.
+  bool outranked(std::string_view key, std::string_view by);
+
   /// True where the document sets the key.
   bool given(std::string_view key) const { return document_.find(key) != nullptr; }
 

@@ -80,16 +80,23 @@ void check_temperatures(ConfigReader& reader, const Recipe& recipe) {
     reader.refuse("eval.temperature", "expected 0, for the most likely tokens, or at least 1e-06");
 }
 
-/// What a folder decides, no key does.
+/// What a folder decides, no key does. Where the folder is named over a recipe's shape, the shape is left out, so that
+/// the resolved recipe reads back.
 void check_loaded_parts(ConfigReader& reader, Recipe& recipe) {
-  const auto unread = [&](const std::string& key, const std::string& by) { reader.unread(key, by + " decides on it"); };
+  const auto unread = [&](const std::string& key, const std::string& by) {
+    if (!reader.outranked(key, by)) reader.unread(key, by + " decides on it");
+  };
+  const std::string decider = recipe.tokenizer.path.empty() ? "model.path" : "tokenizer.path";
   if (!recipe.model.path.empty()) {
     unread("model.init_std", "model.path");
     for (const std::string& name : field_names([&](FieldVisitor& visit) { recipe.model.shape.fields(visit); }))
       unread("model." + name, "model.path");
+    recipe.model.init_std = ModelOptions{}.init_std;
+    recipe.model.shape = {};
   }
-  if (!recipe.tokenizer.path.empty()) unread("tokenizer.vocab_size", "tokenizer.path");
-  if (recipe.tokenizer.path.empty() && !recipe.model.path.empty()) unread("tokenizer.vocab_size", "model.path");
+  if (recipe.tokenizer.path.empty() && recipe.model.path.empty()) return;
+  unread("tokenizer.vocab_size", decider);
+  recipe.tokenizer.vocab_size = TokenizerOptions{}.vocab_size;
 }
 
 Result<Recipe> from_document(const Document& document) {

@@ -122,6 +122,15 @@ TEST(Recipe, RefusesWhatALoadedModelDecides) {
   EXPECT_TRUE(Recipe::parse(loaded.to_yaml(), "config.yaml", {})) << "a run's own configuration reads back";
 }
 
+TEST(Recipe, AFolderNamedOnTheCommandLineWinsOverTheRecipesShape) {
+  const std::string text = "model: {hidden_size: 96, init_std: 0.3}\ntokenizer: {vocab_size: 900}\n";
+  EXPECT_FALSE(Recipe::parse("model: {hidden_size: 96, path: /models/a}", "both.yaml", {}));
+  auto recipe = Recipe::parse(text, "shaped.yaml", {"model.path=/models/a"});
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  const auto again = Recipe::parse(recipe->to_yaml(), "config.yaml", {});
+  EXPECT_TRUE(again) << "a run's own configuration reads back";
+}
+
 TEST(Recipe, RefusesAnEmptyFile) {
   const auto path = std::filesystem::temp_directory_path() / "carnot_empty_recipe.yaml";
   ASSERT_TRUE(write_file_atomically(path, "# nothing but words\n"));
