@@ -31,6 +31,11 @@ env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 lora: {rank: 3}
 )";
 
+constexpr const char* kRecipeOnAModel = R"(
+env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
+lora: {rank: 3}
+)";
+
 class Export : public ::testing::Test {
  protected:
   Export() : root_(fs::temp_directory_path() / ("carnot_export_test_" + std::to_string(::getpid()))) {
@@ -39,8 +44,8 @@ class Export : public ::testing::Test {
   ~Export() override { fs::remove_all(root_); }
 
   /// A checkpoint whose adapters, if it has any, are as training leaves them: not zero.
-  fs::path checkpoint(const std::vector<std::string>& overrides = {}) {
-    auto recipe = Recipe::parse(kRecipe, "tiny.yaml", overrides);
+  fs::path checkpoint(const std::vector<std::string>& overrides = {}, const char* text = kRecipe) {
+    auto recipe = Recipe::parse(text, "tiny.yaml", overrides);
     auto bench = Workbench::make(*recipe);
     EXPECT_TRUE(bench.ok()) << (bench.ok() ? "" : bench.error().message);
     const at::NoGradGuard no_grad;
@@ -110,7 +115,7 @@ TEST_F(Export, ApartIsTheBaseAndAPeftFolder) {
 
 TEST_F(Export, OfAdaptersOnAModelKeepsItsTypeAndNamesIt) {
   ASSERT_TRUE(export_model({.path = checkpoint({"lora.rank=0"}), .output = root_ / "half", .dtype = "bfloat16"}).ok());
-  const fs::path from = checkpoint({"model.path=" + (root_ / "half").string()});
+  const fs::path from = checkpoint({"model.path=" + (root_ / "half").string()}, kRecipeOnAModel);
   ASSERT_TRUE(export_model({.path = from, .output = root_ / "merged", .merge_lora = true}).ok());
   ASSERT_TRUE(export_model({.path = from, .output = root_ / "apart"}).ok());
   EXPECT_EQ(json("merged/config.json")["torch_dtype"], "bfloat16");
@@ -191,7 +196,7 @@ TEST_F(Export, RefusesAnOutputThatHoldsOrIsTheSource) {
   EXPECT_TRUE(verify_checkpoint(source).ok());
 
   // A folder of links, as Hugging Face's cache has them.
-  ASSERT_EQ(refused(run, root_ / "first"), (source.string() + " is exported to " + (root_ / "first").string() + "\n"));
+  ASSERT_EQ(refused(run, root_ / "first"), "written");
   fs::create_directories(root_ / "links");
   for (const auto& entry : fs::directory_iterator(root_ / "first"))
     fs::create_symlink(entry.path(), root_ / "links" / entry.path().filename());

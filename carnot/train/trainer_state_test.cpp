@@ -30,7 +30,8 @@ TEST(TrainerStateFile, NumbersThatAreNoCountsAreRefusedAllAtOnce) {
                                          "optimizer": {"updates": 18446744073709551615, "skipped": -1}})");
   for (const char* key : {"step", "seed", "coefficients.kl", "updates", "skipped"})
     EXPECT_THAT(all, HasSubstr(std::string("trainer_state.json: ") + key + ": expected a")) << all;
-  EXPECT_THAT(problem_of(R"({"version": 2, "step": 1, "seed": 0, "coefficients": {}})"), HasSubstr("version: expected 1"));
+  EXPECT_THAT(problem_of(R"({"version": 2, "step": 1, "seed": 0, "coefficients": {}})"),
+              HasSubstr("version: expected at most 1"));
   EXPECT_THAT(problem_of("[]"), HasSubstr("expected a JSON object"));
   EXPECT_THAT(problem_of(std::string(100'000, '[')), HasSubstr("nests deeper"));
 }
