@@ -1,8 +1,7 @@
 #include "carnot/nn/base_model.h"
 
-#include <nlohmann/json.hpp>
-
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/nn/adapter_folder.h"
 #include "carnot/nn/safetensors.h"
 
@@ -40,7 +39,7 @@ Result<std::vector<std::string>> telling_files(const fs::path& folder) {
 }
 
 bool is_readable(const Json& json) {
-  if (!json.is_object() || json.value("version", 0) != kVersion) return false;
+  if (!json.contains("version") || json["version"] != kVersion) return false;
   if (!json.contains("folder") || !json["folder"].is_string()) return false;
   if (!json.contains("sha256") || !json["sha256"].is_object() || json["sha256"].empty()) return false;
   for (const auto& [name, hash] : json["sha256"].items())
@@ -88,7 +87,9 @@ bool is_of_same_run(const BaseModel& base, const fs::path& checkpoint) {
 std::string base_model_json(const BaseModel& base, const fs::path& checkpoint) {
   const bool moves_along = is_of_same_run(base, checkpoint);
   const fs::path folder = moves_along ? base.folder.lexically_relative(normal(checkpoint)) : base.folder;
-  return Json{{"version", kVersion}, {"folder", folder.string()}, {"sha256", base.sha256}}.dump(2) + "\n";
+  return Json{{"version", kVersion}, {"folder", folder.string()}, {"sha256", base.sha256}}.dump(
+             2, ' ', false, Json::error_handler_t::replace) +
+         "\n";
 }
 
 Result<std::optional<BaseModel>> read_base_model(const fs::path& checkpoint, const fs::path& moved_to) {
@@ -97,7 +98,9 @@ Result<std::optional<BaseModel>> read_base_model(const fs::path& checkpoint, con
   if (!fs::exists(path, ignored)) return std::optional<BaseModel>();
   const auto text = read_file(path);
   if (!text) return text.error();
-  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto parsed = parse_json_object<Json>(*text, path.string());
+  if (!parsed) return parsed.error();
+  const Json& json = *parsed;
   if (!is_readable(json)) return Error{path.string() + ": expected JSON with version 1, folder and sha256"};
   fs::path folder = normal(checkpoint / json["folder"].get<std::string>());
   if (!moved_to.empty() && !fs::exists(folder, ignored)) folder = normal(moved_to);

@@ -92,7 +92,8 @@ TEST_F(BaseModels, ThatHaveAdaptersThemselvesAreMerged) {
 }
 
 TEST_F(BaseModels, WhoseFileIsDamagedAreRefused) {
-  for (const char* text : {"", "[]", "{}", R"({"version": 2, "folder": "/x", "sha256": {"a": "b"}})",
+  for (const char* text : {"", "[]", "{}", R"({"version": "1", "folder": "/x", "sha256": {"a": "b"}})",
+                           R"({"version": 2, "folder": "/x", "sha256": {"a": "b"}})",
                            R"({"version": 1, "folder": 3, "sha256": {"a": "b"}})",
                            R"({"version": 1, "folder": "/x", "sha256": {"a": 1}})"}) {
     ASSERT_TRUE(write_file_atomically(checkpoint() / kBaseModelFile, text).ok());
