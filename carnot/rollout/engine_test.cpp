@@ -265,7 +265,8 @@ TEST(Engine, TakesNoBlockFromASequenceThatHasRowsInTheSameStep) {
   std::vector<TokenDraw> draws{engine.step().tokens.at(0).draw};
   engine.append(older, prompt_of(kBlockTokens, 3));
   EXPECT_TRUE(engine.step().tokens.empty()) << "the younger one waits";
-  for (const TokenDraw& draw : run(engine)[younger]) draws.push_back(draw);
+  const std::vector<TokenDraw> rest = run(engine)[younger];
+  draws.insert(draws.end(), rest.begin(), rest.end());
   expect_same(draws, twin(runner, prompt, request));
 }
 
