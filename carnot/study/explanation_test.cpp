@@ -32,9 +32,11 @@ struct Rows {
   explicit Rows(RandomStream& random, int number = 4)
       : groups(testing::random_groups(random,
                                       {.groups = number, .dropped_share = 0.2, .columns = testing::all_columns()})) {
-    for (Group& group : groups)
+    for (Group& group : groups) {
+      group.step = 0;  // all of them are one batch
       for (Tree& tree : group.trees)
         for (std::size_t k = 0; k < tree.turns.size(); ++k) draw_current(random, tree, static_cast<int>(k));
+    }
     all = trajectories(groups);
     credit = testing::random_credit(random, groups);
   }
