@@ -14,16 +14,17 @@ using ::testing::HasSubstr;
 
 TEST(ExportCommand, WritesARunsPolicyMergedAndApartAndRefusesToOverwrite) {
   const ScratchFolder scratch;
-  const std::string recipe = scratch.write("tiny.yaml", "run_folder: " + scratch.path("run") + R"(
+  const std::string shape =
+      "model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}\n";
+  const std::string settings = "run_folder: " + scratch.path("run") + R"(
 env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
-model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
 lora: {rank: 2, targets: [q_proj, down_proj]}
 objective: {kl_coefficient: 0}
 rollout: {group_size: 2}
 train: {steps: 1, groups: 1}
 eval: {tasks: 1, before_training: false}
-)");
-  const auto trained = run_carnot({"train", recipe});
+)";
+  const auto trained = run_carnot({"train", scratch.write("tiny.yaml", settings + shape)});
   ASSERT_EQ(trained.exit, 0) << trained.err;
   EXPECT_THAT(trained.out, HasSubstr("Adapters of rank 2 are trained: 320 numbers"));
 
@@ -51,6 +52,7 @@ eval: {tasks: 1, before_training: false}
 
   // The PEFT folder goes on being trained; what the folder says wins over nothing, and a recipe that disagrees is
   // refused.
+  const std::string recipe = scratch.write("onward.yaml", settings);
   const auto onward = [&](const std::string& folder, const std::string& rank) {
     return run_carnot({"train", recipe, "run_folder=" + scratch.path(folder),
                        "model.path=" + scratch.path("apart/base"), "model.adapter=" + scratch.path("apart/adapter"),

@@ -26,10 +26,10 @@ TEST(OutputFile, MayBeADeviceWhichStays) {
   const bool is_root = ::mknod(null.c_str(), S_IFCHR | 0666, ::makedev(1, 3)) == 0 &&
                        ::mknod(full.c_str(), S_IFCHR | 0666, ::makedev(1, 7)) == 0;
   if (!is_root && ::geteuid() == 0) GTEST_SKIP() << "root without devices of its own";
-  const auto away = run_carnot({"credit", rows, "--output", is_root ? null : "/dev/null"});
+  const auto away = run_carnot({"credit", rows, "--method", "grpo", "--output", is_root ? null : "/dev/null"});
   EXPECT_EQ(away.exit, 0) << away.err;
   EXPECT_TRUE(fs::is_character_file(is_root ? null : "/dev/null"));
-  const auto no_room = run_carnot({"credit", rows, "--output", is_root ? full : "/dev/full"});
+  const auto no_room = run_carnot({"credit", rows, "--method", "grpo", "--output", is_root ? full : "/dev/full"});
   EXPECT_EQ(no_room.exit, 1);
   EXPECT_THAT(no_room.err, HasSubstr("full: cannot write: No space left on device"));
   EXPECT_TRUE(fs::is_character_file(is_root ? full : "/dev/full"));
@@ -40,7 +40,7 @@ TEST(OutputFile, MayBeALinkWhichStays) {
   const std::string rows = scratch.write("rows.jsonl", kRows), far = scratch.write("far/credit.jsonl", "old");
   fs::create_symlink("far/credit.jsonl", scratch.path("credit.jsonl"));
   fs::create_symlink(rows, scratch.path("credit.jsonl.tmp"));
-  ASSERT_EQ(run_carnot({"credit", rows, "--output", scratch.path("credit.jsonl")}).exit, 0);
+  ASSERT_EQ(run_carnot({"credit", rows, "--method", "grpo", "--output", scratch.path("credit.jsonl")}).exit, 0);
   EXPECT_TRUE(fs::is_symlink(scratch.path("credit.jsonl")));
   EXPECT_THAT(*read_file(far), HasSubstr("advantage"));
   EXPECT_EQ(*read_file(rows), kRows) << "a planted link was followed";

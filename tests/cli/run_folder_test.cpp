@@ -77,7 +77,7 @@ TEST(RunFolder, OfAComparisonIsWrittenByOneProcessAtATime) {
                                          "--output", scratch.path("compared"), "train.steps=100000"};
   ProgramRun second;
   interrupt_carnot(compare, [&] {
-    if (!fs::exists(scratch.path("compared/seed_0/grpo/metrics.jsonl"))) return false;
+    if (!fs::exists(scratch.path("compared/seed_1/grpo/metrics.jsonl"))) return false;
     second = run_carnot(compare);
     return true;
   });
