@@ -108,7 +108,7 @@ std::string bash_script(std::span<const CommandUsage> usages, std::span<const st
          "  esac\n"
          "  case $word in -*) words=$flags ;; esac\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-         "  case ${COMPREPLY[0]} in *=) type compopt >/dev/null 2>&1 && compopt -o nospace ;; esac\n"
+         "  case ${COMPREPLY[0]} in *=) compopt -o nospace 2>/dev/null ;; esac\n"
          "}\n"
          "complete -o default -o bashdefault -F _carnot carnot\n";
 }

@@ -11,7 +11,7 @@ void AdaptiveEntropyOptions::fields(FieldVisitor& visit) {
   visit.field("rate", rate, "change of the coefficient per nat outside and step", at_least(0));
   visit.field("least", least, "the coefficient stays at or above this", at_least(0));
   visit.field("most", most, "the coefficient stays at or below this", at_least(0));
-  visit.field("warmup", warmup, "number of the last step at which the coefficient stays", at_least(0));
+  visit.field("warmup", warmup, "number of the last step at which the coefficient stays", count_from(0));
 }
 
 UnreadKeys AdaptiveEntropyOptions::unread_keys() const {

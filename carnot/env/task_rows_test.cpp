@@ -46,7 +46,7 @@ TEST(TaskRows, ErrorsNameFileLineAndKeyOfEveryBadRow) {
   ASSERT_FALSE(rows.ok());
   EXPECT_EQ(rows.error().message,
             "data/train.jsonl:1: answer: expected a solution that ends in a line `#### ANSWER`\n"
-            "data/train.jsonl:2: expected one JSON object a line\n"
+            "data/train.jsonl:2: expected a JSON object, found array\n"
             "data/train.jsonl:3: question: expected a string, found number\n"
             "data/train.jsonl:4: question: this key is missing; expected GSM8K's question and answer, or verl's prompt "
             "and reward_model\n"

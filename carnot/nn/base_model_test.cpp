@@ -35,6 +35,7 @@ class BaseModels : public ::testing::Test {
     model.add_adapters({.rank = 2}, 1);
     const fs::path adapter = checkpoint() / kAdapterFolder;
     fs::create_directories(adapter);
+    fs::copy_file(base.folder / "config.json", checkpoint() / "config.json", fs::copy_options::overwrite_existing);
     const std::string config = R"({"peft_type": "LORA", "r": 2, "lora_alpha": 16})";
     ASSERT_TRUE(write_file_atomically(adapter / "adapter_config.json", config).ok());
     ASSERT_TRUE(write_safetensors(adapter / "adapter_model.safetensors", peft_tensors(model)).ok());

@@ -136,8 +136,8 @@ TEST_F(Safetensors, EachKindOfCorruptHeaderIsNamed) {
   const std::string four(4, '\0');
   for (
       const Case& c : {
-          Case{"[1]", "", "not a JSON object"},
-          Case{"{\"a\":", "", "not a JSON object"},
+          Case{"[1]", "", "JSON object"},
+          Case{"{\"a\":", "", "not JSON at byte 6"},
           Case{R"({"a":{"dtype":"F32","shape":[1]}})", four, "'a' needs exactly dtype, shape and data_offsets"},
           Case{R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", four, "dtype 'F99' is not read"},
           Case{R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", four, "shape [-1]"},
@@ -154,7 +154,7 @@ TEST_F(Safetensors, EachKindOfCorruptHeaderIsNamed) {
               four, "'b' begins at byte 2 of the data, inside the tensor before it"},
           Case{
               R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
-              four, "repeats the key 'a'"},
+              four, "the key \"a\" stands twice"},
           Case{R"({"__metadata__":{"step":3}})", "", "__metadata__ 'step' is not a string"},
           Case{R"({"__metadata__":[]})", "", "__metadata__ is not an object"},
       })

@@ -71,7 +71,7 @@ TEST_F(ComparisonPlans, WithoutAWarmStartRunsBeginWhereTheRecipeDoes) {
 
 TEST_F(ComparisonPlans, NamesEveryProblemAtOnce) {
   ComparisonRequest wrong = request("grpo, grqo, rloo [train.stepz=2]");
-  EXPECT_THAT(error_of(wrong), AllOf(HasSubstr("'grqo' is unknown"),
+  EXPECT_THAT(error_of(wrong), AllOf(HasSubstr("there is no method 'grqo'"),
                                      HasSubstr("rloo [train.stepz=2]: command line: train.stepz: unknown key")));
   wrong = request("grpo [env.people=3]");
   wrong.seeds = "x";
@@ -130,11 +130,11 @@ TEST_F(ComparisonPlans, RefusesAFolderThatHoldsOtherSettings) {
   longer.settings = {"train.steps=4", "threads=3"};
   EXPECT_EQ(error_of(longer),
             (root_ / "out/seed_0/rloo").string() +
-                ": holds a run of other settings: train.steps: 3 there, 4 here; name another folder with --output");
+                ": holds a run of other settings: train.steps: 3 recorded, 4 now; name another folder with --output");
   ComparisonRequest warmer = request("grpo");
   warmer.settings = {"sft.steps=8"};
   EXPECT_THAT(error_of(warmer),
-              HasSubstr("seed_0/warm_start: holds a run of other settings: sft.steps: 7 there, 8 here"));
+              HasSubstr("seed_0/warm_start: holds a run of other settings: sft.steps: 7 recorded, 8 now"));
 }
 
 }  // namespace

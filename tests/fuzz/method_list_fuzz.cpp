@@ -8,7 +8,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto recipe = carnot::parse_method({reinterpret_cast<const char*>(data), size});
   if (!recipe.ok()) {
-    CARNOT_CHECK(recipe.error().message.starts_with("method:"), recipe.error().message);
+    CARNOT_CHECK(!recipe.error().message.empty(), "a refusal says why");
     return 0;
   }
   const carnot::Method method = carnot::build_method(*recipe);
