@@ -55,7 +55,8 @@ TEST(TaskRows, ErrorsNameFileLineAndKeyOfEveryBadRow) {
             "data/train.jsonl:6: prompt[0].role: expected 'user', found 'assistant'\n"
             "data/train.jsonl:6: prompt[0].content: expected a text that is not empty\n"
             "data/train.jsonl:6: reward_model: this key is missing\n"
-            "data/train.jsonl:7: expected one JSON object a line");
+            "data/train.jsonl:7: not JSON at byte 17: parse error at line 1, column 17: syntax error while parsing object - "
+            "unexpected end of input; expected '}'");
 }
 
 TEST(TaskRows, StopAfterTwentyProblems) {
