@@ -54,6 +54,11 @@ std::vector<std::string> problems_with_keys(const ComparisonRequest& request,
   return problems;
 }
 
+/// The shape that the warm start's policy has.
+bool is_decided_by_the_start(const std::string& key) {
+  return key == "tokenizer.vocab_size" || (key.starts_with("model.") && key != "model.adapter");
+}
+
 fs::path seed_folder(const fs::path& output, std::int64_t seed) { return output / ("seed_" + std::to_string(seed)); }
 
 Result<Recipe> start_recipe(const ComparisonRequest& request, std::int64_t seed) {
@@ -76,6 +81,7 @@ Result<Recipe> run_recipe(const ComparisonRequest& request, const Contestant& co
   if (planned.start.sft.steps > 0) {
     const fs::path policy = RunFolder{planned.start.run.run_folder}.checkpoints() /
                             ("global_step_" + std::to_string(planned.start.sft.steps));
+    std::erase_if(settings, [](const std::string& setting) { return is_decided_by_the_start(key_of(setting)); });
     settings = laid_over(settings, {"sft.steps=0", "model.path=" + policy.string()});
   }
   return Recipe::load(request.recipe, settings);

@@ -59,6 +59,15 @@ TEST_F(ComparisonPlans, GivesEverySeedOneStartAndEveryMethodThatStart) {
   EXPECT_FALSE(fs::exists(root_ / "out")) << "a plan writes nothing";
 }
 
+TEST_F(ComparisonPlans, AShapeOnTheCommandLineIsTheWarmStarts) {
+  ComparisonRequest one = request("grpo");
+  one.settings = {"model.hidden_size=96", "tokenizer.vocab_size=900"};
+  const auto plan = plan_comparison(one);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(plan->seeds[0].start.model.shape.hidden_size, 96);
+  EXPECT_EQ(plan->seeds[0].runs[0].model.path, root_ / "out/seed_0/warm_start/checkpoints/global_step_7");
+}
+
 TEST_F(ComparisonPlans, WithoutAWarmStartRunsBeginWhereTheRecipeDoes) {
   ComparisonRequest one = request("grpo");
   one.settings = {"sft.steps=0", "train.steps=4"};
