@@ -41,6 +41,7 @@ class Explorer {
       tell_progress();
       if (!events_.go_on()) return abandon();
     }
+    tell_progress();
     Exploration out{.metrics = metrics_, .failures = std::move(context_.failures)};
     for (const auto& group : groups_) out.groups.push_back(group->take_group());
     add_counts(out, before);
