@@ -257,8 +257,13 @@ Status write_file_atomically(const fs::path& path, std::span<const std::string_v
 
 Status make_folder(const fs::path& path) {
   std::error_code reason;
+  std::vector<fs::path> above;  // of each folder that is missing
+  for (fs::path missing = path; !missing.empty() && !fs::exists(missing, reason); missing = missing.parent_path())
+    above.push_back(missing.has_parent_path() ? missing.parent_path() : fs::path("."));
   fs::create_directories(path, reason);
   if (reason) return Error{path.string() + ": cannot create the folder: " + reason.message()};
+  for (const fs::path& folder : above)  // a new name survives a power cut once the folder that has it is synced
+    if (const Status synced = sync_path(folder); !synced) return synced;
   if (::access(path.c_str(), W_OK) != 0) return system_error("cannot write into the folder", path);
   return Done{};
 }

@@ -45,7 +45,7 @@ Exit guarded(const std::vector<std::string>& arguments, const Console& console) 
   try {
     exit = run_program(arguments, console);
   } catch (const std::bad_alloc&) {
-    return report(console, {"out of memory; `carnot train --dry-run` says how much a run takes"});
+    throw;  // main says so
   } catch (const std::system_error& error) {  // threads that cannot start
     return report(console, {error.what()});
   } catch (const std::exception& error) {
@@ -58,15 +58,26 @@ Exit guarded(const std::vector<std::string>& arguments, const Console& console) 
   return exit == Exit::Success ? report(console, {"standard output cannot be written"}) : exit;
 }
 
+/// Says so without asking for memory.
+Exit out_of_memory() {
+  constexpr std::string_view kMessage = "carnot: out of memory; `carnot train --dry-run` says how much a run takes\n";
+  (void)!::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  return Exit::Failure;
+}
+
 }  // namespace
 }  // namespace carnot
 
 int main(int count, char** values) {
   if (!carnot::reserve_standard_descriptors()) return static_cast<int>(carnot::Exit::Failure);
   std::signal(SIGPIPE, SIG_IGN);
-  std::ios::sync_with_stdio(false);
-  const std::vector<std::string> arguments(values + 1, values + count);
-  const carnot::Console console{
-      .in = std::cin, .out = std::cout, .err = std::cerr, .terminal = isatty(STDOUT_FILENO) == 1};
-  return static_cast<int>(carnot::guarded(arguments, console));
+  try {
+    std::ios::sync_with_stdio(false);
+    const std::vector<std::string> arguments(values + 1, values + count);
+    const carnot::Console console{
+        .in = std::cin, .out = std::cout, .err = std::cerr, .terminal = isatty(STDOUT_FILENO) == 1};
+    return static_cast<int>(carnot::guarded(arguments, console));
+  } catch (const std::bad_alloc&) {
+    return static_cast<int>(carnot::out_of_memory());
+  }
 }

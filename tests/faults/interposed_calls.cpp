@@ -8,9 +8,9 @@
 //   CARNOT_FAULT_KIND            kill, kill_midway, short_write, error, disk_full
 //   CARNOT_FAULT_ERRNO           what `error` and `disk_full` set
 //   CARNOT_FAULT_THREAD          from the N-th pthread_create on each fails
-//   CARNOT_FAULT_ALLOCATION      from the N-th large allocation on each fails
+//   CARNOT_FAULT_ALLOCATION      from the N-th large allocation of main() on each fails
 //   CARNOT_FAULT_LARGE           what counts as large, in bytes
-//   CARNOT_FAULT_ADDRESS_SPACE   the limit RLIMIT_AS, set once all libraries are loaded
+//   CARNOT_FAULT_ADDRESS_SPACE   the limit RLIMIT_AS, set when main() begins
 //
 // Nothing here may allocate or call what it replaces: calls are found by dlsym, and text is put together on the stack.
 #include <dlfcn.h>
@@ -63,6 +63,7 @@ Orders orders;
 pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 long calls = 0;  // guarded by one_at_a_time
 std::atomic<long> threads{0}, allocations{0};
+bool main_runs = false;
 
 long number_of(const char* name) {
   const char* text = getenv(name);
@@ -99,10 +100,6 @@ __attribute__((constructor)) void read_orders() {
   orders.thread = number_of("CARNOT_FAULT_THREAD");
   orders.allocation = number_of("CARNOT_FAULT_ALLOCATION");
   if (const long large = number_of("CARNOT_FAULT_LARGE"); large > 0) orders.large = static_cast<size_t>(large);
-  if (const long bytes = number_of("CARNOT_FAULT_ADDRESS_SPACE"); bytes > 0) {
-    const rlimit limit{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
-    setrlimit(RLIMIT_AS, &limit);
-  }
 }
 
 template <class Function>
@@ -312,7 +309,7 @@ long on_descriptor(const char* call, int descriptor, const auto& act) {
 }
 
 bool too_large(size_t bytes) {
-  return orders.allocation > 0 && bytes >= orders.large && ++allocations >= orders.allocation;
+  return main_runs && orders.allocation > 0 && bytes >= orders.large && ++allocations >= orders.allocation;
 }
 
 mode_t mode_of(int flags, va_list list) {
@@ -320,6 +317,30 @@ mode_t mode_of(int flags, va_list list) {
 }
 
 }  // namespace
+
+// Before main() a lack of memory is the loader's and the libraries' matter.
+namespace {
+
+using Main = int (*)(int, char**, char**);
+Main program_main = nullptr;
+
+int observed_main(int count, char** words, char** environment) {
+  if (const long bytes = number_of("CARNOT_FAULT_ADDRESS_SPACE"); bytes > 0) {
+    const rlimit limit{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  main_runs = true;
+  return program_main(count, words, environment);
+}
+
+}  // namespace
+
+EXPORT int __libc_start_main(Main main, int count, char** words, void (*begin)(), void (*end)(), void (*unload)(),
+                             void* stack_end) {
+  REAL(__libc_start_main);
+  program_main = main;
+  return real___libc_start_main(observed_main, count, words, begin, end, unload, stack_end);
+}
 
 // Opening. Each twin with and without 64 stands for itself in the C library.
 using Open = int (*)(const char*, int, ...);

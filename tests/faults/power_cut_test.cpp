@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "cases.h"
 #include "fault.h"
 #include "power_cut.h"
@@ -112,7 +114,7 @@ class PowerCutRuns : public ::testing::Test {
   void try_cuts(Unsynced unsynced, std::uint64_t seed = 0) {
     record();
     std::vector<Case> cases;
-    DiskContent last;
+    std::optional<DiskContent> last;
     for (std::size_t i = 0; i < calls_.size(); ++i) {
       if (!changes_disk(calls_[i])) continue;
       const PowerCut after{.calls = i + 1, .unsynced = unsynced, .seed = seed + i};

@@ -121,14 +121,16 @@ class SystemCalls : public ::testing::Test {
 
   void record_training() { record({.command = run_.command()}); }
 
-  /// Starts from a run that was killed when its first checkpoint of training was whole.
+  /// Starts from a run that was killed once its first checkpoint of training was announced.
   void record_resumption() {
     record_training();
-    const auto second = std::find_if(calls_.rbegin(), calls_.rend(), [](const TracedCall& call) {
-      return call.name == "mkdir" && call.path.find("global_step_2") != std::string::npos;
+    const std::string pointer = (run_.folder() / "checkpoints/latest_checkpointed_iteration.txt").string();
+    const auto announced = std::find_if(calls_.begin(), calls_.end(), [&](const TracedCall& call) {
+      return call.name == "rename" && call.second == pointer;
     });
-    ASSERT_NE(second, calls_.rend());
-    const ProgramRun killed = run_with({FaultKind::Kill, calls_.rend() - second});
+    ASSERT_NE(announced, calls_.end());
+    const long next = announced - calls_.begin() + 2;  // calls count from 1
+    const ProgramRun killed = run_with({FaultKind::Kill, next});
     ASSERT_EQ(killed.signal, SIGKILL);
     const FolderContent straight = straight_;
     record({.command = run_.command(), .start = keep_as("killed")});
