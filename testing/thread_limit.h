@@ -1,4 +1,4 @@
-// testing/thread_limit.h -- a process that can start few further threads or none, as under a pids limit. For death tests.
+// testing/thread_limit.h -- a process that can start few further threads, as under a pids limit. For death tests.
 #pragma once
 
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
-// base/saturating.h -- whole numbers whose sums and products stop at the ends of 64 bits: for sizes that are reckoned from
-// settings, where an absurd one has to come out as too large and not as something small.
+// base/saturating.h -- whole numbers whose sums and products stop at the ends of 64 bits. For sizes that are reckoned
+// from settings, where an absurd one has to come out as too large and not as something small.
 #pragma once
 
 #include <algorithm>

@@ -19,8 +19,8 @@ inline constexpr int kMaxThreads = 256;
 
 class ThreadPool {
  public:
-  /// How long a thread that waits keeps its processor: longer than the gap between two kernels of a layer, shorter than a
-  /// wake-up and far shorter than the time slice that a neighbour would get.
+  /// How long a thread that waits keeps its processor: longer than the gap between two kernels of a layer, shorter
+  /// than a wake-up and far shorter than the time slice that a neighbour would get.
   static constexpr std::chrono::microseconds kSpinTime{20};
 
   /// Starts `threads` - 1 workers; the caller of run() is the last one. Where one cannot start, those that did are

@@ -42,8 +42,11 @@ class Explorer {
       if (!events_.go_on()) return abandon();
     }
     tell_progress();
-    Exploration out{.metrics = metrics_, .failures = std::move(context_.failures)};
-    for (const auto& group : groups_) out.groups.push_back(group->take_group());
+    Exploration out{.metrics = metrics_};
+    for (const auto& group : groups_) {
+      for (std::string& failure : group->failures()) out.failures.push_back(std::move(failure));
+      out.groups.push_back(group->take_group());
+    }
     add_counts(out, before);
     out.metrics.seconds = seconds_since(start);
     return out;

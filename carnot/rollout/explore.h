@@ -80,7 +80,7 @@ struct Exploration {
   bool stopped = false;         ///< go_on() said no: there are no groups
   std::vector<Group> groups{};  ///< in the order of the tasks
   ExploreMetrics metrics{};
-  std::vector<std::string> failures{};  ///< one sentence per InfraFailed trajectory
+  std::vector<std::string> failures{};  ///< of the machinery, a sentence each: by task, then by trajectory
 };
 
 /// Rolls out every task with `options.budget` trajectories. Fills the columns LogProbRollout and EntropyRollout. Where

@@ -181,6 +181,17 @@ TEST(Explore, AnEnvironmentThatThrowsFailsItsOwnTrajectoriesOnly) {
   EXPECT_EQ(described(kept), described(others));
 }
 
+TEST(Explore, TellsOfFailuresInTheOrderOfTasksAndTrajectoriesWhicheverCameFirst) {
+  std::vector<RolloutTask> tasks = scripted_tasks(2, {.throws_at = 3});
+  tasks[1] = scripted_tasks(2, {.throws_at = 1})[1];
+  const Exploration out = explore_scripted(tasks, with_budget(2));
+  ASSERT_EQ(out.failures.size(), 4U);
+  EXPECT_THAT(out.failures[0], ::testing::StartsWith("task-0, trajectory 0, turn 3"));
+  EXPECT_THAT(out.failures[1], ::testing::StartsWith("task-0, trajectory 1, turn 3"));
+  EXPECT_THAT(out.failures[2], ::testing::StartsWith("task-1, trajectory 0, turn 1"));
+  EXPECT_THAT(out.failures[3], ::testing::StartsWith("task-1, trajectory 1, turn 1"));
+}
+
 TEST(Explore, AnEnvironmentThatDoesNotOpenFailsItsWholeGroup) {
   std::vector<RolloutTask> tasks = scripted_tasks(2, {});
   tasks[0] = scripted_tasks(2, {.opens = false})[0];

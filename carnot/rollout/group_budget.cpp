@@ -63,7 +63,7 @@ std::optional<Boundary> GroupRollout::boundary_of(Member& member) {
                     .num_tokens = member.turn_begin};
   // A copy that hangs may still be reading the environment.
   if (call.status == FinishedCall::Status::TimedOut) member.lost = call.message;
-  report("", "no branch, " + call.message);
+  report(member.sibling, "", "no branch, " + call.message);
   return std::nullopt;
 }
 

@@ -200,7 +200,8 @@ void GroupRollout::end(Member& member, Outcome outcome, const Reply& reply) {
 }
 
 void GroupRollout::fail(Member& member, const std::string& why) {
-  report(", trajectory " + std::to_string(member.sibling) + ", turn " + std::to_string(member.num_turns()), why);
+  const std::string turn = std::to_string(member.num_turns());
+  report(member.sibling, ", trajectory " + std::to_string(member.sibling) + ", turn " + turn, why);
   Answer answer;
   if (member.answer) answer = *member.answer;
   answer.reply.done = true;
@@ -210,14 +211,23 @@ void GroupRollout::fail(Member& member, const std::string& why) {
 }
 
 void GroupRollout::fail_all(Outcome outcome, const std::string& why) {
-  if (outcome == Outcome::InfraFailed) report("", why);
+  if (outcome == Outcome::InfraFailed) report(-1, "", why);
   unstarted_ = outcome;
   finish();
 }
 
-void GroupRollout::report(const std::string& where, const std::string& why) {
+void GroupRollout::report(int sibling, const std::string& where, const std::string& why) {
   const std::string environment = task_.environment.empty() ? "" : " (" + task_.environment + ")";
-  context_.failures.push_back(task_.uid + environment + where + ": " + why);
+  failures_.push_back({.sibling = sibling, .sentence = task_.uid + environment + where + ": " + why});
+}
+
+std::vector<std::string> GroupRollout::failures() const {
+  std::vector<Failure> sorted = failures_;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Failure& a, const Failure& b) { return a.sibling < b.sibling; });
+  std::vector<std::string> sentences;
+  for (Failure& failure : sorted) sentences.push_back(std::move(failure.sentence));
+  return sentences;
 }
 
 void GroupRollout::on_too_long(int member) {

@@ -34,13 +34,18 @@ struct RolloutContext {
   EnvironmentWorkers& workers;
   EnvironmentWorkers& copier;  ///< for copies of environments, which the caller waits for
   std::vector<Owner> owners{};  ///< by SequenceId, of those that sample
-  std::vector<std::string> failures{};
   std::int64_t branches = 0;
 
   void claim(SequenceId sequence, Owner owner) {
     if (owners.size() <= static_cast<std::size_t>(sequence)) owners.resize(static_cast<std::size_t>(sequence) + 1);
     owners[static_cast<std::size_t>(sequence)] = owner;
   }
+};
+
+/// What failed in the machinery. Sibling -1: the group's own.
+struct Failure {
+  int sibling = -1;
+  std::string sentence{};
 };
 
 /// One turn that a member made itself, with the statistics of what it sampled.
@@ -107,6 +112,9 @@ class GroupRollout {
   /// Trajectories that have ended; of a finished group all that it was to make.
   int num_ended() const;
 
+  /// What failed in the machinery, a sentence each, by trajectory, whatever the order of events was.
+  std::vector<std::string> failures() const;
+
   /// Gives back what it holds of the engine. Nothing can be taken from it any more.
   void abandon();
 
@@ -127,7 +135,7 @@ class GroupRollout {
   void end(Member& member, Outcome outcome, const Reply& reply);
   void fail(Member& member, const std::string& why);
   void fail_all(Outcome outcome, const std::string& why);
-  void report(const std::string& where, const std::string& why);
+  void report(int sibling, const std::string& where, const std::string& why);
   void measure_entropy(Member& member);
 
   // group_budget.cpp: how the budget is spent
@@ -165,6 +173,7 @@ class GroupRollout {
   std::shared_ptr<OpenedEnvironment> opened_;
   std::optional<Episode> first_;      ///< stands at the prompt
   std::optional<Outcome> unstarted_;  ///< of every trajectory, where none could start
+  std::vector<Failure> failures_{};
   SequenceId root_ = -1;
   bool root_prefilling_ = false;
   bool probing_ = false;

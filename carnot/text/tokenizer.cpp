@@ -260,6 +260,7 @@ class Encoding {
 
   /// The steps from step_index on.
   void split(std::string_view piece, std::size_t step_index) {
+    if (!status_) return;  // an error already: no need to see how much longer it takes
     if (step_index == tables_.steps.size()) return merge_piece(piece);
     const SplitStep& step = tables_.steps[step_index];
     if (step.add_prefix_space && !piece.starts_with(' ')) return split_with_prefix(piece, step_index);

@@ -167,7 +167,7 @@ std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const 
     tasks.push_back({.uid = "validation_" + std::to_string(i),
                      .environment = setting.environment_name,
                      .task_index = i,
-                     .make = [&environment = setting.environment, i] { return environment.make(Split::Validation, i); }});
+                     .make = [&made_by = setting.environment, i] { return made_by.make(Split::Validation, i); }});
   ExploreOptions explore_options = setting.rollout;
   explore_options.budget = options.samples;
   explore_options.sampling = {.temperature = options.temperature, .top_p = options.top_p};

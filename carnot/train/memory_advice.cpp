@@ -8,7 +8,9 @@
 namespace carnot {
 namespace {
 
-std::string megabytes(std::int64_t bytes) { return std::to_string((bytes >> 20) + (bytes % (1 << 20) > 0 ? 1 : 0)) + " MiB"; }
+std::string megabytes(std::int64_t bytes) {
+  return std::to_string((bytes >> 20) + (bytes % (1 << 20) > 0 ? 1 : 0)) + " MiB";
+}
 
 /// A setting that can take less memory: what it is set to, and how the run changes.
 struct Remedy {

@@ -137,9 +137,7 @@ Count context_of(const MemorySettings& s) { return s.rollout.explore.episode.max
 Count step_trajectories(const MemorySettings& s) { return Count(s.train.groups) * s.rollout.explore.budget; }
 Count evaluated_trajectories(const MemorySettings& s) { return Count(s.evaluation.tasks) * s.evaluation.samples; }
 
-Count cache_bytes(const MemorySettings& s, const Sizes& n) {
-  return Count(cache_blocks(s.rollout, step_trajectories(s).value())) * n.layers * 2 * n.keys * kBlockTokens * n.value;
-}
+Count blocks_of_cache(const MemorySettings& s) { return cache_blocks(s.rollout, step_trajectories(s).value()); }
 
 /// Of so many trajectories at one time.
 Phase generation_phase(const MemorySettings& s, const Sizes& n, Count trajectories) {
@@ -147,7 +145,7 @@ Phase generation_phase(const MemorySettings& s, const Sizes& n, Count trajectori
   const Count strip = Count(s.rollout.engine.logits_megabytes) * kMegabyte;
   const Count logits = std::min(strip, std::min(rows, trajectories) * s.model.vocab_size * 4);
   // LibTorch's attention gathers the keys and values of every sequence that the cache holds.
-  const Count held = std::min(trajectories * context_of(s), Count(cache_blocks(s.rollout, step_trajectories(s).value())) * kBlockTokens);
+  const Count held = std::min(trajectories * context_of(s), blocks_of_cache(s) * kBlockTokens);
   const Count gathered = n.own ? 0 : 4 * held * n.keys * n.value;
   return {{part("rollout pass", pass_bytes(s, n, rows, context_of(s)) + gathered,
                 count(rows, "rows; rollout.max_batch_tokens")),
@@ -195,7 +193,8 @@ Phase update_phase(const MemorySettings& s, const Sizes& n) {
       {part("gradients", trained * n.value, count(trained, "trained parameters")),
        part("activations", all.kept,
             count(rows, "rows a micro-batch; train.micro_batch_tokens, train.activation_checkpointing")),
-       part("backward pass", std::max(all.passing, statistics), "one layer, or the statistics of one strip of logits")}};
+       part("backward pass", std::max(all.passing, statistics),
+            "one layer, or the statistics of one strip of logits")}};
   if (s.stage == MemoryStage::Supervised)
     phase.parts.push_back(part("demonstrations", demonstrated_tokens(s) * kBytesPerDemonstratedToken,
                                count(demonstrated_tokens(s), "tokens a step at most; sft.batch_tokens")));
@@ -221,19 +220,21 @@ std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
            count(n.parameters, "parameters") + " x " + count(copies, "models") +
                (adapted ? " and " + count(n.adapters, "of adapters") : "")),
       part("packed weights", packed * n.value, "layouts for the matrix products of the own kernels"),
-      part("optimizer", trained * per_trained, count(per_trained, "bytes for each trained parameter; lora.rank, dtype"))};
+      part("optimizer", trained * per_trained,
+           count(per_trained, "bytes for each trained parameter; lora.rank, dtype"))};
 }
 
 MemoryPart cache_part(const MemorySettings& s, const Sizes& n) {
-  return part("KV cache", cache_bytes(s, n),
-              count(cache_blocks(s.rollout, step_trajectories(s).value()), "blocks of 16 positions; rollout.cache_tokens"));
+  const Count blocks = blocks_of_cache(s);
+  return part("KV cache", blocks * n.layers * 2 * n.keys * kBlockTokens * n.value,
+              count(blocks, "blocks of 16 positions; rollout.cache_tokens"));
 }
 
 /// What lasts as well once there is an engine that rolls out steps.
 std::vector<MemoryPart> rollout_parts(const MemorySettings& s, const Sizes& n) {
   const Count tokens = step_trajectories(s) * context_of(s);
-  std::vector<MemoryPart> parts{cache_part(s, n),
-                                part("trajectories", tokens * kBytesPerTrajectoryToken, count(tokens, "tokens a step at most"))};
+  std::vector<MemoryPart> parts{cache_part(s, n)};
+  parts.push_back(part("trajectories", tokens * kBytesPerTrajectoryToken, count(tokens, "tokens a step at most")));
   const Count evaluated = evaluated_trajectories(s) * context_of(s);
   if (s.stage == MemoryStage::Training && s.evaluation.before_training)
     parts.push_back(part("evaluation before training", evaluated * kBytesPerKeptToken,

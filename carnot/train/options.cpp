@@ -77,7 +77,7 @@ void TrainOptions::fields(FieldVisitor& visit) {
   visit.field("save_every", save_every, "steps between checkpoints; 0: at the end only", count_from(0));
   visit.field("max_checkpoints", max_checkpoints, "checkpoints to keep; 0: all", count_from(0));
   visit.field("max_infra_failures", max_infra_failures,
-              "share of a step's or an evaluation's trajectories that may fail in the machinery; beyond it the run ends",
+              "share of a step's or an evaluation's trajectories that may fail in the machinery; beyond, the run ends",
               between(0, 1));
   visit.field("keep_rollouts", keep_rollouts, "write every trajectory to rollouts/step_N.jsonl");
   schedule.fields(visit);

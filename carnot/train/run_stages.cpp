@@ -47,7 +47,8 @@ ExploreEvents stoppable(const RunControl& control) {
 
 // What the message of a run that cannot go on ends with.
 constexpr const char* kGoingOn = "A checkpoint is written; to go on: the same command with resume=auto";
-constexpr const char* kSkipped = "all were left out, since their gradients are not finite. The last checkpoint is written";
+constexpr const char* kSkipped =
+    "all were left out, since their gradients are not finite. The last checkpoint is written";
 
 std::string after_step(const std::string& stage, std::int64_t step) {
   return "after " + stage + " step " + std::to_string(step) + "; a checkpoint is written";
@@ -208,7 +209,8 @@ std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std
 }
 
 Status check_evaluation(const std::string& name, const EvaluatedGroups& evaluated, const Recipe& recipe) {
-  const Status few = check_failures(count_failures(evaluated.groups), recipe.train.max_infra_failures, evaluated.failures);
+  const Status few =
+      check_failures(count_failures(evaluated.groups), recipe.train.max_infra_failures, evaluated.failures);
   return few ? few : Error{"evaluation " + name + ": " + few.error().message};
 }
 

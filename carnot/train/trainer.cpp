@@ -161,7 +161,8 @@ std::optional<TrainingStep> Trainer::step(std::int64_t step, const ExploreEvents
   update(step, views, out);
   if (optimizer_->num_skipped() > skipped)
     log_warning("training step " + std::to_string(step + 1) + ": " +
-                std::to_string(optimizer_->num_skipped() - skipped) + " updates left out, since a gradient is not finite");
+                std::to_string(optimizer_->num_skipped() - skipped) +
+                " updates left out, since a gradient is not finite");
   adapt_coefficients(out);
   clock.lap(out.metrics, "update_actor");
   total.lap(out.metrics, "step");

@@ -133,7 +133,8 @@ Status settle_adapters(Recipe& recipe, const std::optional<fs::path>& checkpoint
 /// `threads` threads; one per processor where that is 0.
 Status start_kernel_threads(int threads) {
   if (threads < 0 || threads > kMaxThreads)
-    return Error{"threads: " + std::to_string(threads) + "; expected a number from 0 to " + std::to_string(kMaxThreads)};
+    return Error{"threads: " + std::to_string(threads) + "; expected a number from 0 to " +
+                 std::to_string(kMaxThreads)};
   const int processors = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, unsigned{kMaxThreads}));
   try {
     set_num_threads(threads > 0 ? threads : processors);
