@@ -45,6 +45,7 @@ Result<Method> method_of(const CreditRequest& request) {
     reader.read("filter", built.filter);
     reader.read("objective", built.objective);
   });
+  for (const SettingProblem& problem : method.problems) reader.refuse(problem.key, problem.why);
   for (const UnreadKey& unread : recipe->unread_keys()) refuse_unread(reader, *recipe, unread);
   for (const UnreadKey& unread : method.filter.unread_keys()) reader.unread("filter." + unread.key, unread.why);
   if (const Status status = reader.finish(); !status) return status.error();

@@ -33,7 +33,8 @@ CreditRule critic_rule(std::string name, CriticAdvantages advantages, std::optio
           .apply = [advantages = std::move(advantages), whitening](
                        std::span<const Trajectory> trajectories,
                        CreditTable& table) { add_advantages(trajectories, table, advantages, whitening); },
-          .columns = {Column::Value}};
+          .columns = {Column::Value},
+          .sets_value_target = true};
 }
 
 }  // namespace carnot

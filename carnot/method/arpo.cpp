@@ -11,7 +11,8 @@ namespace {
 constexpr PresetEntry kPresets[] = {
     {Preset::Carnot,
      "branches with probability base + weight * rise of the turn behind an observation; GRPO's token mean"},
-    {Preset::Paper, "branches where base + weight * rise is above a threshold; sequence_mean_token_mean, no dual clip"},
+    {Preset::Paper,
+     "branches where base + weight * rise is above 0.5 (eq. 5, appendix C.2); sequence_mean_token_mean, no dual clip"},
     {Preset::Code,
      "as carnot, but the turn that made the call decides, over its 10 likeliest tokens; a group of one keeps "
      "its reward"},

@@ -74,6 +74,15 @@ std::vector<std::string> composition_errors(std::span<const MethodEntry* const> 
   return problems;
 }
 
+std::vector<SettingProblem> composition_problems(const Method& method) {
+  const bool has_targets = std::any_of(method.credit.begin(), method.credit.end(),
+                                       [](const CreditRule& rule) { return rule.sets_value_target; });
+  if (method.objective.value_coefficient <= 0 || has_targets) return {};
+  return {{.key = "objective.value_coefficient",
+           .why = "the critic's loss needs value targets, and no rule of " + method.name +
+                  " sets any; expected 0, or a method with GAE (ppo, starpo_s)"}};
+}
+
 std::vector<std::string> composition_warnings(const Method& method) {
   std::vector<std::string> warnings;
   const ObjectiveOptions& objective = method.objective;
@@ -92,7 +101,7 @@ std::vector<std::string> composition_warnings(const Method& method) {
        "turns that branches share enter gigpo's step groups once per branch");
   warn(objective.kl_coefficient > 0 && objective.kl_estimator == KlEstimator::K1 && !objective.kl_straight_through,
        "k1 as a loss has no expected gradient towards the reference: it does not regularise");
-  warn((has_rule(method, "gae") || has_rule(method, "bilevel_gae")) && objective.value_coefficient == 0,
+  warn(required_signals(method).contains(Signal::Value) && objective.value_coefficient == 0,
        "value_coefficient is 0: the critic that gae reads is never trained");
   warn(has_rule(method, "turn_group_gain") && objective.ratio == RatioLevel::Sequence,
        "a2tgpo widens the clip range turn by turn; with a sequence ratio the tokens of one ratio get different ranges");

@@ -9,7 +9,7 @@ namespace {
 
 constexpr PresetEntry kPresets[] = {
     {Preset::Carnot, "token mean, dual clip 3, kl_coefficient 0.001; a group of one gets 0"},
-    {Preset::Paper, "sequence_mean_token_mean, no dual clip, kl_coefficient 0.04"},
+    {Preset::Paper, "sequence_mean_token_mean (eq. 3), no dual clip, kl_coefficient 0.04 (section 4.2)"},
     {Preset::Code, "as carnot, but a group of one keeps its reward (verl)"},
 };
 

@@ -32,6 +32,12 @@ const MethodEntry* find_method(std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
+bool reads_values(const Method& method) {
+  return std::any_of(method.credit.begin(), method.credit.end(), [](const CreditRule& rule) {
+    return std::find(rule.columns.begin(), rule.columns.end(), Column::Value) != rule.columns.end();
+  });
+}
+
 struct BaseFields {
   MethodOptions& part;
   void fields(FieldVisitor& visit) { part.base_fields(visit); }
@@ -42,7 +48,7 @@ struct BaseFields {
 std::set<Signal> required_signals(const Method& method) {
   std::set<Signal> signals = method.signals;
   if (method.objective.kl_coefficient > 0 || method.objective.kl_in_reward > 0) signals.insert(Signal::Reference);
-  if (method.objective.value_coefficient > 0) signals.insert(Signal::Value);
+  if (method.objective.value_coefficient > 0 || reads_values(method)) signals.insert(Signal::Value);
   return signals;
 }
 
@@ -114,6 +120,7 @@ Method build_method(const MethodRecipe& recipe, const std::function<void(Method&
     recipe.parts[i]->compose(method);
   }
   if (adjust) adjust(method);
+  method.problems = composition_problems(method);
   for (std::string& warning : composition_warnings(method)) method.warnings.push_back(std::move(warning));
   return method;
 }

@@ -20,6 +20,12 @@
 
 namespace carnot {
 
+/// What makes the value of a key impossible in a composition.
+struct SettingProblem {
+  std::string key{};  ///< as a recipe names it
+  std::string why{};
+};
+
 struct Method {
   std::string name{};
   std::shared_ptr<const BranchPolicy> branch{};
@@ -28,14 +34,15 @@ struct Method {
   InfoGainOptions info_gain{};  ///< where Signal::InfoGain is asked for
   std::vector<CreditRule> credit{};
   ObjectiveOptions objective{};
-  std::vector<std::string> warnings{};  ///< combinations that work against each other, with the reason
+  std::vector<SettingProblem> problems{};  ///< whoever builds the method refuses them
+  std::vector<std::string> warnings{};     ///< combinations that work against each other, with the reason
 };
 
 /// True once a base has written its credit rules.
 inline bool has_base(const Method& method) { return !method.credit.empty(); }
 
-/// What the method asks for together with what its objective needs (KL: Reference, a critic: Value). Call it
-/// after the recipe's `objective.*` keys have been read.
+/// What the method asks for together with what its rules and its objective need (KL: Reference, a critic: Value). Call
+/// it after the recipe's `objective.*` keys have been read.
 std::set<Signal> required_signals(const Method& method);
 
 /// The rules to run: the method's, with `kl_in_reward` of the old policy's KL to the reference before them where it is
@@ -90,7 +97,7 @@ struct MethodRecipe {
 Result<MethodRecipe> parse_method(std::string_view composition);
 
 /// Runs compose() of every part in order, lets `adjust` lay a recipe's own `objective.*` and `filter.*` keys over what
-/// the parts ask for, and collects the warnings about the result.
+/// the parts ask for, and collects the problems and warnings of the result.
 Method build_method(const MethodRecipe& recipe, const std::function<void(Method&)>& adjust = {});
 
 }  // namespace carnot

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "carnot/credit/bilevel_gae.h"
 #include "carnot/credit/gae.h"
@@ -156,6 +157,21 @@ TEST(Presets, PaperMeansThePapersLoss) {
   EXPECT_EQ(objective_with("arpo", "paper").reduction, Reduction::SequenceMeanTokenMean);
   EXPECT_EQ(objective_with("dapo", "paper").clip_high, 0.28);
   EXPECT_EQ(objective_with("rloo", "paper").reduction, Reduction::SequenceMeanTokenSum);
+}
+
+TEST(Presets, PaperNamesWhereItsNumbersStand) {
+  const std::map<std::string_view, std::string_view> places = {{"grpo", "0.04 (section 4.2)"},
+                                                               {"rloo", "0.03 in the reward (appendix C)"},
+                                                               {"reinforce_plus_plus", "(version 1, eq. 4, table 1)"},
+                                                               {"arpo", "0.5 (eq. 5, appendix C.2)"}};
+  std::size_t found = 0;
+  for (const MethodEntry& entry : methods())
+    for (const PresetEntry& preset : entry.presets) {
+      if (preset.preset != Preset::Paper || !places.contains(entry.name)) continue;
+      EXPECT_THAT(std::string(preset.sets), HasSubstr(std::string(places.at(entry.name))));
+      ++found;
+    }
+  EXPECT_EQ(found, places.size());
 }
 
 TEST(Presets, PaperHasTheKlInTheRewardOfRlooAndReinforcePlusPlus) {
@@ -404,6 +420,28 @@ TEST(Compositions, AreWarnedAboutWithTheRecipesOwnKeysLaidOver) {
   const MethodRecipe recipe = parse_method("starpo_s + aent").value();
   const Method method = build_method(recipe, [](Method& built) { built.objective.value_coefficient = 0; });
   EXPECT_THAT(method.warnings, ElementsAre(HasSubstr("replaces"), HasSubstr("critic")));
+}
+
+TEST(Compositions, WithACriticsLossAndNoValueTargetsAreRefused) {
+  const auto problems_of = [](const std::string& composition, double value_coefficient) {
+    const MethodRecipe recipe = parse_method(composition).value();
+    return build_method(recipe, [&](Method& built) { built.objective.value_coefficient = value_coefficient; }).problems;
+  };
+  const auto refused = problems_of("grpo + aem", 1);
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].key, "objective.value_coefficient");
+  EXPECT_THAT(refused[0].why, HasSubstr("no rule of grpo + aem sets any; expected 0, or a method with GAE"));
+  EXPECT_THAT(problems_of("grpo + aem", 0), IsEmpty());
+  for (const std::string composition : {"ppo", "starpo_s", "ppo + gigpo"})
+    for (const double coefficient : {0.0, 0.5}) EXPECT_THAT(problems_of(composition, coefficient), IsEmpty());
+}
+
+TEST(Compositions, ARuleThatReadsValuesAsksForACriticWithoutItsLossToo) {
+  for (const std::string composition : {"ppo", "starpo_s"}) {
+    Method method = build(composition);
+    method.objective.value_coefficient = 0;
+    EXPECT_TRUE(required_signals(method).contains(Signal::Value)) << composition;
+  }
 }
 
 TEST(CreditChain, PutsTheKlOfTheRewardFirst) {

@@ -47,7 +47,6 @@ class Ppo final : public MethodOptions {
 
   void compose(Method& method) const override {
     start_base(method, reward_);
-    method.signals.insert(Signal::Value);
     method.credit.push_back(bilevel_ ? between_and_inside_turns() : between_tokens());
     method.objective.value_coefficient = 1;
   }

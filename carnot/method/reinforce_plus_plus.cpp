@@ -9,7 +9,8 @@ namespace {
 
 constexpr PresetEntry kPresets[] = {
     {Preset::Carnot, "KL 0.001 in the loss; returns pass observations"},
-    {Preset::Paper, "KL 0.01 in the reward, none in the loss, no dual clip; returns pass observations"},
+    {Preset::Paper,
+     "KL 0.01 in the reward (version 1, eq. 4, table 1), none in the loss, no dual clip; returns pass observations"},
     {Preset::Code,
      "verl: KL 0.001 in the loss with k2, returns start anew behind observations, a group of one keeps its reward"},
 };

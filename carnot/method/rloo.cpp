@@ -9,7 +9,7 @@ namespace {
 
 constexpr PresetEntry kPresets[] = {
     {Preset::Carnot, "KL 0.01 in the loss, token mean; a group of one gets 0"},
-    {Preset::Paper, "KL 0.03 in the reward, none in the loss, sequence_mean_token_sum, no dual clip"},
+    {Preset::Paper, "KL 0.03 in the reward (appendix C), none in the loss, sequence_mean_token_sum, no dual clip"},
     {Preset::Code,
      "verl-agent: statistics over rows, a group of one keeps its reward, KL 0.01 in the loss, entropy bonus 0.001"},
 };

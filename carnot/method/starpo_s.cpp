@@ -39,7 +39,6 @@ class StarpoS final : public MethodOptions {
 
   void compose(Method& method) const override {
     start_base(method, reward_);
-    method.signals.insert(Signal::Value);
     method.filter = quirks_.keep_least_varied ? keep_least_varied(keep_share_) : keep_most_varied(keep_share_);
     method.credit.push_back(gae(gae_));
     method.objective.clip_high = 0.28;

@@ -61,6 +61,7 @@ void read_method(ConfigReader& reader, Recipe& recipe) {
     reader.read("filter", method.filter);
     reader.read("objective", method.objective);
   });
+  for (const SettingProblem& problem : recipe.method.problems) reader.refuse(problem.key, problem.why);
   for (const UnreadKey& unread : recipe.method_recipe.unread_keys()) reader.unread("method." + unread.key, unread.why);
   for (const UnreadKey& unread : recipe.method.filter.unread_keys()) reader.unread("filter." + unread.key, unread.why);
   pass_over_other_methods(reader, recipe);

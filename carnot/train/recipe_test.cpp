@@ -46,6 +46,12 @@ TEST(Recipe, RefusesKeysThatNothingReadsWithTheReason) {
   EXPECT_THAT(refusal({"method=grpo", "filter.keep_share=0.5"}), HasSubstr("filter.name is none"));
 }
 
+TEST(Recipe, RefusesACriticsLossWithoutValueTargets) {
+  EXPECT_THAT(refusal({"method=grpo", "objective.value_coefficient=1"}),
+              HasSubstr("command line: objective.value_coefficient: the critic's loss needs value targets"));
+  EXPECT_EQ(refusal({"method=ppo", "objective.value_coefficient=0.5"}), "");
+}
+
 TEST(Recipe, LetsASwitchLeaveOtherKeysAtTheirDefaults) {
   EXPECT_EQ(refusal({"method=aepo", "method.aepo.branching=false", "method.aepo.branch.penalty=0.2"}), "");
   EXPECT_THAT(refusal({"method=aepo", "method.aepo.branching=false", "method.aepo.branch.penalty=0.3"}),
