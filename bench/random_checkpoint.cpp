@@ -9,7 +9,7 @@
 #include <iostream>
 
 #include "carnot/base/file.h"
-#include "carnot/nn/safetensors.h"
+#include "carnot/hf/safetensors.h"
 #include "carnot/text/tokenizer.h"
 
 namespace carnot {

@@ -21,7 +21,7 @@
 #include "carnot/env/environment.h"
 #include "carnot/nn/token_statistics.h"
 #include "carnot/rollout/demonstration.h"
-#include "carnot/train/checkpoint_folder.h"
+#include "carnot/run/checkpoint_folder.h"
 #include "carnot/train/trainer.h"
 
 namespace carnot {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "carnot/credit/objective_options.h"
+#include "carnot/objective/options.h"
 
 namespace carnot::reference {
 

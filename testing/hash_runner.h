@@ -14,7 +14,7 @@
 #include "carnot/base/random.h"
 #include "carnot/cache/block_manager.h"
 #include "carnot/data/tokens.h"
-#include "carnot/rollout/model_runner.h"
+#include "carnot/engine/model_runner.h"
 
 namespace carnot::testing {
 

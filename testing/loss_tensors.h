@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "carnot/objective/loss.h"
+#include "carnot/loss/loss.h"
 #include "reference/policy_loss.h"
 
 namespace carnot::testing {

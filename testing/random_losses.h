@@ -4,7 +4,7 @@
 #include <string>
 
 #include "carnot/base/random.h"
-#include "carnot/credit/objective_options.h"
+#include "carnot/objective/options.h"
 #include "reference/policy_loss.h"
 
 namespace carnot::testing {

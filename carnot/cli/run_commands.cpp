@@ -13,8 +13,8 @@
 #include "carnot/study/analyze.h"
 #include "carnot/study/comparison.h"
 #include "carnot/study/explanation.h"
-#include "carnot/train/export.h"
-#include "carnot/train/run.h"
+#include "carnot/run/export.h"
+#include "carnot/run/run.h"
 
 namespace carnot {
 namespace {

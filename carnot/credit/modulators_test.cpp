@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "carnot/credit/adaptive_coefficient.h"
+#include "carnot/objective/adaptive_coefficient.h"
 #include "carnot/credit/bilevel_gae.h"
 #include "carnot/credit/entropy_modulate.h"
 #include "carnot/credit/entropy_scale.h"

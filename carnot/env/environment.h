@@ -2,7 +2,7 @@
 //
 // Two layers. A Game is the bare world: an action in, an observation out, no prompts, no budgets (env/game.h).
 // An Environment is what a policy talks to: it opens the conversation, parses responses, keeps budgets, applies
-// penalties. env/skeleton.h is a commented one to copy.
+// penalties. env/skeleton/environment.h is a commented one to copy.
 #pragma once
 
 #include <cstdint>

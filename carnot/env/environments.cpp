@@ -1,12 +1,12 @@
 // The table of environments, and what a factory does where it says nothing else.
 #include "carnot/base/nearest_word.h"
 #include "carnot/env/environment.h"
-#include "carnot/env/frozen_lake.h"
-#include "carnot/env/gsm8k.h"
-#include "carnot/env/search_qa.h"
-#include "carnot/env/skeleton.h"
-#include "carnot/env/sokoban.h"
-#include "carnot/env/sudoku.h"
+#include "carnot/env/frozen_lake/game.h"
+#include "carnot/env/gsm8k/environment.h"
+#include "carnot/env/search_qa/environment.h"
+#include "carnot/env/skeleton/environment.h"
+#include "carnot/env/sokoban/game.h"
+#include "carnot/env/sudoku/game.h"
 
 namespace carnot {
 

@@ -7,7 +7,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/printable.h"
-#include "carnot/env/grid_text.h"
+#include "carnot/env/ragen/grid_text.h"
 
 namespace carnot {
 namespace {

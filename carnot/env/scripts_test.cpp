@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "carnot/env/environment.h"
-#include "carnot/env/frozen_lake.h"
-#include "carnot/env/sokoban.h"
+#include "carnot/env/frozen_lake/game.h"
+#include "carnot/env/sokoban/game.h"
 #include "testing/field_settings.h"
 
 namespace carnot {

@@ -5,7 +5,7 @@
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
 #include "carnot/base/limits.h"
-#include "carnot/env/answer_metrics.h"
+#include "carnot/reward/answer_metrics.h"
 
 namespace carnot {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "carnot/base/check.h"
 #include "carnot/generate/text_stream.h"
-#include "carnot/rollout/decoder_runner.h"
-#include "carnot/rollout/engine.h"
+#include "carnot/engine/decoder_runner.h"
+#include "carnot/engine/engine.h"
 
 namespace carnot {
 namespace {

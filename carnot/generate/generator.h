@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "carnot/nn/model.h"
-#include "carnot/rollout/sampling.h"
+#include "carnot/engine/sampling.h"
 #include "carnot/text/tokenizer.h"
 
 namespace carnot {

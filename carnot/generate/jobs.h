@@ -15,7 +15,7 @@
 #include "carnot/generate/generator.h"
 #include "carnot/generate/input_lines.h"
 #include "carnot/generate/loaded_model.h"
-#include "carnot/train/run.h"
+#include "carnot/run/run.h"
 
 namespace carnot {
 

@@ -12,7 +12,7 @@
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
 #include "carnot/base/random.h"
-#include "carnot/nn/safetensors.h"
+#include "carnot/hf/safetensors.h"
 #include "testing/paths.h"
 #include "testing/small_tokenizer.h"
 

@@ -1,8 +1,8 @@
 #include "carnot/generate/loaded_model.h"
 
-#include "carnot/nn/adapter_folder.h"
-#include "carnot/train/find_run.h"
-#include "carnot/train/model_files.h"
+#include "carnot/hf/adapter_folder.h"
+#include "carnot/run/find_run.h"
+#include "carnot/hf/model_files.h"
 #include "carnot/train/recipe.h"
 #include "carnot/train/workbench.h"
 

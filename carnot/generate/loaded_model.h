@@ -6,7 +6,7 @@
 #include <string>
 
 #include "carnot/base/result.h"
-#include "carnot/nn/generation_config.h"
+#include "carnot/hf/generation_config.h"
 #include "carnot/nn/model.h"
 #include "carnot/text/chat.h"
 #include "carnot/text/tokenizer.h"

@@ -15,7 +15,7 @@ namespace carnot::kernel {
 /// Keys come in tiles of this many positions: a tile is a block of the cache.
 inline constexpr int kTile = kBlockTokens;
 
-/// The entries of a row that stay when its lowest are removed (kernel/selection.h): x is removed where x < threshold,
+/// The entries of a row that stay when its lowest are removed (kernel/statistics/selection.h): x is removed where x < threshold,
 /// or x == threshold and its index is at least tie_limit.
 template <class T>
 struct Cut {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "carnot/kernel/isa.h"
-#include "carnot/kernel/row_statistics.h"
+#include "carnot/kernel/statistics/rows.h"
 #include "carnot/kernel/vectors.h"
 
 namespace carnot::kernel {

@@ -12,7 +12,7 @@
 #include "carnot/base/fields.h"
 #include "carnot/base/result.h"
 #include "carnot/branch/branch.h"
-#include "carnot/credit/objective_options.h"
+#include "carnot/objective/options.h"
 #include "carnot/credit/rule.h"
 #include "carnot/filter/filter.h"
 #include "carnot/method/preset.h"

@@ -6,7 +6,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
-#include "carnot/kernel/gemm.h"
+#include "carnot/kernel/gemm/gemm.h"
 #include "carnot/kernel/isa.h"
 #include "carnot/nn/operators.h"
 #include "carnot/nn/packed_weights.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
-#include "carnot/nn/safetensors_header.h"
+#include "carnot/hf/safetensors_header.h"
 #include "testing/paths.h"
 
 namespace carnot {

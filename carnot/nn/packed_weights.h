@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "carnot/kernel/gemm.h"
+#include "carnot/kernel/gemm/gemm.h"
 #include "carnot/nn/operators.h"
 
 namespace carnot {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "carnot/base/check.h"
-#include "carnot/kernel/attention.h"
+#include "carnot/kernel/attention/attention.h"
 #include "carnot/nn/kv_cache.h"
 #include "carnot/nn/operators.h"
 #include "carnot/nn/portable_attention.h"

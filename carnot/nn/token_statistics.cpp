@@ -7,9 +7,9 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
-#include "carnot/kernel/gemm.h"
+#include "carnot/kernel/gemm/gemm.h"
 #include "carnot/kernel/isa.h"
-#include "carnot/kernel/selection.h"
+#include "carnot/kernel/statistics/selection.h"
 #include "carnot/nn/statistics_passes.h"
 
 namespace carnot {

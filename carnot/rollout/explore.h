@@ -21,7 +21,7 @@
 #include "carnot/branch/branch.h"
 #include "carnot/data/tree.h"
 #include "carnot/env/environment.h"
-#include "carnot/rollout/engine.h"
+#include "carnot/engine/engine.h"
 #include "carnot/rollout/episode.h"
 #include "carnot/text/chat.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "carnot/rollout/sampling.h"
+#include "carnot/engine/sampling.h"
 #include "carnot/text/tokenizer.h"
 
 namespace carnot {

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "carnot/branch/entropy_branch.h"
-#include "carnot/rollout/decoder_runner.h"
+#include "carnot/engine/decoder_runner.h"
 #include "testing/exploration.h"
 
 namespace carnot {

@@ -8,7 +8,7 @@
 #include "carnot/study/entries.h"
 #include "carnot/study/opened_policy.h"
 #include "carnot/study/run_curves.h"
-#include "carnot/train/progress.h"
+#include "carnot/run/progress.h"
 #include "carnot/train/trainer.h"
 
 namespace carnot {

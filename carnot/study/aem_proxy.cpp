@@ -10,7 +10,7 @@
 #include "carnot/study/opened_policy.h"
 #include "carnot/study/response_samples.h"
 #include "carnot/study/text.h"
-#include "carnot/train/progress.h"
+#include "carnot/run/progress.h"
 
 namespace carnot {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "carnot/base/fields.h"
 #include "carnot/base/result.h"
-#include "carnot/train/run.h"
+#include "carnot/run/run.h"
 
 namespace carnot {
 

@@ -10,8 +10,8 @@
 #include "carnot/base/temporary_name.h"
 #include "carnot/study/comparison_report.h"
 #include "carnot/study/remaining_time.h"
-#include "carnot/train/folder_lock.h"
-#include "carnot/train/progress.h"
+#include "carnot/run/folder_lock.h"
+#include "carnot/run/progress.h"
 
 namespace carnot {
 namespace {

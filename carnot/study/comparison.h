@@ -5,7 +5,7 @@
 #pragma once
 
 #include "carnot/study/comparison_plan.h"
-#include "carnot/train/run.h"
+#include "carnot/run/run.h"
 
 namespace carnot {
 

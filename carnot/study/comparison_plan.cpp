@@ -4,8 +4,8 @@
 #include <set>
 
 #include "carnot/base/file.h"
-#include "carnot/train/run_folder.h"
-#include "carnot/train/setting_difference.h"
+#include "carnot/run/run_folder.h"
+#include "carnot/run/setting_difference.h"
 
 namespace carnot {
 namespace {

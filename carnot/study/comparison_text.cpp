@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "carnot/train/progress.h"
+#include "carnot/run/progress.h"
 
 namespace carnot {
 namespace {

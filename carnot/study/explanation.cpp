@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "carnot/credit/members.h"
-#include "carnot/objective/clip.h"
-#include "carnot/objective/loss.h"
-#include "carnot/objective/ratio.h"
-#include "carnot/objective/value.h"
+#include "carnot/loss/clip.h"
+#include "carnot/loss/loss.h"
+#include "carnot/loss/ratio.h"
+#include "carnot/loss/value.h"
 #include "carnot/train/packing.h"
 
 namespace carnot {

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "carnot/base/result.h"
-#include "carnot/credit/objective_options.h"
+#include "carnot/objective/options.h"
 #include "carnot/data/credit_table.h"
 #include "carnot/data/trajectory.h"
 
 namespace carnot {
 
-/// What holds a token's ratio (objective/clip.h): nothing, the clip range from below or above, the dual clip, or the
-/// limit of log-ratios (objective/ratio.h).
+/// What holds a token's ratio (loss/clip.h): nothing, the clip range from below or above, the dual clip, or the
+/// limit of log-ratios (loss/ratio.h).
 enum class ClipState { None, Low, High, Dual, Limit };
 inline constexpr std::array<std::string_view, 5> kClipStateNames = {"none", "low", "high", "dual", "limit"};
 inline std::string_view name_of(ClipState state) { return kClipStateNames[static_cast<std::size_t>(state)]; }

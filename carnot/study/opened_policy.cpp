@@ -4,7 +4,7 @@
 #include "carnot/branch/branch.h"
 #include "carnot/rollout/explore.h"
 #include "carnot/rollout/scorer.h"
-#include "carnot/train/find_run.h"
+#include "carnot/run/find_run.h"
 
 namespace carnot {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "carnot/rollout/engine.h"
+#include "carnot/engine/engine.h"
 #include "carnot/rollout/episode.h"
 
 namespace carnot {

@@ -5,7 +5,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
-#include "carnot/train/run_folder.h"
+#include "carnot/run/run_folder.h"
 
 namespace carnot {
 namespace {

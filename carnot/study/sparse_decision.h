@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "carnot/base/random.h"
-#include "carnot/credit/adaptive_coefficient.h"
+#include "carnot/objective/adaptive_coefficient.h"
 
 namespace carnot {
 

@@ -2,7 +2,7 @@
 
 #include <ATen/Functions.h>
 
-#include "carnot/objective/clip.h"
+#include "carnot/loss/clip.h"
 
 namespace carnot {
 namespace {

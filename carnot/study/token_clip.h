@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "carnot/credit/objective_options.h"
+#include "carnot/objective/options.h"
 
 namespace carnot {
 
@@ -16,12 +16,12 @@ struct ClipInput {
 };
 
 struct TokenClip {
-  double slope = 0;  ///< factor of A times the gradient of the log-probability (objective/clip.h)
+  double slope = 0;  ///< factor of A times the gradient of the log-probability (loss/clip.h)
   bool clipped = false;
   bool dual_clipped = false;
 };
 
-/// As objective/clip.h has it, which does the work.
+/// As loss/clip.h has it, which does the work.
 std::vector<TokenClip> token_clips(std::span<const ClipInput> inputs, const ObjectiveOptions& options);
 
 }  // namespace carnot

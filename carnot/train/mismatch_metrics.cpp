@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "carnot/objective/ratio.h"
+#include "carnot/loss/ratio.h"
 
 namespace carnot {
 namespace {

@@ -102,7 +102,7 @@ struct CriticOptions {
   void fields(FieldVisitor& visit);
 };
 
-/// `memory.*`: of the prediction before a run starts (train/memory_budget.h).
+/// `memory.*`: of the prediction before a run starts (run/memory_budget.h).
 struct MemoryOptions {
   std::string check = "refuse";      ///< refuse | warn | off: where the prediction is more than there is
   std::int64_t limit_megabytes = 0;  ///< 0: what the machine or the control group has available

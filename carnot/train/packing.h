@@ -17,7 +17,7 @@
 
 #include "carnot/data/credit_table.h"
 #include "carnot/data/trajectory.h"
-#include "carnot/objective/loss.h"
+#include "carnot/loss/loss.h"
 
 namespace carnot {
 

@@ -11,7 +11,7 @@
 #include "carnot/base/log.h"
 #include "carnot/base/random.h"
 #include "carnot/nn/token_statistics.h"
-#include "carnot/objective/loss.h"
+#include "carnot/loss/loss.h"
 #include "carnot/optim/adamw.h"
 #include "carnot/rollout/scorer.h"
 #include "carnot/train/infra_failures.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "carnot/base/result.h"
-#include "carnot/credit/adaptive_coefficient.h"
+#include "carnot/objective/adaptive_coefficient.h"
 #include "carnot/data/credit_table.h"
 #include "carnot/optim/optimizer.h"
 #include "carnot/rollout/explore.h"

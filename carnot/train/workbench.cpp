@@ -13,10 +13,10 @@
 #include "carnot/base/saturating.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/config/numbers.h"
-#include "carnot/nn/adapter_folder.h"
+#include "carnot/hf/adapter_folder.h"
 #include "carnot/nn/cpu_memory.h"
 #include "carnot/nn/cuda_backend.h"
-#include "carnot/nn/safetensors.h"
+#include "carnot/hf/safetensors.h"
 
 namespace carnot {
 namespace {

@@ -7,14 +7,14 @@
 #include <optional>
 
 #include "carnot/base/result.h"
-#include "carnot/nn/base_model.h"
+#include "carnot/hf/base_model.h"
 #include "carnot/nn/model.h"
 #include "carnot/nn/value_model.h"
-#include "carnot/rollout/decoder_runner.h"
-#include "carnot/rollout/engine.h"
+#include "carnot/engine/decoder_runner.h"
+#include "carnot/engine/engine.h"
 #include "carnot/text/chat.h"
 #include "carnot/text/tokenizer.h"
-#include "carnot/train/model_files.h"
+#include "carnot/hf/model_files.h"
 #include "carnot/train/recipe.h"
 
 namespace carnot {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "carnot/base/check.h"
-#include "carnot/train/checkpoint_folder.h"
+#include "carnot/run/checkpoint_folder.h"
 #include "tests/fuzz/scratch_folder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

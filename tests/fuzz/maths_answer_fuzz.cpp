@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "carnot/base/check.h"
-#include "carnot/env/maths_answer.h"
+#include "carnot/reward/maths_answer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "carnot/base/check.h"
-#include "carnot/nn/safetensors_header.h"
+#include "carnot/hf/safetensors_header.h"
 
 namespace {
 

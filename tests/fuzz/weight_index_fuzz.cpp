@@ -5,7 +5,7 @@
 #include "carnot/base/check.h"
 #include <filesystem>
 
-#include "carnot/nn/safetensors_header.h"
+#include "carnot/hf/safetensors_header.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

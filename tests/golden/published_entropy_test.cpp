@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "carnot/nn/token_statistics.h"
-#include "carnot/objective/loss.h"
+#include "carnot/loss/loss.h"
 #include "recorded_cases.h"
 
 namespace carnot {

@@ -14,10 +14,10 @@
 
 #include "carnot/base/file.h"
 #include "carnot/data/rollout_file.h"
-#include "carnot/nn/adapter_folder.h"
-#include "carnot/nn/safetensors.h"
-#include "carnot/train/run.h"
-#include "carnot/train/run_stages.h"
+#include "carnot/hf/adapter_folder.h"
+#include "carnot/hf/safetensors.h"
+#include "carnot/run/run.h"
+#include "carnot/run/stages.h"
 #include "carnot/train/workbench.h"
 
 namespace carnot {

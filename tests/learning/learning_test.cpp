@@ -6,8 +6,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "carnot/train/report.h"
-#include "carnot/train/run.h"
+#include "carnot/run/report.h"
+#include "carnot/run/run.h"
 
 namespace carnot {
 namespace {

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "carnot/base/file.h"
-#include "carnot/train/run.h"
+#include "carnot/run/run.h"
 #include "testing/paths.h"
 
 namespace carnot {

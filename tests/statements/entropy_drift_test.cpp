@@ -13,7 +13,7 @@
 
 #include "carnot/base/random.h"
 #include "carnot/nn/token_statistics.h"
-#include "carnot/objective/loss.h"
+#include "carnot/loss/loss.h"
 
 namespace carnot {
 namespace {

@@ -1,0 +1,32 @@
+// engine/decoder_runner.h -- a decoder and its KV cache, run for the engine.
+#pragma once
+
+#include "carnot/nn/kv_cache.h"
+#include "carnot/nn/model.h"
+#include "carnot/nn/operators.h"
+#include "carnot/engine/model_runner.h"
+
+namespace carnot {
+
+class DecoderRunner : public ModelRunner {
+ public:
+  /// A cache of `num_blocks` blocks in the model's type, on its device. The model must outlive the runner. Between
+  /// sequences its weights may change; what the cache then holds is stale, so release every sequence first.
+  DecoderRunner(const Model& model, int num_blocks);
+
+  int vocab_size() const override { return model_->config().vocab_size; }
+  int num_blocks() const override { return cache_.num_blocks(); }
+  at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
+                    const std::vector<PagedRows>& sequences) override;
+  at::Tensor logits(const at::Tensor& hidden_BH) override;
+  void copy_block(int from, int to) override { cache_.copy_block(from, to); }
+
+  std::int64_t cache_bytes() const { return cache_.bytes(); }
+
+ private:
+  const Model* model_;
+  KvCache cache_;
+  PackedWeights packed_head_;
+};
+
+}  // namespace carnot

@@ -1,0 +1,182 @@
+#include "carnot/engine/engine.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "carnot/base/check.h"
+#include "carnot/base/thread_pool.h"
+
+namespace carnot {
+namespace {
+
+class Stopwatch {
+ public:
+  /// Seconds since construction or the last lap.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    start_ = now;
+    return seconds;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+at::Tensor view_of(std::vector<std::int64_t>& values) {
+  return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kLong);
+}
+
+}  // namespace
+
+void EngineOptions::fields(FieldVisitor& visit) {
+  visit.field("max_batch_tokens", max_batch_tokens, "rows of one forward: prefill and decode together", at_least(1));
+  visit.field("logits_megabytes", logits_megabytes, "memory of the logits that exist at one time", at_least(1));
+  visit.field("drawable_tokens", drawable_tokens, "ids from here on are never drawn; 0: all are drawn", at_least(0));
+}
+
+Engine::Engine(ModelRunner& runner, const EngineOptions& options)
+    : runner_(runner),
+      options_(options),
+      blocks_(runner.num_blocks()),
+      scheduler_(sequences_, blocks_, options.max_batch_tokens) {}
+
+void Engine::check_ids(std::span<const TokenId> tokens) const {
+  for (TokenId token : tokens) {
+    CARNOT_CHECK_GE(token, 0);
+    CARNOT_CHECK_LT(token, runner_.vocab_size());
+  }
+}
+
+SequenceId Engine::start(std::span<const TokenId> tokens) {
+  CARNOT_CHECK(!tokens.empty(), "a sequence starts with a token");
+  check_ids(tokens);
+  Sequence sequence;
+  sequence.tokens.assign(tokens.begin(), tokens.end());
+  return sequences_.add(std::move(sequence));
+}
+
+SequenceId Engine::fork(SequenceId parent, int num_tokens) {
+  const Sequence& from = sequences_.at(parent);
+  CARNOT_CHECK_GT(num_tokens, 0);
+  CARNOT_CHECK_LE(num_tokens, from.num_tokens());
+  Sequence child;
+  child.tokens.assign(from.tokens.begin(), from.tokens.begin() + num_tokens);
+  child.table = carnot::fork(blocks_, from.table, std::min(from.table.num_tokens, num_tokens - 1));
+  return sequences_.add(std::move(child));
+}
+
+void Engine::append(SequenceId id, std::span<const TokenId> tokens) {
+  Sequence& sequence = sequences_.at(id);
+  CARNOT_CHECK(!sequence.sampling, "tokens cannot be appended to a sequence that samples");
+  check_ids(tokens);
+  sequence.tokens.insert(sequence.tokens.end(), tokens.begin(), tokens.end());
+  sequence.prefilling = sequence.due() > 0;
+}
+
+void Engine::sample(SequenceId id, SampleRequest request) {
+  Sequence& sequence = sequences_.at(id);
+  CARNOT_CHECK(!sequence.sampling, "the sequence samples already");
+  CARNOT_CHECK_GE(request.max_tokens, 1);
+  sequence.request = std::move(request);
+  sequence.sampled = 0;
+  sequence.sampling = true;
+  sequence.prefilling = false;
+}
+
+void Engine::stop_sampling(SequenceId id) { sequences_.at(id).sampling = false; }
+
+void Engine::release(SequenceId id) {
+  carnot::release(blocks_, sequences_.at(id).table);
+  sequences_.remove(id);
+}
+
+std::span<const TokenId> Engine::tokens(SequenceId sequence) const { return sequences_.at(sequence).tokens; }
+
+bool Engine::prefilled(SequenceId sequence) const { return !sequences_.at(sequence).prefilling; }
+
+bool Engine::has_work() const {
+  return std::ranges::any_of(sequences_.oldest_first(), [&](SequenceId id) { return sequences_.at(id).runnable(); });
+}
+
+const StepResult& Engine::step() {
+  const at::NoGradGuard no_grad;
+  Stopwatch watch;
+  scheduler_.schedule(scheduled_);
+  result_.tokens.clear();
+  result_.too_long = scheduled_.too_long;
+  metrics_.evictions = scheduler_.num_evictions();
+  metrics_.seconds_scheduling += watch.lap();
+  if (scheduled_.sequences.empty()) {
+    CARNOT_CHECK(!result_.too_long.empty(), "a step without work");
+    return result_;
+  }
+  const at::Tensor hidden_TH = forward();
+  metrics_.seconds_forward += watch.lap();
+  sample_rows(hidden_TH);
+  metrics_.seconds_sampling += watch.lap();
+  ++metrics_.steps;
+  return result_;
+}
+
+at::Tensor Engine::forward() {
+  for (const BlockCopy& copy : scheduled_.copies) runner_.copy_block(copy.from, copy.to);
+  metrics_.rows += static_cast<std::int64_t>(scheduled_.tokens.size());
+  return runner_.hidden(view_of(scheduled_.tokens), view_of(scheduled_.positions), scheduled_.sequences);
+}
+
+// Logits of a strip of rows exist at a time; the head's weights are read once a strip.
+void Engine::sample_rows(const at::Tensor& hidden_TH) {
+  const std::vector<SampleRow>& rows = scheduled_.samples;
+  const auto vocabulary = static_cast<std::size_t>(runner_.vocab_size());
+  const std::size_t budget = static_cast<std::size_t>(options_.logits_megabytes) * (std::size_t{1} << 20);
+  const std::size_t strip = std::max<std::size_t>(1, budget / (vocabulary * sizeof(float)));
+  draws_.resize(rows.size());
+  std::vector<std::int64_t> selected;
+  for (std::size_t begin = 0; begin < rows.size(); begin += strip) {
+    const std::size_t end = std::min(begin + strip, rows.size());
+    selected.clear();
+    for (std::size_t i = begin; i < end; ++i) selected.push_back(rows[i].row);
+    const at::Tensor hidden_BH = hidden_TH.index_select(0, view_of(selected).to(hidden_TH.device()));
+    const at::Tensor logits_BV = runner_.logits(hidden_BH).to(at::kCPU, at::kFloat).contiguous();
+    CARNOT_CHECK_EQ(logits_BV.size(1), static_cast<std::int64_t>(vocabulary));
+    float* logits = logits_BV.data_ptr<float>();
+    kernel_pool().run(static_cast<std::int64_t>(end - begin), [&](std::int64_t i) {
+      const auto row = static_cast<std::size_t>(i);
+      const SequenceId id = rows[begin + row].sequence;
+      draws_[begin + row] = draw_next(sequences_.at(id), {logits + row * vocabulary, vocabulary});
+    });
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) deliver(rows[i].sequence, draws_[i]);
+}
+
+TokenDraw Engine::draw_next(const Sequence& sequence, std::span<float> logits) const {
+  const SampleRequest& request = sequence.request;
+  DrawKey key = request.key;
+  key.position += static_cast<std::uint64_t>(sequence.sampled);
+  const int drawable = options_.drawable_tokens > 0 ? options_.drawable_tokens : static_cast<int>(logits.size());
+  const int candidates = sequence.sampled < request.candidate_tokens ? request.candidates : 0;
+  return sample_token(logits, request.sampling,
+                      {.drawable = drawable, .uniform = uniform(key), .candidates = candidates});
+}
+
+void Engine::deliver(SequenceId id, const TokenDraw& draw) {
+  Sequence& sequence = sequences_.at(id);
+  sequence.tokens.push_back(draw.token);
+  ++sequence.sampled;
+  ++metrics_.sampled_tokens;
+  const std::vector<TokenId>& stops = sequence.request.stop_tokens;
+  SampleEnd end = SampleEnd::GoesOn;
+  if (std::find(stops.begin(), stops.end(), draw.token) != stops.end()) {
+    end = SampleEnd::StopToken;
+  } else if (sequence.sampled == sequence.request.max_tokens) {
+    end = SampleEnd::MaxTokens;
+  }
+  if (end != SampleEnd::GoesOn) sequence.sampling = false;
+  result_.tokens.push_back({.sequence = id, .draw = draw, .end = end});
+}
+
+}  // namespace carnot

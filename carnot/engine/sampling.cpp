@@ -1,0 +1,163 @@
+#include "carnot/engine/sampling.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "carnot/base/check.h"
+#include "carnot/kernel/isa.h"
+
+namespace carnot {
+namespace {
+
+constexpr std::size_t kMaxStrips = 256;
+
+// Sums of probabilities strip by strip; the lanes of a strip are added independently, in an order of their own.
+double strip_sum(std::span<const float> probabilities) {
+  std::array<double, 4> lanes{};
+  std::size_t i = 0;
+  for (; i + 4 <= probabilities.size(); i += 4)
+    for (std::size_t lane = 0; lane < 4; ++lane) lanes[lane] += static_cast<double>(probabilities[i + lane]);
+  for (; i < probabilities.size(); ++i) lanes[0] += static_cast<double>(probabilities[i]);
+  return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+}
+
+std::size_t draw_uncut(std::span<const float> probabilities, double uniform) {
+  const std::size_t strip = (probabilities.size() + kMaxStrips - 1) / kMaxStrips;
+  std::array<double, kMaxStrips> sums{};
+  double total = 0;
+  for (std::size_t begin = 0; begin < probabilities.size(); begin += strip) {
+    double& sum = sums[begin / strip];
+    sum = strip_sum(probabilities.subspan(begin, std::min(strip, probabilities.size() - begin)));
+    total += sum;
+  }
+  // Below the total even after rounding, so that the walk ends in a strip with mass.
+  const double target = std::min(uniform * total, std::nextafter(total, 0.0));
+  double cumulative = 0;
+  std::size_t s = 0;
+  while (cumulative + sums[s] <= target) cumulative += sums[s++];
+  std::size_t chosen = 0;
+  for (std::size_t i = s * strip; i < std::min((s + 1) * strip, probabilities.size()) && cumulative <= target; ++i) {
+    if (probabilities[i] <= 0) continue;
+    chosen = i;
+    cumulative += static_cast<double>(probabilities[i]);
+  }
+  return chosen;
+}
+
+// The `kept` ids of the largest logits, largest first, ties to the smaller id.
+std::span<const std::uint32_t> by_logit(std::span<const float> logits, std::size_t kept) {
+  thread_local std::vector<std::uint32_t> order;
+  order.resize(logits.size());
+  std::iota(order.begin(), order.end(), 0u);
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  };
+  if (kept < order.size()) {
+    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(), before);
+    order.resize(kept);
+  }
+  std::sort(order.begin(), order.end(), before);
+  return order;
+}
+
+// The shortest run of most likely tokens that holds `mass`; looks at a few first, at more where they do not reach it.
+std::span<const std::uint32_t> nucleus(std::span<const float> logits, std::span<const float> probabilities, double mass,
+                                       std::size_t most) {
+  for (std::size_t kept = std::min<std::size_t>(64, most);; kept = std::min(8 * kept, most)) {
+    const auto order = by_logit(logits, kept);
+    double sum = 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      sum += static_cast<double>(probabilities[order[i]]);
+      if (sum >= mass) return order.first(i + 1);
+    }
+    if (kept == most) return order;
+  }
+}
+
+std::size_t draw_cut(std::span<const float> logits, std::span<const float> probabilities,
+                     const SamplingOptions& options, double uniform) {
+  const std::size_t all = logits.size();
+  const std::size_t most = options.top_k > 0 ? std::min(all, static_cast<std::size_t>(options.top_k)) : all;
+  double mass = 0;
+  if (most < all) {
+    for (std::uint32_t token : by_logit(logits, most)) mass += static_cast<double>(probabilities[token]);
+  } else {
+    mass = strip_sum(probabilities);
+  }
+  const auto kept = nucleus(logits, probabilities, options.top_p < 1 ? options.top_p * mass : 2 * mass, most);
+  double kept_mass = 0;
+  for (std::uint32_t token : kept) kept_mass += static_cast<double>(probabilities[token]);
+  const double target = uniform * kept_mass;
+  double cumulative = 0;
+  for (std::uint32_t token : kept) {
+    cumulative += static_cast<double>(probabilities[token]);
+    if (cumulative > target) return token;
+  }
+  return kept.front();
+}
+
+std::size_t largest_of(std::span<const float> logits) {
+  return static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+// exp(logit - logsumexp) of the drawable tokens, in memory of this thread.
+std::span<const float> probabilities_of(std::span<const float> logits) {
+  thread_local std::vector<float> memory;
+  memory.resize((logits.size() + kernel::kTile - 1) / kernel::kTile * kernel::kTile);
+  std::copy(logits.begin(), logits.end(), memory.begin());
+  kernel::isa<float>().softmax(memory.data(), static_cast<int>(logits.size()));
+  return {memory.data(), logits.size()};
+}
+
+// As engines that return only a few candidates would have it (branch/turn_entropy.h).
+double candidate_entropy(std::span<const float> logits, const TokenDraw& draw, int candidates) {
+  double sum = 0;
+  const auto add = [&](double log_prob) {
+    if (std::isfinite(log_prob)) sum -= std::exp(log_prob) * log_prob;
+  };
+  bool saw_drawn = false;
+  for (std::uint32_t token : by_logit(logits, static_cast<std::size_t>(candidates))) {
+    add(static_cast<double>(logits[token]) - static_cast<double>(draw.logsumexp));
+    saw_drawn = saw_drawn || static_cast<TokenId>(token) == draw.token;
+  }
+  if (!saw_drawn) add(static_cast<double>(draw.log_prob));
+  return sum;
+}
+
+}  // namespace
+
+void SamplingOptions::fields(FieldVisitor& visit) {
+  visit.field("temperature", temperature, "logits are divided by it; 0 takes the most likely token", at_least(0));
+  visit.field("top_p", top_p, "sample from the most likely tokens with this mass; 1 keeps all",
+              Limits{.low = 0, .high = 1, .open_low = true});
+  visit.field("top_k", top_k, "sample from this many most likely tokens; 0 keeps all", at_least(0));
+}
+
+TokenDraw sample_token(std::span<float> logits, const SamplingOptions& options, const RowRequest& request) {
+  CARNOT_CHECK_GT(request.drawable, 0);
+  CARNOT_CHECK_LE(static_cast<std::size_t>(request.drawable), logits.size());
+  CARNOT_CHECK(std::isfinite(logits[largest_of(logits)]), "the largest logit is not a finite number");
+  const bool greedy = options.temperature == 0;
+  TokenDraw draw;
+  kernel::isa<float>().row_statistics(static_cast<std::int64_t>(logits.size()),
+                                      greedy ? 1.0f : static_cast<float>(1 / options.temperature), logits.data(),
+                                      &draw.logsumexp, &draw.entropy);
+  const auto drawable = std::span<const float>(logits).first(static_cast<std::size_t>(request.drawable));
+  std::size_t token = 0;
+  if (greedy) {
+    token = largest_of(drawable);
+  } else if (options.top_k > 0 || options.top_p < 1) {
+    token = draw_cut(drawable, probabilities_of(drawable), options, request.uniform);
+  } else {
+    token = draw_uncut(probabilities_of(drawable), request.uniform);
+  }
+  draw.token = static_cast<TokenId>(token);
+  draw.log_prob = logits[token] - draw.logsumexp;
+  if (request.candidates > 0) draw.candidate_entropy = candidate_entropy(logits, draw, request.candidates);
+  return draw;
+}
+
+}  // namespace carnot

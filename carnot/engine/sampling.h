@@ -1,0 +1,47 @@
+// engine/sampling.h -- one token from one row of logits, with the statistics of the distribution it came from.
+//
+// The statistics come from the kernel that training uses, so that a log-probability measured here and one measured
+// there have the same bits. Sums run in an order that the vocabulary's size alone fixes: neither batch nor threads can
+// change a token or a digit. No LibTorch.
+#pragma once
+
+#include <span>
+
+#include "carnot/base/fields.h"
+#include "carnot/data/tokens.h"
+
+namespace carnot {
+
+struct SamplingOptions {
+  double temperature = 1;  ///< 0: greedy
+  double top_p = 1;        ///< 1: off
+  int top_k = 0;           ///< 0: off
+
+  void fields(FieldVisitor& visit);
+};
+
+/// Statistics are of softmax(logits / temperature) over all logits, before anything is cut, in nats. Greedy: of
+/// softmax(logits).
+struct TokenDraw {
+  TokenId token = 0;
+  float log_prob = 0;
+  float entropy = 0;
+  float logsumexp = 0;           ///< of logits / temperature
+  double candidate_entropy = 0;  ///< see RowRequest; 0 where nobody asked
+};
+
+struct RowRequest {
+  int drawable = 0;    ///< only ids below are drawn (a model's vocabulary may be padded beyond the tokenizer's)
+  double uniform = 0;  ///< in [0, 1)
+  int candidates = 0;  ///< > 0: candidate_entropy is -sum p ln p over so many most probable tokens and the drawn one
+};
+
+/// The token whose share of the cumulative distribution covers `uniform`.
+///
+/// Uncut, tokens are lined up by id. With top-k and top-p, by logit, ties to the smaller id: the first top_k of them,
+/// and of those, renormalised, the shortest run whose mass reaches top_p. Greedy: the largest logit, ties to the
+/// smaller id. `logits` are left divided by the temperature. REQUIRES: finite logits; 0 < drawable <=
+/// logits.size().
+TokenDraw sample_token(std::span<float> logits, const SamplingOptions& options, const RowRequest& request);
+
+}  // namespace carnot

@@ -1,0 +1,125 @@
+#include "carnot/engine/sampling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "carnot/base/check.h"
+#include "carnot/base/random.h"
+#include "reference/decoder.h"
+
+namespace carnot {
+namespace {
+
+constexpr float kImpossible = -200;
+
+std::vector<float> random_logits(RandomStream& random, int size, double spread) {
+  std::vector<float> logits(static_cast<std::size_t>(size));
+  for (float& logit : logits) logit = static_cast<float>(spread * random.normal());
+  return logits;
+}
+
+TokenDraw sample(std::vector<float> logits, const SamplingOptions& options, double uniform) {
+  const int drawable = static_cast<int>(logits.size());
+  return sample_token(logits, options, {.drawable = drawable, .uniform = uniform});
+}
+
+TEST(Sampling, MatchesTheDefinitionOnRandomRows) {
+  RandomStream random(1);
+  const SamplingOptions choices[] = {{},
+                                     {.temperature = 0.6},
+                                     {.top_k = 5},
+                                     {.top_p = 0.7},
+                                     {.temperature = 1.3, .top_p = 0.9, .top_k = 40},
+                                     {.temperature = 0}};
+  for (int trial = 0; trial < 600; ++trial) {
+    const SamplingOptions& options = choices[trial % 6];
+    const std::vector<float> logits =
+        random_logits(random, 1 + static_cast<int>(random.below(700)), 0.5 + random.uniform() * 4);
+    const double uniform = random.uniform();
+    const TokenDraw draw = sample(logits, options, uniform);
+    const reference::Draw twin =
+        reference::draw({logits.begin(), logits.end()},
+                        {.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p}, uniform);
+    ASSERT_EQ(draw.token, twin.token) << "trial " << trial;
+    EXPECT_NEAR(draw.log_prob, twin.log_prob, 2e-5);
+    EXPECT_NEAR(draw.entropy, twin.entropy, 2e-5);
+    EXPECT_NEAR(draw.logsumexp, twin.logsumexp, 2e-5);
+  }
+}
+
+TEST(Sampling, DrawsTokensAsOftenAsTheirProbabilitySays) {
+  const std::vector<float> logits = {std::log(0.5f), std::log(0.3f), std::log(0.2f)};
+  std::vector<int> counts(3);
+  for (std::uint64_t i = 0; i < 20000; ++i)
+    ++counts[static_cast<std::size_t>(sample(logits, {}, uniform({.position = i})).token)];
+  EXPECT_NEAR(counts[0], 10000, 300);
+  EXPECT_NEAR(counts[1], 6000, 300);
+}
+
+TEST(Sampling, BreaksTiesTowardsTheSmallerId) {
+  const std::vector<float> logits = {0, 2, 2, 2};
+  EXPECT_EQ(sample(logits, {.temperature = 0}, 0.9).token, 1);
+  EXPECT_EQ(sample(logits, {.top_k = 1}, 0.99).token, 1);
+  EXPECT_EQ(sample(logits, {.top_k = 2}, 0.99).token, 2);
+  EXPECT_EQ(sample(logits, {.top_p = 0.3}, 0.99).token, 1);
+}
+
+TEST(Sampling, KeepsTheFullSoftmaxInItsStatisticsWhateverIsCut) {
+  const std::vector<float> logits = {1, 0, -1, 3};
+  const TokenDraw uncut = sample(logits, {}, 0.999);
+  const TokenDraw cut = sample(logits, {.top_k = 1}, 0.999);
+  ASSERT_EQ(uncut.token, cut.token);
+  EXPECT_EQ(uncut.log_prob, cut.log_prob);
+  EXPECT_EQ(uncut.entropy, cut.entropy);
+}
+
+TEST(Sampling, NeverDrawsATokenWithoutMass) {
+  const std::vector<float> logits = {kImpossible, 1, kImpossible, 1, kImpossible};
+  for (double u : {0.0, 0.25, 0.5, 0.75, 1 - 0x1.0p-53}) {
+    const TokenDraw draw = sample(logits, {}, u);
+    EXPECT_EQ(draw.token, u < 0.5 ? 1 : 3);
+    EXPECT_EQ(sample(logits, {.top_k = 4}, u).token, draw.token);
+    EXPECT_NEAR(draw.entropy, std::log(2), 1e-6);
+  }
+}
+
+TEST(Sampling, NeverDrawsAPaddedIdAndStillCountsItsMass) {
+  for (const SamplingOptions& options :
+       {SamplingOptions{}, SamplingOptions{.top_k = 3}, SamplingOptions{.temperature = 0}}) {
+    std::vector<float> logits = {0, 0, 5};
+    const TokenDraw draw = sample_token(logits, options, {.drawable = 2, .uniform = 0.99});
+    EXPECT_EQ(draw.token, options.temperature == 0 ? 0 : 1);
+    EXPECT_NEAR(draw.logsumexp, std::log(2 + std::exp(5.0)), 1e-5);
+  }
+}
+
+TEST(Sampling, CandidateEntropySumsTheMostProbableTokensAndTheDrawnOne) {
+  const std::vector<float> logits = {std::log(0.1f), std::log(0.4f), std::log(0.2f), std::log(0.3f)};
+  const auto entropy_of = [&](double uniform, int candidates) {
+    std::vector<float> row = logits;
+    return sample_token(row, {}, {.drawable = 4, .uniform = uniform, .candidates = candidates}).candidate_entropy;
+  };
+  const auto part = [](double p) { return -p * std::log(p); };
+  EXPECT_NEAR(entropy_of(0.3, 2), part(0.4) + part(0.3), 1e-6) << "the drawn token is among them";
+  EXPECT_NEAR(entropy_of(0.05, 2), part(0.4) + part(0.3) + part(0.1), 1e-6) << "the drawn token comes on top";
+  EXPECT_NEAR(entropy_of(0.05, 4), sample(logits, {}, 0.05).entropy, 1e-6);
+}
+
+TEST(Sampling, HoldsTheEntropyOfAnAlmostCertainToken) {
+  const std::vector<float> logits = {100, 90};
+  const TokenDraw draw = sample(logits, {}, 0.5);
+  EXPECT_NEAR(draw.entropy / (11 * std::exp(-10.0)), 1, 1e-3)
+      << "the difference of two sums of size 100 would be noise";
+}
+
+TEST(Sampling, RefusesARowWithoutAFiniteLogit) {
+  const std::vector<float> nothing = {-std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+  EXPECT_THROW(sample(nothing, {}, 0.5), CheckError);
+  const std::vector<float> broken = {std::numeric_limits<float>::quiet_NaN()};
+  EXPECT_THROW(sample(broken, {}, 0.5), CheckError);
+}
+
+}  // namespace
+}  // namespace carnot

@@ -1,0 +1,61 @@
+// engine/sequence.h -- the engine's token sequences: what each holds, what it asks for, which are alive.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "carnot/base/random.h"
+#include "carnot/cache/block_table.h"
+#include "carnot/data/tokens.h"
+#include "carnot/engine/sampling.h"
+
+namespace carnot {
+
+/// Names a live sequence; used again after release().
+using SequenceId = int;
+
+struct SampleRequest {
+  SamplingOptions sampling{};
+  DrawKey key{};  ///< position is that of the first token; it counts up
+  int max_tokens = 1;
+  std::vector<TokenId> stop_tokens{};  ///< any of them ends the request; it stays in the sequence
+  int candidates = 0;                  ///< of TokenDraw::candidate_entropy; 0: not measured
+  int candidate_tokens = 0;            ///< of the request, the first so many tokens are measured
+};
+
+struct Sequence {
+  bool live = false;
+  bool sampling = false;
+  bool prefilling = false;
+  bool scheduled = false;  ///< has rows in the present step; its blocks may not be given to another
+  int sampled = 0;         ///< by the present request
+  SampleRequest request{};
+  std::vector<TokenId> tokens{};
+  BlockTable table{};  ///< over the computed tokens; never the last token, until it samples
+
+  bool runnable() const { return sampling || prefilling; }
+  int num_tokens() const { return static_cast<int>(tokens.size()); }
+  int due() const { return num_tokens() - table.num_tokens - (sampling ? 0 : 1); }
+};
+
+/// The live sequences. Ids of removed ones are used again.
+class SequenceSet {
+ public:
+  SequenceId add(Sequence sequence);
+  /// REQUIRES: its blocks have been given back.
+  void remove(SequenceId id);
+
+  /// REQUIRES: live.
+  Sequence& at(SequenceId id);
+  const Sequence& at(SequenceId id) const;
+
+  std::span<const SequenceId> oldest_first() const { return order_; }
+
+ private:
+  std::vector<Sequence> slots_;
+  std::vector<SequenceId> unused_;
+  std::vector<SequenceId> order_;
+};
+
+}  // namespace carnot

@@ -1,0 +1,264 @@
+#include "carnot/env/gsm8k/environment.h"
+
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "carnot/base/check.h"
+#include "carnot/reward/answer_metrics.h"
+#include "carnot/reward/maths_answer.h"
+
+namespace carnot {
+namespace {
+
+using Rows = std::vector<TaskRow>;
+
+constexpr std::size_t kTokenizerTexts = 2000;
+
+class MathsProblem : public Environment {
+ public:
+  MathsProblem(const TaskRow& row, const Gsm8kOptions& options) : row_(&row), options_(options) {}
+
+  Protocol protocol() const override {
+    return {.think_tag = "", .action_tags = {}, .max_turns = 1, .max_response_tokens = options_.max_response_tokens};
+  }
+
+  Opening open() override {
+    const std::string suffix(row_->whole_prompt ? "" : prompt_suffix(options_.style));
+    return {.system = row_->system, .user = row_->question + suffix};
+  }
+
+  Reply step(std::string_view response) override {
+    CARNOT_CHECK(!done_, "the episode is over");
+    done_ = true;
+    const auto answer = find_answer(response, options_);
+    const std::string vote = answer ? canonical_answer(*answer, options_.style) : "";
+    const bool right = answer && same_answer(*answer, row_->ground_truth, options_);
+    const double score = right ? 1 : vote.empty() ? 0 : options_.format_score;
+    Reply reply;
+    reply.reward = (score + options_.reward_bias) * options_.reward_scale;
+    reply.valid_action = !vote.empty();
+    reply.done = true;
+    reply.success = right;
+    reply.measures = {{"answered", !vote.empty()}};
+    if (!vote.empty()) reply.answer = vote;
+    return reply;
+  }
+
+  std::string anchor() const override { return row_->question; }
+  std::vector<std::string> ground_truth() const override { return {row_->ground_truth}; }
+  std::map<std::string, std::string> info() const override {
+    return {{"question", row_->question}, {"data_source", row_->data_source}};
+  }
+  std::unique_ptr<Environment> clone() const override { return std::make_unique<MathsProblem>(*this); }
+
+  const TaskRow& row() const { return *row_; }
+
+ private:
+  const TaskRow* row_;
+  Gsm8kOptions options_;
+  bool done_ = false;
+};
+
+/// The bare problem: a line of input is the final answer.
+class MathsGame : public Game {
+ public:
+  explicit MathsGame(const TaskRow& row) : row_(&row) {}
+
+  std::string board_json() const override {
+    return nlohmann::ordered_json{{"question", row_->question}, {"answer", row_->ground_truth}}.dump();
+  }
+
+  std::string observation() const override { return shown_.empty() ? row_->question : shown_; }
+
+  GameStep step(std::string_view action) override {
+    if (strip(action).empty()) return {.observation = observation(), .reward = {.value = 0, .integer = true}};
+    const bool right = maths_equal(action, row_->ground_truth);
+    shown_ = right ? "Right." : "Wrong: " + row_->ground_truth + ".";
+    return {.observation = shown_,
+            .reward = {.value = right ? 1.0 : 0.0, .integer = true},
+            .done = true,
+            .success = right,
+            .effective = true,
+            .valid = true};
+  }
+
+  std::unique_ptr<Game> clone() const override { return std::make_unique<MathsGame>(*this); }
+
+ private:
+  const TaskRow* row_;
+  std::string shown_{};
+};
+
+class SolutionReader : public ScriptedAgent {
+ public:
+  explicit SolutionReader(std::string solution) : solution_(std::move(solution)) {}
+  std::string respond(std::string_view) override { return solution_; }
+
+ private:
+  std::string solution_;
+};
+
+/// The rows of training, in an order of its own each epoch.
+class EpochOrder {
+ public:
+  EpochOrder(std::size_t rows, std::uint64_t seed) : order_(rows), seed_(seed) { shuffle(0); }
+
+  std::size_t row(std::int64_t index) {
+    const auto number = static_cast<std::uint64_t>(index);
+    const std::scoped_lock lock(mutex_);
+    if (number / order_.size() != epoch_) shuffle(number / order_.size());
+    return order_[number % order_.size()];
+  }
+
+ private:
+  void shuffle(std::uint64_t epoch) {
+    epoch_ = epoch;
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    RandomStream(derive_seed(seed_, "gsm8k_epoch", epoch)).shuffle(order_);
+  }
+
+  std::mutex mutex_;
+  std::vector<std::size_t> order_;
+  std::uint64_t seed_;
+  std::uint64_t epoch_ = 0;
+};
+
+class Gsm8kFactory : public EnvironmentFactory {
+ public:
+  void fields(FieldVisitor& visit) override { options_.fields(visit); }
+
+  Status prepare(std::uint64_t seed) override {
+    if (options_.flexible && options_.style != MathsStyle::Verl)
+      return Error{"env.flexible: is of style verl alone; expected false, or env.style: verl"};
+    for (auto& [rows, file, key, stem] : {std::tuple{&train_, &options_.train_file, "train_file", "train"},
+                                          std::tuple{&test_, &options_.test_file, "test_file", "test"}}) {
+      const auto path = file_of(*file, key, stem);
+      if (!path) return path.error();
+      auto read = read_task_rows(*path);
+      if (!read) return read.error();
+      *rows = std::move(read).value();
+    }
+    order_ = std::make_unique<EpochOrder>(train_.size(), seed);
+    return Done{};
+  }
+
+  std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
+    return std::make_unique<MathsProblem>(row(split, index), options_);
+  }
+
+  std::unique_ptr<ScriptedAgent> script(const Environment& environment, double, RandomStream) const override {
+    const auto* problem = dynamic_cast<const MathsProblem*>(&environment);
+    CARNOT_CHECK(problem != nullptr, "the environment is not one of this factory");
+    return std::make_unique<SolutionReader>(worked_solution(problem->row(), options_.style));
+  }
+
+  Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const override {
+    return std::unique_ptr<Game>(std::make_unique<MathsGame>(row(Split::Validation, static_cast<std::int64_t>(seed))));
+  }
+
+  std::string answer_lead() const override { return options_.style == MathsStyle::Verl ? "#### " : "\\boxed{"; }
+
+  std::vector<std::string> tokenizer_texts() const override {
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < std::min(train_.size(), kTokenizerTexts); ++i)
+      texts.push_back(MathsProblem(train_[i], options_).open().user + "\n" +
+                      worked_solution(train_[i], options_.style));
+    return texts;
+  }
+
+ private:
+  Result<std::filesystem::path> file_of(const std::string& file, const std::string& key,
+                                        const std::string& stem) const {
+    if (!file.empty()) return std::filesystem::path(file);
+    if (options_.task_source.empty())
+      return Error{"env." + key + ": names no file; expected one of JSON lines, or env.task_source: a folder with " +
+                   stem + ".jsonl (docs/gsm8k.md)"};
+    auto found = find_task_file(options_.task_source, stem);
+    if (!found) return Error{"env.task_source: " + found.error().message};
+    return found;
+  }
+
+  const TaskRow& row(Split split, std::int64_t index) const {
+    CARNOT_CHECK_GE(index, 0);
+    CARNOT_CHECK(order_ != nullptr, "prepare() has not been called");
+    if (split == Split::Train) return train_[order_->row(index)];
+    return test_[static_cast<std::size_t>(index) % test_.size()];
+  }
+
+  Gsm8kOptions options_;
+  Rows train_, test_;
+  std::unique_ptr<EpochOrder> order_;
+};
+
+}  // namespace
+
+void Gsm8kOptions::fields(FieldVisitor& visit) {
+  visit.field("task_source", task_source,
+              "folder with train.jsonl and test.jsonl, plain or .xz: GSM8K's rows or verl's");
+  visit.field("train_file", train_file, "file of training rows; empty: of task_source");
+  visit.field("test_file", test_file, "file of validation rows; empty: of task_source");
+  enum_field(visit, "style", style, {"verl", "areal", "math"}, "what the prompt asks for and how answers are compared");
+  visit.field("flexible", flexible, "style verl: take the last number where the answer is, marked by #### or not");
+  visit.field("format_score", format_score, "score of a wrong answer; without an answer it is 0");
+  visit.field("reward_scale", reward_scale, "the reward is (score + reward_bias) * reward_scale");
+  visit.field("reward_bias", reward_bias, "added to the score before it is scaled");
+  visit.field("max_response_tokens", max_response_tokens, "tokens of a response", at_least(1));
+}
+
+std::string_view prompt_suffix(MathsStyle style) {
+  switch (style) {
+    case MathsStyle::Verl: return " Let's think step by step and output the final answer after \"####\".";
+    case MathsStyle::Areal: return "\nPlease put your final answer within \\boxed{}.";
+    case MathsStyle::Math: return " Let's think step by step and output the final answer within \\boxed{}.";
+  }
+  return "";
+}
+
+std::optional<std::string> find_answer(std::string_view response, const Gsm8kOptions& options) {
+  switch (options.style) {
+    case MathsStyle::Verl: return options.flexible ? last_number(response) : marked_answer(response);
+    case MathsStyle::Areal: return boxed_or_last_expression(response);
+    case MathsStyle::Math: return boxed_content(response);
+  }
+  return std::nullopt;
+}
+
+bool same_answer(std::string_view answer, std::string_view gold, const Gsm8kOptions& options) {
+  if (options.style == MathsStyle::Areal) return maths_equal(answer, gold);
+  if (options.style == MathsStyle::Verl) return answer == gold;
+  const std::string normal = normalize_maths(answer);
+  return !normal.empty() && normal == normalize_maths(gold);
+}
+
+std::string canonical_answer(std::string_view answer, MathsStyle style) {
+  switch (style) {
+    case MathsStyle::Verl: return std::string(answer);
+    case MathsStyle::Areal: return canonical_maths(answer);
+    case MathsStyle::Math: return normalize_maths(answer);
+  }
+  return "";
+}
+
+std::string without_calculator_marks(std::string_view text) {
+  std::string out;
+  for (auto open = text.find("<<"); open != std::string_view::npos; open = text.find("<<")) {
+    const auto close = text.find(">>", open);
+    if (close == std::string_view::npos) break;
+    out += text.substr(0, open);
+    text.remove_prefix(close + 2);
+  }
+  return out.append(text);
+}
+
+std::string worked_solution(const TaskRow& row, MathsStyle style) {
+  std::string_view steps = row.solution;
+  steps = strip(steps.substr(0, steps.rfind("#### ")));
+  const std::string end = style == MathsStyle::Verl ? "#### " + row.ground_truth
+                                                    : "The final answer is $\\boxed{" + row.ground_truth + "}$.";
+  return without_calculator_marks(steps) + (steps.empty() ? "" : "\n") + end;
+}
+
+std::unique_ptr<EnvironmentFactory> make_gsm8k() { return std::make_unique<Gsm8kFactory>(); }
+
+}  // namespace carnot

@@ -1,0 +1,54 @@
+// hf/safetensors.h -- Hugging Face's tensor files: read by memory map, written atomically.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/nn/model.h"
+
+namespace carnot {
+
+struct TensorFile {
+  std::vector<NamedTensor> tensors{};  ///< in the order of their offsets; CPU
+  std::map<std::string, std::string> metadata{};
+};
+
+/// Reads one .safetensors file. Tensors share the file's memory map (copy-on-write) where aligned. Every number of the
+/// header is checked against the file's size first: truncated, overlapping, misshapen or unknown dtypes are named.
+Result<TensorFile> read_safetensors(const std::filesystem::path& path);
+
+/// The same for a file of weights: one that holds NaN or infinite numbers is refused, naming file and tensors.
+Result<TensorFile> read_weights(const std::filesystem::path& path);
+
+/// A single model.safetensors, or the shards that model.safetensors.index.json names; read as read_weights() does.
+Result<TensorFile> read_model_tensors(const std::filesystem::path& folder);
+
+/// The names of the files that read_model_tensors reads.
+Result<std::vector<std::string>> model_tensor_files(const std::filesystem::path& folder);
+
+/// Writes (temporary file, sync, rename). Tensors go by descending element size, then name, aligned to 8 bytes.
+Status write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
+                         const std::map<std::string, std::string>& metadata = {});
+
+/// What read_model_tensors reads: model.safetensors, or where the tensors take more than `shard_bytes`, shards of at
+/// most that size (a larger tensor has one of its own) and model.safetensors.index.json.
+Status write_model_tensors(const std::filesystem::path& folder, const std::vector<NamedTensor>& tensors,
+                           std::int64_t shard_bytes);
+
+/// Copies values by name. Missing, extra and misshapen tensors are listed, all at once; then nothing is copied.
+Status copy_tensors(const std::vector<NamedTensor>& into, const std::vector<NamedTensor>& from,
+                    const std::string& where);
+
+/// copy_tensors into a model's weights; what some writers store twice is passed over.
+Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors, const std::string& where);
+
+/// config.json of a Hugging Face folder.
+Result<ModelConfig> load_model_config(const std::filesystem::path& folder);
+
+/// config.json and weights of a Hugging Face folder, converted to the dtype and device of `options`.
+Result<Model> load_model(const std::filesystem::path& folder, const at::TensorOptions& options);
+
+}  // namespace carnot

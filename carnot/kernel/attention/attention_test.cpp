@@ -1,0 +1,209 @@
+#include "carnot/kernel/attention/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "carnot/base/random.h"
+#include "carnot/base/thread_pool.h"
+#include "carnot/kernel/isa.h"
+#include "reference/attention.h"
+
+namespace carnot::kernel {
+namespace {
+
+struct Shape {
+  int heads, kv_heads, dim;
+  bool norms;
+};
+constexpr Shape kShapes[] = {{4, 2, 32, false}, {6, 2, 8, true}, {3, 3, 20, false}, {14, 2, 64, true}};
+
+/// Random rows and the tables that a layer points to.
+template <class T>
+struct Problem {
+  Problem(const Shape& shape, const std::vector<int>& lengths) {
+    RandomStream stream(17);
+    const int half = shape.dim / 2;
+    for (int p = 0; p < 128; ++p) {
+      for (int i = 0; i < half; ++i) {
+        const double angle = p * std::pow(10000.0, -2.0 * i / shape.dim);
+        cosine.push_back(static_cast<T>(std::cos(angle)));
+        sine.push_back(static_cast<T>(std::sin(angle)));
+      }
+    }
+    for (int d = 0; d < shape.dim; ++d) {
+      query_norm.push_back(static_cast<T>(1 + 0.3 * stream.normal()));
+      key_norm.push_back(static_cast<T>(1 + 0.3 * stream.normal()));
+    }
+    layer = {.heads = shape.heads,
+             .kv_heads = shape.kv_heads,
+             .dim = shape.dim,
+             .scale = static_cast<T>(1 / std::sqrt(double(shape.dim))),
+             .query_norm = shape.norms ? query_norm.data() : nullptr,
+             .key_norm = shape.norms ? key_norm.data() : nullptr,
+             .norm_epsilon = T(1e-6),
+             .cosine = cosine.data(),
+             .sine = sine.data()};
+    for (int length : lengths) {
+      sequences.push_back({.begin = rows, .rows = length});
+      for (int p = 0; p < length; ++p) positions.push_back(p);
+      rows += length;
+    }
+    for (std::int64_t i = 0; i < rows * layer.width(); ++i) qkv.push_back(static_cast<T>(stream.normal()));
+  }
+
+  std::vector<T> forward() const {
+    std::vector<T> out(static_cast<std::size_t>(rows * layer.heads * layer.dim));
+    attention_forward<T>(layer, qkv.data(), positions.data(), sequences, out.data());
+    return out;
+  }
+
+  AttentionLayer<T> layer;
+  std::vector<T> cosine, sine, query_norm, key_norm, qkv;
+  std::vector<std::int64_t> positions;
+  std::vector<AttentionRows<T>> sequences;
+  std::int64_t rows = 0;
+};
+
+template <class T>
+class Attention : public testing::Test {};
+using Scalars = testing::Types<float, double>;
+TYPED_TEST_SUITE(Attention, Scalars);
+
+TYPED_TEST(Attention, EqualsTheDefinition) {
+  using T = TypeParam;
+  for (const Shape& shape : kShapes) {
+    const Problem<T> problem(shape, {1, 16, 37, 70});
+    const auto out = problem.forward();
+    for (const auto& sequence : problem.sequences) {
+      const auto first = problem.qkv.begin() + sequence.begin * problem.layer.width();
+      reference::AttentionInput twin{
+          .heads = shape.heads, .kv_heads = shape.kv_heads, .dim = shape.dim, .length = sequence.rows};
+      twin.qkv.assign(first, first + sequence.rows * problem.layer.width());
+      if (shape.norms) {
+        twin.query_norm.assign(problem.query_norm.begin(), problem.query_norm.end());
+        twin.key_norm.assign(problem.key_norm.begin(), problem.key_norm.end());
+      }
+      const auto expected = reference::attention(twin);
+      const std::size_t offset = static_cast<std::size_t>(sequence.begin * shape.heads * shape.dim);
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        ASSERT_NEAR(out[offset + i], expected[i], sizeof(T) == 4 ? 1e-5 : 1e-12)
+            << "heads " << shape.heads << " at " << i;
+    }
+  }
+}
+
+TYPED_TEST(Attention, GradientMatchesFiniteDifferences) {
+  if constexpr (sizeof(TypeParam) == 8) {
+    for (const Shape& shape : {Shape{4, 2, 6, false}, Shape{4, 2, 8, true}}) {
+      Problem<double> problem(shape, {19, 3});
+      RandomStream stream(5);
+      const auto out = problem.forward();
+      std::vector<double> dout(out.size());
+      for (double& g : dout) g = stream.normal();
+      std::vector<double> dqkv(problem.qkv.size()), dquery(8, 0.0), dkey(8, 0.0);
+      attention_backward<double>(problem.layer, problem.qkv.data(), problem.positions.data(), problem.sequences,
+                                 out.data(), dout.data(), dqkv.data(), dquery.data(), dkey.data());
+      const auto loss = [&] {
+        const auto now = problem.forward();
+        double sum = 0;
+        for (std::size_t i = 0; i < now.size(); ++i) sum += now[i] * dout[i];
+        return sum;
+      };
+      const auto slope = [&](double& at) {
+        const double keep = at, h = 1e-6;
+        at = keep + h;
+        const double up = loss();
+        at = keep - h;
+        const double down = loss();
+        at = keep;
+        return (up - down) / (2 * h);
+      };
+      for (std::size_t i = 0; i < problem.qkv.size(); i += 7) ASSERT_NEAR(dqkv[i], slope(problem.qkv[i]), 1e-6) << i;
+      if (!shape.norms) continue;
+      for (std::size_t d = 0; d < 8; ++d) {
+        ASSERT_NEAR(dquery[d], slope(problem.query_norm[d]), 1e-6);
+        ASSERT_NEAR(dkey[d], slope(problem.key_norm[d]), 1e-6);
+      }
+    }
+  }
+}
+
+TYPED_TEST(Attention, InPiecesThroughBlocksEqualsAtOnceBitForBit) {
+  using T = TypeParam;
+  for (const Shape& shape : kShapes) {
+    Problem<T> problem(shape, {70});
+    const auto at_once = problem.forward();
+    const std::size_t block = static_cast<std::size_t>(shape.kv_heads * shape.dim * kTile);
+    // Blocks that were used before hold anything.
+    std::vector<T> memory(2 * 5 * block, std::numeric_limits<T>::quiet_NaN());
+    std::vector<T*> keys, values;
+    for (std::size_t b = 0; b < 5; ++b) {
+      keys.push_back(memory.data() + (4 - b) * 2 * block);
+      values.push_back(memory.data() + ((4 - b) * 2 + 1) * block);
+    }
+    std::vector<T> in_pieces(at_once.size());
+    int past = 0;
+    for (int rows : {5, 1, 1, 30, 1, 20, 12}) {
+      const AttentionRows<T> piece{.begin = 0, .rows = rows, .past = past, .key_blocks = keys, .value_blocks = values};
+      attention_forward<T>(problem.layer, problem.qkv.data() + past * problem.layer.width(),
+                           problem.positions.data() + past, {&piece, 1},
+                           in_pieces.data() + past * shape.heads * shape.dim);
+      past += rows;
+    }
+    EXPECT_EQ(std::memcmp(at_once.data(), in_pieces.data(), at_once.size() * sizeof(T)), 0) << shape.heads;
+  }
+}
+
+TYPED_TEST(Attention, ThreadsNeverMeetInABlock) {
+  using T = TypeParam;
+  const Shape shape = kShapes[0];
+  Problem<T> problem(shape, {7, 90});
+  problem.sequences = {{.begin = 0, .rows = 97}};
+  for (std::size_t p = 0; p < 97; ++p) problem.positions[p] = static_cast<std::int64_t>(p);
+  const auto at_once = problem.forward();
+  const std::size_t block = static_cast<std::size_t>(shape.kv_heads * shape.dim * kTile);
+  set_num_threads(3);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<T> memory(2 * 7 * block, T(1));
+    std::vector<T*> keys, values;
+    for (std::size_t b = 0; b < 7; ++b) {
+      keys.push_back(memory.data() + b * 2 * block);
+      values.push_back(memory.data() + (b * 2 + 1) * block);
+    }
+    std::vector<T> in_pieces(at_once.size());
+    int past = 0;
+    for (int rows : {7, 90}) {  // the second piece begins inside a block
+      const AttentionRows<T> piece{.begin = 0, .rows = rows, .past = past, .key_blocks = keys, .value_blocks = values};
+      attention_forward<T>(problem.layer, problem.qkv.data() + past * problem.layer.width(),
+                           problem.positions.data() + past, {&piece, 1},
+                           in_pieces.data() + past * shape.heads * shape.dim);
+      past += rows;
+    }
+    ASSERT_EQ(in_pieces, at_once) << "trial " << trial;
+  }
+  set_num_threads(1);
+}
+
+TYPED_TEST(Attention, PackedEqualsOneByOneAndOneThreadEqualsThreeBitForBit) {
+  using T = TypeParam;
+  const Problem<T> problem(kShapes[1], {9, 70, 33});
+  const auto together = problem.forward();
+  set_num_threads(3);
+  EXPECT_EQ(together, problem.forward());
+  set_num_threads(1);
+  for (const auto& sequence : problem.sequences) {
+    const AttentionRows<T> alone{.begin = 0, .rows = sequence.rows};
+    std::vector<T> out(static_cast<std::size_t>(sequence.rows * problem.layer.heads * problem.layer.dim));
+    attention_forward<T>(problem.layer, problem.qkv.data() + sequence.begin * problem.layer.width(),
+                         problem.positions.data() + sequence.begin, {&alone, 1}, out.data());
+    EXPECT_EQ(std::memcmp(out.data(), together.data() + sequence.begin * problem.layer.heads * problem.layer.dim,
+                          out.size() * sizeof(T)),
+              0);
+  }
+}
+
+}  // namespace
+}  // namespace carnot::kernel

@@ -1,0 +1,153 @@
+// kernel/statistics/rows.h -- logsumexp and entropy of a row of logits, of all entries and of those that a cut keeps.
+//
+// Part of isa_kernels.cpp: everything is in its anonymous namespace, once per instruction set.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "carnot/kernel/isa.h"
+#include "carnot/kernel/vectors.h"
+
+namespace carnot::kernel {
+namespace {
+
+// Which entries of a row count, as a filter of vectors that were computed from it; `first` is the index of lane 0.
+template <class T>
+struct KeepAll {
+  CARNOT_INLINE Vector<T> operator()(Vector<T> values, Vector<T>, std::int64_t) const { return values; }
+};
+template <class T>
+struct KeepAboveCut {
+  using Bits = typename VectorOf<T>::bits;
+  using Index = typename VectorOf<T>::integer;
+
+  CARNOT_INLINE explicit KeepAboveCut(Cut<T> cut) : threshold(splat(cut.threshold)), tie_limit(cut.tie_limit) {
+    for (int i = 0; i < kLanes<T>; ++i) lane[i] = static_cast<Index>(i);
+  }
+  // What is not a number is kept, so that it shows.
+  CARNOT_INLINE Vector<T> operator()(Vector<T> values, Vector<T> z, std::int64_t first) const {
+    const auto behind_limit = lane >= static_cast<Index>(tie_limit - first);
+    const auto removed = (z < threshold) | ((z == threshold) & behind_limit);
+    return removed ? Vector<T>{} : values;
+  }
+
+  Vector<T> threshold;
+  std::int64_t tie_limit;
+  Bits lane{};
+};
+
+// logsumexp and entropy of the entries that `keep` keeps; `maximum` is theirs.
+template <class T, class Keep>
+CARNOT_INLINE void softmax_statistics(std::int64_t n, const T* z, T maximum, Keep keep, T* logsumexp, T* entropy) {
+  constexpr int kL = kLanes<T>;
+  // H = log sum e^d - sum e^d d / sum e^d with d = z - max: no cancellation against a large logsumexp.
+  Vector<T> sums{}, products{};
+  std::int64_t i = 0;
+  for (; i + kL <= n; i += kL) {
+    const Vector<T> x = load(z + i), d = x - maximum;
+    const Vector<T> e = keep(exp_of(d), x, i);
+    sums += e;
+    products += e * d;
+  }
+  T sum = lane_sum<T>(sums), product = lane_sum<T>(products);
+  if (i < n) {
+    T last[kL], es[kL];
+    store(last, splat(maximum));
+    for (std::int64_t j = i; j < n; ++j) last[j - i] = z[j];
+    const Vector<T> x = load(last), d = x - maximum;
+    store(es, keep(exp_of(d), x, i));
+    store(last, d);
+    for (std::int64_t j = i; j < n; ++j) {
+      sum += es[j - i];
+      product += es[j - i] * last[j - i];
+    }
+  }
+  const T log_sum = std::log(sum);
+  const T h = log_sum - product / sum;
+  *logsumexp = maximum + log_sum;
+  *entropy = h < 0 ? 0 : h;
+}
+
+template <class T>
+void row_statistics(std::int64_t n, T inverse_temperature, T* logits, T* logsumexp, T* entropy) {
+  constexpr int kL = kLanes<T>;
+  Vector<T> best = splat(T(-INFINITY));
+  T maximum = -INFINITY;
+  std::int64_t i = 0;
+  for (; i + kL <= n; i += kL) {
+    const Vector<T> z = load(logits + i) * inverse_temperature;
+    store(logits + i, z);
+    best = z > best ? z : best;
+  }
+  for (; i < n; ++i) {
+    logits[i] *= inverse_temperature;
+    maximum = logits[i] > maximum ? logits[i] : maximum;
+  }
+  const T in_lanes = lane_max<T>(best);
+  maximum = in_lanes > maximum ? in_lanes : maximum;
+  softmax_statistics(n, logits, maximum, KeepAll<T>{}, logsumexp, entropy);
+}
+
+template <class T>
+void count_below(std::int64_t n, const T* x, const T* pivots, std::int64_t* counts) {
+  using Bits = typename VectorOf<T>::bits;
+  constexpr int kL = kLanes<T>;
+  const Vector<T> p0 = splat(pivots[0]), p1 = splat(pivots[1]), p2 = splat(pivots[2]);
+  Bits below0{}, below1{}, below2{};  // a comparison that holds is -1
+  std::int64_t i = 0;
+  for (; i + kL <= n; i += kL) {
+    const Vector<T> v = load(x + i);
+    below0 -= v < p0;
+    below1 -= v < p1;
+    below2 -= v < p2;
+  }
+  for (int j = 0; j < 3; ++j) {
+    const Bits& below = j == 0 ? below0 : j == 1 ? below1 : below2;
+    counts[j] = 0;
+    for (int lane = 0; lane < kL; ++lane) counts[j] += below[lane];
+    for (std::int64_t rest = i; rest < n; ++rest) counts[j] += x[rest] < pivots[j] ? 1 : 0;
+  }
+}
+
+template <class T>
+void kept_statistics(std::int64_t n, const T* z, Cut<T> cut, T* logsumexp, T* entropy) {
+  Vector<T> best = splat(T(-INFINITY));
+  T maximum = -INFINITY;
+  std::int64_t i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) {
+    const Vector<T> x = load(z + i);
+    best = x > best ? x : best;
+  }
+  for (; i < n; ++i) maximum = z[i] > maximum ? z[i] : maximum;
+  const T in_lanes = lane_max<T>(best);
+  maximum = in_lanes > maximum ? in_lanes : maximum;  // the likeliest entry is always kept
+  softmax_statistics(n, z, maximum, KeepAboveCut<T>(cut), logsumexp, entropy);
+}
+
+template <class T>
+void row_statistics_backward(std::int64_t n, T inverse_temperature, T* logits, const RowGradient<T>& row,
+                             const KeptGradient<T>* kept) {
+  const T logsumexp = row.logsumexp, entropy = row.entropy;
+  const T through_p = (row.g_logsumexp - row.g_logprob) * inverse_temperature;
+  const T through_entropy = row.g_entropy * inverse_temperature;
+  if (!kept) {
+    elementwise<T, 1, 1>(n, {logits}, {logits}, [=](const Vector<T>(&x)[1], Vector<T>(&y)[1], std::int64_t) {
+      const Vector<T> log_p = x[0] * inverse_temperature - logsumexp;
+      y[0] = exp_of(log_p) * (through_p - through_entropy * (log_p + entropy));
+    });
+    return;
+  }
+  // q = p sum p / sum of kept p: one exponential serves both.
+  const T shift = logsumexp - kept->logsumexp, ratio = std::exp(shift), kept_entropy = kept->entropy + shift;
+  const T through_kept = kept->g_entropy * inverse_temperature * ratio;
+  const KeepAboveCut<T> keep(kept->cut);
+  elementwise<T, 1, 1>(n, {logits}, {logits}, [=](const Vector<T>(&x)[1], Vector<T>(&y)[1], std::int64_t first) {
+    const Vector<T> z = x[0] * inverse_temperature, log_p = z - logsumexp, p = exp_of(log_p);
+    y[0] = p * (through_p - through_entropy * (log_p + entropy)) -
+           keep(p * (log_p + kept_entropy) * through_kept, z, first);
+  });
+}
+
+}  // namespace
+}  // namespace carnot::kernel

@@ -1,0 +1,162 @@
+#include "carnot/run/checkpoint.h"
+
+#include <ATen/Functions.h>
+
+#include "carnot/base/file.h"
+#include "carnot/hf/adapter_config.h"
+#include "carnot/hf/adapter_folder.h"
+#include "carnot/hf/base_model.h"
+#include "carnot/hf/safetensors.h"
+#include "carnot/run/checkpoint_folder.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<NamedTensor> optimizer_tensors(const Optimizer& optimizer) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, tensor] : optimizer.state()) tensors.push_back({name, tensor.to(at::kCPU)});
+  return tensors;
+}
+
+CheckpointFile text_file(const std::string& name, std::string content) {
+  return {name, [content = std::move(content)](const fs::path& path) { return write_file_atomically(path, content); }};
+}
+
+CheckpointFile tensor_file(const std::string& name, std::vector<NamedTensor> tensors) {
+  for (NamedTensor& named : tensors) named.tensor = named.tensor.detach().to(at::kCPU).contiguous();
+  return {name, [tensors = std::move(tensors)](const fs::path& path) {
+            return write_safetensors(path, tensors, {{"format", "pt"}});
+          }};
+}
+
+UpdateCounts counts_of(const Optimizer& optimizer) {
+  return {.updates = optimizer.num_updates(), .skipped = optimizer.num_skipped()};
+}
+
+std::string state_json(std::int64_t step, const CheckpointParts& parts, const RunOptions& run) {
+  TrainerState state{.step = step,
+                     .seed = run.seed,
+                     .coefficients = parts.coefficients,
+                     .unwritten_metrics = parts.unwritten_metrics};
+  if (parts.optimizer) state.optimizer = counts_of(*parts.optimizer);
+  if (parts.critic_optimizer) state.critic_optimizer = counts_of(*parts.critic_optimizer);
+  return trainer_state_json(state);
+}
+
+Status fill(const std::vector<NamedTensor>& weights, const fs::path& file) {
+  const auto stored = read_weights(file);
+  if (!stored) return stored.error();
+  return copy_tensors(weights, stored->tensors, file.string());
+}
+
+/// The weights below the policy's adapters: those of a base that is there already have to be the checkpoint's.
+Status fill_base(Workbench& bench, const fs::path& checkpoint) {
+  auto base = read_base_model(checkpoint);
+  if (!base) return base.error();
+  if (*base && bench.base && (*base)->sha256 != bench.base->sha256)
+    return Error{checkpoint.string() + ": its adapters were trained on " + (*base)->folder.string() +
+                 ", whose files are not those of " + bench.base->folder.string()};
+  if (*base && bench.base) return Done{};
+  const auto folder = find_base(checkpoint);
+  if (!folder) return folder.error();
+  if (const Status filled = fill(bench.policy->parameters(), *folder / "model.safetensors"); !filled) return filled;
+  bench.base = std::move(*base);
+  return Done{};
+}
+
+Status fill_policy(Workbench& bench, const fs::path& folder) {
+  const Model& policy = *bench.policy;
+  if (!policy.has_adapters()) return fill(policy.parameters(), folder / "model.safetensors");
+  if (const Status status = fill_base(bench, folder); !status) return status;
+  return fill(peft_tensors(policy), folder / kAdapterFolder / kAdapterWeightsFile);
+}
+
+/// Stores the random weights below the policy's adapters.
+Status keep_base(Workbench& bench, const fs::path& folder, const std::string& dtype) {
+  const Model& policy = *bench.policy;
+  const Status written = replace_folder(folder, [&](const fs::path& path) -> Status {
+    const std::string config = model_config_json(policy.config(), dtype);
+    if (const Status status = write_file_atomically(path / "config.json", config); !status) return status;
+    return tensor_file("", policy.parameters()).write(path / "model.safetensors");
+  });
+  if (!written) return written;
+  auto base = base_model_of(folder);
+  if (!base) return base.error();
+  bench.base = std::move(base).value();
+  return Done{};
+}
+
+void add_policy_files(std::vector<CheckpointFile>& files, const Workbench& bench, const fs::path& checkpoint,
+                      const std::string& dtype) {
+  const Model& policy = *bench.policy;
+  files.push_back(text_file("config.json", model_config_json(policy.config(), dtype)));
+  if (!policy.has_adapters()) return files.push_back(tensor_file("model.safetensors", policy.parameters()));
+  const fs::path adapter = kAdapterFolder;
+  const std::string config = adapter_config_json(policy.lora(), bench.base->folder.string());
+  files.push_back(text_file(adapter / kAdapterConfigFile, config));
+  files.push_back(tensor_file(adapter / kAdapterWeightsFile, peft_tensors(policy)));
+  files.push_back(text_file(kBaseModelFile, base_model_json(*bench.base, checkpoint)));
+}
+
+Status fill_optimizer(Optimizer& optimizer, const fs::path& file, const std::optional<UpdateCounts>& counts) {
+  if (!counts) return Error{file.string() + ": trainer_state.json does not say how many updates it has seen"};
+  const auto stored = read_safetensors(file);
+  if (!stored) return stored.error();
+  Optimizer::Parameters tensors;
+  for (const NamedTensor& named : stored->tensors) tensors.emplace_back(named.name, named.tensor);
+  return optimizer.load_state(tensors, counts->updates, counts->skipped);
+}
+
+Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const TrainerState& state) {
+  if (const Status status = fill_policy(*parts.bench, folder); !status) return status;
+  if (parts.bench->reference)
+    if (const Status status = fill(parts.bench->reference->trained(), folder / "reference.safetensors"); !status)
+      return status;
+  if (parts.bench->critic)
+    if (const Status status = fill(parts.bench->critic->parameters(), folder / "critic.safetensors"); !status)
+      return status;
+  if (parts.optimizer) {
+    const Status status = fill_optimizer(*parts.optimizer, folder / "optimizer.safetensors", state.optimizer);
+    if (!status) return status;
+  }
+  if (!parts.critic_optimizer) return Done{};
+  return fill_optimizer(*parts.critic_optimizer, folder / "critic_optimizer.safetensors", state.critic_optimizer);
+}
+
+}  // namespace
+
+Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
+                       const RunOptions& run, std::int64_t max_checkpoints) {
+  Workbench& bench = *parts.bench;
+  if (bench.policy->has_adapters() && !bench.base) {
+    const Status kept = keep_base(bench, checkpoints.parent_path() / kBaseFolder, run.dtype);
+    if (!kept) return kept;
+  }
+  std::vector<CheckpointFile> files{
+      text_file("tokenizer.json", bench.tokenizer->json()),
+      text_file("trainer_state.json", state_json(step, parts, run)),
+  };
+  for (const auto& [name, text] : bench.model_files) files.push_back(text_file(name, text));
+  add_policy_files(files, bench, checkpoint_path(checkpoints, step), run.dtype);
+  if (bench.reference) files.push_back(tensor_file("reference.safetensors", bench.reference->trained()));
+  if (bench.critic) files.push_back(tensor_file("critic.safetensors", bench.critic->parameters()));
+  if (parts.optimizer) files.push_back(tensor_file("optimizer.safetensors", optimizer_tensors(*parts.optimizer)));
+  if (parts.critic_optimizer)
+    files.push_back(tensor_file("critic_optimizer.safetensors", optimizer_tensors(*parts.critic_optimizer)));
+  if (const Status status = write_checkpoint(checkpoints, step, files); !status) return status;
+  return prune_checkpoints(checkpoints, max_checkpoints);
+}
+
+Result<TrainerState> load_checkpoint(const fs::path& checkpoint, const CheckpointParts& parts) {
+  const fs::path path = checkpoint / "trainer_state.json";
+  const auto text = read_file(path);
+  if (!text) return text.error();
+  auto state = parse_trainer_state(*text, path.string());
+  if (!state) return state;
+  if (const Status status = fill_parts(checkpoint, parts, *state); !status) return status.error();
+  return state;
+}
+
+}  // namespace carnot

@@ -1,0 +1,39 @@
+// run/checkpoint.h -- everything a run continues from: weights, tokenizer, optimizers, counters.
+//
+// A checkpoint folder is a Hugging Face model folder (config.json, model.safetensors, tokenizer.json and the files of
+// hf/model_files.h) with optimizer.safetensors, critic.safetensors, reference.safetensors where there are such, and
+// trainer_state.json. With adapters there is a PEFT folder adapter/ in place of model.safetensors, base_model.json says
+// where the weights below them are (hf/base_model.h), and reference.safetensors holds the reference's adapters alone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "carnot/base/result.h"
+#include "carnot/optim/optimizer.h"
+#include "carnot/train/recipe.h"
+#include "carnot/run/trainer_state.h"
+#include "carnot/train/workbench.h"
+
+namespace carnot {
+
+/// What a checkpoint refers to. Null: there is none.
+struct CheckpointParts {
+  Workbench* bench = nullptr;
+  Optimizer* optimizer = nullptr;
+  Optimizer* critic_optimizer = nullptr;
+  std::map<std::string, double> coefficients{};  ///< that change from step to step (adaptive KL, entropy bonus)
+  std::map<std::string, double> unwritten_metrics{};  ///< of the step, where its evaluation is still to be made
+};
+
+/// Writes checkpoints/global_step_N, whole or not at all, then removes all but the latest `max_checkpoints`. Weights
+/// below adapters that are in no folder yet are stored first, once for all checkpoints, in `base` beside `checkpoints`.
+Status save_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
+                       const RunOptions& run, std::int64_t max_checkpoints);
+
+/// Fills weights and optimizers from a checkpoint folder that was verified. Says what is missing or misshapen.
+Result<TrainerState> load_checkpoint(const std::filesystem::path& checkpoint, const CheckpointParts& parts);
+
+}  // namespace carnot

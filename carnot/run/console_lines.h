@@ -1,0 +1,29 @@
+// run/console_lines.h -- the lines that a run prints for the user as it goes on. All numbers are in the run's files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "carnot/run/evaluation.h"
+#include "carnot/run/metrics_writer.h"
+
+namespace carnot {
+
+/// Where a run stands, and how much room its lines have.
+struct ConsolePlace {
+  std::int64_t step = 0;  ///< steps that are complete
+  std::int64_t steps = 0;
+  int width = 79;  ///< columns that a line may take
+};
+
+/// "step  12/130  success  43.2 %  score  0.43  entropy 0.103  length   69    0.7 s": what the step's metrics hold of
+/// it, the more important first, as much as fits. The columns of one run's lines stand below each other.
+std::string step_line(const ConsolePlace& place, const StepMetrics& metrics, const std::string& environment);
+
+/// "warm start  1000/1000  loss 0.213  1:05"; the loss in nats a token.
+std::string warm_start_line(const ConsolePlace& place, double loss, double seconds);
+
+/// "evaluation before  success 19.0 % [15.5, 23.1]  score 0.205  length 43.3  400 trajectories  0:12"
+std::string evaluation_line(const std::string& name, const Evaluation& evaluation, int width);
+
+}  // namespace carnot

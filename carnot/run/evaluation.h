@@ -1,0 +1,89 @@
+// run/evaluation.h -- how good the policy is on validation tasks: success with its interval, and what else changed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "carnot/base/statistics.h"
+#include "carnot/data/tree.h"
+#include "carnot/env/environment.h"
+#include "carnot/rollout/explore.h"
+#include "carnot/train/options.h"
+
+namespace carnot {
+
+struct Rate {
+  std::int64_t successes = 0;
+  std::int64_t trials = 0;
+
+  double value() const { return trials == 0 ? 0 : static_cast<double>(successes) / static_cast<double>(trials); }
+  Interval interval() const { return wilson_interval(successes, trials); }
+};
+
+struct Evaluation {
+  Rate success{};                            ///< over all valid trajectories
+  std::map<std::string, Rate> by_group{};    ///< success by the value of eval.breakdown
+  std::map<std::string, double> measures{};  ///< means of what the environment reports
+  double mean_score = 0;
+  double response_length = 0;  ///< sampled tokens a trajectory
+  double turns = 0;            ///< a trajectory
+  double entropy = 0;          ///< a sampled token, nats
+  std::int64_t infra_failures = 0;
+  double best_of_samples = 0;        ///< share of tasks that any of their samples solves
+  std::map<int, double> pass_at{};   ///< by k = 2, 4, ... below the samples of a task: mean of pass_at() over tasks
+  std::optional<double> majority{};  ///< share of tasks that their samples' most frequent answer solves
+  double seconds = 0;
+};
+
+/// The chance that any of k samples solves a task, estimated without bias from n >= k of which `successes` do:
+/// 1 - C(n - successes, k) / C(n, k) (arXiv:2107.03374).
+double pass_at(int k, int samples, int successes);
+
+/// Whether the answer that most valid trajectories of the group give is right: the success of its first giver. Among
+/// answers that are equally frequent, the one given first counts; trajectories without an answer do not vote. None
+/// where no trajectory votes. First is by number in the group.
+std::optional<bool> majority_success(const Group& group);
+
+/// Statistics of finished groups. A majority is among them where any trajectory has an answer; then a task whose
+/// trajectories give none counts as not solved by it. A task with fewer than k valid trajectories is left out of that
+/// k's pass_at.
+Evaluation summarize(const std::vector<Group>& groups, const std::string& breakdown);
+
+/// What an evaluation is made with.
+struct EvaluationSetting {
+  Engine& engine;
+  const ChatFamily& chat;
+  const EnvironmentFactory& environment;
+  std::string environment_name{};  ///< for messages
+  const EvaluationOptions& options;
+  const ExploreOptions& rollout;
+  std::uint64_t seed = 0;
+};
+
+/// An evaluation and the trajectories that it is made of.
+struct EvaluatedGroups {
+  Evaluation evaluation{};
+  std::vector<Group> groups{};
+  std::vector<std::string> failures{};  ///< one sentence per InfraFailed trajectory
+};
+
+/// Rolls out `options.tasks` validation tasks, with `options.samples` trajectories each. None where `events` end it
+/// early.
+std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const ExploreEvents& events = {});
+
+/// As one JSON object, for summary.json and `carnot eval --json`.
+std::string evaluation_json(const Evaluation& evaluation);
+
+/// val-core/{environment}/... names of docs/metrics.md.
+std::map<std::string, double> evaluation_metrics(const Evaluation& evaluation, const std::string& environment,
+                                                 int samples);
+
+/// A table with one column per evaluation, for the terminal.
+std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation>>& columns,
+                             const std::string& breakdown);
+
+}  // namespace carnot

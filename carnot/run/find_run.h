@@ -1,0 +1,21 @@
+// run/find_run.h -- from a path that a user names to a checkpoint and the configuration of its run.
+#pragma once
+
+#include <filesystem>
+
+#include "carnot/base/result.h"
+
+namespace carnot {
+
+/// A run folder's latest checkpoint (its warm start's where there is no other, which is said), or the checkpoint folder
+/// itself. It was compared with its manifest. Where a run's latest checkpoint is damaged, no earlier one is
+/// chosen in silence: the error names the latest that is whole, and whoever wants that one names it.
+Result<std::filesystem::path> find_checkpoint(const std::filesystem::path& path);
+
+/// The folder with config.json and weights: a Hugging Face folder as it is, or what find_checkpoint() finds.
+Result<std::filesystem::path> find_model(const std::filesystem::path& path);
+
+/// The config.yaml above a checkpoint: run/checkpoints/global_step_N, or run/warm_start/checkpoints/global_step_N.
+Result<std::filesystem::path> find_config(const std::filesystem::path& checkpoint);
+
+}  // namespace carnot

@@ -1,0 +1,326 @@
+#include "carnot/run/memory_budget.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "carnot/base/saturating.h"
+#include "carnot/train/workbench.h"
+
+namespace carnot {
+namespace {
+
+// Settings may be absurd, and nothing that is reckoned from them may come out small.
+using Count = Saturating;
+
+constexpr std::int64_t kMegabyte = 1 << 20;
+
+// Code of LibTorch that a run reads in after its start, and the heap's holes: measured (bench/results/memory.md).
+constexpr std::int64_t kLaterProgramBytes = 30 * kMegabyte;
+// LibTorch's compiled bfloat16 products and their buffers: measured.
+constexpr std::int64_t kCompiledProductBytes = 170 * kMegabyte;
+// Columns, credit and rows of a file, for each token of a step's trajectories: measured.
+constexpr std::int64_t kBytesPerTrajectoryToken = 600;
+// Columns of a sampled token and the rows of the evaluation's file; columns alone, of an evaluation that is kept to be
+// shown beside the next one; tokens, targets and weights of a demonstration: measured.
+constexpr std::int64_t kBytesPerEvaluatedToken = 120;
+constexpr std::int64_t kBytesPerKeptToken = 30;
+constexpr std::int64_t kBytesPerDemonstratedToken = 100;
+constexpr std::int64_t kStripLogits = 1 << 22;  // of nn/token_statistics
+
+Count value_bytes(const std::string& dtype) { return dtype == "float64" ? 8 : dtype == "bfloat16" ? 2 : 4; }
+
+std::string count(Count n, const std::string& what) { return std::to_string(n.value()) + " " + what; }
+
+/// Sizes that the parts are made of; numbers of values unless they say bytes.
+struct Sizes {
+  explicit Sizes(const MemorySettings& s)
+      : value(value_bytes(s.run.dtype)),
+        wide(std::max<Count>(4, value)),
+        own(s.run.device == "cpu" && s.run.dtype != "bfloat16"),
+        hidden(s.model.hidden_size),
+        inner(s.model.intermediate_size),
+        queries(Count(s.model.num_heads) * s.model.head_dim),
+        keys(Count(s.model.num_kv_heads) * s.model.head_dim),
+        layers(s.model.num_layers),
+        head(Count(s.model.vocab_size) * hidden),
+        parameters(s.model.num_parameters()),
+        projections(layers * (hidden * (queries + 2 * keys) + queries * hidden + 3 * hidden * inner)) {
+    const std::array<Count, 7> widths{hidden + queries, hidden + keys,  hidden + keys, queries + hidden,
+                                             hidden + inner,   hidden + inner, inner + hidden};
+    for (std::size_t i = 0; s.lora.rank > 0 && i < widths.size(); ++i) {
+      targeted[i] =
+          std::find(s.lora.targets.begin(), s.lora.targets.end(), kProjectionNames[i]) != s.lora.targets.end();
+      if (targeted[i]) adapters += layers * s.lora.rank * widths[i];
+    }
+  }
+
+  bool targets(Projection projection) const { return targeted[static_cast<std::size_t>(projection)]; }
+
+  Count value, wide;  ///< bytes
+  bool own;                  ///< the own kernels run; LibTorch's operators otherwise
+  Count hidden, inner, queries, keys, layers, head, parameters, projections;
+  std::array<bool, 7> targeted{};
+  Count adapters = 0;
+};
+
+struct Activations {
+  Count kept = 0, passing = 0;
+};
+
+/// Bytes that a layer keeps for one row: what nn/ saves, operator by operator. `trained`: weights, not adapters.
+Count kept_by_layer(const MemorySettings& s, const Sizes& n, Count length, bool trained) {
+  const Count projected = n.queries + 2 * n.keys;
+  const bool keeps_attention_input =
+      trained || n.targets(Projection::Query) || n.targets(Projection::Key) || n.targets(Projection::Value);
+  const bool keeps_mlp_input = trained || n.targets(Projection::Gate) || n.targets(Projection::Up);
+  const bool keeps_product = trained || n.targets(Projection::Down);
+  const Count narrow = !trained ? s.lora.rank * std::count(n.targeted.begin(), n.targeted.end(), true) : 0;
+  const Count inputs = (keeps_attention_input ? n.hidden : 0) + (keeps_mlp_input ? n.hidden : 0) +
+                              (keeps_product ? n.inner : 0) + narrow;
+  if (n.own) return n.value * (inputs + 2 * n.hidden + 2 + projected + n.queries + 2 * n.inner);
+  // LibTorch's: norms in float32 with their product before the weight, rotated queries, repeated keys and values,
+  // the attention's weights, the two halves of the gate.
+  const Count norms = 2 * n.hidden * (n.wide + (trained ? n.value : 0));
+  const Count attention = n.value * (projected + 4 * n.queries + length * s.model.num_heads);
+  return n.value * inputs + norms + attention + n.value * 3 * n.inner;
+}
+
+Activations activations(const MemorySettings& s, const Sizes& n, Count rows, Count length,
+                            bool trained) {
+  const Count layer = kept_by_layer(s, n, length, trained);
+  // The last layer's output and the final norm's.
+  const Count ends = n.value * n.hidden * (n.own || trained ? 2 : 1) + (n.own ? 0 : n.wide * n.hidden);
+  // Each operator's gradient takes the place of what it saved, but for the MLP's first and the residual stream's.
+  const Count mlp = rows * n.value * (n.inner + n.hidden + n.hidden / 2);
+  // LibTorch's attention goes sequence by sequence, when what the MLP saved is gone.
+  const Count attention =
+      n.own ? 0 : 4 * length * length * s.model.num_heads * n.value - rows * n.value * 3 * n.inner;
+  const Count passing = std::max(mlp, attention);
+  if (!s.train.activation_checkpointing) return {rows * (n.layers * layer + ends), passing};
+  return {rows * (n.layers * n.hidden * n.value + ends), rows * layer + passing};
+}
+
+/// What comes and goes at one time.
+struct Phase {
+  std::vector<MemoryPart> parts{};
+  Count bytes() const {
+    Count sum = 0;
+    for (const MemoryPart& part : parts) sum += part.bytes;
+    return sum;
+  }
+};
+
+MemoryPart part(const std::string& name, Count bytes, const std::string& explanation) {
+  return {.name = name, .bytes = bytes.value(), .explanation = explanation};
+}
+
+Count strip_rows(const MemorySettings& s) {
+  return std::clamp<Count>(kStripLogits / std::max(1, s.model.vocab_size), 16, 256);
+}
+
+/// Logits of a strip in float32 (LibTorch's operators hold five of them), and for the own kernels `packed` packed
+/// heads.
+Count statistics_bytes(const MemorySettings& s, const Sizes& n, Count packed) {
+  const Count strip = strip_rows(s) * s.model.vocab_size * n.wide;
+  return n.own ? strip + packed * n.head * n.value : 5 * strip;
+}
+
+/// Rows without gradients: two residual streams beside the widest of a layer's results.
+Count pass_bytes(const MemorySettings& s, const Sizes& n, Count rows, Count length) {
+  const Count widest = std::max(3 * n.inner, 2 * n.queries + 2 * n.keys) + (n.own ? 0 : 2 * n.inner);
+  const Count attention = n.own ? 0 : 3 * s.model.num_heads * n.value * length * length;
+  return rows * n.value * (3 * n.hidden + widest) + attention;
+}
+
+Count context_of(const MemorySettings& s) { return s.rollout.explore.episode.max_context_tokens; }
+Count step_trajectories(const MemorySettings& s) { return Count(s.train.groups) * s.rollout.explore.budget; }
+Count evaluated_trajectories(const MemorySettings& s) { return Count(s.evaluation.tasks) * s.evaluation.samples; }
+
+Count blocks_of_cache(const MemorySettings& s) { return cache_blocks(s.rollout, step_trajectories(s).value()); }
+
+/// Of so many trajectories at one time.
+Phase generation_phase(const MemorySettings& s, const Sizes& n, Count trajectories) {
+  const Count rows = std::min<Count>(s.rollout.engine.max_batch_tokens, trajectories * context_of(s));
+  const Count strip = Count(s.rollout.engine.logits_megabytes) * kMegabyte;
+  const Count logits = std::min(strip, std::min(rows, trajectories) * s.model.vocab_size * 4);
+  // LibTorch's attention gathers the keys and values of every sequence that the cache holds.
+  const Count held = std::min(trajectories * context_of(s), blocks_of_cache(s) * kBlockTokens);
+  const Count gathered = n.own ? 0 : 4 * held * n.keys * n.value;
+  return {{part("rollout pass", pass_bytes(s, n, rows, context_of(s)) + gathered,
+                count(rows, "rows; rollout.max_batch_tokens")),
+           part("logits", logits, "that exist at one time; rollout.logits_megabytes")}};
+}
+
+Phase evaluation_phase(const MemorySettings& s, const Sizes& n) {
+  const Count tokens = evaluated_trajectories(s) * context_of(s);
+  Phase phase = generation_phase(s, n, evaluated_trajectories(s));
+  phase.parts.push_back(part("evaluated trajectories", tokens * kBytesPerEvaluatedToken,
+                             count(tokens, "tokens at most; eval.tasks, eval.samples")));
+  return phase;
+}
+
+Phase scoring_phase(const MemorySettings& s, const Sizes& n) {
+  const Count rows =
+      std::min(std::max<Count>(s.rollout.score_tokens, context_of(s)), step_trajectories(s) * context_of(s));
+  return {{part("scoring pass", pass_bytes(s, n, rows, context_of(s)), count(rows, "rows; rollout.score_tokens")),
+           part("logits", statistics_bytes(s, n, 1), "one strip; never tokens x vocabulary")}};
+}
+
+/// Of one step of the warm start: the last demonstration may go beyond sft.batch_tokens.
+Count demonstrated_tokens(const MemorySettings& s) { return s.sft.batch_tokens + context_of(s); }
+
+/// Rows of the largest micro-batch.
+Count update_rows(const MemorySettings& s) {
+  const Count limit = std::max<Count>(s.train.micro_batch_tokens, context_of(s));
+  if (s.stage == MemoryStage::Supervised) return std::min(limit, demonstrated_tokens(s));
+  return std::min(limit, (step_trajectories(s) + s.train.mini_batches - 1) / s.train.mini_batches * context_of(s));
+}
+
+Phase update_phase(const MemorySettings& s, const Sizes& n) {
+  const bool adapted = s.lora.rank > 0;
+  const Count rows = update_rows(s);
+  const Count trained = (adapted ? n.adapters : n.parameters) + (s.critic ? n.parameters : 0);
+  Activations all = activations(s, n, rows, context_of(s), !adapted);
+  if (s.critic) {
+    const Activations critic = activations(s, n, rows, context_of(s), true);
+    all.kept += critic.kept;
+    all.passing = std::max(all.passing, critic.passing);
+  }
+  const Count head_gradient = adapted ? 0 : n.head * n.wide;
+  const Count statistics = statistics_bytes(s, n, 2) + head_gradient;
+  Phase phase{
+      {part("gradients", trained * n.value, count(trained, "trained parameters")),
+       part("activations", all.kept,
+            count(rows, "rows a micro-batch; train.micro_batch_tokens, train.activation_checkpointing")),
+       part("backward pass", std::max(all.passing, statistics),
+            "one layer, or the statistics of one strip of logits")}};
+  if (s.stage == MemoryStage::Supervised)
+    phase.parts.push_back(part("demonstrations", demonstrated_tokens(s) * kBytesPerDemonstratedToken,
+                               count(demonstrated_tokens(s), "tokens a step at most; sft.batch_tokens")));
+  return phase;
+}
+
+std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
+  const bool adapted = s.lora.rank > 0, updates = s.stage != MemoryStage::Rollout;
+  // With adapters the reference shares the weights below them.
+  const Count copies = 1 + (s.critic ? 1 : 0) + (s.reference && !adapted ? 1 : 0);
+  const Count weights = copies * n.parameters + n.adapters * (s.reference ? 2 : 1);
+  const Count trained = (adapted ? n.adapters : n.parameters) + (s.critic ? n.parameters : 0);
+  const AdamWOptions& optimizer = s.stage == MemoryStage::Supervised ? s.sft.optimizer : s.train.optimizer;
+  const Count moment = optimizer.moments == "bfloat16" ? 2 : n.wide;
+  const Count per_trained = 2 * moment + (n.value < 4 && optimizer.master_weights ? 4 : 0);
+  // The product's layout of every model, the gradient's of those that are trained; the engine's head.
+  const Count layouts = copies + (updates ? 1 + (s.critic ? 1 : 0) : 0);
+  const Count packed = n.own ? layouts * n.projections + n.head + (updates ? 2 : 1) * n.adapters : 0;
+  const Count products = s.run.device == "cpu" && s.run.dtype == "bfloat16" ? kCompiledProductBytes : 0;
+  return {
+      part("program", Count(s.program_bytes) + kLaterProgramBytes + products, "LibTorch, tokenizer, environment"),
+      part("weights", weights * n.value,
+           count(n.parameters, "parameters") + " x " + count(copies, "models") +
+               (adapted ? " and " + count(n.adapters, "of adapters") : "")),
+      part("packed weights", packed * n.value, "layouts for the matrix products of the own kernels"),
+      part("optimizer", trained * per_trained,
+           count(per_trained, "bytes for each trained parameter; lora.rank, dtype"))};
+}
+
+MemoryPart cache_part(const MemorySettings& s, const Sizes& n) {
+  const Count blocks = blocks_of_cache(s);
+  return part("KV cache", blocks * n.layers * 2 * n.keys * kBlockTokens * n.value,
+              count(blocks, "blocks of 16 positions; rollout.cache_tokens"));
+}
+
+/// What lasts as well once there is an engine that rolls out steps.
+std::vector<MemoryPart> rollout_parts(const MemorySettings& s, const Sizes& n) {
+  const Count tokens = step_trajectories(s) * context_of(s);
+  std::vector<MemoryPart> parts{cache_part(s, n)};
+  parts.push_back(part("trajectories", tokens * kBytesPerTrajectoryToken, count(tokens, "tokens a step at most")));
+  const Count evaluated = evaluated_trajectories(s) * context_of(s);
+  if (s.stage == MemoryStage::Training && s.evaluation.before_training)
+    parts.push_back(part("evaluation before training", evaluated * kBytesPerKeptToken,
+                         count(evaluated, "tokens at most; eval.tasks, eval.samples")));
+  return parts;
+}
+
+/// What comes and goes.
+std::vector<Phase> phases_of(const MemorySettings& s, const Sizes& n) {
+  Phase evaluation = evaluation_phase(s, n);
+  if (s.stage == MemoryStage::Supervised) {  // its engine comes when the demonstrations have gone
+    evaluation.parts.push_back(cache_part(s, n));
+    return {update_phase(s, n), evaluation};
+  }
+  std::vector<Phase> phases{generation_phase(s, n, step_trajectories(s)), scoring_phase(s, n)};
+  if (s.stage == MemoryStage::Rollout) return phases;
+  phases.push_back(update_phase(s, n));
+  phases.push_back(evaluation);
+  return phases;
+}
+
+std::vector<MemoryPart> stage_budget(const MemorySettings& settings) {
+  const Sizes sizes(settings);
+  std::vector<MemoryPart> parts = lasting_parts(settings, sizes);
+  if (settings.stage != MemoryStage::Supervised)
+    for (MemoryPart& lasting : rollout_parts(settings, sizes)) parts.push_back(std::move(lasting));
+  const std::vector<Phase> phases = phases_of(settings, sizes);
+  const auto largest = std::max_element(phases.begin(), phases.end(),
+                                        [](const Phase& a, const Phase& b) { return a.bytes() < b.bytes(); });
+  parts.insert(parts.end(), largest->parts.begin(), largest->parts.end());
+  return parts;
+}
+
+}  // namespace
+
+MemorySettings memory_settings(const Recipe& recipe, const ModelConfig& model, MemoryStage stage) {
+  const auto signals = required_signals(recipe.method);
+  const bool companions = stage != MemoryStage::Supervised;
+  return {.run = recipe.run,
+          .model = model,
+          .lora = recipe.lora,
+          .sft = recipe.sft,
+          .rollout = recipe.rollout,
+          .train = recipe.train,
+          .evaluation = recipe.evaluation,
+          .stage = stage,
+          .reference = companions && signals.contains(Signal::Reference),
+          .critic = companions && signals.contains(Signal::Value),
+          .program_bytes = memory_in_use()};
+}
+
+ActivationBytes activation_bytes(const MemorySettings& settings, std::int64_t rows, std::int64_t length) {
+  const Activations bytes = activations(settings, Sizes(settings), rows, length, settings.lora.rank == 0);
+  return {.kept = bytes.kept.value(), .passing = bytes.passing.value()};
+}
+
+std::vector<MemoryPart> memory_budget(const MemorySettings& settings) {
+  std::vector<MemoryPart> parts = stage_budget(settings);
+  if (settings.stage != MemoryStage::Training || settings.sft.steps == 0) return parts;
+  // The warm start is over before reference, critic and engine are made.
+  MemorySettings warm_start = settings;
+  warm_start.stage = MemoryStage::Supervised;
+  warm_start.reference = warm_start.critic = false;
+  warm_start.evaluation = {.tasks = 0, .samples = 0};
+  std::vector<MemoryPart> first = stage_budget(warm_start);
+  return Phase{first}.bytes() > Phase{parts}.bytes() ? first : parts;
+}
+
+std::int64_t predicted_peak(const MemorySettings& settings) { return Phase{memory_budget(settings)}.bytes().value(); }
+
+std::string memory_table(const std::vector<MemoryPart>& parts) {
+  std::string text;
+  const auto line = [&](std::int64_t bytes, const std::string& what) {
+    char number[32];
+    std::snprintf(number, sizeof number, "  %10.1f MiB  ", static_cast<double>(bytes) / kMegabyte);
+    text += number + what + "\n";
+  };
+  for (const MemoryPart& part : parts) line(part.bytes, part.name + " (" + part.explanation + ")");
+  line(Phase{parts}.bytes().value(), "in all");
+  return text;
+}
+
+MachineMemory memory_limit(const Recipe& recipe) {
+  const std::int64_t limit = recipe.memory.limit_megabytes;
+  if (limit > 0) return {limit * kMegabyte, "that memory.limit_megabytes allows"};
+  return recipe.run.device == "cpu" ? available_memory() : MachineMemory{};
+}
+
+}  // namespace carnot

@@ -1,0 +1,195 @@
+#include "carnot/run/memory_budget.h"
+
+#include <ATen/Functions.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "carnot/nn/model.h"
+#include "testing/counting_allocator.h"
+#include "testing/packed_batch.h"
+
+namespace carnot {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::int64_t kMegabyte = 1 << 20;
+
+MemorySettings settings_of(int rank, bool checkpointing, const std::string& dtype = "float32",
+                           const std::string& family = "qwen2") {
+  MemorySettings settings;
+  settings.run.dtype = dtype;
+  settings.model = {.family = family,
+                    .vocab_size = 83,
+                    .hidden_size = 64,
+                    .intermediate_size = 160,
+                    .num_layers = 6,
+                    .num_heads = 4,
+                    .num_kv_heads = 2,
+                    .head_dim = 16};
+  settings.lora.rank = rank;
+  settings.train.activation_checkpointing = checkpointing;
+  settings.program_bytes = 100 * kMegabyte;
+  return settings;
+}
+
+/// Bytes that a real forward pass leaves behind, and the most that its backward pass adds.
+ActivationBytes measured(const MemorySettings& settings, int sequences, int length) {
+  const auto type = settings.run.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
+  Model model(settings.model, 5, at::TensorOptions().dtype(type));
+  if (settings.lora.rank > 0) model.add_adapters(settings.lora, 1);
+  model.checkpoint_activations(settings.train.activation_checkpointing);
+  model.requires_grad(true);
+  const testing::PackedBatch batch(std::vector<int>(static_cast<std::size_t>(sequences), length));
+  testing::loss_of(model, batch).backward();  // packed weights and gradients are there from now on
+  testing::CountingAllocator allocator;
+  const at::Tensor loss = testing::loss_of(model, batch);
+  ActivationBytes bytes{.kept = allocator.live()};
+  allocator.forget_peak();
+  loss.backward();
+  bytes.passing = allocator.peak() - bytes.kept;
+  return bytes;
+}
+
+TEST(MemoryBudget, CountsTheActivationsThatAForwardPassKeeps) {
+  for (const std::string dtype : {"float32", "bfloat16"})
+    for (const int rank : {0, 8})
+      for (const bool checkpointing : {false, true}) {
+        const MemorySettings settings = settings_of(rank, checkpointing, dtype);
+        const ActivationBytes real = measured(settings, 4, 200), predicted = activation_bytes(settings, 800, 200);
+        const std::string what = dtype + ", rank " + std::to_string(rank) + (checkpointing ? ", checkpointing" : "");
+        EXPECT_NEAR(static_cast<double>(predicted.kept) / static_cast<double>(real.kept), 1, 0.05) << what;
+        const auto peak = static_cast<double>(real.kept + real.passing);
+        EXPECT_NEAR(static_cast<double>(predicted.kept + predicted.passing) / peak, 1, 0.1) << what;
+      }
+}
+
+TEST(MemoryBudget, CountsAdaptersAndFrozenWeightsApart) {
+  MemorySettings settings = settings_of(0, false);
+  settings.reference = true;
+  const auto bytes = [&](const std::string& name) {
+    for (const MemoryPart& part : memory_budget(settings))
+      if (part.name == name) return part.bytes;
+    return std::int64_t{-1};
+  };
+  const std::int64_t parameters = settings.model.num_parameters();
+  EXPECT_EQ(bytes("weights"), 2 * 4 * parameters);
+  EXPECT_EQ(bytes("optimizer"), 8 * parameters);
+  settings.lora.rank = 8;
+  Model model(settings.model, 1, at::TensorOptions(at::kFloat));
+  model.add_adapters(settings.lora, 1);
+  std::int64_t adapters = 0;
+  for (const NamedTensor& adapter : model.adapters()) adapters += adapter.tensor.numel();
+  EXPECT_EQ(bytes("weights"), 4 * (parameters + 2 * adapters));
+  EXPECT_EQ(bytes("optimizer"), 8 * adapters);
+  settings.run.dtype = "bfloat16";
+  EXPECT_EQ(bytes("weights"), 2 * (parameters + 2 * adapters));
+  EXPECT_EQ(bytes("optimizer"), 12 * adapters) << "two moments and a master in float32";
+}
+
+TEST(MemoryBudget, CountsWhatAnEvaluationHolds) {
+  MemorySettings settings = settings_of(0, false);
+  settings.rollout.explore.episode.max_context_tokens = 512;
+  settings.evaluation = {.tasks = 100, .samples = 1};
+  const std::int64_t peak = predicted_peak(settings);
+  settings.evaluation.samples = 1000;
+  const std::int64_t tokens = 100 * 1000 * 512;
+  // Tokens and two numbers for each, of the evaluations before and after, and the file of one.
+  EXPECT_GT(predicted_peak(settings) - peak, tokens * (2 * 20 + 40));
+  settings.stage = MemoryStage::Rollout;
+  const std::int64_t rollout = predicted_peak(settings);
+  settings.evaluation.samples = 1;
+  EXPECT_EQ(predicted_peak(settings), rollout) << "which evaluates nothing";
+}
+
+TEST(MemoryBudget, CountsTheWarmStartsDemonstrationsAndUpdates) {
+  MemorySettings settings = settings_of(0, false);
+  settings.evaluation = {.tasks = 1, .samples = 1};
+  settings.rollout.explore.episode.max_context_tokens = 64;
+  settings.train.micro_batch_tokens = 1 << 20;
+  const std::int64_t without = predicted_peak(settings);
+  settings.sft = {.steps = 10, .batch_tokens = 1 << 20};
+  const std::int64_t with = predicted_peak(settings);
+  EXPECT_GT(with - without, activation_bytes(settings, 1 << 19, 64).kept) << "rows of the warm start's micro-batches";
+  settings.train.micro_batch_tokens = 4096;
+  const std::int64_t in_small_batches = predicted_peak(settings);
+  settings.sft.batch_tokens = 100 << 20;
+  EXPECT_GT(predicted_peak(settings) - in_small_batches, std::int64_t{99 << 20} * 40) << "tokens, targets and weights";
+}
+
+TEST(MemoryBudget, AnAbsurdSettingIsTooLargeAndNothingElse) {
+  const auto expect_huge = [](const std::string& what, const auto& change) {
+    MemorySettings settings = settings_of(0, false);
+    change(settings);
+    EXPECT_GT(predicted_peak(settings), std::int64_t{1} << 50) << what;
+    const Status fits = check_memory(settings, {.bytes = std::int64_t{1} << 40, .source = "here"});
+    ASSERT_FALSE(fits.ok()) << what;
+    EXPECT_THAT(fits.error().message, Not(HasSubstr("-"))) << what;
+    for (const MemoryPart& part : memory_budget(settings)) EXPECT_GE(part.bytes, 0) << what << ", " << part.name;
+  };
+  constexpr int kLarge = 1'000'000'000;
+  expect_huge("model", [](MemorySettings& s) {
+    s.model.hidden_size = s.model.intermediate_size = s.model.num_layers = s.model.vocab_size = kLarge;
+  });
+  expect_huge("context", [](MemorySettings& s) {
+    s.rollout.explore.episode.max_context_tokens = s.train.groups = s.rollout.explore.budget = kLarge;
+  });
+  expect_huge("evaluation", [](MemorySettings& s) { s.evaluation.tasks = s.evaluation.samples = kLarge; });
+}
+
+TEST(MemoryBudget, TableEndsWithTheSum) {
+  EXPECT_THAT(memory_table({{"weights", 3 * kMegabyte, "few"}, {"optimizer", kMegabyte / 2, "less"}}),
+              HasSubstr("3.0 MiB  weights (few)\n         0.5 MiB  optimizer (less)\n         3.5 MiB  in all\n"));
+}
+
+/// A model of 100 M parameters whose activations are the largest part.
+MemorySettings large() {
+  MemorySettings settings = settings_of(0, false);
+  settings.model = {.vocab_size = 20000,
+                    .hidden_size = 768,
+                    .intermediate_size = 2048,
+                    .num_layers = 12,
+                    .num_heads = 12,
+                    .num_kv_heads = 4,
+                    .head_dim = 64};
+  settings.train.micro_batch_tokens = 16384;
+  settings.rollout.explore.episode.max_context_tokens = 1024;
+  return settings;
+}
+
+TEST(MemoryAdvice, LetsARunStartThatFitsOrWhereNothingIsKnown) {
+  EXPECT_TRUE(check_memory(large(), {.bytes = predicted_peak(large()), .source = ""}).ok());
+  EXPECT_TRUE(check_memory(large(), {}).ok());
+}
+
+TEST(MemoryAdvice, NamesEachSettingThatIsEnoughAloneAndItsValue) {
+  const std::int64_t limit = predicted_peak(large()) * 3 / 4;
+  const Status refused = check_memory(large(), {.bytes = limit, .source = "of this machine"});
+  ASSERT_FALSE(refused.ok());
+  const std::string& message = refused.error().message;
+  EXPECT_THAT(message, HasSubstr("of this machine. Any one of these is enough:"));
+  EXPECT_THAT(message, HasSubstr("\n  train.activation_checkpointing=true: "));
+  EXPECT_THAT(message, Not(HasSubstr("rollout.score_tokens"))) << "which would change nothing";
+  const std::string key = "\n  train.micro_batch_tokens=";
+  const std::size_t at = message.find(key);
+  ASSERT_NE(at, std::string::npos) << message;
+  // What is advised fits, and a little more would not.
+  MemorySettings advised = large();
+  advised.train.micro_batch_tokens = std::stoi(message.substr(at + key.size()));
+  EXPECT_LE(predicted_peak(advised), limit);
+  advised.train.micro_batch_tokens += 16;
+  EXPECT_GT(predicted_peak(advised), limit);
+}
+
+TEST(MemoryAdvice, JoinsSettingsWhereNoneIsEnoughAloneAndSaysWhenNothingHelps) {
+  const Status joint = check_memory(large(), {.bytes = 1700 * kMegabyte, .source = "of this machine"});
+  ASSERT_FALSE(joint.ok());
+  EXPECT_THAT(joint.error().message, HasSubstr("Together these would help:\n  train.activation_checkpointing=true"));
+  EXPECT_THAT(joint.error().message, Not(HasSubstr("still is too much")));
+  const Status hopeless = check_memory(large(), {.bytes = 50 * kMegabyte, .source = "of this machine"});
+  EXPECT_THAT(hopeless.error().message, HasSubstr("still is too much; a smaller model or a shorter context is left"));
+}
+
+}  // namespace
+}  // namespace carnot

@@ -1,0 +1,47 @@
+// run/run_folder.h -- the layout of a run's folder, and the check before a run starts writing into it.
+//
+//   .carnot-lock           who is writing (run/folder_lock.h), while somebody is
+//   config.yaml            the resolved recipe
+//   earlier_configs/       until_step_N.yaml: what it was before the run went on with other settings
+//   metrics.jsonl          one line a step
+//   tensorboard/           the same numbers as event files
+//   rollouts/step_N.jsonl  trajectories (docs/trajectory_format.md)
+//   validation/            evaluations (run/report.h)
+//   checkpoints/           global_step_N/ and latest_checkpointed_iteration.txt (run/checkpoint_folder.h)
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "carnot/base/result.h"
+
+namespace carnot {
+
+struct RunFolder {
+  std::filesystem::path root{};
+
+  std::filesystem::path config() const { return root / "config.yaml"; }
+  std::filesystem::path earlier_configs() const { return root / "earlier_configs"; }
+  std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
+  std::filesystem::path tensorboard() const { return root / "tensorboard"; }
+  std::filesystem::path rollouts() const { return root / "rollouts"; }
+  std::filesystem::path rollouts(std::int64_t step) const;
+  std::filesystem::path validation() const { return root / "validation"; }
+  std::filesystem::path checkpoints() const { return root / "checkpoints"; }
+
+  /// True where a run has written its configuration, metrics or a checkpoint.
+  bool holds_run() const;
+};
+
+enum class Resume {
+  Never,  ///< a folder that holds a run is refused
+  Auto,   ///< a run that is there is continued
+};
+
+/// Makes the folder and those inside it, and clears away half-written files that a kill left. Refuses with the ways out
+/// where a run is there and `resume` is Never, and says why where nothing can be written.
+/// REQUIRES: the caller holds the folder's lock.
+Result<RunFolder> open_run_folder(const std::filesystem::path& root, Resume resume);
+
+}  // namespace carnot

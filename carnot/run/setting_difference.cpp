@@ -1,0 +1,51 @@
+#include "carnot/run/setting_difference.h"
+
+#include <map>
+#include <set>
+
+namespace carnot {
+namespace {
+
+std::map<std::string, std::string> values_of(Recipe& recipe) {
+  std::map<std::string, std::string> values;
+  const FieldTable table = recipe.table();
+  for (const FieldRow& row : table.rows()) values[row.key] = row.value;
+  return values;
+}
+
+std::string shown(const std::map<std::string, std::string>& values, const std::string& key) {
+  const auto found = values.find(key);
+  return found == values.end() ? "not set" : found->second;
+}
+
+}  // namespace
+
+std::string in_words(const SettingDifference& difference) {
+  return difference.key + ": " + difference.recorded + " recorded, " + difference.now + " now";
+}
+
+std::vector<SettingDifference> differing_settings(Recipe& recorded, Recipe& now, const Ignored& ignored) {
+  static const std::set<std::string> kNeverCount{"run_folder", "resume", "resume_changes", "threads"};
+  const auto left = values_of(recorded), right = values_of(now);
+  std::set<std::string> keys;
+  for (const auto& values : {left, right})
+    for (const auto& [key, value] : values) keys.insert(key);
+  std::vector<SettingDifference> differing;
+  for (const std::string& key : keys) {
+    if (kNeverCount.contains(key) || ignored(key)) continue;
+    SettingDifference difference{.key = key, .recorded = shown(left, key), .now = shown(right, key)};
+    // A run writes down what "auto" became.
+    if (difference.recorded != difference.now && difference.now != "auto") differing.push_back(std::move(difference));
+  }
+  return differing;
+}
+
+Result<std::vector<SettingDifference>> differing_settings(const std::filesystem::path& config, Recipe& now,
+                                                          const Ignored& ignored) {
+  if (!std::filesystem::exists(config)) return std::vector<SettingDifference>{};
+  auto recorded = Recipe::load(config, {});
+  if (!recorded) return recorded.error();
+  return differing_settings(*recorded, now, ignored);
+}
+
+}  // namespace carnot

@@ -1,0 +1,328 @@
+#include "carnot/run/stages.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include "carnot/base/file.h"
+#include "carnot/base/json.h"
+#include "carnot/base/log.h"
+#include "carnot/base/printable.h"
+#include "carnot/data/rollout_file.h"
+#include "carnot/run/console_lines.h"
+#include "carnot/train/infra_failures.h"
+#include "carnot/run/machine_memory.h"
+#include "carnot/run/metrics_writer.h"
+#include "carnot/train/supervised.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+StepMetrics supervised_metrics(const SupervisedMetrics& m) {
+  return {{"sft/loss", m.loss},
+          {"sft/context_loss", m.context_loss},
+          {"sft/grad_norm", m.grad_norm},
+          {"sft/lr", m.learning_rate},
+          {"sft/tokens", static_cast<double>(m.tokens)},
+          {"sft/demonstrations", static_cast<double>(m.demonstrations)}};
+}
+
+Status write_rollouts(const Run& run, const Workbench& bench, std::int64_t step, const TrainingStep& result) {
+  if (!run.recipe.train.keep_rollouts) return Done{};
+  const auto decode = [&](std::span<const TokenId> tokens) { return bench.tokenizer->decode(tokens); };
+  return write_file_atomically(run.folder.rollouts(step), rollout_rows(result.groups, result.credit, decode));
+}
+
+CheckpointParts parts_of(Workbench& bench, Trainer& trainer) {
+  return {.bench = &bench,
+          .optimizer = &trainer.optimizer(),
+          .critic_optimizer = trainer.critic_optimizer(),
+          .coefficients = trainer.coefficients()};
+}
+
+ExploreEvents stoppable(const RunControl& control) {
+  return {.go_on = [&control] { return !control.stop_requested(); }};
+}
+
+// What the message of a run that cannot go on ends with.
+constexpr const char* kGoingOn = "A checkpoint is written; to go on: the same command with resume=auto";
+constexpr const char* kSkipped =
+    "all were left out, since their gradients are not finite. The last checkpoint is written";
+
+std::string after_step(const std::string& stage, std::int64_t step) {
+  return "after " + stage + " step " + std::to_string(step) + "; a checkpoint is written";
+}
+
+bool is_evaluated(const Run& run, std::int64_t step) {
+  const std::int64_t every = run.recipe.evaluation.every;
+  return every > 0 && step % every == 0 && step < run.recipe.train.steps;
+}
+
+/// Adds the evaluation behind step `step` to its metrics.
+Result<RunEnd> evaluate_step(Run& run, Workbench& bench, Trainer& trainer, std::int64_t step, StepMetrics& metrics) {
+  const auto evaluated = evaluation_stage(run, "step_" + std::to_string(step), bench, trainer.engine());
+  if (!evaluated) return evaluated.error();
+  if (!*evaluated) return RunEnd::Interrupted;
+  metrics.merge(
+      evaluation_metrics((*evaluated)->evaluation, run.recipe.environment_name, run.recipe.evaluation.samples));
+  return RunEnd::Complete;
+}
+
+Status finish_step(Run& run, MetricsWriter& writer, std::int64_t step, const StepMetrics& metrics) {
+  if (const Status status = writer.write(step, metrics); !status) return status;
+  run.progress.print(step_line({.step = step, .steps = run.recipe.train.steps, .width = run.progress.width()}, metrics,
+                               run.recipe.environment_name));
+  run.progress.update(step);
+  return Done{};
+}
+
+bool is_in(const fs::path& checkpoint, const fs::path& checkpoints) {
+  std::error_code ignored;
+  return fs::equivalent((fs::absolute(checkpoint) / "").lexically_normal().parent_path().parent_path(), checkpoints,
+                        ignored);
+}
+
+Result<std::optional<FoundCheckpoint>> named_checkpoint(const fs::path& path, const fs::path& checkpoints) {
+  if (const Status status = verify_checkpoint(path); !status) return status.error();
+  const auto step = checkpoint_step(path);
+  if (!step) return step.error();
+  const auto latest = latest_checkpoint(checkpoints);
+  if (latest && *latest && (!is_in(path, checkpoints) || (*latest)->step != *step))
+    return Error{"resume: " + path.string() + ": the run would write over " + (*latest)->path.string() +
+                 "; expected that checkpoint, or another run_folder"};
+  return std::optional(FoundCheckpoint{.step = *step, .path = path});
+}
+
+}  // namespace
+
+RunEnd stopped(Run& run, const std::string& where) {
+  run.progress.print("Stopped " + where + ".\nTo go on: the same command with resume=auto");
+  return RunEnd::Interrupted;
+}
+
+Result<std::optional<FoundCheckpoint>> checkpoint_to_resume(const RunOptions& run, const fs::path& checkpoints) {
+  if (run.resume == "never") return std::optional<FoundCheckpoint>();
+  if (const Status repaired = repair_checkpoints(checkpoints); !repaired) return repaired.error();
+  if (run.resume != "auto") return named_checkpoint(run.resume, checkpoints);
+  auto found = latest_checkpoint(checkpoints);
+  if (!found || !*found) return found;
+  for (const std::string& damage : (*found)->damaged)
+    log_warning("passed over a damaged checkpoint: " + damage + "; the run goes on from " + (*found)->path.string());
+  return found;
+}
+
+Status settle_checkpoints(const fs::path& checkpoints, const std::optional<FoundCheckpoint>& checkpoint,
+                          const TrainOptions& options) {
+  if (!checkpoint || !is_in(checkpoint->path, checkpoints)) return Done{};
+  const auto removed = go_on_from(checkpoints, checkpoint->step, options.max_checkpoints);
+  if (!removed) return removed.error();
+  for (const fs::path& path : *removed)
+    log_warning(path.string() + ": removed; it is damaged, and its steps come again");
+  return Done{};
+}
+
+Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& bench,
+                                const std::optional<FoundCheckpoint>& checkpoint) {
+  const SupervisedOptions& options = run.recipe.sft;
+  bench.policy->requires_grad(true);
+  AdamW optimizer(optimizer_parameters(bench.policy->trained()), options.optimizer);
+  const CheckpointParts parts{.bench = &bench, .optimizer = &optimizer};
+  std::int64_t first = 0;
+  if (const Status settled = settle_checkpoints(folder.checkpoints(), checkpoint, run.recipe.train); !settled)
+    return settled.error();
+  std::optional<std::int64_t> saved;
+  if (checkpoint) {
+    const auto state = load_checkpoint(checkpoint->path, parts);
+    if (!state) return state.error();
+    first = state->step;
+    if (is_in(checkpoint->path, folder.checkpoints())) saved = first;
+  }
+  const auto is_logged = [&](std::int64_t done) {
+    return (done - 1) % options.log_every == 0 || done == options.steps;
+  };
+  auto writer = MetricsWriter::open({.jsonl = folder.metrics(),
+                                     .tensorboard = folder.tensorboard(),
+                                     .resume_step = first,
+                                     .is_logged = is_logged});
+  if (!writer) return writer.error();
+  SupervisedTrainer trainer(*bench.policy, optimizer,
+                            {.environment = *run.recipe.environment,
+                             .chat = *bench.chat,
+                             .options = options,
+                             .episode = run.recipe.rollout.explore.episode,
+                             .micro_batch_tokens = run.recipe.train.micro_batch_tokens,
+                             .seed = static_cast<std::uint64_t>(run.recipe.run.seed)});
+  const auto save = [&](std::int64_t step) -> Status {
+    if (saved == step) return Done{};
+    if (const Status synced = writer->sync(); !synced) return synced;
+    const Status written =
+        save_checkpoint(folder.checkpoints(), step, parts, run.recipe.run, run.recipe.train.max_checkpoints);
+    if (written) saved = step;
+    return written;
+  };
+  const std::string stage = "warm start";
+  const auto began = std::chrono::steady_clock::now();
+  double loss = 0;
+  std::int64_t updates = 0;
+  run.progress.begin(stage, options.steps, first);
+  for (std::int64_t step = first; step < options.steps; ++step) {
+    if (run.control.stop_requested()) {
+      if (const Status status = save(step); !status) return status.error();
+      return stopped(run, after_step(stage, step));
+    }
+    const auto metrics = trainer.step(step);
+    if (!metrics) return metrics.error();
+    if (is_logged(step + 1))
+      if (const Status status = writer->write(step + 1, supervised_metrics(*metrics)); !status) return status.error();
+    loss = metrics->loss;
+    updates += metrics->skipped ? 0 : 1;
+    run.progress.update(step + 1);
+  }
+  run.progress.end();
+  if (first == options.steps) return RunEnd::Complete;
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  run.progress.print(warm_start_line({.step = options.steps, .steps = options.steps, .width = run.progress.width()},
+                                     loss, took.count()));
+  if (const Status status = save(options.steps); !status) return status.error();
+  if (updates == 0) return Error{stage + ": no update changed the weights; " + kSkipped};
+  return RunEnd::Complete;
+}
+
+std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std::string_view title,
+                                                 const Recipe& recipe, const Workbench& bench, Engine& engine) {
+  const EvaluationOptions& options = recipe.evaluation;
+  ExploreEvents events = stoppable(view.control);
+  events.on_progress = [&view](std::int64_t ended) { view.progress.update(ended); };
+  view.progress.begin(title, options.tasks * options.samples);
+  auto evaluated = evaluate({.engine = engine,
+                             .chat = *bench.chat,
+                             .environment = *recipe.environment,
+                             .environment_name = recipe.environment_name,
+                             .options = options,
+                             .rollout = recipe.rollout.explore,
+                             .seed = static_cast<std::uint64_t>(recipe.run.seed)},
+                            events);
+  view.progress.end();
+  if (evaluated) warn_of_failures("evaluation", evaluated->failures);
+  return evaluated;
+}
+
+Status check_evaluation(const std::string& name, const EvaluatedGroups& evaluated, const Recipe& recipe) {
+  const Status few =
+      check_failures(count_failures(evaluated.groups), recipe.train.max_infra_failures, evaluated.failures);
+  return few ? few : Error{"evaluation " + name + ": " + few.error().message};
+}
+
+Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::string& name, Workbench& bench,
+                                                        Engine& engine) {
+  auto evaluated = evaluate_with_bar({run.progress, run.control}, "evaluation " + name, run.recipe, bench, engine);
+  if (!evaluated) return evaluated;
+  run.progress.print(evaluation_line(name, evaluated->evaluation, run.progress.width()));
+  if (const Status status = store_evaluation(run.folder.root, name, *evaluated, *bench.tokenizer); !status)
+    return status.error();
+  if (const Status status = check_evaluation(name, *evaluated, run.recipe); !status) return status.error();
+  return evaluated;
+}
+
+Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const std::string& name, Workbench& bench,
+                                                              Engine& engine) {
+  if (!fs::exists(run.folder.root / "validation" / (name + ".jsonl"))) return evaluation_stage(run, name, bench, engine);
+  auto kept = load_evaluation(run.folder.root, name, run.recipe.evaluation.breakdown);
+  if (!kept) return kept.error();
+  return std::optional(std::move(kept).value());
+}
+
+Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer, const TrainerState& start) {
+  const TrainOptions& options = run.recipe.train;
+  const bool evaluation_is_due = !start.unwritten_metrics.empty();
+  auto writer = MetricsWriter::open({.jsonl = run.folder.metrics(),
+                                     .tensorboard = run.folder.tensorboard(),
+                                     .resume_step = evaluation_is_due ? start.step - 1 : start.step});
+  if (!writer) return writer.error();
+  std::optional<std::int64_t> saved;
+  if (!evaluation_is_due && bench.checkpoint && is_in(*bench.checkpoint, run.folder.checkpoints())) saved = start.step;
+  const auto save = [&](std::int64_t step, const StepMetrics& unwritten = {}) -> Status {
+    if (saved == step) return Done{};
+    if (const Status synced = writer->sync(); !synced) return synced;
+    CheckpointParts parts = parts_of(bench, trainer);
+    parts.unwritten_metrics = unwritten;
+    const Status written =
+        save_checkpoint(run.folder.checkpoints(), step, parts, run.recipe.run, options.max_checkpoints);
+    if (written && unwritten.empty()) saved = step;
+    return written;
+  };
+  const std::string stage = "training";
+  const std::int64_t updates_before = trainer.optimizer().num_updates();
+  run.progress.begin(run.recipe.method.name, options.steps, start.step);
+  if (evaluation_is_due) {
+    StepMetrics metrics = start.unwritten_metrics;
+    const auto end = evaluate_step(run, bench, trainer, start.step, metrics);
+    if (!end) return end;
+    if (*end == RunEnd::Interrupted) return stopped(run, after_step(stage, start.step));
+    if (const Status status = finish_step(run, *writer, start.step, metrics); !status) return status.error();
+  }
+  for (std::int64_t step = start.step; step < options.steps; ++step) {
+    auto result = run.control.stop_requested() ? std::nullopt : trainer.step(step, stoppable(run.control));
+    if (!result) {
+      if (const Status status = save(step); !status) return status.error();
+      return stopped(run, after_step(stage, step));
+    }
+    const std::int64_t done = step + 1;
+    if (const Status status = write_rollouts(run, bench, done, *result); !status) return status.error();
+    if (!result->trained) {
+      if (const Status status = save(step); !status) return status.error();
+      return Error{stage + " step " + std::to_string(done) + ": " + result->trained.error().message + ". " +
+                   kGoingOn};
+    }
+    if (is_evaluated(run, done)) {
+      const StepMetrics unwritten = result->metrics;
+      const auto end = evaluate_step(run, bench, trainer, done, result->metrics);
+      if (!end) {
+        if (const Status status = save(done, unwritten); !status) return status.error();
+        return Error{end.error().message + ". " + kGoingOn};
+      }
+      if (*end == RunEnd::Interrupted) {
+        if (const Status status = save(done, unwritten); !status) return status.error();
+        return stopped(run, after_step(stage, done));
+      }
+    }
+    if (const Status status = finish_step(run, *writer, done, result->metrics); !status) return status.error();
+    if (options.save_every > 0 && done % options.save_every == 0 && done < options.steps)
+      if (const Status status = save(done); !status) return status.error();
+  }
+  run.progress.end();
+  if (start.step == options.steps) return RunEnd::Complete;
+  if (const Status status = save(options.steps); !status) return status.error();
+  if (trainer.optimizer().num_updates() == updates_before)
+    return Error{stage + ": no update changed the weights; " + kSkipped};
+  return RunEnd::Complete;
+}
+
+Status summary_stage(Run& run, const Workbench& bench, const EvaluatedGroups& before, const EvaluatedGroups& after) {
+  using Json = nlohmann::ordered_json;
+  const RunOptions& options = run.recipe.run;
+  Json summary{{"environment", run.recipe.environment_name},
+               {"method", run.recipe.method.name},
+               {"seed", options.seed},
+               {"training_steps", run.recipe.train.steps},
+               {"before", parse_json<Json>(evaluation_json(before.evaluation), "before").value()},
+               {"after", parse_json<Json>(evaluation_json(after.evaluation), "after").value()}};
+  const std::int64_t predicted = run.predicted_memory >> 20, measured = peak_resident_memory() >> 20;
+  summary["memory"] = {{"predicted_peak_mib", predicted}, {"measured_peak_mib", measured}};
+  const Status status = write_file_atomically(run.folder.root / "summary.json", summary.dump(2) + "\n");
+  if (!status) return status;
+  std::ostream& out = run.control.out;
+  if (const auto task = telling_task(before.groups, after.groups)) {
+    out << "\nOne question, before training:\n\n"
+        << printable(transcript(before.groups[*task], *bench.tokenizer)) << "\nThe same question, after:\n\n"
+        << printable(transcript(after.groups[*task], *bench.tokenizer));
+  }
+  out << "\n"
+      << evaluation_table({{"before", before.evaluation}, {"after", after.evaluation}}, run.recipe.evaluation.breakdown)
+      << "\nMemory: " << measured << " MiB at the peak, " << predicted << " predicted"
+      << "\nRun folder: " << run.folder.root.string() << "\n";
+  return Done{};
+}
+
+}  // namespace carnot

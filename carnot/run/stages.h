@@ -1,0 +1,79 @@
+// run/stages.h -- the stages of a run: warm start, evaluation, reinforcement learning, summary.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "carnot/run/checkpoint.h"
+#include "carnot/run/checkpoint_folder.h"
+#include "carnot/run/progress.h"
+#include "carnot/run/report.h"
+#include "carnot/run/run.h"
+#include "carnot/run/run_folder.h"
+#include "carnot/train/trainer.h"
+#include "carnot/train/workbench.h"
+
+namespace carnot {
+
+/// What every stage of one run shares.
+struct Run {
+  Recipe& recipe;
+  const RunControl& control;
+  RunFolder folder;
+  Progress progress;
+  std::int64_t predicted_memory = 0;  ///< bytes at the peak
+
+  Run(Recipe& of, const RunControl& with, RunFolder in)
+      : recipe(of),
+        control(with),
+        folder(std::move(in)),
+        progress(with.out, {.terminal = with.terminal, .columns = with.columns}) {}
+};
+
+/// The checkpoint to go on from: the one that `resume` names, or with auto the latest in `checkpoints` that is whole;
+/// none to start. Repairs `checkpoints` first. A checkpoint that is named must be the latest whole one of the folder,
+/// if that has any: the run would write over the others.
+Result<std::optional<FoundCheckpoint>> checkpoint_to_resume(const RunOptions& run,
+                                                            const std::filesystem::path& checkpoints);
+
+/// Makes the folder's checkpoints those of a run that goes on from `checkpoint`, if that is one of them (go_on_from).
+Status settle_checkpoints(const std::filesystem::path& checkpoints, const std::optional<FoundCheckpoint>& checkpoint,
+                          const TrainOptions& options);
+
+/// Trains `bench.policy` on demonstrations in `folder`, from `checkpoint` on if there is one.
+Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& bench,
+                                const std::optional<FoundCheckpoint>& checkpoint);
+
+/// Where an evaluation shows how far it is, and who may stop it.
+struct EvaluationView {
+  Progress& progress;
+  const RunControl& control;
+};
+
+/// Evaluates, with a bar of this title. None where the user stops it.
+std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std::string_view title,
+                                                 const Recipe& recipe, const Workbench& bench, Engine& engine);
+
+/// Fails where more of its trajectories failed in the machinery than train.max_infra_failures allows.
+Status check_evaluation(const std::string& name, const EvaluatedGroups& evaluated, const Recipe& recipe);
+
+/// Evaluates and keeps the result in validation/NAME. None where the user stops it; then nothing is kept.
+Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::string& name, Workbench& bench,
+                                                        Engine& engine);
+
+/// The same, but takes the result of an earlier process where there is one.
+Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const std::string& name, Workbench& bench,
+                                                              Engine& engine);
+
+/// All steps behind `start`. A step that the user stops before its update has not happened; one that is stopped in the
+/// evaluation behind it is in the checkpoint, with its metrics, and the resumed run begins with the evaluation.
+Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer, const TrainerState& start);
+
+/// Tells the user that the run stopped `where` ("after training step 3; a checkpoint is written"), and how to go on.
+RunEnd stopped(Run& run, const std::string& where);
+
+/// Table, transcripts, summary.json.
+Status summary_stage(Run& run, const Workbench& bench, const EvaluatedGroups& before, const EvaluatedGroups& after);
+
+}  // namespace carnot
