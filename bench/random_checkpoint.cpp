@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "carnot/base/file.h"
+#include "carnot/hf/model_config_file.h"
 #include "carnot/hf/safetensors.h"
 #include "carnot/text/tokenizer.h"
 

@@ -79,7 +79,7 @@ void train_on(const Model& model, AdamW& optimizer, const Batch& batch, std::siz
 }
 
 /// Tokens a second, median of passes over the batches.
-double training_speed(const Workbench& bench, const std::vector<Batch>& batches, std::size_t micro_batch_tokens) {
+double training_speed(const ModelBundle& bench, const std::vector<Batch>& batches, std::size_t micro_batch_tokens) {
   Model model = bench.policy->clone();
   model.requires_grad(true);
   AdamW optimizer(optimizer_parameters(model.parameters()), {});
@@ -96,7 +96,7 @@ double training_speed(const Workbench& bench, const std::vector<Batch>& batches,
   return median(speeds);
 }
 
-std::vector<Batch> warm_start_batches(const Recipe& recipe, const Workbench& bench) {
+std::vector<Batch> warm_start_batches(const Recipe& recipe, const ModelBundle& bench) {
   std::vector<Batch> batches;
   std::int64_t index = 0;
   for (int b = 0; b < 16; ++b) {
@@ -104,7 +104,7 @@ std::vector<Batch> warm_start_batches(const Recipe& recipe, const Workbench& ben
     while (tokens_of(batch) < recipe.sft.batch_tokens) {
       auto tree = demonstrate(
           *recipe.environment, *bench.chat,
-          {.index = index, .seed = static_cast<std::uint64_t>(index), .episode = recipe.rollout.explore.episode});
+          {.index = index, .seed = static_cast<std::uint64_t>(index), .episode = recipe.rollout.options.episode});
       ++index;
       Group group{.trees = {std::move(tree).value()}};
       batch.push_back(sequence_of(trajectory(group, 0, 0, 0)));
@@ -201,10 +201,10 @@ class Table {
 
 int measure(const std::string& folder, const std::string& workload_file, const std::string& json_file) {
   Recipe recipe = Recipe::load(folder + "/config.yaml", {}).value();
-  CARNOT_CHECK(Workbench::prepare_device(recipe.run).ok(), "device");
+  CARNOT_CHECK(ModelBundle::prepare_device(recipe.run).ok(), "device");
   const auto checkpoint = latest_checkpoint(folder + "/checkpoints").value();
   CARNOT_CHECK(checkpoint.has_value(), folder + " holds no checkpoint");
-  Workbench bench = Workbench::make(recipe, checkpoint->path).value();
+  ModelBundle bench = ModelBundle::make(recipe, checkpoint->path).value();
   bench.add_companions(recipe);
 
   std::printf("%s\n%s, %ld parameters\n\n", machine().c_str(), folder.c_str(),
@@ -218,7 +218,7 @@ int measure(const std::string& folder, const std::string& workload_file, const s
 
   const std::vector<Batch> warm = warm_start_batches(recipe, bench);
   recipe.train.groups = 8;  // 64 trajectories at a time
-  recipe.rollout.explore.budget = 8;
+  recipe.rollout.options.budget = 8;
   Trainer trainer(recipe, bench);
   std::map<std::string, std::vector<double>> stages;
   TrainingStep last;

@@ -47,11 +47,10 @@ std::vector<double> attention(const AttentionInput& in) {
         weight.push_back(std::exp(score / std::sqrt(double(in.dim))));
         total += weight.back();
       }
-      std::vector<double> mixed(static_cast<std::size_t>(in.dim), 0.0);
+      std::vector<double> mixed(in.dim, 0.0);
       for (int j = 0; j <= p; ++j) {
         const auto value = head_at(in, j, in.heads + in.kv_heads + kv);
-        for (std::size_t d = 0; d < mixed.size(); ++d)
-          mixed[d] += weight[static_cast<std::size_t>(j)] / total * value[d];
+        for (std::size_t d = 0; d < mixed.size(); ++d) mixed[d] += weight[j] / total * value[d];
       }
       out.insert(out.end(), mixed.begin(), mixed.end());
     }

@@ -25,7 +25,7 @@ std::vector<std::pair<int, double>> bm25_top(const std::vector<std::vector<std::
     if (score > 0) scored.emplace_back(static_cast<int>(i), score);
   }
   std::stable_sort(scored.begin(), scored.end(), [](const auto& x, const auto& y) { return x.second > y.second; });
-  if (scored.size() > static_cast<std::size_t>(k)) scored.resize(static_cast<std::size_t>(k));
+  if (scored.size() > static_cast<std::size_t>(k)) scored.resize(k);
   return scored;
 }
 

@@ -19,8 +19,7 @@ std::vector<Candidate> candidates(const std::vector<double>& logits, const Decod
     all.push_back({static_cast<int>(v), logits[v], std::exp(logits[v] / temperature - logsumexp)});
   if (request.top_k == 0 && request.top_p == 1) return all;
   std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.logit > b.logit; });
-  if (request.top_k > 0 && request.top_k < static_cast<int>(all.size()))
-    all.resize(static_cast<std::size_t>(request.top_k));
+  if (request.top_k > 0 && request.top_k < static_cast<int>(all.size())) all.resize(request.top_k);
   double mass = 0;
   for (const Candidate& c : all) mass += c.probability;
   std::vector<Candidate> kept;
@@ -58,7 +57,7 @@ Draw draw(const std::vector<double>& logits, const DecodeRequest& request, doubl
       if (cumulative > uniform) break;
     }
   }
-  out.log_prob = logits[static_cast<std::size_t>(out.token)] / temperature - out.logsumexp;
+  out.log_prob = logits[out.token] / temperature - out.logsumexp;
   return out;
 }
 

@@ -15,9 +15,7 @@ struct Search {
   int best_score = -1;
   SokobanStart best{};
 
-  static int& at(SokobanBoard& board, Cell cell) {
-    return board[static_cast<std::size_t>(cell.first)][static_cast<std::size_t>(cell.second)];
-  }
+  static int& at(SokobanBoard& board, Cell cell) { return board[cell.first][cell.second]; }
 
   static int displacement(const std::map<Cell, Cell>& box_of_target) {
     int sum = 0;

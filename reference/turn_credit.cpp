@@ -9,7 +9,7 @@ namespace carnot::reference {
 namespace {
 
 bool same_group(const Trajectory& a, const Trajectory& b) {
-  return b.leaf().counts() && a.group_index == b.group_index;
+  return b.leaf().is_included() && a.group_index == b.group_index;
 }
 bool same_tree(const Trajectory& a, const Trajectory& b) { return same_group(a, b) && a.tree_index == b.tree_index; }
 
@@ -38,7 +38,7 @@ double return_of(const Trajectory& one, int k, double discount) {
 double entropy_of(const Trajectory& one, int k) {
   const auto entropy = one.column(Column::EntropyOld);
   double sum = 0;
-  for (int t = one.sampled_begin(k); t < one.sampled_end(k); ++t) sum += entropy[static_cast<std::size_t>(t)];
+  for (int t = one.sampled_begin(k); t < one.sampled_end(k); ++t) sum += entropy[t];
   return sum / one.turn(k).num_sampled();
 }
 
@@ -131,7 +131,7 @@ double span_weight(Steps all, std::size_t i, std::size_t t, double think, double
   if (all[i].kinds()[t] != SpanKind::Action) return think;
   std::vector<double> pool;
   for (const Trajectory& one : all) {
-    if (!one.leaf().counts()) continue;
+    if (!one.leaf().is_included()) continue;
     const auto kinds = one.kinds();
     const auto sampled = one.sampled();
     const auto energy = one.column(Column::EnergyReference);

@@ -22,7 +22,7 @@ bool same_credit(const Credit& a, const Credit& b) {
 
 std::vector<Group> without_absent_members(std::vector<Group> groups) {
   for (Group& group : groups)
-    for (Tree& tree : group.trees) std::erase_if(tree.leaves, [](const Leaf& leaf) { return !leaf.counts(); });
+    for (Tree& tree : group.trees) std::erase_if(tree.leaves, [](const Leaf& leaf) { return !leaf.is_included(); });
   return groups;
 }
 
@@ -37,7 +37,7 @@ std::vector<std::string> changes_by_absent_members(const std::vector<Group>& gro
   std::size_t next = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string who = "trajectory " + std::to_string(i);
-    if (!all[i].leaf().counts()) {
+    if (!all[i].leaf().is_included()) {
       if (!same_credit(with[i], fresh[i])) changes.push_back(who + " does not count but received credit");
     } else if (!same_credit(with[i], without[next++])) {
       changes.push_back(who + " has other credit when absent members are removed");
@@ -50,7 +50,7 @@ int absent_members(const std::vector<Group>& groups) {
   int absent = 0;
   for (const Group& group : groups)
     for (const Tree& tree : group.trees)
-      for (const Leaf& leaf : tree.leaves) absent += leaf.counts() ? 0 : 1;
+      for (const Leaf& leaf : tree.leaves) absent += leaf.is_included() ? 0 : 1;
   return absent;
 }
 

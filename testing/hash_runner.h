@@ -78,9 +78,7 @@ class HashRunner : public ModelRunner {
 
   void copy_block(int from, int to) override {
     ++copies;
-    for (int i = 0; i < kBlockTokens; ++i)
-      memory_[static_cast<std::size_t>(to * kBlockTokens + i)] =
-          memory_[static_cast<std::size_t>(from * kBlockTokens + i)];
+    for (int i = 0; i < kBlockTokens; ++i) memory_[to * kBlockTokens + i] = memory_[from * kBlockTokens + i];
   }
 
   /// Logits behind a whole prefix, for a twin that keeps no cache.
@@ -95,8 +93,8 @@ class HashRunner : public ModelRunner {
 
  private:
   TokenId& slot(const PagedRows& rows, int position) {
-    const int block = rows.blocks[static_cast<std::size_t>(position / kBlockTokens)];
-    return memory_[static_cast<std::size_t>(block * kBlockTokens + position % kBlockTokens)];
+    const int block = rows.blocks[position / kBlockTokens];
+    return memory_[block * kBlockTokens + position % kBlockTokens];
   }
 
   int vocab_size_;

@@ -48,7 +48,7 @@ inline LossInputs inputs_of(const reference::LossSequences& sequences, std::size
     }
   }
   inputs.num_sequences = static_cast<std::int64_t>(last - first);
-  const auto column = [&](double LossToken::*member) {
+  const auto column = [&](double LossToken::* member) {
     at::Tensor values = at::empty({static_cast<std::int64_t>(tokens.size())}, at::kDouble);
     for (std::size_t t = 0; t < tokens.size(); ++t) values.mutable_data_ptr<double>()[t] = tokens[t]->*member;
     return values.to(dtype);

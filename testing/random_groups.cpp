@@ -109,8 +109,7 @@ class GroupBuilder {
     }
     leaf.turn = turn;
     tree.turns.back().reward = style_.zero_variance ? style_.score : (random_.chance(0.5) ? 1.0 : random_.normal());
-    for (int t = turn; t >= 0; t = tree.turns[static_cast<std::size_t>(t)].parent)
-      leaf.score += tree.turns[static_cast<std::size_t>(t)].reward;
+    for (int t = turn; t >= 0; t = tree.turns[t].parent) leaf.score += tree.turns[t].reward;
     leaf.success = leaf.score > 0.5;
     leaf.outcome = random_.chance(options_.invalid_share) ? Outcome::InfraFailed : kPolicyOutcomes[random_.below(5)];
     if (sibling % 4 != 0) leaf.answer = "answer " + std::to_string(sibling % 3);
@@ -136,8 +135,7 @@ class GroupBuilder {
       for (std::size_t t = 0; t < tree.turns.size(); ++t) {
         const Turn& turn = tree.turns[t];
         auto& values = tree.columns.edit(column, static_cast<int>(t), static_cast<int>(turn.tokens.size()));
-        for (int i = turn.sampled_begin; i < turn.sampled_end; ++i)
-          values[static_cast<std::size_t>(i)] = value_for(column);
+        for (int i = turn.sampled_begin; i < turn.sampled_end; ++i) values[i] = value_for(column);
       }
   }
 

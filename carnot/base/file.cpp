@@ -33,7 +33,7 @@ bool write_all(int fd, std::string_view content) {
     const ssize_t written = ::write(fd, content.data(), content.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return false;
-    content.remove_prefix(static_cast<std::size_t>(written));
+    content.remove_prefix(written);
   }
   return true;
 }
@@ -44,9 +44,9 @@ bool write_pieces(int fd, std::span<const std::string_view> pieces) {
 
 /// Where a write to a path ends up.
 struct Target {
-  fs::path path{};              ///< behind all links
-  std::optional<mode_t> mode{}; ///< permissions of the file that is there
-  bool is_file = true;          ///< or is to become one
+  fs::path path{};               ///< behind all links
+  std::optional<mode_t> mode{};  ///< permissions of the file that is there
+  bool is_file = true;           ///< or is to become one
 };
 
 Result<fs::path> behind_links(fs::path path) {
@@ -61,7 +61,7 @@ Result<fs::path> behind_links(fs::path path) {
 }
 
 Result<Target> find_target(const fs::path& path) {
-  struct stat info {};
+  struct stat info{};
   const bool is_there = ::stat(path.c_str(), &info) == 0;
   if (!is_there && errno != ENOENT) return system_error("cannot write", path);
   if (is_there && S_ISDIR(info.st_mode)) return Error{path.string() + ": is a folder, expected a file"};
@@ -150,7 +150,7 @@ class Sha256 {
 Result<std::string> read_file(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.is_open()) return system_error("cannot open", path);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.get(), &info) != 0) return system_error("cannot read", path);
   if (S_ISDIR(info.st_mode)) return Error{path.string() + ": is a folder, expected a file"};
   if (is_unreadable_device(file.get(), info)) return Error{path.string() + ": is a device, expected a file or a pipe"};
@@ -165,7 +165,7 @@ Result<std::string> read_file(const fs::path& path) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return system_error("cannot read", path);
     if (got == 0) return with_few_lines(std::move(content), path.string());
-    content.append(buffer.data(), static_cast<std::size_t>(got));
+    content.append(buffer.data(), got);
     if (content.size() > limit) return too_large(path.string(), limit);
   }
 }
@@ -203,7 +203,7 @@ Result<std::string> read_stream(std::istream& in, const std::string& name, std::
   std::string content;
   std::array<char, 1 << 16> buffer;
   while (in.read(buffer.data(), buffer.size()), in.gcount() > 0) {
-    content.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
+    content.append(buffer.data(), in.gcount());
     if (content.size() > limit) return too_large(name, limit);
   }
   if (in.bad()) return Error{name + ": cannot read"};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "carnot/base/file.h"
+#include "carnot/base/utf8.h"
 
 namespace carnot {
 namespace {
@@ -13,18 +14,10 @@ std::string hexadecimal(char c) {
   return std::string("\\x") + kDigits[byte >> 4] + kDigits[byte & 15];
 }
 
-bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
-
 /// Bytes of the UTF-8 character at the front; 0 where there is none.
 std::size_t character_length(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text.front());
-  std::size_t length = 0;
-  if (lead < 0x80) length = 1;
-  if (lead >= 0xc2 && lead < 0xe0) length = 2;
-  if (lead >= 0xe0 && lead < 0xf0) length = 3;
-  if (lead >= 0xf0 && lead < 0xf5) length = 4;
-  if (length == 0 || length > text.size()) return 0;
-  return std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(length), continues) ? length : 0;
+  const Utf8Character first = first_character(text);
+  return first.valid ? first.length : 0;
 }
 
 /// Control characters of ASCII, and those of C1, which are two bytes: 0xc2 0x80 to 0xc2 0x9f.
@@ -37,7 +30,7 @@ bool is_control(std::string_view character) {
 std::string_view beginning(std::string_view line) {
   if (line.size() <= kMessageLineBytes) return line;
   std::size_t end = kMessageLineBytes;
-  while (end > kMessageLineBytes - 4 && continues(line[end])) --end;
+  while (end > kMessageLineBytes - 4 && continues_character(line[end])) --end;
   return line.substr(0, end);
 }
 

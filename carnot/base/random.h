@@ -45,7 +45,7 @@ class RandomStream {
   /// An element, each as likely as any other. REQUIRES: not empty.
   template <class Container>
   auto& pick(Container& from) {
-    return from[static_cast<std::size_t>(below(from.size()))];
+    return from[below(from.size())];
   }
 
   /// Fisher-Yates.

@@ -11,7 +11,7 @@ namespace {
 TEST(KeyedDraws, DependOnEveryPartOfTheKey) {
   const DrawKey base{.seed = 1, .step = 2, .group = 3, .sibling = 4, .turn = 5, .position = 6};
   std::set<std::uint64_t> seen{random_bits(base)};
-  for (std::uint64_t DrawKey::*part :
+  for (std::uint64_t DrawKey::* part :
        {&DrawKey::seed, &DrawKey::step, &DrawKey::group, &DrawKey::sibling, &DrawKey::turn, &DrawKey::position}) {
     DrawKey other = base;
     other.*part += 1;
@@ -21,7 +21,7 @@ TEST(KeyedDraws, DependOnEveryPartOfTheKey) {
 
 TEST(KeyedDraws, AreUniform) {
   std::vector<int> bins(16);
-  for (std::uint64_t i = 0; i < 160000; ++i) ++bins[static_cast<std::size_t>(uniform({.seed = 9, .position = i}) * 16)];
+  for (std::uint64_t i = 0; i < 160000; ++i) ++bins[uniform({.seed = 9, .position = i}) * 16];
   double chi_squared = 0;
   for (int n : bins) chi_squared += (n - 10000.0) * (n - 10000.0) / 10000.0;
   EXPECT_LT(chi_squared, 37.7);  // 99.9 % quantile for 15 degrees of freedom

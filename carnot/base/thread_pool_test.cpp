@@ -27,7 +27,7 @@ TEST(ThreadPool, CallsEveryIndexOnce) {
   ThreadPool pool(3);
   for (int round = 0; round < 200; ++round) {
     std::vector<std::atomic<int>> calls(37);
-    pool.run(37, [&](std::int64_t i) { ++calls[static_cast<std::size_t>(i)]; });
+    pool.run(37, [&](std::int64_t i) { ++calls[i]; });
     for (const auto& n : calls) ASSERT_EQ(n.load(), 1);
   }
 }
@@ -79,9 +79,7 @@ std::int64_t times_slept() {
 TEST(ThreadPool, ACallerThatWaitsSleeps) {
   ThreadPool pool(2);
   std::int64_t before = 0;
-  meet(
-      pool, [&] { before = times_slept(); },
-      [] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); });
+  meet(pool, [&] { before = times_slept(); }, [] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); });
   EXPECT_GT(times_slept(), before) << "it kept its processor all the while";
 }
 

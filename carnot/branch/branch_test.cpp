@@ -126,7 +126,7 @@ TEST(PickLeaves, TakesEachLeafEquallyOften) {
   RandomStream random(1);
   std::vector<int> taken(5, 0);
   for (int trial = 0; trial < 5000; ++trial)
-    for (int leaf : pick_leaves(5, 3, random)) ++taken[static_cast<std::size_t>(leaf)];
+    for (int leaf : pick_leaves(5, 3, random)) ++taken[leaf];
   EXPECT_EQ(std::accumulate(taken.begin(), taken.end(), 0), 15000);
   for (int count : taken) EXPECT_NEAR(count, 3000, 200);
 }

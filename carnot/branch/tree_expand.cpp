@@ -43,10 +43,10 @@ std::unique_ptr<BranchPolicy> tree_expand(const TreeExpandOptions& options) {
 
 std::vector<int> pick_leaves(int leaves, int keep, RandomStream& random) {
   CARNOT_CHECK_LE(keep, leaves);
-  std::vector<int> all(static_cast<std::size_t>(leaves));
+  std::vector<int> all(leaves);
   std::iota(all.begin(), all.end(), 0);
   random.shuffle(all);
-  all.resize(static_cast<std::size_t>(keep));
+  all.resize(keep);
   std::sort(all.begin(), all.end());
   return all;
 }

@@ -29,7 +29,7 @@ class BlockManager {
   void release(std::int32_t block);
 
   /// How many tables hold the block; 0 for a free one.
-  int holders(std::int32_t block) const { return holders_[static_cast<std::size_t>(block)]; }
+  int holders(std::int32_t block) const { return holders_[block]; }
 
  private:
   std::vector<int> holders_;

@@ -114,8 +114,7 @@ struct Twin {
     const int begin = table.num_tokens;
     if (const auto copy = append(pool, table, count)) {
       for (int i = 0; i < copy->tokens; ++i)
-        memory[static_cast<std::size_t>(copy->to * kBlockTokens + i)] =
-            memory[static_cast<std::size_t>(copy->from * kBlockTokens + i)];
+        memory[copy->to * kBlockTokens + i] = memory[copy->from * kBlockTokens + i];
     }
     for (int i = 0; i < count; ++i) {
       slot(table, begin + i) = next_name;
@@ -135,8 +134,7 @@ struct Twin {
       ASSERT_EQ(table.num_tokens, static_cast<int>(tokens[sequence].size()));
       ASSERT_EQ(static_cast<int>(table.blocks.size()), blocks_for(table.num_tokens));
       for (int i = 0; i < table.num_tokens; ++i)
-        ASSERT_EQ(slot(table, i), tokens[sequence][static_cast<std::size_t>(i)])
-            << "sequence " << sequence << " token " << i;
+        ASSERT_EQ(slot(table, i), tokens[sequence][i]) << "sequence " << sequence << " token " << i;
       for (std::int32_t block : table.blocks) ++holders[block];
     }
     for (std::int32_t block = 0; block < pool.size(); ++block) ASSERT_EQ(pool.holders(block), holders[block]);
@@ -182,7 +180,7 @@ void random_operation(Twin& twin, RandomStream& random) {
   } else if (what < 0.85) {
     const int kept = static_cast<int>(random.below(static_cast<std::uint64_t>(table.num_tokens) + 1));
     truncate(twin.pool, table, kept);
-    twin.tokens[sequence].resize(static_cast<std::size_t>(kept));
+    twin.tokens[sequence].resize(kept);
   } else {
     release(twin.pool, table);
     twin.tables.erase(sequence);

@@ -153,8 +153,7 @@ std::string svg(const Plot& plot) {
 Series histogram(std::string name, std::span<const double> values, double low, double high, int bins) {
   CARNOT_CHECK_LT(low, high);
   CARNOT_CHECK_GE(bins, 1);
-  Series series{
-      .name = std::move(name), .y = std::vector<double>(static_cast<std::size_t>(bins), 0.0), .draw = Draw::Steps};
+  Series series{.name = std::move(name), .y = std::vector<double>(bins, 0.0), .draw = Draw::Steps};
   for (int i = 0; i <= bins; ++i) series.x.push_back(low + (high - low) * i / bins);
   double counted = 0;
   for (const double value : values) {
@@ -162,7 +161,7 @@ Series histogram(std::string name, std::span<const double> values, double low, d
     counted += 1;
     if (value < low || value > high) continue;
     const auto bin = static_cast<int>((value - low) / (high - low) * bins);
-    series.y[static_cast<std::size_t>(std::min(bin, bins - 1))] += 1;
+    series.y[std::min(bin, bins - 1)] += 1;
   }
   for (double& share : series.y) share /= std::max(1.0, counted);
   return series;
@@ -176,7 +175,7 @@ std::vector<double> smoothed(std::span<const double> values, int window) {
   for (std::ptrdiff_t i = 0; i < size; ++i) {
     double sum = 0, count = 0;
     for (std::ptrdiff_t k = std::max<std::ptrdiff_t>(0, i - back); k <= std::min(size - 1, i + ahead); ++k) {
-      const double value = values[static_cast<std::size_t>(k)];
+      const double value = values[k];
       if (!std::isfinite(value)) continue;
       sum += value;
       count += 1;

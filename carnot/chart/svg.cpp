@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "carnot/base/check.h"
+#include "carnot/base/utf8.h"
 
 namespace carnot {
 namespace {
@@ -70,9 +71,7 @@ std::string escaped(std::string_view text) {
 }
 
 double text_width(std::string_view text, double size) {
-  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-  const auto characters = text.size() - static_cast<std::size_t>(std::count_if(text.begin(), text.end(), continues));
-  return 0.56 * size * static_cast<double>(characters);
+  return 0.56 * size * static_cast<double>(count_characters(text));
 }
 
 Drawing::Drawing(double width, double height, std::string_view label) {

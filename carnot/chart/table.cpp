@@ -3,15 +3,11 @@
 #include <algorithm>
 
 #include "carnot/base/check.h"
+#include "carnot/base/utf8.h"
 #include "carnot/chart/svg.h"
 
 namespace carnot {
 namespace {
-
-std::size_t characters(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
 
 std::string html_row(const std::vector<std::string>& cells, const std::string& element) {
   std::string text = "<tr>";
@@ -48,13 +44,13 @@ std::string markdown(const Table& table) {
     CARNOT_CHECK_EQ(line.size(), table.columns.size());
     for (std::size_t i = 0; i < line.size(); ++i) {
       line[i] = markdown_cell(line[i]);
-      widths[i] = std::max(widths[i], characters(line[i]));
+      widths[i] = std::max(widths[i], count_characters(line[i]));
     }
   }
   std::string text;
   for (std::size_t r = 0; r < lines.size(); ++r) {
     for (std::size_t i = 0; i < widths.size(); ++i)
-      text += "| " + lines[r][i] + std::string(widths[i] - characters(lines[r][i]) + 1, ' ');
+      text += "| " + lines[r][i] + std::string(widths[i] - count_characters(lines[r][i]) + 1, ' ');
     text += "|\n";
     if (r > 0) continue;
     for (std::size_t i = 0; i < widths.size(); ++i)

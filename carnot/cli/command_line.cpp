@@ -22,7 +22,7 @@ const std::vector<CommandEntry>& commands() {
   static const std::vector<CommandEntry> table = {
       {"train", "RECIPE [key=value ...]", "warm start, reinforcement learning, evaluation",
        RunRequest{.stage = Stage::Training}},
-      {"sft", "RECIPE [key=value ...]", "the warm start alone", RunRequest{.stage = Stage::Supervised}},
+      {"sft", "RECIPE [key=value ...]", "the warm start alone", RunRequest{.stage = Stage::Sft}},
       {"rollout", "RECIPE [key=value ...]", "roll out one step's tasks into rollouts/step_0.jsonl",
        RunRequest{.stage = Stage::Rollout}},
       {"compare", "RECIPE --methods M,M,... [key=value ...]", "train methods over seeds, and report their differences",
@@ -88,8 +88,7 @@ void declare(OptionParser& take, ModelChoice& model) {
 void declare(OptionParser& take, GenerateRequest& request) {
   take.operand("PROMPT", request.prompts, "texts to answer, or with --raw to continue; without one, standard input");
   declare(take, request.model);
-  take.text("--messages", "JSON", request.messages,
-            "a conversation as JSON: [{\"role\": ..., \"content\": ...}, ...]");
+  take.text("--messages", "JSON", request.messages, "a conversation as JSON: [{\"role\": ..., \"content\": ...}, ...]");
   take.text("--input", "FILE", request.input, "JSON lines with prompt, messages or ids; -: standard input");
   take.text("--system", "TEXT", request.system, "system message of prompts");
   take.flag("--raw", request.raw, "prompts as they are, without a chat format");
@@ -135,8 +134,7 @@ void declare(OptionParser& take, InspectRequest& request) {
   take.text("--traj", "ID", request.trajectory, "show the trajectory of this traj_id");
   take.text("--tokenizer", "PATH", request.tokenizer, "tokenizer.json or its folder; default: the run's");
   take.flag("--tokens", request.tokens, "with a table of the sampled tokens");
-  take.list("--columns", "NAMES", request.columns,
-            "of that table, separated by commas; default: all in the file");
+  take.list("--columns", "NAMES", request.columns, "of that table, separated by commas; default: all in the file");
   take.flag_off("--no-color", request.colour, "brackets instead of colours, as when the output is no terminal");
 }
 

@@ -40,7 +40,7 @@ struct RunHelpRequest {
 
 /// train, sft, rollout
 struct RunRequest {
-  enum class Stage { Training, Supervised, Rollout };
+  enum class Stage { Training, Sft, Rollout };
   Stage stage = Stage::Training;
   std::filesystem::path recipe{};
   std::vector<std::string> overrides{};
@@ -142,11 +142,10 @@ struct CompletionRequest {
 /// The manual page, for `man -l`.
 struct ManualRequest {};
 
-using Request =
-    std::variant<HelpRequest, VersionRequest, KeysRequest, RunHelpRequest, RunRequest, CompareRequest, EvaluateRequest,
-                 GenerateRequest, ScoreRequest, ExportRequest, InspectRequest, CreditRequest, ExplainRequest,
-                 AnalysesRequest, AnalyzeRequest, ListRequest, PlayRequest, TokenizeRequest, CompletionRequest,
-                 ManualRequest>;
+using Request = std::variant<HelpRequest, VersionRequest, KeysRequest, RunHelpRequest, RunRequest, CompareRequest,
+                             EvaluateRequest, GenerateRequest, ScoreRequest, ExportRequest, InspectRequest,
+                             CreditRequest, ExplainRequest, AnalysesRequest, AnalyzeRequest, ListRequest, PlayRequest,
+                             TokenizeRequest, CompletionRequest, ManualRequest>;
 
 /// The request that the arguments (without the program's name) make. The error says what is wrong with their use.
 Result<Request> parse_command_line(std::span<const std::string> arguments);

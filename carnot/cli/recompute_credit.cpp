@@ -66,7 +66,7 @@ int first_unmeasured(const Trajectory& trajectory, Column column) {
 std::string missing_column(const ColumnNeed& need, std::span<const Trajectory> all, const RolloutFile& file,
                            const std::string& name) {
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const int token = all[i].leaf().counts() ? first_unmeasured(all[i], need.column) : -1;
+    const int token = all[i].leaf().is_included() ? first_unmeasured(all[i], need.column) : -1;
     if (token < 0) continue;
     const std::string what = all[i].tree->columns.has(need.column)
                                  ? "expected a number on the sampled token " + std::to_string(token) + ", found null"
@@ -92,7 +92,7 @@ bool has_turn_with_gain(const Trajectory& trajectory, const InfoGainOptions& gai
 std::string missing_gain(const CreditedRows& rows, const std::string& reader, const std::string& name) {
   int first = -1;
   for (std::size_t i = 0; i < rows.all.size(); ++i) {
-    if (!rows.all[i].leaf().counts()) continue;
+    if (!rows.all[i].leaf().is_included()) continue;
     if (has_info_gain(rows.all[i])) return "";
     if (first < 0 && has_turn_with_gain(rows.all[i], rows.method.info_gain)) first = rows.file.line_of_row[i];
   }
@@ -180,10 +180,9 @@ CreditTable credit_each_step(std::span<const CreditRule> chain, std::span<const 
   CreditTable table = fresh_credit(all);
   for (const std::vector<int>& members : members_by_step(all)) {
     std::vector<Trajectory> batch;
-    for (const int i : members) batch.push_back(all[static_cast<std::size_t>(i)]);
+    for (const int i : members) batch.push_back(all[i]);
     CreditTable credit = run_credit(chain, batch);
-    for (std::size_t n = 0; n < members.size(); ++n)
-      table[static_cast<std::size_t>(members[n])] = std::move(credit[n]);
+    for (std::size_t n = 0; n < members.size(); ++n) table[members[n]] = std::move(credit[n]);
   }
   return table;
 }

@@ -10,11 +10,11 @@
 #include "carnot/cli/stop_signals.h"
 #include "carnot/cli/terminal_text.h"
 #include "carnot/generate/jobs.h"
+#include "carnot/run/export.h"
+#include "carnot/run/run.h"
 #include "carnot/study/analyze.h"
 #include "carnot/study/comparison.h"
 #include "carnot/study/explanation.h"
-#include "carnot/run/export.h"
-#include "carnot/run/run.h"
 
 namespace carnot {
 namespace {
@@ -23,10 +23,8 @@ RunControl prepare_run(const Console& console, StopLeaves leaves) {
   catch_stop_signals(leaves);
   keep_freed_memory();
   log_to_console(LogLevel::Info);
-  return {.out = console.out,
-          .terminal = console.terminal,
-          .columns = terminal_columns,
-          .stop_requested = stop_requested};
+  return {
+      .out = console.out, .terminal = console.terminal, .columns = terminal_columns, .stop_requested = stop_requested};
 }
 
 /// Until here, loading and reading end at the first signal.
@@ -69,7 +67,7 @@ Exit ended(const Result<RunEnd>& end, const Console& console) {
 }
 
 Result<RunEnd> run(RunRequest::Stage stage, Recipe& recipe, const RunControl& control) {
-  if (stage == RunRequest::Stage::Supervised) return run_supervised(recipe, control);
+  if (stage == RunRequest::Stage::Sft) return run_sft(recipe, control);
   if (stage == RunRequest::Stage::Rollout) return run_rollout(recipe, control);
   return run_training(recipe, control);
 }
@@ -97,7 +95,7 @@ std::vector<TokenLists> token_lists(const Explanation& explanation) {
 }
 
 MemoryStage memory_stage(RunRequest::Stage stage) {
-  if (stage == RunRequest::Stage::Supervised) return MemoryStage::Supervised;
+  if (stage == RunRequest::Stage::Sft) return MemoryStage::Sft;
   return stage == RunRequest::Stage::Rollout ? MemoryStage::Rollout : MemoryStage::Training;
 }
 

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 
+#include "carnot/base/utf8.h"
+
 namespace carnot {
 namespace {
 
 constexpr std::size_t kGap = 2;
-
-bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
-
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
-}
 
 }  // namespace
 
@@ -19,12 +15,13 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()), 0);
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], count_characters(row[i]));
   }
   std::string out;
   for (const auto& row : rows) {
     std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) line += row[i] + std::string(widths[i] + kGap - width(row[i]), ' ');
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += row[i] + std::string(widths[i] + kGap - count_characters(row[i]), ' ');
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + '\n';
   }

@@ -85,7 +85,8 @@ std::string coloured(SpanKind kind, std::string_view text) {
 std::string in_colour(const std::vector<Stretch>& stretches) {
   std::string out;
   for (std::size_t kind = 0; kind < kColours.size(); ++kind)
-    out += (kind == 0 ? "" : "  ") + coloured(static_cast<SpanKind>(kind), kSpanKindNames[kind]);
+    out +=
+        (kind == 0 ? "" : "  ") + coloured(static_cast<SpanKind>(kind), kSpanKindNames[static_cast<std::size_t>(kind)]);
   out += "\n\n";
   for (const Stretch& stretch : stretches) out += coloured(stretch.kind, printable(stretch.text));
   return out + "\n";
@@ -112,7 +113,7 @@ const std::vector<double>* credit_column(const Credit* credit, std::string_view 
   if (credit == nullptr) return nullptr;
   const std::array columns = {&credit->advantage, &credit->weight, &credit->clip_scale, &credit->value_target};
   const auto found = std::find(kCreditColumns.begin(), kCreditColumns.end(), name);
-  return found == kCreditColumns.end() ? nullptr : columns[static_cast<std::size_t>(found - kCreditColumns.begin())];
+  return found == kCreditColumns.end() ? nullptr : columns[found - kCreditColumns.begin()];
 }
 
 using Cells = std::vector<std::string>;
@@ -139,7 +140,7 @@ std::optional<Cells> listed_cells(const nlohmann::json& row, std::string_view na
 std::optional<Cells> column_cells(const Trajectory& trajectory, const Credit* credit, const nlohmann::json& row,
                                   std::string_view name) {
   if (std::find(kExplainedColumns.begin(), kExplainedColumns.end(), name) != kExplainedColumns.end())
-    return listed_cells(row, name, static_cast<std::size_t>(trajectory.num_tokens()));
+    return listed_cells(row, name, trajectory.num_tokens());
   if (const auto* values = credit_column(credit, name)) return cells_of(*values);
   const auto found = std::find(kColumnFields.begin(), kColumnFields.end(), name);
   if (found == kColumnFields.end()) return std::nullopt;
@@ -171,7 +172,7 @@ std::string trajectory_facts(const Trajectory& trajectory) {
             {"score", number(leaf.score)}};
   if (const double penalty = penalties(trajectory); penalty != 0) rows.push_back({"penalties", number(penalty)});
   if (leaf.parent >= 0) {
-    const Leaf& parent = trajectory.tree->leaves[static_cast<std::size_t>(leaf.parent)];
+    const Leaf& parent = trajectory.tree->leaves[leaf.parent];
     rows.push_back(
         {"branched off", printable_line(parent.trajectory_id) + " after turn " + std::to_string(leaf.branch_turn - 1)});
   }
@@ -199,7 +200,7 @@ std::string token_table(const Trajectory& trajectory, const Credit* credit, std:
   std::vector<std::string> header{"token", "turn", "kind", "id"};
   if (tokenizer != nullptr) header.emplace_back("text");
   std::vector<Cells> chosen;
-  const Cells nothing(static_cast<std::size_t>(trajectory.num_tokens()), "-");
+  const Cells nothing(trajectory.num_tokens(), "-");
   const auto listed = parse_json(line, "row").value();  // it was read as a rollout before
   for (const std::string& name : columns.empty() ? token_columns() : columns) {
     const auto column = column_cells(trajectory, credit, listed, name);

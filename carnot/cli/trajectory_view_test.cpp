@@ -29,7 +29,7 @@ Group small_group(const Tokenizer& tokenizer) {
   add(turn, tokenizer, SpanKind::Template, "<|im_end|>\n");
   Tree tree{.turns = {turn}, .leaves = {{.turn = 0, .trajectory_id = "q/0", .score = 0.5, .success = true}}};
   auto& entropy = tree.columns.edit(Column::EntropyRollout, 0, static_cast<int>(turn.tokens.size()));
-  for (int t = turn.sampled_begin; t < turn.sampled_end; ++t) entropy[static_cast<std::size_t>(t)] = t / 8.0;
+  for (int t = turn.sampled_begin; t < turn.sampled_end; ++t) entropy[t] = t / 8.0;
   return {.uid = "q", .step = 3, .ground_truth = {"Oslo"}, .info = {{"hops", "2"}}, .trees = {tree}};
 }
 

@@ -2,17 +2,13 @@
 
 #include <algorithm>
 
+#include "carnot/base/strings.h"
+
 namespace carnot {
 namespace {
 
 constexpr std::size_t kHelpColumn = 34;
 constexpr std::size_t kWidth = 100;
-
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
 
 /// `text` from column `indent` on, broken at blanks; the first line is there already.
 std::string wrapped(const std::string& text, std::size_t indent) {
@@ -32,7 +28,7 @@ std::string wrapped(const std::string& text, std::size_t indent) {
 
 std::string help_of(const OptionUsage& option) {
   std::string text = option.help;
-  if (!option.words.empty()) text += " (" + joined(option.words, " | ") + ")";
+  if (!option.words.empty()) text += " (" + join(option.words, " | ") + ")";
   return option.required && !option.operand ? text + "; required" : text;
 }
 
@@ -79,10 +75,10 @@ std::string bash_case(const CommandUsage& usage, std::span<const CommandUsage> u
     if (option.operand) continue;
     flags.push_back(option.name);
     if (!option.argument.empty())
-      values += "        " + option.name + ") words=" + quoted(joined(option.words, " ")) + "; flags= ;;\n";
+      values += "        " + option.name + ") words=" + quoted(join(option.words, " ")) + "; flags= ;;\n";
   }
-  std::string text = "    " + usage.name + ")\n      flags=" + quoted(joined(flags, " ")) +
-                     "\n      words=" + quoted(joined(operand_words(usage, usages), " ")) + "\n";
+  std::string text = "    " + usage.name + ")\n      flags=" + quoted(join(flags, " ")) +
+                     "\n      words=" + quoted(join(operand_words(usage, usages), " ")) + "\n";
   if (takes_keys(usage)) text += "      words+=\" $_carnot_keys\"\n";
   if (!values.empty()) text += "      case $before in\n" + values + "      esac\n";
   return text + "      ;;\n";
@@ -91,14 +87,14 @@ std::string bash_case(const CommandUsage& usage, std::span<const CommandUsage> u
 std::string bash_script(std::span<const CommandUsage> usages, std::span<const std::string> keys) {
   std::vector<std::string> assignments;
   for (const std::string& key : keys) assignments.push_back(key + "=");
-  std::string text = "_carnot_keys=" + quoted(joined(assignments, " ")) +
+  std::string text = "_carnot_keys=" + quoted(join(assignments, " ")) +
                      "\n"
                      "_carnot() {\n"
                      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= words=\n"
                      "  COMPREPLY=()\n"
                      "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
                      "    COMPREPLY=($(compgen -W " +
-                     quoted(joined(names_of(usages), " ") + " --help --version") +
+                     quoted(join(names_of(usages), " ") + " --help --version") +
                      " -- \"$word\"))\n"
                      "    return\n"
                      "  fi\n"
@@ -122,26 +118,29 @@ std::string fish_script(std::span<const CommandUsage> usages, std::span<const st
     for (const OptionUsage& option : usage.options) {
       if (option.operand) continue;
       text += here + "-l " + option.name.substr(2);
-      if (!option.words.empty()) text += " -x -a " + quoted(joined(option.words, " "));
+      if (!option.words.empty()) text += " -x -a " + quoted(join(option.words, " "));
       if (option.words.empty() && !option.argument.empty()) text += " -r";
       text += " -d " + quoted(option.help) + "\n";
     }
     const auto words = operand_words(usage, usages);
-    if (!words.empty()) text += here + "-f -a " + quoted(joined(words, " ")) + "\n";
+    if (!words.empty()) text += here + "-f -a " + quoted(join(words, " ")) + "\n";
     if (takes_keys(usage)) text += here + "-a \"$_carnot_keys\"\n";
   }
   std::vector<std::string> assignments;
   for (const std::string& key : keys) assignments.push_back(key + "=");
-  return "set -g _carnot_keys " + joined(assignments, " ") + "\n" + text;
+  return "set -g _carnot_keys " + join(assignments, " ") + "\n" + text;
 }
 
 /// Text that man shows as it is.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '\\') out += "\\e";
-    else if (c == '-') out += "\\-";
-    else out += c;
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else
+      out += c;
   }
   return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
 }
@@ -156,8 +155,8 @@ std::string manual_section(const CommandUsage& usage) {
 }  // namespace
 
 std::string usage_text(const CommandUsage& usage) {
-  std::string text = "carnot " + usage.name + (usage.arguments.empty() ? "" : " " + usage.arguments) + "\n\n" +
-                     usage.summary + "\n\n";
+  std::string text =
+      "carnot " + usage.name + (usage.arguments.empty() ? "" : " " + usage.arguments) + "\n\n" + usage.summary + "\n\n";
   for (const OptionUsage& option : usage.options) text += entry(shown_name(option), help_of(option));
   return text + entry("-h, --help", "print this");
 }

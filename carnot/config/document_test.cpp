@@ -180,12 +180,12 @@ TEST(Aliases, PassOverWhatHasNoMeaningAndSayWhy) {
 TEST(Aliases, CountMiniBatchesWhereVerlHasTheirSize) {
   const std::string size = "actor_rollout_ref.actor.ppo_mini_batch_size: 64\n";
   EXPECT_EQ(value_of(parsed(size + "data.train_batch_size: 256\n"), "train.mini_batches"), "4");
-  EXPECT_EQ(value_of(parsed(size + "train.groups: 256\n", {.overrides = {"data.train_batch_size=64"}}),
-                     "train.mini_batches"),
-            "1");
-  EXPECT_EQ(value_of(parsed(size + "train.groups: 256\n", {.overrides = {"train.mini_batches=2"}}),
-                     "train.mini_batches"),
-            "2");
+  EXPECT_EQ(
+      value_of(parsed(size + "train.groups: 256\n", {.overrides = {"data.train_batch_size=64"}}), "train.mini_batches"),
+      "1");
+  EXPECT_EQ(
+      value_of(parsed(size + "train.groups: 256\n", {.overrides = {"train.mini_batches=2"}}), "train.mini_batches"),
+      "2");
   EXPECT_THAT(parsed(size + "data.train_batch_size: 100\n").problems(),
               ElementsAre("r.yaml:1:1: actor_rollout_ref.actor.ppo_mini_batch_size: expected a divisor of train.groups "
                           "(100), found 64"));
@@ -251,7 +251,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Refused, DeepNestingWhereverItComesFrom) {
   EXPECT_THAT(error_of("a: " + std::string(100000, '[')), HasSubstr("nested too deep"));
   std::string text;
-  for (int depth = 0; depth < 40; ++depth) text += std::string(static_cast<std::size_t>(depth), ' ') + "k:\n";
+  for (int depth = 0; depth < 40; ++depth) text += std::string(depth, ' ') + "k:\n";
   EXPECT_THAT(error_of(text), StartsWith("r.yaml:17:"));
   EXPECT_THAT(error_of(std::string(5000, '-') + " a"), StartsWith("r.yaml:"));
   std::string dashes;

@@ -64,7 +64,7 @@ struct YamlSection {
   }
 
   void write(std::string& out, int depth) const {
-    out += std::string(static_cast<std::size_t>(2 * depth), ' ') + name + ":";
+    out += std::string(2 * depth, ' ') + name + ":";
     out += inside.empty() ? " " + value + "\n" : "\n";
     for (const YamlSection& section : inside) section.write(out, depth + 1);
   }

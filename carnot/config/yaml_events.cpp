@@ -10,32 +10,12 @@
 #include <variant>
 
 #include "carnot/base/limits.h"
+#include "carnot/base/utf8.h"
 
 namespace carnot {
 namespace {
 
 constexpr char kTooDeep[] = "nested too deep for a recipe";
-
-/// Bytes of the character that begins with `lead`; 0 where none does.
-std::size_t utf8_length(unsigned char lead) {
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead < 0xe0) return 2;
-  if (lead >= 0xe0 && lead < 0xf0) return 3;
-  return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
-}
-
-/// How many bytes of the text are whole UTF-8 characters, from the start on.
-std::size_t utf8_prefix(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t length = utf8_length(static_cast<unsigned char>(text[at]));
-    if (length == 0 || at + length > text.size()) return at;
-    for (std::size_t i = 1; i < length; ++i)
-      if ((static_cast<unsigned char>(text[at + i]) & 0xc0) != 0x80) return at;
-    at += length;
-  }
-  return at;
-}
 
 /// Thrown inside the parser's callbacks only; never leaves this file.
 struct Refused {
@@ -71,7 +51,7 @@ class Flattener final : public YAML::EventHandler {
     refuse_tag(mark, tag);
     refuse_open_quote(mark);
     // The library turns these two into bytes that are no UTF-8.
-    if (utf8_prefix(text) < text.size()) throw Refused{mark, "the escapes \\N and \\_ are not supported"};
+    if (valid_prefix(text) < text.size()) throw Refused{mark, "the escapes \\N and \\_ are not supported"};
     if (awaits_key()) return take_key(mark, text);
     const SettingValue::Scalar scalar{text, tag == "!"};
     if (in_list()) return list_.items.push_back(scalar);
@@ -194,7 +174,7 @@ std::optional<Problem> unreadable_byte(std::string_view text) {
   int column = 1;
   bool indenting = true;
   int brackets = 0;  // open flow collections: the library descends once for each
-  const std::size_t readable = utf8_prefix(text);
+  const std::size_t readable = valid_prefix(text);
   for (const char c : text.substr(0, readable)) {
     if (c == '\0') return Problem{line, column, "a zero byte; this is no text"};
     if (c == '\t' && indenting) return Problem{line, column, "indented with a tab; YAML wants spaces"};

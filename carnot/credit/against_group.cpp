@@ -51,8 +51,8 @@ std::vector<CreditRow> rows_of(std::span<const Trajectory> trajectories, const C
                                std::span<const int> members) {
   std::vector<CreditRow> rows;
   for (int member : members) {
-    const Trajectory& one = trajectories[static_cast<std::size_t>(member)];
-    const double shaping = table[static_cast<std::size_t>(member)].total_reward() - one.penalised_score();
+    const Trajectory& one = trajectories[member];
+    const double shaping = table[member].total_reward() - one.penalised_score();
     for (int k = 0; k < one.num_turns(); ++k)
       if (one.turn(k).num_sampled() > 0)
         rows.push_back({.trajectory = member, .turn = k, .reward = one.leaf().score + one.turn(k).penalty + shaping});

@@ -16,7 +16,7 @@ std::vector<Group> group_of(const std::vector<double>& scores, const std::vector
   Group group;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     Tree tree;
-    tree.turns.push_back({.tokens = std::vector<TokenId>(static_cast<std::size_t>(lengths[i]), 0),
+    tree.turns.push_back({.tokens = std::vector<TokenId>(lengths[i], 0),
                           .sampled_end = lengths[i],
                           .spans = {{SpanKind::Action, 0, lengths[i]}}});
     tree.leaves.push_back({.turn = 0, .score = scores[i]});
@@ -88,12 +88,12 @@ TEST(Reinforce, EqualsItsDefinitionOnRandomGroups) {
     const CreditTable fresh = fresh_credit(all);
     std::vector<double> expected, actual;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!all[i].leaf().counts()) continue;
+      if (!all[i].leaf().is_included()) continue;
       std::vector<double> rewards, peers;
       std::size_t self = 0;
       for (std::size_t j = 0; j < all.size(); ++j) {
         if (j == i) self = peers.size();
-        if (all[j].group_index == all[i].group_index && all[j].leaf().counts())
+        if (all[j].group_index == all[i].group_index && all[j].leaf().is_included())
           peers.push_back(fresh[j].total_reward());
       }
       const auto sampled = all[i].sampled();

@@ -9,7 +9,7 @@ std::vector<bool> turn_ends(const Trajectory& trajectory, std::span<const double
   std::vector<bool> ends(reward.size(), false);
   for (std::size_t t = 0; at_rewards && t < reward.size(); ++t) ends[t] = reward[t] != 0;
   for (int k = 0; !at_rewards && k < trajectory.num_turns(); ++k)
-    if (trajectory.turn(k).num_sampled() > 0) ends[static_cast<std::size_t>(trajectory.sampled_end(k) - 1)] = true;
+    if (trajectory.turn(k).num_sampled() > 0) ends[trajectory.sampled_end(k) - 1] = true;
   return ends;
 }
 

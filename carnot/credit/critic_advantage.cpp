@@ -10,7 +10,7 @@ void add_advantages(std::span<const Trajectory> trajectories, CreditTable& table
   std::vector<std::vector<double>> advantage(trajectories.size());
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
     const Trajectory& one = trajectories[i];
-    if (!one.leaf().counts()) continue;
+    if (!one.leaf().is_included()) continue;
     CARNOT_CHECK(one.tree->columns.has(Column::Value), "the rule needs the critic's values");
     const std::vector<double> value = one.column(Column::Value);
     advantage[i] = advantages(one, table[i].reward, value);

@@ -19,11 +19,9 @@ struct Response {
 };
 
 double mean_entropy(const Trajectory& trajectory, int k) {
-  const auto& entropy =
-      trajectory.tree->columns.turn(Column::EntropyOld, trajectory.turns[static_cast<std::size_t>(k)]);
+  const auto& entropy = trajectory.tree->columns.turn(Column::EntropyOld, trajectory.turns[k]);
   const Turn& turn = trajectory.turn(k);
-  return mean(std::span(entropy).subspan(static_cast<std::size_t>(turn.sampled_begin),
-                                         static_cast<std::size_t>(turn.num_sampled())));
+  return mean(std::span(entropy).subspan(turn.sampled_begin, turn.num_sampled()));
 }
 
 using ScopeKey = std::pair<int, int>;
@@ -39,12 +37,12 @@ std::map<ScopeKey, std::vector<Response>> responses_by_scope(std::span<const Tra
   std::map<std::tuple<ScopeKey, int, int, int>, std::size_t> known;
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
     const Trajectory& one = trajectories[i];
-    if (!one.leaf().counts()) continue;
+    if (!one.leaf().is_included()) continue;
     const ScopeKey key = scope_of(one, static_cast<int>(i), scope);
     for (int k = 0; k < one.num_turns(); ++k) {
       if (one.turn(k).num_sampled() == 0) continue;
       auto& responses = scopes[key];
-      const std::tuple identity(key, one.group_index, one.tree_index, one.turns[static_cast<std::size_t>(k)]);
+      const std::tuple identity(key, one.group_index, one.tree_index, one.turns[k]);
       const auto [at, is_new] = known.try_emplace(identity, responses.size());
       if (is_new) responses.push_back({.entropy = mean_entropy(one, k)});
       responses[at->second].passages.emplace_back(i, k);

@@ -60,7 +60,7 @@ TEST(Gae, EqualsItsDefinitionOnRandomGroups) {
 
     std::vector<double> expected, values, actual, targets;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!all[i].leaf().counts()) continue;
+      if (!all[i].leaf().is_included()) continue;
       const auto sampled = all[i].sampled();
       const auto value = all[i].column(Column::Value);
       std::vector<double> r, v;

@@ -25,7 +25,7 @@ struct Peers {
 Peers peers_of(std::span<const Trajectory> all, std::size_t self) {
   Peers peers;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].group_index != all[self].group_index || !all[i].leaf().counts()) continue;
+    if (all[i].group_index != all[self].group_index || !all[i].leaf().is_included()) continue;
     if (i == self) peers.self = peers.rewards.size();
     peers.rewards.push_back(all[i].penalised_score());
   }
@@ -41,7 +41,7 @@ TEST(GroupRelative, EqualsItsDefinitionOnRandomGroups) {
     const bool divide = trial % 2 == 0;
     const CreditTable table = credit_of({.normalisation = {.divide_by_std = divide}}, all);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!all[i].leaf().counts()) continue;
+      if (!all[i].leaf().is_included()) continue;
       const Peers peers = peers_of(all, i);
       const double expected = reference::group_relative(peers.rewards, peers.self, divide);
       const auto sampled = all[i].sampled();

@@ -13,7 +13,7 @@ template <class Key>
 std::vector<std::vector<int>> members_by(std::span<const Trajectory> trajectories, Key key) {
   std::map<decltype(key(trajectories.front())), std::vector<int>> members;
   for (std::size_t i = 0; i < trajectories.size(); ++i)
-    if (trajectories[i].leaf().counts()) members[key(trajectories[i])].push_back(static_cast<int>(i));
+    if (trajectories[i].leaf().is_included()) members[key(trajectories[i])].push_back(static_cast<int>(i));
   std::vector<std::vector<int>> all;
   for (auto& entry : members) all.push_back(std::move(entry.second));
   return all;
@@ -39,21 +39,20 @@ int response_begin(const Trajectory& trajectory) {
 
 std::vector<bool> in_response(const Trajectory& trajectory) {
   if (trajectory.num_turns() > 0 && trajectory.turn(0).context == Context::Fresh) return trajectory.sampled();
-  std::vector<bool> inside(static_cast<std::size_t>(trajectory.num_tokens()), true);
+  std::vector<bool> inside(trajectory.num_tokens(), true);
   std::fill_n(inside.begin(), response_begin(trajectory), false);
   return inside;
 }
 
 std::vector<double> rewards_of(const CreditTable& table, std::span<const int> members) {
   std::vector<double> rewards;
-  for (int i : members) rewards.push_back(table[static_cast<std::size_t>(i)].total_reward());
+  for (int i : members) rewards.push_back(table[i].total_reward());
   return rewards;
 }
 
 std::span<double> sampled_part(std::vector<double>& column, const Trajectory& trajectory, int k) {
   CARNOT_CHECK_EQ(column.size(), static_cast<std::size_t>(trajectory.num_tokens()));
-  return std::span(column).subspan(static_cast<std::size_t>(trajectory.sampled_begin(k)),
-                                   static_cast<std::size_t>(trajectory.turn(k).num_sampled()));
+  return std::span(column).subspan(trajectory.sampled_begin(k), trajectory.turn(k).num_sampled());
 }
 
 void add_to_turn(std::vector<double>& column, const Trajectory& trajectory, int k, double value) {

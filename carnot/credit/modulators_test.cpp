@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "carnot/objective/adaptive_coefficient.h"
 #include "carnot/credit/bilevel_gae.h"
 #include "carnot/credit/entropy_modulate.h"
 #include "carnot/credit/entropy_scale.h"
@@ -20,6 +19,7 @@
 #include "carnot/credit/tree_relative.h"
 #include "carnot/credit/turn_gain.h"
 #include "carnot/credit/turn_group_gain.h"
+#include "carnot/objective/adaptive_coefficient.h"
 #include "reference/turn_credit.h"
 #include "testing/absent_members.h"
 #include "testing/random_groups.h"
@@ -35,7 +35,7 @@ CreditRule distinct_advantages() {
   return {.name = "distinct", .apply = [](std::span<const Trajectory> all, CreditTable& table) {
             for (std::size_t i = 0; i < all.size(); ++i)
               for (std::size_t t = 0; t < table[i].advantage.size(); ++t)
-                if (all[i].leaf().counts())
+                if (all[i].leaf().is_included())
                   table[i].advantage[t] = 1 + 0.1 * static_cast<double>(i) + 0.01 * static_cast<double>(t);
           }};
 }
@@ -45,7 +45,8 @@ CreditRule distinct_by_score() {
   return {.name = "distinct_by_score", .apply = [](std::span<const Trajectory> all, CreditTable& table) {
             for (std::size_t i = 0; i < all.size(); ++i)
               for (std::size_t t = 0; t < table[i].advantage.size(); ++t)
-                if (all[i].leaf().counts()) table[i].advantage[t] = all[i].leaf().score + 0.01 * static_cast<double>(t);
+                if (all[i].leaf().is_included())
+                  table[i].advantage[t] = all[i].leaf().score + 0.01 * static_cast<double>(t);
           }};
 }
 
@@ -69,7 +70,7 @@ TEST(EntropyModulate, EqualsItsDefinitionOnRandomGroups) {
     const CreditTable after =
         run_credit(std::vector{distinct_advantages(), entropy_modulate({.strength = strength})}, all);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!all[i].leaf().counts()) continue;
+      if (!all[i].leaf().is_included()) continue;
       for (int k = 0; k < all[i].num_turns(); ++k) {
         if (all[i].turn(k).num_sampled() == 0) continue;
         const double factor = reference::entropy_factor(all, i, k, strength);
@@ -99,8 +100,7 @@ TEST(EntropyModulate, ShuffleDealsTheSameFactorsOut) {
       std::vector<double> factors;
       for (std::size_t i = 0; i < all.size(); ++i)
         for (int k = 0; k < all[i].num_turns(); ++k)
-          if (all[i].turn(k).num_sampled() > 0)
-            factors.push_back(table[i].advantage[static_cast<std::size_t>(all[i].sampled_begin(k))]);
+          if (all[i].turn(k).num_sampled() > 0) factors.push_back(table[i].advantage[all[i].sampled_begin(k)]);
       return factors;
     };
     std::vector<double> plain = factors_of(false), dealt = factors_of(true);
@@ -119,7 +119,7 @@ TEST(EntropyModulate, ComparesWithinTheScopeAskedFor) {
     Tree tree;
     for (int k = 0; k < 2; ++k) {
       tree.turns.push_back({.parent = k - 1, .tokens = {0}, .sampled_end = 1, .spans = {{SpanKind::Action, 0, 1}}});
-      tree.columns.edit(Column::EntropyOld, k, 1) = {entropies[static_cast<std::size_t>(k)]};
+      tree.columns.edit(Column::EntropyOld, k, 1) = {entropies[k]};
     }
     tree.leaves.push_back({.turn = 1});
     group.trees.push_back(tree);
@@ -155,7 +155,7 @@ TEST(SpanWeight, EqualsItsDefinitionOnRandomGroups) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const auto sampled = all[i].sampled();
       for (std::size_t t = 0; t < sampled.size(); ++t) {
-        if (!sampled[t] || !all[i].leaf().counts()) continue;
+        if (!sampled[t] || !all[i].leaf().is_included()) continue;
         ASSERT_NEAR(table[i].weight[t], reference::span_weight(all, i, t, 0.1, 0.5), 1e-9) << "trial " << trial;
         ++compared;
       }

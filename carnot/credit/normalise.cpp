@@ -92,14 +92,14 @@ void whiten_sampled(std::span<const Trajectory> trajectories, std::vector<std::v
                     const Whitening& options) {
   std::vector<double> all;
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
-    if (!trajectories[i].leaf().counts()) continue;
+    if (!trajectories[i].leaf().is_included()) continue;
     for (int k = 0; k < trajectories[i].num_turns(); ++k)
       for (double x : sampled_part(values[i], trajectories[i], k)) all.push_back(x);
   }
   const std::vector<double> white = whitened(all, options);
   std::size_t next = 0;
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
-    if (!trajectories[i].leaf().counts()) continue;
+    if (!trajectories[i].leaf().is_included()) continue;
     for (int k = 0; k < trajectories[i].num_turns(); ++k)
       for (double& x : sampled_part(values[i], trajectories[i], k)) x = white[next++];
   }

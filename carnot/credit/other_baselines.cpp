@@ -23,7 +23,7 @@ void subtract_weighted_mean(std::span<const Trajectory> trajectories, CreditTabl
   for (const auto& members : members_by_group(trajectories)) {
     const std::vector<double> rewards = rewards_of(table, members);
     std::vector<double> lengths;
-    for (int i : members) lengths.push_back(trajectories[static_cast<std::size_t>(i)].num_sampled());
+    for (int i : members) lengths.push_back(trajectories[i].num_sampled());
     double baseline = all_equal(rewards) ? rewards.front() : weighted_mean(rewards, lengths);
     if (rewards.size() == 1 && singleton == Singleton::Raw) baseline = 0;
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -37,7 +37,7 @@ double scale_of_nonzero(std::span<const Trajectory> trajectories, const CreditTa
   double all = 0;
   double nonzero = 0;
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
-    if (!trajectories[i].leaf().counts()) continue;
+    if (!trajectories[i].leaf().is_included()) continue;
     all += 1;
     nonzero += table[i].total_reward() != 0 ? 1 : 0;
   }

@@ -25,7 +25,7 @@ PerToken returns_to_go(std::span<const Trajectory> trajectories, const CreditTab
                        const ReinforceOptions& options) {
   PerToken out(trajectories.size());
   for (std::size_t i = 0; i < trajectories.size(); ++i)
-    if (trajectories[i].leaf().counts()) out[i] = returns(trajectories[i], table[i].reward, options);
+    if (trajectories[i].leaf().is_included()) out[i] = returns(trajectories[i], table[i].reward, options);
   return out;
 }
 
@@ -64,7 +64,7 @@ CreditRule reinforce(const ReinforceOptions& options) {
                                              : returns_to_go(trajectories, table, options);
     whiten_sampled(trajectories, values, options.whitening);
     for (std::size_t i = 0; i < trajectories.size(); ++i) {
-      if (!trajectories[i].leaf().counts()) continue;
+      if (!trajectories[i].leaf().is_included()) continue;
       const std::vector<bool> sampled = trajectories[i].sampled();
       for (std::size_t t = 0; t < sampled.size(); ++t)
         if (sampled[t]) table[i].advantage[t] += values[i][t];

@@ -11,10 +11,9 @@ namespace {
 
 void place_turn_rewards(const Trajectory& trajectory, std::vector<double>& reward) {
   if (reward.empty()) return;
-  reward[static_cast<std::size_t>(trajectory.reward_token())] -= trajectory.penalised_score();
+  reward[trajectory.reward_token()] -= trajectory.penalised_score();
   for (int k = 0; k < trajectory.num_turns(); ++k)
-    reward[static_cast<std::size_t>(trajectory.reward_token(k + 1))] +=
-        trajectory.turn(k).reward + trajectory.turn(k).penalty;
+    reward[trajectory.reward_token(k + 1)] += trajectory.turn(k).reward + trajectory.turn(k).penalty;
 }
 
 void subtract_kl(const Trajectory& trajectory, std::vector<double>& reward, double coefficient) {
@@ -77,7 +76,7 @@ std::vector<CreditRule> reward_rules(const RewardOptions& options) {
 CreditRule turn_rewards() {
   const auto apply = [](std::span<const Trajectory> trajectories, CreditTable& table) {
     for (std::size_t i = 0; i < trajectories.size(); ++i)
-      if (trajectories[i].leaf().counts()) place_turn_rewards(trajectories[i], table[i].reward);
+      if (trajectories[i].leaf().is_included()) place_turn_rewards(trajectories[i], table[i].reward);
   };
   return {.name = "turn_rewards", .apply = apply, .kind = RuleKind::Shaping};
 }
@@ -86,7 +85,7 @@ CreditRule kl_in_reward(double coefficient) {
   const auto apply = [coefficient](std::span<const Trajectory> trajectories, CreditTable& table) {
     if (coefficient == 0) return;
     for (std::size_t i = 0; i < trajectories.size(); ++i)
-      if (trajectories[i].leaf().counts()) subtract_kl(trajectories[i], table[i].reward, coefficient);
+      if (trajectories[i].leaf().is_included()) subtract_kl(trajectories[i], table[i].reward, coefficient);
   };
   return {.name = "kl_in_reward",
           .apply = apply,
@@ -97,10 +96,9 @@ CreditRule kl_in_reward(double coefficient) {
 CreditRule invalid_action_penalty(double amount) {
   const auto apply = [amount](std::span<const Trajectory> trajectories, CreditTable& table) {
     for (std::size_t i = 0; i < trajectories.size(); ++i) {
-      if (!trajectories[i].leaf().counts()) continue;
+      if (!trajectories[i].leaf().is_included()) continue;
       for (int k = 0; k < trajectories[i].num_turns(); ++k)
-        if (!trajectories[i].turn(k).valid_action)
-          table[i].reward[static_cast<std::size_t>(trajectories[i].reward_token(k + 1))] -= amount;
+        if (!trajectories[i].turn(k).valid_action) table[i].reward[trajectories[i].reward_token(k + 1)] -= amount;
     }
   };
   return {.name = "invalid_action_penalty", .apply = apply, .kind = RuleKind::Shaping};
@@ -119,8 +117,8 @@ int response_tokens(const Trajectory& trajectory) {
 CreditRule overlong_penalty(int limit, int buffer, double factor) {
   const auto apply = [=](std::span<const Trajectory> trajectories, CreditTable& table) {
     for (std::size_t i = 0; i < trajectories.size(); ++i)
-      if (trajectories[i].leaf().counts() && trajectories[i].num_tokens() > 0)
-        table[i].reward[static_cast<std::size_t>(trajectories[i].reward_token())] +=
+      if (trajectories[i].leaf().is_included() && trajectories[i].num_tokens() > 0)
+        table[i].reward[trajectories[i].reward_token()] +=
             overlong_loss(response_tokens(trajectories[i]), limit, buffer, factor);
   };
   return {.name = "overlong_penalty", .apply = apply, .kind = RuleKind::Shaping};
@@ -136,7 +134,7 @@ CreditRule normalise_rewards(RewardGrouping grouping, RewardScaling scaling) {
       const std::vector<double> values = scaled(totals, scaling);
       for (std::size_t i = 0; i < members.size(); ++i) {
         const auto member = static_cast<std::size_t>(members[i]);
-        table[member].reward[static_cast<std::size_t>(trajectories[member].reward_token())] += values[i] - totals[i];
+        table[member].reward[trajectories[member].reward_token()] += values[i] - totals[i];
       }
     }
   };

@@ -20,7 +20,7 @@ TEST(Rewards, StartOnTheLastSampledToken) {
       std::size_t last = sampled.size() - 1;
       for (std::size_t t = 0; t < sampled.size(); ++t)
         if (sampled[t]) last = t;
-      const double score = all[i].leaf().counts() ? all[i].penalised_score() : 0;
+      const double score = all[i].leaf().is_included() ? all[i].penalised_score() : 0;
       ASSERT_EQ(table[i].total_reward(), score);
       ASSERT_EQ(table[i].reward[last], score);
     }
@@ -62,7 +62,7 @@ TEST(KlInReward, SubtractsTheLogRatioOfSampledTokens) {
     const auto old = all[i].column(Column::LogProbOld);
     const auto reference = all[i].column(Column::LogProbReference);
     for (std::size_t t = 0; t < sampled.size(); ++t) {
-      const double kl = sampled[t] && all[i].leaf().counts() ? old[t] - reference[t] : 0;
+      const double kl = sampled[t] && all[i].leaf().is_included() ? old[t] - reference[t] : 0;
       EXPECT_DOUBLE_EQ(after[i].reward[t], before[i].reward[t] - 0.5 * kl);
     }
   }

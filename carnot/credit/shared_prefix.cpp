@@ -32,10 +32,9 @@ CreditRule shared_prefix() {
     for (const auto& members : members_by_tree(trajectories)) {
       std::map<int, std::vector<Passage>> passages;
       for (int i : members) {
-        const Trajectory& one = trajectories[static_cast<std::size_t>(i)];
+        const Trajectory& one = trajectories[i];
         for (int k = 0; k < one.num_turns(); ++k)
-          passages[one.turns[static_cast<std::size_t>(k)]].push_back(
-              {.trajectory = static_cast<std::size_t>(i), .k = k});
+          passages[one.turns[k]].push_back({.trajectory = static_cast<std::size_t>(i), .k = k});
       }
       for (const auto& [turn, all] : passages)
         if (all.size() > 1) share(all, trajectories, table);

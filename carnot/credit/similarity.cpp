@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "carnot/base/utf8.h"
+
 namespace carnot {
 namespace {
 
@@ -12,8 +14,7 @@ std::u32string code_points(std::string_view text) {
   std::u32string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool continues = (byte & 0xC0u) == 0x80u && !out.empty();
-    if (continues)
+    if (continues_character(c) && !out.empty())
       out.back() = (out.back() << 6) | (byte & 0x3Fu);
     else
       out.push_back(byte);

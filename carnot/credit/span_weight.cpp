@@ -39,7 +39,7 @@ struct TokenPlace {
 std::vector<TokenPlace> weigh_think_tokens(std::span<const Trajectory> trajectories, CreditTable& table, double think) {
   std::vector<TokenPlace> actions;
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
-    if (!trajectories[i].leaf().counts()) continue;
+    if (!trajectories[i].leaf().is_included()) continue;
     const std::vector<bool> sampled = trajectories[i].sampled();
     const std::vector<SpanKind> kinds = trajectories[i].kinds();
     for (std::size_t t = 0; t < sampled.size(); ++t) {

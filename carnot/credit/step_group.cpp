@@ -17,14 +17,13 @@ struct Step {
 std::vector<Step> steps_of(std::span<const Trajectory> trajectories, std::span<const int> members, double discount) {
   std::vector<Step> steps;
   for (int member : members) {
-    const Trajectory& one = trajectories[static_cast<std::size_t>(member)];
+    const Trajectory& one = trajectories[member];
     std::vector<double> rewards;
     for (int k = 0; k < one.num_turns(); ++k) rewards.push_back(one.turn(k).reward);
     const std::vector<double> returns = turn_returns(rewards, discount);
     for (int k = 0; k < one.num_turns(); ++k)
       if (one.turn(k).num_sampled() > 0)
-        steps.push_back(
-            {.trajectory = member, .turn = k, .value = returns[static_cast<std::size_t>(k)] + one.turn(k).penalty});
+        steps.push_back({.trajectory = member, .turn = k, .value = returns[k] + one.turn(k).penalty});
   }
   return steps;
 }
@@ -32,8 +31,7 @@ std::vector<Step> steps_of(std::span<const Trajectory> trajectories, std::span<c
 void credit_steps(std::span<const Trajectory> trajectories, CreditTable& table, std::span<const Step> steps,
                   const StepGroupOptions& options) {
   std::vector<std::string> anchors;
-  for (const Step& step : steps)
-    anchors.push_back(trajectories[static_cast<std::size_t>(step.trajectory)].turn(step.turn).anchor);
+  for (const Step& step : steps) anchors.push_back(trajectories[step.trajectory].turn(step.turn).anchor);
   const std::vector<int> group = group_anchors(anchors, options.similarity);
 
   std::map<int, std::vector<double>> values;
@@ -77,7 +75,7 @@ std::vector<int> group_anchors(std::span<const std::string> anchors, double simi
       found = known.try_emplace(anchors[s], self).first->second;
     } else if (!anchors[s].empty()) {
       for (int first : firsts) {
-        if (carnot::similarity(anchors[s], anchors[static_cast<std::size_t>(first)]) < similarity) continue;
+        if (carnot::similarity(anchors[s], anchors[first]) < similarity) continue;
         found = first;
         break;
       }

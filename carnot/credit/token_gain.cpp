@@ -46,11 +46,10 @@ std::vector<Standard> standards_of(const Returns& returns, const TokenGainOption
 
 std::vector<double> token_gain_rewards(const Trajectory& trajectory, double outcome) {
   const int begin = response_begin(trajectory);
-  std::vector<double> rewards(static_cast<std::size_t>(trajectory.num_tokens() - begin), 0.0);
+  std::vector<double> rewards(trajectory.num_tokens() - begin, 0.0);
   for (int k = 0; k < trajectory.num_turns(); ++k) {
     const int last = trajectory.turn_offsets[static_cast<std::size_t>(k) + 1] - 1 - begin;
-    if (trajectory.turn(k).info_gain && last >= 0)
-      rewards[static_cast<std::size_t>(last)] += *trajectory.turn(k).info_gain;
+    if (trajectory.turn(k).info_gain && last >= 0) rewards[last] += *trajectory.turn(k).info_gain;
   }
   if (!rewards.empty()) rewards.back() += outcome;
   return rewards;
@@ -60,17 +59,14 @@ CreditRule token_gain(const TokenGainOptions& options) {
   const auto apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
     for (const auto& members : members_by_group(trajectories)) {
       Returns returns;
-      for (int i : members)
-        returns.push_back(returns_of(trajectories[static_cast<std::size_t>(i)],
-                                     table[static_cast<std::size_t>(i)].total_reward(), options));
+      for (int i : members) returns.push_back(returns_of(trajectories[i], table[i].total_reward(), options));
       const std::vector<Standard> standards = standards_of(returns, options);
       for (std::size_t m = 0; m < members.size(); ++m) {
-        const Trajectory& one = trajectories[static_cast<std::size_t>(members[m])];
+        const Trajectory& one = trajectories[members[m]];
         const std::vector<bool> sampled = one.sampled();
         const auto begin = static_cast<std::size_t>(response_begin(one));
         for (std::size_t t = 0; t < returns[m].size(); ++t)
-          if (sampled[begin + t])
-            table[static_cast<std::size_t>(members[m])].advantage[begin + t] += standards[t].of(returns[m][t]);
+          if (sampled[begin + t]) table[members[m]].advantage[begin + t] += standards[t].of(returns[m][t]);
       }
     }
   };

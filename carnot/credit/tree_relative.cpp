@@ -12,9 +12,9 @@ std::vector<double> against(const Members& sets, std::span<const double> values,
   std::vector<double> out(values.size(), 0.0);
   for (const auto& members : sets) {
     std::vector<double> of_set;
-    for (int i : members) of_set.push_back(values[static_cast<std::size_t>(i)]);
+    for (int i : members) of_set.push_back(values[i]);
     const Standard standard = standard_of(of_set, normalisation);
-    for (int i : members) out[static_cast<std::size_t>(i)] = standard.of(values[static_cast<std::size_t>(i)]);
+    for (int i : members) out[i] = standard.of(values[i]);
   }
   return out;
 }
@@ -33,7 +33,7 @@ void credit_leaves(std::span<const Trajectory> trajectories, CreditTable& table,
                                           ? nested(trees, in_group, options.normalisation)
                                           : against(trees, reward, options.normalisation);
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
-    if (!trajectories[i].leaf().counts()) continue;
+    if (!trajectories[i].leaf().is_included()) continue;
     const double inter = options.estimator == TreeEstimator::GroupAndTree ? in_group[i] : 0;
     add_to_all_turns(table[i].advantage, trajectories[i], inter + in_tree[i]);
   }
@@ -44,15 +44,15 @@ void credit_tokens(const Members& sets, std::span<const Trajectory> trajectories
   for (const auto& members : sets) {
     std::vector<double> pool;
     for (int i : members) {
-      const auto& reward = table[static_cast<std::size_t>(i)].reward;
-      const std::vector<bool> inside = in_response(trajectories[static_cast<std::size_t>(i)]);
+      const auto& reward = table[i].reward;
+      const std::vector<bool> inside = in_response(trajectories[i]);
       for (std::size_t t = 0; t < reward.size(); ++t)
         if (inside[t]) pool.push_back(reward[t]);
     }
     const Standard standard = standard_of(pool, normalisation);
     for (int i : members) {
-      Credit& credit = table[static_cast<std::size_t>(i)];
-      const std::vector<bool> sampled = trajectories[static_cast<std::size_t>(i)].sampled();
+      Credit& credit = table[i];
+      const std::vector<bool> sampled = trajectories[i].sampled();
       for (std::size_t t = 0; t < sampled.size(); ++t)
         if (sampled[t]) credit.advantage[t] += standard.of(credit.reward[t]);
     }

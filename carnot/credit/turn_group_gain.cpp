@@ -68,11 +68,10 @@ std::vector<std::vector<Gain>> turn_group_scores(std::span<const Trajectory> tra
   std::map<int, std::vector<double>> peers;
   std::set<std::pair<int, int>> seen;
   for (const int i : members) {
-    const Trajectory& one = trajectories[static_cast<std::size_t>(i)];
+    const Trajectory& one = trajectories[i];
     gains.push_back(gains_of(one, options.steps));
     for (const Gain& gain : gains.back())
-      if (seen.emplace(one.tree_index, one.turns[static_cast<std::size_t>(gain.turn)]).second)
-        peers[gain.step].push_back(gain.value);
+      if (seen.emplace(one.tree_index, one.turns[gain.turn]).second) peers[gain.step].push_back(gain.value);
   }
   std::map<int, Standard> standards;
   for (const auto& [step, values] : peers) standards[step] = standard_of(values, options.normalisation);

@@ -22,7 +22,7 @@ namespace {
 void prepend_prompt(Tree& tree, int tokens) {
   for (Turn& turn : tree.turns) {
     if (turn.parent >= 0) continue;
-    turn.tokens.insert(turn.tokens.begin(), static_cast<std::size_t>(tokens), 0);
+    turn.tokens.insert(turn.tokens.begin(), tokens, 0);
     turn.sampled_begin += tokens;
     turn.sampled_end += tokens;
     for (Span& span : turn.spans) {
@@ -36,7 +36,7 @@ void prepend_prompt(Tree& tree, int tokens) {
 /// What turn k of trajectory i should receive on each sampled token.
 using Expected = std::function<double(std::span<const Trajectory>, std::size_t i, int k)>;
 
-void compare(std::vector<double> Credit::*column, const std::vector<CreditRule>& chain, std::uint64_t seed,
+void compare(std::vector<double> Credit::* column, const std::vector<CreditRule>& chain, std::uint64_t seed,
              const Expected& expected, double tolerance = 1e-9) {
   RandomStream random(seed);
   int compared = 0;
@@ -45,12 +45,12 @@ void compare(std::vector<double> Credit::*column, const std::vector<CreditRule>&
     const auto all = trajectories(groups);
     const CreditTable table = run_credit(chain, all);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!all[i].leaf().counts()) continue;
+      if (!all[i].leaf().is_included()) continue;
       for (int k = 0; k < all[i].num_turns(); ++k) {
         if (all[i].turn(k).num_sampled() == 0) continue;
         const double value = expected(all, i, k);
         for (int t = all[i].sampled_begin(k); t < all[i].sampled_end(k); ++t, ++compared)
-          ASSERT_NEAR((table[i].*column)[static_cast<std::size_t>(t)], value, tolerance)
+          ASSERT_NEAR((table[i].*column)[t], value, tolerance)
               << "trial " << trial << " trajectory " << i << " turn " << k;
       }
     }
@@ -64,8 +64,7 @@ TEST(StepGroup, EqualsItsDefinitionOnRandomGroups) {
 }
 
 TEST(StepGroup, WithoutWeightAddsNothing) {
-  compare(
-      &Credit::advantage, {step_group({.weight = 0})}, 32, [](auto, std::size_t, int) { return 0.0; }, 0);
+  compare(&Credit::advantage, {step_group({.weight = 0})}, 32, [](auto, std::size_t, int) { return 0.0; }, 0);
 }
 
 TEST(StepGroup, JoinsStatesThatAreAlikeToTheFirstOfTheirKind) {
@@ -109,10 +108,8 @@ TEST(TurnGroupGain, WithoutRescaleSumsWhatRescaleDividesByTheRootOfItsTerms) {
 
 TEST(TurnGroupGain, WithNeutralSettingsIsTheIdentity) {
   const TurnGroupGainOptions neutral{.weight = 0, .clip_swing = 0};
-  compare(
-      &Credit::advantage, {turn_group_gain(neutral)}, 34, [](auto, std::size_t, int) { return 0.0; }, 0);
-  compare(
-      &Credit::clip_scale, {turn_group_gain(neutral)}, 34, [](auto, std::size_t, int) { return 1.0; }, 0);
+  compare(&Credit::advantage, {turn_group_gain(neutral)}, 34, [](auto, std::size_t, int) { return 0.0; }, 0);
+  compare(&Credit::clip_scale, {turn_group_gain(neutral)}, 34, [](auto, std::size_t, int) { return 1.0; }, 0);
 }
 
 /// Chains of one-token turns with these gains on all but the last.
@@ -261,9 +258,10 @@ TEST(SharedPrefix, GivesSharedTurnsTheMeanOfTheirTrajectories) {
       std::size_t self = 0;
       for (const Trajectory& other : all) {
         if (&other == &one) self = peers.size();
-        if (other.group_index == one.group_index && other.leaf().counts()) peers.push_back(other.penalised_score());
+        if (other.group_index == one.group_index && other.leaf().is_included())
+          peers.push_back(other.penalised_score());
       }
-      advantage.push_back(one.leaf().counts() ? reference::group_relative(peers, self, true) : 0);
+      advantage.push_back(one.leaf().is_included() ? reference::group_relative(peers, self, true) : 0);
     }
     return reference::shared_mean(all, i, k, advantage);
   });
@@ -280,14 +278,14 @@ TEST(BilevelGae, EqualsItsDefinitionOnRandomGroups) {
     const CreditTable table = run_credit(std::vector{bilevel_gae(options)}, all);
     const CreditTable fresh = fresh_credit(all);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!all[i].leaf().counts()) continue;
+      if (!all[i].leaf().is_included()) continue;
       const auto values = all[i].column(Column::Value);
       std::vector<double> reward, value;
       std::vector<std::size_t> place;
       std::vector<bool> ends;
       for (int k = 0; k < all[i].num_turns(); ++k)
         for (int t = all[i].sampled_begin(k); t < all[i].sampled_end(k); ++t) {
-          place.push_back(static_cast<std::size_t>(t));
+          place.push_back(t);
           reward.push_back(fresh[i].reward[place.back()]);
           value.push_back(values[place.back()]);
           ends.push_back(t + 1 == all[i].sampled_end(k));

@@ -6,14 +6,14 @@ namespace carnot {
 namespace {
 
 std::vector<double> starting_rewards(const Trajectory& trajectory) {
-  std::vector<double> reward(static_cast<std::size_t>(trajectory.num_tokens()), 0.0);
-  if (reward.empty() || !trajectory.leaf().counts()) return reward;
+  std::vector<double> reward(trajectory.num_tokens(), 0.0);
+  if (reward.empty() || !trajectory.leaf().is_included()) return reward;
   if (trajectory.tree->columns.has(Column::Reward)) {
     const std::vector<double> dense = trajectory.column(Column::Reward);
     for (std::size_t i = 0; i < reward.size(); ++i)
       if (!std::isnan(dense[i])) reward[i] = dense[i];
   }
-  reward[static_cast<std::size_t>(trajectory.reward_token())] += trajectory.penalised_score();
+  reward[trajectory.reward_token()] += trajectory.penalised_score();
   return reward;
 }
 

@@ -11,7 +11,6 @@
 namespace carnot {
 namespace {
 
-
 /// What the assembler remembers about a trajectory beside its leaf.
 struct Member {
   int line = 0;
@@ -45,8 +44,8 @@ class Assembler {
   std::string add(RolloutRow row) {
     const auto [known, is_new] = group_index_.try_emplace({row.step, row.uid}, static_cast<int>(file_.groups.size()));
     if (is_new) open_group(row);
-    Group& group = file_.groups[static_cast<std::size_t>(known->second)];
-    OpenGroup& open = open_[static_cast<std::size_t>(known->second)];
+    Group& group = file_.groups[known->second];
+    OpenGroup& open = open_[known->second];
     if (open.seats.count(row.leaf.trajectory_id) > 0)
       return "traj_id: \"" + row.leaf.trajectory_id + "\" stands in this group a second time";
 
@@ -58,9 +57,9 @@ class Assembler {
       parent = found->second;
     }
     const int tree = tree_of(row, parent.tree, group, open);
-    const std::string problem = add_to_tree(row, parent.leaf, group.trees[static_cast<std::size_t>(tree)]);
+    const std::string problem = add_to_tree(row, parent.leaf, group.trees[tree]);
     if (!problem.empty()) return problem;
-    OpenTree& members = open.trees[static_cast<std::size_t>(tree)];
+    OpenTree& members = open.trees[tree];
     open.seats[row.leaf.trajectory_id] = {tree, static_cast<int>(members.members.size())};
     members.members.push_back({row.line, std::move(row.credit)});
     has_credit_ = has_credit_ || row.has_credit;
@@ -112,9 +111,9 @@ class Assembler {
       if (branch_turn < 0 || static_cast<std::size_t>(branch_turn) > most)
         return "branch_turn: expected at most " + std::to_string(most) + " turns shared with the parent, found " +
                std::to_string(branch_turn);
-      shared.resize(static_cast<std::size_t>(branch_turn));
+      shared.resize(branch_turn);
       for (std::size_t k = 0; k < shared.size(); ++k)
-        if (!same_turn(tree.turns[static_cast<std::size_t>(shared[k])], row.turns[k]))
+        if (!same_turn(tree.turns[shared[k]], row.turns[k]))
           return "turns[" + std::to_string(k) + "]: differs from the parent's, with which it is shared";
     } else {
       row.leaf.branch_turn = -1;

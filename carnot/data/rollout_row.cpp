@@ -335,7 +335,7 @@ class RowReader {
       const SpanKind guess = i < turn.sampled_begin ? before
                              : i < turn.sampled_end ? SpanKind::Think
                                                     : SpanKind::Observation;
-      extend_spans(turn.spans, kinds_.empty() ? guess : kinds_[static_cast<std::size_t>(start + i)], 1);
+      extend_spans(turn.spans, kinds_.empty() ? guess : kinds_[start + i], 1);
     }
     return turn;
   }
@@ -359,7 +359,7 @@ class RowReader {
   void read_columns() {
     for (int c = 0; c < kNumColumns; ++c) {
       const auto column = static_cast<Column>(c);
-      const char* name = kColumnFields[static_cast<std::size_t>(c)].data();
+      const char* name = kColumnFields[c].data();
       if (fields_.find(name) == nullptr) continue;
       const std::vector<double> values = numbers(name);
       if (values.size() != tokens_.size()) continue;

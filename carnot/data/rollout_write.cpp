@@ -22,7 +22,7 @@ Json numbers(const std::vector<double>& values) {
 
 Json turn_of(const Trajectory& trajectory, int k) {
   const Turn& turn = trajectory.turn(k);
-  return {{"start", trajectory.turn_offsets[static_cast<std::size_t>(k)]},
+  return {{"start", trajectory.turn_offsets[k]},
           {"end", trajectory.turn_offsets[static_cast<std::size_t>(k) + 1]},
           {"context", turn.context == Context::Fresh ? "fresh" : "growing"},
           {"reward", turn.reward},
@@ -44,7 +44,7 @@ Json identity_of(const Trajectory& trajectory) {
   Json parent;
   Json branch_turn;
   if (leaf.parent >= 0) {
-    parent = trajectory.tree->leaves[static_cast<std::size_t>(leaf.parent)].trajectory_id;
+    parent = trajectory.tree->leaves[leaf.parent].trajectory_id;
     branch_turn = leaf.branch_turn;
   }
   Json row = {{"version", kRolloutRowVersion},

@@ -16,30 +16,29 @@ int Trajectory::reward_token(int turns_before) const {
 
 std::vector<TokenId> Trajectory::tokens() const {
   std::vector<TokenId> all;
-  all.reserve(static_cast<std::size_t>(num_tokens()));
+  all.reserve(num_tokens());
   for (int k = 0; k < num_turns(); ++k) all.insert(all.end(), turn(k).tokens.begin(), turn(k).tokens.end());
   return all;
 }
 
 std::vector<SpanKind> Trajectory::kinds() const {
   std::vector<SpanKind> all;
-  all.reserve(static_cast<std::size_t>(num_tokens()));
+  all.reserve(num_tokens());
   for (int k = 0; k < num_turns(); ++k)
-    for (const Span& span : turn(k).spans)
-      all.insert(all.end(), static_cast<std::size_t>(span.end - span.begin), span.kind);
+    for (const Span& span : turn(k).spans) all.insert(all.end(), span.end - span.begin, span.kind);
   return all;
 }
 
 std::vector<bool> Trajectory::sampled() const {
-  std::vector<bool> all(static_cast<std::size_t>(num_tokens()), false);
+  std::vector<bool> all(num_tokens(), false);
   for (int k = 0; k < num_turns(); ++k)
-    for (int i = sampled_begin(k); i < sampled_end(k); ++i) all[static_cast<std::size_t>(i)] = true;
+    for (int i = sampled_begin(k); i < sampled_end(k); ++i) all[i] = true;
   return all;
 }
 
 std::vector<double> Trajectory::column(Column column) const {
   std::vector<double> all;
-  all.reserve(static_cast<std::size_t>(num_tokens()));
+  all.reserve(num_tokens());
   for (int t : turns) {
     const auto& values = tree->columns.turn(column, t);
     all.insert(all.end(), values.begin(), values.end());
@@ -49,15 +48,14 @@ std::vector<double> Trajectory::column(Column column) const {
 
 Trajectory trajectory(const Group& group, int group_index, int tree_index, int leaf_index) {
   Trajectory view{.group = &group,
-                  .tree = &group.trees[static_cast<std::size_t>(tree_index)],
+                  .tree = &group.trees[tree_index],
                   .group_index = group_index,
                   .tree_index = tree_index,
                   .leaf_index = leaf_index};
   view.turns = path(*view.tree, leaf_index);
   view.turn_offsets.push_back(0);
   for (int t : view.turns)
-    view.turn_offsets.push_back(view.turn_offsets.back() +
-                                static_cast<int>(view.tree->turns[static_cast<std::size_t>(t)].tokens.size()));
+    view.turn_offsets.push_back(view.turn_offsets.back() + static_cast<int>(view.tree->turns[t].tokens.size()));
   return view;
 }
 

@@ -18,15 +18,15 @@ struct Trajectory {
   std::vector<int> turns{};         ///< turn indices from the root to the leaf
   std::vector<int> turn_offsets{};  ///< where turns[k]'s tokens begin in the trajectory; one more entry for the end
 
-  const Leaf& leaf() const { return tree->leaves[static_cast<std::size_t>(leaf_index)]; }
-  const Turn& turn(int k) const { return tree->turns[static_cast<std::size_t>(turns[static_cast<std::size_t>(k)])]; }
+  const Leaf& leaf() const { return tree->leaves[leaf_index]; }
+  const Turn& turn(int k) const { return tree->turns[turns[k]]; }
   int num_turns() const { return static_cast<int>(turns.size()); }
   int num_tokens() const { return turn_offsets.back(); }
   int num_sampled() const;
 
   /// Where the sampled tokens of turn k lie in the trajectory: [begin, end).
-  int sampled_begin(int k) const { return turn_offsets[static_cast<std::size_t>(k)] + turn(k).sampled_begin; }
-  int sampled_end(int k) const { return turn_offsets[static_cast<std::size_t>(k)] + turn(k).sampled_end; }
+  int sampled_begin(int k) const { return turn_offsets[k] + turn(k).sampled_begin; }
+  int sampled_end(int k) const { return turn_offsets[k] + turn(k).sampled_end; }
 
   /// Where the total reward stands: the last sampled token, or the last of all where none was sampled; -1 without
   /// tokens.

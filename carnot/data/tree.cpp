@@ -18,7 +18,7 @@ std::string span_problem(const Turn& turn) {
 }
 
 std::string turn_problem(const Tree& tree, int index) {
-  const Turn& turn = tree.turns[static_cast<std::size_t>(index)];
+  const Turn& turn = tree.turns[index];
   if (turn.parent < -1 || turn.parent >= index) return "parent does not come before it";
   const bool ordered = 0 <= turn.sampled_begin && turn.sampled_begin <= turn.sampled_end &&
                        turn.sampled_end <= static_cast<int>(turn.tokens.size());
@@ -31,16 +31,14 @@ std::string turn_problem(const Tree& tree, int index) {
 std::vector<int> path(const Tree& tree, int leaf) {
   CARNOT_CHECK_LT(static_cast<std::size_t>(leaf), tree.leaves.size());
   std::vector<int> turns;
-  for (int t = tree.leaves[static_cast<std::size_t>(leaf)].turn; t >= 0;
-       t = tree.turns[static_cast<std::size_t>(t)].parent)
-    turns.push_back(t);
+  for (int t = tree.leaves[leaf].turn; t >= 0; t = tree.turns[t].parent) turns.push_back(t);
   std::reverse(turns.begin(), turns.end());
   return turns;
 }
 
 double penalised_score(const Tree& tree, int leaf) {
-  double sum = tree.leaves[static_cast<std::size_t>(leaf)].score;
-  for (int t : path(tree, leaf)) sum += tree.turns[static_cast<std::size_t>(t)].penalty;
+  double sum = tree.leaves[leaf].score;
+  for (int t : path(tree, leaf)) sum += tree.turns[t].penalty;
   return sum;
 }
 

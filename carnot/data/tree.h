@@ -78,7 +78,7 @@ struct Leaf {
 
   bool valid() const { return outcome != Outcome::InfraFailed; }
   /// Counts in statistics, denominators and the update.
-  bool counts() const { return valid() && !dropped; }
+  bool is_included() const { return valid() && !dropped; }
 };
 
 struct Tree {

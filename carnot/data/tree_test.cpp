@@ -47,11 +47,11 @@ TEST(Tree, SharedTurnsPenaliseEveryTrajectoryThroughThem) {
 }
 
 TEST(Tree, InfrastructureFailuresAndDroppedMembersDoNotCount) {
-  EXPECT_TRUE((Leaf{.outcome = Outcome::ToolFailed}.counts()));
+  EXPECT_TRUE((Leaf{.outcome = Outcome::ToolFailed}.is_included()));
   EXPECT_FALSE((Leaf{.outcome = Outcome::InfraFailed}.valid()));
-  EXPECT_FALSE((Leaf{.outcome = Outcome::InfraFailed}.counts()));
+  EXPECT_FALSE((Leaf{.outcome = Outcome::InfraFailed}.is_included()));
   EXPECT_TRUE((Leaf{.dropped = true}.valid()));
-  EXPECT_FALSE((Leaf{.dropped = true}.counts()));
+  EXPECT_FALSE((Leaf{.dropped = true}.is_included()));
 }
 
 TEST(Violations, AreNoneInASoundTree) { EXPECT_THAT(violations(forked_tree()), IsEmpty()); }

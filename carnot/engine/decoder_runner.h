@@ -1,10 +1,10 @@
 // engine/decoder_runner.h -- a decoder and its KV cache, run for the engine.
 #pragma once
 
-#include "carnot/nn/kv_cache.h"
-#include "carnot/nn/model.h"
-#include "carnot/nn/operators.h"
 #include "carnot/engine/model_runner.h"
+#include "carnot/nn/kv_cache.h"
+#include "carnot/nn/linear.h"
+#include "carnot/nn/model.h"
 
 namespace carnot {
 

@@ -4,27 +4,13 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "carnot/base/check.h"
+#include "carnot/base/stopwatch.h"
 #include "carnot/base/thread_pool.h"
 
 namespace carnot {
 namespace {
-
-class Stopwatch {
- public:
-  /// Seconds since construction or the last lap.
-  double lap() {
-    const auto now = std::chrono::steady_clock::now();
-    const double seconds = std::chrono::duration<double>(now - start_).count();
-    start_ = now;
-    return seconds;
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 at::Tensor view_of(std::vector<std::int64_t>& values) {
   return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kLong);

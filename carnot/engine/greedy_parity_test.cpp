@@ -1,9 +1,10 @@
 // Greedy generation through the engine against transformers' generate (tools/golden/transformers_parity.py).
 #include <gtest/gtest.h>
 
-#include "carnot/hf/safetensors.h"
 #include "carnot/engine/decoder_runner.h"
 #include "carnot/engine/engine.h"
+#include "carnot/hf/safetensors.h"
+#include "carnot/hf/weights.h"
 #include "testing/paths.h"
 
 namespace carnot {

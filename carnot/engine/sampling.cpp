@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "carnot/base/check.h"
-#include "carnot/kernel/isa.h"
+#include "carnot/kernel/dispatch.h"
 
 namespace carnot {
 namespace {
@@ -108,7 +108,7 @@ std::span<const float> probabilities_of(std::span<const float> logits) {
   thread_local std::vector<float> memory;
   memory.resize((logits.size() + kernel::kTile - 1) / kernel::kTile * kernel::kTile);
   std::copy(logits.begin(), logits.end(), memory.begin());
-  kernel::isa<float>().softmax(memory.data(), static_cast<int>(logits.size()));
+  kernel::kernel_table<float>().softmax(memory.data(), static_cast<int>(logits.size()));
   return {memory.data(), logits.size()};
 }
 
@@ -119,7 +119,7 @@ double candidate_entropy(std::span<const float> logits, const TokenDraw& draw, i
     if (std::isfinite(log_prob)) sum -= std::exp(log_prob) * log_prob;
   };
   bool saw_drawn = false;
-  for (std::uint32_t token : by_logit(logits, static_cast<std::size_t>(candidates))) {
+  for (std::uint32_t token : by_logit(logits, candidates)) {
     add(static_cast<double>(logits[token]) - static_cast<double>(draw.logsumexp));
     saw_drawn = saw_drawn || static_cast<TokenId>(token) == draw.token;
   }
@@ -142,10 +142,10 @@ TokenDraw sample_token(std::span<float> logits, const SamplingOptions& options, 
   CARNOT_CHECK(std::isfinite(logits[largest_of(logits)]), "the largest logit is not a finite number");
   const bool greedy = options.temperature == 0;
   TokenDraw draw;
-  kernel::isa<float>().row_statistics(static_cast<std::int64_t>(logits.size()),
-                                      greedy ? 1.0f : static_cast<float>(1 / options.temperature), logits.data(),
-                                      &draw.logsumexp, &draw.entropy);
-  const auto drawable = std::span<const float>(logits).first(static_cast<std::size_t>(request.drawable));
+  kernel::kernel_table<float>().row_statistics(static_cast<std::int64_t>(logits.size()),
+                                               greedy ? 1.0f : static_cast<float>(1 / options.temperature),
+                                               logits.data(), &draw.logsumexp, &draw.entropy);
+  const auto drawable = std::span<const float>(logits).first(request.drawable);
   std::size_t token = 0;
   if (greedy) {
     token = largest_of(drawable);

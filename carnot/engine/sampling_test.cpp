@@ -15,7 +15,7 @@ namespace {
 constexpr float kImpossible = -200;
 
 std::vector<float> random_logits(RandomStream& random, int size, double spread) {
-  std::vector<float> logits(static_cast<std::size_t>(size));
+  std::vector<float> logits(size);
   for (float& logit : logits) logit = static_cast<float>(spread * random.normal());
   return logits;
 }
@@ -52,8 +52,7 @@ TEST(Sampling, MatchesTheDefinitionOnRandomRows) {
 TEST(Sampling, DrawsTokensAsOftenAsTheirProbabilitySays) {
   const std::vector<float> logits = {std::log(0.5f), std::log(0.3f), std::log(0.2f)};
   std::vector<int> counts(3);
-  for (std::uint64_t i = 0; i < 20000; ++i)
-    ++counts[static_cast<std::size_t>(sample(logits, {}, uniform({.position = i})).token)];
+  for (std::uint64_t i = 0; i < 20000; ++i) ++counts[sample(logits, {}, uniform({.position = i})).token];
   EXPECT_NEAR(counts[0], 10000, 300);
   EXPECT_NEAR(counts[1], 6000, 300);
 }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "carnot/cache/block_manager.h"
-#include "carnot/nn/attention_plan.h"
 #include "carnot/engine/sequence.h"
+#include "carnot/nn/attention_plan.h"
 
 namespace carnot {
 

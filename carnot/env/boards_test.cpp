@@ -6,8 +6,8 @@
 
 #include "carnot/base/file.h"
 #include "carnot/env/environment.h"
-#include "carnot/env/ragen/grid_text.h"
 #include "carnot/env/play.h"
+#include "carnot/env/ragen/grid_text.h"
 #include "carnot/env/sokoban/room.h"
 #include "carnot/env/sudoku/game.h"
 #include "testing/field_settings.h"

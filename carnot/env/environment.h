@@ -67,8 +67,8 @@ class Environment {
   virtual Opening open() = 0;
 
   /// Answers a response (whole text, assistant prefix included). May take long; runs on a worker thread.
-  /// An infrastructure failure is a Reply with done and Outcome::InfraFailed, or any exception but CheckError: that is a
-  /// bug, and ends the run.
+  /// An infrastructure failure is a Reply with done and Outcome::InfraFailed, or any exception but CheckError: that is
+  /// a bug, and ends the run.
   virtual Reply step(std::string_view response) = 0;
 
   /// Key of the present state, equal for equal states of one task; empty where there is none.

@@ -14,6 +14,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/log.h"
+#include "carnot/base/stopwatch.h"
 #include "carnot/base/thread_pool.h"
 
 namespace carnot {
@@ -25,8 +26,6 @@ constexpr auto kLongestWait = std::chrono::milliseconds(100);
 
 /// Calls that were given up and have not come back, of all EnvironmentWorkers: each keeps a thread.
 std::atomic<int> hanging_calls{0};
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 std::string message_of(const std::exception_ptr& failure) {
   try {
@@ -92,7 +91,7 @@ void work(const std::shared_ptr<State>& state, int self) {
       finished.message = message_of(std::current_exception());
     }
     call.work = nullptr;  // what it owned is destroyed here, not under the lock
-    finished.seconds = seconds_since(start);
+    finished.seconds = Stopwatch(start).seconds();
     lock.lock();
     if (bug && !state->bug) state->bug = bug;
     const auto me = state->workers.find(self);
@@ -173,7 +172,7 @@ void EnvironmentWorkers::give_up_overdue() {
     if (worker.inside && Clock::now() >= worker.start + state_->timeout) overdue.push_back(id);
   for (int id : overdue) {
     State::Worker& worker = state_->workers.at(id);
-    const double seconds = seconds_since(worker.start);
+    const double seconds = Stopwatch(worker.start).seconds();
     state_->finished.push_back({.tag = worker.tag,
                                 .status = FinishedCall::Status::TimedOut,
                                 .message = "no answer within " + std::to_string(seconds) + " s",

@@ -41,16 +41,16 @@ MersenneTwister MersenneTwister::from_words(std::span<const std::uint32_t> seed)
 void MersenneTwister::refill() {
   constexpr int kShift = 397;
   for (int i = 0; i < kSize; ++i) {
-    const auto at = [&](int k) { return state_[static_cast<std::size_t>(k < kSize ? k : k - kSize)]; };
+    const auto at = [&](int k) { return state_[k < kSize ? k : k - kSize]; };
     const std::uint32_t mixed = (at(i) & 0x80000000u) | (at(i + 1) & 0x7fffffffu);
-    state_[static_cast<std::size_t>(i)] = at(i + kShift) ^ (mixed >> 1) ^ ((mixed & 1u) * 0x9908b0dfu);
+    state_[i] = at(i + kShift) ^ (mixed >> 1) ^ ((mixed & 1u) * 0x9908b0dfu);
   }
   position_ = 0;
 }
 
 std::uint32_t MersenneTwister::next() {
   if (position_ == kSize) refill();
-  std::uint32_t y = state_[static_cast<std::size_t>(position_++)];
+  std::uint32_t y = state_[position_++];
   y ^= y >> 11;
   y ^= (y << 7) & 0x9d2c5680u;
   y ^= (y << 15) & 0xefc60000u;

@@ -108,7 +108,7 @@ int NumpyGenerator::choice(std::span<const double> probabilities) {
   double cumulative = 0;
   const int last = static_cast<int>(probabilities.size()) - 1;
   for (int i = 0; i < last; ++i) {
-    cumulative += probabilities[static_cast<std::size_t>(i)];
+    cumulative += probabilities[i];
     if (drawn < cumulative / total) return i;
   }
   return last;

@@ -95,8 +95,8 @@ TEST(FrozenLakeSolver, FindsShortestWaysOnFirmIce) {
                               "FHF"
                               "FFF"};
   int cell = 0, moves = 0;
-  while (map.cells[static_cast<std::size_t>(cell)] != 'G' && moves < 20) {
-    const int action = solve_frozen_lake(firm, map, 10)[static_cast<std::size_t>(cell)];
+  while (map.cells[cell] != 'G' && moves < 20) {
+    const int action = solve_frozen_lake(firm, map, 10)[cell];
     cell = frozen_lake_moves(firm, 3, cell, action).ends[1];
     ++moves;
   }

@@ -42,8 +42,8 @@ std::vector<bool> all_stay(std::span<const Group> groups, const GroupFilter&) {
 std::vector<bool> with_variance(std::span<const Group> groups, const GroupFilter&) {
   std::vector<bool> stays;
   for (const Group& group : groups) {
-    const std::vector<double> scores = of_valid_leaves(
-        group, [](const Tree& tree, int i) { return tree.leaves[static_cast<std::size_t>(i)].score; });
+    const std::vector<double> scores =
+        of_valid_leaves(group, [](const Tree& tree, int i) { return tree.leaves[i].score; });
     stays.push_back(scores.size() == 1 || !all_equal(scores));
   }
   return stays;

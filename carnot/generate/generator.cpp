@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "carnot/base/check.h"
-#include "carnot/generate/text_stream.h"
 #include "carnot/engine/decoder_runner.h"
 #include "carnot/engine/engine.h"
+#include "carnot/generate/text_stream.h"
 
 namespace carnot {
 namespace {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "carnot/nn/model.h"
 #include "carnot/engine/sampling.h"
+#include "carnot/nn/model.h"
 #include "carnot/text/tokenizer.h"
 
 namespace carnot {

@@ -12,7 +12,9 @@
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
 #include "carnot/base/random.h"
+#include "carnot/hf/model_config_file.h"
 #include "carnot/hf/safetensors.h"
+#include "carnot/hf/weights.h"
 #include "testing/paths.h"
 #include "testing/small_tokenizer.h"
 

@@ -1,10 +1,11 @@
 #include "carnot/generate/loaded_model.h"
 
 #include "carnot/hf/adapter_folder.h"
-#include "carnot/run/find_run.h"
 #include "carnot/hf/model_files.h"
+#include "carnot/hf/weights.h"
+#include "carnot/run/find_run.h"
+#include "carnot/train/model_bundle.h"
 #include "carnot/train/recipe.h"
-#include "carnot/train/workbench.h"
 
 namespace carnot {
 namespace {
@@ -31,7 +32,7 @@ Result<std::string> chat_name(const ModelRequest& request, const LoadedModel& lo
 
 /// The folder, found on a device that is ready.
 Result<LoadedModel> find_folder(const ModelRequest& request, const RunOptions& run) {
-  if (const Status status = Workbench::prepare_device(run); !status) return status.error();
+  if (const Status status = ModelBundle::prepare_device(run); !status) return status.error();
   const auto folder = find_model(request.path);
   if (!folder) return folder.error();
   return LoadedModel{.folder = *folder};

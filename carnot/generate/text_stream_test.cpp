@@ -4,7 +4,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/random.h"
-#include "carnot/text/utf8.h"
+#include "carnot/base/utf8.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot {

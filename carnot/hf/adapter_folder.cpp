@@ -6,6 +6,7 @@
 #include "carnot/hf/adapter_config.h"
 #include "carnot/hf/base_model.h"
 #include "carnot/hf/safetensors.h"
+#include "carnot/hf/weights.h"
 
 namespace carnot {
 namespace {

@@ -35,8 +35,8 @@ bool holds_adapters(const std::filesystem::path& folder);
 Result<std::filesystem::path> find_base(const std::filesystem::path& checkpoint,
                                         const std::filesystem::path& moved_to = {});
 
-/// The policy of a folder: of a checkpoint with adapters its base with the adapters on it, so that its bits are those of
-/// training; else the folder's own weights. `moved_to` as in find_base().
+/// The policy of a folder: of a checkpoint with adapters its base with the adapters on it, so that its bits are those
+/// of training; else the folder's own weights. `moved_to` as in find_base().
 Result<Model> load_policy(const std::filesystem::path& folder, const at::TensorOptions& options,
                           const std::filesystem::path& moved_to = {});
 

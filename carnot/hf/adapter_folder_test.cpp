@@ -12,6 +12,7 @@
 #include "carnot/base/file.h"
 #include "carnot/hf/adapter_config.h"
 #include "carnot/hf/safetensors.h"
+#include "carnot/hf/weights.h"
 #include "carnot/nn/token_statistics.h"
 #include "testing/paths.h"
 

@@ -64,9 +64,10 @@ Result<BaseModel> base_model_of(const fs::path& folder) {
 Status check_base_model(const BaseModel& base) {
   std::error_code ignored;
   if (!fs::is_directory(base.folder, ignored))
-    return Error{base.folder.string() +
-                 ": is not there any more; expected the weights that the adapters were trained on. Put the folder back, "
-                 "or a symbolic link to where it is now (eval also takes model.path=..., train with resume_changes=allow)"};
+    return Error{
+        base.folder.string() +
+        ": is not there any more; expected the weights that the adapters were trained on. Put the folder back, "
+        "or a symbolic link to where it is now (eval also takes model.path=..., train with resume_changes=allow)"};
   const auto now = base_model_of(base.folder);
   if (!now) return now.error();
   if (now->sha256 == base.sha256) return Done{};
@@ -104,8 +105,7 @@ Result<std::optional<BaseModel>> read_base_model(const fs::path& checkpoint, con
   if (!is_readable(json)) return Error{path.string() + ": expected JSON with version 1, folder and sha256"};
   fs::path folder = normal(checkpoint / json["folder"].get<std::string>());
   if (!moved_to.empty() && !fs::exists(folder, ignored)) folder = normal(moved_to);
-  return std::optional(
-      BaseModel{.folder = folder, .sha256 = json["sha256"].get<std::map<std::string, std::string>>()});
+  return std::optional(BaseModel{.folder = folder, .sha256 = json["sha256"].get<std::map<std::string, std::string>>()});
 }
 
 }  // namespace carnot

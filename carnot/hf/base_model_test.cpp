@@ -8,6 +8,7 @@
 #include "carnot/base/file.h"
 #include "carnot/hf/adapter_folder.h"
 #include "carnot/hf/safetensors.h"
+#include "carnot/hf/weights.h"
 #include "testing/paths.h"
 
 namespace carnot {

@@ -1,3 +1,5 @@
+#include "carnot/hf/model_config_file.h"
+
 #include <cmath>
 
 #include "carnot/base/json.h"

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "carnot/hf/safetensors.h"
+#include "carnot/hf/weights.h"
 #include "carnot/nn/token_statistics.h"
 #include "testing/paths.h"
 
@@ -16,8 +17,7 @@ namespace {
 /// A recorded checkpoint and what was computed with it.
 class Recorded {
  public:
-  explicit Recorded(const std::string& name)
-      : folder_(source_path("tests/golden/transformers/") + name) {
+  explicit Recorded(const std::string& name) : folder_(source_path("tests/golden/transformers/") + name) {
     const auto file = read_safetensors(folder_ + "/expected.safetensors");
     for (const NamedTensor& named : file->tensors) tensors_[named.name] = named.tensor;
   }

@@ -69,7 +69,7 @@ Result<std::shared_ptr<Mapping>> map_file(const fs::path& path) {
   };
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return failed("cannot open");
-  struct stat info {};
+  struct stat info{};
   void* data = nullptr;
   const bool sized = ::fstat(file, &info) == 0;
   const auto size = static_cast<std::size_t>(info.st_size);
@@ -85,8 +85,8 @@ at::Tensor tensor_in(const std::shared_ptr<Mapping>& mapping, const TensorEntry&
   const at::ScalarType dtype = dtype_of(entry.dtype);
   if (entry.begin == entry.end) return at::empty(entry.shape, dtype);
   // The deleter keeps the mapping alive for as long as any tensor looks into it.
-  const at::Tensor shared = at::from_blob(
-      mapping->data() + entry.begin, entry.shape, [mapping](void*) {}, at::TensorOptions(dtype));
+  const at::Tensor shared =
+      at::from_blob(mapping->data() + entry.begin, entry.shape, [mapping](void*) {}, at::TensorOptions(dtype));
   const bool aligned = (entry.begin % static_cast<std::uint64_t>(element_size(entry.dtype))) == 0;
   return aligned ? shared : shared.clone();
 }

@@ -38,17 +38,4 @@ Status write_safetensors(const std::filesystem::path& path, const std::vector<Na
 Status write_model_tensors(const std::filesystem::path& folder, const std::vector<NamedTensor>& tensors,
                            std::int64_t shard_bytes);
 
-/// Copies values by name. Missing, extra and misshapen tensors are listed, all at once; then nothing is copied.
-Status copy_tensors(const std::vector<NamedTensor>& into, const std::vector<NamedTensor>& from,
-                    const std::string& where);
-
-/// copy_tensors into a model's weights; what some writers store twice is passed over.
-Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors, const std::string& where);
-
-/// config.json of a Hugging Face folder.
-Result<ModelConfig> load_model_config(const std::filesystem::path& folder);
-
-/// config.json and weights of a Hugging Face folder, converted to the dtype and device of `options`.
-Result<Model> load_model(const std::filesystem::path& folder, const at::TensorOptions& options);
-
 }  // namespace carnot

@@ -133,7 +133,8 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view file, const 
     return Error{name + ": " + std::to_string(file.size()) + " bytes, too short for a .safetensors file"};
   const std::uint64_t length = little_endian(file);
   if (length > kMaxSafetensorsHeader)
-    return Error{name + ": header of " + std::to_string(length) + " bytes, at most " + std::to_string(kMaxSafetensorsHeader) + " are allowed"};
+    return Error{name + ": header of " + std::to_string(length) + " bytes, at most " +
+                 std::to_string(kMaxSafetensorsHeader) + " are allowed"};
   if (length > file.size() - kLengthBytes)
     return Error{name + ": truncated: a header of " + std::to_string(length) + " bytes in a file of " +
                  std::to_string(file.size())};

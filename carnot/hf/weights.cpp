@@ -1,3 +1,5 @@
+#include "carnot/hf/weights.h"
+
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -7,6 +9,7 @@
 #include <sstream>
 
 #include "carnot/base/file.h"
+#include "carnot/hf/model_config_file.h"
 #include "carnot/hf/safetensors.h"
 
 namespace carnot {

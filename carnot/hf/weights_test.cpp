@@ -1,9 +1,12 @@
+#include "carnot/hf/weights.h"
+
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "carnot/base/file.h"
+#include "carnot/hf/model_config_file.h"
 #include "carnot/hf/safetensors.h"
 #include "testing/paths.h"
 

@@ -1,6 +1,6 @@
-// kernel/vectors.h -- vectors of the width that isa_kernels.cpp is compiled for: loads, fixed-order sums, exponential.
+// kernel/vectors.h -- vectors of the width that kernel_table.cpp is compiled for: loads, fixed-order sums, exponential.
 //
-// Part of isa_kernels.cpp: everything is in its anonymous namespace, once per instruction set.
+// Part of kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
 #pragma once
 
 #include <cmath>

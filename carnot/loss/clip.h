@@ -12,8 +12,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "carnot/objective/options.h"
 #include "carnot/loss/ratio.h"
+#include "carnot/objective/options.h"
 
 namespace carnot {
 

@@ -29,7 +29,7 @@ double loss_of(const ObjectiveOptions& options, const LossSequences& sequences) 
 
 /// Central difference of the loss in one field of each token.
 std::vector<double> finite_differences(const ObjectiveOptions& options, LossSequences sequences,
-                                       double LossToken::*field) {
+                                       double LossToken::* field) {
   std::vector<double> slopes;
   for (auto& sequence : sequences)
     for (LossToken& token : sequence) {
@@ -215,12 +215,12 @@ struct Bend {
   const char* what;
   ObjectiveOptions options;
   LossToken token;
-  double LossToken::*field;
+  double LossToken::* field;
   double at;  ///< value of the field where the gradient changes
   bool moves_below, moves_above;
 };
 
-double single_gradient(const ObjectiveOptions& options, const LossToken& token, double LossToken::*field) {
+double single_gradient(const ObjectiveOptions& options, const LossToken& token, double LossToken::* field) {
   const Gradients gradients = gradients_of(options, {{token}});
   return (field == &LossToken::value ? gradients.value : gradients.logprob).item<double>();
 }

@@ -61,8 +61,7 @@ at::Tensor scaled_advantage(const ObjectiveOptions& options, const LossInputs& i
   if (options.entropy_scale == 0 || options.entropy_scale_over != EntropyScaleOver::CurrentMicroBatch)
     return inputs.advantage_T;
   const at::Tensor entropy_T = inputs.entropy_T.detach().contiguous();
-  const std::span<const double> entropies(entropy_T.const_data_ptr<double>(),
-                                          static_cast<std::size_t>(entropy_T.numel()));
+  const std::span<const double> entropies(entropy_T.const_data_ptr<double>(), entropy_T.numel());
   const std::vector<double> factors = entropy_scale(entropies, options.entropy_scale);
   return inputs.advantage_T * at::tensor(at::ArrayRef<double>(factors), at::kDouble);
 }

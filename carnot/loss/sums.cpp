@@ -29,7 +29,7 @@ at::Tensor segment_mean(const at::Tensor& values_T, const at::Tensor& segment_T,
   const at::Tensor values_of_tokens = values_T.detach().contiguous(), segments_of_tokens = segment_T.contiguous();
   const auto values = numbers<double>(values_of_tokens);
   const auto segments = numbers<std::int64_t>(segments_of_tokens);
-  std::vector<double> sum(static_cast<std::size_t>(num_segments), 0.0), count(sum);
+  std::vector<double> sum(num_segments, 0.0), count(sum);
   for (std::size_t t = 0; t < values.size(); ++t) {
     CARNOT_CHECK_GE(segments[t], 0);
     CARNOT_CHECK_LT(segments[t], num_segments);

@@ -4,23 +4,18 @@
 
 #include "carnot/base/limits.h"
 #include "carnot/base/nearest_word.h"
+#include "carnot/base/strings.h"
 #include "carnot/credit/reward.h"
 #include "carnot/method/composition.h"
 
 namespace carnot {
 namespace {
 
-std::string trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return "";
-  return std::string(text.substr(begin, text.find_last_not_of(" \t") - begin + 1));
-}
-
 std::vector<std::string> split_at_plus(std::string_view composition) {
   std::vector<std::string> names;
   while (true) {
     const auto plus = composition.find('+');
-    names.push_back(trimmed(composition.substr(0, plus)));
+    names.emplace_back(trim(composition.substr(0, plus)));
     if (plus == std::string_view::npos) return names;
     composition.remove_prefix(plus + 1);
   }

@@ -12,10 +12,10 @@
 #include "carnot/base/fields.h"
 #include "carnot/base/result.h"
 #include "carnot/branch/branch.h"
-#include "carnot/objective/options.h"
 #include "carnot/credit/rule.h"
 #include "carnot/filter/filter.h"
 #include "carnot/method/preset.h"
+#include "carnot/objective/options.h"
 #include "carnot/signal/signal.h"
 
 namespace carnot {

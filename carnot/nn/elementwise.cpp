@@ -1,3 +1,5 @@
+#include "carnot/nn/elementwise.h"
+
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -5,8 +7,8 @@
 #include <algorithm>
 
 #include "carnot/base/thread_pool.h"
-#include "carnot/kernel/isa.h"
-#include "carnot/nn/operators.h"
+#include "carnot/kernel/dispatch.h"
+#include "carnot/nn/linear.h"
 
 namespace carnot {
 namespace {
@@ -36,7 +38,7 @@ at::Tensor rms_norm_forward(const at::Tensor& x, const at::Tensor& weight, doubl
   const T* scale = weight.data_ptr<T>();
   for_rows(x.size(0), [&](std::int64_t row) {
     const T factor =
-        kernel::isa<T>().rms_norm(width, in + row * width, scale, static_cast<T>(epsilon), out + row * width);
+        kernel::kernel_table<T>().rms_norm(width, in + row * width, scale, static_cast<T>(epsilon), out + row * width);
     if (factors != nullptr) factors[row] = factor;
   });
   return y;
@@ -55,12 +57,12 @@ variable_list rms_norm_backward(const at::Tensor& x, const at::Tensor& weight, c
   T* out = dx.data_ptr<T>();
   T* sums = partial.data_ptr<T>();
   for_rows(rows, [&](std::int64_t row) {
-    kernel::isa<T>().rms_norm_backward(width, gradient + row * width, in + row * width, scale, factor[row],
-                                       out + row * width, sums + row / kRowsPerTask * width);
+    kernel::kernel_table<T>().rms_norm_backward(width, gradient + row * width, in + row * width, scale, factor[row],
+                                                out + row * width, sums + row / kRowsPerTask * width);
   });
   at::Tensor dweight = at::zeros_like(weight);
   for (std::int64_t task = 0; task < tasks; ++task)
-    kernel::isa<T>().add(width, sums + task * width, dweight.data_ptr<T>());
+    kernel::kernel_table<T>().add(width, sums + task * width, dweight.data_ptr<T>());
   return {dx, dweight, at::Tensor()};
 }
 
@@ -88,7 +90,7 @@ at::Tensor swiglu_forward(const at::Tensor& gate_up) {
   T* out = y.data_ptr<T>();
   for_rows(gate_up.size(0), [&](std::int64_t row) {
     const T* gate = in + row * 2 * width;
-    kernel::isa<T>().swiglu(width, gate, gate + width, out + row * width);
+    kernel::kernel_table<T>().swiglu(width, gate, gate + width, out + row * width);
   });
   return y;
 }
@@ -103,7 +105,7 @@ at::Tensor swiglu_backward(const at::Tensor& gate_up, const at::Tensor& dy) {
   for_rows(gate_up.size(0), [&](std::int64_t row) {
     const T* gate = in + row * 2 * width;
     T* dgate = out + row * 2 * width;
-    kernel::isa<T>().swiglu_backward(width, gradient + row * width, gate, gate + width, dgate, dgate + width);
+    kernel::kernel_table<T>().swiglu_backward(width, gradient + row * width, gate, gate + width, dgate, dgate + width);
   });
   return dx;
 }
@@ -138,7 +140,7 @@ at::Tensor scatter_rows(const at::Tensor& dy, const at::Tensor& tokens, std::int
   at::Tensor gradient = at::zeros({table_rows, width}, dy.options());
   const std::int64_t* ids = tokens.data_ptr<std::int64_t>();
   for (std::int64_t t = 0; t < tokens.numel(); ++t)
-    kernel::isa<T>().add(width, dy.data_ptr<T>() + t * width, gradient.data_ptr<T>() + ids[t] * width);
+    kernel::kernel_table<T>().add(width, dy.data_ptr<T>() + t * width, gradient.data_ptr<T>() + ids[t] * width);
   return gradient;
 }
 

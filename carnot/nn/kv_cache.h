@@ -24,9 +24,9 @@ class KvCache {
   std::int64_t bytes() const;
 
   /// [num_blocks, kv_heads, head_dim, kBlockTokens]
-  const at::Tensor& keys(int layer) const { return keys_[static_cast<std::size_t>(layer)]; }
+  const at::Tensor& keys(int layer) const { return keys_[layer]; }
   /// [num_blocks, kv_heads, kBlockTokens, head_dim]
-  const at::Tensor& values(int layer) const { return values_[static_cast<std::size_t>(layer)]; }
+  const at::Tensor& values(int layer) const { return values_[layer]; }
 
   /// Copies the content of one block to another, in every layer (a shared block is copied before it is written).
   void copy_block(int from, int to);

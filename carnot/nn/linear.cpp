@@ -1,3 +1,5 @@
+#include "carnot/nn/linear.h"
+
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -6,9 +8,9 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
+#include "carnot/kernel/dispatch.h"
 #include "carnot/kernel/gemm/gemm.h"
-#include "carnot/kernel/isa.h"
-#include "carnot/nn/operators.h"
+#include "carnot/nn/elementwise.h"
 #include "carnot/nn/packed_weights.h"
 
 namespace carnot {
@@ -37,7 +39,8 @@ void add_bias(at::Tensor& y, std::span<const at::Tensor> biases) {
   std::int64_t first = 0;
   for (const at::Tensor& bias : biases) {
     const T* values = bias.data_ptr<T>();
-    for (std::int64_t r = 0; r < y.size(0); ++r) kernel::isa<T>().add(bias.numel(), values, rows + r * width + first);
+    for (std::int64_t r = 0; r < y.size(0); ++r)
+      kernel::kernel_table<T>().add(bias.numel(), values, rows + r * width + first);
     first += bias.numel();
   }
 }
@@ -58,7 +61,8 @@ template <class T>
 at::Tensor column_sums(const at::Tensor& dy, std::int64_t first, std::int64_t count) {
   at::Tensor sums = at::zeros({count}, dy.options());
   const T* rows = dy.data_ptr<T>() + first;
-  for (std::int64_t r = 0; r < dy.size(0); ++r) kernel::isa<T>().add(count, rows + r * dy.size(1), sums.data_ptr<T>());
+  for (std::int64_t r = 0; r < dy.size(0); ++r)
+    kernel::kernel_table<T>().add(count, rows + r * dy.size(1), sums.data_ptr<T>());
   return sums;
 }
 

@@ -20,7 +20,8 @@ bool names(const LoraOptions& lora, std::string_view projection) {
 
 std::string prefix_of(std::size_t layer, std::size_t projection) {
   const std::string block = projection < static_cast<std::size_t>(Projection::Gate) ? "self_attn." : "mlp.";
-  return "model.layers." + std::to_string(layer) + "." + block + std::string(kProjectionNames[projection]);
+  return "model.layers." + std::to_string(layer) + "." + block +
+         std::string(kProjectionNames[static_cast<std::size_t>(projection)]);
 }
 
 /// Uniform in [-bound, bound) from a stream of the tensor's own, made on the CPU in double, as the weights are.

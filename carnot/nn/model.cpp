@@ -7,8 +7,11 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/random.h"
-#include "carnot/nn/operators.h"
+#include "carnot/nn/elementwise.h"
+#include "carnot/nn/linear.h"
 #include "carnot/nn/recompute.h"
+#include "carnot/nn/rotary.h"
+#include "carnot/nn/self_attention.h"
 
 namespace carnot {
 namespace {
@@ -18,7 +21,7 @@ at::Tensor zeros(at::IntArrayRef shape, const at::TensorOptions& options) { retu
 /// Normal draws from a stream of the tensor's own, made on the CPU in double: the same on every device and dtype.
 void fill_normal(const at::Tensor& weight, std::uint64_t seed, const std::string& name, double deviation) {
   RandomStream stream(derive_seed(seed, name));
-  std::vector<double> values(static_cast<std::size_t>(weight.numel()));
+  std::vector<double> values(weight.numel());
   for (double& value : values) value = deviation * stream.normal();
   const at::NoGradGuard no_grad;
   weight.copy_(at::tensor(values, at::kDouble).view(weight.sizes()));
@@ -109,7 +112,7 @@ at::Tensor Model::attention(const Layer& layer, int index, const at::Tensor& x_T
 at::Tensor Model::layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
                                const AttentionPlan& plan) const {
   const double epsilon = config_.rms_norm_epsilon;
-  const Layer& layer = layers_[static_cast<std::size_t>(index)];
+  const Layer& layer = layers_[index];
   const at::Tensor x =
       x_TH + attention(layer, index, rms_norm(x_TH, layer.input_norm, epsilon, kernels_), positions_T, plan);
   const at::Tensor gate_up = linear(rms_norm(x, layer.post_norm, epsilon, kernels_),

@@ -2,18 +2,13 @@
 
 #include "carnot/base/limits.h"
 #include "carnot/base/saturating.h"
+#include "carnot/base/strings.h"
 
 namespace carnot {
 namespace {
 
 bool is_known_scaling(const std::string& kind) {
   return kind == "default" || kind == "linear" || kind == "llama3" || kind == "yarn";
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 template <class Expect>
@@ -80,7 +75,7 @@ Status check_model_config(const ModelConfig& config) {
     if (!holds) problems.push_back("model: " + what);
   };
   expect(find_model_family(config.family) != nullptr,
-         "family is '" + config.family + "', expected one of " + joined(model_family_names()));
+         "family is '" + config.family + "', expected one of " + join(model_family_names()));
   const std::pair<const char*, int> sizes[] = {{"vocab_size", config.vocab_size},
                                                {"hidden_size", config.hidden_size},
                                                {"intermediate_size", config.intermediate_size},

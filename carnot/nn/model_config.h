@@ -59,11 +59,4 @@ struct ModelConfig {
 /// Everything wrong with the shape, one sentence each line; ok where it can be built.
 Status check_model_config(const ModelConfig& config);
 
-/// Reads config.json as transformers 4 and 5 write it. A key that asks for something we do not compute is refused by
-/// name, all of them at once.
-Result<ModelConfig> parse_model_config(std::string_view json, const std::string& name);
-
-/// A config.json that transformers loads; `dtype` as "float32", "bfloat16".
-std::string model_config_json(const ModelConfig& config, const std::string& dtype);
-
 }  // namespace carnot

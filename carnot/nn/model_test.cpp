@@ -42,8 +42,7 @@ TEST_P(Decoder, PackedEqualsOneByOneBitForBit) {
   const PackedBatch batch({5, 33, 16});
   const at::Tensor together = batch.hidden(model);
   for (int s = 0; s < 3; ++s) {
-    const int begin = batch.plan.offsets[static_cast<std::size_t>(s)],
-              end = batch.plan.offsets[static_cast<std::size_t>(s) + 1];
+    const int begin = batch.plan.offsets[s], end = batch.plan.offsets[static_cast<std::size_t>(s) + 1];
     const at::Tensor alone = model.hidden(batch.tokens_T.slice(0, begin, end), batch.positions_T.slice(0, begin, end),
                                           PackedAttention{.offsets = {0, end - begin}});
     EXPECT_TRUE(at::equal(alone, together.slice(0, begin, end))) << s;

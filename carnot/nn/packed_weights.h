@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "carnot/kernel/gemm/gemm.h"
-#include "carnot/nn/operators.h"
+#include "carnot/nn/linear.h"
 
 namespace carnot {
 

@@ -64,7 +64,7 @@ void write_cache(int layer, const Heads& heads, const PagedAttention& plan) {
   std::vector<std::int64_t> block, slot;
   for (const PagedRows& rows : plan.sequences) {
     for (int p = rows.past; p < rows.past + rows.end - rows.begin; ++p) {
-      block.push_back(rows.blocks[static_cast<std::size_t>(p / kBlockTokens)]);
+      block.push_back(rows.blocks[p / kBlockTokens]);
       slot.push_back(p % kBlockTokens);
     }
   }
@@ -80,7 +80,7 @@ at::Tensor decode(const ModelConfig& config, int layer, const Heads& heads, cons
   const auto sequences = static_cast<std::int64_t>(plan.sequences.size());
   std::int64_t blocks = 1;
   for (const PagedRows& rows : plan.sequences) blocks = std::max<std::int64_t>(blocks, rows.past / kBlockTokens + 1);
-  std::vector<std::int64_t> table(static_cast<std::size_t>(sequences * blocks), 0), lengths;
+  std::vector<std::int64_t> table(sequences * blocks, 0), lengths;
   for (std::size_t s = 0; s < plan.sequences.size(); ++s) {
     const PagedRows& rows = plan.sequences[s];
     std::copy_n(rows.blocks.begin(), rows.past / kBlockTokens + 1,

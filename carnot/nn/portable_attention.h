@@ -1,11 +1,11 @@
 // nn/portable_attention.h -- self-attention by LibTorch operators: any device, any dtype, and the own kernels' twin.
 #pragma once
 
-#include "carnot/nn/operators.h"
+#include "carnot/nn/self_attention.h"
 
 namespace carnot {
 
-/// As self_attention (nn/operators.h).
+/// As self_attention (nn/self_attention.h).
 at::Tensor portable_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD,
                               const AttentionWeights& weights, const RotaryTable& rotary, const at::Tensor& positions_T,
                               const AttentionPlan& plan);

@@ -1,10 +1,10 @@
+#include "carnot/nn/rotary.h"
+
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
 #include <cmath>
 #include <numbers>
-
-#include "carnot/nn/operators.h"
 
 namespace carnot {
 namespace {

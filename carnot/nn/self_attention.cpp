@@ -1,3 +1,5 @@
+#include "carnot/nn/self_attention.h"
+
 #include <ATen/Functions.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -6,7 +8,7 @@
 #include "carnot/base/check.h"
 #include "carnot/kernel/attention/attention.h"
 #include "carnot/nn/kv_cache.h"
-#include "carnot/nn/operators.h"
+#include "carnot/nn/linear.h"
 #include "carnot/nn/portable_attention.h"
 
 namespace carnot {

@@ -7,8 +7,8 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
+#include "carnot/kernel/dispatch.h"
 #include "carnot/kernel/gemm/gemm.h"
-#include "carnot/kernel/isa.h"
 #include "carnot/kernel/statistics/selection.h"
 #include "carnot/nn/statistics_passes.h"
 
@@ -50,7 +50,7 @@ void own_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out) {
   const std::int64_t tokens = inputs.tokens(), width = inputs.hidden_TH.size(1), vocabulary = inputs.head_VH.size(0);
   const std::int64_t strip = inputs.strip_rows();
   const auto packed = packed_head<T>(inputs.head_VH, true);
-  const auto& isa = kernel::isa<T>();
+  const auto& kernels = kernel::kernel_table<T>();
   const T inverse = static_cast<T>(1 / inputs.temperature);
   const at::Tensor memory = at::empty({std::min(strip, tokens), vocabulary}, inputs.hidden_TH.options());
   T* logits = memory.data_ptr<T>();
@@ -69,11 +69,11 @@ void own_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out) {
     for_rows(rows, [&](std::int64_t r) {
       const std::int64_t t = first + r;
       T* row = logits + r * vocabulary;
-      isa.row_statistics(vocabulary, inverse, row, logsumexp + t, entropy + t);
+      kernels.row_statistics(vocabulary, inverse, row, logsumexp + t, entropy + t);
       logprob[t] = row[target[t]] - logsumexp[t];
       if (inputs.removed == 0) return;
       const kernel::Cut<T> cut = kernel::cut_lowest(row, vocabulary, inputs.removed);
-      isa.kept_statistics(vocabulary, row, cut, kept_logsumexp + t, clamped_entropy + t);
+      kernels.kept_statistics(vocabulary, row, cut, kept_logsumexp + t, clamped_entropy + t);
       threshold[t] = cut.threshold;
       tie_limit[t] = cut.tie_limit;
     });
@@ -122,7 +122,7 @@ InputGradients own_statistics_backward(const StatisticsInputs& inputs, const Sta
   const std::int64_t strip = inputs.strip_rows();
   const auto for_logits = packed_head<T>(head, true);
   const auto for_hidden = packed_head<T>(head, false);
-  const auto& isa = kernel::isa<T>();
+  const auto& kernels = kernel::kernel_table<T>();
   const T inverse = static_cast<T>(1 / inputs.temperature);
   const at::Tensor memory = at::empty({std::min(strip, tokens), vocabulary}, hidden.options());
   at::Tensor dhidden = at::empty_like(hidden), dhead = gradients.of_head ? at::empty_like(head) : at::Tensor();
@@ -139,9 +139,9 @@ InputGradients own_statistics_backward(const StatisticsInputs& inputs, const Sta
       T* row = dlogits + r * vocabulary;
       if (inputs.removed > 0) {
         const kernel::KeptGradient<T> kept = of_token.kept(t);
-        isa.row_statistics_backward(vocabulary, inverse, row, of_token.row(t), &kept);
+        kernels.row_statistics_backward(vocabulary, inverse, row, of_token.row(t), &kept);
       } else {
-        isa.row_statistics_backward(vocabulary, inverse, row, of_token.row(t), nullptr);
+        kernels.row_statistics_backward(vocabulary, inverse, row, of_token.row(t), nullptr);
       }
       row[target[t]] += of_token.g_logprob[t] * inverse;
     });

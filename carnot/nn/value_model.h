@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "carnot/nn/linear.h"
 #include "carnot/nn/model.h"
-#include "carnot/nn/operators.h"
 
 namespace carnot {
 

@@ -52,7 +52,7 @@ std::string lower_without_punctuation(std::string_view text) {
     } else if (!is_ascii_punctuation(character.code)) {
       utf8proc_uint8_t bytes[4];
       const auto length = utf8proc_encode_char(utf8proc_tolower(character.code), bytes);
-      out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(length));
+      out.append(reinterpret_cast<const char*>(bytes), length);
     }
     at += character.length;
   }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "carnot/base/utf8.h"
 #include "carnot/reward/answer_metrics.h"
 
 namespace carnot {
@@ -22,8 +23,7 @@ bool is_numeral(char c) { return is_digit(c) || c == '.' || c == ','; }
 /// The last 300 characters; bytes that continue a UTF-8 character do not count.
 std::string_view tail_of(std::string_view text) {
   std::size_t at = text.size();
-  for (std::size_t characters = 0; at > 0 && characters < kClip; --at)
-    characters += (static_cast<unsigned char>(text[at - 1]) & 0xc0) != 0x80;
+  for (std::size_t characters = 0; at > 0 && characters < kClip; --at) characters += !continues_character(text[at - 1]);
   return text.substr(at);
 }
 

@@ -290,8 +290,7 @@ struct Fraction {
 
 std::string with_thousands(std::int64_t number) {
   std::string text = std::to_string(number);
-  for (auto at = static_cast<std::int64_t>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
+  for (auto at = static_cast<std::int64_t>(text.size()) - 3; at > 0; at -= 3) text.insert(at, ",");
   return text;
 }
 

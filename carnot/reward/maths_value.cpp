@@ -141,7 +141,7 @@ class Evaluator {
     const char* begin = text_.data();
     const auto [end, error] = std::from_chars(begin, begin + text_.size(), value);
     if (error != std::errc{}) return fail();
-    text_.remove_prefix(static_cast<std::size_t>(end - begin));
+    text_.remove_prefix(end - begin);
     return value;
   }
 

@@ -1,8 +1,8 @@
 #include "carnot/rollout/episode.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "carnot/base/stopwatch.h"
 #include "carnot/env/environment_boundary.h"
 
 namespace carnot {
@@ -32,13 +32,13 @@ OpenedEnvironment open_environment(std::shared_ptr<Environment> environment) {
 }
 
 Answer ask(Environment& environment, std::string_view response) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Answer answer;
   answer.reply = environment.step(response);
   check_reply(answer.reply);
   if (!answer.reply.done) answer.anchor = environment.anchor();
   check_text("anchor()", answer.anchor);
-  answer.latency_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  answer.latency_ms = 1000 * watch.seconds();
   return answer;
 }
 
@@ -124,10 +124,10 @@ Episode Episode::branch(std::shared_ptr<Environment> copy) const {
 }
 
 void finish_leaf(Tree& tree, int leaf, Outcome outcome, const Reply& reply) {
-  Leaf& end = tree.leaves[static_cast<std::size_t>(leaf)];
+  Leaf& end = tree.leaves[leaf];
   end.outcome = outcome;
   end.score = 0;
-  for (int turn : path(tree, leaf)) end.score += tree.turns[static_cast<std::size_t>(turn)].reward;
+  for (int turn : path(tree, leaf)) end.score += tree.turns[turn].reward;
   end.success = reply.done && reply.success;
   end.measures = reply.measures;
   end.answer = reply.answer;

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "carnot/rollout/demonstration.h"
-#include "testing/exploration.h"
+#include "testing/scripted_rollout.h"
 
 namespace carnot {
 namespace {
@@ -25,9 +25,7 @@ std::vector<std::string> span_texts(const Turn& turn) {
   std::vector<std::string> texts;
   for (const Span& span : turn.spans)
     texts.push_back(std::string(name_of(span.kind)) + ": " +
-                    small_tokenizer().decode(std::span(turn.tokens)
-                                                 .subspan(static_cast<std::size_t>(span.begin),
-                                                          static_cast<std::size_t>(span.end - span.begin))));
+                    small_tokenizer().decode(std::span(turn.tokens).subspan(span.begin, span.end - span.begin)));
   return texts;
 }
 
@@ -92,9 +90,7 @@ TEST(Demonstration, HoldsTheScriptsResponsesAsSampledTokensThatEndTheMessage) {
   EXPECT_TRUE(tree->leaves[0].success);
   EXPECT_EQ(tree->leaves[0].score, 1);
   for (const Turn& turn : tree->turns) {
-    const auto sampled =
-        std::span(turn.tokens)
-            .subspan(static_cast<std::size_t>(turn.sampled_begin), static_cast<std::size_t>(turn.num_sampled()));
+    const auto sampled = std::span(turn.tokens).subspan(turn.sampled_begin, turn.num_sampled());
     EXPECT_EQ(sampled.back(), small_chat().stop_tokens()[0]);
     EXPECT_THAT(small_tokenizer().decode(sampled), ::testing::StartsWith("<answer>"));
   }
@@ -109,9 +105,7 @@ TEST(Demonstration, AStopStringStandsForTheTokenThatEndsAMessage) {
     EXPECT_THAT(violations(*tree), ::testing::IsEmpty());
     for (std::size_t t = 0; t < tree->turns.size(); ++t) {
       const Turn& turn = tree->turns[t];
-      const auto sampled =
-          std::span(turn.tokens)
-              .subspan(static_cast<std::size_t>(turn.sampled_begin), static_cast<std::size_t>(turn.num_sampled()));
+      const auto sampled = std::span(turn.tokens).subspan(turn.sampled_begin, turn.num_sampled());
       const std::string text = small_tokenizer().decode(sampled);
       const bool last = t + 1 == tree->turns.size();
       searches += last ? 0 : 1;

@@ -60,8 +60,8 @@ class ForkedScoring {
   }
 
  private:
-  const SharedContext& context(int index) const { return contexts_[static_cast<std::size_t>(index)]; }
-  const ForkedAnswer& answer(int index) const { return answers_[static_cast<std::size_t>(index)]; }
+  const SharedContext& context(int index) const { return contexts_[index]; }
+  const ForkedAnswer& answer(int index) const { return answers_[index]; }
   BlockTable& table(int context) { return tables_[static_cast<std::size_t>(context)]; }
 
   std::vector<std::vector<int>> answer_batches() const {
@@ -89,7 +89,7 @@ class ForkedScoring {
     for (std::size_t i = 0; i < contexts_.size(); ++i) {
       const int parent = contexts_[i].parent;
       CARNOT_CHECK_LT(parent, static_cast<int>(i));
-      level_of[i] = parent < 0 ? 0 : level_of[static_cast<std::size_t>(parent)] + 1;
+      level_of[i] = parent < 0 ? 0 : level_of[parent] + 1;
       levels.resize(std::max(levels.size(), level_of[i] + 1));
       levels[level_of[i]].push_back(static_cast<int>(i));
     }

@@ -54,8 +54,8 @@ std::vector<double> packed(const Model& model, const Questions& questions, doubl
   std::vector<ScoredSequence> sequences;
   for (const ForkedAnswer& answer : questions.answers) {
     ScoredSequence sequence;
-    for (int at = answer.context; at >= 0; at = questions.contexts[static_cast<std::size_t>(at)].parent) {
-      const auto& tokens = questions.contexts[static_cast<std::size_t>(at)].tokens;
+    for (int at = answer.context; at >= 0; at = questions.contexts[at].parent) {
+      const auto& tokens = questions.contexts[at].tokens;
       sequence.tokens.insert(sequence.tokens.begin(), tokens.begin(), tokens.end());
     }
     sequence.tokens.insert(sequence.tokens.end(), answer.lead.begin(), answer.lead.end());

@@ -150,7 +150,7 @@ void GroupRollout::expand_trees() {
     }
     for (int j = 0; j < expansion_->nodes; ++j) {
       const double u = uniform(draw_key("expansion", tree, round_, j));
-      starts.push_back({tree, first_member, nodes[static_cast<std::size_t>(u * static_cast<double>(nodes.size()))]});
+      starts.push_back({tree, first_member, nodes[u * static_cast<double>(nodes.size())]});
     }
   }
   ++round_;
@@ -170,11 +170,10 @@ void GroupRollout::keep_some_leaves() {
     std::vector<int> leaves;
     for (const auto& member : members_)
       if (member->tree == tree) leaves.push_back(member->sibling);
-    const int keep = std::min(expansion_->leaves[static_cast<std::size_t>(tree)], static_cast<int>(leaves.size()));
+    const int keep = std::min(expansion_->leaves[tree], static_cast<int>(leaves.size()));
     RandomStream random(random_bits(draw_key("pruning", tree, 0, 0)));
-    for (int leaf : leaves) dropped_[static_cast<std::size_t>(leaf)] = true;
-    for (int kept : pick_leaves(static_cast<int>(leaves.size()), keep, random))
-      dropped_[static_cast<std::size_t>(leaves[static_cast<std::size_t>(kept)])] = false;
+    for (int leaf : leaves) dropped_[leaf] = true;
+    for (int kept : pick_leaves(static_cast<int>(leaves.size()), keep, random)) dropped_[leaves[kept]] = false;
   }
 }
 

@@ -242,9 +242,8 @@ void GroupRollout::on_too_long(int member) {
 
 int GroupRollout::num_ended() const {
   if (finished_) return budget_;
-  return static_cast<int>(std::count_if(members_.begin(), members_.end(), [](const auto& member) {
-    return member->state == Member::State::Ended;
-  }));
+  return static_cast<int>(std::count_if(members_.begin(), members_.end(),
+                                        [](const auto& member) { return member->state == Member::State::Ended; }));
 }
 
 void GroupRollout::abandon() {
@@ -255,7 +254,7 @@ void GroupRollout::abandon() {
 }
 
 DrawKey GroupRollout::draw_key(std::string_view purpose, int sibling, int turn, int position) const {
-  const ExploreKey& key = context_.key;
+  const RolloutKey& key = context_.key;
   return {.seed = purpose.empty() ? key.seed : derive_seed(key.seed, purpose),
           .step = static_cast<std::uint64_t>(key.step),
           .group = key.first_group + static_cast<std::uint64_t>(index_),

@@ -1,4 +1,4 @@
-// rollout/group_rollout.h -- the trajectories of one task while they are made: a state machine that explore() drives.
+// rollout/group_rollout.h -- the trajectories of one task while they are made: a state machine that roll_out() drives.
 //
 // Every trajectory (member) goes through: sample a response; perhaps wait at a gate, where the branch policy is asked;
 // the environment's answer; the next turn or the end. When none is active, the group spends what is left of its budget.
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "carnot/env/environment_workers.h"
-#include "carnot/rollout/explore.h"
 #include "carnot/rollout/response.h"
+#include "carnot/rollout/rollout.h"
 
 namespace carnot {
 
@@ -24,21 +24,21 @@ struct Owner {
   static Owner of(std::int64_t tag) { return {static_cast<int>(tag >> 32), static_cast<int>(tag & 0xffffffff) - 1}; }
 };
 
-/// What all groups of one exploration share.
+/// What all groups of one rollout share.
 struct RolloutContext {
   Engine& engine;
   const ChatFamily& chat;
   const BranchPolicy& policy;
-  const ExploreOptions& options;
-  const ExploreKey& key;
+  const RolloutOptions& options;
+  const RolloutKey& key;
   EnvironmentWorkers& workers;
-  EnvironmentWorkers& copier;  ///< for copies of environments, which the caller waits for
+  EnvironmentWorkers& copier;   ///< for copies of environments, which the caller waits for
   std::vector<Owner> owners{};  ///< by SequenceId, of those that sample
   std::int64_t branches = 0;
 
   void claim(SequenceId sequence, Owner owner) {
     if (owners.size() <= static_cast<std::size_t>(sequence)) owners.resize(static_cast<std::size_t>(sequence) + 1);
-    owners[static_cast<std::size_t>(sequence)] = owner;
+    owners[sequence] = owner;
   }
 };
 
@@ -160,8 +160,8 @@ class GroupRollout {
   Leaf leaf_of(const std::vector<int>& first_turn, const Member& member) const;
   Tree unstarted_tree(int sibling) const;
 
-  Member& at(int member) { return *members_[static_cast<std::size_t>(member)]; }
-  const Member& at(int member) const { return *members_[static_cast<std::size_t>(member)]; }
+  Member& at(int member) { return *members_[member]; }
+  const Member& at(int member) const { return *members_[member]; }
   int size() const { return static_cast<int>(members_.size()); }
   int prompt_tokens() const { return static_cast<int>(first_->opening().tokens.size()); }
   DrawKey draw_key(std::string_view purpose, int sibling, int turn, int position) const;

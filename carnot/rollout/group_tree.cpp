@@ -16,17 +16,17 @@ Group GroupRollout::take_group() {
     for (int sibling = 0; sibling < budget_; ++sibling) group.trees.push_back(unstarted_tree(sibling));
     return group;
   }
-  group.trees.resize(static_cast<std::size_t>(num_trees_));
+  group.trees.resize(num_trees_);
   std::vector<int> first_turn(members_.size());
   std::vector<int> leaf_index(members_.size());
   for (const auto& member : members_) {
-    Tree& tree = group.trees[static_cast<std::size_t>(member->tree)];
+    Tree& tree = group.trees[member->tree];
     add_turns(tree, first_turn, *member);
     Leaf leaf = leaf_of(first_turn, *member);
-    if (member->parent >= 0) leaf.parent = leaf_index[static_cast<std::size_t>(member->parent)];
-    leaf_index[static_cast<std::size_t>(member->sibling)] = static_cast<int>(tree.leaves.size());
+    if (member->parent >= 0) leaf.parent = leaf_index[member->parent];
+    leaf_index[member->sibling] = static_cast<int>(tree.leaves.size());
     tree.leaves.push_back(std::move(leaf));
-    finish_leaf(tree, leaf_index[static_cast<std::size_t>(member->sibling)], member->outcome, member->last_reply);
+    finish_leaf(tree, leaf_index[member->sibling], member->outcome, member->last_reply);
   }
   return group;
 }
@@ -34,11 +34,11 @@ Group GroupRollout::take_group() {
 // Where turn number `turn` of the member's path stands in its tree.
 int GroupRollout::turn_index(const std::vector<int>& first_turn, int member, int turn) const {
   while (turn < at(member).shared_turns) member = at(member).parent;
-  return first_turn[static_cast<std::size_t>(member)] + turn - at(member).shared_turns;
+  return first_turn[member] + turn - at(member).shared_turns;
 }
 
 void GroupRollout::add_turns(Tree& tree, std::vector<int>& first_turn, const Member& member) const {
-  first_turn[static_cast<std::size_t>(member.sibling)] = static_cast<int>(tree.turns.size());
+  first_turn[member.sibling] = static_cast<int>(tree.turns.size());
   for (std::size_t i = 0; i < member.turns.size(); ++i) {
     const MadeTurn& made = member.turns[i];
     const int number = member.shared_turns + static_cast<int>(i);
@@ -59,7 +59,7 @@ Leaf GroupRollout::leaf_of(const std::vector<int>& first_turn, const Member& mem
   Leaf leaf{.sibling = member.sibling, .trajectory_id = task_.uid + "." + std::to_string(member.sibling)};
   leaf.turn = turn_index(first_turn, member.sibling, member.num_turns() - 1);
   if (member.parent >= 0) leaf.branch_turn = member.shared_turns;
-  if (!dropped_.empty()) leaf.dropped = dropped_[static_cast<std::size_t>(member.sibling)];
+  if (!dropped_.empty()) leaf.dropped = dropped_[member.sibling];
   return leaf;
 }
 

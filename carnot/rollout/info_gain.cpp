@@ -48,8 +48,8 @@ Answer answer_of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::
 /// The text at the end of a context, of `size` bytes or more where there are so many.
 std::string text_before(const Questions& questions, const Tokenizer& tokenizer, int context, std::size_t size) {
   std::string text;
-  for (int at = context; at >= 0 && text.size() < size; at = questions.contexts[static_cast<std::size_t>(at)].parent)
-    text = tokenizer.decode(questions.contexts[static_cast<std::size_t>(at)].tokens) + text;
+  for (int at = context; at >= 0 && text.size() < size; at = questions.contexts[at].parent)
+    text = tokenizer.decode(questions.contexts[at].tokens) + text;
   return text;
 }
 
@@ -70,7 +70,7 @@ int add_turn(Questions& questions, const Turn& turn, int before, int prompt) {
   const std::span<const TokenId> tokens = turn.tokens;
   if (turn.context == Context::Fresh && turn.parent >= 0) return add_context(questions, -1, tokens);
   if (turn.parent >= 0) return add_context(questions, before, tokens);
-  const auto& opening = questions.contexts[static_cast<std::size_t>(prompt)].tokens;
+  const auto& opening = questions.contexts[prompt].tokens;
   const bool shares = tokens.size() > opening.size() && std::equal(opening.begin(), opening.end(), tokens.begin());
   return shares ? add_context(questions, prompt, tokens.subspan(opening.size())) : add_context(questions, -1, tokens);
 }
@@ -80,10 +80,10 @@ void ask_leaf(Questions& questions, const Tokenizer& tokenizer, Group& group, Tr
               const Answer& answer, int prompt, std::vector<int>& context_of) {
   const std::vector<int> turns = path(tree, leaf);
   for (std::size_t k = 0; k + 1 < turns.size(); ++k) {
-    const Turn& turn = tree.turns[static_cast<std::size_t>(turns[k])];
-    int& context = context_of[static_cast<std::size_t>(turns[k])];
+    const Turn& turn = tree.turns[turns[k]];
+    int& context = context_of[turns[k]];
     if (context >= 0) continue;
-    context = add_turn(questions, turn, k > 0 ? context_of[static_cast<std::size_t>(turns[k - 1])] : -1, prompt);
+    context = add_turn(questions, turn, k > 0 ? context_of[turns[k - 1]] : -1, prompt);
     ask(questions, tokenizer, context, answer, {.group = &group, .tree = &tree, .turn = turns[k]});
   }
 }
@@ -94,11 +94,10 @@ void ask_group(Questions& questions, const Tokenizer& tokenizer, Group& group, c
   for (Tree& tree : group.trees) {
     std::vector<int> context_of(tree.turns.size(), -1);
     for (std::size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) {
-      if (!tree.leaves[leaf].counts()) continue;
+      if (!tree.leaves[leaf].is_included()) continue;
       if (prompt < 0) {
-        const Turn& first = tree.turns[static_cast<std::size_t>(path(tree, static_cast<int>(leaf)).front())];
-        prompt =
-            add_context(questions, -1, std::span(first.tokens).first(static_cast<std::size_t>(first.sampled_begin)));
+        const Turn& first = tree.turns[path(tree, static_cast<int>(leaf)).front()];
+        prompt = add_context(questions, -1, std::span(first.tokens).first(first.sampled_begin));
         ask(questions, tokenizer, prompt, answer, {.group = &group});
       }
       ask_leaf(questions, tokenizer, group, tree, static_cast<int>(leaf), answer, prompt, context_of);
@@ -131,7 +130,7 @@ void write_gains(const Questions& questions, const std::vector<double>& scores, 
       continue;
     }
     score_of[{asked.tree, asked.turn}] = scores[i];
-    Turn& turn = asked.tree->turns[static_cast<std::size_t>(asked.turn)];
+    Turn& turn = asked.tree->turns[asked.turn];
     if (turn.parent >= 0) {
       turn.info_gain = scores[i] - score_of.at({asked.tree, turn.parent});
     } else if (gain.query_baseline) {

@@ -30,7 +30,7 @@ void add_trajectory(Scoring& scoring, Tree& tree, const Trajectory& trajectory, 
   const std::vector<TokenId> tokens = trajectory.tokens();
   int begin = 0;
   for (int k = 0; k < trajectory.num_turns(); ++k) {
-    const int offset = trajectory.turn_offsets[static_cast<std::size_t>(k)];
+    const int offset = trajectory.turn_offsets[k];
     if (k == 0 || trajectory.turn(k).context == Context::Fresh) {
       begin = offset;
       scoring.sequences.emplace_back();
@@ -38,9 +38,9 @@ void add_trajectory(Scoring& scoring, Tree& tree, const Trajectory& trajectory, 
     ScoredSequence& sequence = scoring.sequences.back();
     sequence.tokens.assign(tokens.begin() + begin,
                            tokens.begin() + trajectory.turn_offsets[static_cast<std::size_t>(k) + 1]);
-    const int turn = trajectory.turns[static_cast<std::size_t>(k)];
-    if (measured[static_cast<std::size_t>(turn)]) continue;
-    measured[static_cast<std::size_t>(turn)] = true;
+    const int turn = trajectory.turns[k];
+    if (measured[turn]) continue;
+    measured[turn] = true;
     for (int t = std::max(trajectory.sampled_begin(k), begin + 1); t < trajectory.sampled_end(k); ++t) {
       sequence.targets.push_back(t - begin);
       scoring.places.push_back({.tree = &tree, .turn = turn, .offset = t - offset});
@@ -55,7 +55,7 @@ Scoring sampled_tokens(std::span<Group> groups) {
       Tree& tree = groups[g].trees[t];
       std::vector<bool> measured(tree.turns.size(), false);
       for (std::size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) {
-        if (!tree.leaves[leaf].counts()) continue;
+        if (!tree.leaves[leaf].is_included()) continue;
         add_trajectory(scoring, tree,
                        trajectory(groups[g], static_cast<int>(g), static_cast<int>(t), static_cast<int>(leaf)),
                        measured);
@@ -81,8 +81,8 @@ void write_column(std::span<Group> groups, const Scoring& scoring, Column column
   open_column(groups, column);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Place& place = scoring.places[i];
-    const int size = static_cast<int>(place.tree->turns[static_cast<std::size_t>(place.turn)].tokens.size());
-    place.tree->columns.edit(column, place.turn, size)[static_cast<std::size_t>(place.offset)] = values[i];
+    const int size = static_cast<int>(place.tree->turns[place.turn].tokens.size());
+    place.tree->columns.edit(column, place.turn, size)[place.offset] = values[i];
   }
 }
 
@@ -137,7 +137,7 @@ void score_values(const ValueModel& critic, std::span<Group> groups, const Score
 LogProbMismatch log_prob_mismatch(std::span<const Group> groups) {
   LogProbMismatch out;
   for (const Trajectory& trajectory : trajectories(groups)) {
-    if (!trajectory.leaf().counts()) continue;
+    if (!trajectory.leaf().is_included()) continue;
     const std::vector<double> rollout = trajectory.column(Column::LogProbRollout),
                               old = trajectory.column(Column::LogProbOld);
     for (std::size_t i = 0; i < rollout.size(); ++i) {

@@ -10,7 +10,7 @@
 
 #include "carnot/branch/entropy_branch.h"
 #include "carnot/engine/decoder_runner.h"
-#include "testing/exploration.h"
+#include "testing/scripted_rollout.h"
 
 namespace carnot {
 namespace {
@@ -34,8 +34,8 @@ std::vector<Group> rollout(const Model& model, double temperature, const BranchP
   DecoderRunner engine_policy(model, 400);
   Engine engine(engine_policy,
                 {.max_batch_tokens = max_batch_tokens, .drawable_tokens = small_tokenizer().vocab_size()});
-  ExploreOptions options{.budget = 4, .sampling = {.temperature = temperature}};
-  return explore(engine, small_chat(), policy, scripted_tasks(2, {}), options, kExploreKey).groups;
+  RolloutOptions options{.budget = 4, .sampling = {.temperature = temperature}};
+  return roll_out(engine, small_chat(), policy, scripted_tasks(2, {}), options, kRolloutKey).groups;
 }
 
 // The definition: the whole prefix through the model for one token, softmax in double over its logits.
@@ -50,7 +50,7 @@ PlainScore plain_score(const Model& model, std::span<const TokenId> prefix, Toke
                                          PackedAttention{.offsets = {0, static_cast<int>(tokens.size())}});
   const at::Tensor logits =
       at::matmul(model.head().to(at::kDouble), hidden.select(0, hidden.size(0) - 1).to(at::kDouble)).contiguous();
-  const std::span<const double> z(logits.const_data_ptr<double>(), static_cast<std::size_t>(logits.numel()));
+  const std::span<const double> z(logits.const_data_ptr<double>(), logits.numel());
   PlainScore out;
   double sum = 0;
   for (double logit : z) sum += std::exp(logit / temperature);
@@ -59,7 +59,7 @@ PlainScore plain_score(const Model& model, std::span<const TokenId> prefix, Toke
     const double log_p = logit / temperature - out.logsumexp;
     out.entropy -= std::exp(log_p) * log_p;
   }
-  out.log_prob = z[static_cast<std::size_t>(target)] / temperature - out.logsumexp;
+  out.log_prob = z[target] / temperature - out.logsumexp;
   return out;
 }
 
@@ -192,11 +192,10 @@ TEST(Scorer, InformationGainIsTheChangeOfTheAnswersProbabilityOverATurn) {
     };
     const Trajectory trajectory = trajectories(groups)[1];
     const std::vector<TokenId> tokens = trajectory.tokens();
-    double before = score(std::span(tokens).first(static_cast<std::size_t>(trajectory.sampled_begin(0))));
+    double before = score(std::span(tokens).first(trajectory.sampled_begin(0)));
     EXPECT_NEAR(*groups[0].query_baseline, before, 1e-10);
     for (int k = 0; k + 1 < trajectory.num_turns(); ++k) {
-      const double now = score(
-          std::span(tokens).first(static_cast<std::size_t>(trajectory.turn_offsets[static_cast<std::size_t>(k) + 1])));
+      const double now = score(std::span(tokens).first(trajectory.turn_offsets[static_cast<std::size_t>(k) + 1]));
       ASSERT_TRUE(trajectory.turn(k).info_gain.has_value());
       EXPECT_NEAR(*trajectory.turn(k).info_gain, now - before, 1e-10);
       EXPECT_NE(now, before);

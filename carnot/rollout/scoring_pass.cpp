@@ -40,11 +40,11 @@ std::vector<ScoringBatch> scoring_batches(std::span<const ScoredSequence> sequen
     const auto begin = static_cast<std::int64_t>(batch.tokens.size());
     for (int target : sequence.targets) {
       batch.rows.push_back(begin + target - 1);
-      batch.targets.push_back(sequence.tokens[static_cast<std::size_t>(target)]);
+      batch.targets.push_back(sequence.tokens[target]);
     }
     targets += sequence.targets.size();
     for (int i = 0; i < rows; ++i) {
-      batch.tokens.push_back(sequence.tokens[static_cast<std::size_t>(i)]);
+      batch.tokens.push_back(sequence.tokens[i]);
       batch.positions.push_back(i);
     }
     batch.plan.offsets.push_back(static_cast<int>(batch.tokens.size()));

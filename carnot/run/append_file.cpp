@@ -27,7 +27,7 @@ Result<AppendFile> AppendFile::open(const std::filesystem::path& path) {
 }
 
 Status AppendFile::append(std::string_view record) {
-  struct stat before {};
+  struct stat before{};
   if (::fstat(descriptor_.get(), &before) != 0) return system_error(path_, "cannot append");
   while (!record.empty()) {
     const ssize_t written = ::write(descriptor_.get(), record.data(), record.size());
@@ -38,7 +38,7 @@ Status AppendFile::append(std::string_view record) {
         return Error{error.message + "; its last record is incomplete"};
       return error;
     }
-    record.remove_prefix(static_cast<std::size_t>(written));
+    record.remove_prefix(written);
   }
   return Done{};
 }

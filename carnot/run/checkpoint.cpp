@@ -6,7 +6,9 @@
 #include "carnot/hf/adapter_config.h"
 #include "carnot/hf/adapter_folder.h"
 #include "carnot/hf/base_model.h"
+#include "carnot/hf/model_config_file.h"
 #include "carnot/hf/safetensors.h"
+#include "carnot/hf/weights.h"
 #include "carnot/run/checkpoint_folder.h"
 
 namespace carnot {
@@ -36,10 +38,8 @@ UpdateCounts counts_of(const Optimizer& optimizer) {
 }
 
 std::string state_json(std::int64_t step, const CheckpointParts& parts, const RunOptions& run) {
-  TrainerState state{.step = step,
-                     .seed = run.seed,
-                     .coefficients = parts.coefficients,
-                     .unwritten_metrics = parts.unwritten_metrics};
+  TrainerState state{
+      .step = step, .seed = run.seed, .coefficients = parts.coefficients, .unwritten_metrics = parts.unwritten_metrics};
   if (parts.optimizer) state.optimizer = counts_of(*parts.optimizer);
   if (parts.critic_optimizer) state.critic_optimizer = counts_of(*parts.critic_optimizer);
   return trainer_state_json(state);
@@ -52,30 +52,30 @@ Status fill(const std::vector<NamedTensor>& weights, const fs::path& file) {
 }
 
 /// The weights below the policy's adapters: those of a base that is there already have to be the checkpoint's.
-Status fill_base(Workbench& bench, const fs::path& checkpoint) {
+Status fill_base(ModelBundle& bundle, const fs::path& checkpoint) {
   auto base = read_base_model(checkpoint);
   if (!base) return base.error();
-  if (*base && bench.base && (*base)->sha256 != bench.base->sha256)
+  if (*base && bundle.base && (*base)->sha256 != bundle.base->sha256)
     return Error{checkpoint.string() + ": its adapters were trained on " + (*base)->folder.string() +
-                 ", whose files are not those of " + bench.base->folder.string()};
-  if (*base && bench.base) return Done{};
+                 ", whose files are not those of " + bundle.base->folder.string()};
+  if (*base && bundle.base) return Done{};
   const auto folder = find_base(checkpoint);
   if (!folder) return folder.error();
-  if (const Status filled = fill(bench.policy->parameters(), *folder / "model.safetensors"); !filled) return filled;
-  bench.base = std::move(*base);
+  if (const Status filled = fill(bundle.policy->parameters(), *folder / "model.safetensors"); !filled) return filled;
+  bundle.base = std::move(*base);
   return Done{};
 }
 
-Status fill_policy(Workbench& bench, const fs::path& folder) {
-  const Model& policy = *bench.policy;
+Status fill_policy(ModelBundle& bundle, const fs::path& folder) {
+  const Model& policy = *bundle.policy;
   if (!policy.has_adapters()) return fill(policy.parameters(), folder / "model.safetensors");
-  if (const Status status = fill_base(bench, folder); !status) return status;
+  if (const Status status = fill_base(bundle, folder); !status) return status;
   return fill(peft_tensors(policy), folder / kAdapterFolder / kAdapterWeightsFile);
 }
 
 /// Stores the random weights below the policy's adapters.
-Status keep_base(Workbench& bench, const fs::path& folder, const std::string& dtype) {
-  const Model& policy = *bench.policy;
+Status keep_base(ModelBundle& bundle, const fs::path& folder, const std::string& dtype) {
+  const Model& policy = *bundle.policy;
   const Status written = replace_folder(folder, [&](const fs::path& path) -> Status {
     const std::string config = model_config_json(policy.config(), dtype);
     if (const Status status = write_file_atomically(path / "config.json", config); !status) return status;
@@ -84,20 +84,20 @@ Status keep_base(Workbench& bench, const fs::path& folder, const std::string& dt
   if (!written) return written;
   auto base = base_model_of(folder);
   if (!base) return base.error();
-  bench.base = std::move(base).value();
+  bundle.base = std::move(base).value();
   return Done{};
 }
 
-void add_policy_files(std::vector<CheckpointFile>& files, const Workbench& bench, const fs::path& checkpoint,
+void add_policy_files(std::vector<CheckpointFile>& files, const ModelBundle& bundle, const fs::path& checkpoint,
                       const std::string& dtype) {
-  const Model& policy = *bench.policy;
+  const Model& policy = *bundle.policy;
   files.push_back(text_file("config.json", model_config_json(policy.config(), dtype)));
   if (!policy.has_adapters()) return files.push_back(tensor_file("model.safetensors", policy.parameters()));
   const fs::path adapter = kAdapterFolder;
-  const std::string config = adapter_config_json(policy.lora(), bench.base->folder.string());
+  const std::string config = adapter_config_json(policy.lora(), bundle.base->folder.string());
   files.push_back(text_file(adapter / kAdapterConfigFile, config));
   files.push_back(tensor_file(adapter / kAdapterWeightsFile, peft_tensors(policy)));
-  files.push_back(text_file(kBaseModelFile, base_model_json(*bench.base, checkpoint)));
+  files.push_back(text_file(kBaseModelFile, base_model_json(*bundle.base, checkpoint)));
 }
 
 Status fill_optimizer(Optimizer& optimizer, const fs::path& file, const std::optional<UpdateCounts>& counts) {
@@ -110,12 +110,12 @@ Status fill_optimizer(Optimizer& optimizer, const fs::path& file, const std::opt
 }
 
 Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const TrainerState& state) {
-  if (const Status status = fill_policy(*parts.bench, folder); !status) return status;
-  if (parts.bench->reference)
-    if (const Status status = fill(parts.bench->reference->trained(), folder / "reference.safetensors"); !status)
+  if (const Status status = fill_policy(*parts.bundle, folder); !status) return status;
+  if (parts.bundle->reference)
+    if (const Status status = fill(parts.bundle->reference->trained(), folder / "reference.safetensors"); !status)
       return status;
-  if (parts.bench->critic)
-    if (const Status status = fill(parts.bench->critic->parameters(), folder / "critic.safetensors"); !status)
+  if (parts.bundle->critic)
+    if (const Status status = fill(parts.bundle->critic->parameters(), folder / "critic.safetensors"); !status)
       return status;
   if (parts.optimizer) {
     const Status status = fill_optimizer(*parts.optimizer, folder / "optimizer.safetensors", state.optimizer);
@@ -129,19 +129,19 @@ Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const Tr
 
 Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
                        const RunOptions& run, std::int64_t max_checkpoints) {
-  Workbench& bench = *parts.bench;
-  if (bench.policy->has_adapters() && !bench.base) {
-    const Status kept = keep_base(bench, checkpoints.parent_path() / kBaseFolder, run.dtype);
+  ModelBundle& bundle = *parts.bundle;
+  if (bundle.policy->has_adapters() && !bundle.base) {
+    const Status kept = keep_base(bundle, checkpoints.parent_path() / kBaseFolder, run.dtype);
     if (!kept) return kept;
   }
   std::vector<CheckpointFile> files{
-      text_file("tokenizer.json", bench.tokenizer->json()),
+      text_file("tokenizer.json", bundle.tokenizer->json()),
       text_file("trainer_state.json", state_json(step, parts, run)),
   };
-  for (const auto& [name, text] : bench.model_files) files.push_back(text_file(name, text));
-  add_policy_files(files, bench, checkpoint_path(checkpoints, step), run.dtype);
-  if (bench.reference) files.push_back(tensor_file("reference.safetensors", bench.reference->trained()));
-  if (bench.critic) files.push_back(tensor_file("critic.safetensors", bench.critic->parameters()));
+  for (const auto& [name, text] : bundle.model_files) files.push_back(text_file(name, text));
+  add_policy_files(files, bundle, checkpoint_path(checkpoints, step), run.dtype);
+  if (bundle.reference) files.push_back(tensor_file("reference.safetensors", bundle.reference->trained()));
+  if (bundle.critic) files.push_back(tensor_file("critic.safetensors", bundle.critic->parameters()));
   if (parts.optimizer) files.push_back(tensor_file("optimizer.safetensors", optimizer_tensors(*parts.optimizer)));
   if (parts.critic_optimizer)
     files.push_back(tensor_file("critic_optimizer.safetensors", optimizer_tensors(*parts.critic_optimizer)));

@@ -13,18 +13,18 @@
 
 #include "carnot/base/result.h"
 #include "carnot/optim/optimizer.h"
-#include "carnot/train/recipe.h"
 #include "carnot/run/trainer_state.h"
-#include "carnot/train/workbench.h"
+#include "carnot/train/model_bundle.h"
+#include "carnot/train/recipe.h"
 
 namespace carnot {
 
 /// What a checkpoint refers to. Null: there is none.
 struct CheckpointParts {
-  Workbench* bench = nullptr;
+  ModelBundle* bundle = nullptr;
   Optimizer* optimizer = nullptr;
   Optimizer* critic_optimizer = nullptr;
-  std::map<std::string, double> coefficients{};  ///< that change from step to step (adaptive KL, entropy bonus)
+  std::map<std::string, double> coefficients{};       ///< that change from step to step (adaptive KL, entropy bonus)
   std::map<std::string, double> unwritten_metrics{};  ///< of the step, where its evaluation is still to be made
 };
 

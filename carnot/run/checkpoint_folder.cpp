@@ -238,8 +238,7 @@ Status repair_checkpoints(const fs::path& checkpoints) {
   return reason ? failure(checkpoints / kPointer, "cannot remove", reason) : Status(Done{});
 }
 
-Result<std::vector<fs::path>> go_on_from(const fs::path& checkpoints, std::int64_t step,
-                                         std::int64_t max_checkpoints) {
+Result<std::vector<fs::path>> go_on_from(const fs::path& checkpoints, std::int64_t step, std::int64_t max_checkpoints) {
   const auto steps = steps_in(checkpoints);
   if (!steps) return steps.error();
   std::vector<fs::path> later;
@@ -261,7 +260,7 @@ Status prune_checkpoints(const fs::path& checkpoints, std::int64_t max_checkpoin
   const auto count = static_cast<std::int64_t>(steps->size());
   if (max_checkpoints <= 0) return Done{};
   for (std::int64_t i = 0; i < count - max_checkpoints; ++i) {
-    const Status removed = remove_checkpoint(checkpoint_path(checkpoints, (*steps)[static_cast<std::size_t>(i)]));
+    const Status removed = remove_checkpoint(checkpoint_path(checkpoints, (*steps)[i]));
     if (!removed) return removed;
   }
   return Done{};

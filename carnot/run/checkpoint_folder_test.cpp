@@ -126,10 +126,10 @@ TEST_F(Checkpoints, LeaveNothingBehindWhenAFileCannotBeWritten) {
 
 TEST_F(Checkpoints, LeaveNothingBehindWhenTheDiskIsFull) {
   ASSERT_TRUE(write(1).ok());
-  struct rlimit old {};
+  struct rlimit old{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const struct rlimit tight { .rlim_cur = 1 << 16, .rlim_max = old.rlim_max };
+  const struct rlimit tight{.rlim_cur = 1 << 16, .rlim_max = old.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
   const Status status = write(2, std::string(1 << 20, 'w'));
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);

@@ -6,18 +6,19 @@
 namespace carnot {
 namespace {
 
-const StepMetrics kStep{{"env/search_qa/success", 0.484375}, {"critic/score/mean", -0.0625},
-                        {"actor/entropy", 0.0861},           {"response_length/mean", 71.46},
-                        {"num_turns/mean", 3.56},            {"env/search_qa/format", 1},
-                        {"actor/grad_norm", 0.07713},        {"actor/pg_clipfrac", 0.0009794},
-                        {"timing_s/step", 0.71},             {"perf/throughput", 12345}};
+const StepMetrics kStep{
+    {"env/search_qa/success", 0.484375}, {"critic/score/mean", -0.0625},   {"actor/entropy", 0.0861},
+    {"response_length/mean", 71.46},     {"num_turns/mean", 3.56},         {"env/search_qa/format", 1},
+    {"actor/grad_norm", 0.07713},        {"actor/pg_clipfrac", 0.0009794}, {"timing_s/step", 0.71},
+    {"perf/throughput", 12345}};
 
 TEST(ConsoleLines, OfAStepTellWhatFitsIntoTheTerminal) {
   const ConsolePlace narrow{.step = 40, .steps = 130, .width = 79}, wide{.step = 40, .steps = 130, .width = 119};
   EXPECT_EQ(step_line(narrow, kStep, "search_qa"),
             "step  40/130  success  48.4 %  score -0.06  entropy 0.086  length   71    0.7 s");
-  EXPECT_EQ(step_line(wide, kStep, "search_qa"),
-            "step  40/130  success  48.4 %  score -0.06  entropy 0.086  length   71  turns 3.56  format 100.0 %    0.7 s");
+  EXPECT_EQ(
+      step_line(wide, kStep, "search_qa"),
+      "step  40/130  success  48.4 %  score -0.06  entropy 0.086  length   71  turns 3.56  format 100.0 %    0.7 s");
   EXPECT_EQ(step_line({.step = 40, .steps = 130, .width = 10}, kStep, "search_qa"), "step  40/130    0.7 s");
   EXPECT_EQ(step_line(narrow, {}, "search_qa"), "step  40/130  ");
 }

@@ -160,7 +160,7 @@ Evaluation summarize(const std::vector<Group>& groups, const std::string& breakd
   return out;
 }
 
-std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const ExploreEvents& events) {
+std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const RolloutEvents& events) {
   const EvaluationOptions& options = setting.options;
   std::vector<RolloutTask> tasks;
   for (std::int64_t i = 0; i < options.tasks; ++i)
@@ -168,17 +168,17 @@ std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const 
                      .environment = setting.environment_name,
                      .task_index = i,
                      .make = [&made_by = setting.environment, i] { return made_by.make(Split::Validation, i); }});
-  ExploreOptions explore_options = setting.rollout;
-  explore_options.budget = options.samples;
-  explore_options.sampling = {.temperature = options.temperature, .top_p = options.top_p};
+  RolloutOptions rollout_options = setting.rollout;
+  rollout_options.budget = options.samples;
+  rollout_options.sampling = {.temperature = options.temperature, .top_p = options.top_p};
   const auto policy = independent();
-  Exploration exploration = explore(setting.engine, setting.chat, *policy, tasks, explore_options,
-                                    {.seed = derive_seed(setting.seed, "evaluation")}, events);
-  if (exploration.stopped) return std::nullopt;
-  EvaluatedGroups out{.evaluation = summarize(exploration.groups, options.breakdown)};
-  out.evaluation.seconds = exploration.metrics.seconds;
-  out.groups = std::move(exploration.groups);
-  out.failures = std::move(exploration.failures);
+  Rollout rollout = roll_out(setting.engine, setting.chat, *policy, tasks, rollout_options,
+                             {.seed = derive_seed(setting.seed, "evaluation")}, events);
+  if (rollout.stopped) return std::nullopt;
+  EvaluatedGroups out{.evaluation = summarize(rollout.groups, options.breakdown)};
+  out.evaluation.seconds = rollout.metrics.seconds;
+  out.groups = std::move(rollout.groups);
+  out.failures = std::move(rollout.failures);
   return out;
 }
 

@@ -11,7 +11,7 @@
 #include "carnot/base/statistics.h"
 #include "carnot/data/tree.h"
 #include "carnot/env/environment.h"
-#include "carnot/rollout/explore.h"
+#include "carnot/rollout/rollout.h"
 #include "carnot/train/options.h"
 
 namespace carnot {
@@ -60,7 +60,7 @@ struct EvaluationSetting {
   const EnvironmentFactory& environment;
   std::string environment_name{};  ///< for messages
   const EvaluationOptions& options;
-  const ExploreOptions& rollout;
+  const RolloutOptions& rollout;
   std::uint64_t seed = 0;
 };
 
@@ -73,7 +73,7 @@ struct EvaluatedGroups {
 
 /// Rolls out `options.tasks` validation tasks, with `options.samples` trajectories each. None where `events` end it
 /// early.
-std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const ExploreEvents& events = {});
+std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const RolloutEvents& events = {});
 
 /// As one JSON object, for summary.json and `carnot eval --json`.
 std::string evaluation_json(const Evaluation& evaluation);

@@ -111,10 +111,10 @@ TEST(PassAt, IsTheShareOfDrawsThatHoldASuccess) {
 TEST(Evaluation, GivesPassAtPowersOfTwoBelowTheSamples) {
   const Sample lost{"19", false, true};
   // Three tasks of five samples: one right of five, two of four (one failed), one that has a single valid sample.
-  const Evaluation evaluation = summarize({group_of({kRight, kWrong, kWrong, kWrong, kWrong}),
-                                           group_of({kRight, kRight, kWrong, kWrong, lost}),
-                                           group_of({kRight, lost, lost, lost, lost})},
-                                          "");
+  const Evaluation evaluation =
+      summarize({group_of({kRight, kWrong, kWrong, kWrong, kWrong}), group_of({kRight, kRight, kWrong, kWrong, lost}),
+                 group_of({kRight, lost, lost, lost, lost})},
+                "");
   ASSERT_EQ(evaluation.pass_at.size(), 2u);
   EXPECT_NEAR(evaluation.pass_at.at(2), (0.4 + (1 - 1.0 / 6)) / 2, 1e-12);  // the third task has no two samples
   EXPECT_NEAR(evaluation.pass_at.at(4), (0.8 + 1) / 2, 1e-12);

@@ -3,17 +3,16 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
-
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
 #include "carnot/hf/adapter_folder.h"
 #include "carnot/hf/base_model.h"
+#include "carnot/hf/model_files.h"
 #include "carnot/hf/safetensors.h"
-#include "carnot/text/tokenizer.h"
 #include "carnot/run/checkpoint_folder.h"
 #include "carnot/run/export_output.h"
 #include "carnot/run/find_run.h"
-#include "carnot/hf/model_files.h"
+#include "carnot/text/tokenizer.h"
 
 namespace carnot {
 namespace {
@@ -52,7 +51,8 @@ Result<std::vector<NamedTensor>> exported_weights(const fs::path& from, const Ex
     auto file = read_model_tensors(from);
     if (!file) return file.error();
     if (!options.dtype.empty())
-      if (const Status converted = convert(file->tensors, dtype_of(options.dtype)); !converted) return converted.error();
+      if (const Status converted = convert(file->tensors, dtype_of(options.dtype)); !converted)
+        return converted.error();
     return std::move(file->tensors);
   }
   const auto stored = stored_dtype(from);

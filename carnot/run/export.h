@@ -12,9 +12,9 @@ struct ExportOptions {
   std::filesystem::path path{};    ///< a run folder (its latest checkpoint), a checkpoint, or a Hugging Face folder
   std::filesystem::path output{};  ///< folder to make
   bool merge_lora = false;         ///< one model, adapters merged into its weights
-  std::string dtype{};             ///< float32, bfloat16 or float16; empty: as stored; merged adapters take their base's type
-  double shard_megabytes = 5000;   ///< a larger model is written in several files and an index
-  bool overwrite = false;          ///< in place of what an earlier export wrote (run/export_output.h)
+  std::string dtype{};  ///< float32, bfloat16 or float16; empty: as stored; merged adapters take their base's type
+  double shard_megabytes = 5000;  ///< a larger model is written in several files and an index
+  bool overwrite = false;         ///< in place of what an earlier export wrote (run/export_output.h)
 };
 
 /// Writes a Hugging Face folder: config.json, weights, and those files of tokenizer and generation that the source has.

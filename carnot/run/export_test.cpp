@@ -15,6 +15,7 @@
 #include "carnot/base/random.h"
 #include "carnot/hf/adapter_folder.h"
 #include "carnot/hf/safetensors.h"
+#include "carnot/hf/weights.h"
 #include "carnot/nn/token_statistics.h"
 #include "carnot/run/checkpoint.h"
 #include "carnot/run/checkpoint_folder.h"
@@ -46,15 +47,15 @@ class Export : public ::testing::Test {
   /// A checkpoint whose adapters, if it has any, are as training leaves them: not zero.
   fs::path checkpoint(const std::vector<std::string>& overrides = {}, const char* text = kRecipe) {
     auto recipe = Recipe::parse(text, "tiny.yaml", overrides);
-    auto bench = Workbench::make(*recipe);
-    EXPECT_TRUE(bench.ok()) << (bench.ok() ? "" : bench.error().message);
+    auto bundle = ModelBundle::make(*recipe);
+    EXPECT_TRUE(bundle.ok()) << (bundle.ok() ? "" : bundle.error().message);
     const at::NoGradGuard no_grad;
     RandomStream stream(2);
-    for (const NamedTensor& adapter : bench->policy->adapters())
+    for (const NamedTensor& adapter : bundle->policy->adapters())
       for (std::int64_t i = 0; i < adapter.tensor.numel(); ++i) adapter.tensor.view(-1)[i] += 0.1 * stream.normal();
     const fs::path checkpoints = root_ / "run" / "checkpoints";
     EXPECT_TRUE(make_folder(checkpoints).ok());
-    EXPECT_TRUE(save_checkpoint(checkpoints, 7, {.bench = &*bench}, recipe->run, 0).ok());
+    EXPECT_TRUE(save_checkpoint(checkpoints, 7, {.bundle = &*bundle}, recipe->run, 0).ok());
     return checkpoint_path(checkpoints, 7);
   }
 
@@ -124,8 +125,8 @@ TEST_F(Export, OfAdaptersOnAModelKeepsItsTypeAndNamesIt) {
   const auto merged = load_model(root_ / "merged", at::TensorOptions(at::kFloat));
   ASSERT_TRUE(policy.ok() && merged.ok());
   for (std::size_t i = 0; i < policy->parameters().size(); ++i)
-    EXPECT_TRUE(at::equal(policy->parameters()[i].tensor.to(at::kBFloat16).to(at::kFloat),
-                          merged->parameters()[i].tensor));
+    EXPECT_TRUE(
+        at::equal(policy->parameters()[i].tensor.to(at::kBFloat16).to(at::kFloat), merged->parameters()[i].tensor));
   const auto stored = read_model_tensors(root_ / "half"), base = read_model_tensors(root_ / "apart" / "base");
   for (std::size_t i = 0; i < stored->tensors.size(); ++i)
     EXPECT_TRUE(at::equal(stored->tensors[i].tensor, base->tensors[i].tensor));

@@ -12,8 +12,9 @@ namespace {
 
 Error damaged_latest(const FoundCheckpoint& found) {
   Error error = join_errors(found.damaged);
-  error.message += "\nthe run's latest checkpoint is damaged; to use the latest that is whole, name it: " +
-                   found.path.string() + " (the run itself goes on from there with resume=auto)";
+  error.message +=
+      "\nthe run's latest checkpoint is damaged; to use the latest that is whole, name it: " + found.path.string() +
+      " (the run itself goes on from there with resume=auto)";
   return error;
 }
 

@@ -53,8 +53,8 @@ std::string holder_in(int file) {
   const auto length = static_cast<std::size_t>(std::max<ssize_t>(size, 0));
   const auto holder = parse_json_object<Json>({text.data(), length}, kLockFile);
   const auto is_text = [&](const char* key) { return holder->contains(key) && holder->at(key).is_string(); };
-  const bool readable = holder && holder->contains("pid") && holder->at("pid").is_number_integer() &&
-                        is_text("host") && is_text("since");
+  const bool readable =
+      holder && holder->contains("pid") && holder->at("pid").is_number_integer() && is_text("host") && is_text("since");
   if (!readable) return "another process";
   return "process " + holder->at("pid").dump() + " on " + holder->at("host").get<std::string>() + " since " +
          holder->at("since").get<std::string>();
@@ -81,7 +81,7 @@ Attempt lock(int file, const fs::path& path) {
     if (errno == EINTR) continue;
     return errno == EWOULDBLOCK ? Attempt::Held : Attempt::Unsupported;
   }
-  struct stat locked {}, named {};
+  struct stat locked{}, named{};
   if (::fstat(file, &locked) != 0 || ::stat(path.c_str(), &named) != 0) return Attempt::Gone;
   return locked.st_dev == named.st_dev && locked.st_ino == named.st_ino ? Attempt::Locked : Attempt::Gone;
 }

@@ -46,8 +46,8 @@ void add_amount(std::vector<Remedy>& remedies, const MemorySettings& settings, s
     return predicted_peak(tried);
   };
   if (peak_with(amount.low) >= predicted_peak(settings)) return;
-  const auto value = largest_that_fits(amount.low, amount.now, amount.step,
-                                       [&](std::int64_t v) { return peak_with(v) <= available; });
+  const auto value =
+      largest_that_fits(amount.low, amount.now, amount.step, [&](std::int64_t v) { return peak_with(v) <= available; });
   remedies.push_back({amount.name + "=" + std::to_string(value) + " (now " + std::to_string(amount.now) + ")",
                       [set = amount.set, value](MemorySettings& s) { set(s, static_cast<int>(value)); }});
 }
@@ -58,7 +58,7 @@ std::vector<Remedy> remedies_for(const MemorySettings& settings, std::int64_t av
   // Not below one context, which would stand alone anyway.
   const auto add_tokens = [&](const std::string& name, std::int64_t now,
                               const std::function<void(MemorySettings&, int)>& set) {
-    const std::int64_t context = settings.rollout.explore.episode.max_context_tokens;
+    const std::int64_t context = settings.rollout.options.episode.max_context_tokens;
     add_amount(all, settings, available, {.name = name, .now = now, .low = context, .step = 16, .set = set});
   };
   const bool updates = settings.stage != MemoryStage::Rollout;
@@ -82,14 +82,14 @@ std::vector<Remedy> remedies_for(const MemorySettings& settings, std::int64_t av
                   s.evaluation.samples = value;
                 }});
   }
-  const Saturating all_tokens = Saturating(settings.train.groups) * settings.rollout.explore.budget *
-                                settings.rollout.explore.episode.max_context_tokens;
+  const Saturating all_tokens = Saturating(settings.train.groups) * settings.rollout.options.budget *
+                                settings.rollout.options.episode.max_context_tokens;
   // A recipe's numbers have 32 bits.
   const Saturating cache_tokens = std::min<Saturating>(all_tokens, std::numeric_limits<int>::max());
   add_tokens("rollout.cache_tokens",
              settings.rollout.cache_tokens > 0 ? settings.rollout.cache_tokens : cache_tokens.value(),
              [](MemorySettings& s, int value) { s.rollout.cache_tokens = value; });
-  if (updates && settings.stage != MemoryStage::Supervised && settings.train.optimizer.moments == "float32")
+  if (updates && settings.stage != MemoryStage::Sft && settings.train.optimizer.moments == "float32")
     all.push_back(
         {"train.moments=bfloat16 (now float32)", [](MemorySettings& s) { s.train.optimizer.moments = "bfloat16"; }});
   if (updates && settings.lora.rank == 0) all.push_back({"lora.rank=16", [](MemorySettings& s) { s.lora.rank = 16; }});

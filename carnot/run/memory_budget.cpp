@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "carnot/base/saturating.h"
-#include "carnot/train/workbench.h"
+#include "carnot/train/model_bundle.h"
 
 namespace carnot {
 namespace {
@@ -47,7 +47,7 @@ struct Sizes {
         parameters(s.model.num_parameters()),
         projections(layers * (hidden * (queries + 2 * keys) + queries * hidden + 3 * hidden * inner)) {
     const std::array<Count, 7> widths{hidden + queries, hidden + keys,  hidden + keys, queries + hidden,
-                                             hidden + inner,   hidden + inner, inner + hidden};
+                                      hidden + inner,   hidden + inner, inner + hidden};
     for (std::size_t i = 0; s.lora.rank > 0 && i < widths.size(); ++i) {
       targeted[i] =
           std::find(s.lora.targets.begin(), s.lora.targets.end(), kProjectionNames[i]) != s.lora.targets.end();
@@ -58,7 +58,7 @@ struct Sizes {
   bool targets(Projection projection) const { return targeted[static_cast<std::size_t>(projection)]; }
 
   Count value, wide;  ///< bytes
-  bool own;                  ///< the own kernels run; LibTorch's operators otherwise
+  bool own;           ///< the own kernels run; LibTorch's operators otherwise
   Count hidden, inner, queries, keys, layers, head, parameters, projections;
   std::array<bool, 7> targeted{};
   Count adapters = 0;
@@ -77,7 +77,7 @@ Count kept_by_layer(const MemorySettings& s, const Sizes& n, Count length, bool 
   const bool keeps_product = trained || n.targets(Projection::Down);
   const Count narrow = !trained ? s.lora.rank * std::count(n.targeted.begin(), n.targeted.end(), true) : 0;
   const Count inputs = (keeps_attention_input ? n.hidden : 0) + (keeps_mlp_input ? n.hidden : 0) +
-                              (keeps_product ? n.inner : 0) + narrow;
+                       (keeps_product ? n.inner : 0) + narrow;
   if (n.own) return n.value * (inputs + 2 * n.hidden + 2 + projected + n.queries + 2 * n.inner);
   // LibTorch's: norms in float32 with their product before the weight, rotated queries, repeated keys and values,
   // the attention's weights, the two halves of the gate.
@@ -86,16 +86,14 @@ Count kept_by_layer(const MemorySettings& s, const Sizes& n, Count length, bool 
   return n.value * inputs + norms + attention + n.value * 3 * n.inner;
 }
 
-Activations activations(const MemorySettings& s, const Sizes& n, Count rows, Count length,
-                            bool trained) {
+Activations activations(const MemorySettings& s, const Sizes& n, Count rows, Count length, bool trained) {
   const Count layer = kept_by_layer(s, n, length, trained);
   // The last layer's output and the final norm's.
   const Count ends = n.value * n.hidden * (n.own || trained ? 2 : 1) + (n.own ? 0 : n.wide * n.hidden);
   // Each operator's gradient takes the place of what it saved, but for the MLP's first and the residual stream's.
   const Count mlp = rows * n.value * (n.inner + n.hidden + n.hidden / 2);
   // LibTorch's attention goes sequence by sequence, when what the MLP saved is gone.
-  const Count attention =
-      n.own ? 0 : 4 * length * length * s.model.num_heads * n.value - rows * n.value * 3 * n.inner;
+  const Count attention = n.own ? 0 : 4 * length * length * s.model.num_heads * n.value - rows * n.value * 3 * n.inner;
   const Count passing = std::max(mlp, attention);
   if (!s.train.activation_checkpointing) return {rows * (n.layers * layer + ends), passing};
   return {rows * (n.layers * n.hidden * n.value + ends), rows * layer + passing};
@@ -133,8 +131,8 @@ Count pass_bytes(const MemorySettings& s, const Sizes& n, Count rows, Count leng
   return rows * n.value * (3 * n.hidden + widest) + attention;
 }
 
-Count context_of(const MemorySettings& s) { return s.rollout.explore.episode.max_context_tokens; }
-Count step_trajectories(const MemorySettings& s) { return Count(s.train.groups) * s.rollout.explore.budget; }
+Count context_of(const MemorySettings& s) { return s.rollout.options.episode.max_context_tokens; }
+Count step_trajectories(const MemorySettings& s) { return Count(s.train.groups) * s.rollout.options.budget; }
 Count evaluated_trajectories(const MemorySettings& s) { return Count(s.evaluation.tasks) * s.evaluation.samples; }
 
 Count blocks_of_cache(const MemorySettings& s) { return cache_blocks(s.rollout, step_trajectories(s).value()); }
@@ -173,7 +171,7 @@ Count demonstrated_tokens(const MemorySettings& s) { return s.sft.batch_tokens +
 /// Rows of the largest micro-batch.
 Count update_rows(const MemorySettings& s) {
   const Count limit = std::max<Count>(s.train.micro_batch_tokens, context_of(s));
-  if (s.stage == MemoryStage::Supervised) return std::min(limit, demonstrated_tokens(s));
+  if (s.stage == MemoryStage::Sft) return std::min(limit, demonstrated_tokens(s));
   return std::min(limit, (step_trajectories(s) + s.train.mini_batches - 1) / s.train.mini_batches * context_of(s));
 }
 
@@ -189,13 +187,12 @@ Phase update_phase(const MemorySettings& s, const Sizes& n) {
   }
   const Count head_gradient = adapted ? 0 : n.head * n.wide;
   const Count statistics = statistics_bytes(s, n, 2) + head_gradient;
-  Phase phase{
-      {part("gradients", trained * n.value, count(trained, "trained parameters")),
-       part("activations", all.kept,
-            count(rows, "rows a micro-batch; train.micro_batch_tokens, train.activation_checkpointing")),
-       part("backward pass", std::max(all.passing, statistics),
-            "one layer, or the statistics of one strip of logits")}};
-  if (s.stage == MemoryStage::Supervised)
+  Phase phase{{part("gradients", trained * n.value, count(trained, "trained parameters")),
+               part("activations", all.kept,
+                    count(rows, "rows a micro-batch; train.micro_batch_tokens, train.activation_checkpointing")),
+               part("backward pass", std::max(all.passing, statistics),
+                    "one layer, or the statistics of one strip of logits")}};
+  if (s.stage == MemoryStage::Sft)
     phase.parts.push_back(part("demonstrations", demonstrated_tokens(s) * kBytesPerDemonstratedToken,
                                count(demonstrated_tokens(s), "tokens a step at most; sft.batch_tokens")));
   return phase;
@@ -207,21 +204,20 @@ std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
   const Count copies = 1 + (s.critic ? 1 : 0) + (s.reference && !adapted ? 1 : 0);
   const Count weights = copies * n.parameters + n.adapters * (s.reference ? 2 : 1);
   const Count trained = (adapted ? n.adapters : n.parameters) + (s.critic ? n.parameters : 0);
-  const AdamWOptions& optimizer = s.stage == MemoryStage::Supervised ? s.sft.optimizer : s.train.optimizer;
+  const AdamWOptions& optimizer = s.stage == MemoryStage::Sft ? s.sft.optimizer : s.train.optimizer;
   const Count moment = optimizer.moments == "bfloat16" ? 2 : n.wide;
   const Count per_trained = 2 * moment + (n.value < 4 && optimizer.master_weights ? 4 : 0);
   // The product's layout of every model, the gradient's of those that are trained; the engine's head.
   const Count layouts = copies + (updates ? 1 + (s.critic ? 1 : 0) : 0);
   const Count packed = n.own ? layouts * n.projections + n.head + (updates ? 2 : 1) * n.adapters : 0;
   const Count products = s.run.device == "cpu" && s.run.dtype == "bfloat16" ? kCompiledProductBytes : 0;
-  return {
-      part("program", Count(s.program_bytes) + kLaterProgramBytes + products, "LibTorch, tokenizer, environment"),
-      part("weights", weights * n.value,
-           count(n.parameters, "parameters") + " x " + count(copies, "models") +
-               (adapted ? " and " + count(n.adapters, "of adapters") : "")),
-      part("packed weights", packed * n.value, "layouts for the matrix products of the own kernels"),
-      part("optimizer", trained * per_trained,
-           count(per_trained, "bytes for each trained parameter; lora.rank, dtype"))};
+  return {part("program", Count(s.program_bytes) + kLaterProgramBytes + products, "LibTorch, tokenizer, environment"),
+          part("weights", weights * n.value,
+               count(n.parameters, "parameters") + " x " + count(copies, "models") +
+                   (adapted ? " and " + count(n.adapters, "of adapters") : "")),
+          part("packed weights", packed * n.value, "layouts for the matrix products of the own kernels"),
+          part("optimizer", trained * per_trained,
+               count(per_trained, "bytes for each trained parameter; lora.rank, dtype"))};
 }
 
 MemoryPart cache_part(const MemorySettings& s, const Sizes& n) {
@@ -245,7 +241,7 @@ std::vector<MemoryPart> rollout_parts(const MemorySettings& s, const Sizes& n) {
 /// What comes and goes.
 std::vector<Phase> phases_of(const MemorySettings& s, const Sizes& n) {
   Phase evaluation = evaluation_phase(s, n);
-  if (s.stage == MemoryStage::Supervised) {  // its engine comes when the demonstrations have gone
+  if (s.stage == MemoryStage::Sft) {  // its engine comes when the demonstrations have gone
     evaluation.parts.push_back(cache_part(s, n));
     return {update_phase(s, n), evaluation};
   }
@@ -259,7 +255,7 @@ std::vector<Phase> phases_of(const MemorySettings& s, const Sizes& n) {
 std::vector<MemoryPart> stage_budget(const MemorySettings& settings) {
   const Sizes sizes(settings);
   std::vector<MemoryPart> parts = lasting_parts(settings, sizes);
-  if (settings.stage != MemoryStage::Supervised)
+  if (settings.stage != MemoryStage::Sft)
     for (MemoryPart& lasting : rollout_parts(settings, sizes)) parts.push_back(std::move(lasting));
   const std::vector<Phase> phases = phases_of(settings, sizes);
   const auto largest = std::max_element(phases.begin(), phases.end(),
@@ -272,7 +268,7 @@ std::vector<MemoryPart> stage_budget(const MemorySettings& settings) {
 
 MemorySettings memory_settings(const Recipe& recipe, const ModelConfig& model, MemoryStage stage) {
   const auto signals = required_signals(recipe.method);
-  const bool companions = stage != MemoryStage::Supervised;
+  const bool companions = stage != MemoryStage::Sft;
   return {.run = recipe.run,
           .model = model,
           .lora = recipe.lora,
@@ -296,7 +292,7 @@ std::vector<MemoryPart> memory_budget(const MemorySettings& settings) {
   if (settings.stage != MemoryStage::Training || settings.sft.steps == 0) return parts;
   // The warm start is over before reference, critic and engine are made.
   MemorySettings warm_start = settings;
-  warm_start.stage = MemoryStage::Supervised;
+  warm_start.stage = MemoryStage::Sft;
   warm_start.reference = warm_start.critic = false;
   warm_start.evaluation = {.tasks = 0, .samples = 0};
   std::vector<MemoryPart> first = stage_budget(warm_start);

@@ -17,15 +17,15 @@
 namespace carnot {
 
 /// What a run does, as far as memory is concerned.
-enum class MemoryStage { Training, Supervised, Rollout };
+enum class MemoryStage { Training, Sft, Rollout };
 
 /// Everything that the prediction depends on. A plain value: advice tries others.
 struct MemorySettings {
   RunOptions run{};
   ModelConfig model{};  ///< the policy's, with its vocabulary
   LoraOptions lora{};
-  SupervisedOptions sft{};
-  RolloutOptions rollout{};
+  SftOptions sft{};
+  RolloutSettings rollout{};
   TrainOptions train{};
   EvaluationOptions evaluation{};
   MemoryStage stage = MemoryStage::Training;

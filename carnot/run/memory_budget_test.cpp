@@ -41,7 +41,7 @@ ActivationBytes measured(const MemorySettings& settings, int sequences, int leng
   if (settings.lora.rank > 0) model.add_adapters(settings.lora, 1);
   model.checkpoint_activations(settings.train.activation_checkpointing);
   model.requires_grad(true);
-  const testing::PackedBatch batch(std::vector<int>(static_cast<std::size_t>(sequences), length));
+  const testing::PackedBatch batch(std::vector<int>(sequences, length));
   testing::loss_of(model, batch).backward();  // packed weights and gradients are there from now on
   testing::CountingAllocator allocator;
   const at::Tensor loss = testing::loss_of(model, batch);
@@ -90,7 +90,7 @@ TEST(MemoryBudget, CountsAdaptersAndFrozenWeightsApart) {
 
 TEST(MemoryBudget, CountsWhatAnEvaluationHolds) {
   MemorySettings settings = settings_of(0, false);
-  settings.rollout.explore.episode.max_context_tokens = 512;
+  settings.rollout.options.episode.max_context_tokens = 512;
   settings.evaluation = {.tasks = 100, .samples = 1};
   const std::int64_t peak = predicted_peak(settings);
   settings.evaluation.samples = 1000;
@@ -106,7 +106,7 @@ TEST(MemoryBudget, CountsWhatAnEvaluationHolds) {
 TEST(MemoryBudget, CountsTheWarmStartsDemonstrationsAndUpdates) {
   MemorySettings settings = settings_of(0, false);
   settings.evaluation = {.tasks = 1, .samples = 1};
-  settings.rollout.explore.episode.max_context_tokens = 64;
+  settings.rollout.options.episode.max_context_tokens = 64;
   settings.train.micro_batch_tokens = 1 << 20;
   const std::int64_t without = predicted_peak(settings);
   settings.sft = {.steps = 10, .batch_tokens = 1 << 20};
@@ -133,7 +133,7 @@ TEST(MemoryBudget, AnAbsurdSettingIsTooLargeAndNothingElse) {
     s.model.hidden_size = s.model.intermediate_size = s.model.num_layers = s.model.vocab_size = kLarge;
   });
   expect_huge("context", [](MemorySettings& s) {
-    s.rollout.explore.episode.max_context_tokens = s.train.groups = s.rollout.explore.budget = kLarge;
+    s.rollout.options.episode.max_context_tokens = s.train.groups = s.rollout.options.budget = kLarge;
   });
   expect_huge("evaluation", [](MemorySettings& s) { s.evaluation.tasks = s.evaluation.samples = kLarge; });
 }
@@ -154,7 +154,7 @@ MemorySettings large() {
                     .num_kv_heads = 4,
                     .head_dim = 64};
   settings.train.micro_batch_tokens = 16384;
-  settings.rollout.explore.episode.max_context_tokens = 1024;
+  settings.rollout.options.episode.max_context_tokens = 1024;
   return settings;
 }
 

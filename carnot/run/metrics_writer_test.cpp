@@ -247,10 +247,10 @@ TEST_F(MetricsFiles, NeverHoldHalfALineWhenTheDiskIsFull) {
   ASSERT_TRUE(writer.write(1, {{"x", 1}}).ok());
   const std::string before = text();
 
-  struct rlimit old {};
+  struct rlimit old{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const struct rlimit tight { .rlim_cur = before.size() + 5, .rlim_max = old.rlim_max };
+  const struct rlimit tight{.rlim_cur = before.size() + 5, .rlim_max = old.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
   const Status status = writer.write(2, {{"x", 2}});
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);

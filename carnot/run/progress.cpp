@@ -79,7 +79,7 @@ void Progress::draw() {
   Stage& stage = stages_.back();
   const auto filled = static_cast<std::size_t>(kBarWidth * stage.pace.done() / stage.pace.total());
   const std::string bar = "[" + std::string(filled, '=') + std::string(kBarWidth - filled, ' ') + "] ";
-  out_ << kEraseLine << (bar + status()).substr(0, static_cast<std::size_t>(width())) << std::flush;
+  out_ << kEraseLine << (bar + status()).substr(0, width()) << std::flush;
   on_screen_ = true;
   stage.shown = options_.now();
 }

@@ -53,7 +53,7 @@ Status store_evaluation(const fs::path& run_folder, const std::string& name, con
 }
 
 Result<EvaluatedGroups> load_evaluation(const fs::path& run_folder, const std::string& name,
-                                         const std::string& breakdown) {
+                                        const std::string& breakdown) {
   auto file = read_rollout_file(folder_of(run_folder) / (name + ".jsonl"));
   if (!file) return file.error();
   EvaluatedGroups stored{.groups = std::move(file->groups)};

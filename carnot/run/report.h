@@ -8,8 +8,8 @@
 
 #include "carnot/base/result.h"
 #include "carnot/data/tree.h"
-#include "carnot/text/tokenizer.h"
 #include "carnot/run/evaluation.h"
+#include "carnot/text/tokenizer.h"
 
 namespace carnot {
 
@@ -20,11 +20,11 @@ std::optional<std::size_t> telling_task(const std::vector<Group>& before, const 
 std::string transcript(const Group& group, const Tokenizer& tokenizer);
 
 /// Keeps an evaluation in validation/NAME.json, its trajectories in validation/NAME.jsonl.
-Status store_evaluation(const std::filesystem::path& run_folder, const std::string& name,
-                        const EvaluatedGroups& stored, const Tokenizer& tokenizer);
+Status store_evaluation(const std::filesystem::path& run_folder, const std::string& name, const EvaluatedGroups& stored,
+                        const Tokenizer& tokenizer);
 
 /// What store_evaluation kept; the evaluation's statistics are made again from its trajectories.
 Result<EvaluatedGroups> load_evaluation(const std::filesystem::path& run_folder, const std::string& name,
-                                         const std::string& breakdown);
+                                        const std::string& breakdown);
 
 }  // namespace carnot

@@ -10,10 +10,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kFreeKeys[] = {
-    "train.steps",           "train.save_every",       "train.max_checkpoints",    "train.keep_rollouts",
-    "eval.every",            "sft.log_every",          "memory.check",             "memory.limit_megabytes",
-    "rollout.cache_tokens",  "rollout.max_batch_tokens", "rollout.environment_threads"};
+constexpr std::string_view kFreeKeys[] = {"train.steps",
+                                          "train.save_every",
+                                          "train.max_checkpoints",
+                                          "train.keep_rollouts",
+                                          "eval.every",
+                                          "sft.log_every",
+                                          "memory.check",
+                                          "memory.limit_megabytes",
+                                          "rollout.cache_tokens",
+                                          "rollout.max_batch_tokens",
+                                          "rollout.environment_threads"};
 
 std::string listed(const std::vector<SettingDifference>& differences) {
   std::string text;

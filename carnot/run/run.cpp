@@ -9,10 +9,10 @@
 #include "carnot/run/checkpoint.h"
 #include "carnot/run/find_run.h"
 #include "carnot/run/folder_lock.h"
-#include "carnot/train/infra_failures.h"
 #include "carnot/run/memory_budget.h"
 #include "carnot/run/resumed_settings.h"
 #include "carnot/run/stages.h"
+#include "carnot/train/infra_failures.h"
 
 namespace carnot {
 namespace {
@@ -23,7 +23,7 @@ Resume resume_of(const Recipe& recipe) { return recipe.run.resume == "never" ? R
 
 /// What can be refused before anything is loaded or written.
 Status check_start(const Recipe& recipe) {
-  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status;
+  if (const Status status = ModelBundle::prepare_device(recipe.run); !status) return status;
   if (resume_of(recipe) == Resume::Auto || !RunFolder{recipe.run.run_folder}.holds_run()) return Done{};
   return open_run_folder(recipe.run.run_folder, Resume::Never).error();
 }
@@ -63,13 +63,13 @@ void log_warnings(const Method& method) {
   for (const std::string& warning : method.warnings) log_warning(warning);
 }
 
-void announce(const Run& run, const Workbench& bench) {
+void announce(const Run& run, const ModelBundle& bundle) {
   run.control.out << run.recipe.environment_name << ", " << run.recipe.method.name << ": "
-                  << bench.policy->config().num_parameters() << " parameters, vocabulary "
-                  << bench.tokenizer->vocab_size() << ", seed " << run.recipe.run.seed << "\n";
-  const LoraOptions& lora = bench.policy->lora();
+                  << bundle.policy->config().num_parameters() << " parameters, vocabulary "
+                  << bundle.tokenizer->vocab_size() << ", seed " << run.recipe.run.seed << "\n";
+  const LoraOptions& lora = bundle.policy->lora();
   if (lora.rank > 0)
-    run.control.out << "Adapters of rank " << lora.rank << " are trained: " << num_values(bench.policy->adapters())
+    run.control.out << "Adapters of rank " << lora.rank << " are trained: " << num_values(bundle.policy->adapters())
                     << " numbers\n";
   if (lora.rank > 0 && run.recipe.model.path.empty())
     log_warning("lora.rank: the weights below the adapters are random and stay so; expected a model.path");
@@ -77,7 +77,7 @@ void announce(const Run& run, const Workbench& bench) {
 }
 
 /// A fresh policy, warm-started if the recipe says so.
-Result<RunEnd> warm_start(Run& run, Workbench& bench) {
+Result<RunEnd> warm_start(Run& run, ModelBundle& bundle) {
   if (run.recipe.sft.steps == 0) return RunEnd::Complete;
   const fs::path root = run.folder.root / "warm_start";
   const auto lock = FolderLock::take(root);
@@ -88,7 +88,7 @@ Result<RunEnd> warm_start(Run& run, Workbench& bench) {
   if (resume.resume != "never") resume.resume = "auto";
   const auto checkpoint = checkpoint_to_resume(resume, folder->checkpoints());
   if (!checkpoint) return checkpoint.error();
-  return supervised_stage(run, *folder, bench, *checkpoint);
+  return sft_stage(run, *folder, bundle, *checkpoint);
 }
 
 /// The memory that the run is predicted to take; refused where that is more than there is.
@@ -103,39 +103,39 @@ Result<std::int64_t> predict_memory(const Recipe& recipe, const ModelConfig& con
 
 /// What a run begins with.
 struct Start {
-  Workbench bench;
+  ModelBundle bundle;
   std::int64_t predicted_memory = 0;
 };
 
 /// Refuses what does not fit, in settings or in memory, before any weights are there.
 Result<Start> start(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, MemoryStage stage) {
-  // The warm start lays its checkpoint over the recipe's own model (supervised_stage).
-  const bool from_checkpoint = checkpoint && stage != MemoryStage::Supervised;
-  auto bench = Workbench::open(recipe, from_checkpoint ? std::optional(checkpoint->path) : std::nullopt);
-  if (!bench) return bench.error();
+  // The warm start lays its checkpoint over the recipe's own model (sft_stage).
+  const bool from_checkpoint = checkpoint && stage != MemoryStage::Sft;
+  auto bundle = ModelBundle::open(recipe, from_checkpoint ? std::optional(checkpoint->path) : std::nullopt);
+  if (!bundle) return bundle.error();
   if (resume_of(recipe) == Resume::Auto) {
     const auto changes = check_resumed_settings(recipe, recorded_config(recipe, checkpoint));
     if (!changes) return changes.error();
   }
-  const auto memory = predict_memory(recipe, bench->config, stage);
+  const auto memory = predict_memory(recipe, bundle->config, stage);
   if (!memory) return memory.error();
-  if (const Status loaded = bench->load_policy(recipe); !loaded) return loaded.error();
-  return Start{std::move(bench).value(), *memory};
+  if (const Status loaded = bundle->load_policy(recipe); !loaded) return loaded.error();
+  return Start{std::move(bundle).value(), *memory};
 }
 
-Result<RunEnd> train_from(Run& run, Workbench& bench) {
-  announce(run, bench);
-  if (!bench.checkpoint) {
-    const auto end = warm_start(run, bench);
+Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
+  announce(run, bundle);
+  if (!bundle.checkpoint) {
+    const auto end = warm_start(run, bundle);
     if (!end || *end == RunEnd::Interrupted) return end;
   }
-  bench.add_companions(run.recipe);
-  Trainer trainer(run.recipe, bench);
+  bundle.add_companions(run.recipe);
+  Trainer trainer(run.recipe, bundle);
   TrainerState state;
-  if (bench.checkpoint) {
+  if (bundle.checkpoint) {
     auto loaded = load_checkpoint(
-        *bench.checkpoint,
-        {.bench = &bench, .optimizer = &trainer.optimizer(), .critic_optimizer = trainer.critic_optimizer()});
+        *bundle.checkpoint,
+        {.bundle = &bundle, .optimizer = &trainer.optimizer(), .critic_optimizer = trainer.critic_optimizer()});
     if (!loaded) return loaded.error();
     state = std::move(loaded).value();
     trainer.set_coefficients(state.coefficients);
@@ -143,17 +143,17 @@ Result<RunEnd> train_from(Run& run, Workbench& bench) {
   std::optional<EvaluatedGroups> before;
   if (run.recipe.evaluation.before_training) {
     const auto evaluation = state.step > 0 ? kept_or_new_evaluation : evaluation_stage;
-    auto evaluated = evaluation(run, "before", bench, trainer.engine());
+    auto evaluated = evaluation(run, "before", bundle, trainer.engine());
     if (!evaluated) return evaluated.error();
     if (!*evaluated) return stopped(run, "in the evaluation before training; what the warm start learnt is kept");
     before = std::move(*evaluated);
   }
-  const auto end = reinforcement_stage(run, bench, trainer, state);
+  const auto end = reinforcement_stage(run, bundle, trainer, state);
   if (!end || *end == RunEnd::Interrupted) return end;
-  const auto after = evaluation_stage(run, "after", bench, trainer.engine());
+  const auto after = evaluation_stage(run, "after", bundle, trainer.engine());
   if (!after) return after.error();
   if (!*after) return stopped(run, "in the evaluation after training; a checkpoint is written");
-  if (const Status status = summary_stage(run, bench, before ? *before : **after, **after); !status)
+  if (const Status status = summary_stage(run, bundle, before ? *before : **after, **after); !status)
     return status.error();
   return RunEnd::Complete;
 }
@@ -173,27 +173,26 @@ Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
   if (!settled) return settled.error();
   Run run(recipe, control, std::move(folder).value());
   run.predicted_memory = begun->predicted_memory;
-  return train_from(run, begun->bench);
+  return train_from(run, begun->bundle);
 }
 
-Result<RunEnd> run_supervised(Recipe& recipe, const RunControl& control) {
+Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control) {
   if (recipe.sft.steps == 0) return Error{"sft.steps: is 0; expected how many steps the warm start takes"};
   const auto lock = lock_folder(recipe);
   if (!lock) return lock.error();
   const auto checkpoint = checkpoint_to_resume(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints());
   if (!checkpoint) return checkpoint.error();
-  auto begun = start(recipe, *checkpoint, MemoryStage::Supervised);
+  auto begun = start(recipe, *checkpoint, MemoryStage::Sft);
   if (!begun) return begun.error();
-  Workbench& bench = begun->bench;
+  ModelBundle& bundle = begun->bundle;
   auto folder = open_folder(recipe, *checkpoint);
   if (!folder) return folder.error();
   Run run(recipe, control, std::move(folder).value());
-  announce(run, bench);
-  const auto end = supervised_stage(run, run.folder, bench, *checkpoint);
+  announce(run, bundle);
+  const auto end = sft_stage(run, run.folder, bundle, *checkpoint);
   if (!end || *end == RunEnd::Interrupted) return end;
-  const Generation generation =
-      make_generation(bench, recipe.rollout, recipe.step_trajectories());
-  const auto after = evaluation_stage(run, "after", bench, *generation.engine);
+  const Generation generation = make_generation(bundle, recipe.rollout, recipe.step_trajectories());
+  const auto after = evaluation_stage(run, "after", bundle, *generation.engine);
   if (!after) return after.error();
   if (!*after) return stopped(run, "in the evaluation after the warm start; a checkpoint is written");
   control.out << evaluation_table({{"after", (*after)->evaluation}}, recipe.evaluation.breakdown)
@@ -207,25 +206,24 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   auto begun = start(recipe, {}, MemoryStage::Rollout);
   if (!begun) return begun.error();
   log_warnings(recipe.method);
-  Workbench& bench = begun->bench;
+  ModelBundle& bundle = begun->bundle;
   auto folder = open_folder(recipe, {});
   if (!folder) return folder.error();
-  bench.add_companions(recipe);
-  Trainer trainer(recipe, bench);
-  const auto step = trainer.explore_and_score(0, {.go_on = [&control] { return !control.stop_requested(); }});
+  bundle.add_companions(recipe);
+  Trainer trainer(recipe, bundle);
+  const auto step = trainer.roll_out_and_score(0, {.go_on = [&control] { return !control.stop_requested(); }});
   if (!step) {
     control.out << "Stopped; nothing is written\n";
     return RunEnd::Interrupted;
   }
-  const auto decode = [&](std::span<const TokenId> tokens) { return bench.tokenizer->decode(tokens); };
+  const auto decode = [&](std::span<const TokenId> tokens) { return bundle.tokenizer->decode(tokens); };
   const fs::path path = folder->rollouts(0);
   if (const Status status = write_file_atomically(path, rollout_rows(step->groups, step->credit, decode)); !status)
     return status.error();
-  if (const Status status = write_file_atomically(folder->root / "tokenizer.json", bench.tokenizer->json()); !status)
+  if (const Status status = write_file_atomically(folder->root / "tokenizer.json", bundle.tokenizer->json()); !status)
     return status.error();
   control.out << trajectories(step->groups).size() << " trajectories in " << path.string() << "\n";
-  const Status few =
-      check_failures(count_failures(step->groups), recipe.train.max_infra_failures, step->failures);
+  const Status few = check_failures(count_failures(step->groups), recipe.train.max_infra_failures, step->failures);
   if (!few) return few.error();
   return RunEnd::Complete;
 }
@@ -238,15 +236,14 @@ Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl
   auto loaded = Recipe::load(*config, request.overrides);
   if (!loaded) return loaded.error();
   Recipe recipe = std::move(loaded).value();
-  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status.error();
-  auto bench = Workbench::make(recipe, *checkpoint);
-  if (!bench) return bench.error();
-  const Generation generation =
-      make_generation(*bench, recipe.rollout, recipe.step_trajectories());
+  if (const Status status = ModelBundle::prepare_device(recipe.run); !status) return status.error();
+  auto bundle = ModelBundle::make(recipe, *checkpoint);
+  if (!bundle) return bundle.error();
+  const Generation generation = make_generation(*bundle, recipe.rollout, recipe.step_trajectories());
   // Lines between would be no JSON; a bar leaves nothing behind.
   const double quiet_for = request.json ? std::numeric_limits<double>::infinity() : Progress::Options().quiet_for;
   Progress progress(control.out, {.terminal = control.terminal, .columns = control.columns, .quiet_for = quiet_for});
-  const auto result = evaluate_with_bar({progress, control}, "evaluation", recipe, *bench, *generation.engine);
+  const auto result = evaluate_with_bar({progress, control}, "evaluation", recipe, *bundle, *generation.engine);
   if (!result) return RunEnd::Interrupted;
   if (request.json) {
     control.out << evaluation_json(result->evaluation) << "\n";
@@ -259,14 +256,14 @@ Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl
 }
 
 Status dry_run(Recipe& recipe, MemoryStage stage, std::ostream& out) {
-  if (const Status status = Workbench::prepare_device(recipe.run); !status) return status;
-  const auto bench = Workbench::open(recipe);
-  if (!bench) return bench.error();
+  if (const Status status = ModelBundle::prepare_device(recipe.run); !status) return status;
+  const auto bundle = ModelBundle::open(recipe);
+  if (!bundle) return bundle.error();
   out << recipe.to_yaml() << "\n# Memory at the peak\n"
-      << memory_table(memory_budget(memory_settings(recipe, bench->config, stage)));
+      << memory_table(memory_budget(memory_settings(recipe, bundle->config, stage)));
   if (const MachineMemory limit = memory_limit(recipe); limit.bytes > 0)
     out << "  of the " << (limit.bytes >> 20) << " MiB " << limit.source << "\n";
-  const auto memory = predict_memory(recipe, bench->config, stage);
+  const auto memory = predict_memory(recipe, bundle->config, stage);
   return memory ? Status(Done{}) : memory.error();
 }
 

@@ -29,7 +29,7 @@ enum class RunEnd { Complete, Interrupted };
 Result<RunEnd> run_training(Recipe& recipe, const RunControl& control);
 
 /// The warm start alone, into the run folder itself, and an evaluation.
-Result<RunEnd> run_supervised(Recipe& recipe, const RunControl& control);
+Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control);
 
 /// Rolls out one step's tasks with the recipe's model and writes rollouts/step_0.jsonl.
 Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control);

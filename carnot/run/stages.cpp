@@ -1,25 +1,25 @@
 #include "carnot/run/stages.h"
 
-#include <chrono>
 #include <cstdio>
 
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
 #include "carnot/base/log.h"
 #include "carnot/base/printable.h"
+#include "carnot/base/stopwatch.h"
 #include "carnot/data/rollout_file.h"
 #include "carnot/run/console_lines.h"
-#include "carnot/train/infra_failures.h"
 #include "carnot/run/machine_memory.h"
 #include "carnot/run/metrics_writer.h"
-#include "carnot/train/supervised.h"
+#include "carnot/train/infra_failures.h"
+#include "carnot/train/sft.h"
 
 namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
 
-StepMetrics supervised_metrics(const SupervisedMetrics& m) {
+StepMetrics sft_metrics(const SftMetrics& m) {
   return {{"sft/loss", m.loss},
           {"sft/context_loss", m.context_loss},
           {"sft/grad_norm", m.grad_norm},
@@ -28,20 +28,20 @@ StepMetrics supervised_metrics(const SupervisedMetrics& m) {
           {"sft/demonstrations", static_cast<double>(m.demonstrations)}};
 }
 
-Status write_rollouts(const Run& run, const Workbench& bench, std::int64_t step, const TrainingStep& result) {
+Status write_rollouts(const Run& run, const ModelBundle& bundle, std::int64_t step, const TrainingStep& result) {
   if (!run.recipe.train.keep_rollouts) return Done{};
-  const auto decode = [&](std::span<const TokenId> tokens) { return bench.tokenizer->decode(tokens); };
+  const auto decode = [&](std::span<const TokenId> tokens) { return bundle.tokenizer->decode(tokens); };
   return write_file_atomically(run.folder.rollouts(step), rollout_rows(result.groups, result.credit, decode));
 }
 
-CheckpointParts parts_of(Workbench& bench, Trainer& trainer) {
-  return {.bench = &bench,
+CheckpointParts parts_of(ModelBundle& bundle, Trainer& trainer) {
+  return {.bundle = &bundle,
           .optimizer = &trainer.optimizer(),
           .critic_optimizer = trainer.critic_optimizer(),
           .coefficients = trainer.coefficients()};
 }
 
-ExploreEvents stoppable(const RunControl& control) {
+RolloutEvents stoppable(const RunControl& control) {
   return {.go_on = [&control] { return !control.stop_requested(); }};
 }
 
@@ -60,8 +60,8 @@ bool is_evaluated(const Run& run, std::int64_t step) {
 }
 
 /// Adds the evaluation behind step `step` to its metrics.
-Result<RunEnd> evaluate_step(Run& run, Workbench& bench, Trainer& trainer, std::int64_t step, StepMetrics& metrics) {
-  const auto evaluated = evaluation_stage(run, "step_" + std::to_string(step), bench, trainer.engine());
+Result<RunEnd> evaluate_step(Run& run, ModelBundle& bundle, Trainer& trainer, std::int64_t step, StepMetrics& metrics) {
+  const auto evaluated = evaluation_stage(run, "step_" + std::to_string(step), bundle, trainer.engine());
   if (!evaluated) return evaluated.error();
   if (!*evaluated) return RunEnd::Interrupted;
   metrics.merge(
@@ -122,12 +122,12 @@ Status settle_checkpoints(const fs::path& checkpoints, const std::optional<Found
   return Done{};
 }
 
-Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& bench,
-                                const std::optional<FoundCheckpoint>& checkpoint) {
-  const SupervisedOptions& options = run.recipe.sft;
-  bench.policy->requires_grad(true);
-  AdamW optimizer(optimizer_parameters(bench.policy->trained()), options.optimizer);
-  const CheckpointParts parts{.bench = &bench, .optimizer = &optimizer};
+Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
+                         const std::optional<FoundCheckpoint>& checkpoint) {
+  const SftOptions& options = run.recipe.sft;
+  bundle.policy->requires_grad(true);
+  AdamW optimizer(optimizer_parameters(bundle.policy->trained()), options.optimizer);
+  const CheckpointParts parts{.bundle = &bundle, .optimizer = &optimizer};
   std::int64_t first = 0;
   if (const Status settled = settle_checkpoints(folder.checkpoints(), checkpoint, run.recipe.train); !settled)
     return settled.error();
@@ -141,18 +141,16 @@ Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& be
   const auto is_logged = [&](std::int64_t done) {
     return (done - 1) % options.log_every == 0 || done == options.steps;
   };
-  auto writer = MetricsWriter::open({.jsonl = folder.metrics(),
-                                     .tensorboard = folder.tensorboard(),
-                                     .resume_step = first,
-                                     .is_logged = is_logged});
+  auto writer = MetricsWriter::open(
+      {.jsonl = folder.metrics(), .tensorboard = folder.tensorboard(), .resume_step = first, .is_logged = is_logged});
   if (!writer) return writer.error();
-  SupervisedTrainer trainer(*bench.policy, optimizer,
-                            {.environment = *run.recipe.environment,
-                             .chat = *bench.chat,
-                             .options = options,
-                             .episode = run.recipe.rollout.explore.episode,
-                             .micro_batch_tokens = run.recipe.train.micro_batch_tokens,
-                             .seed = static_cast<std::uint64_t>(run.recipe.run.seed)});
+  SftTrainer trainer(*bundle.policy, optimizer,
+                     {.environment = *run.recipe.environment,
+                      .chat = *bundle.chat,
+                      .options = options,
+                      .episode = run.recipe.rollout.options.episode,
+                      .micro_batch_tokens = run.recipe.train.micro_batch_tokens,
+                      .seed = static_cast<std::uint64_t>(run.recipe.run.seed)});
   const auto save = [&](std::int64_t step) -> Status {
     if (saved == step) return Done{};
     if (const Status synced = writer->sync(); !synced) return synced;
@@ -162,7 +160,7 @@ Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& be
     return written;
   };
   const std::string stage = "warm start";
-  const auto began = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   double loss = 0;
   std::int64_t updates = 0;
   run.progress.begin(stage, options.steps, first);
@@ -174,33 +172,32 @@ Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& be
     const auto metrics = trainer.step(step);
     if (!metrics) return metrics.error();
     if (is_logged(step + 1))
-      if (const Status status = writer->write(step + 1, supervised_metrics(*metrics)); !status) return status.error();
+      if (const Status status = writer->write(step + 1, sft_metrics(*metrics)); !status) return status.error();
     loss = metrics->loss;
     updates += metrics->skipped ? 0 : 1;
     run.progress.update(step + 1);
   }
   run.progress.end();
   if (first == options.steps) return RunEnd::Complete;
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   run.progress.print(warm_start_line({.step = options.steps, .steps = options.steps, .width = run.progress.width()},
-                                     loss, took.count()));
+                                     loss, watch.seconds()));
   if (const Status status = save(options.steps); !status) return status.error();
   if (updates == 0) return Error{stage + ": no update changed the weights; " + kSkipped};
   return RunEnd::Complete;
 }
 
 std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std::string_view title,
-                                                 const Recipe& recipe, const Workbench& bench, Engine& engine) {
+                                                 const Recipe& recipe, const ModelBundle& bundle, Engine& engine) {
   const EvaluationOptions& options = recipe.evaluation;
-  ExploreEvents events = stoppable(view.control);
+  RolloutEvents events = stoppable(view.control);
   events.on_progress = [&view](std::int64_t ended) { view.progress.update(ended); };
   view.progress.begin(title, options.tasks * options.samples);
   auto evaluated = evaluate({.engine = engine,
-                             .chat = *bench.chat,
+                             .chat = *bundle.chat,
                              .environment = *recipe.environment,
                              .environment_name = recipe.environment_name,
                              .options = options,
-                             .rollout = recipe.rollout.explore,
+                             .rollout = recipe.rollout.options,
                              .seed = static_cast<std::uint64_t>(recipe.run.seed)},
                             events);
   view.progress.end();
@@ -214,26 +211,27 @@ Status check_evaluation(const std::string& name, const EvaluatedGroups& evaluate
   return few ? few : Error{"evaluation " + name + ": " + few.error().message};
 }
 
-Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::string& name, Workbench& bench,
+Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::string& name, ModelBundle& bundle,
                                                         Engine& engine) {
-  auto evaluated = evaluate_with_bar({run.progress, run.control}, "evaluation " + name, run.recipe, bench, engine);
+  auto evaluated = evaluate_with_bar({run.progress, run.control}, "evaluation " + name, run.recipe, bundle, engine);
   if (!evaluated) return evaluated;
   run.progress.print(evaluation_line(name, evaluated->evaluation, run.progress.width()));
-  if (const Status status = store_evaluation(run.folder.root, name, *evaluated, *bench.tokenizer); !status)
+  if (const Status status = store_evaluation(run.folder.root, name, *evaluated, *bundle.tokenizer); !status)
     return status.error();
   if (const Status status = check_evaluation(name, *evaluated, run.recipe); !status) return status.error();
   return evaluated;
 }
 
-Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const std::string& name, Workbench& bench,
+Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const std::string& name, ModelBundle& bundle,
                                                               Engine& engine) {
-  if (!fs::exists(run.folder.root / "validation" / (name + ".jsonl"))) return evaluation_stage(run, name, bench, engine);
+  if (!fs::exists(run.folder.root / "validation" / (name + ".jsonl")))
+    return evaluation_stage(run, name, bundle, engine);
   auto kept = load_evaluation(run.folder.root, name, run.recipe.evaluation.breakdown);
   if (!kept) return kept.error();
   return std::optional(std::move(kept).value());
 }
 
-Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer, const TrainerState& start) {
+Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& trainer, const TrainerState& start) {
   const TrainOptions& options = run.recipe.train;
   const bool evaluation_is_due = !start.unwritten_metrics.empty();
   auto writer = MetricsWriter::open({.jsonl = run.folder.metrics(),
@@ -241,11 +239,12 @@ Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer,
                                      .resume_step = evaluation_is_due ? start.step - 1 : start.step});
   if (!writer) return writer.error();
   std::optional<std::int64_t> saved;
-  if (!evaluation_is_due && bench.checkpoint && is_in(*bench.checkpoint, run.folder.checkpoints())) saved = start.step;
+  if (!evaluation_is_due && bundle.checkpoint && is_in(*bundle.checkpoint, run.folder.checkpoints()))
+    saved = start.step;
   const auto save = [&](std::int64_t step, const StepMetrics& unwritten = {}) -> Status {
     if (saved == step) return Done{};
     if (const Status synced = writer->sync(); !synced) return synced;
-    CheckpointParts parts = parts_of(bench, trainer);
+    CheckpointParts parts = parts_of(bundle, trainer);
     parts.unwritten_metrics = unwritten;
     const Status written =
         save_checkpoint(run.folder.checkpoints(), step, parts, run.recipe.run, options.max_checkpoints);
@@ -257,7 +256,7 @@ Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer,
   run.progress.begin(run.recipe.method.name, options.steps, start.step);
   if (evaluation_is_due) {
     StepMetrics metrics = start.unwritten_metrics;
-    const auto end = evaluate_step(run, bench, trainer, start.step, metrics);
+    const auto end = evaluate_step(run, bundle, trainer, start.step, metrics);
     if (!end) return end;
     if (*end == RunEnd::Interrupted) return stopped(run, after_step(stage, start.step));
     if (const Status status = finish_step(run, *writer, start.step, metrics); !status) return status.error();
@@ -269,15 +268,14 @@ Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer,
       return stopped(run, after_step(stage, step));
     }
     const std::int64_t done = step + 1;
-    if (const Status status = write_rollouts(run, bench, done, *result); !status) return status.error();
+    if (const Status status = write_rollouts(run, bundle, done, *result); !status) return status.error();
     if (!result->trained) {
       if (const Status status = save(step); !status) return status.error();
-      return Error{stage + " step " + std::to_string(done) + ": " + result->trained.error().message + ". " +
-                   kGoingOn};
+      return Error{stage + " step " + std::to_string(done) + ": " + result->trained.error().message + ". " + kGoingOn};
     }
     if (is_evaluated(run, done)) {
       const StepMetrics unwritten = result->metrics;
-      const auto end = evaluate_step(run, bench, trainer, done, result->metrics);
+      const auto end = evaluate_step(run, bundle, trainer, done, result->metrics);
       if (!end) {
         if (const Status status = save(done, unwritten); !status) return status.error();
         return Error{end.error().message + ". " + kGoingOn};
@@ -299,7 +297,7 @@ Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer,
   return RunEnd::Complete;
 }
 
-Status summary_stage(Run& run, const Workbench& bench, const EvaluatedGroups& before, const EvaluatedGroups& after) {
+Status summary_stage(Run& run, const ModelBundle& bundle, const EvaluatedGroups& before, const EvaluatedGroups& after) {
   using Json = nlohmann::ordered_json;
   const RunOptions& options = run.recipe.run;
   Json summary{{"environment", run.recipe.environment_name},
@@ -315,8 +313,8 @@ Status summary_stage(Run& run, const Workbench& bench, const EvaluatedGroups& be
   std::ostream& out = run.control.out;
   if (const auto task = telling_task(before.groups, after.groups)) {
     out << "\nOne question, before training:\n\n"
-        << printable(transcript(before.groups[*task], *bench.tokenizer)) << "\nThe same question, after:\n\n"
-        << printable(transcript(after.groups[*task], *bench.tokenizer));
+        << printable(transcript(before.groups[*task], *bundle.tokenizer)) << "\nThe same question, after:\n\n"
+        << printable(transcript(after.groups[*task], *bundle.tokenizer));
   }
   out << "\n"
       << evaluation_table({{"before", before.evaluation}, {"after", after.evaluation}}, run.recipe.evaluation.breakdown)

@@ -11,8 +11,8 @@
 #include "carnot/run/report.h"
 #include "carnot/run/run.h"
 #include "carnot/run/run_folder.h"
+#include "carnot/train/model_bundle.h"
 #include "carnot/train/trainer.h"
-#include "carnot/train/workbench.h"
 
 namespace carnot {
 
@@ -41,9 +41,9 @@ Result<std::optional<FoundCheckpoint>> checkpoint_to_resume(const RunOptions& ru
 Status settle_checkpoints(const std::filesystem::path& checkpoints, const std::optional<FoundCheckpoint>& checkpoint,
                           const TrainOptions& options);
 
-/// Trains `bench.policy` on demonstrations in `folder`, from `checkpoint` on if there is one.
-Result<RunEnd> supervised_stage(Run& run, const RunFolder& folder, Workbench& bench,
-                                const std::optional<FoundCheckpoint>& checkpoint);
+/// Trains `bundle.policy` on demonstrations in `folder`, from `checkpoint` on if there is one.
+Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
+                         const std::optional<FoundCheckpoint>& checkpoint);
 
 /// Where an evaluation shows how far it is, and who may stop it.
 struct EvaluationView {
@@ -53,27 +53,27 @@ struct EvaluationView {
 
 /// Evaluates, with a bar of this title. None where the user stops it.
 std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std::string_view title,
-                                                 const Recipe& recipe, const Workbench& bench, Engine& engine);
+                                                 const Recipe& recipe, const ModelBundle& bundle, Engine& engine);
 
 /// Fails where more of its trajectories failed in the machinery than train.max_infra_failures allows.
 Status check_evaluation(const std::string& name, const EvaluatedGroups& evaluated, const Recipe& recipe);
 
 /// Evaluates and keeps the result in validation/NAME. None where the user stops it; then nothing is kept.
-Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::string& name, Workbench& bench,
+Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::string& name, ModelBundle& bundle,
                                                         Engine& engine);
 
 /// The same, but takes the result of an earlier process where there is one.
-Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const std::string& name, Workbench& bench,
+Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const std::string& name, ModelBundle& bundle,
                                                               Engine& engine);
 
 /// All steps behind `start`. A step that the user stops before its update has not happened; one that is stopped in the
 /// evaluation behind it is in the checkpoint, with its metrics, and the resumed run begins with the evaluation.
-Result<RunEnd> reinforcement_stage(Run& run, Workbench& bench, Trainer& trainer, const TrainerState& start);
+Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& trainer, const TrainerState& start);
 
 /// Tells the user that the run stopped `where` ("after training step 3; a checkpoint is written"), and how to go on.
 RunEnd stopped(Run& run, const std::string& where);
 
 /// Table, transcripts, summary.json.
-Status summary_stage(Run& run, const Workbench& bench, const EvaluatedGroups& before, const EvaluatedGroups& after);
+Status summary_stage(Run& run, const ModelBundle& bundle, const EvaluatedGroups& before, const EvaluatedGroups& after);
 
 }  // namespace carnot

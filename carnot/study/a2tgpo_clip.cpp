@@ -43,8 +43,7 @@ struct Swing {
 double turn_log_ratio(const std::vector<double>& current, const std::vector<double>& old, const Trajectory& one,
                       int k) {
   double sum = 0;
-  for (int t = one.sampled_begin(k); t < one.sampled_end(k); ++t)
-    sum += current[static_cast<std::size_t>(t)] - old[static_cast<std::size_t>(t)];
+  for (int t = one.sampled_begin(k); t < one.sampled_end(k); ++t) sum += current[t] - old[t];
   return sum / one.turn(k).num_sampled();
 }
 
@@ -85,8 +84,8 @@ class A2tgpoClip final : public Analysis {
     std::vector<ClipInput> inputs;
     std::vector<int> turns;
     for (const int i : step.counting) {
-      const Trajectory& one = step.all[static_cast<std::size_t>(i)];
-      const Credit& credit = table[static_cast<std::size_t>(i)];
+      const Trajectory& one = step.all[i];
+      const Credit& credit = table[i];
       const std::vector<double> current = one.column(Column::LogProbCurrent), old = one.column(Column::LogProbOld);
       for (int k = 0; k < one.num_turns(); ++k) {
         if (one.turn(k).num_sampled() == 0) continue;

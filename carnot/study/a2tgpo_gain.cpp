@@ -85,7 +85,7 @@ class A2tgpoGain final : public Analysis {
     for (const auto& members : members_by_group(step.all)) {
       const auto normalised = turn_group_scores(step.all, members);
       for (std::size_t m = 0; m < members.size(); ++m) {
-        const auto gains = gains_of(step.all[static_cast<std::size_t>(members[m])], GainSteps::Turns);
+        const auto gains = gains_of(step.all[members[m]], GainSteps::Turns);
         for (std::size_t g = 0; g < gains.size(); ++g) {
           raw.add(gains[g].turn + 1, gains[g].value);
           scores.add(gains[g].turn + 1, normalised[m][g].value);
@@ -98,12 +98,11 @@ class A2tgpoGain final : public Analysis {
     const CreditTable table = run_credit(chain, step.all);
     std::vector<double> advantages;
     for (const int i : step.counting) {
-      const Trajectory& one = step.all[static_cast<std::size_t>(i)];
+      const Trajectory& one = step.all[i];
       const auto gains = gains_of(one, GainSteps::Turns);
       for (std::size_t g = 0; g < gains.size(); ++g) {
         if (one.turn(gains[g].turn).num_sampled() == 0) continue;
-        const double a =
-            table[static_cast<std::size_t>(i)].advantage[static_cast<std::size_t>(one.sampled_begin(gains[g].turn))];
+        const double a = table[i].advantage[one.sampled_begin(gains[g].turn)];
         advantages.push_back(a);
         shape.by_turn.add(gains[g].turn + 1, a);
         shape.by_turn_and_step[gains[g].turn + 1][static_cast<double>(step.source.step)].push_back(a);

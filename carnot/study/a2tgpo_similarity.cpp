@@ -25,8 +25,7 @@ TurnSets sets_of(const Turn& turn) {
       const bool result = span.kind == SpanKind::Observation;
       if (!sampled && !result) continue;
       const std::size_t content = result ? 2 : span.kind == SpanKind::Action ? 1 : 0;
-      for (const std::size_t to : {content, std::size_t{3}})
-        tokens[to].push_back(turn.tokens[static_cast<std::size_t>(t)]);
+      for (const std::size_t to : {content, std::size_t{3}}) tokens[to].push_back(turn.tokens[t]);
     }
   TurnSets sets;
   for (std::size_t c = 0; c < sets.size(); ++c) sets[c] = token_set(tokens[c]);
@@ -73,11 +72,11 @@ class A2tgpoSimilarity final : public Analysis {
     const auto runs = visit_rollouts(input.paths, range_, [&](const StudiedStep& step) -> Status {
       std::map<int, std::vector<PlacedTurn>> by_group;
       for (const int i : step.counting) {
-        const Trajectory& one = step.all[static_cast<std::size_t>(i)];
+        const Trajectory& one = step.all[i];
         for (int k = 0; k < one.num_turns(); ++k)
           by_group[one.group_index].push_back({.trajectory = static_cast<std::size_t>(i),
                                                .index = k,
-                                               .identity = {one.tree_index, one.turns[static_cast<std::size_t>(k)]},
+                                               .identity = {one.tree_index, one.turns[k]},
                                                .sets = sets_of(one.turn(k))});
       }
       for (const auto& [group, turns] : by_group) compare(turns, by_step[step.source.step]);

@@ -67,7 +67,7 @@ class ActfocusEnergy final : public Analysis {
   static void add_groups(const StudiedStep& step, SampledKind kind, Pairs& pairs) {
     std::vector<std::vector<double>> energies(step.file.groups.size()), scores(step.file.groups.size());
     for (const int i : step.counting) {
-      const Trajectory& one = step.all[static_cast<std::size_t>(i)];
+      const Trajectory& one = step.all[i];
       const auto group = static_cast<std::size_t>(one.group_index);
       const std::vector<double> values = sampled_values(one, Column::EnergyReference, kind);
       energies[group].insert(energies[group].end(), values.begin(), values.end());

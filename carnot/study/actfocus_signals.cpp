@@ -24,7 +24,7 @@ using Signals = std::array<std::vector<double>, kSignals.size()>;
 Signals signals_of(const std::vector<Group>& groups, SampledKind kind) {
   Signals signals;
   for (const Trajectory& one : trajectories(groups)) {
-    if (!one.leaf().counts()) continue;
+    if (!one.leaf().is_included()) continue;
     const auto energy = sampled_values(one, Column::EnergyReference, kind),
                entropy = sampled_values(one, Column::EntropyReference, kind);
     const auto old = sampled_values(one, Column::LogProbOld, kind),
@@ -55,10 +55,10 @@ class ActfocusSignals final : public Analysis {
       auto opened = open_policy(path, input.overrides);
       if (!opened) return opened.error();
       const ScoreOptions options{.max_tokens = opened->recipe.rollout.score_tokens,
-                                 .temperature = opened->recipe.rollout.explore.sampling.temperature};
+                                 .temperature = opened->recipe.rollout.options.sampling.temperature};
       if (text.empty()) {
-        const RolloutOptions& rollout = opened->recipe.rollout;
-        const Generation generation = make_generation(opened->bench, rollout, tasks_ * rollout.explore.budget);
+        const RolloutSettings& rollout = opened->recipe.rollout;
+        const Generation generation = make_generation(opened->bench, rollout, tasks_ * rollout.options.budget);
         text = roll_out(*opened, *generation.engine, tasks_);
         score_reference(*opened->bench.policy, text, options);
         vocabulary = opened->bench.tokenizer->vocab_size();

@@ -53,7 +53,7 @@ class ActfocusWeights final : public Analysis {
  private:
   static void count_tokens(const StudiedStep& step, TokenCounts& counts) {
     for (const int i : step.counting) {
-      const Trajectory& one = step.all[static_cast<std::size_t>(i)];
+      const Trajectory& one = step.all[i];
       counts.action +=
           static_cast<std::int64_t>(sampled_values(one, Column::EnergyReference, SampledKind::Action).size());
       counts.all += one.num_sampled();

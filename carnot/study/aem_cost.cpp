@@ -1,8 +1,8 @@
 // study/aem_cost.cpp -- AEM: what share of a training step its own work takes, arXiv:2605.00425
 #include <array>
-#include <chrono>
 
 #include "carnot/base/statistics.h"
+#include "carnot/base/stopwatch.h"
 #include "carnot/chart/bar_chart.h"
 #include "carnot/credit/entropy_modulate.h"
 #include "carnot/study/entries.h"
@@ -25,14 +25,13 @@ constexpr std::array<Stage, 4> kStages = {{{"timing_s/rollout", "rollout", "45.9
 
 /// Seconds of the modulation alone on the step's rollouts: the fastest of a few.
 double seconds_of_modulation(const StudiedStep& step) {
-  using Clock = std::chrono::steady_clock;
   const CreditRule rule = entropy_modulate();
   CreditTable table = fresh_credit(step.all);
   double least = 1e9;
   for (int round = 0; round < 5; ++round) {
-    const auto start = Clock::now();
+    const Stopwatch watch;
     rule.apply(step.all, table);
-    least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
+    least = std::min(least, watch.seconds());
   }
   return least;
 }

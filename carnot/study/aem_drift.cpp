@@ -5,10 +5,10 @@
 #include "carnot/chart/scale.h"
 #include "carnot/credit/entropy_modulate.h"
 #include "carnot/credit/members.h"
+#include "carnot/run/progress.h"
 #include "carnot/study/entries.h"
 #include "carnot/study/opened_policy.h"
 #include "carnot/study/run_curves.h"
-#include "carnot/run/progress.h"
 #include "carnot/train/trainer.h"
 
 namespace carnot {
@@ -103,12 +103,12 @@ class AemDrift final : public Analysis {
     double entropy = 0, tokens = 0, kept = 0;
     const std::vector<Trajectory> all = trajectories(done.groups);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!all[i].leaf().counts()) continue;
+      if (!all[i].leaf().is_included()) continue;
       const std::vector<double> values = all[i].column(Column::EntropyOld);
       for (int k = 0; k < all[i].num_turns(); ++k)
         for (int t = all[i].sampled_begin(k); t < all[i].sampled_end(k); ++t) {
-          entropy += values[static_cast<std::size_t>(t)];
-          kept += done.credit[i].weight[static_cast<std::size_t>(t)] != 0 ? 1 : 0;
+          entropy += values[t];
+          kept += done.credit[i].weight[t] != 0 ? 1 : 0;
           tokens += 1;
         }
     }

@@ -5,12 +5,12 @@
 #include "carnot/base/statistics.h"
 #include "carnot/chart/plot.h"
 #include "carnot/credit/entropy_modulate.h"
+#include "carnot/run/progress.h"
 #include "carnot/study/correlation.h"
 #include "carnot/study/entries.h"
 #include "carnot/study/opened_policy.h"
 #include "carnot/study/response_samples.h"
 #include "carnot/study/text.h"
-#include "carnot/run/progress.h"
 
 namespace carnot {
 namespace {
@@ -46,15 +46,14 @@ std::vector<std::vector<double>> factors(std::span<const Trajectory> all, const 
 std::vector<TokenId> context_of(const Trajectory& one, int k) {
   const std::vector<TokenId> tokens = one.tokens();
   const bool fresh = one.turn(k).context == Context::Fresh;
-  const int begin = fresh ? one.turn_offsets[static_cast<std::size_t>(k)] : 0;
+  const int begin = fresh ? one.turn_offsets[k] : 0;
   return {tokens.begin() + begin, tokens.begin() + one.sampled_begin(k)};
 }
 
 SampledResponse response_of(const Trajectory& one, int k) {
-  const auto& log_probs = one.tree->columns.turn(Column::LogProbRollout, one.turns[static_cast<std::size_t>(k)]);
+  const auto& log_probs = one.tree->columns.turn(Column::LogProbRollout, one.turns[k]);
   SampledResponse out{.tokens = one.turn(k).num_sampled()};
-  for (int t = one.turn(k).sampled_begin; t < one.turn(k).sampled_end; ++t)
-    out.surprisal -= log_probs[static_cast<std::size_t>(t)];
+  for (int t = one.turn(k).sampled_begin; t < one.turn(k).sampled_end; ++t) out.surprisal -= log_probs[t];
   return out;
 }
 
@@ -70,9 +69,9 @@ class AemProxy final : public Analysis {
   Result<AnalysisReport> run(const AnalysisInput& input) const override {
     auto opened = open_policy(input.paths.front(), input.overrides);
     if (!opened) return opened.error();
-    const RolloutOptions& rollout = opened->recipe.rollout;
+    const RolloutSettings& rollout = opened->recipe.rollout;
     const Generation generation =
-        make_generation(opened->bench, rollout, std::max(samples_ + 1, tasks_ * rollout.explore.budget));
+        make_generation(opened->bench, rollout, std::max(samples_ + 1, tasks_ * rollout.options.budget));
     const std::vector<Group> groups = roll_out(*opened, *generation.engine, tasks_);
     const std::vector<State> states = choose_states(groups, static_cast<std::uint64_t>(opened->recipe.run.seed));
     if (states.size() < 2)
@@ -80,7 +79,7 @@ class AemProxy final : public Analysis {
                    " nats (aem.gate): every factor is 1; try more tasks or aem.gate=0"};
     Comparison summed, normalised;
     const Episode episode(open_environment(opened->recipe.environment->make(Split::Validation, 0)), *opened->bench.chat,
-                          rollout.explore.episode);
+                          rollout.options.episode);
     Progress progress(input.control.out, {.terminal = input.control.terminal});
     progress.begin("states", static_cast<std::int64_t>(states.size()));
     for (std::size_t s = 0; s < states.size(); ++s) {
@@ -88,8 +87,8 @@ class AemProxy final : public Analysis {
       const auto sampled = sample_responses(
           *generation.engine, *opened->bench.tokenizer, episode, states[s].context,
           {.count = samples_,
-           .sampling = rollout.explore.sampling,
-           .max_context_tokens = rollout.explore.episode.max_context_tokens,
+           .sampling = rollout.options.sampling,
+           .max_context_tokens = rollout.options.episode.max_context_tokens,
            .key = {.seed = derive_seed(static_cast<std::uint64_t>(opened->recipe.run.seed), "aem-proxy"), .group = s}});
       compare(states[s], sampled, summed, normalised);
       progress.update(static_cast<std::int64_t>(s) + 1);
@@ -104,16 +103,15 @@ class AemProxy final : public Analysis {
     const auto alpha = factors(all, modulate_);
     std::vector<std::pair<std::size_t, int>> places;
     for (std::size_t i = 0; i < all.size(); ++i)
-      for (int k = 0; all[i].leaf().counts() && k < all[i].num_turns(); ++k)
-        if (all[i].turn(k).num_sampled() > 0 && alpha[i][static_cast<std::size_t>(all[i].sampled_begin(k))] != 1)
-          places.emplace_back(i, k);
+      for (int k = 0; all[i].leaf().is_included() && k < all[i].num_turns(); ++k)
+        if (all[i].turn(k).num_sampled() > 0 && alpha[i][all[i].sampled_begin(k)] != 1) places.emplace_back(i, k);
     RandomStream random(derive_seed(seed, "aem-proxy states"));
     random.shuffle(places);
     places.resize(std::min(places.size(), static_cast<std::size_t>(states_)));
     std::vector<State> states;
     for (const auto& [i, k] : places)
       states.push_back({.context = context_of(all[i], k),
-                        .alpha = alpha[i][static_cast<std::size_t>(all[i].sampled_begin(k))],
+                        .alpha = alpha[i][all[i].sampled_begin(k)],
                         .response = response_of(all[i], k)});
     return states;
   }

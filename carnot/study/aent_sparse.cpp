@@ -92,7 +92,7 @@ class AentSparse final : public Analysis {
     process.optimal = optimal;
     AscentOptions ascent = ascent_;
     ascent.bonus = kind;
-    Runs runs{.curves = std::vector<AscentCurve>(static_cast<std::size_t>(seeds_))};
+    Runs runs{.curves = std::vector<AscentCurve>(seeds_)};
     kernel_pool().run(seeds_, [&](std::int64_t seed) {
       const auto number = static_cast<std::uint64_t>(seed);
       RandomStream random(derive_seed(number, "aent-sparse", static_cast<std::uint64_t>(optimal)));

@@ -53,8 +53,7 @@ class AepoBranches final : public Analysis {
     std::map<std::string, Branching> by_label;
     const auto runs = visit_rollouts(input.paths, range_, [&](const StudiedStep& step) -> Status {
       Branching& branching = by_label[step.run.label];
-      for (const int i : step.counting)
-        branching.entropies.push_back(tool_turn_entropies(step.all[static_cast<std::size_t>(i)]));
+      for (const int i : step.counting) branching.entropies.push_back(tool_turn_entropies(step.all[i]));
       for (const Group& group : step.file.groups) {
         const BranchReceivers found = branch_receivers(group);
         if (found.branches == 0) continue;

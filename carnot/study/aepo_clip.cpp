@@ -53,7 +53,7 @@ class AepoClip final : public Analysis {
       const Status columns = require_columns(step, {Column::LogProbOld, Column::LogProbCurrent, Column::EntropyOld});
       if (!columns) return columns;
       if (const Status status = require_credit(step); !status) return status;
-      for (const int i : step.counting) add_tokens(step, static_cast<std::size_t>(i), entropies, tokens);
+      for (const int i : step.counting) add_tokens(step, i, entropies, tokens);
       return Done{};
     });
     if (!runs) return runs.error();
@@ -80,18 +80,18 @@ class AepoClip final : public Analysis {
     preserving.clip_gradient = ClipGradient::Preserve;
     const std::vector<TokenClip> plain = token_clips(tokens, objective_), preserved = token_clips(tokens, preserving);
     const std::vector<int> bin = quantile_bins(entropies, bins_);
-    std::vector<EntropyBin> bins(static_cast<std::size_t>(bins_));
+    std::vector<EntropyBin> bins(bins_);
     for (std::size_t t = 0; t < tokens.size(); ++t) {
       const double size = std::abs(tokens[t].advantage);
       const bool above = plain[t].clipped && tokens[t].advantage > 0;
       const bool below = plain[t].clipped && tokens[t].advantage < 0;
-      bins[static_cast<std::size_t>(bin[t])].add({.tokens = 1,
-                                                  .low = entropies[t],
-                                                  .high = entropies[t],
-                                                  .above = above ? 1.0 : 0.0,
-                                                  .below = below ? 1.0 : 0.0,
-                                                  .plain = size * plain[t].slope,
-                                                  .preserved = size * preserved[t].slope});
+      bins[bin[t]].add({.tokens = 1,
+                        .low = entropies[t],
+                        .high = entropies[t],
+                        .above = above ? 1.0 : 0.0,
+                        .below = below ? 1.0 : 0.0,
+                        .plain = size * plain[t].slope,
+                        .preserved = size * preserved[t].slope});
     }
     std::erase_if(bins, [](const EntropyBin& one) { return one.tokens == 0; });
     return bins;

@@ -47,7 +47,7 @@ class AepoDiversity final : public Analysis {
     const auto runs = visit_rollouts(input.paths, range_, [&](const StudiedStep& step) -> Status {
       std::map<int, std::vector<TokenSet>> by_group;
       for (const int i : step.counting) {
-        const Trajectory& one = step.all[static_cast<std::size_t>(i)];
+        const Trajectory& one = step.all[i];
         by_group[one.group_index].push_back(sampled_set(one));
       }
       Diversity& diversity = by_label[step.run.label];

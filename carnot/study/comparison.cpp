@@ -1,24 +1,22 @@
 #include "carnot/study/comparison.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
+#include "carnot/base/stopwatch.h"
 #include "carnot/base/temporary_name.h"
-#include "carnot/study/comparison_report.h"
-#include "carnot/study/remaining_time.h"
 #include "carnot/run/folder_lock.h"
 #include "carnot/run/progress.h"
+#include "carnot/study/comparison_report.h"
+#include "carnot/study/remaining_time.h"
 
 namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// While it lives, messages go to a run's log and not to the console.
 class LogInto {
@@ -82,10 +80,10 @@ class Comparer {
     Recipe& start = planned.start;
     const std::string who = "seed " + std::to_string(planned.seed) + "  ";
     if (!is_start_finished(start.run.run_folder)) {
-      const double began = now();
-      const auto end = run_apart(start.sft.steps > 0 ? run_supervised : run_training, start, control_);
+      const Stopwatch watch;
+      const auto end = run_apart(start.sft.steps > 0 ? run_sft : run_training, start, control_);
       if (!end || *end == RunEnd::Interrupted) return end;
-      const double took = now() - began;
+      const double took = watch.seconds();
       remaining_.add_warm_start(took);
       say(who + "warm start  " + clock_time(took));
     }
@@ -93,10 +91,10 @@ class Comparer {
       if (control_.stop_requested()) return RunEnd::Interrupted;
       Recipe& recipe = planned.runs[c];
       if (is_finished(recipe.run.run_folder)) continue;
-      const double began = now();
+      const Stopwatch watch;
       const auto end = run_apart(run_training, recipe, control_);
       if (end && *end == RunEnd::Interrupted) return end;
-      const double took = now() - began;
+      const double took = watch.seconds();
       if (end) remaining_.add_run(took);
       if (!end) problems_[recipe.run.run_folder] = end.error().message;
       ++done_;
@@ -110,9 +108,8 @@ class Comparer {
   void say(const std::string& line) const { control_.out << line << "\n" << std::flush; }
 
   std::int64_t warm_starts_left() const {
-    return std::count_if(plan_.seeds.begin(), plan_.seeds.end(), [](const PlannedSeed& planned) {
-      return !is_start_finished(planned.start.run.run_folder);
-    });
+    return std::count_if(plan_.seeds.begin(), plan_.seeds.end(),
+                         [](const PlannedSeed& planned) { return !is_start_finished(planned.start.run.run_folder); });
   }
 
   /// "(3 of 15, about 1:20 left)"

@@ -4,8 +4,8 @@
 // stopped one goes on, and comparison.json, comparison.md and report.html are written anew after every run.
 #pragma once
 
-#include "carnot/study/comparison_plan.h"
 #include "carnot/run/run.h"
+#include "carnot/study/comparison_plan.h"
 
 namespace carnot {
 

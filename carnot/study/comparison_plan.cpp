@@ -63,9 +63,8 @@ fs::path seed_folder(const fs::path& output, std::int64_t seed) { return output 
 
 Result<Recipe> start_recipe(const ComparisonRequest& request, std::int64_t seed) {
   const fs::path folder = seed_folder(request.output, seed) / "warm_start";
-  Settings settings =
-      laid_over(request.settings, {"seed=" + std::to_string(seed), "run_folder=" + folder.string(), "resume=auto",
-                                   "resume_changes=allow"});
+  Settings settings = laid_over(request.settings, {"seed=" + std::to_string(seed), "run_folder=" + folder.string(),
+                                                   "resume=auto", "resume_changes=allow"});
   auto recipe = Recipe::load(request.recipe, settings);
   if (!recipe || recipe->sft.steps > 0) return recipe;
   // Without a warm start there is only the evaluation of what the runs start from: a run of no steps.
@@ -75,9 +74,9 @@ Result<Recipe> start_recipe(const ComparisonRequest& request, std::int64_t seed)
 Result<Recipe> run_recipe(const ComparisonRequest& request, const Contestant& contestant, const PlannedSeed& planned) {
   const fs::path folder = seed_folder(request.output, planned.seed) / contestant.folder();
   Settings settings = laid_over(request.settings, contestant.settings);
-  settings = laid_over(settings, {"method=" + contestant.method, "seed=" + std::to_string(planned.seed),
-                                  "run_folder=" + folder.string(), "resume=auto", "resume_changes=allow",
-                                  "eval.before_training=false"});
+  settings = laid_over(
+      settings, {"method=" + contestant.method, "seed=" + std::to_string(planned.seed), "run_folder=" + folder.string(),
+                 "resume=auto", "resume_changes=allow", "eval.before_training=false"});
   if (planned.start.sft.steps > 0) {
     const fs::path policy = RunFolder{planned.start.run.run_folder}.checkpoints() /
                             ("global_step_" + std::to_string(planned.start.sft.steps));

@@ -81,14 +81,14 @@ Result<ContestRun> read_run(const PlannedSeed& planned, const Recipe& recipe, co
 
 }  // namespace
 
-BySeed ContestantResult::by_seed(double ContestRun::*value) const {
+BySeed ContestantResult::by_seed(double ContestRun::* value) const {
   BySeed values;
   for (const ContestRun& run : runs)
     if (run.finished && std::isfinite(run.*value)) values[run.seed] = run.*value;
   return values;
 }
 
-Estimate Comparison::difference(std::size_t contestant, double ContestRun::*value) const {
+Estimate Comparison::difference(std::size_t contestant, double ContestRun::* value) const {
   return paired_difference(contestants[contestant].by_seed(value), contestants[base].by_seed(value));
 }
 
@@ -102,7 +102,7 @@ Result<Comparison> read_comparison(const ComparisonPlan& plan, const RunProblems
   Comparison comparison{.recipe = plan.recipe,
                         .environment = any.environment_name,
                         .training_steps = any.train.steps,
-                        .trajectories = std::int64_t{any.train.groups} * any.rollout.explore.budget,
+                        .trajectories = std::int64_t{any.train.groups} * any.rollout.options.budget,
                         .validation_tasks = any.evaluation.tasks,
                         .evaluation_samples = any.evaluation.samples,
                         .base = plan.base,

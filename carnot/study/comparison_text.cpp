@@ -35,7 +35,7 @@ std::string reading_of(const Estimate& e) {
   return e.excludes_zero() ? "excludes 0" : "contains 0";
 }
 
-std::string mean_text(const ContestantResult& contestant, double ContestRun::*value, const char* format) {
+std::string mean_text(const ContestantResult& contestant, double ContestRun::* value, const char* format) {
   const Estimate estimate = estimate_of(contestant.by_seed(value));
   return estimate.count == 0 ? "-" : formatted(format, estimate.mean);
 }
@@ -123,7 +123,7 @@ Table seeds_table(const Comparison& comparison) {
   Table table{.columns = {"method"}};
   for (const ContestRun& run : comparison.contestants.front().runs)
     table.columns.push_back("seed " + std::to_string(run.seed));
-  const auto add = [&](const std::string& name, const ContestantResult& contestant, double ContestRun::*value) {
+  const auto add = [&](const std::string& name, const ContestantResult& contestant, double ContestRun::* value) {
     std::vector<std::string> row{name};
     for (const ContestRun& run : contestant.runs)
       row.push_back(run.finished ? formatted("%.1f %%", 100 * (run.*value)) : "-");

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "carnot/base/file.h"
+#include "carnot/base/strings.h"
 #include "carnot/method/method.h"
 
 namespace carnot {
@@ -15,12 +16,6 @@ namespace {
 constexpr std::int64_t kMostSeeds = 1000;
 constexpr std::size_t kLongestFolder = 120;
 constexpr std::string_view kBlanks = " \t\n";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
 
 /// The parts of `text` between separators that stand outside of brackets and quotation marks; none where those do not
 /// match.
@@ -60,7 +55,7 @@ std::string plain_composition(std::string_view text) {
   while (at <= text.size()) {
     const std::size_t end = std::min(text.find('+', at), text.size());
     if (!out.empty()) out += " + ";
-    out += trimmed(text.substr(at, end - at));
+    out += trim(text.substr(at, end - at));
     at = end + 1;
   }
   return out;
@@ -71,7 +66,7 @@ Result<Contestant> parse_contestant(std::string_view entry) {
   Contestant contestant{.method = plain_composition(entry.substr(0, bracket))};
   if (contestant.method.empty()) return problem_with(entry, "expected a method, as in \"grpo, grpo + aem\"");
   if (bracket == std::string_view::npos) return contestant;
-  const std::string_view settings = trimmed(entry.substr(bracket));
+  const std::string_view settings = trim(entry.substr(bracket));
   if (!settings.ends_with(']')) return problem_with(entry, "expected nothing behind the settings' closing bracket");
   const auto parts = split_outside(settings.substr(1, settings.size() - 2), kBlanks);
   if (!parts) return problem_with(entry, "brackets or quotation marks do not match");
@@ -128,7 +123,7 @@ Result<std::vector<Contestant>> parse_contestants(std::string_view text) {
   std::vector<Contestant> contestants;
   std::vector<std::string> problems;
   for (const std::string_view written : *entries) {
-    const std::string_view entry = trimmed(written);
+    const std::string_view entry = trim(written);
     if (entry == "all") {
       add_all(contestants);
       continue;
@@ -155,10 +150,10 @@ Result<std::vector<std::int64_t>> parse_seeds(std::string_view text) {
   std::size_t at = 0;
   while (at <= text.size()) {
     const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::string_view part = trimmed(text.substr(at, end - at));
+    const std::string_view part = trim(text.substr(at, end - at));
     const std::size_t dash = part.find('-');
-    const auto first = whole_number(trimmed(part.substr(0, dash)));
-    const auto last = dash == std::string_view::npos ? first : whole_number(trimmed(part.substr(dash + 1)));
+    const auto first = whole_number(trim(part.substr(0, dash)));
+    const auto last = dash == std::string_view::npos ? first : whole_number(trim(part.substr(dash + 1)));
     if (!first || !last || *last < *first) return error;
     if (*last - *first >= kMostSeeds)
       return Error{"seeds: at most " + std::to_string(kMostSeeds) + ", found \"" + std::string(part) + "\""};

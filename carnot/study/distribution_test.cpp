@@ -27,7 +27,7 @@ TEST(Distribution, BinsHaveEqualSizesAndKeepEqualValuesTogether) {
   const std::vector<int> bins = quantile_bins(values, 5);
   std::vector<int> sizes(5);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    ++sizes[static_cast<std::size_t>(bins[i])];
+    ++sizes[bins[i]];
     for (std::size_t j = 0; j < values.size(); ++j)
       if (values[i] < values[j]) {
         EXPECT_LE(bins[i], bins[j]);

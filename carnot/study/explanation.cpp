@@ -24,7 +24,7 @@ bool has_critic(const ObjectiveOptions& options) { return options.value_coeffici
 /// True where every sampled token of the trajectories that count has a target.
 bool has_value_targets(std::span<const Trajectory> trajectories, const CreditTable& credit) {
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
-    if (!trajectories[i].leaf().counts()) continue;
+    if (!trajectories[i].leaf().is_included()) continue;
     const std::vector<bool> sampled = trajectories[i].sampled();
     for (std::size_t t = 0; t < sampled.size(); ++t)
       if (sampled[t] && std::isnan(credit[i].value_target[t])) return false;
@@ -72,7 +72,7 @@ at::Tensor current_log_probs(const std::vector<TokenPlace>& places, std::span<co
   for (std::size_t t = 0; t < places.size(); ++t) {
     const auto i = static_cast<std::size_t>(places[t].trajectory);
     if (columns[i].empty()) columns[i] = trajectories[i].column(Column::LogProbCurrent);
-    logprob_T.mutable_data_ptr<double>()[t] = columns[i][static_cast<std::size_t>(places[t].token)];
+    logprob_T.mutable_data_ptr<double>()[t] = columns[i][places[t].token];
   }
   return logprob_T.requires_grad_();
 }
@@ -114,7 +114,7 @@ void explain_batch(const ObjectiveOptions& options, const MicroBatch& batch, std
           ? clipped_value_error(inputs.value_T, inputs.value_old_T, inputs.value_target_T, options.value_clip).loss_T
           : at::Tensor();
   for (std::size_t t = 0; t < batch.places.size(); ++t) {
-    TokenExplanation& own = explained[static_cast<std::size_t>(batch.places[t].trajectory)];
+    TokenExplanation& own = explained[batch.places[t].trajectory];
     const auto at = static_cast<std::size_t>(batch.places[t].token);
     own.ratio[at] = number_at(ratio.ratio_T, t);
     own.clip_state[at] = state_of(surrogate, ratio, inputs.advantage_T, t);

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "carnot/base/result.h"
-#include "carnot/objective/options.h"
 #include "carnot/data/credit_table.h"
 #include "carnot/data/trajectory.h"
+#include "carnot/objective/options.h"
 
 namespace carnot {
 

@@ -20,8 +20,8 @@ using reference::LossSequences;
 std::vector<std::pair<int, int>> trained_tokens(const Trajectory& trajectory) {
   std::vector<std::pair<int, int>> trained;  // token and turn
   int begin = 0;
-  for (int k = 0; trajectory.leaf().counts() && k < trajectory.num_turns(); ++k) {
-    if (trajectory.turn(k).context == Context::Fresh) begin = trajectory.turn_offsets[static_cast<std::size_t>(k)];
+  for (int k = 0; trajectory.leaf().is_included() && k < trajectory.num_turns(); ++k) {
+    if (trajectory.turn(k).context == Context::Fresh) begin = trajectory.turn_offsets[k];
     for (int t = trajectory.sampled_begin(k); t < trajectory.sampled_end(k); ++t)
       if (t > begin) trained.emplace_back(t, k);
   }
@@ -44,7 +44,7 @@ struct Rows {
 
   /// Within reach of every clip boundary of the old policy.
   static void draw_current(RandomStream& random, Tree& tree, int turn) {
-    const int size = static_cast<int>(tree.turns[static_cast<std::size_t>(turn)].tokens.size());
+    const int size = static_cast<int>(tree.turns[turn].tokens.size());
     const std::vector<double> old = tree.columns.edit(Column::LogProbOld, turn, size);
     auto& current = tree.columns.edit(Column::LogProbCurrent, turn, size);
     for (std::size_t t = 0; t < old.size(); ++t)
@@ -157,8 +157,7 @@ TEST(Explanation, ScaledAdvantagesFollowTheEntropiesOfTheStep) {
   const Rows rows(random);
   std::vector<double> entropies;
   for (const Trajectory& one : rows.all)
-    for (const auto& [token, turn] : trained_tokens(one))
-      entropies.push_back(one.column(Column::EntropyOld)[static_cast<std::size_t>(token)]);
+    for (const auto& [token, turn] : trained_tokens(one)) entropies.push_back(one.column(Column::EntropyOld)[token]);
   const double centre = mean(entropies), deviation = std_sample(entropies);
   const auto explained = explain_steps({.entropy_scale = 0.2}, rows.all, rows.credit);
   ASSERT_TRUE(explained.ok()) << explained.error().message;
@@ -232,7 +231,7 @@ TEST(Explanation, GradientsAreFiniteDifferencesOfTheStepsLoss) {
 struct OneTurn {
   OneTurn(const std::vector<double>& ratios, double advantage) {
     const int size = static_cast<int>(ratios.size()) + 1;
-    Tree tree{.turns = {{.tokens = std::vector<TokenId>(static_cast<std::size_t>(size)),
+    Tree tree{.turns = {{.tokens = std::vector<TokenId>(size),
                          .sampled_begin = 1,
                          .sampled_end = size,
                          .spans = {{SpanKind::Prompt, 0, 1}, {SpanKind::Action, 1, size}}}},
@@ -246,7 +245,7 @@ struct OneTurn {
     groups.push_back({.trees = {tree}});
     all = trajectories(groups);
     credit = fresh_credit(all);
-    credit[0].advantage.assign(static_cast<std::size_t>(size), advantage);
+    credit[0].advantage.assign(size, advantage);
   }
 
   TokenExplanation explained(const ObjectiveOptions& options) const {
@@ -288,8 +287,7 @@ TEST(Explanation, AnUnchangedPolicyHasTheGradientOfItsWeightedAdvantages) {
   const auto explained = explain_steps({}, rows.all, rows.credit);
   double weights = 0, credited = 0, total = 0;
   for (std::size_t i = 0; i < rows.all.size(); ++i)
-    for (const auto& [token, turn] : trained_tokens(rows.all[i]))
-      weights += rows.credit[i].weight[static_cast<std::size_t>(token)];
+    for (const auto& [token, turn] : trained_tokens(rows.all[i])) weights += rows.credit[i].weight[token];
   for (std::size_t i = 0; i < rows.all.size(); ++i)
     for (const auto& [token, turn] : trained_tokens(rows.all[i])) {
       const auto t = static_cast<std::size_t>(token);
@@ -307,8 +305,7 @@ TEST(Explanation, ReadsTheColumnsThatTheOptionsNeed) {
   using ::testing::ElementsAre;
   EXPECT_THAT(explained_columns({}), ElementsAre(Column::LogProbCurrent, Column::LogProbOld));
   EXPECT_THAT(
-      explained_columns(
-          {.kl_coefficient = 0.1, .entropy_scale = 0.2, .value_coefficient = 1, .importance_cap = 2}),
+      explained_columns({.kl_coefficient = 0.1, .entropy_scale = 0.2, .value_coefficient = 1, .importance_cap = 2}),
       ElementsAre(Column::LogProbCurrent, Column::LogProbOld, Column::LogProbReference, Column::Value,
                   Column::LogProbRollout, Column::EntropyOld));
 }
@@ -323,9 +320,9 @@ TEST(Explanation, SaysWhatItLeavesOutAndWhatItCannotKnow) {
   EXPECT_TRUE(plain->excluded.empty());
 
   const auto refused = explain_steps({.reduction = Reduction::TokenSumOverConstant,
-                                     .entropy_scale = 0.2,
-                                     .entropy_scale_over = EntropyScaleOver::CurrentMicroBatch},
-                                    rows.all, rows.credit);
+                                      .entropy_scale = 0.2,
+                                      .entropy_scale_over = EntropyScaleOver::CurrentMicroBatch},
+                                     rows.all, rows.credit);
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().message, ::testing::HasSubstr("objective.entropy_scale_over"));
   EXPECT_THAT(refused.error().message, ::testing::HasSubstr("objective.reduction_constant"));

@@ -2,7 +2,7 @@
 
 #include "carnot/base/random.h"
 #include "carnot/branch/branch.h"
-#include "carnot/rollout/explore.h"
+#include "carnot/rollout/rollout.h"
 #include "carnot/rollout/scorer.h"
 #include "carnot/run/find_run.h"
 
@@ -16,10 +16,10 @@ Result<OpenedPolicy> open_policy(const std::filesystem::path& path, const std::v
   auto recipe = Recipe::load(*config, overrides);
   if (!recipe) return recipe.error();
   OpenedPolicy opened{.checkpoint = *checkpoint, .recipe = std::move(recipe).value()};
-  if (const Status status = Workbench::prepare_device(opened.recipe.run); !status) return status.error();
-  auto bench = Workbench::make(opened.recipe, *checkpoint);
-  if (!bench) return bench.error();
-  opened.bench = std::move(bench).value();
+  if (const Status status = ModelBundle::prepare_device(opened.recipe.run); !status) return status.error();
+  auto bundle = ModelBundle::make(opened.recipe, *checkpoint);
+  if (!bundle) return bundle.error();
+  opened.bundle = std::move(bundle).value();
   return opened;
 }
 
@@ -31,10 +31,10 @@ std::vector<Group> roll_out(OpenedPolicy& policy, Engine& engine, int tasks) {
                         return environment.make(Split::Validation, task);
                       }});
   const auto seed = derive_seed(static_cast<std::uint64_t>(policy.recipe.run.seed), "analysis");
-  Exploration exploration =
-      explore(engine, *policy.bench.chat, *independent(), wanted, policy.recipe.rollout.explore, {.seed = seed});
-  reuse_rollout_statistics(exploration.groups);
-  return std::move(exploration.groups);
+  Rollout rollout =
+      roll_out(engine, *policy.bundle.chat, *independent(), wanted, policy.recipe.rollout.options, {.seed = seed});
+  reuse_rollout_statistics(rollout.groups);
+  return std::move(rollout.groups);
 }
 
 }  // namespace carnot

@@ -7,15 +7,15 @@
 
 #include "carnot/base/result.h"
 #include "carnot/data/tree.h"
+#include "carnot/train/model_bundle.h"
 #include "carnot/train/recipe.h"
-#include "carnot/train/workbench.h"
 
 namespace carnot {
 
 struct OpenedPolicy {
   std::filesystem::path checkpoint{};
   Recipe recipe{};
-  Workbench bench{};
+  ModelBundle bundle{};
 };
 
 /// The checkpoint at `path` (a run folder's latest, or a checkpoint folder) and its run's config.yaml with `key=value`

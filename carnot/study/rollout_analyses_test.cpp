@@ -56,7 +56,7 @@ class RolloutAnalyses : public ::testing::Test {
     for (const ResultTable& one : report.tables) {
       if (one.name != table) continue;
       const auto at = std::find(one.columns.begin(), one.columns.end(), column) - one.columns.begin();
-      for (const auto& row : one.rows) values.push_back(number(row[static_cast<std::size_t>(at)]));
+      for (const auto& row : one.rows) values.push_back(number(row[at]));
     }
     return values;
   }
@@ -64,7 +64,7 @@ class RolloutAnalyses : public ::testing::Test {
   template <class Visit>
   void for_each_sampled(Visit visit) const {
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      if (!all_[i].leaf().counts()) continue;
+      if (!all_[i].leaf().is_included()) continue;
       const auto sampled = all_[i].sampled();
       for (std::size_t t = 0; t < sampled.size(); ++t)
         if (sampled[t]) visit(i, t);
@@ -82,7 +82,7 @@ class RolloutAnalyses : public ::testing::Test {
 TEST_F(RolloutAnalyses, GainsByTurnAreThoseOfTheTurns) {
   std::map<int, std::vector<double>> raw;
   for (const Trajectory& one : all_)
-    for (int k = 0; one.leaf().counts() && k < one.num_turns(); ++k)
+    for (int k = 0; one.leaf().is_included() && k < one.num_turns(); ++k)
       if (one.turn(k).info_gain) raw[k + 1].push_back(*one.turn(k).info_gain);
   std::vector<double> means;
   for (const auto& [turn, values] : raw) means.push_back(mean(values));
@@ -95,17 +95,16 @@ TEST_F(RolloutAnalyses, GainsByTurnAreThoseOfTheTurns) {
 TEST_F(RolloutAnalyses, AdvantagesOfTurnsByStepAreThoseOfTheMethods) {
   const AnalysisReport report = run("a2tgpo-gain");
   const CreditTable igpo = run_credit(std::vector{turn_gain({})}, all_);
-  const CreditTable a2tgpo = run_credit(
-      std::vector{group_relative({.normalisation = population_normalisation()}), turn_group_gain({})}, all_);
+  const CreditTable a2tgpo =
+      run_credit(std::vector{group_relative({.normalisation = population_normalisation()}), turn_group_gain({})}, all_);
   std::vector<double> expected;
   for (const CreditTable* table : {&igpo, &a2tgpo})
     for (const int turn : {0, 1}) {
       std::vector<double> advantages;
       for (std::size_t i = 0; i < all_.size(); ++i) {
         const Trajectory& one = all_[i];
-        if (!one.leaf().counts() || one.num_turns() <= turn || !one.turn(turn).info_gain) continue;
-        if (one.turn(turn).num_sampled() > 0)
-          advantages.push_back((*table)[i].advantage[static_cast<std::size_t>(one.sampled_begin(turn))]);
+        if (!one.leaf().is_included() || one.num_turns() <= turn || !one.turn(turn).info_gain) continue;
+        if (one.turn(turn).num_sampled() > 0) advantages.push_back((*table)[i].advantage[one.sampled_begin(turn)]);
       }
       expected.push_back(mean(advantages));
     }
@@ -165,7 +164,7 @@ TEST_F(RolloutAnalyses, EnergyIsCorrelatedGroupByGroup) {
   });
   std::map<int, std::vector<double>> scores;
   for (const Trajectory& one : all_)
-    if (one.leaf().counts()) scores[one.group_index].push_back(one.leaf().score);
+    if (one.leaf().is_included()) scores[one.group_index].push_back(one.leaf().score);
   std::vector<double> energy, deviation;
   for (const auto& [group, found] : by_group) {
     if (scores[group].size() < 2) continue;
@@ -196,7 +195,7 @@ TEST_F(RolloutAnalyses, WithEqualWeightsTheActionsMassIsTheBasesOwn) {
 TEST_F(RolloutAnalyses, WithoutARadiusClustersAreTheDifferentSets) {
   std::map<int, std::set<std::set<TokenId>>> sets;
   for (const Trajectory& one : all_) {
-    if (!one.leaf().counts()) continue;
+    if (!one.leaf().is_included()) continue;
     std::set<TokenId> own;
     for (std::size_t t = 0; t < one.tokens().size(); ++t)
       if (one.sampled()[t]) own.insert(one.tokens()[t]);
@@ -244,7 +243,8 @@ TEST_F(RolloutAnalyses, SimilarityComparesTurnsOfDifferentRollouts) {
   double same = 0, different = 0;
   for (std::size_t i = 0; i < all_.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) {
-      if (all_[i].group_index != all_[j].group_index || !all_[i].leaf().counts() || !all_[j].leaf().counts()) continue;
+      if (all_[i].group_index != all_[j].group_index || !all_[i].leaf().is_included() || !all_[j].leaf().is_included())
+        continue;
       for (int a = 0; a < all_[i].num_turns(); ++a)
         for (int b = 0; b < all_[j].num_turns(); ++b) {
           if (&all_[i].turn(a) == &all_[j].turn(b)) continue;

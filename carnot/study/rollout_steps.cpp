@@ -24,14 +24,14 @@ int first_unmeasured(const Trajectory& trajectory, Column column) {
   const std::vector<double> values = trajectory.column(column);
   for (int k = 0; k < trajectory.num_turns(); ++k)
     for (int t = trajectory.sampled_begin(k); t < trajectory.sampled_end(k); ++t)
-      if (!std::isfinite(values[static_cast<std::size_t>(t)])) return t;
+      if (!std::isfinite(values[t])) return t;
   return -1;
 }
 
 std::vector<int> numbers_of_counting(std::span<const Trajectory> all) {
   std::vector<int> numbers;
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i].leaf().counts()) numbers.push_back(static_cast<int>(i));
+    if (all[i].leaf().is_included()) numbers.push_back(static_cast<int>(i));
   return numbers;
 }
 

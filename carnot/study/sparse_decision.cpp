@@ -65,7 +65,7 @@ SparseProcess sparse_process(const SparseProcessOptions& options, RandomStream& 
     likely.resize(likely.size() / 2);
     random.shuffle(likely);
     std::vector<bool> optimal(logits.size(), false);
-    for (int i = 0; i < options.optimal; ++i) optimal[likely[static_cast<std::size_t>(i)]] = true;
+    for (int i = 0; i < options.optimal; ++i) optimal[likely[i]] = true;
     process.logits.push_back(std::move(logits));
     process.optimal.push_back(std::move(optimal));
   }

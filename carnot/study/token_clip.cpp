@@ -7,7 +7,7 @@
 namespace carnot {
 namespace {
 
-at::Tensor column(std::span<const ClipInput> inputs, double ClipInput::*field) {
+at::Tensor column(std::span<const ClipInput> inputs, double ClipInput::* field) {
   at::Tensor values_T = at::empty({static_cast<std::int64_t>(inputs.size())}, at::kDouble);
   for (std::size_t t = 0; t < inputs.size(); ++t) values_T.mutable_data_ptr<double>()[t] = inputs[t].*field;
   return values_T;

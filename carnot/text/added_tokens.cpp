@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "carnot/text/utf8.h"
+#include "carnot/base/utf8.h"
 
 namespace carnot {
 namespace {
@@ -18,8 +18,8 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
 }
 
 bool overlaps(std::span<const TextRange> ranges, std::size_t begin, std::size_t end) {
-  const auto first = std::partition_point(ranges.begin(), ranges.end(),
-                                          [&](const TextRange& range) { return range.end <= begin; });
+  const auto first =
+      std::partition_point(ranges.begin(), ranges.end(), [&](const TextRange& range) { return range.end <= begin; });
   return first != ranges.end() && first->begin < end;
 }
 

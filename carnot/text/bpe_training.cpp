@@ -3,13 +3,13 @@
 #include <set>
 #include <unordered_map>
 
+#include "carnot/base/utf8.h"
 #include "carnot/text/added_tokens.h"
 #include "carnot/text/byte_alphabet.h"
 #include "carnot/text/pair_merger.h"
 #include "carnot/text/qwen2_json.h"
 #include "carnot/text/split_pattern.h"
 #include "carnot/text/tokenizer.h"
-#include "carnot/text/utf8.h"
 
 namespace carnot {
 namespace {
@@ -34,8 +34,7 @@ class PieceCounter {
   explicit PieceCounter(const BpeTrainingOptions& options) : added_(as_added(options.added_tokens)) {}
 
   void count(std::string_view text) {
-    added_.split(
-        text, {}, [&](std::string_view stretch) { count_stretch(stretch); }, [](TokenId) {});
+    added_.split(text, {}, [&](std::string_view stretch) { count_stretch(stretch); }, [](TokenId) {});
   }
 
   bool is_one_piece(std::string_view text) {
@@ -114,7 +113,7 @@ class GrowingVocabulary {
   }
 
   TokenId size() const { return static_cast<TokenId>(symbols_.size()); }
-  const std::string& symbols(TokenId id) const { return symbols_[static_cast<std::size_t>(id)]; }
+  const std::string& symbols(TokenId id) const { return symbols_[id]; }
   bool contains(const std::string& symbols) const { return ids_.contains(symbols); }
   bool is_added(const std::string& symbols) const {
     const auto entry = ids_.find(symbols);

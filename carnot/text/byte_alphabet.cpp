@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "carnot/text/utf8.h"
+#include "carnot/base/utf8.h"
 
 namespace carnot {
 namespace {
@@ -50,7 +50,7 @@ std::optional<std::string> symbols_to_bytes(std::string_view symbols) {
     const Utf8Character character = first_character(symbols);
     if (!character.valid || character.code_point >= kAlphabetEnd || kInverse[character.code_point] < 0) return {};
     bytes += static_cast<char>(kInverse[character.code_point]);
-    symbols.remove_prefix(static_cast<std::size_t>(character.length));
+    symbols.remove_prefix(character.length);
   }
   return bytes;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "carnot/base/strings.h"
 #include "carnot/text/chat_ml.h"
 #include "carnot/text/llama_chat.h"
 #include "carnot/text/mistral_chat.h"
@@ -38,12 +39,6 @@ constexpr TemplateMarks kMarks[] = {
     {"chatml", {"'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'", ""}, "system"},
 };
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 /// Calls visit(name, added tokens that it needs, function that makes it) for each family.
 template <class Visit>
 void for_each_family(const Visit& visit) {
@@ -78,8 +73,8 @@ Result<std::unique_ptr<ChatFamily>> make_chat_family(std::string_view name, cons
   });
   if (made) return made;
   if (!missing.empty())
-    return Error{"chat family " + std::string(name) + ": the tokenizer lacks the added tokens " + joined(missing)};
-  return Error{"no chat family '" + std::string(name) + "'; expected one of " + joined(chat_family_names())};
+    return Error{"chat family " + std::string(name) + ": the tokenizer lacks the added tokens " + join(missing)};
+  return Error{"no chat family '" + std::string(name) + "'; expected one of " + join(chat_family_names())};
 }
 
 std::vector<std::string> chat_family_names() {

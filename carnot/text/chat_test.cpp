@@ -1,9 +1,9 @@
 #include "carnot/text/chat.h"
-#include "testing/paths.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "testing/paths.h"
 #include "testing/random_text.h"
 
 namespace carnot {
@@ -33,9 +33,7 @@ std::string template_text(const Messages& messages, bool default_system) {
 std::vector<std::string> span_texts(const SpannedTokens& rendered) {
   std::vector<std::string> texts;
   for (const Span& span : rendered.spans) {
-    const auto tokens =
-        std::span(rendered.tokens)
-            .subspan(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end - span.begin));
+    const auto tokens = std::span(rendered.tokens).subspan(span.begin, span.end - span.begin);
     texts.push_back(std::string(name_of(span.kind)) + ": " + qwen().decode(tokens));
   }
   return texts;

@@ -1,8 +1,8 @@
 #include "carnot/text/llama_chat.h"
 
 #include "carnot/base/check.h"
+#include "carnot/base/utf8.h"
 #include "carnot/text/spaced_json.h"
-#include "carnot/text/utf8.h"
 
 namespace carnot {
 namespace {
@@ -37,14 +37,14 @@ void HeaderChat::write_opening(LabelledText& text, std::span<const Message> mess
   if (style_.dated) {
     text.add(SpanKind::Template,
              head_of("system") + (tools.empty() ? "" : "Environment: ipython\n") + std::string(kDates));
-    if (has_system) text.add(SpanKind::Prompt, trimmed(messages[0].content));
+    if (has_system) text.add(SpanKind::Prompt, stripped(messages[0].content));
     text.add(SpanKind::Template, "<|eot_id|>");
     if (has_system) messages = messages.subspan(1);
   }
   if (!tools.empty()) {
     CARNOT_CHECK(!messages.empty(), "functions are offered in the first user message, and there is none");
     text.add(SpanKind::Template, head_of("user") + tools_section(tools));
-    text.add(SpanKind::Prompt, trimmed(messages[0].content));
+    text.add(SpanKind::Prompt, stripped(messages[0].content));
     text.add(SpanKind::Template, "<|eot_id|>");
     messages = messages.subspan(1);
   }
@@ -68,7 +68,7 @@ void HeaderChat::add_message(LabelledText& text, const Message& message, SpanKin
   else if (!message.tool_calls.empty())
     text.add(content_kind, written(message.tool_calls));
   else
-    text.add(content_kind, trimmed(message.content));
+    text.add(content_kind, stripped(message.content));
   text.add(SpanKind::Template, "<|eot_id|>");
 }
 
@@ -87,7 +87,7 @@ void Llama2Chat::add_messages(LabelledText& text, std::span<const Message> messa
   for (const Message& message : messages) {
     if (message.role == "assistant") {
       text.add(SpanKind::Template, " ");
-      text.add(content_kind, trimmed(message.content));
+      text.add(content_kind, stripped(message.content));
       text.add(SpanKind::Template, " </s>");
       continue;
     }
@@ -98,7 +98,7 @@ void Llama2Chat::add_messages(LabelledText& text, std::span<const Message> messa
       text.add(content_kind, system->content);
       text.add(SpanKind::Template, "\n<</SYS>>\n\n");
     }
-    text.add(content_kind, system ? right_trimmed(message.content) : trimmed(message.content));
+    text.add(content_kind, system ? right_stripped(message.content) : stripped(message.content));
     text.add(SpanKind::Template, " [/INST]");
     system = nullptr;
   }

@@ -63,9 +63,8 @@ void MergeTable::merge_long(std::vector<TokenId>& tokens, Scratch& scratch) cons
   symbols.clear();
   heap.clear();
   const int count = static_cast<int>(tokens.size());
-  const auto at = [&](int i) -> Scratch::Symbol& { return symbols[static_cast<std::size_t>(i)]; };
-  for (int i = 0; i < count; ++i)
-    symbols.push_back({.token = tokens[static_cast<std::size_t>(i)], .next = i + 1, .previous = i - 1});
+  const auto at = [&](int i) -> Scratch::Symbol& { return symbols[i]; };
+  for (int i = 0; i < count; ++i) symbols.push_back({.token = tokens[i], .next = i + 1, .previous = i - 1});
 
   const auto later = [](const Scratch::Candidate& a, const Scratch::Candidate& b) {
     return a.rank != b.rank ? a.rank > b.rank : a.position > b.position;

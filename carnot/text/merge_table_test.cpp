@@ -45,11 +45,11 @@ TEST(MergeTable, MatchesTheDefinitionOnRandomMergesAndStrings) {
     std::vector<std::string> symbols;
     for (int i = 0; i < length; ++i) {
       tokens.push_back(static_cast<TokenId>(random.below(3)));
-      symbols.push_back(rules.tokens[static_cast<std::size_t>(tokens.back())]);
+      symbols.push_back(rules.tokens[tokens.back()]);
     }
     table.merge(tokens, scratch);
     std::vector<std::string> merged;
-    for (const TokenId token : tokens) merged.push_back(rules.tokens[static_cast<std::size_t>(token)]);
+    for (const TokenId token : tokens) merged.push_back(rules.tokens[token]);
     ASSERT_EQ(merged, reference::merge_pairs(symbols, rules.pairs)) << "trial " << trial;
   }
 }

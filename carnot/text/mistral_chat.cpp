@@ -1,8 +1,8 @@
 #include "carnot/text/mistral_chat.h"
 
 #include "carnot/base/check.h"
+#include "carnot/base/utf8.h"
 #include "carnot/text/spaced_json.h"
-#include "carnot/text/utf8.h"
 
 namespace carnot {
 namespace {
@@ -69,7 +69,7 @@ void MistralChat::add_assistant_message(LabelledText& text, const Message& messa
     text.add(content_kind, written(message.tool_calls));
   } else {
     text.add(SpanKind::Template, blank);
-    text.add(content_kind, blank.empty() ? std::string_view(message.content) : trimmed(message.content));
+    text.add(content_kind, blank.empty() ? std::string_view(message.content) : stripped(message.content));
   }
   text.add(SpanKind::Template, "</s>");
 }

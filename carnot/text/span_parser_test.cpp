@@ -31,7 +31,7 @@ const Tokenizer& tokenizer() {
 std::string kinds(const ParsedResponse& parsed) {
   std::string letters;
   for (const Span& span : parsed.spans)
-    letters.append(static_cast<std::size_t>(span.end - span.begin), span.kind == SpanKind::Action ? 'A' : 'T');
+    letters.append(span.end - span.begin, span.kind == SpanKind::Action ? 'A' : 'T');
   return letters;
 }
 
@@ -39,8 +39,7 @@ std::string action_text(const std::vector<TokenId>& ids, const ParsedResponse& p
   std::string text;
   for (const Span& span : parsed.spans)
     if (span.kind == SpanKind::Action)
-      text += tokenizer().decode(std::span(ids).subspan(static_cast<std::size_t>(span.begin),
-                                                        static_cast<std::size_t>(span.end - span.begin)));
+      text += tokenizer().decode(std::span(ids).subspan(span.begin, span.end - span.begin));
   return text;
 }
 
@@ -121,9 +120,7 @@ std::string kinds_by_definition(const std::vector<TokenId>& ids, const SpanGramm
   if (std::regex_match(text, match, whole)) {
     const auto tag = grammar.tags_are_action ? match.length(1) + 2 : 0;
     const auto tags = grammar.tags_are_action ? 2 * tag + 1 : 0;
-    byte_kinds.replace(static_cast<std::size_t>(match.position(2) - tag),
-                       static_cast<std::size_t>(match.length(2) + tags),
-                       static_cast<std::size_t>(match.length(2) + tags), 'A');
+    byte_kinds.replace(match.position(2) - tag, match.length(2) + tags, match.length(2) + tags, 'A');
   }
   std::string letters;
   std::size_t offset = 0;

@@ -1,5 +1,5 @@
+#include "carnot/base/utf8.h"
 #include "carnot/text/tokenizer.h"
-#include "carnot/text/utf8.h"
 
 namespace carnot {
 

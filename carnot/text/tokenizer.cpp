@@ -6,9 +6,9 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
+#include "carnot/base/utf8.h"
 #include "carnot/text/byte_alphabet.h"
 #include "carnot/text/tokenizer_file.h"
-#include "carnot/text/utf8.h"
 
 namespace carnot {
 
@@ -81,7 +81,7 @@ std::array<TokenId, 128> find_ascii_tokens(const Vocabulary& vocabulary, const s
 /// Which vocabulary entries their own bytes merge into. Most pieces of a text are such, and need no merging.
 std::vector<bool> find_whole_tokens(const Tables& tables, bool ignore_merges) {
   const Vocabulary& vocabulary = tables.vocabulary;
-  std::vector<bool> whole(static_cast<std::size_t>(vocabulary.size()), ignore_merges);
+  std::vector<bool> whole(vocabulary.size(), ignore_merges);
   if (ignore_merges) return whole;
   std::vector<TokenId> tokens;
   MergeTable::Scratch scratch;
@@ -89,7 +89,7 @@ std::vector<bool> find_whole_tokens(const Tables& tables, bool ignore_merges) {
     if (!vocabulary.contains(id)) continue;
     tables.piece_to_tokens(vocabulary.bytes(id), tokens);
     tables.merges.merge(tokens, scratch);
-    whole[static_cast<std::size_t>(id)] = tokens == std::vector<TokenId>{id};
+    whole[id] = tokens == std::vector<TokenId>{id};
   }
   return whole;
 }
@@ -116,17 +116,17 @@ Tables::Tables(TokenizerFile file)
       steps(std::move(file.steps)),
       raw_added(added_tokens_with(file, false)),
       normalized_added(added_tokens_with(file, true), file.normalizer_marks_blanks ? Blank::Mark : Blank::WhiteSpace),
-      is_added(static_cast<std::size_t>(vocabulary.size())),
-      is_control(static_cast<std::size_t>(vocabulary.size())),
-      in_byte_runs(static_cast<std::size_t>(vocabulary.size())) {
+      is_added(vocabulary.size()),
+      is_control(vocabulary.size()),
+      in_byte_runs(vocabulary.size()) {
   for (const AddedToken& token : file.added) {
     added_ids[token.content] = token.id;
-    is_added[static_cast<std::size_t>(token.id)] = true;
-    is_control[static_cast<std::size_t>(token.id)] = token.special;
+    is_added[token.id] = true;
+    is_control[token.id] = token.special;
     std::string decoded = decoded_content(token, file);
     if (decoded != vocabulary.bytes(token.id)) decoded_otherwise[token.id] = std::move(decoded);
   }
-  for (const TokenId id : byte_tokens) in_byte_runs[static_cast<std::size_t>(id)] = !byte_level;
+  for (const TokenId id : byte_tokens) in_byte_runs[id] = !byte_level;
   is_whole = find_whole_tokens(*this, file.ignore_merges);
   for (std::size_t id = 0; id < is_whole.size(); ++id) is_whole[id] = is_whole[id] && !is_control[id];
 }
@@ -277,7 +277,7 @@ class Encoding {
 
   void merge_piece(std::string_view piece) {
     const TokenId whole = tables_.vocabulary.find(piece);
-    if (whole >= 0 && tables_.is_whole[static_cast<std::size_t>(whole)]) return push(whole);
+    if (whole >= 0 && tables_.is_whole[whole]) return push(whole);
     tables_.piece_to_tokens(piece, tokens_);
     tables_.merges.merge(tokens_, merge_scratch_);
     ids_.insert(ids_.end(), tokens_.begin(), tokens_.end());
@@ -340,7 +340,7 @@ std::string Tokenizer::decode_whole(std::span<const TokenId> ids) const {
   const Tables& tables = state_->tables;
   std::string text, run;
   for (const TokenId id : ids) {
-    if (has(id) && tables.in_byte_runs[static_cast<std::size_t>(id)]) {
+    if (has(id) && tables.in_byte_runs[id]) {
       run += bytes_of(id);
       continue;
     }
@@ -384,13 +384,9 @@ std::optional<TokenId> Tokenizer::id_of(std::string_view text) const {
 
 bool Tokenizer::has(TokenId id) const { return state_->tables.vocabulary.contains(id); }
 
-bool Tokenizer::is_added(TokenId id) const {
-  return id >= 0 && id < vocab_size() && state_->tables.is_added[static_cast<std::size_t>(id)];
-}
+bool Tokenizer::is_added(TokenId id) const { return id >= 0 && id < vocab_size() && state_->tables.is_added[id]; }
 
-bool Tokenizer::is_control(TokenId id) const {
-  return id >= 0 && id < vocab_size() && state_->tables.is_control[static_cast<std::size_t>(id)];
-}
+bool Tokenizer::is_control(TokenId id) const { return id >= 0 && id < vocab_size() && state_->tables.is_control[id]; }
 
 int Tokenizer::vocab_size() const { return state_->tables.vocabulary.size(); }
 

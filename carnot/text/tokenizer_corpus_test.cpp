@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/utf8.h"
 #include "carnot/text/tokenizer.h"
-#include "carnot/text/utf8.h"
 #include "testing/paths.h"
 
 namespace carnot {
@@ -151,8 +151,7 @@ TEST(TokenizerCorpus, EncodesAndDecodesAllOfGsm8kAndCodeAndRandomTextAsHuggingFa
   for (const json& one : recorded) {
     const std::string name = one.at("name");
     SCOPED_TRACE(name);
-    const auto tokenizer =
-        Tokenizer::load(name == "qwen2" ? data_path("tokenizer/qwen2") : kFolder + name + ".json");
+    const auto tokenizer = Tokenizer::load(name == "qwen2" ? data_path("tokenizer/qwen2") : kFolder + name + ".json");
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
     expect_hashes(*tokenizer, problems, one.at("gsm8k"));
     expect_hashes(*tokenizer, programs, one.at("code"));

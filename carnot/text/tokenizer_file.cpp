@@ -4,10 +4,10 @@
 #include <unordered_set>
 
 #include "carnot/base/limits.h"
+#include "carnot/base/utf8.h"
 #include "carnot/text/byte_alphabet.h"
 #include "carnot/text/json_problems.h"
 #include "carnot/text/tokenizer_pipeline.h"
-#include "carnot/text/utf8.h"
 
 namespace carnot {
 namespace {
@@ -40,8 +40,7 @@ void check_model_settings(const Json& model, JsonProblems& problems) {
 /// "<0x41>" for 'A'.
 std::string byte_symbol(int byte) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
-  return {'<', '0', 'x', kDigits[static_cast<std::size_t>(byte / 16)], kDigits[static_cast<std::size_t>(byte % 16)],
-          '>'};
+  return {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
 }
 
 /// The byte that a SentencePiece token of this text stands for.
@@ -71,7 +70,7 @@ void find_byte_tokens(const IdsBySymbols& ids, TokenizerFile& file, JsonProblems
     if (found == ids.end())
       problems.add("model.vocab", "lacks the byte symbol \"" + symbol + "\"");
     else
-      file.byte_tokens[static_cast<std::size_t>(byte)] = found->second;
+      file.byte_tokens[byte] = found->second;
   }
 }
 

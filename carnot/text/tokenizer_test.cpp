@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "carnot/base/file.h"
+#include "carnot/base/utf8.h"
 #include "carnot/text/byte_alphabet.h"
 #include "carnot/text/split_pattern.h"
-#include "carnot/text/utf8.h"
 #include "reference/byte_pair_merging.h"
 #include "testing/paths.h"
 #include "testing/random_text.h"
@@ -69,7 +69,8 @@ TEST(Tokenizer, ManyPreTokenisersWithinEachOtherAreRefused) {
   for (int i = 0; i < 100'000; ++i) steps.push_back(step);
   const auto tokenizer = Tokenizer::parse(file.dump(), "test");
   ASSERT_FALSE(tokenizer.ok());
-  EXPECT_NE(tokenizer.error().message.find("expected an array of at most 16 parts, got an array of size 100002"), std::string::npos);
+  EXPECT_NE(tokenizer.error().message.find("expected an array of at most 16 parts, got an array of size 100002"),
+            std::string::npos);
 }
 
 TEST(Tokenizer, SpellsOutControlTokensInContentsAloneAndAllOtherAddedTokensAsEver) {

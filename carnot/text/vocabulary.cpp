@@ -26,8 +26,7 @@ std::uint32_t hash_of(std::string_view bytes) {
 void Vocabulary::insert(TokenId id, std::string_view bytes, bool reachable) {
   CARNOT_CHECK(id >= 0 && !contains(id), "token id " + std::to_string(id));
   if (id >= size()) entries_.resize(static_cast<std::size_t>(id) + 1);
-  entries_[static_cast<std::size_t>(id)] = {.offset = arena_.size(),
-                                            .length = static_cast<std::uint32_t>(bytes.size())};
+  entries_[id] = {.offset = arena_.size(), .length = static_cast<std::uint32_t>(bytes.size())};
   arena_ += bytes;
   if (!reachable) return;
   CARNOT_CHECK(find(bytes) < 0, "two tokens of the same bytes");

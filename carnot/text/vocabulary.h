@@ -21,13 +21,11 @@ class Vocabulary {
   /// The reachable token of exactly these bytes, -1 where there is none.
   TokenId find(std::string_view bytes) const;
 
-  bool contains(TokenId id) const {
-    return id >= 0 && id < size() && entries_[static_cast<std::size_t>(id)].length != kHole;
-  }
+  bool contains(TokenId id) const { return id >= 0 && id < size() && entries_[id].length != kHole; }
 
   /// REQUIRES: contains(id).
   std::string_view bytes(TokenId id) const {
-    const Entry& entry = entries_[static_cast<std::size_t>(id)];
+    const Entry& entry = entries_[id];
     return std::string_view(arena_).substr(entry.offset, entry.length);
   }
 

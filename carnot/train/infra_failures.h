@@ -16,7 +16,7 @@ struct FailureCount {
 };
 FailureCount count_failures(const std::vector<Group>& groups);
 
-/// Fails where more than the share `limit` failed; `failures` are the sentences of Exploration, of which the first is
+/// Fails where more than the share `limit` failed; `failures` are the sentences of Rollout, of which the first is
 /// quoted.
 Status check_failures(const FailureCount& count, double limit, const std::vector<std::string>& failures);
 

@@ -12,7 +12,7 @@ std::vector<std::vector<int>> split_minibatches(std::span<const Trajectory> traj
   std::vector<std::vector<int>> units;
   int last_group = -1;
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
-    if (!trajectories[i].leaf().counts()) continue;
+    if (!trajectories[i].leaf().is_included()) continue;
     const bool joins = options.unit == MinibatchUnit::Group && trajectories[i].group_index == last_group;
     if (!joins) units.emplace_back();
     units.back().push_back(static_cast<int>(i));

@@ -48,7 +48,7 @@ std::map<std::string, double> mismatch_metrics(std::span<const Trajectory> traje
   Sums sums;
   for (const Trajectory& trajectory : trajectories) {
     const Columns& columns = trajectory.tree->columns;
-    if (trajectory.leaf().counts() && columns.has(Column::LogProbOld) && columns.has(Column::LogProbRollout))
+    if (trajectory.leaf().is_included() && columns.has(Column::LogProbOld) && columns.has(Column::LogProbRollout))
       sums.add(trajectory, importance_cap);
   }
   if (sums.tokens == 0) return {};

@@ -40,7 +40,7 @@ void TokenizerOptions::fields(FieldVisitor& visit) {
               "control tokens (<|im_end|>) in what the environment says are tokens; otherwise they are spelled out");
 }
 
-void SupervisedOptions::fields(FieldVisitor& visit) {
+void SftOptions::fields(FieldVisitor& visit) {
   visit.field("steps", steps, "optimizer steps of the warm start on demonstrations; 0: none", count_from(0));
   visit.field("batch_tokens", batch_tokens, "tokens of one step's demonstrations", at_least(1));
   visit.field("context_weight", context_weight, "loss weight of tokens that the demonstrator did not say",
@@ -50,8 +50,8 @@ void SupervisedOptions::fields(FieldVisitor& visit) {
   optimizer.fields(visit);
 }
 
-void RolloutOptions::fields(FieldVisitor& visit) {
-  explore.fields(visit);
+void RolloutSettings::fields(FieldVisitor& visit) {
+  options.fields(visit);
   engine.fields(visit);
   visit.field("cache_tokens", cache_tokens,
               "positions that the KV cache holds; 0: enough for all trajectories of a step", at_least(0));

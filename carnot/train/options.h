@@ -12,7 +12,7 @@
 #include "carnot/nn/model_config.h"
 #include "carnot/optim/adamw.h"
 #include "carnot/optim/schedule.h"
-#include "carnot/rollout/explore.h"
+#include "carnot/rollout/rollout.h"
 
 namespace carnot {
 
@@ -50,7 +50,7 @@ struct TokenizerOptions {
 };
 
 /// `sft.*`: supervised warm start on demonstrations of the environment's scripted agent.
-struct SupervisedOptions {
+struct SftOptions {
   std::int64_t steps = 0;  ///< 0: none
   int batch_tokens = 2048;
   double context_weight = 0.3;  ///< weight of the loss on tokens that the script did not say
@@ -63,8 +63,8 @@ struct SupervisedOptions {
 };
 
 /// `rollout.*`
-struct RolloutOptions {
-  ExploreOptions explore{};
+struct RolloutSettings {
+  RolloutOptions options{};
   EngineOptions engine{};
   int cache_tokens = 0;  ///< positions that the KV cache holds; 0: enough for all trajectories of a step
   std::string old_log_probs = "recompute";  ///< recompute | rollout: where LogProbOld comes from

@@ -29,7 +29,7 @@ struct Sequence {
 std::vector<Sequence> sequences_of(const Trajectory& trajectory, int index) {
   std::vector<Sequence> sequences;
   for (int k = 0; k < trajectory.num_turns(); ++k) {
-    const int begin = trajectory.turn_offsets[static_cast<std::size_t>(k)];
+    const int begin = trajectory.turn_offsets[k];
     if (k == 0 || trajectory.turn(k).context == Context::Fresh)
       sequences.push_back({.trajectory = index, .begin = begin});
     Sequence& sequence = sequences.back();
@@ -51,8 +51,8 @@ std::vector<Unit> units_of(std::span<const Trajectory> trajectories, std::span<c
                            bool whole_trajectories) {
   std::vector<Unit> units;
   for (int index : step) {
-    const Trajectory& trajectory = trajectories[static_cast<std::size_t>(index)];
-    if (!trajectory.leaf().counts()) continue;
+    const Trajectory& trajectory = trajectories[index];
+    if (!trajectory.leaf().is_included()) continue;
     bool first = true;
     for (Sequence& sequence : sequences_of(trajectory, index)) {
       if (first || !whole_trajectories) units.emplace_back();
@@ -97,10 +97,10 @@ std::map<int, Totals> totals_by_trajectory(const std::vector<Unit>& units, const
   for (const Unit& unit : units)
     for (const Sequence& sequence : unit.sequences) {
       Totals& own = totals[sequence.trajectory];
-      const auto& weight = credit[static_cast<std::size_t>(sequence.trajectory)].weight;
+      const auto& weight = credit[sequence.trajectory].weight;
       for (const Sequence::Target& target : sequence.targets) {
         own.tokens += 1;
-        own.weight += weight[static_cast<std::size_t>(target.token)];
+        own.weight += weight[target.token];
       }
     }
   return totals;
@@ -130,11 +130,9 @@ class Signals {
   Signals(std::span<const Trajectory> trajectories, const CreditTable& credit, bool partial)
       : trajectories_(trajectories), credit_(credit), partial_(partial) {}
 
-  at::Tensor credit(const std::vector<TokenPlace>& places, std::vector<double> Credit::*member) const {
+  at::Tensor credit(const std::vector<TokenPlace>& places, std::vector<double> Credit::* member) const {
     std::vector<double> values;
-    for (const TokenPlace& place : places)
-      values.push_back(
-          (credit_[static_cast<std::size_t>(place.trajectory)].*member)[static_cast<std::size_t>(place.token)]);
+    for (const TokenPlace& place : places) values.push_back((credit_[place.trajectory].*member)[place.token]);
     return tensor_of(values);
   }
 
@@ -143,11 +141,11 @@ class Signals {
     std::vector<double> values, own;
     int at_hand = -1;
     for (const TokenPlace& place : places) {
-      const Trajectory& trajectory = trajectories_[static_cast<std::size_t>(place.trajectory)];
+      const Trajectory& trajectory = trajectories_[place.trajectory];
       if (!trajectory.tree->columns.has(column)) continue;
       if (place.trajectory != at_hand) own = trajectory.column(column);
       at_hand = place.trajectory;
-      values.push_back(own[static_cast<std::size_t>(place.token)]);
+      values.push_back(own[place.token]);
     }
     if (values.empty()) return at::Tensor();
     if (partial_ && values.size() < places.size()) return at::Tensor();
@@ -188,10 +186,10 @@ struct Builder {
   MicroBatch batch{};
 
   void add(const Sequence& sequence) {
-    const auto all = trajectories[static_cast<std::size_t>(sequence.trajectory)].tokens();
+    const auto all = trajectories[sequence.trajectory].tokens();
     const auto first_row = static_cast<std::int64_t>(tokens.size());
     for (int t = sequence.begin; t < sequence.end; ++t) {
-      tokens.push_back(all[static_cast<std::size_t>(t)]);
+      tokens.push_back(all[t]);
       positions.push_back(t - sequence.begin);
     }
     batch.offsets.push_back(static_cast<int>(tokens.size()));
@@ -200,7 +198,7 @@ struct Builder {
     if (is_new) trajectory_of.push_back(sequence.trajectory);
     for (const auto& [token, turn] : sequence.targets) {
       rows.push_back(first_row + token - 1 - sequence.begin);
-      targets.push_back(all[static_cast<std::size_t>(token)]);
+      targets.push_back(all[token]);
       sequences.push_back(own->second);
       turns.push_back(
           turn_of.try_emplace({sequence.trajectory, turn}, static_cast<std::int64_t>(turn_of.size())).first->second);

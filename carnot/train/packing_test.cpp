@@ -52,7 +52,7 @@ std::vector<TrainedToken> trained_tokens(const Step& step) {
     if (trajectory.leaf().outcome == Outcome::InfraFailed || trajectory.leaf().dropped) continue;
     int begin = 0;
     for (int k = 0; k < trajectory.num_turns(); ++k) {
-      if (trajectory.turn(k).context == Context::Fresh) begin = trajectory.turn_offsets[static_cast<std::size_t>(k)];
+      if (trajectory.turn(k).context == Context::Fresh) begin = trajectory.turn_offsets[k];
       for (int t = trajectory.sampled_begin(k); t < trajectory.sampled_end(k); ++t)
         if (t > begin) trained.push_back({{static_cast<int>(i), t}, begin, k});
     }
@@ -79,16 +79,16 @@ TEST(Packing, HoldsEverySampledTokenOnceBehindItsOwnContext) {
         const auto [trajectory, token] = batch.places[t];
         const auto expected = begin_of.find({trajectory, token});
         ASSERT_NE(expected, begin_of.end()) << "not trained, or packed twice";
-        const auto tokens = step.all[static_cast<std::size_t>(trajectory)].tokens();
+        const auto tokens = step.all[trajectory].tokens();
         const auto row = static_cast<int>(integer(batch.rows_T, t));
         const int first = *(std::upper_bound(batch.offsets.begin(), batch.offsets.end(), row) - 1);
         ASSERT_EQ(row - first, token - 1 - expected->second);
         for (int r = first; r <= row; ++r) {
           const auto at = static_cast<std::size_t>(r);
-          ASSERT_EQ(integer(batch.tokens_R, at), tokens[static_cast<std::size_t>(expected->second + r - first)]);
+          ASSERT_EQ(integer(batch.tokens_R, at), tokens[expected->second + r - first]);
           ASSERT_EQ(integer(batch.positions_R, at), r - first);
         }
-        EXPECT_EQ(integer(batch.targets_T, t), tokens[static_cast<std::size_t>(token)]);
+        EXPECT_EQ(integer(batch.targets_T, t), tokens[token]);
         begin_of.erase(expected);
       }
     }
@@ -122,8 +122,8 @@ TEST(Packing, ScalesAdvantagesByEntropyOverTheWholeStepHoweverItIsPacked) {
   std::map<std::pair<int, int>, double> entropy_of;
   double sum = 0, squares = 0;
   for (const TrainedToken& token : trained_tokens(step)) {
-    const auto column = step.all[static_cast<std::size_t>(token.place.trajectory)].column(Column::EntropyOld);
-    const double entropy = column[static_cast<std::size_t>(token.place.token)];
+    const auto column = step.all[token.place.trajectory].column(Column::EntropyOld);
+    const double entropy = column[token.place.token];
     entropy_of[{token.place.trajectory, token.place.token}] = entropy;
     sum += entropy;
   }
@@ -136,8 +136,7 @@ TEST(Packing, ScalesAdvantagesByEntropyOverTheWholeStepHoweverItIsPacked) {
       for (std::size_t t = 0; t < batch.places.size(); ++t) {
         const auto [trajectory, token] = batch.places[t];
         const double factor = 1 + 0.2 * (entropy_of.at({trajectory, token}) - sum / count) / spread;
-        const double plain =
-            step.credit[static_cast<std::size_t>(trajectory)].advantage[static_cast<std::size_t>(token)];
+        const double plain = step.credit[trajectory].advantage[token];
         EXPECT_NEAR(number(batch.inputs.advantage_T, t), factor * plain, 1e-12 * (1 + std::fabs(plain)));
       }
 }
@@ -172,8 +171,7 @@ TEST(Packing, DenominatorsAreTheWholeStepsInEveryMicroBatch) {
     std::map<int, std::pair<double, double>> totals;  // tokens and weight by trajectory
     double tokens = 0, weight = 0;
     for (const TrainedToken& token : trained_tokens(step)) {
-      const double w = step.credit[static_cast<std::size_t>(token.place.trajectory)]
-                           .weight[static_cast<std::size_t>(token.place.token)];
+      const double w = step.credit[token.place.trajectory].weight[token.place.token];
       totals[token.place.trajectory].first += 1;
       totals[token.place.trajectory].second += w;
       tokens += 1;
@@ -270,7 +268,7 @@ TEST(Packing, IsTheSameToTheBitWhenAbsentMembersAreRemoved) {
     Step without{.groups = testing::without_absent_members(with.groups), .all = {}, .credit = {}, .indices = {}};
     without.all = trajectories(without.groups);
     for (std::size_t i = 0; i < with.all.size(); ++i)
-      if (with.all[i].leaf().counts()) without.credit.push_back(with.credit[i]);
+      if (with.all[i].leaf().is_included()) without.credit.push_back(with.credit[i]);
     without.indices.resize(without.all.size());
     std::iota(without.indices.begin(), without.indices.end(), 0);
     absent += testing::absent_members(with.groups);
@@ -345,12 +343,12 @@ TEST(Minibatches, HoldEveryTrajectoryThatCountsOnceAndNeverSplitAUnit) {
         EXPECT_FALSE(parts[p].empty());
         for (int i : parts[p]) {
           held.insert(i);
-          parts_of_group[step.all[static_cast<std::size_t>(i)].group_index].insert(p);
+          parts_of_group[step.all[i].group_index].insert(p);
         }
       }
       std::multiset<int> expected;
       for (std::size_t i = 0; i < step.all.size(); ++i)
-        if (step.all[i].leaf().counts()) expected.insert(static_cast<int>(i));
+        if (step.all[i].leaf().is_included()) expected.insert(static_cast<int>(i));
       EXPECT_EQ(held, expected);
       if (unit == MinibatchUnit::Group) {
         for (const auto& [group, in] : parts_of_group) EXPECT_EQ(in.size(), 1u) << group;

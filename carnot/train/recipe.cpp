@@ -73,7 +73,7 @@ void read_method(ConfigReader& reader, Recipe& recipe) {
 constexpr double kLowestTemperature = 1e-6;
 
 void check_temperatures(ConfigReader& reader, const Recipe& recipe) {
-  if (recipe.rollout.explore.sampling.temperature < kLowestTemperature)
+  if (recipe.rollout.options.sampling.temperature < kLowestTemperature)
     reader.refuse("rollout.temperature",
                   "training learns from differences between sampled trajectories, and greedy ones do not differ; "
                   "expected at least 1e-06 (eval.temperature may be 0)");

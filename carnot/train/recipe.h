@@ -22,8 +22,8 @@ struct Recipe {
   TokenizerOptions tokenizer{};
   std::string environment_name{};
   std::unique_ptr<EnvironmentFactory> environment{};
-  SupervisedOptions sft{};
-  RolloutOptions rollout{};
+  SftOptions sft{};
+  RolloutSettings rollout{};
   MethodRecipe method_recipe{};
   Method method{};
   TrainOptions train{};
@@ -39,7 +39,7 @@ struct Recipe {
                               const std::vector<std::string>& overrides);
 
   /// Of one step, refills apart.
-  std::int64_t step_trajectories() const { return std::int64_t{train.groups} * rollout.explore.budget; }
+  std::int64_t step_trajectories() const { return std::int64_t{train.groups} * rollout.options.budget; }
 
   /// rollout.answer_lead, or the environment's own; empty where it has none.
   std::string answer_lead() const;

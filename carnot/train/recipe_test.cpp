@@ -167,8 +167,10 @@ TEST(Recipe, KnowsTheKeysThatVerlsAndFamiliarNamesStandFor) {
 }
 
 TEST(Recipe, TakesACommonVerlCommandLine) {
-  const Recipe recipe = recipe_of({"algorithm.adv_estimator=grpo", "data.train_batch_size=32",
-                                   "data.max_prompt_length=512", "data.max_response_length=1024",
+  const Recipe recipe = recipe_of({"algorithm.adv_estimator=grpo",
+                                   "data.train_batch_size=32",
+                                   "data.max_prompt_length=512",
+                                   "data.max_response_length=1024",
                                    "actor_rollout_ref.actor.optim.lr=1e-6",
                                    "actor_rollout_ref.actor.ppo_mini_batch_size=8",
                                    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4",
@@ -180,13 +182,18 @@ TEST(Recipe, TakesACommonVerlCommandLine) {
                                    "actor_rollout_ref.rollout.tensor_model_parallel_size=2",
                                    "actor_rollout_ref.rollout.name=vllm",
                                    "actor_rollout_ref.rollout.gpu_memory_utilization=0.6",
-                                   "actor_rollout_ref.rollout.n=5", "algorithm.use_kl_in_reward=False",
-                                   "trainer.critic_warmup=0", "trainer.logger=[console, wandb]", "trainer.nnodes=1",
-                                   "trainer.n_gpus_per_node=8", "trainer.save_freq=-1", "trainer.test_freq=5",
+                                   "actor_rollout_ref.rollout.n=5",
+                                   "algorithm.use_kl_in_reward=False",
+                                   "trainer.critic_warmup=0",
+                                   "trainer.logger=[console, wandb]",
+                                   "trainer.nnodes=1",
+                                   "trainer.n_gpus_per_node=8",
+                                   "trainer.save_freq=-1",
+                                   "trainer.test_freq=5",
                                    "trainer.total_epochs=15"});
   EXPECT_EQ(recipe.train.groups, 32);
   EXPECT_EQ(recipe.train.mini_batches, 4);
-  EXPECT_EQ(recipe.rollout.explore.episode.max_response_tokens, 1024);
+  EXPECT_EQ(recipe.rollout.options.episode.max_response_tokens, 1024);
   EXPECT_EQ(recipe.method.objective.kl_coefficient, 0.001);
   EXPECT_EQ(recipe.train.save_every, 0);
 }

@@ -47,13 +47,13 @@ struct EntropySpreads {
     if (!view.tree->columns.has(Column::EntropyRollout)) return;
     for (int k = 0; k < view.num_turns(); ++k) {
       const Turn& turn_k = view.turn(k);
-      const auto& values = view.tree->columns.turn(Column::EntropyRollout, view.turns[static_cast<std::size_t>(k)]);
+      const auto& values = view.tree->columns.turn(Column::EntropyRollout, view.turns[k]);
       for (const Span& span : turn_k.spans) {
         for (int i = std::max(span.begin, turn_k.sampled_begin); i < std::min(span.end, turn_k.sampled_end); ++i) {
-          const double h = values[static_cast<std::size_t>(i)];
+          const double h = values[i];
           if (std::isnan(h)) continue;
           (span.kind == SpanKind::Action ? action : think).add(h);
-          turn[static_cast<std::size_t>(std::min(k, kTurnsShown - 1))].add(h);
+          turn[std::min(k, kTurnsShown - 1)].add(h);
         }
       }
     }
@@ -62,8 +62,7 @@ struct EntropySpreads {
   void write(std::map<std::string, double>& metrics) const {
     think.write_mean(metrics, "entropy/role_think");
     action.write_mean(metrics, "entropy/role_act");
-    for (int k = 0; k < kTurnsShown; ++k)
-      turn[static_cast<std::size_t>(k)].write_mean(metrics, "entropy/turn_" + std::to_string(k));
+    for (int k = 0; k < kTurnsShown; ++k) turn[k].write_mean(metrics, "entropy/turn_" + std::to_string(k));
   }
 };
 
@@ -136,7 +135,7 @@ std::map<std::string, double> credit_metrics(std::span<const Trajectory> traject
   ExplainedVariance explained;
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
     const Trajectory& view = trajectories[i];
-    if (!view.leaf().counts()) continue;
+    if (!view.leaf().is_included()) continue;
     const auto values = view.tree->columns.has(Column::Value) ? view.column(Column::Value) : std::vector<double>();
     for (int k = 0; k < view.num_turns(); ++k) {
       for (int t = view.sampled_begin(k); t < view.sampled_end(k); ++t) {
@@ -165,7 +164,8 @@ std::optional<double> kl_to_reference(std::span<const Trajectory> trajectories) 
   double sum = 0, count = 0;
   for (const Trajectory& view : trajectories) {
     const Columns& columns = view.tree->columns;
-    if (!view.leaf().counts() || !columns.has(Column::LogProbOld) || !columns.has(Column::LogProbReference)) continue;
+    if (!view.leaf().is_included() || !columns.has(Column::LogProbOld) || !columns.has(Column::LogProbReference))
+      continue;
     const std::vector<double> old = view.column(Column::LogProbOld), reference = view.column(Column::LogProbReference);
     const std::vector<bool> sampled = view.sampled();
     double own = 0, tokens = 0;
@@ -181,7 +181,7 @@ std::optional<double> kl_to_reference(std::span<const Trajectory> trajectories) 
   return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
-std::map<std::string, double> exploration_metrics(const ExploreMetrics& m) {
+std::map<std::string, double> rollout_metrics(const RolloutMetrics& m) {
   const double seconds = std::max(m.seconds, 1e-9);
   return {{"timing_s/gen", m.seconds},
           {"timing_s/gen_forward", m.seconds_forward},

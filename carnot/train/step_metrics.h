@@ -8,7 +8,7 @@
 
 #include "carnot/data/credit_table.h"
 #include "carnot/data/trajectory.h"
-#include "carnot/rollout/explore.h"
+#include "carnot/rollout/rollout.h"
 
 namespace carnot {
 
@@ -24,7 +24,7 @@ std::map<std::string, double> credit_metrics(std::span<const Trajectory> traject
 /// the mean over trajectories that count of the mean over their sampled tokens. Nothing where a column is missing.
 std::optional<double> kl_to_reference(std::span<const Trajectory> trajectories);
 
-/// Tokens, seconds and shares of the exploration.
-std::map<std::string, double> exploration_metrics(const ExploreMetrics& metrics);
+/// Tokens, seconds and shares of the rollout.
+std::map<std::string, double> rollout_metrics(const RolloutMetrics& metrics);
 
 }  // namespace carnot

@@ -107,7 +107,7 @@ TEST(StepMetrics, OfUpdatesAreTheSameToTheBitWhenAbsentMembersAreRemoved) {
     const CreditTable credit = testing::random_credit(random, groups);
     CreditTable counting_credit;
     for (std::size_t i = 0; i < all.size(); ++i)
-      if (all[i].leaf().counts()) counting_credit.push_back(credit[i]);
+      if (all[i].leaf().is_included()) counting_credit.push_back(credit[i]);
     EXPECT_EQ(credit_metrics(all, credit), credit_metrics(counting, counting_credit));
     EXPECT_EQ(mismatch_metrics(all, 2), mismatch_metrics(counting, 2));
     EXPECT_EQ(kl_to_reference(all), kl_to_reference(counting));

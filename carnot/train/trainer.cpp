@@ -5,13 +5,13 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 
 #include "carnot/base/log.h"
 #include "carnot/base/random.h"
-#include "carnot/nn/token_statistics.h"
+#include "carnot/base/stopwatch.h"
 #include "carnot/loss/loss.h"
+#include "carnot/nn/token_statistics.h"
 #include "carnot/optim/adamw.h"
 #include "carnot/rollout/scorer.h"
 #include "carnot/train/infra_failures.h"
@@ -22,15 +22,11 @@ namespace carnot {
 
 /// Seconds of each stage, by name.
 struct Trainer::Clock {
-  using Time = std::chrono::steady_clock;
-
   void lap(std::map<std::string, double>& metrics, const std::string& name) {
-    const auto now = Time::now();
-    metrics["timing_s/" + name] += std::chrono::duration<double>(now - last).count();
-    last = now;
+    metrics["timing_s/" + name] += watch.lap();
   }
 
-  Time::time_point last = Time::now();
+  Stopwatch watch{};
 };
 
 void Trainer::Mismatch::add(const LossInputs& inputs) {
@@ -58,7 +54,7 @@ double& adapted_kl(ObjectiveOptions& objective) {
 double num_counting(const std::vector<Group>& groups) {
   const auto all = trajectories(groups);
   return static_cast<double>(
-      std::count_if(all.begin(), all.end(), [](const Trajectory& view) { return view.leaf().counts(); }));
+      std::count_if(all.begin(), all.end(), [](const Trajectory& view) { return view.leaf().is_included(); }));
 }
 
 /// The coefficients that act in a step.
@@ -72,15 +68,14 @@ void write_coefficients(const ObjectiveOptions& objective, std::map<std::string,
 void keep_log_probs(std::vector<Group>& groups, const std::vector<Trajectory>& views, const MicroBatch& batch,
                     const at::Tensor& logprob_T) {
   for (std::size_t i = 0; i < batch.places.size(); ++i) {
-    const Trajectory& view = views[static_cast<std::size_t>(batch.places[i].trajectory)];
+    const Trajectory& view = views[batch.places[i].trajectory];
     const auto& offsets = view.turn_offsets;
     const auto k = std::upper_bound(offsets.begin(), offsets.end(), batch.places[i].token) - offsets.begin() - 1;
-    const int turn = view.turns[static_cast<std::size_t>(k)];
-    Tree& tree = groups[static_cast<std::size_t>(view.group_index)].trees[static_cast<std::size_t>(view.tree_index)];
-    const auto size = static_cast<int>(tree.turns[static_cast<std::size_t>(turn)].tokens.size());
+    const int turn = view.turns[k];
+    Tree& tree = groups[view.group_index].trees[view.tree_index];
+    const auto size = static_cast<int>(tree.turns[turn].tokens.size());
     std::vector<double>& values = tree.columns.edit(Column::LogProbCurrent, turn, size);
-    values[static_cast<std::size_t>(batch.places[i].token - offsets[static_cast<std::size_t>(k)])] =
-        logprob_T.const_data_ptr<double>()[i];
+    values[batch.places[i].token - offsets[k]] = logprob_T.const_data_ptr<double>()[i];
   }
 }
 
@@ -92,19 +87,19 @@ Optimizer::Parameters optimizer_parameters(const std::vector<NamedTensor>& weigh
   return parameters;
 }
 
-Trainer::Trainer(Recipe& recipe, Workbench& bench)
+Trainer::Trainer(Recipe& recipe, ModelBundle& bundle)
     : recipe_(recipe),
-      bench_(bench),
-      generation_(make_generation(bench, recipe.rollout, recipe.step_trajectories())),
-      optimizer_(std::make_unique<AdamW>(optimizer_parameters(bench.policy->trained()), recipe.train.optimizer)),
+      bundle_(bundle),
+      generation_(make_generation(bundle, recipe.rollout, recipe.step_trajectories())),
+      optimizer_(std::make_unique<AdamW>(optimizer_parameters(bundle.policy->trained()), recipe.train.optimizer)),
       objective_(recipe.method.objective),
       entropy_coefficient_{.coefficient = objective_.entropy_coefficient},
       kl_coefficient_{.coefficient = adapted_kl(objective_)} {
-  bench_.policy->requires_grad(true);
-  if (!bench_.critic) return;
-  bench_.critic->requires_grad(true);
+  bundle_.policy->requires_grad(true);
+  if (!bundle_.critic) return;
+  bundle_.critic->requires_grad(true);
   critic_optimizer_ =
-      std::make_unique<AdamW>(optimizer_parameters(bench_.critic->parameters()), recipe.critic.optimizer);
+      std::make_unique<AdamW>(optimizer_parameters(bundle_.critic->parameters()), recipe.critic.optimizer);
 }
 
 std::map<std::string, double> Trainer::coefficients() const {
@@ -147,9 +142,9 @@ void Trainer::adapt_coefficients(const TrainingStep& out) {
   use_coefficients();
 }
 
-std::optional<TrainingStep> Trainer::step(std::int64_t step, const ExploreEvents& events) {
+std::optional<TrainingStep> Trainer::step(std::int64_t step, const RolloutEvents& events) {
   Clock total;
-  auto scored = explore_and_score(step, events);
+  auto scored = roll_out_and_score(step, events);
   if (!scored || !events.go_on()) return std::nullopt;
   TrainingStep& out = *scored;
   out.trained = check_failures(count_failures(out.groups), recipe_.train.max_infra_failures, out.failures);
@@ -174,10 +169,10 @@ std::optional<TrainingStep> Trainer::step(std::int64_t step, const ExploreEvents
   return scored;
 }
 
-std::optional<TrainingStep> Trainer::explore_and_score(std::int64_t step, const ExploreEvents& events) {
+std::optional<TrainingStep> Trainer::roll_out_and_score(std::int64_t step, const RolloutEvents& events) {
   TrainingStep out;
   Clock clock;
-  if (!explore_groups(step, events, out, clock)) return std::nullopt;
+  if (!roll_out_groups(step, events, out, clock)) return std::nullopt;
   score(out.groups);
   clock.lap(out.metrics, "score");
   const auto views = trajectories(out.groups);
@@ -192,7 +187,7 @@ std::optional<TrainingStep> Trainer::explore_and_score(std::int64_t step, const 
   return out;
 }
 
-Exploration Trainer::explore_once(std::int64_t step, int refill, const ExploreEvents& events) {
+Rollout Trainer::roll_out_once(std::int64_t step, int refill, const RolloutEvents& events) {
   const std::int64_t groups = recipe_.train.groups;
   // Tasks are numbered through the run; refills take theirs from behind the run's last step.
   const std::int64_t first = (refill * recipe_.train.steps + step) * groups;
@@ -203,25 +198,25 @@ Exploration Trainer::explore_once(std::int64_t step, int refill, const ExploreEv
                      .environment = recipe_.environment_name,
                      .task_index = first + g,
                      .make = [&environment, index = first + g] { return environment.make(Split::Train, index); }});
-  return explore(*generation_.engine, *bench_.chat, *recipe_.method.branch, tasks, recipe_.rollout.explore,
-                 {.seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "rollout"),
-                  .step = step,
-                  .first_group = static_cast<std::uint64_t>(refill * groups),
-                  .policy_version = static_cast<int>(optimizer_->num_updates())},
-                 events);
+  return roll_out(*generation_.engine, *bundle_.chat, *recipe_.method.branch, tasks, recipe_.rollout.options,
+                  {.seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "rollout"),
+                   .step = step,
+                   .first_group = static_cast<std::uint64_t>(refill * groups),
+                   .policy_version = static_cast<int>(optimizer_->num_updates())},
+                  events);
 }
 
-bool Trainer::explore_groups(std::int64_t step, const ExploreEvents& events, TrainingStep& out, Clock& clock) {
+bool Trainer::roll_out_groups(std::int64_t step, const RolloutEvents& events, TrainingStep& out, Clock& clock) {
   const GroupFilter& filter = recipe_.method.filter;
   int kept = 0, refill = 0;
   do {
-    Exploration exploration = explore_once(step, refill, events);
-    if (exploration.stopped) return false;
-    warn_of_failures("rollout", exploration.failures);
-    std::move(exploration.failures.begin(), exploration.failures.end(), std::back_inserter(out.failures));
-    for (const auto& [name, value] : exploration_metrics(exploration.metrics)) out.metrics[name] += value;
-    kept += apply_filter(filter, exploration.groups);
-    for (Group& group : exploration.groups) out.groups.push_back(std::move(group));
+    Rollout rollout = roll_out_once(step, refill, events);
+    if (rollout.stopped) return false;
+    warn_of_failures("rollout", rollout.failures);
+    std::move(rollout.failures.begin(), rollout.failures.end(), std::back_inserter(out.failures));
+    for (const auto& [name, value] : rollout_metrics(rollout.metrics)) out.metrics[name] += value;
+    kept += apply_filter(filter, rollout.groups);
+    for (Group& group : rollout.groups) out.groups.push_back(std::move(group));
     ++refill;
   } while (kept < recipe_.train.groups && refill <= filter.max_refills);
   out.metrics["perf/rollout_tokens_per_s"] =
@@ -241,7 +236,7 @@ void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, Tr
       .whole_trajectories = objective_.ratio == RatioLevel::Sequence,
       .constant = objective_.reduction_constant > 0
                       ? objective_.reduction_constant
-                      : static_cast<double>(recipe_.rollout.explore.episode.max_context_tokens),
+                      : static_cast<double>(recipe_.rollout.options.episode.max_context_tokens),
       .entropy_scale = over_step ? objective_.entropy_scale : 0};
   for (int epoch = 0; epoch < recipe_.train.epochs; ++epoch) {
     const std::uint64_t seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "minibatches",
@@ -278,18 +273,18 @@ std::vector<at::Tensor> Trainer::update_minibatch(std::int64_t step, const std::
 at::Tensor Trainer::accumulate(const MicroBatch& batch, std::map<std::string, MetricSum>& sums) {
   if (batch.targets_T.numel() == 0) return {};
   const PackedAttention plan{.offsets = batch.offsets};
-  const at::Tensor rows_T = batch.rows_T.to(bench_.policy->options().device());
-  const at::Tensor hidden = bench_.policy->hidden(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
-  const auto statistics = token_statistics(hidden, bench_.policy->head(), batch.targets_T,
-                                           {.temperature = recipe_.rollout.explore.sampling.temperature,
+  const at::Tensor rows_T = batch.rows_T.to(bundle_.policy->options().device());
+  const at::Tensor hidden = bundle_.policy->hidden(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
+  const auto statistics = token_statistics(hidden, bundle_.policy->head(), batch.targets_T,
+                                           {.temperature = recipe_.rollout.options.sampling.temperature,
                                             .entropy_clamp = objective_.entropy_clamp,
-                                            .kernels = bench_.policy->kernels()});
+                                            .kernels = bundle_.policy->kernels()});
   LossInputs inputs = batch.inputs;
   inputs.logprob_T = statistics.logprob_T;
   inputs.entropy_T = statistics.entropy_T;
   inputs.clamped_entropy_T = statistics.clamped_entropy_T;
-  if (bench_.critic)
-    inputs.value_T = bench_.critic->values(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
+  if (bundle_.critic)
+    inputs.value_T = bundle_.critic->values(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
   mismatch_.add(inputs);
   const Loss loss = policy_loss(objective_, inputs, batch.step);
   loss.total.backward();
@@ -303,17 +298,17 @@ at::Tensor Trainer::accumulate(const MicroBatch& batch, std::map<std::string, Me
 
 void Trainer::score(std::vector<Group>& groups) {
   const ScoreOptions options{.max_tokens = recipe_.rollout.score_tokens,
-                             .temperature = recipe_.rollout.explore.sampling.temperature};
+                             .temperature = recipe_.rollout.options.sampling.temperature};
   const auto signals = required_signals(recipe_.method);
   if (recipe_.rollout.old_log_probs == "rollout") {
     reuse_rollout_statistics(groups);
   } else {
-    score_old_policy(*bench_.policy, groups, options);
+    score_old_policy(*bundle_.policy, groups, options);
   }
-  if (signals.contains(Signal::Reference)) score_reference(*bench_.reference, groups, options);
-  if (signals.contains(Signal::Value)) score_values(*bench_.critic, groups, options);
+  if (signals.contains(Signal::Reference)) score_reference(*bundle_.reference, groups, options);
+  if (signals.contains(Signal::Value)) score_values(*bundle_.critic, groups, options);
   if (signals.contains(Signal::InfoGain))
-    score_info_gain(*bench_.policy, *bench_.tokenizer, groups, {.text = recipe_.answer_lead()},
+    score_info_gain(*bundle_.policy, *bundle_.tokenizer, groups, {.text = recipe_.answer_lead()},
                     recipe_.method.info_gain, options);
 }
 

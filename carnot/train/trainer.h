@@ -1,4 +1,4 @@
-// train/trainer.h -- one step of reinforcement learning: explore, filter, score, credit, pack, update. Names no paper.
+// train/trainer.h -- one step of reinforcement learning: roll out, filter, score, credit, pack, update. Names no paper.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "carnot/base/result.h"
-#include "carnot/objective/adaptive_coefficient.h"
 #include "carnot/data/credit_table.h"
+#include "carnot/objective/adaptive_coefficient.h"
 #include "carnot/optim/optimizer.h"
-#include "carnot/rollout/explore.h"
+#include "carnot/rollout/rollout.h"
+#include "carnot/train/model_bundle.h"
 #include "carnot/train/packing.h"
 #include "carnot/train/recipe.h"
-#include "carnot/train/workbench.h"
 
 namespace carnot {
 
@@ -29,16 +29,16 @@ struct TrainingStep {
 
 class Trainer {
  public:
-  /// Both must outlive the trainer. The bench's policy is trained in place.
-  Trainer(Recipe& recipe, Workbench& bench);
+  /// Both must outlive the trainer. The bundle's policy is trained in place.
+  Trainer(Recipe& recipe, ModelBundle& bundle);
 
   /// Step number `step` (0-based); a function of the weights, the optimizer and (seed, step). None where `events` end
   /// it before its update: then nothing has changed. Nor has it where more trajectories failed in the machinery than
   /// train.max_infra_failures allows.
-  std::optional<TrainingStep> step(std::int64_t step, const ExploreEvents& events = {});
+  std::optional<TrainingStep> step(std::int64_t step, const RolloutEvents& events = {});
 
   /// The step without its update: rollouts, signals and credit.
-  std::optional<TrainingStep> explore_and_score(std::int64_t step, const ExploreEvents& events = {});
+  std::optional<TrainingStep> roll_out_and_score(std::int64_t step, const RolloutEvents& events = {});
 
   /// Of the objective, where they follow a metric from step to step; by key. For checkpoints.
   std::map<std::string, double> coefficients() const;
@@ -61,8 +61,8 @@ class Trainer {
   };
 
   /// False where the events ended it.
-  bool explore_groups(std::int64_t step, const ExploreEvents& events, TrainingStep& out, Clock& clock);
-  Exploration explore_once(std::int64_t step, int refill, const ExploreEvents& events);
+  bool roll_out_groups(std::int64_t step, const RolloutEvents& events, TrainingStep& out, Clock& clock);
+  Rollout roll_out_once(std::int64_t step, int refill, const RolloutEvents& events);
   void score(std::vector<Group>& groups);
   void adapt_coefficients(const TrainingStep& out);
   void use_coefficients();
@@ -73,7 +73,7 @@ class Trainer {
   at::Tensor accumulate(const MicroBatch& batch, std::map<std::string, MetricSum>& sums);
 
   Recipe& recipe_;
-  Workbench& bench_;
+  ModelBundle& bundle_;
   Generation generation_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Optimizer> critic_optimizer_;

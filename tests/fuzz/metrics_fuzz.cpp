@@ -5,8 +5,8 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
-#include "carnot/study/metric_curves.h"
 #include "carnot/run/metrics_writer.h"
+#include "carnot/study/metric_curves.h"
 #include "tests/fuzz/scratch_folder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "carnot/base/check.h"
+#include "carnot/hf/model_config_file.h"
 #include "carnot/nn/model_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "carnot/base/check.h"
+#include "carnot/base/utf8.h"
 #include "carnot/text/split_pattern.h"
-#include "carnot/text/utf8.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);

@@ -1,10 +1,9 @@
 // Any bytes are an index of weight files, all of one folder, or a message that names the file.
 #include <cstddef>
 #include <cstdint>
-
-#include "carnot/base/check.h"
 #include <filesystem>
 
+#include "carnot/base/check.h"
 #include "carnot/hf/safetensors_header.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "carnot/nn/token_statistics.h"
 #include "carnot/loss/loss.h"
+#include "carnot/nn/token_statistics.h"
 #include "recorded_cases.h"
 
 namespace carnot {
@@ -43,7 +43,7 @@ void expect_gradients(const at::Tensor& logits, const Json& expected) {
     for (std::int64_t v = 0; v < logits.size(1); ++v) {
       const double z = logits[t][v].item<double>();
       actual.emplace_back(z, logits.grad()[t][v].item<double>());
-      recorded.emplace_back(z, expected[static_cast<std::size_t>(t)][static_cast<std::size_t>(v)].get<double>());
+      recorded.emplace_back(z, expected[t][v].get<double>());
     }
     std::sort(actual.begin(), actual.end());
     std::sort(recorded.begin(), recorded.end());
@@ -58,12 +58,11 @@ TEST(PublishedEntropy, ClampedEntropyAndItsGradient) {
     const at::Tensor logits = matrix_of(recorded["logits"].get<Rows>()).requires_grad_();
     const double share = recorded["options"]["p"];
     EXPECT_EQ(clamped_entries(share, logits.size(1)), recorded["options"]["removed"].get<std::int64_t>());
-    const TokenStatistics statistics = statistics_of(
-        logits, std::vector<std::int64_t>(static_cast<std::size_t>(logits.size(0))), {.entropy_clamp = share});
+    const TokenStatistics statistics =
+        statistics_of(logits, std::vector<std::int64_t>(logits.size(0)), {.entropy_clamp = share});
     const at::Tensor entropy_T = share > 0 ? statistics.clamped_entropy_T : statistics.entropy_T;
     for (std::int64_t t = 0; t < logits.size(0); ++t)
-      expect_close(entropy_T[t].item<double>(), recorded["expected"]["entropy"][static_cast<std::size_t>(t)],
-                   "entropy");
+      expect_close(entropy_T[t].item<double>(), recorded["expected"]["entropy"][t], "entropy");
     entropy_T.sum().backward();
     expect_gradients(logits, recorded["expected"]["grad_logits"]);
     with_ties += recorded["options"]["ties"].get<bool>() ? 1 : 0;

@@ -92,7 +92,7 @@ void for_recorded(const std::string& file, const std::string& rule, int count,
   EXPECT_EQ(seen, count) << "cases of " << rule << " in " << file;
 }
 
-RecordedGroups::RecordedGroups(const Json& one_case, int prompt) : prompt_tokens(static_cast<std::size_t>(prompt)) {
+RecordedGroups::RecordedGroups(const Json& one_case, int prompt) : prompt_tokens(prompt) {
   struct At {
     std::size_t group, tree, leaf;
   };
@@ -137,7 +137,7 @@ RecordedRows::RecordedRows(const Json& one_case, int prompt_tokens) {
     Turn turn{.parent = static_cast<int>(tree.turns.size()) - 1, .context = Context::Fresh};
     add_prompt(turn, prompt_tokens);
     turn.sampled_end += row["n_tokens"].get<int>();
-    turn.tokens.assign(static_cast<std::size_t>(turn.sampled_end), 0);
+    turn.tokens.assign(turn.sampled_end, 0);
     extend_spans(turn.spans, SpanKind::Action, turn.num_sampled());
     turn.reward = duplicate ? one_case["expected"]["step_return"][r].get<double>() - penalty : row.value("reward", 0.0);
     turn.penalty = penalty;
@@ -158,7 +158,7 @@ void expect_close(double actual, double expected, const std::string& where) {
 }
 
 void expect_tokens(const Json& expected, const RecordedGroups& built, const CreditTable& table,
-                   std::vector<double> Credit::*column) {
+                   std::vector<double> Credit::* column) {
   ASSERT_EQ(expected.size(), built.number.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const std::vector<double>& actual = table[built.number[i]].*column;

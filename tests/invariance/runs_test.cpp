@@ -16,9 +16,10 @@
 #include "carnot/data/rollout_file.h"
 #include "carnot/hf/adapter_folder.h"
 #include "carnot/hf/safetensors.h"
+#include "carnot/hf/weights.h"
 #include "carnot/run/run.h"
 #include "carnot/run/stages.h"
-#include "carnot/train/workbench.h"
+#include "carnot/train/model_bundle.h"
 
 namespace carnot {
 namespace {
@@ -167,19 +168,19 @@ TEST_F(Runs, StoppedInAnEvaluationBetweenStepsMakeItBeforeTheyGoOn) {
 
 TEST_F(Runs, AnEvaluationsBarMovesAndIsStoppedInBetween) {
   auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", {});
-  const auto bench = Workbench::make(*recipe);
-  const Generation generation = make_generation(*bench, recipe->rollout, 4);
+  const auto bundle = ModelBundle::make(*recipe);
+  const Generation generation = make_generation(*bundle, recipe->rollout, 4);
   std::ostringstream out;
   double time = 0;
   Progress progress(out, {.terminal = true, .now = [&] { return time += 1; }});
   RunControl control{.out = out};
-  EXPECT_TRUE(evaluate_with_bar({progress, control}, "evaluation", *recipe, *bench, *generation.engine));
+  EXPECT_TRUE(evaluate_with_bar({progress, control}, "evaluation", *recipe, *bundle, *generation.engine));
   std::size_t at = 0;
   for (const char* position : {" evaluation 0/4 (0 %)", " evaluation 4/4 (100 %)"})
     EXPECT_NE(at = out.str().find(position, at), std::string::npos) << position;
   int asked = 0;
   control.stop_requested = [&] { return ++asked > 5; };
-  EXPECT_FALSE(evaluate_with_bar({progress, control}, "evaluation", *recipe, *bench, *generation.engine));
+  EXPECT_FALSE(evaluate_with_bar({progress, control}, "evaluation", *recipe, *bundle, *generation.engine));
   EXPECT_FALSE(generation.engine->has_work());
 }
 
@@ -253,14 +254,14 @@ TEST_F(Runs, WithAdaptersMoveTheAdaptersAlone) {
   };
   // The base is the model that the recipe draws, bit for bit, for every checkpoint.
   auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", kLora);
-  const auto bench = Workbench::make(*recipe);
-  const Model stored = bench->policy->clone();
+  const auto bundle = ModelBundle::make(*recipe);
+  const Model stored = bundle->policy->clone();
   for (int step : {3, 4}) {
     const auto base = find_base(checkpoint("run", step));
     ASSERT_TRUE(base.ok()) << base.error().message;
     ASSERT_TRUE(load_weights(stored, read_model_tensors(*base)->tensors, "base").ok());
     for (std::size_t i = 0; i < stored.parameters().size(); ++i)
-      EXPECT_TRUE(at::equal(stored.parameters()[i].tensor, bench->policy->parameters()[i].tensor)) << i;
+      EXPECT_TRUE(at::equal(stored.parameters()[i].tensor, bundle->policy->parameters()[i].tensor)) << i;
   }
   // The method's KL needs a reference: the adapters as they were at the start of training, and nothing else.
   const auto now = tensors(4, "adapter/adapter_model.safetensors"), reference = tensors(4, "reference.safetensors");
@@ -530,7 +531,7 @@ TEST_F(Runs, ThatUpdateNothingAreNoSuccess) {
   auto supervised =
       Recipe::parse(kTinyRecipe, "tiny.yaml", {"model.init_std=1e30", "run_folder=" + (root_ / "supervised").string()})
           .value();
-  const auto warm_start = run_supervised(supervised, {.out = out});
+  const auto warm_start = run_sft(supervised, {.out = out});
   ASSERT_FALSE(warm_start.ok());
   EXPECT_EQ(warm_start.error().message.substr(0, 43), "warm start: no update changed the weights; ");
 }
@@ -542,7 +543,7 @@ TEST_F(Runs, MoreThreadsThanAnyMachineHasAreRefused) {
     EXPECT_NE(many.error().message.find(key + ": expected a whole number"), std::string::npos) << many.error().message;
     EXPECT_NE(many.error().message.find("found 100000"), std::string::npos) << many.error().message;
   }
-  const Status prepared = Workbench::prepare_device({.threads = 100000});
+  const Status prepared = ModelBundle::prepare_device({.threads = 100000});
   ASSERT_FALSE(prepared.ok());
   EXPECT_EQ(prepared.error().message, "threads: 100000; expected a number from 0 to 256");
 }
@@ -581,7 +582,7 @@ TEST_F(Runs, ACorruptCheckpointIsNamed) {
 TEST_F(Runs, StoppedRightAfterASaveKeepTheCheckpointThatIsThere) {
   const fs::path checkpoints = root_ / "run" / "checkpoints";
   const auto folder_of = [&](int step) {
-    struct stat info {};
+    struct stat info{};
     EXPECT_EQ(::stat((checkpoints / ("global_step_" + std::to_string(step))).c_str(), &info), 0);
     return info.st_ino;
   };

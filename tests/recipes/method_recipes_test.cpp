@@ -62,16 +62,16 @@ class RecipeOfAMethod : public ::testing::TestWithParam<std::string> {
  protected:
   static void SetUpTestSuite() {
     root() = fs::temp_directory_path() / ("carnot_recipes_test_" + std::to_string(::getpid()));
-    train("base", {"run_folder=" + (root() / "start").string(), "sft.steps=120", "train.steps=0", "model.hidden_size=64",
-                   "model.intermediate_size=128", "model.num_layers=2", "model.num_heads=2", "model.num_kv_heads=1"});
+    train("base",
+          {"run_folder=" + (root() / "start").string(), "sft.steps=120", "train.steps=0", "model.hidden_size=64",
+           "model.intermediate_size=128", "model.num_layers=2", "model.num_heads=2", "model.num_kv_heads=1"});
   }
   static void TearDownTestSuite() { fs::remove_all(root()); }
 
   static void train(const std::string& name, std::vector<std::string> settings) {
-    for (const char* small :
-         {"threads=1", "env.people=8", "env.towns=4", "env.regions=2", "env.companies=2", "env.train_worlds=4",
-          "sft.batch_tokens=1024", "train.groups=4", "train.keep_rollouts=false", "eval.tasks=2",
-          "eval.before_training=false"})
+    for (const char* small : {"threads=1", "env.people=8", "env.towns=4", "env.regions=2", "env.companies=2",
+                              "env.train_worlds=4", "sft.batch_tokens=1024", "train.groups=4",
+                              "train.keep_rollouts=false", "eval.tasks=2", "eval.before_training=false"})
       settings.emplace_back(small);
     Recipe recipe = load(name, settings);
     std::ostringstream out;

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "carnot/base/random.h"
-#include "carnot/nn/token_statistics.h"
 #include "carnot/loss/loss.h"
+#include "carnot/nn/token_statistics.h"
 
 namespace carnot {
 namespace {

@@ -1,5 +1,6 @@
-#include "carnot/env/frozen_lake/game.h"
 #include "carnot/env/ragen/factory.h"
+
+#include "carnot/env/frozen_lake/game.h"
 
 namespace carnot {
 namespace {
@@ -27,10 +28,10 @@ class FrozenLakeFactory : public RagenFactory {
     std::vector<std::string> actions;
     int cell = lake.player();
     for (int left = actions_left; static_cast<int>(actions.size()) < count; --left) {
-      const int action = solve_frozen_lake(options_, lake.map(), left)[static_cast<std::size_t>(cell)];
+      const int action = solve_frozen_lake(options_, lake.map(), left)[cell];
       actions.emplace_back(kFrozenLakeActions[static_cast<std::size_t>(action)]);
       cell = frozen_lake_moves(options_, lake.map().size, cell, action).ends[1];
-      if (const char kind = lake.map().cells[static_cast<std::size_t>(cell)]; kind == 'G' || kind == 'H') break;
+      if (const char kind = lake.map().cells[cell]; kind == 'G' || kind == 'H') break;
     }
     return actions;
   }
@@ -76,8 +77,7 @@ std::vector<int> solve_frozen_lake(const FrozenLakeOptions& options, const Froze
       for (int action = 0; action < 4; ++action) {
         const auto slip = frozen_lake_moves(options, map.size, static_cast<int>(cell), action);
         double expected = 0;
-        for (std::size_t i = 0; i < 3; ++i)
-          expected += kSooner * slip.chances[i] * before[static_cast<std::size_t>(slip.ends[i])];
+        for (std::size_t i = 0; i < 3; ++i) expected += kSooner * slip.chances[i] * before[slip.ends[i]];
         if (expected <= value[cell]) continue;
         value[cell] = expected;
         best[cell] = action;

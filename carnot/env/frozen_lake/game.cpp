@@ -21,7 +21,7 @@ int moved(int size, int from, int action) {
 bool reachable(const FrozenLakeMap& map, int start, int goal) {
   std::vector<bool> seen(map.cells.size(), false);
   std::vector<int> frontier = {start};
-  seen[static_cast<std::size_t>(start)] = true;
+  seen[start] = true;
   while (!frontier.empty()) {
     const int cell = frontier.back();
     frontier.pop_back();
@@ -62,8 +62,8 @@ FrozenLakeMap generate_frozen_lake(const FrozenLakeOptions& options, std::uint64
     for (char& cell : map.cells) cell = random.choice(chances) == 0 ? 'F' : 'H';
     const int start = draw_cell(), goal = draw_cell();
     if (start == goal) continue;
-    map.cells[static_cast<std::size_t>(start)] = 'S';
-    map.cells[static_cast<std::size_t>(goal)] = 'G';
+    map.cells[start] = 'S';
+    map.cells[goal] = 'G';
     if (reachable(map, start, goal)) return map;
   }
 }
@@ -146,7 +146,7 @@ void FrozenLake::append_map(std::string& text) const {
   const auto bare = [](char kind) { return kind == 'H' ? kHole : kind == 'G' ? kGoal : kFrozen; };
   std::array<std::uint8_t, kMaxGridCells> drawn;
   for (std::size_t i = 0; i < map_.cells.size(); ++i) drawn[i] = bare(map_.cells[i]);
-  drawn[static_cast<std::size_t>(player_)] = static_cast<std::uint8_t>(bare(cell()) + kPlayer);
+  drawn[player_] = static_cast<std::uint8_t>(bare(cell()) + kPlayer);
   append_grid(text, {drawn.data(), map_.cells.size()}, map_.size, kGlyphs);
 }
 

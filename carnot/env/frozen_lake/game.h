@@ -13,8 +13,8 @@
 #include "carnot/base/fields.h"
 #include "carnot/env/environment.h"
 #include "carnot/env/game.h"
-#include "carnot/env/ragen/grid_text.h"
 #include "carnot/env/numpy_random.h"
+#include "carnot/env/ragen/grid_text.h"
 
 namespace carnot {
 
@@ -63,7 +63,7 @@ class FrozenLake : public Game {
  private:
   std::string grid() const;
   void append_map(std::string& text) const;
-  char cell() const { return map_.cells[static_cast<std::size_t>(player_)]; }
+  char cell() const { return map_.cells[player_]; }
 
   FrozenLakeOptions options_;
   FrozenLakeMap map_;

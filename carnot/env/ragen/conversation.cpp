@@ -3,6 +3,7 @@
 #include <array>
 
 #include "carnot/base/check.h"
+#include "carnot/base/strings.h"
 #include "carnot/env/ragen/action_table.h"
 
 namespace carnot {
@@ -10,12 +11,6 @@ namespace {
 
 constexpr std::string_view kThinkOpen = "<think>", kThinkClose = "</think>";
 constexpr std::string_view kAnswerOpen = "<answer>", kAnswerClose = "</answer>";
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
 
 std::string without_tags(std::string_view part) {
   constexpr std::array<std::string_view, 6> kTags = {kThinkOpen,   kThinkClose,    kAnswerOpen,
@@ -30,7 +25,7 @@ std::string without_tags(std::string_view part) {
     }
     text = kept + text.substr(from);
   }
-  return std::string(stripped(text));
+  return std::string(trim(text));
 }
 
 }  // namespace
@@ -62,7 +57,7 @@ RagenAnswer parse_ragen_answer(std::string_view response, int max_actions) {
     const std::string inside = without_tags(response.substr(begin, end - begin));
     for (std::size_t from = 0; from <= inside.size();) {
       const auto bar = std::min(inside.find("||", from), inside.size());
-      const auto action = stripped(std::string_view(inside).substr(from, bar - from));
+      const auto action = trim(std::string_view(inside).substr(from, bar - from));
       if (!action.empty() && static_cast<int>(answer.actions.size()) < max_actions) answer.actions.emplace_back(action);
       from = bar + 2;
     }
@@ -97,7 +92,7 @@ std::string RagenConversation::system_message() const {
   std::string text = "You're a helpful assistant. " + text_->instruction;
   if (!text_->vocabulary.empty()) text += "\nThe meaning of each symbol in the state is:\n" + text_->vocabulary;
   if (!text_->actions.empty())
-    text += "\nYour available actions are:\n" + joined(text_->actions) + "\nYou can make up to " +
+    text += "\nYour available actions are:\n" + join(text_->actions) + "\nYou can make up to " +
             std::to_string(budgets_.max_actions_per_turn) + " actions, separated by the action separator \" || \"\n";
   return text;
 }

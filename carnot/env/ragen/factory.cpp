@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "carnot/base/strings.h"
 #include "carnot/env/ragen/grid_text.h"
 
 namespace carnot {
@@ -10,15 +11,6 @@ namespace {
 
 constexpr std::uint64_t kTrainSeed = 10000;
 constexpr std::uint64_t kValidationSeed = 123;
-
-std::string joined(const std::vector<std::string>& actions, std::string_view between) {
-  std::string text;
-  for (const auto& action : actions) {
-    if (!text.empty()) text += between;
-    text += action;
-  }
-  return text;
-}
 
 class RagenAgent : public ScriptedAgent {
  public:
@@ -34,8 +26,8 @@ class RagenAgent : public ScriptedAgent {
     const bool planned = !actions.empty();
     while (!planned && static_cast<int>(actions.size()) < count)
       actions.push_back(factory_.careless_action(game, random_));
-    return "<think>" + factory_.noted(game) + (planned ? " Plan " : " Not sure, try ") + joined(actions, ", ") +
-           ".</think><answer>" + joined(actions, " || ") + "</answer>";
+    return "<think>" + factory_.noted(game) + (planned ? " Plan " : " Not sure, try ") + join(actions, ", ") +
+           ".</think><answer>" + join(actions, " || ") + "</answer>";
   }
 
  private:

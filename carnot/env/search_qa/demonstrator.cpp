@@ -12,7 +12,7 @@ constexpr std::string_view kThinkOpen = "<think> ";
 constexpr std::string_view kThinkClose = " </think>";
 constexpr std::string_view kThenAnswer = "Then answer .";
 
-const Relation& relation_at(int number) { return relations()[static_cast<std::size_t>(number)]; }
+const Relation& relation_at(int number) { return relations()[number]; }
 
 class SearchDemonstrator : public ScriptedAgent {
  public:

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "carnot/env/search_qa/protocol.h"
 #include "carnot/env/search_qa/environment.h"
+#include "carnot/env/search_qa/protocol.h"
 
 namespace carnot {
 namespace {
@@ -141,7 +141,7 @@ TEST_F(SearchDemonstratorTest, SearchesWithWordsOfTheMessageSoFar) {
   const std::string response = agent->respond("");
   const auto& question = qa.task().question;
   const std::string& start = qa.task().world->name(question.entities[0]);
-  const std::string relation(relations()[static_cast<std::size_t>(question.path[0])].name);
+  const std::string relation(relations()[question.path[0]].name);
   EXPECT_TRUE(
       response.starts_with("<think> I need the " + relation + " of " + start + " . </think> <search> " + start + " "))
       << response;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "carnot/base/check.h"
-#include "carnot/reward/answer_metrics.h"
 #include "carnot/env/search_qa/protocol.h"
+#include "carnot/reward/answer_metrics.h"
 
 namespace carnot {
 namespace {

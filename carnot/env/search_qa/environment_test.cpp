@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "carnot/reward/answer_metrics.h"
 #include "carnot/env/search_qa/protocol.h"
+#include "carnot/reward/answer_metrics.h"
 
 namespace carnot {
 namespace {
@@ -140,7 +140,7 @@ TEST_F(SearchQaTest, DrawsHopsByTheirSharesAndWorldsOfItsSplitOnly) {
   std::set<const SearchWorld*> train, held_out;
   for (std::int64_t index = 0; index < 2000; ++index) {
     const auto qa = task(index);
-    ++hops[static_cast<std::size_t>(qa->task().question.hops() - 1)];
+    ++hops[qa->task().question.hops() - 1];
     train.insert(qa->task().world.get());
     const auto validation = factory_->make(Split::Validation, index);
     held_out.insert(dynamic_cast<SearchQa&>(*validation).task().world.get());

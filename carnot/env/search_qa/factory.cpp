@@ -3,8 +3,8 @@
 #include <set>
 
 #include "carnot/base/check.h"
-#include "carnot/env/search_qa/protocol.h"
 #include "carnot/env/search_qa/environment.h"
+#include "carnot/env/search_qa/protocol.h"
 
 namespace carnot {
 namespace {

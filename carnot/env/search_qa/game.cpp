@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "carnot/reward/answer_metrics.h"
 #include "carnot/env/search_qa/environment.h"
+#include "carnot/reward/answer_metrics.h"
 
 namespace carnot {
 namespace {

@@ -44,7 +44,7 @@ std::vector<std::string> invent_names(NameKind kind, int count) {
   random.shuffle(names);
   random.shuffle(longer);
   names.insert(names.end(), longer.begin(), longer.end());
-  names.resize(static_cast<std::size_t>(count));
+  names.resize(count);
   return names;
 }
 

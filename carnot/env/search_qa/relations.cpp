@@ -19,8 +19,8 @@ constexpr std::array<Relation, 8> kRelations = {{
 }};
 
 bool may_follow(int first, int second) {
-  const Relation& a = kRelations[static_cast<std::size_t>(first)];
-  const Relation& b = kRelations[static_cast<std::size_t>(second)];
+  const Relation& a = kRelations[first];
+  const Relation& b = kRelations[second];
   return a.object == b.subject && !(a.name == "capital" && b.name == "region");
 }
 
@@ -58,7 +58,7 @@ const std::vector<std::vector<int>>& relation_paths(int hops) {
     return paths;
   }();
   CARNOT_CHECK(hops >= 1 && hops <= kMostHops, std::to_string(hops) + " hops");
-  return all[static_cast<std::size_t>(hops - 1)];
+  return all[hops - 1];
 }
 
 std::string_view question_word(EntityKind asked) { return asked == Person ? "Who" : "What"; }

@@ -16,7 +16,7 @@ int capital_number(int region, int towns_per_region) { return region % towns_per
 
 std::vector<std::string> sample(std::vector<std::string> from, int count, RandomStream& random) {
   random.shuffle(from);
-  from.resize(static_cast<std::size_t>(count));
+  from.resize(count);
   return from;
 }
 
@@ -100,11 +100,11 @@ void SearchWorld::choose_entities(const SearchWorldOptions& options, const Searc
   random.shuffle(region_numbers);
   std::vector<std::string> towns, regions;
   for (int region = 0; region < options.regions; ++region) {
-    const int listed = region_numbers[static_cast<std::size_t>(region)];
-    regions.push_back(names.regions[static_cast<std::size_t>(listed)]);
+    const int listed = region_numbers[region];
+    regions.push_back(names.regions[listed]);
     geography_capital_.push_back(region * towns_per_region + capital_number(listed, towns_per_region));
     for (int i = 0; i < towns_per_region; ++i) {
-      towns.push_back(names.towns[static_cast<std::size_t>(listed * towns_per_region + i)]);
+      towns.push_back(names.towns[listed * towns_per_region + i]);
       geography_region_.push_back(region);
     }
   }
@@ -119,8 +119,8 @@ void SearchWorld::choose_facts(const SearchWorldOptions& options, RandomStream& 
     const auto& geography = relation.subject == EntityKind::Town ? geography_region_ : geography_capital_;
     for (int i = 0; i < count(relation.subject); ++i) {
       const bool fixed = options.fixed_geography && relation.geography;
-      const Entity first = first_[static_cast<std::size_t>(relation.object)];
-      objects.push_back(fixed ? first + geography[static_cast<std::size_t>(i)] : any(relation.object, random));
+      const Entity first = first_[relation.object];
+      objects.push_back(fixed ? first + geography[i] : any(relation.object, random));
     }
   }
 }
@@ -129,8 +129,8 @@ void SearchWorld::write_passages(RandomStream& random) {
   for (std::size_t r = 0; r < relations().size(); ++r) {
     const Relation& relation = relations()[r];
     for (int i = 0; i < count(relation.subject); ++i) {
-      const Entity subject = first_[static_cast<std::size_t>(relation.subject)] + i;
-      const Entity object = objects_[r][static_cast<std::size_t>(i)];
+      const Entity subject = first_[relation.subject] + i;
+      const Entity object = objects_[r][i];
       passages_.push_back({.subject = subject,
                            .relation = static_cast<int>(r),
                            .object = object,
@@ -140,7 +140,7 @@ void SearchWorld::write_passages(RandomStream& random) {
   for (const Filler& filler : fillers())
     for (int i = 0; i < count(filler.subject); ++i) {
       const auto object = random.pick(filler.objects);
-      passages_.push_back({.subject = first_[static_cast<std::size_t>(filler.subject)] + i,
+      passages_.push_back({.subject = first_[filler.subject] + i,
                            .predicate = std::string(filler.predicate) + " " + std::string(object) + " ."});
     }
   random.shuffle(passages_);  // so that equal scores prefer no kind of fact
@@ -162,10 +162,10 @@ Entity SearchWorld::any(EntityKind kind, RandomStream& random) const {
 }
 
 Entity SearchWorld::object_of(Entity subject, int relation) const {
-  const Relation& asked = relations()[static_cast<std::size_t>(relation)];
+  const Relation& asked = relations()[relation];
   CARNOT_CHECK(kind(subject) == asked.subject, std::string(asked.name) + " of " + name(subject));
-  const int number = subject - first_[static_cast<std::size_t>(asked.subject)];
-  return objects_[static_cast<std::size_t>(relation)][static_cast<std::size_t>(number)];
+  const int number = subject - first_[asked.subject];
+  return objects_[relation][number];
 }
 
 std::vector<int> SearchWorld::search(std::string_view query, int k) const {
@@ -189,7 +189,7 @@ bool SearchWorld::has_question(int hops) const {
   Question question;
   for (const auto& path : relation_paths(hops)) {
     question.path = path;
-    const EntityKind kind = relations()[static_cast<std::size_t>(path.front())].subject;
+    const EntityKind kind = relations()[path.front()].subject;
     for (int i = 0; i < count(kind); ++i)
       if (follow(question, first_[static_cast<std::size_t>(kind)] + i)) return true;
   }
@@ -200,11 +200,11 @@ Question SearchWorld::sample_question(int hops, RandomStream& random) const {
   Question question;
   do {
     question.path = random.pick(relation_paths(hops));
-  } while (!follow(question, any(relations()[static_cast<std::size_t>(question.path.front())].subject, random)));
+  } while (!follow(question, any(relations()[question.path.front()].subject, random)));
 
   question.text = name(question.entities.front());
   for (int relation : question.path)
-    question.text = "the " + std::string(relations()[static_cast<std::size_t>(relation)].name) + " of " + question.text;
+    question.text = "the " + std::string(relations()[relation].name) + " of " + question.text;
   question.text = std::string(question_word(kind(question.answer()))) + " is " + question.text + " ?";
   return question;
 }

@@ -68,7 +68,7 @@ class SearchWorld {
   SearchWorld(const SearchWorldOptions& options, const SearchNames& names, std::uint64_t seed);
 
   int num_entities() const { return static_cast<int>(names_.size()); }
-  const std::string& name(Entity entity) const { return names_[static_cast<std::size_t>(entity)]; }
+  const std::string& name(Entity entity) const { return names_[entity]; }
   EntityKind kind(Entity entity) const;
   /// One of that kind, each as likely as any other.
   Entity any(EntityKind kind, RandomStream& random) const;
@@ -76,7 +76,7 @@ class SearchWorld {
   Entity object_of(Entity subject, int relation) const;
 
   const std::vector<Passage>& passages() const { return passages_; }
-  const Passage& passage(int number) const { return passages_[static_cast<std::size_t>(number)]; }
+  const Passage& passage(int number) const { return passages_[number]; }
 
   /// Numbers of the best passages, best first.
   std::vector<int> search(std::string_view query, int k) const;

@@ -26,7 +26,7 @@ std::vector<std::string> texts_of(const SearchWorld& world) {
 std::map<std::string, std::string> geography(const SearchWorld& world) {
   std::map<std::string, std::string> facts;
   for (const Passage& passage : world.passages())
-    if (passage.relation >= 0 && relations()[static_cast<std::size_t>(passage.relation)].geography)
+    if (passage.relation >= 0 && relations()[passage.relation].geography)
       facts[world.name(passage.subject)] = world.name(passage.object);
   return facts;
 }
@@ -64,7 +64,7 @@ TEST(SearchWorld, HoldsOnePassageForEveryFactAndFiller) {
     if (passage.relation < 0) continue;
     EXPECT_TRUE(facts.emplace(passage.subject, passage.relation).second);
     EXPECT_EQ(world.object_of(passage.subject, passage.relation), passage.object);
-    EXPECT_EQ(world.kind(passage.object), relations()[static_cast<std::size_t>(passage.relation)].object);
+    EXPECT_EQ(world.kind(passage.object), relations()[passage.relation].object);
     EXPECT_NE(passage.predicate.find(world.name(passage.object) + " ."), std::string::npos);
   }
 }
@@ -110,7 +110,7 @@ TEST(SearchWorld, FindsAFactByNameAndItsKeywordAndMostlyNotByTheOtherKeyword) {
     const Passage& passage = world.passages()[i];
     if (passage.relation < 0) continue;
     ++facts;
-    for (const Phrasing& phrasing : relations()[static_cast<std::size_t>(passage.relation)].phrasings) {
+    for (const Phrasing& phrasing : relations()[passage.relation].phrasings) {
       const auto found = world.search(world.name(passage.subject) + " " + std::string(phrasing.keyword), 2);
       const bool hit = std::ranges::count(found, static_cast<int>(i)) > 0;
       const std::string word = " " + std::string(phrasing.keyword) + " ";

@@ -1,4 +1,5 @@
-// env/skeleton/environment.h -- an environment to copy: guess a hidden number. Small and whole; comments say where the choices are.
+// env/skeleton/environment.h -- an environment to copy: guess a hidden number. Small and whole; comments say where the
+// choices are.
 //
 // To add an environment:
 //   1. Copy skeleton.h and skeleton.cpp, rename, and list the source in CMakeLists.txt.

@@ -1,4 +1,5 @@
 #include "carnot/env/ragen/factory.h"
+
 #include "carnot/env/sokoban/game.h"
 
 namespace carnot {

@@ -64,13 +64,13 @@ class ReverseSearch {
       : room_(solved), steps_{-solved.columns, solved.columns, -1, 1}, occupant_(solved.cells.size(), kNobody) {
     for (std::size_t i = 0; i < solved.boxes.size(); ++i) {
       boxes_.push_back({.origin = solved.boxes[i], .cell = solved.boxes[i]});
-      occupant_[static_cast<std::size_t>(solved.boxes[i])] = static_cast<std::int8_t>(i);
+      occupant_[solved.boxes[i]] = static_cast<std::int8_t>(i);
     }
     player_ = solved.player;
   }
 
   ReversePlay run(int depth) {
-    explore(depth, 0, kNobody);
+    roll_out(depth, 0, kNobody);
     ReversePlay best{.room = room_, .displacement = displacement(best_boxes_)};
     best.room.player = best_player_;
     best.room.boxes.clear();
@@ -82,7 +82,7 @@ class ReverseSearch {
  private:
   static constexpr int kNobody = -1;
 
-  void explore(int depth, int swaps, int last_pulled) {
+  void roll_out(int depth, int swaps, int last_pulled) {
     if (depth - 1 <= 0 || seen_.size() >= kMaxBoards) return;
     if (!seen_.insert(key())) return;
     const int score = all_targets_visible() ? swaps * displacement(boxes_) : 0;
@@ -101,20 +101,20 @@ class ReverseSearch {
     const int box = occupant(behind);
     player_ = there;
     if (box == kNobody) {
-      explore(depth, swaps, last_pulled);
+      roll_out(depth, swaps, last_pulled);
     } else {
-      Box& moved = boxes_[static_cast<std::size_t>(box)];
+      Box& moved = boxes_[box];
       const Box before = moved;
       moved = {.origin = before.origin, .cell = here, .pulled = true};
       std::swap(occupant(here), occupant(behind));
-      explore(depth, swaps + (box != last_pulled ? 1 : 0), box);
+      roll_out(depth, swaps + (box != last_pulled ? 1 : 0), box);
       std::swap(occupant(here), occupant(behind));
       moved = before;
     }
     player_ = here;
   }
 
-  std::int8_t& occupant(int i) { return occupant_[static_cast<std::size_t>(i)]; }
+  std::int8_t& occupant(int i) { return occupant_[i]; }
 
   bool all_targets_visible() {
     for (const Box& box : boxes_)

@@ -26,17 +26,17 @@ SokobanRoom random_solved_room(RandomStream& random, int boxes) {
   room.player = free[0];
   room.boxes.assign(free.begin() + 1, free.begin() + 1 + boxes);
   std::sort(room.boxes.begin(), room.boxes.end());
-  for (const int box : room.boxes) room.cells[static_cast<std::size_t>(box)] = SokobanCell::Target;
+  for (const int box : room.boxes) room.cells[box] = SokobanCell::Target;
   return room;
 }
 
 reference::SokobanBoard board_of(const SokobanRoom& room, bool with_pieces, int box_number) {
-  reference::SokobanBoard board(static_cast<std::size_t>(room.rows));
+  reference::SokobanBoard board(room.rows);
   for (int cell = 0; cell < room.rows * room.columns; ++cell) {
     int number = static_cast<int>(room.at(cell));
     if (with_pieces && std::count(room.boxes.begin(), room.boxes.end(), cell) > 0) number = box_number;
     if (with_pieces && cell == room.player) number = 5;
-    board[static_cast<std::size_t>(cell / room.columns)].push_back(number);
+    board[cell / room.columns].push_back(number);
   }
   return board;
 }

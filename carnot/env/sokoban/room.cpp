@@ -33,7 +33,7 @@ const std::vector<Stamp>& stamps() {
 SokobanRoom dig(const SokobanRoomOptions& options, PythonRandom& random) {
   static constexpr std::array<Direction, 4> kDirections = {{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}};
   SokobanRoom room{.rows = options.rows, .columns = options.columns};
-  room.cells.assign(static_cast<std::size_t>(options.rows * options.columns), SokobanCell::Wall);
+  room.cells.assign(options.rows * options.columns, SokobanCell::Wall);
   // random.sample(items, 1) draws as choice does.
   Direction direction = random.choice(std::span<const Direction>(kDirections));
   int row = random.randint(1, options.rows - 1), column = random.randint(1, options.columns - 1);
@@ -45,7 +45,7 @@ SokobanRoom dig(const SokobanRoomOptions& options, PythonRandom& random) {
     for (const auto& dug : random.choice(std::span<const Stamp>(stamps()))) {
       const int r = row + dug.row, c = column + dug.column;
       const bool border = r == 0 || c == 0 || r == options.rows - 1 || c == options.columns - 1;
-      if (!border) room.cells[static_cast<std::size_t>(r * options.columns + c)] = SokobanCell::Floor;
+      if (!border) room.cells[r * options.columns + c] = SokobanCell::Floor;
     }
   }
   return room;
@@ -66,7 +66,7 @@ bool place(SokobanRoom& room, int boxes, NumpyRandomState& random) {
   room.player = take();
   for (int box = 0; box < boxes; ++box) {
     room.boxes.push_back(take());
-    room.cells[static_cast<std::size_t>(room.boxes.back())] = SokobanCell::Target;
+    room.cells[room.boxes.back()] = SokobanCell::Target;
   }
   std::sort(room.boxes.begin(), room.boxes.end());
   return true;

@@ -21,7 +21,7 @@ struct SokobanRoom {
   std::vector<int> boxes{};          ///< cell indices; ascending in a new room
   int player = 0;                    ///< cell index
 
-  SokobanCell at(int cell) const { return cells[static_cast<std::size_t>(cell)]; }
+  SokobanCell at(int cell) const { return cells[cell]; }
 };
 
 enum class SokobanMove : std::uint8_t { Up, Down, Left, Right };

@@ -112,7 +112,7 @@ std::string Sudoku::observation() const {
   if (!clashing.empty()) text += "\n" + mark("⚠") + "CONFLICTS DETECTED:\n";
   for (const int cell : clashing)
     text += "  - Cell " + cell_text(cell / grid_.size + 1, cell % grid_.size + 1) + ": " +
-            std::to_string(grid_.digits[static_cast<std::size_t>(cell)]) + "\n";
+            std::to_string(grid_.digits[cell]) + "\n";
   if (options_.show_valid_numbers && now < cells && cells - now <= 10) {
     text += "\n" + mark("💡") + "VALID NUMBERS FOR EMPTY CELLS:\n";
     for (int row = 0; row < grid_.size; ++row)

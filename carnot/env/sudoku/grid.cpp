@@ -14,7 +14,7 @@ bool fill(SudokuGrid& grid, PythonRandom& random) {
   const auto empty = std::find(grid.digits.begin(), grid.digits.end(), 0);
   if (empty == grid.digits.end()) return true;
   const int cell = static_cast<int>(empty - grid.digits.begin());
-  std::vector<int> candidates(static_cast<std::size_t>(grid.size));
+  std::vector<int> candidates(grid.size);
   std::iota(candidates.begin(), candidates.end(), 1);
   random.shuffle(candidates);
   for (const int digit : candidates) {
@@ -32,7 +32,7 @@ SudokuGrid empty_sudoku(int size) {
   int box = 1;
   while (box * box < size) ++box;
   CARNOT_CHECK_EQ(box * box, size);
-  return {.size = size, .box = box, .digits = std::vector<int>(static_cast<std::size_t>(size * size), 0)};
+  return {.size = size, .box = box, .digits = std::vector<int>(size * size, 0)};
 }
 
 SudokuConflicts conflicts(const SudokuGrid& grid, int row, int column, int digit) {
@@ -58,7 +58,7 @@ std::vector<int> conflicting_cells(const SudokuGrid& grid) {
   std::vector<int> cells;
   SudokuGrid others = grid;
   for (int cell = 0; cell < grid.size * grid.size; ++cell) {
-    int& digit = others.digits[static_cast<std::size_t>(cell)];
+    int& digit = others.digits[cell];
     const int held = digit;
     if (held == 0) continue;
     digit = 0;
@@ -81,8 +81,8 @@ SudokuPuzzle generate_sudoku(int size, int blanks, std::uint64_t seed) {
   std::vector<int> cells(puzzle.solution.digits.size());
   std::iota(cells.begin(), cells.end(), 0);
   random.shuffle(cells);
-  cells.resize(static_cast<std::size_t>(blanks));
-  for (const int cell : cells) puzzle.start.digits[static_cast<std::size_t>(cell)] = 0;
+  cells.resize(blanks);
+  for (const int cell : cells) puzzle.start.digits[cell] = 0;
   return puzzle;
 }
 
@@ -100,8 +100,7 @@ std::string picture(const SudokuGrid& grid, const SudokuGrid& start) {
   std::string text;
   for (int row = 0; row < grid.size; ++row) {
     if (row > 0) text += '\n';
-    if (row > 0 && row % grid.box == 0)
-      text += std::string(static_cast<std::size_t>(grid.size * 3 + grid.box - 1), '-') + "\n";
+    if (row > 0 && row % grid.box == 0) text += std::string(grid.size * 3 + grid.box - 1, '-') + "\n";
     for (int column = 0; column < grid.size; ++column) {
       if (column > 0 && column % grid.box == 0) text += "| ";
       const int cell = row * grid.size + column, digit = grid.at(row, column);

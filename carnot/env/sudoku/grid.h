@@ -14,8 +14,8 @@ struct SudokuGrid {
   int box = 0;
   std::vector<int> digits{};
 
-  int& at(int row, int column) { return digits[static_cast<std::size_t>(row * size + column)]; }
-  int at(int row, int column) const { return digits[static_cast<std::size_t>(row * size + column)]; }
+  int& at(int row, int column) { return digits[row * size + column]; }
+  int at(int row, int column) const { return digits[row * size + column]; }
   bool operator==(const SudokuGrid&) const = default;
 };
 

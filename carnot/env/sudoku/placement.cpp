@@ -1,6 +1,7 @@
 #include <array>
 #include <optional>
 
+#include "carnot/base/strings.h"
 #include "carnot/env/ragen/action_table.h"
 #include "carnot/env/sudoku/game.h"
 

@@ -5,7 +5,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
-#include "carnot/kernel/isa.h"
+#include "carnot/kernel/dispatch.h"
 
 namespace carnot::kernel {
 namespace {
@@ -18,7 +18,7 @@ int tiles_of(int positions) { return (positions + kTile - 1) / kTile; }
 /// One head's query or key of one row: normalised where asked, rotated.
 template <class T>
 void position_head(const AttentionLayer<T>& layer, const T* norm, std::int64_t position, const T* x, T* scratch, T* y) {
-  const Isa<T>& kernels = isa<T>();
+  const KernelTable<T>& kernels = kernel_table<T>();
   if (norm != nullptr) {
     kernels.rms_norm(layer.dim, x, norm, layer.norm_epsilon, scratch);
     x = scratch;
@@ -102,22 +102,22 @@ T* scratch(std::size_t slot, std::size_t size) {
 template <class T>
 void attend_chunk(const AttentionLayer<T>& layer, const AttentionRows<T>& rows, const Chunk& chunk, int kv_head,
                   const T* queries, T* out) {
-  const Isa<T>& kernels = isa<T>();
+  const KernelTable<T>& kernels = kernel_table<T>();
   const int group = layer.heads / layer.kv_heads;
   const int dim = layer.dim;
   const int tiles = tiles_of(rows.past + chunk.end);
   const std::int64_t head_offset = static_cast<std::int64_t>(kv_head) * dim * kTile;
   thread_local std::vector<const T*> key_tiles, value_tiles;
-  key_tiles.resize(static_cast<std::size_t>(tiles));
-  value_tiles.resize(static_cast<std::size_t>(tiles));
+  key_tiles.resize(tiles);
+  value_tiles.resize(tiles);
   for (std::size_t t = 0; t < key_tiles.size(); ++t) {
     key_tiles[t] = rows.key_blocks[t] + head_offset;
     value_tiles[t] = rows.value_blocks[t] + head_offset;
   }
   const std::int64_t scores_row = static_cast<std::int64_t>(tiles) * kTile;
-  T* scores = scratch<T>(0, static_cast<std::size_t>(kQueries * scores_row));
-  T* query = scratch<T>(1, static_cast<std::size_t>(kQueries * dim));
-  T* result = scratch<T>(2, static_cast<std::size_t>(kQueries * dim));
+  T* scores = scratch<T>(0, kQueries * scores_row);
+  T* query = scratch<T>(1, kQueries * dim);
+  T* result = scratch<T>(2, kQueries * dim);
 
   const int total = (chunk.end - chunk.begin) * group;
   for (int first = 0; first < total; first += kQueries) {
@@ -153,10 +153,10 @@ void attention_forward(const AttentionLayer<T>& layer, const T* qkv, const std::
   std::vector<T> queries(static_cast<std::size_t>(total_rows) * static_cast<std::size_t>(layer.heads * dim));
 
   kernel_pool().run(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t c) {
-    const Chunk& chunk = chunks[static_cast<std::size_t>(c)];
+    const Chunk& chunk = chunks[c];
     const AttentionRows<T>& rows = blocks.sequences[chunk.sequence];
-    T* normed = scratch<T>(0, static_cast<std::size_t>(dim));
-    T* key = scratch<T>(1, static_cast<std::size_t>(dim));
+    T* normed = scratch<T>(0, dim);
+    T* key = scratch<T>(1, dim);
     for (int r = chunk.begin; r < chunk.end; ++r) {
       const std::int64_t row = rows.begin + r;
       const T* x = qkv + row * layer.width();
@@ -174,7 +174,7 @@ void attention_forward(const AttentionLayer<T>& layer, const T* qkv, const std::
 
   const auto tasks = static_cast<std::int64_t>(chunks.size()) * layer.kv_heads;
   kernel_pool().run(tasks, [&](std::int64_t task) {
-    const Chunk& chunk = chunks[static_cast<std::size_t>(task / layer.kv_heads)];
+    const Chunk& chunk = chunks[task / layer.kv_heads];
     attend_chunk(layer, blocks.sequences[chunk.sequence], chunk, static_cast<int>(task % layer.kv_heads),
                  queries.data(), out);
   });
@@ -245,7 +245,7 @@ void BackwardTask<T>::load_keys_and_values() {
   dkey_ = scratch<T>(3, size);
   dvalue_ = scratch<T>(4, size);
   for (T* memory : {key_columns_, key_rows_, value_columns_, dkey_, dvalue_}) std::fill(memory, memory + size, T(0));
-  T* normed = scratch<T>(5, static_cast<std::size_t>(dim_));
+  T* normed = scratch<T>(5, dim_);
   for (int r = 0; r < rows_.rows; ++r) {
     T* key = key_rows_ + static_cast<std::int64_t>(r) * dim_;
     position_head(layer_, layer_.key_norm, in_.positions[rows_.begin + r], row_of(r) + (layer_.heads + kv_head_) * dim_,
@@ -257,9 +257,9 @@ void BackwardTask<T>::load_keys_and_values() {
       value_columns_[column + d * kTile] = value[d];
     }
   }
-  key_column_tiles_.resize(static_cast<std::size_t>(tiles_));
-  key_row_tiles_.resize(static_cast<std::size_t>(tiles_));
-  value_column_tiles_.resize(static_cast<std::size_t>(tiles_));
+  key_column_tiles_.resize(tiles_);
+  key_row_tiles_.resize(tiles_);
+  value_column_tiles_.resize(tiles_);
   for (std::size_t t = 0; t < key_column_tiles_.size(); ++t) {
     const std::int64_t offset = static_cast<std::int64_t>(t) * kTile * dim_;
     key_column_tiles_[t] = key_columns_ + offset;
@@ -270,14 +270,14 @@ void BackwardTask<T>::load_keys_and_values() {
 
 template <class T>
 void BackwardTask<T>::query_group(int first, int count) {
-  const Isa<T>& kernels = isa<T>();
+  const KernelTable<T>& kernels = kernel_table<T>();
   const int needed = tiles_of((first + count - 1) / group_ + 1);
-  T* probability = scratch<T>(6, static_cast<std::size_t>(kQueries * padded_));
-  T* dscore = scratch<T>(7, static_cast<std::size_t>(kQueries * padded_));
-  T* query = scratch<T>(8, static_cast<std::size_t>(3 * kQueries * dim_));
+  T* probability = scratch<T>(6, kQueries * padded_);
+  T* dscore = scratch<T>(7, kQueries * padded_);
+  T* query = scratch<T>(8, 3 * kQueries * dim_);
   T* gradient = query + kQueries * dim_;  // of the output
   T* dquery = gradient + kQueries * dim_;
-  T* normed = scratch<T>(5, static_cast<std::size_t>(dim_));
+  T* normed = scratch<T>(5, dim_);
   const auto row = [&](int i) { return (first + i) / group_; };
   const auto head = [&](int i) { return kv_head_ * group_ + (first + i) % group_; };
   const auto place = [&](int i) { return ((rows_.begin + row(i)) * layer_.heads + head(i)) * dim_; };
@@ -323,7 +323,7 @@ void BackwardTask<T>::write_key_gradients() {
 
 template <class T>
 void BackwardTask<T>::head_gradient(const T* dy, const T* norm, std::int64_t row, const T* x, T* dx, T* dnorm) {
-  const Isa<T>& kernels = isa<T>();
+  const KernelTable<T>& kernels = kernel_table<T>();
   const int half = dim_ / 2;
   const T* cosine = layer_.cosine + in_.positions[row] * half;
   const T* sine = layer_.sine + in_.positions[row] * half;
@@ -331,7 +331,7 @@ void BackwardTask<T>::head_gradient(const T* dy, const T* norm, std::int64_t row
     kernels.rotate(half, cosine, sine, T(-1), dy, dx);
     return;
   }
-  T* turned = scratch<T>(9, static_cast<std::size_t>(2 * dim_));
+  T* turned = scratch<T>(9, 2 * dim_);
   kernels.rotate(half, cosine, sine, T(-1), dy, turned);
   const T factor = kernels.rms_norm(dim_, x, norm, layer_.norm_epsilon, turned + dim_);
   kernels.rms_norm_backward(dim_, turned, x, norm, factor, dx, dnorm);
@@ -365,8 +365,8 @@ void attention_backward(const AttentionLayer<T>& layer, const T* qkv, const std:
   });
   if (!norms) return;
   for (std::size_t task = 0; task < tasks; ++task) {
-    isa<T>().add(layer.dim, norm_sums.data() + 2 * task * dim, dquery_norm);
-    isa<T>().add(layer.dim, norm_sums.data() + (2 * task + 1) * dim, dkey_norm);
+    kernel_table<T>().add(layer.dim, norm_sums.data() + 2 * task * dim, dquery_norm);
+    kernel_table<T>().add(layer.dim, norm_sums.data() + (2 * task + 1) * dim, dkey_norm);
   }
 }
 

@@ -8,7 +8,7 @@
 
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
-#include "carnot/kernel/isa.h"
+#include "carnot/kernel/dispatch.h"
 #include "reference/attention.h"
 
 namespace carnot::kernel {
@@ -55,7 +55,7 @@ struct Problem {
   }
 
   std::vector<T> forward() const {
-    std::vector<T> out(static_cast<std::size_t>(rows * layer.heads * layer.dim));
+    std::vector<T> out(rows * layer.heads * layer.dim);
     attention_forward<T>(layer, qkv.data(), positions.data(), sequences, out.data());
     return out;
   }
@@ -196,7 +196,7 @@ TYPED_TEST(Attention, PackedEqualsOneByOneAndOneThreadEqualsThreeBitForBit) {
   set_num_threads(1);
   for (const auto& sequence : problem.sequences) {
     const AttentionRows<T> alone{.begin = 0, .rows = sequence.rows};
-    std::vector<T> out(static_cast<std::size_t>(sequence.rows * problem.layer.heads * problem.layer.dim));
+    std::vector<T> out(sequence.rows * problem.layer.heads * problem.layer.dim);
     attention_forward<T>(problem.layer, problem.qkv.data() + sequence.begin * problem.layer.width(),
                          problem.positions.data() + sequence.begin, {&alone, 1}, out.data());
     EXPECT_EQ(std::memcmp(out.data(), together.data() + sequence.begin * problem.layer.heads * problem.layer.dim,

@@ -5,7 +5,7 @@
 #include "carnot/base/aligned_memory.h"
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
-#include "carnot/kernel/isa.h"
+#include "carnot/kernel/dispatch.h"
 
 namespace carnot::kernel {
 namespace {
@@ -25,7 +25,7 @@ void PackedMatrix<T>::Free::operator()(T* p) const {
 
 template <class T>
 void PackedMatrix<T>::resize(std::int64_t depth, std::int64_t columns) {
-  panel_ = isa<T>().panel;
+  panel_ = kernel_table<T>().panel;
   depth_ = depth;
   columns_ = columns;
   const std::int64_t size = std::max<std::int64_t>(1, blocks_of(columns, panel_) * panel_ * depth);
@@ -78,7 +78,7 @@ void PackedMatrix<T>::pack(std::span<const Rows> weights, std::int64_t columns) 
 
 template <class T>
 void gemm(const StridedMatrix<T>& a, const PackedMatrix<T>& b, T* c, std::int64_t c_row, bool accumulate) {
-  const Isa<T>& kernels = isa<T>();
+  const KernelTable<T>& kernels = kernel_table<T>();
   const std::int64_t panels = blocks_of(b.columns(), kernels.panel);
   const std::int64_t groups = blocks_of(panels, kPanelGroup);
   const std::int64_t tasks = blocks_of(a.rows, kRowBlock) * groups;

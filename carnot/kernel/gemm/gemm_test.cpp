@@ -15,7 +15,7 @@ namespace {
 template <class T>
 std::vector<T> random_values(std::int64_t count, std::uint64_t seed) {
   RandomStream stream(seed);
-  std::vector<T> values(static_cast<std::size_t>(count));
+  std::vector<T> values(count);
   for (T& value : values) value = static_cast<T>(stream.normal());
   return values;
 }
@@ -24,12 +24,10 @@ std::vector<T> random_values(std::int64_t count, std::uint64_t seed) {
 template <class T>
 std::vector<double> product(const std::vector<T>& a, const std::vector<T>& b, std::int64_t m, std::int64_t k,
                             std::int64_t n) {
-  std::vector<double> c(static_cast<std::size_t>(m * n), 0.0);
+  std::vector<double> c(m * n, 0.0);
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t p = 0; p < k; ++p)
-      for (std::int64_t j = 0; j < n; ++j)
-        c[static_cast<std::size_t>(i * n + j)] +=
-            double(a[static_cast<std::size_t>(i * k + p)]) * double(b[static_cast<std::size_t>(p * n + j)]);
+      for (std::int64_t j = 0; j < n; ++j) c[i * n + j] += double(a[i * k + p]) * double(b[p * n + j]);
   return c;
 }
 
@@ -37,8 +35,7 @@ template <class T>
 std::vector<T> transposed(const std::vector<T>& x, std::int64_t rows, std::int64_t columns) {
   std::vector<T> y(x.size());
   for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j)
-      y[static_cast<std::size_t>(j * rows + i)] = x[static_cast<std::size_t>(i * columns + j)];
+    for (std::int64_t j = 0; j < columns; ++j) y[j * rows + i] = x[i * columns + j];
   return y;
 }
 
@@ -66,7 +63,7 @@ TYPED_TEST(Gemm, EqualsTheSumOfProductsForEveryLayout) {
       for (bool strided : {false, true}) {
         const StridedMatrix<T> left =
             strided ? StridedMatrix<T>{a_columns.data(), m, 1, m} : StridedMatrix<T>{a.data(), m, k, 1};
-        std::vector<T> c(static_cast<std::size_t>(m * n), T(3));
+        std::vector<T> c(m * n, T(3));
         gemm(left, *packed, c.data(), n, false);
         gemm(left, *packed, c.data(), n, true);
         for (std::size_t i = 0; i < c.size(); ++i)
@@ -84,11 +81,11 @@ TYPED_TEST(Gemm, ARowsBitsDoNotDependOnTheOtherRows) {
   PackedMatrix<T> packed;
   const typename PackedMatrix<T>::Rows weight{.data = b.data(), .count = n, .row_stride = k};
   packed.pack_transposed({&weight, 1}, k);
-  std::vector<T> whole(static_cast<std::size_t>(m * n));
+  std::vector<T> whole(m * n);
   gemm(StridedMatrix<T>{a.data(), m, k, 1}, packed, whole.data(), n, false);
   for (std::int64_t rows = 1; rows <= 40; ++rows) {
     for (std::int64_t first : {std::int64_t(0), std::int64_t(3), std::int64_t(187)}) {
-      std::vector<T> part(static_cast<std::size_t>(rows * n));
+      std::vector<T> part(rows * n);
       gemm(StridedMatrix<T>{a.data() + first * k, rows, k, 1}, packed, part.data(), n, false);
       ASSERT_EQ(std::memcmp(part.data(), whole.data() + first * n, part.size() * sizeof(T)), 0)
           << rows << " rows from " << first;
@@ -106,7 +103,7 @@ TYPED_TEST(Gemm, OneThreadEqualsThreeBitForBit) {
   for (int i = 0; i < 2; ++i) {
     set_num_threads(i == 0 ? 1 : 3);
     packed.pack({&plain, 1}, n);
-    results[i].resize(static_cast<std::size_t>(m * n));
+    results[i].resize(m * n);
     gemm(StridedMatrix<T>{a.data(), m, k, 1}, packed, results[i].data(), n, false);
   }
   set_num_threads(1);
@@ -123,7 +120,7 @@ TYPED_TEST(Gemm, SeveralWeightsStandSideBySide) {
   const typename PackedMatrix<T>::Rows whole{b.data(), 50, k};
   together.pack_transposed(parts, k);
   alone.pack_transposed({&whole, 1}, k);
-  std::vector<T> c(static_cast<std::size_t>(m * 50)), d(c);
+  std::vector<T> c(m * 50), d(c);
   gemm(StridedMatrix<T>{a.data(), m, k, 1}, together, c.data(), 50, false);
   gemm(StridedMatrix<T>{a.data(), m, k, 1}, alone, d.data(), 50, false);
   EXPECT_EQ(c, d);

@@ -1,12 +1,12 @@
 // kernel/statistics/rows.h -- logsumexp and entropy of a row of logits, of all entries and of those that a cut keeps.
 //
-// Part of isa_kernels.cpp: everything is in its anonymous namespace, once per instruction set.
+// Part of kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 
-#include "carnot/kernel/isa.h"
+#include "carnot/kernel/dispatch.h"
 #include "carnot/kernel/vectors.h"
 
 namespace carnot::kernel {

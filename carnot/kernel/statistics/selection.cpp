@@ -49,7 +49,7 @@ Cut<T> cut_lowest(const T* row, std::int64_t n, std::int64_t removed) {
     T pivots[3];
     std::int64_t below[3];
     for (Key<T> j = 0; j < 3; ++j) pivots[j] = value_of<T>(std::min(last, begin + (j + 1) * step));
-    isa<T>().count_below(n, row, pivots, below);
+    kernel_table<T>().count_below(n, row, pivots, below);
     for (int j = 0; j < 3 && high > last; ++j) {
       if (below[j] == removed) return {.threshold = pivots[j], .tie_limit = n};
       if (below[j] < removed) {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "carnot/kernel/isa.h"
+#include "carnot/kernel/dispatch.h"
 
 namespace carnot::kernel {
 

@@ -19,12 +19,11 @@ class Selection : public testing::Test {
     const auto n = static_cast<std::int64_t>(row.size());
     const Cut<T> cut = cut_lowest(row.data(), n, removed);
     const std::vector<double> wide(row.begin(), row.end());
-    const auto expected = reference::clamped_entropy(wide, static_cast<std::size_t>(removed));
+    const auto expected = reference::clamped_entropy(wide, removed);
     for (std::int64_t i = 0; i < n; ++i) {
-      const T x = row[static_cast<std::size_t>(i)];
+      const T x = row[i];
       const bool kept = !(x < cut.threshold || (x == cut.threshold && i >= cut.tie_limit));
-      ASSERT_EQ(kept, expected.kept[static_cast<std::size_t>(i)])
-          << "entry " << i << " of " << n << ", removed " << removed;
+      ASSERT_EQ(kept, expected.kept[i]) << "entry " << i << " of " << n << ", removed " << removed;
     }
   }
 };
@@ -76,8 +75,8 @@ TYPED_TEST(Selection, OrdersExtremeNumbersAndBothZeros) {
     const Cut<TypeParam> cut = cut_lowest(row.data(), n, static_cast<std::int64_t>(removed));
     std::size_t below = 0, at = 0;
     for (std::int64_t i = 0; i < n; ++i) {
-      below += row[static_cast<std::size_t>(i)] < cut.threshold ? 1 : 0;
-      at += row[static_cast<std::size_t>(i)] == cut.threshold && i >= cut.tie_limit ? 1 : 0;
+      below += row[i] < cut.threshold ? 1 : 0;
+      at += row[i] == cut.threshold && i >= cut.tie_limit ? 1 : 0;
     }
     EXPECT_EQ(below + at, removed);
   }

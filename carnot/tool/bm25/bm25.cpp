@@ -81,8 +81,7 @@ std::vector<SearchHit> Bm25Index::search(std::string_view query, int k) const {
   for (const auto& [word, count] : words) {
     const double weight = count * idf_[word];
     for (const auto& [document, frequency] : postings_[word])
-      scores[static_cast<std::size_t>(document)] +=
-          weight * (frequency / (frequency + length_norm_[static_cast<std::size_t>(document)]));
+      scores[document] += weight * (frequency / (frequency + length_norm_[document]));
   }
 
   std::vector<SearchHit> hits;

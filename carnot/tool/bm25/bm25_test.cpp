@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "carnot/base/random.h"
+#include "carnot/base/strings.h"
 #include "reference/bm25.h"
 
 namespace carnot {
@@ -15,12 +16,6 @@ std::vector<int> documents_of(const std::vector<SearchHit>& hits) {
   std::vector<int> documents;
   for (const SearchHit& hit : hits) documents.push_back(hit.document);
   return documents;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
 }
 
 // Words with a long tail: small numbers are frequent.
@@ -86,14 +81,14 @@ TEST(Bm25, EqualsItsDefinitionOnRandomCorpora) {
     RandomStream random(derive_seed(3, "bm25", trial));
     std::vector<std::vector<std::string>> documents(1 + random.below(60));
     std::vector<std::string> texts;
-    for (auto& document : documents) texts.push_back(joined(document = random_words(random, 20, 40)));
+    for (auto& document : documents) texts.push_back(join(document = random_words(random, 20, 40)));
     const double k1 = random.uniform() * 2, b = random.uniform();
     const Bm25Index index(texts, {.k1 = k1, .b = b});
     for (int i = 0; i < 10; ++i) {
       const auto query = random_words(random, 6, 40);
       const int k = static_cast<int>(random.below(12));
       const auto expected = reference::bm25_top(documents, query, k, k1, b);
-      const auto hits = index.search(joined(query), k);
+      const auto hits = index.search(join(query), k);
       ASSERT_EQ(hits.size(), expected.size());
       for (std::size_t rank = 0; rank < hits.size(); ++rank)
         EXPECT_NEAR(hits[rank].score, expected[rank].second, 1e-9) << "trial " << trial << " rank " << rank;
@@ -112,8 +107,8 @@ TEST(Bm25, EqualsItsDefinitionOnRandomCorpora) {
 TEST(Bm25, AnswersSeveralThreadsAsItAnswersOne) {
   RandomStream random(5);
   std::vector<std::string> texts, queries;
-  for (int i = 0; i < 300; ++i) texts.push_back(joined(random_words(random, 20, 100)));
-  for (int i = 0; i < 200; ++i) queries.push_back(joined(random_words(random, 5, 100)));
+  for (int i = 0; i < 300; ++i) texts.push_back(join(random_words(random, 20, 100)));
+  for (int i = 0; i < 200; ++i) queries.push_back(join(random_words(random, 5, 100)));
   const Bm25Index index(texts, {});
   const auto answer_all = [&] {
     std::vector<std::vector<SearchHit>> answers;

@@ -6,9 +6,9 @@
 #include "carnot/branch/balanced_branch.h"
 #include "carnot/branch/entropy_branch.h"
 #include "carnot/branch/turn_entropy.h"
-#include "carnot/objective/adaptive_coefficient.h"
 #include "carnot/credit/reward.h"
 #include "carnot/filter/filter.h"
+#include "carnot/objective/adaptive_coefficient.h"
 #include "recorded_cases.h"
 
 namespace carnot {

@@ -1,4 +1,4 @@
-#include "carnot/text/utf8.h"
+#include "carnot/base/utf8.h"
 
 #include <utf8proc.h>
 
@@ -16,8 +16,6 @@ namespace {
 
 constexpr Utf8Character kInvalid{.code_point = 0xFFFD, .length = 1, .valid = false};
 
-constexpr bool is_continuation(std::uint8_t byte) { return (byte & 0xC0) == 0x80; }
-
 /// Bytes of the character that `lead` begins; 0 where it begins none.
 constexpr int length_by_lead(std::uint8_t lead) {
   if (lead < 0x80) return 1;
@@ -29,7 +27,7 @@ constexpr int length_by_lead(std::uint8_t lead) {
 
 /// The second byte excludes overlong forms, surrogates and code points above U+10FFFF.
 constexpr bool second_byte_fits(std::uint8_t lead, std::uint8_t second) {
-  if (!is_continuation(second)) return false;
+  if (!continues_character(second)) return false;
   switch (lead) {
     case 0xE0: return second >= 0xA0;
     case 0xED: return second <= 0x9F;
@@ -88,10 +86,14 @@ Utf8Character first_character(std::string_view text) {
     return kInvalid;
   char32_t code_point = byte(0) & (0x7Fu >> length);
   for (std::size_t i = 1; i < static_cast<std::size_t>(length); ++i) {
-    if (!is_continuation(byte(i))) return kInvalid;
+    if (!continues_character(byte(i))) return kInvalid;
     code_point = code_point << 6 | (byte(i) & 0x3Fu);
   }
   return {.code_point = code_point, .length = length, .valid = true};
+}
+
+std::size_t count_characters(std::string_view text) {
+  return text.size() - std::count_if(text.begin(), text.end(), continues_character);
 }
 
 std::size_t last_character_begin(std::string_view text) {
@@ -105,7 +107,7 @@ std::size_t last_character_begin(std::string_view text) {
 void append_utf8(std::string& text, char32_t code_point) {
   utf8proc_uint8_t bytes[4];
   const auto length = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point), bytes);
-  text.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(length));
+  text.append(reinterpret_cast<const char*>(bytes), length);
 }
 
 std::size_t valid_prefix(std::string_view text) {
@@ -123,7 +125,7 @@ std::size_t unfinished_suffix(std::string_view text) {
   for (std::size_t have = 1; have <= std::min<std::size_t>(3, text.size()); ++have) {
     const std::string_view tail = text.substr(text.size() - have);
     const auto lead = static_cast<std::uint8_t>(tail[0]);
-    if (is_continuation(lead)) continue;
+    if (continues_character(lead)) continue;
     const bool fits = have == 1 || second_byte_fits(lead, static_cast<std::uint8_t>(tail[1]));
     return fits && length_by_lead(lead) > static_cast<int>(have) ? have : 0;
   }
@@ -136,7 +138,7 @@ bool certainly_composed(std::string_view text) {
     if (text.empty()) return true;
     const Utf8Character character = first_character(text);
     if (!is_inert(character.code_point)) return false;
-    text.remove_prefix(static_cast<std::size_t>(character.length));
+    text.remove_prefix(character.length);
   }
 }
 
@@ -212,7 +214,7 @@ bool is_python_space(char32_t code_point) {
 
 }  // namespace
 
-std::string_view right_trimmed(std::string_view text) {
+std::string_view right_stripped(std::string_view text) {
   while (!text.empty()) {
     const std::size_t last = last_character_begin(text);
     if (!is_python_space(first_character(text.substr(last)).code_point)) break;
@@ -221,13 +223,13 @@ std::string_view right_trimmed(std::string_view text) {
   return text;
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view stripped(std::string_view text) {
   while (!text.empty()) {
     const Utf8Character first = first_character(text);
     if (!is_python_space(first.code_point)) break;
-    text.remove_prefix(static_cast<std::size_t>(first.length));
+    text.remove_prefix(first.length);
   }
-  return right_trimmed(text);
+  return right_stripped(text);
 }
 
 }  // namespace carnot

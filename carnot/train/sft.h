@@ -1,4 +1,4 @@
-// train/supervised.h -- the supervised warm start: next-token loss on demonstrations made on the spot by a script.
+// train/sft.h -- the supervised warm start: next-token loss on demonstrations made on the spot by a script.
 //
 // A step's demonstrations are a function of (seed, step): nothing is stored, and a resumed run sees the same ones.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace carnot {
 
-struct SupervisedMetrics {
+struct SftMetrics {
   double loss = 0;          ///< mean negative log-probability of what the script said, nats a token
   double context_loss = 0;  ///< of the other tokens
   double grad_norm = 0;
@@ -27,24 +27,24 @@ struct SupervisedMetrics {
   std::int64_t demonstrations = 0;
 };
 
-class SupervisedTrainer {
+class SftTrainer {
  public:
   struct Setting {
     const EnvironmentFactory& environment;
     const ChatFamily& chat;
-    const SupervisedOptions& options;
+    const SftOptions& options;
     const EpisodeOptions& episode;
     int micro_batch_tokens = 4096;
     std::uint64_t seed = 0;
   };
 
   /// All of it must outlive the trainer.
-  SupervisedTrainer(Model& model, Optimizer& optimizer, const Setting& setting)
+  SftTrainer(Model& model, Optimizer& optimizer, const Setting& setting)
       : model_(model), optimizer_(optimizer), setting_(setting) {}
 
   /// Makes the demonstrations of step `step` (0-based) and takes one optimizer step. Fails where the environment has no
   /// script.
-  Result<SupervisedMetrics> step(std::int64_t step);
+  Result<SftMetrics> step(std::int64_t step);
 
  private:
   Result<std::vector<Tree>> demonstrations(std::int64_t step) const;

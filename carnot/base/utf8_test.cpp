@@ -1,4 +1,4 @@
-#include "carnot/text/utf8.h"
+#include "carnot/base/utf8.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// train/workbench.h -- what a run works with: tokenizer, chat format, the policy, and what the method asks for beside
-// it.
+// train/model_bundle.h -- what a run works with: tokenizer, chat format, the policy, and what the method asks for
+// beside it.
 #pragma once
 
 #include <filesystem>
@@ -7,19 +7,19 @@
 #include <optional>
 
 #include "carnot/base/result.h"
-#include "carnot/hf/base_model.h"
-#include "carnot/nn/model.h"
-#include "carnot/nn/value_model.h"
 #include "carnot/engine/decoder_runner.h"
 #include "carnot/engine/engine.h"
+#include "carnot/hf/base_model.h"
+#include "carnot/hf/model_files.h"
+#include "carnot/nn/model.h"
+#include "carnot/nn/value_model.h"
 #include "carnot/text/chat.h"
 #include "carnot/text/tokenizer.h"
-#include "carnot/hf/model_files.h"
 #include "carnot/train/recipe.h"
 
 namespace carnot {
 
-struct Workbench {
+struct ModelBundle {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<ChatFamily> chat;
   ModelConfig config{};                             ///< the policy's shape
@@ -37,13 +37,13 @@ struct Workbench {
   /// of model.path, or of random weights with a tokenizer trained from the environment's texts. No weights yet. The end
   /// tokens of config.json and generation_config.json end a message as the chat format's do. Fills in what a folder
   /// decides: the recipe's lora.*, and a tokenizer.chat of "auto".
-  static Result<Workbench> open(Recipe& recipe, const std::optional<std::filesystem::path>& checkpoint = {});
+  static Result<ModelBundle> open(Recipe& recipe, const std::optional<std::filesystem::path>& checkpoint = {});
 
   /// The policy's weights and adapters. A warm start or a checkpoint may then fill them.
   Status load_policy(const Recipe& recipe);
 
   /// Both.
-  static Result<Workbench> make(Recipe& recipe, const std::optional<std::filesystem::path>& checkpoint = {});
+  static Result<ModelBundle> make(Recipe& recipe, const std::optional<std::filesystem::path>& checkpoint = {});
 
   /// Adds the reference and the critic that the method's signals need, starting from the policy's present weights.
   void add_companions(const Recipe& recipe);
@@ -58,9 +58,9 @@ struct Generation {
   std::unique_ptr<DecoderRunner> runner;
   std::unique_ptr<Engine> engine;
 };
-Generation make_generation(const Workbench& bench, const RolloutOptions& options, std::int64_t trajectories);
+Generation make_generation(const ModelBundle& bundle, const RolloutSettings& options, std::int64_t trajectories);
 
 /// Blocks of the KV cache for `trajectories` at a time; the largest 64-bit number where there would be more.
-std::int64_t cache_blocks(const RolloutOptions& options, std::int64_t trajectories);
+std::int64_t cache_blocks(const RolloutSettings& options, std::int64_t trajectories);
 
 }  // namespace carnot

@@ -1,4 +1,4 @@
-#include "carnot/nn/model_config.h"
+#include "carnot/hf/model_config_file.h"
 
 #include <gtest/gtest.h>
 
@@ -7,14 +7,13 @@
 
 #include "carnot/base/file.h"
 #include "carnot/hf/safetensors_header.h"
+#include "carnot/nn/model_config.h"
 #include "testing/paths.h"
 
 namespace carnot {
 namespace {
 
-std::string golden(const std::string& file) {
-  return *read_file(source_path("tests/golden/transformers/") + file);
-}
+std::string golden(const std::string& file) { return *read_file(source_path("tests/golden/transformers/") + file); }
 
 /// The golden Qwen2 config with some keys replaced.
 std::string changed(const nlohmann::json& changes, const std::string& family = "qwen2") {

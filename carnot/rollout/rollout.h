@@ -1,4 +1,4 @@
-// rollout/explore.h -- a step's tasks in, groups of trees out.
+// rollout/rollout.h -- a step's tasks in, groups of trees out.
 //
 // Trajectories run one by one, without a barrier: while some wait for their environments on worker threads, the
 // others decode. The prompt of a task is prefilled once and forked. Where the branch policy may branch, the
@@ -7,7 +7,7 @@
 //
 // What comes out does not depend on batch size, threads or the environments' latency (the latencies that are reported
 // apart). An environment that fails, does not answer in time or breaks the bounds of env/environment_boundary.h ends
-// its trajectory as InfraFailed; the rest goes on. A bug in an environment (CheckError) ends the exploration.
+// its trajectory as InfraFailed; the rest goes on. A bug in an environment (CheckError) ends the rollout.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@
 #include "carnot/base/fields.h"
 #include "carnot/branch/branch.h"
 #include "carnot/data/tree.h"
-#include "carnot/env/environment.h"
 #include "carnot/engine/engine.h"
+#include "carnot/env/environment.h"
 #include "carnot/rollout/episode.h"
 #include "carnot/text/chat.h"
 
 namespace carnot {
 
-struct ExploreOptions {
+struct RolloutOptions {
   int budget = 8;  ///< trajectories a task
   SamplingOptions sampling{};
   EpisodeOptions episode{};
@@ -45,14 +45,14 @@ struct RolloutTask {
 };
 
 /// What keys the draws, and what is written into the turns.
-struct ExploreKey {
+struct RolloutKey {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
   std::uint64_t first_group = 0;  ///< number of the first task in the step: refills go on counting
   int policy_version = 0;
 };
 
-struct ExploreMetrics {
+struct RolloutMetrics {
   std::int64_t trajectories = 0;
   std::int64_t branches = 0;
   std::int64_t turns = 0;  ///< shared ones once
@@ -70,23 +70,22 @@ struct ExploreMetrics {
   double seconds_environment = 0;  ///< summed over worker threads
 };
 
-/// Whom explore() tells how far it is, and whom it asks whether to go on.
-struct ExploreEvents {
+/// Whom roll_out() tells how far it is, and whom it asks whether to go on.
+struct RolloutEvents {
   std::function<void(std::int64_t ended)> on_progress{};  ///< trajectories that have ended; may be null
   std::function<bool()> go_on = [] { return true; };      ///< asked several times a second, on the caller's thread
 };
 
-struct Exploration {
+struct Rollout {
   bool stopped = false;         ///< go_on() said no: there are no groups
   std::vector<Group> groups{};  ///< in the order of the tasks
-  ExploreMetrics metrics{};
+  RolloutMetrics metrics{};
   std::vector<std::string> failures{};  ///< of the machinery, a sentence each: by task, then by trajectory
 };
 
 /// Rolls out every task with `options.budget` trajectories. Fills the columns LogProbRollout and EntropyRollout. Where
 /// `events` end it early, nothing of it is left in the engine.
-Exploration explore(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy,
-                    std::span<const RolloutTask> tasks, const ExploreOptions& options, const ExploreKey& key,
-                    const ExploreEvents& events = {});
+Rollout roll_out(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy, std::span<const RolloutTask> tasks,
+                 const RolloutOptions& options, const RolloutKey& key, const RolloutEvents& events = {});
 
 }  // namespace carnot

@@ -1,4 +1,4 @@
-#include "carnot/train/workbench.h"
+#include "carnot/train/model_bundle.h"
 
 #include <ATen/Parallel.h>
 
@@ -14,9 +14,9 @@
 #include "carnot/base/thread_pool.h"
 #include "carnot/config/numbers.h"
 #include "carnot/hf/adapter_folder.h"
+#include "carnot/hf/model_config_file.h"
 #include "carnot/nn/cpu_memory.h"
 #include "carnot/nn/cuda_backend.h"
-#include "carnot/hf/safetensors.h"
 
 namespace carnot {
 namespace {
@@ -82,7 +82,7 @@ std::string chosen_chat(const std::string& name, const ModelFiles& files) {
   return std::string(family);
 }
 
-/// Where a workbench comes from. Empty paths: made here.
+/// Where a bundle comes from. Empty paths: made here.
 struct Source {
   fs::path model{};
   fs::path tokenizer{};
@@ -95,14 +95,14 @@ Source source_of(const Recipe& recipe, const std::optional<fs::path>& checkpoint
 }
 
 /// Lets the model folder's end tokens end a message; a model made here gets small files of its own.
-Status finish_chat(Workbench& bench, const Source& source) {
-  if (source.model.empty()) bench.model_files.merge(new_model_files(*bench.chat));
-  const auto generation = generation_config(bench.model_files, source.model.string());
+Status finish_chat(ModelBundle& bundle, const Source& source) {
+  if (source.model.empty()) bundle.model_files.merge(new_model_files(*bundle.chat));
+  const auto generation = generation_config(bundle.model_files, source.model.string());
   if (!generation) return generation.error();
   for (const std::string& setting : generation->ignored)
     log_warning(source.model.string() + "/generation_config.json: " + setting + " is not applied to rollouts");
-  bench.chat->also_stop_at(bench.config.eos_tokens);
-  bench.chat->also_stop_at(generation->eos_tokens);
+  bundle.chat->also_stop_at(bundle.config.eos_tokens);
+  bundle.chat->also_stop_at(generation->eos_tokens);
   return Done{};
 }
 
@@ -150,7 +150,7 @@ at::TensorOptions tensor_options(const RunOptions& run) {
   return at::TensorOptions().dtype(scalar_type(run.dtype)).device(run.device == "cuda" ? at::kCUDA : at::kCPU);
 }
 
-Status Workbench::prepare_device(const RunOptions& run) {
+Status ModelBundle::prepare_device(const RunOptions& run) {
   if (run.device == "cuda")
     if (const Status cuda = load_cuda_backend(); !cuda)
       return Error{"device: cuda: " + cuda.error().message + "; expected cpu"};
@@ -163,34 +163,34 @@ Status Workbench::prepare_device(const RunOptions& run) {
   return Done{};
 }
 
-Result<Workbench> Workbench::open(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
+Result<ModelBundle> ModelBundle::open(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
   if (const Status status = recipe.environment->prepare(static_cast<std::uint64_t>(recipe.run.seed)); !status)
     return status.error();
   auto tokenizer = checkpoint ? Tokenizer::load(*checkpoint) : make_tokenizer(recipe);
   if (!tokenizer) return tokenizer.error();
-  Workbench bench;
-  bench.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
+  ModelBundle bundle;
+  bundle.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
   const Source source = source_of(recipe, checkpoint);
   auto files = read_model_files(source.model, source.tokenizer);
   if (!files) return files.error();
-  bench.model_files = std::move(files).value();
-  recipe.tokenizer.chat = chosen_chat(recipe.tokenizer.chat, bench.model_files);
-  auto chat = make_chat_family(recipe.tokenizer.chat, *bench.tokenizer);
+  bundle.model_files = std::move(files).value();
+  recipe.tokenizer.chat = chosen_chat(recipe.tokenizer.chat, bundle.model_files);
+  auto chat = make_chat_family(recipe.tokenizer.chat, *bundle.tokenizer);
   if (!chat) return Error{"tokenizer.chat: " + chat.error().message};
-  bench.chat = std::move(chat).value();
-  if (recipe.tokenizer.control_tokens_in_messages) bench.chat->read_control_tokens_as(ControlTokens::Tokens);
-  if (const Status status = check_append_only(*bench.chat); !status) return status.error();
+  bundle.chat = std::move(chat).value();
+  if (recipe.tokenizer.control_tokens_in_messages) bundle.chat->read_control_tokens_as(ControlTokens::Tokens);
+  if (const Status status = check_append_only(*bundle.chat); !status) return status.error();
   const auto config =
-      checkpoint ? load_model_config(*checkpoint) : policy_config(recipe, *bench.tokenizer, *bench.chat);
+      checkpoint ? load_model_config(*checkpoint) : policy_config(recipe, *bundle.tokenizer, *bundle.chat);
   if (!config) return config.error();
-  bench.config = *config;
-  if (const Status status = finish_chat(bench, source); !status) return status.error();
+  bundle.config = *config;
+  if (const Status status = finish_chat(bundle, source); !status) return status.error();
   if (const Status status = settle_adapters(recipe, checkpoint); !status) return status.error();
-  bench.checkpoint = checkpoint;
-  return bench;
+  bundle.checkpoint = checkpoint;
+  return bundle;
 }
 
-Status Workbench::load_policy(const Recipe& recipe) {
+Status ModelBundle::load_policy(const Recipe& recipe) {
   const at::TensorOptions options = carnot::tensor_options(recipe.run);
   const auto seed = static_cast<std::uint64_t>(recipe.run.seed);
   if (checkpoint || !recipe.model.path.empty()) {
@@ -220,34 +220,34 @@ Status Workbench::load_policy(const Recipe& recipe) {
   return Done{};
 }
 
-Result<Workbench> Workbench::make(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
-  auto bench = open(recipe, checkpoint);
-  if (!bench) return bench;
-  if (const Status loaded = bench->load_policy(recipe); !loaded) return loaded.error();
-  return bench;
+Result<ModelBundle> ModelBundle::make(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
+  auto bundle = open(recipe, checkpoint);
+  if (!bundle) return bundle;
+  if (const Status loaded = bundle->load_policy(recipe); !loaded) return loaded.error();
+  return bundle;
 }
 
-void Workbench::add_companions(const Recipe& recipe) {
+void ModelBundle::add_companions(const Recipe& recipe) {
   const auto signals = required_signals(recipe.method);
   if (signals.contains(Signal::Reference)) reference = std::make_unique<Model>(policy->frozen());
   if (signals.contains(Signal::Value)) critic = std::make_unique<ValueModel>(*policy);
 }
 
-std::int64_t cache_blocks(const RolloutOptions& options, std::int64_t trajectories) {
-  const Saturating context = options.explore.episode.max_context_tokens;
+std::int64_t cache_blocks(const RolloutSettings& options, std::int64_t trajectories) {
+  const Saturating context = options.options.episode.max_context_tokens;
   const Saturating tokens = options.cache_tokens > 0 ? options.cache_tokens : context * trajectories;
   // A partly filled block per trajectory, and the prompts' own.
   return ((tokens + kBlockTokens - 1) / kBlockTokens + Saturating(2) * trajectories).value();
 }
 
-Generation make_generation(const Workbench& bench, const RolloutOptions& options, std::int64_t trajectories) {
+Generation make_generation(const ModelBundle& bundle, const RolloutSettings& options, std::int64_t trajectories) {
   const std::int64_t blocks = cache_blocks(options, trajectories);
   if (blocks > std::numeric_limits<int>::max())
     throw std::length_error("the KV cache would have " + std::to_string(blocks) + " blocks; rollout.cache_tokens");
   Generation generation;
-  generation.runner = std::make_unique<DecoderRunner>(*bench.policy, static_cast<int>(blocks));
+  generation.runner = std::make_unique<DecoderRunner>(*bundle.policy, static_cast<int>(blocks));
   EngineOptions engine = options.engine;
-  engine.drawable_tokens = bench.tokenizer->vocab_size();
+  engine.drawable_tokens = bundle.tokenizer->vocab_size();
   generation.engine = std::make_unique<Engine>(*generation.runner, engine);
   return generation;
 }

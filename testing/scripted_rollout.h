@@ -1,4 +1,4 @@
-// testing/exploration.h -- explorations of scripted environments under the hash policy, and what must hold of them.
+// testing/scripted_rollout.h -- rollouts of scripted environments under the hash policy, and what must hold of them.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 
 #include "carnot/base/thread_pool.h"
 #include "carnot/data/trajectory.h"
-#include "carnot/rollout/explore.h"
+#include "carnot/rollout/rollout.h"
 #include "reference/decoder.h"
 #include "testing/hash_runner.h"
 #include "testing/scripted_environment.h"
@@ -30,27 +30,27 @@ inline std::vector<RolloutTask> scripted_tasks(int count, const ScriptedOptions&
   return tasks;
 }
 
-struct ExplorationSetting {
+struct RolloutSetting {
   int num_blocks = 2000;
   int max_batch_tokens = 512;
   int kernel_threads = 1;
-  ExploreOptions explore{};
+  RolloutOptions options{};
 };
 
-inline ExplorationSetting with_budget(int budget) {
-  ExplorationSetting setting;
-  setting.explore.budget = budget;
+inline RolloutSetting with_budget(int budget) {
+  RolloutSetting setting;
+  setting.options.budget = budget;
   return setting;
 }
 
-inline const ExploreKey kExploreKey{.seed = 5, .step = 3, .first_group = 2, .policy_version = 9};
+inline const RolloutKey kRolloutKey{.seed = 5, .step = 3, .first_group = 2, .policy_version = 9};
 
-inline Exploration explore_scripted(const std::vector<RolloutTask>& tasks, const ExplorationSetting& setting,
-                                    const BranchPolicy& policy = *independent()) {
+inline Rollout roll_out_scripted(const std::vector<RolloutTask>& tasks, const RolloutSetting& setting,
+                                 const BranchPolicy& policy = *independent()) {
   set_num_threads(setting.kernel_threads);
   HashRunner model(small_tokenizer().vocab_size(), setting.num_blocks);
   Engine engine(model, {.max_batch_tokens = setting.max_batch_tokens});
-  Exploration out = explore(engine, small_chat(), policy, tasks, setting.explore, kExploreKey);
+  Rollout out = roll_out(engine, small_chat(), policy, tasks, setting.options, kRolloutKey);
   EXPECT_EQ(engine.free_blocks(), setting.num_blocks) << "every sequence was released";
   EXPECT_FALSE(engine.has_work());
   set_num_threads(1);
@@ -58,10 +58,10 @@ inline Exploration explore_scripted(const std::vector<RolloutTask>& tasks, const
 }
 
 /// Everything that may not depend on timing, as text.
-inline std::string described(const Exploration& exploration) {
+inline std::string described(const Rollout& rollout) {
   std::ostringstream out;
   out.precision(17);
-  for (const Group& group : exploration.groups) {
+  for (const Group& group : rollout.groups) {
     out << "group " << group.uid << "\n";
     for (const Tree& tree : group.trees) {
       out << "tree\n";
@@ -83,9 +83,9 @@ inline std::string described(const Exploration& exploration) {
 }
 
 /// Every turn that a leaf's own trajectory sampled equals the twin's tokens behind the whole prefix, computed afresh.
-inline void expect_tokens_of_the_twin(const Exploration& exploration, double temperature = 1) {
+inline void expect_tokens_of_the_twin(const Rollout& rollout, double temperature = 1) {
   const HashRunner model(small_tokenizer().vocab_size(), 1);
-  for (const Trajectory& trajectory : trajectories(exploration.groups)) {
+  for (const Trajectory& trajectory : trajectories(rollout.groups)) {
     const std::vector<TokenId> tokens = trajectory.tokens();
     const auto log_probs = trajectory.column(Column::LogProbRollout);
     const auto entropies = trajectory.column(Column::EntropyRollout);
@@ -94,9 +94,9 @@ inline void expect_tokens_of_the_twin(const Exploration& exploration, double tem
       const int begin = trajectory.sampled_begin(k), end = trajectory.sampled_end(k);
       const auto expected = reference::decode(
           {.prompt = {tokens.begin(), tokens.begin() + begin},
-           .key = {.seed = kExploreKey.seed,
-                   .step = static_cast<std::uint64_t>(kExploreKey.step),
-                   .group = kExploreKey.first_group + static_cast<std::uint64_t>(trajectory.group_index),
+           .key = {.seed = kRolloutKey.seed,
+                   .step = static_cast<std::uint64_t>(kRolloutKey.step),
+                   .group = kRolloutKey.first_group + static_cast<std::uint64_t>(trajectory.group_index),
                    .sibling = static_cast<std::uint64_t>(leaf.sibling),
                    .turn = static_cast<std::uint64_t>(k)},
            .temperature = temperature,
@@ -104,7 +104,7 @@ inline void expect_tokens_of_the_twin(const Exploration& exploration, double tem
           [&](std::span<const TokenId> prefix) { return model.logits_behind(prefix); });
       for (int i = begin; i < end; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        const reference::Draw& draw = expected[static_cast<std::size_t>(i - begin)];
+        const reference::Draw& draw = expected[i - begin];
         ASSERT_EQ(tokens[at], draw.token) << leaf.trajectory_id << " turn " << k << " token " << i - begin;
         EXPECT_NEAR(log_probs[at], draw.log_prob, 2e-5);
         EXPECT_NEAR(entropies[at], draw.entropy, 2e-5);
@@ -113,8 +113,8 @@ inline void expect_tokens_of_the_twin(const Exploration& exploration, double tem
   }
 }
 
-inline void expect_sound(const Exploration& exploration) {
-  for (const Group& group : exploration.groups)
+inline void expect_sound(const Rollout& rollout) {
+  for (const Group& group : rollout.groups)
     for (const Tree& tree : group.trees) EXPECT_THAT(violations(tree), ::testing::IsEmpty());
 }
 

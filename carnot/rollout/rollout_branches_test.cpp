@@ -10,7 +10,7 @@
 #include "carnot/branch/entropy_branch.h"
 #include "carnot/branch/tree_expand.h"
 #include "carnot/branch/turn_entropy.h"
-#include "testing/exploration.h"
+#include "testing/scripted_rollout.h"
 
 namespace carnot {
 namespace {
@@ -44,10 +44,10 @@ class RecordingPolicy : public BranchPolicy {
 
 constexpr BranchTiming kTimings[] = {BranchTiming::AfterObservation, BranchTiming::SameTurn};
 
-TEST(ExploreBranches, ABranchSharesItsParentsTurnsAndSamplesWhatAFreshTrajectoryWould) {
+TEST(RolloutBranches, ABranchSharesItsParentsTurnsAndSamplesWhatAFreshTrajectoryWould) {
   for (const BranchTiming timing : kTimings) {
     const RecordingPolicy policy(2, 0.6, timing);
-    const Exploration out = explore_scripted(scripted_tasks(3, {}), with_budget(8), policy);
+    const Rollout out = roll_out_scripted(scripted_tasks(3, {}), with_budget(8), policy);
     expect_sound(out);
     expect_tokens_of_the_twin(out);
     int shared = 0;
@@ -73,27 +73,27 @@ TEST(ExploreBranches, ABranchSharesItsParentsTurnsAndSamplesWhatAFreshTrajectory
   }
 }
 
-TEST(ExploreBranches, DecisionsDoNotDependOnBatchSizeThreadsLatencyOrMemory) {
+TEST(RolloutBranches, DecisionsDoNotDependOnBatchSizeThreadsLatencyOrMemory) {
   for (const BranchTiming timing : kTimings) {
     const std::string expected =
-        described(explore_scripted(scripted_tasks(3, {}), with_budget(7), RecordingPolicy(3, 0.5, timing)));
+        described(roll_out_scripted(scripted_tasks(3, {}), with_budget(7), RecordingPolicy(3, 0.5, timing)));
     for (int variant = 1; variant <= 3; ++variant) {
-      ExplorationSetting setting = with_budget(7);
-      setting.max_batch_tokens = std::array{3, 50, 300}[static_cast<std::size_t>(variant - 1)];
+      RolloutSetting setting = with_budget(7);
+      setting.max_batch_tokens = std::array{3, 50, 300}[variant - 1];
       setting.kernel_threads = variant;
-      setting.explore.environment_threads = 4 - variant;
+      setting.options.environment_threads = 4 - variant;
       setting.num_blocks = variant == 3 ? 25 : 1000;
       const auto tasks = scripted_tasks(3, {.latency_seed = static_cast<std::uint64_t>(variant)});
-      EXPECT_EQ(described(explore_scripted(tasks, setting, RecordingPolicy(3, 0.5, timing))), expected)
+      EXPECT_EQ(described(roll_out_scripted(tasks, setting, RecordingPolicy(3, 0.5, timing))), expected)
           << "variant " << variant;
     }
   }
 }
 
-TEST(ExploreBranches, AsksInTheOrderOfTheTrajectoriesWithTheCountsSoFar) {
+TEST(RolloutBranches, AsksInTheOrderOfTheTrajectoriesWithTheCountsSoFar) {
   for (const BranchTiming timing : kTimings) {
     const RecordingPolicy policy(3, 1, timing);
-    const Exploration out = explore_scripted(scripted_tasks(1, {}), with_budget(5), policy);
+    const Rollout out = roll_out_scripted(scripted_tasks(1, {}), with_budget(5), policy);
     ASSERT_EQ(policy.asked.size(), 2u) << "two branches spend the budget";
     EXPECT_EQ(policy.asked[0].trajectories, 3);
     EXPECT_EQ(policy.asked[1].trajectories, 4);
@@ -106,10 +106,10 @@ TEST(ExploreBranches, AsksInTheOrderOfTheTrajectoriesWithTheCountsSoFar) {
   }
 }
 
-TEST(ExploreBranches, TheEntropyThatDecidesIsThatOfTheFirstTokens) {
+TEST(RolloutBranches, TheEntropyThatDecidesIsThatOfTheFirstTokens) {
   const RecordingPolicy ahead(1, 0, BranchTiming::AfterObservation), behind(1, 0, BranchTiming::SameTurn);
-  const Exploration out = explore_scripted(scripted_tasks(1, {}), with_budget(2), ahead);
-  explore_scripted(scripted_tasks(1, {}), with_budget(2), behind);
+  const Rollout out = roll_out_scripted(scripted_tasks(1, {}), with_budget(2), ahead);
+  roll_out_scripted(scripted_tasks(1, {}), with_budget(2), behind);
   const Tree& tree = out.groups[0].trees[0];
   std::vector<double> expected;
   for (std::size_t t = 0; t < tree.turns.size(); ++t) {
@@ -127,38 +127,37 @@ TEST(ExploreBranches, TheEntropyThatDecidesIsThatOfTheFirstTokens) {
   }
 }
 
-TEST(ExploreBranches, CountsBranchesInARowAsThePolicySays) {
+TEST(RolloutBranches, CountsBranchesInARowAsThePolicySays) {
   const RecordingPolicy trajectory(2, 1, BranchTiming::SameTurn, BranchStreak::Trajectory);
-  explore_scripted(scripted_tasks(1, {}), with_budget(9), trajectory);
+  roll_out_scripted(scripted_tasks(1, {}), with_budget(9), trajectory);
   std::vector<int> counts;
   for (const BranchContext& at : trajectory.asked) counts.push_back(at.consecutive);
   EXPECT_THAT(counts, ::testing::ElementsAre(0, 0, 1, 1, 1, 1, 2)) << "a branch starts with its parent's count";
   const RecordingPolicy task(2, 1, BranchTiming::SameTurn, BranchStreak::Task);
-  explore_scripted(scripted_tasks(1, {}), with_budget(6), task);
+  roll_out_scripted(scripted_tasks(1, {}), with_budget(6), task);
   counts.clear();
   for (const BranchContext& at : task.asked) counts.push_back(at.consecutive);
   EXPECT_THAT(counts, ::testing::ElementsAre(0, 1, 2, 3));
 }
 
-TEST(ExploreBranches, WhatNoBranchTookStartsFromThePrompt) {
+TEST(RolloutBranches, WhatNoBranchTookStartsFromThePrompt) {
   const RecordingPolicy policy(2, 0, BranchTiming::AfterObservation);
-  const Exploration out = explore_scripted(scripted_tasks(2, {}), with_budget(5), policy);
+  const Rollout out = roll_out_scripted(scripted_tasks(2, {}), with_budget(5), policy);
   for (const Group& group : out.groups) EXPECT_EQ(group.trees.size(), 5u);
   EXPECT_EQ(out.metrics.branches, 0);
 }
 
-TEST(ExploreBranches, AFailingEnvironmentDoesNotHoldItsGroupBack) {
+TEST(RolloutBranches, AFailingEnvironmentDoesNotHoldItsGroupBack) {
   std::vector<RolloutTask> tasks = scripted_tasks(2, {});
   tasks[0] = scripted_tasks(1, {.throws_at = 2})[0];
-  const Exploration out =
-      explore_scripted(tasks, with_budget(6), RecordingPolicy(2, 0.5, BranchTiming::AfterObservation));
+  const Rollout out = roll_out_scripted(tasks, with_budget(6), RecordingPolicy(2, 0.5, BranchTiming::AfterObservation));
   expect_sound(out);
   EXPECT_EQ(leaves_of(out.groups[0]), 6);
   EXPECT_EQ(out.metrics.infra_failures, 6);
   EXPECT_EQ(leaves_of(out.groups[1]), 6);
 }
 
-TEST(ExploreBranches, ThePoliciesOfArpoAndAepoSpendTheWholeBudget) {
+TEST(RolloutBranches, ThePoliciesOfArpoAndAepoSpendTheWholeBudget) {
   std::vector<std::unique_ptr<BranchPolicy>> policies;
   policies.push_back(entropy_branch({.initial = 2}));
   policies.push_back(balanced_branch({.initial = 2}));
@@ -166,7 +165,7 @@ TEST(ExploreBranches, ThePoliciesOfArpoAndAepoSpendTheWholeBudget) {
   published.initial = 2;
   policies.push_back(balanced_branch(published));
   for (const auto& policy : policies) {
-    const Exploration out = explore_scripted(scripted_tasks(3, {.max_response_tokens = 6}), with_budget(6), *policy);
+    const Rollout out = roll_out_scripted(scripted_tasks(3, {.max_response_tokens = 6}), with_budget(6), *policy);
     expect_sound(out);
     expect_tokens_of_the_twin(out);
     for (const Group& group : out.groups) EXPECT_EQ(leaves_of(group), 6);
@@ -174,7 +173,7 @@ TEST(ExploreBranches, ThePoliciesOfArpoAndAepoSpendTheWholeBudget) {
   }
 }
 
-TEST(ExploreBranches, AProbeDividesTheBudgetAndIsTheFirstTrajectory) {
+TEST(RolloutBranches, AProbeDividesTheBudgetAndIsTheFirstTrajectory) {
   class Probing : public RecordingPolicy {
    public:
     Probing() : RecordingPolicy(0, 0, BranchTiming::AfterObservation) {}
@@ -187,7 +186,7 @@ TEST(ExploreBranches, AProbeDividesTheBudgetAndIsTheFirstTrajectory) {
     mutable std::vector<EntropyProbe> probes;
   };
   const Probing policy;
-  const Exploration out = explore_scripted(scripted_tasks(1, {}), with_budget(4), policy);
+  const Rollout out = roll_out_scripted(scripted_tasks(1, {}), with_budget(4), policy);
   ASSERT_EQ(policy.probes.size(), 1u);
   const Tree& first = out.groups[0].trees[0];
   EXPECT_EQ(policy.probes[0].root, first.turns[0].turn_entropy);
@@ -197,9 +196,9 @@ TEST(ExploreBranches, AProbeDividesTheBudgetAndIsTheFirstTrajectory) {
   EXPECT_EQ(policy.asked.size(), 6u) << "the probe is not asked about, nor the trajectory that spends the budget";
 }
 
-TEST(ExploreBranches, TreesGrowFromRandomNodesAndAreCutBackToTheBudget) {
+TEST(RolloutBranches, TreesGrowFromRandomNodesAndAreCutBackToTheBudget) {
   const auto policy = tree_expand({.trees = 2, .nodes = 2, .rounds = 2});
-  const Exploration out = explore_scripted(scripted_tasks(3, {}), with_budget(6), *policy);
+  const Rollout out = roll_out_scripted(scripted_tasks(3, {}), with_budget(6), *policy);
   expect_sound(out);
   expect_tokens_of_the_twin(out);
   for (const Group& group : out.groups) {
@@ -210,13 +209,13 @@ TEST(ExploreBranches, TreesGrowFromRandomNodesAndAreCutBackToTheBudget) {
     }
   }
   const auto again = tree_expand({.trees = 2, .nodes = 2, .rounds = 2});
-  ExplorationSetting setting = with_budget(6);
+  RolloutSetting setting = with_budget(6);
   setting.max_batch_tokens = 7;
-  setting.explore.environment_threads = 3;
-  EXPECT_EQ(described(explore_scripted(scripted_tasks(3, {.latency_seed = 4}), setting, *again)), described(out));
+  setting.options.environment_threads = 3;
+  EXPECT_EQ(described(roll_out_scripted(scripted_tasks(3, {.latency_seed = 4}), setting, *again)), described(out));
 }
 
-TEST(ExploreBranches, ANodeThatCannotBeCopiedFailsTheTrajectoryThatWasToGrowThere) {
+TEST(RolloutBranches, ANodeThatCannotBeCopiedFailsTheTrajectoryThatWasToGrowThere) {
   const auto policy = tree_expand({.trees = 2, .nodes = 3, .rounds = 1});
   std::vector<RolloutTask> tasks = scripted_tasks(2, {});
   // The task's own environment is copied for each trajectory, that for each node, and that where a tree grows.
@@ -224,8 +223,8 @@ TEST(ExploreBranches, ANodeThatCannotBeCopiedFailsTheTrajectoryThatWasToGrowTher
                               if (generation == 2) throw std::runtime_error("no twins");
                               return true;
                             }})[0];
-  const Exploration healthy = explore_scripted(scripted_tasks(2, {}), with_budget(8), *policy);
-  const Exploration out = explore_scripted(tasks, with_budget(8), *policy);
+  const Rollout healthy = roll_out_scripted(scripted_tasks(2, {}), with_budget(8), *policy);
+  const Rollout out = roll_out_scripted(tasks, with_budget(8), *policy);
   expect_sound(out);
   EXPECT_GT(out.metrics.infra_failures, 0);
   EXPECT_EQ(leaves_of(out.groups[0]), leaves_of(healthy.groups[0]));
@@ -237,16 +236,16 @@ TEST(ExploreBranches, ANodeThatCannotBeCopiedFailsTheTrajectoryThatWasToGrowTher
     for (const Leaf& leaf : tree.leaves) EXPECT_EQ(leaf.outcome, Outcome::Finished);
 }
 
-TEST(ExploreBranches, WhereACopyHangsItsOriginalIsNotCalledAnyMore) {
+TEST(RolloutBranches, WhereACopyHangsItsOriginalIsNotCalledAnyMore) {
   for (const BranchTiming timing : kTimings) {
     std::vector<RolloutTask> tasks = scripted_tasks(2, {});
     tasks[0] = scripted_tasks(2, {.before_copy = [](int, int turn) {
                                 if (turn == 2) std::this_thread::sleep_for(std::chrono::seconds(2));
                                 return true;
                               }})[0];
-    ExplorationSetting setting = with_budget(6);
-    setting.explore.environment_timeout = 0.2;
-    const Exploration out = explore_scripted(tasks, setting, RecordingPolicy(1, 0.5, timing));
+    RolloutSetting setting = with_budget(6);
+    setting.options.environment_timeout = 0.2;
+    const Rollout out = roll_out_scripted(tasks, setting, RecordingPolicy(1, 0.5, timing));
     expect_sound(out);
     EXPECT_GT(out.metrics.infra_failures, 0);
     for (const Tree& tree : out.groups[1].trees)

@@ -1,4 +1,4 @@
-#include "carnot/train/supervised.h"
+#include "carnot/train/sft.h"
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
@@ -18,14 +18,14 @@ namespace {
 constexpr std::int64_t kTasksPerStep = 1 << 20;
 
 /// Sequences one behind the other; each token but a sequence's first is a target of the row before it.
-struct SupervisedBatch {
+struct SftBatch {
   std::vector<std::int64_t> tokens, positions, target_rows, targets;
   std::vector<double> weights;
   std::vector<bool> said;  ///< by the script
   PackedAttention plan{};
 };
 
-void add(SupervisedBatch& batch, const Trajectory& demonstration, double context_weight) {
+void add(SftBatch& batch, const Trajectory& demonstration, double context_weight) {
   const std::vector<TokenId> tokens = demonstration.tokens();
   const std::vector<bool> said = demonstration.sampled();
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -41,9 +41,9 @@ void add(SupervisedBatch& batch, const Trajectory& demonstration, double context
   batch.plan.offsets.push_back(static_cast<int>(batch.tokens.size()));
 }
 
-std::vector<SupervisedBatch> micro_batches(const std::vector<Tree>& demonstrations, const SupervisedOptions& options,
-                                           int micro_batch_tokens) {
-  std::vector<SupervisedBatch> batches(1);
+std::vector<SftBatch> micro_batches(const std::vector<Tree>& demonstrations, const SftOptions& options,
+                                    int micro_batch_tokens) {
+  std::vector<SftBatch> batches(1);
   for (const Tree& tree : demonstrations) {
     Group group{.trees = {tree}};
     const Trajectory view = trajectory(group, 0, 0, 0);
@@ -60,7 +60,7 @@ struct LossSums {
 };
 
 /// One forward and backward pass; the gradient is that of sum(weight * loss) / total_weight.
-void accumulate(const Model& model, const SupervisedBatch& batch, double total_weight, LossSums& sums) {
+void accumulate(const Model& model, const SftBatch& batch, double total_weight, LossSums& sums) {
   const at::Tensor hidden =
       model.hidden(at::tensor(batch.tokens, at::kLong), at::tensor(batch.positions, at::kLong), batch.plan);
   const at::Tensor rows = hidden.index_select(0, at::tensor(batch.target_rows, at::kLong).to(hidden.device()));
@@ -79,7 +79,7 @@ void accumulate(const Model& model, const SupervisedBatch& batch, double total_w
 
 }  // namespace
 
-Result<std::vector<Tree>> SupervisedTrainer::demonstrations(std::int64_t step) const {
+Result<std::vector<Tree>> SftTrainer::demonstrations(std::int64_t step) const {
   const double progress =
       static_cast<double>(step) / static_cast<double>(std::max<std::int64_t>(1, setting_.options.steps));
   std::vector<Tree> trees;
@@ -97,18 +97,18 @@ Result<std::vector<Tree>> SupervisedTrainer::demonstrations(std::int64_t step) c
   return trees;
 }
 
-Result<SupervisedMetrics> SupervisedTrainer::step(std::int64_t step) {
+Result<SftMetrics> SftTrainer::step(std::int64_t step) {
   const auto trees = demonstrations(step);
   if (!trees) return trees.error();
   const auto batches = micro_batches(*trees, setting_.options, setting_.micro_batch_tokens);
   double total_weight = 0;
-  SupervisedMetrics metrics{.demonstrations = static_cast<std::int64_t>(trees->size())};
-  for (const SupervisedBatch& batch : batches) {
+  SftMetrics metrics{.demonstrations = static_cast<std::int64_t>(trees->size())};
+  for (const SftBatch& batch : batches) {
     for (double weight : batch.weights) total_weight += weight;
     metrics.tokens += static_cast<std::int64_t>(batch.tokens.size());
   }
   LossSums sums;
-  for (const SupervisedBatch& batch : batches) accumulate(model_, batch, total_weight, sums);
+  for (const SftBatch& batch : batches) accumulate(model_, batch, total_weight, sums);
   metrics.learning_rate = learning_rate_at(setting_.options.schedule, step, setting_.options.steps);
   const StepReport report = optimizer_.step(metrics.learning_rate);
   metrics.grad_norm = report.grad_norm;

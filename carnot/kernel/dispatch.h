@@ -1,4 +1,4 @@
-// kernel/isa.h -- the inner loops, compiled once per instruction set; callers see one table of functions.
+// kernel/dispatch.h -- the inner loops, compiled once per instruction set; callers see one table of functions.
 //
 // Every loop's order of additions is fixed by the shapes alone: a row's result depends neither on the rows beside it
 // nor on threads. Bits may differ between instruction sets, so promises of equality hold per machine.
@@ -15,8 +15,8 @@ namespace carnot::kernel {
 /// Keys come in tiles of this many positions: a tile is a block of the cache.
 inline constexpr int kTile = kBlockTokens;
 
-/// The entries of a row that stay when its lowest are removed (kernel/statistics/selection.h): x is removed where x < threshold,
-/// or x == threshold and its index is at least tie_limit.
+/// The entries of a row that stay when its lowest are removed (kernel/statistics/selection.h): x is removed where x <
+/// threshold, or x == threshold and its index is at least tie_limit.
 template <class T>
 struct Cut {
   T threshold;
@@ -38,7 +38,7 @@ struct KeptGradient {
 };
 
 template <class T>
-struct Isa {
+struct KernelTable {
   const char* name;
   int row_tile;  ///< rows of one gemm tile
   int panel;     ///< columns of one packed panel
@@ -95,6 +95,6 @@ struct Isa {
 
 /// The widest table this processor runs.
 template <class T>
-const Isa<T>& isa();
+const KernelTable<T>& kernel_table();
 
 }  // namespace carnot::kernel

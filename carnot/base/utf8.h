@@ -1,4 +1,4 @@
-// text/utf8.h -- UTF-8 characters, validity and composition (NFC).
+// base/utf8.h -- UTF-8 characters, validity and composition (NFC).
 #pragma once
 
 #include <string>
@@ -14,6 +14,12 @@ struct Utf8Character {
 
 /// The first character of `text` by RFC 3629 (shortest form, no surrogates). REQUIRES: not empty.
 Utf8Character first_character(std::string_view text);
+
+/// True for the second, third and fourth byte of a character.
+constexpr bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+/// Characters of a text; of one that is not valid UTF-8, its bytes that do not continue a character.
+std::size_t count_characters(std::string_view text);
 
 /// Where the last character of `text` begins; invalid bytes count as characters. REQUIRES: not empty.
 std::size_t last_character_begin(std::string_view text);
@@ -42,7 +48,7 @@ bool is_white_space(char32_t code_point);
 bool is_word_character(char32_t code_point);
 
 /// Without blanks at both ends, and at the right end: Python's str.strip and str.rstrip.
-std::string_view trimmed(std::string_view text);
-std::string_view right_trimmed(std::string_view text);
+std::string_view stripped(std::string_view text);
+std::string_view right_stripped(std::string_view text);
 
 }  // namespace carnot

@@ -1,24 +1,19 @@
-#include "carnot/rollout/explore.h"
-
-#include <chrono>
+#include "carnot/rollout/rollout.h"
 
 #include "carnot/base/check.h"
+#include "carnot/base/stopwatch.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/rollout/group_rollout.h"
 
 namespace carnot {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 constexpr double kSecondsForCallsToEnd = 1;
 
-class Explorer {
+class RolloutLoop {
  public:
-  Explorer(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy, std::span<const RolloutTask> tasks,
-           const ExploreOptions& options, const ExploreKey& key, const ExploreEvents& events)
+  RolloutLoop(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy, std::span<const RolloutTask> tasks,
+              const RolloutOptions& options, const RolloutKey& key, const RolloutEvents& events)
       : events_(events),
         workers_(options.environment_threads, options.environment_timeout),
         copier_(1, options.environment_timeout),
@@ -33,8 +28,8 @@ class Explorer {
       groups_.push_back(std::make_unique<GroupRollout>(context_, task, static_cast<int>(groups_.size())));
   }
 
-  Exploration run() {
-    const auto start = Clock::now();
+  Rollout run() {
+    const Stopwatch watch;
     const EngineMetrics before = context_.engine.metrics();
     for (const auto& group : groups_) group->open();
     while (advance()) {
@@ -42,13 +37,13 @@ class Explorer {
       if (!events_.go_on()) return abandon();
     }
     tell_progress();
-    Exploration out{.metrics = metrics_};
+    Rollout out{.metrics = metrics_};
     for (const auto& group : groups_) {
       for (std::string& failure : group->failures()) out.failures.push_back(std::move(failure));
       out.groups.push_back(group->take_group());
     }
     add_counts(out, before);
-    out.metrics.seconds = seconds_since(start);
+    out.metrics.seconds = watch.seconds();
     return out;
   }
 
@@ -62,10 +57,10 @@ class Explorer {
   }
 
   // Calls that are under way get a moment to end, since the environments' factory may soon be gone.
-  Exploration abandon() {
+  Rollout abandon() {
     workers_.drop_queued();
-    const auto start = Clock::now();
-    while (workers_.pending() > 0 && seconds_since(start) < kSecondsForCallsToEnd) workers_.collect(true);
+    const Stopwatch watch;
+    while (workers_.pending() > 0 && watch.seconds() < kSecondsForCallsToEnd) workers_.collect(true);
     for (const auto& group : groups_) group->abandon();
     return {.stopped = true};
   }
@@ -81,18 +76,18 @@ class Explorer {
     if (context_.engine.has_work()) {
       const StepResult& result = context_.engine.step();
       for (const SampledToken& token : result.tokens) {
-        const Owner& owner = context_.owners[static_cast<std::size_t>(token.sequence)];
+        const Owner& owner = context_.owners[token.sequence];
         group(owner).on_token(owner.member, token);
       }
       for (SequenceId sequence : result.too_long) {
-        const Owner owner = context_.owners[static_cast<std::size_t>(sequence)];
+        const Owner owner = context_.owners[sequence];
         group(owner).on_too_long(owner.member);
       }
       idle_polls_ = 0;
     } else if (workers_.pending() > 0) {
-      const auto start = Clock::now();
+      const Stopwatch watch;
       collect_calls(true);
-      metrics_.seconds_waiting += seconds_since(start);
+      metrics_.seconds_waiting += watch.seconds();
       idle_polls_ = 0;
     } else {
       CARNOT_CHECK(!unfinished || ++idle_polls_ < 4, "trajectories wait for nothing");
@@ -109,10 +104,10 @@ class Explorer {
     }
   }
 
-  GroupRollout& group(const Owner& owner) { return *groups_[static_cast<std::size_t>(owner.group)]; }
+  GroupRollout& group(const Owner& owner) { return *groups_[owner.group]; }
 
-  void add_counts(Exploration& out, const EngineMetrics& before) const {
-    ExploreMetrics& metrics = out.metrics;
+  void add_counts(Rollout& out, const EngineMetrics& before) const {
+    RolloutMetrics& metrics = out.metrics;
     for (const Group& group : out.groups) {
       for (const Tree& tree : group.trees) {
         metrics.turns += static_cast<std::int64_t>(tree.turns.size());
@@ -131,18 +126,18 @@ class Explorer {
     metrics.seconds_scheduling = now.seconds_scheduling - before.seconds_scheduling;
   }
 
-  const ExploreEvents& events_;
+  const RolloutEvents& events_;
   std::int64_t told_ = 0;
   EnvironmentWorkers workers_, copier_;
   RolloutContext context_;
   std::vector<std::unique_ptr<GroupRollout>> groups_;
-  ExploreMetrics metrics_;
+  RolloutMetrics metrics_;
   int idle_polls_ = 0;
 };
 
 }  // namespace
 
-void ExploreOptions::fields(FieldVisitor& visit) {
+void RolloutOptions::fields(FieldVisitor& visit) {
   visit.field("group_size", budget, "trajectories a task", at_least(1));
   sampling.fields(visit);
   episode.fields(visit);
@@ -153,10 +148,9 @@ void ExploreOptions::fields(FieldVisitor& visit) {
               Limits{.low = 0, .high = kWeek, .open_low = true});
 }
 
-Exploration explore(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy,
-                    std::span<const RolloutTask> tasks, const ExploreOptions& options, const ExploreKey& key,
-                    const ExploreEvents& events) {
-  return Explorer(engine, chat, policy, tasks, options, key, events).run();
+Rollout roll_out(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy, std::span<const RolloutTask> tasks,
+                 const RolloutOptions& options, const RolloutKey& key, const RolloutEvents& events) {
+  return RolloutLoop(engine, chat, policy, tasks, options, key, events).run();
 }
 
 }  // namespace carnot

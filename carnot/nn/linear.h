@@ -1,0 +1,47 @@
+// nn/linear.h -- products with weights: up to three that share their input, with biases and adapters.
+//
+// Kernels of carnot/kernel: CPU, float32 and float64, contiguous rows; a row's bits depend neither on other rows nor on
+// threads. Works with and without grad mode; without it nothing is saved.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <memory>
+
+#include "carnot/nn/lora.h"
+#include "carnot/nn/model.h"
+
+namespace carnot {
+
+/// Weights cut into the panels that gemm reads, packed again when a weight has changed (by its version counter: code
+/// that writes through data_ptr must bump it). Belongs to one model; not thread-safe.
+class PackedWeights {
+ public:
+  PackedWeights();
+  ~PackedWeights();
+  PackedWeights(PackedWeights&&) noexcept;
+  PackedWeights& operator=(PackedWeights&&) noexcept;
+
+  struct Cache;
+  Cache& cache() { return *cache_; }
+
+ private:
+  std::unique_ptr<Cache> cache_;
+};
+
+/// True where the kernels of carnot/kernel take this tensor.
+bool own_kernels_take(const at::Tensor& x);
+
+/// Up to three weights [N_i, K] that share their input, with biases [N_i] or none (all or none), and adapters on any.
+struct LinearWeights {
+  std::array<at::Tensor, 3> weight{};
+  std::array<at::Tensor, 3> bias{};
+  std::array<Adapter, 3> adapter{};
+  double adapter_scale = 1;
+};
+
+/// x [T, K] times the weights, side by side: [T, N_0 + N_1 + N_2]; biases and adapter_scale (x A^T) B^T added.
+at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWeights& packed, KernelChoice kernels);
+
+}  // namespace carnot
