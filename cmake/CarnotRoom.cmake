@@ -62,7 +62,8 @@ function(carnot_add_test name)
   target_link_libraries(${name}_test PRIVATE carnot_reference carnot_testing ${TEST_LIBRARIES}
                                              GTest::gmock GTest::gtest_main)
   # GCC 12 sees array bounds overrun inside std::string where constants of a test are folded into it.
-  target_compile_options(${name}_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
+  target_compile_options(${name}_test PRIVATE ${CARNOT_TEST_OPTIMISATION}
+                         $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
   if(TEST_TORCH)
     carnot_use_torch_test_headers(${name}_test)
   else()
