@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "carnot/base/check.h"
+#include "carnot/nn/elementwise.h"
 #include "carnot/nn/kv_cache.h"
 
 namespace carnot {
