@@ -30,6 +30,8 @@ struct ScriptedOptions {
   std::function<void(int turn, Reply& reply)> change{};
   /// Called before a copy is made. What it throws, clone() throws; where it says no, clone() returns null.
   std::function<bool(int generation, int turn)> before_copy{};
+  Branching branching = Branching::Cloned;
+  std::vector<ToolDescription> tools{};
 };
 
 class ScriptedEnvironment : public Environment {
@@ -44,15 +46,18 @@ class ScriptedEnvironment : public Environment {
 
   Opening open() override {
     if (!options_.opens) throw std::runtime_error("no such world");
-    return {.system = "be brief", .user = "task " + std::to_string(state_), .assistant_prefix = options_.prefix};
+    return {.system = "be brief",
+            .user = "task " + std::to_string(state_),
+            .assistant_prefix = options_.prefix,
+            .tools = options_.tools};
   }
 
-  Reply step(std::string_view response) override {
+  Reply step(const PolicyResponse& response) override {
     if (turn_ == options_.throws_at) throw std::runtime_error("the world broke");
     if (turn_ == options_.hangs_at) std::this_thread::sleep_for(std::chrono::duration<double>(options_.hang_seconds));
-    state_ = derive_seed(state_, response, static_cast<std::uint64_t>(++turn_));
+    state_ = derive_seed(state_, response.text, static_cast<std::uint64_t>(++turn_));
     if (options_.latency_seed != 0)
-      std::this_thread::sleep_for(std::chrono::microseconds(derive_seed(options_.latency_seed, response) % 3000));
+      std::this_thread::sleep_for(std::chrono::microseconds(derive_seed(options_.latency_seed, response.text) % 3000));
     Reply reply{.form = options_.form, .reward = static_cast<double>(state_ % 3), .tool = "hash", .status = "ok"};
     reply.done = turn_ == options_.turns;
     reply.success = reply.done && options_.succeeds;
@@ -67,6 +72,7 @@ class ScriptedEnvironment : public Environment {
 
   std::string anchor() const override { return std::to_string(state_); }
   std::vector<std::string> ground_truth() const override { return {"yes"}; }
+  Branching branching() const override { return options_.branching; }
   std::unique_ptr<Environment> clone() const override {
     if (options_.before_copy && !options_.before_copy(generation_, turn_)) return nullptr;
     auto copy = std::make_unique<ScriptedEnvironment>(*this);

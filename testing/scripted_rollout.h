@@ -67,8 +67,8 @@ inline std::string described(const Rollout& rollout) {
       out << "tree\n";
       for (std::size_t t = 0; t < tree.turns.size(); ++t) {
         const Turn& turn = tree.turns[t];
-        out << " turn of " << turn.parent << " anchor " << turn.anchor << " reward " << turn.reward << " entropy "
-            << turn.turn_entropy.value_or(-1) << ":";
+        out << (turn.context == Context::Fresh ? " fresh" : "") << " turn of " << turn.parent << " anchor "
+            << turn.anchor << " reward " << turn.reward << " entropy " << turn.turn_entropy.value_or(-1) << ":";
         for (TokenId token : turn.tokens) out << " " << token;
         for (double value : tree.columns.turn(Column::LogProbRollout, static_cast<int>(t))) out << " " << value;
         out << "\n";
@@ -92,8 +92,10 @@ inline void expect_tokens_of_the_twin(const Rollout& rollout, double temperature
     const Leaf& leaf = trajectory.leaf();
     for (int k = std::max(0, leaf.branch_turn); k < trajectory.num_turns(); ++k) {
       const int begin = trajectory.sampled_begin(k), end = trajectory.sampled_end(k);
+      int first = k;  // turn of the context that this one samples in
+      while (first > 0 && trajectory.turn(first).context != Context::Fresh) --first;
       const auto expected = reference::decode(
-          {.prompt = {tokens.begin(), tokens.begin() + begin},
+          {.prompt = {tokens.begin() + trajectory.turn_offsets[first], tokens.begin() + begin},
            .key = {.seed = kRolloutKey.seed,
                    .step = static_cast<std::uint64_t>(kRolloutKey.step),
                    .group = kRolloutKey.first_group + static_cast<std::uint64_t>(trajectory.group_index),

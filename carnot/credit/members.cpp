@@ -38,7 +38,8 @@ int response_begin(const Trajectory& trajectory) {
 }
 
 std::vector<bool> in_response(const Trajectory& trajectory) {
-  if (trajectory.num_turns() > 0 && trajectory.turn(0).context == Context::Fresh) return trajectory.sampled();
+  for (int k = 0; k < trajectory.num_turns(); ++k)
+    if (trajectory.turn(k).context == Context::Fresh) return trajectory.sampled();
   std::vector<bool> inside(trajectory.num_tokens(), true);
   std::fill_n(inside.begin(), response_begin(trajectory), false);
   return inside;

@@ -1,8 +1,8 @@
 // env/environment.h -- an environment answers a response with text, a reward, an outcome. It knows text, never tokens.
 //
-// Two layers. A Game is the bare world: an action in, an observation out, no prompts, no budgets (env/game.h).
 // An Environment is what a policy talks to: it opens the conversation, parses responses, keeps budgets, applies
-// penalties. env/skeleton/environment.h is a commented one to copy.
+// penalties. Many have a Game beneath, the bare world: an action in, an observation out (env/game.h).
+// env/skeleton/environment.h is a commented one to copy.
 #pragma once
 
 #include <cstdint>
@@ -16,38 +16,55 @@
 #include "carnot/base/fields.h"
 #include "carnot/base/random.h"
 #include "carnot/base/result.h"
+#include "carnot/data/message.h"
 #include "carnot/data/tree.h"
 #include "carnot/env/game.h"
+#include "carnot/tool/tool.h"
 
 namespace carnot {
 
-/// How the conversation opens.
+/// A prompt: how a conversation opens, or how it goes on from scratch (ReplyForm::FreshPrompt).
 struct Opening {
-  std::string system{};  ///< empty: no system message of the environment's own
-  std::string user{};
+  std::string system{};            ///< empty: no system message of the environment's own
+  std::vector<Message> history{};  ///< between the system message and `user`: examples, or a history of its own
+  std::string user{};              ///< empty: `history` ends with what the policy answers
   std::string assistant_prefix{};  ///< every assistant message starts with it ("<think>"); prompt tokens, not sampled
+  std::vector<ToolDescription> tools{};  ///< offered in the chat format's own way
+};
+
+/// What a tool answered, for the message that carries it.
+struct ToolMessage {
+  std::string call_id{};  ///< of the call, where the format has ids
+  std::string text{};
 };
 
 enum class ReplyForm : std::uint8_t {
   UserMessage,  ///< the text is the next user message; a new assistant message follows
   Inline,       ///< the text continues the running assistant message (a tool's result)
+  ToolResult,   ///< `results` are tool messages of the chat format; a new assistant message follows
+  FreshPrompt,  ///< `prompt` replaces the whole context: the turn that follows stands alone
 };
 
 /// What the environment answers to one response.
 struct Reply {
-  std::string text{};  ///< shown to the policy next; empty once done
+  std::string text{};  ///< shown to the policy next (UserMessage, Inline); empty once done
   ReplyForm form = ReplyForm::UserMessage;
-  double reward = 0;   ///< finite; env/environment_boundary.h has the bounds of everything here
-  double penalty = 0;  ///< <= 0
+  std::vector<ToolMessage> results{};  ///< ToolResult: one a call, in the order of the calls
+  Opening prompt{};                    ///< FreshPrompt
+  double reward = 0;                   ///< finite; env/environment_boundary.h has the bounds of everything here
+  double penalty = 0;                  ///< <= 0
   bool valid_action = true;
   bool done = false;
-  Outcome outcome = Outcome::Finished;  ///< read only where done
-  bool success = false;                 ///< read only where done
-  std::string tool{};
-  std::string status{};
+  Outcome outcome = Outcome::Finished;       ///< read only where done
+  bool success = false;                      ///< read only where done
+  std::string tool{};                        ///< that the turn called; of several, the first
+  std::string status{};                      ///< of its result
   std::map<std::string, double> measures{};  ///< read only where done
   std::optional<std::string> answer{};  ///< the final answer, one text for all that are equal; read only where done
 };
+
+/// What the policy is shown of a reply: its text, the tools' results, a line each, or the fresh prompt's last message.
+std::string shown_text(const Reply& reply);
 
 /// What stands around a response, for the agent loop and the span parser. Constant over an episode.
 struct Protocol {
@@ -58,7 +75,14 @@ struct Protocol {
   int max_response_tokens = 400;  ///< a turn
 };
 
-/// One episode of one task.
+/// How a second trajectory can start in the middle of an episode.
+enum class Branching : std::uint8_t {
+  Refused,   ///< it cannot; methods that branch are refused with this environment
+  Replayed,  ///< the task is made anew and hears the same responses, and answers them alike
+  Cloned,    ///< by clone()
+};
+
+/// One episode of one task. The calls of one episode come one after the other, on changing threads.
 class Environment {
  public:
   virtual ~Environment() = default;
@@ -66,10 +90,9 @@ class Environment {
   virtual Protocol protocol() const = 0;
   virtual Opening open() = 0;
 
-  /// Answers a response (whole text, assistant prefix included). May take long; runs on a worker thread.
-  /// An infrastructure failure is a Reply with done and Outcome::InfraFailed, or any exception but CheckError: that is
-  /// a bug, and ends the run.
-  virtual Reply step(std::string_view response) = 0;
+  /// Answers a response. May take long; runs on a worker thread. An infrastructure failure is a Reply with done and
+  /// Outcome::InfraFailed, or any exception but CheckError: that is a bug, and ends the run.
+  virtual Reply step(const PolicyResponse& response) = 0;
 
   /// Key of the present state, equal for equal states of one task; empty where there is none.
   virtual std::string anchor() const { return ""; }
@@ -77,17 +100,20 @@ class Environment {
   virtual std::vector<std::string> ground_truth() const { return {}; }
   virtual std::map<std::string, std::string> info() const { return {}; }  ///< about the task, for reports
 
-  /// An independent copy at the present state, for branching rollouts; never null. Called on another thread, while no
-  /// other call of this environment runs.
-  virtual std::unique_ptr<Environment> clone() const = 0;
+  virtual Branching branching() const { return Branching::Refused; }
+
+  /// An independent copy at the present state; never null. Called where branching() is Cloned, on another thread, while
+  /// no other call of this environment runs.
+  virtual std::unique_ptr<Environment> clone() const { return nullptr; }
 };
 
 /// Plays an environment by script, imperfectly if asked: for demonstrations and reference scores.
 class ScriptedAgent {
  public:
   virtual ~ScriptedAgent() = default;
-  /// The next response (assistant prefix included); `observation` is the text of the last reply, empty at the start.
-  virtual std::string respond(std::string_view observation) = 0;
+  /// The next response (assistant prefix included), with the tools it calls; `observation` is shown_text() of the last
+  /// reply, empty at the start.
+  virtual PolicyResponse respond(std::string_view observation) = 0;
 };
 
 enum class Split : std::uint8_t { Train, Validation };
@@ -103,7 +129,8 @@ class EnvironmentFactory {
   /// Builds what all tasks share (worlds, data). Call once, after the options are set. Errors name key or file.
   virtual Status prepare(std::uint64_t seed) = 0;
 
-  /// Task number `index` of a split, the same every time; any index >= 0. Thread-safe after prepare().
+  /// Task number `index` of a split, the same every time; any index >= 0. Every trajectory of a group has an episode of
+  /// its own, made here, on a worker thread. Thread-safe after prepare().
   virtual std::unique_ptr<Environment> make(Split split, std::int64_t index) const = 0;
 
   /// The task of instance `seed`, the one that make_game() shows bare; by default validation task number `seed`.
@@ -119,7 +146,7 @@ class EnvironmentFactory {
   virtual std::unique_ptr<Environment> make_demonstrated(std::int64_t index, double progress) const;
 
   /// The bare game of instance `seed`, for `carnot env`; null where there is none.
-  virtual Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const = 0;
+  virtual Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const;
 
   /// What a response says right before a final answer, as demonstrations have it: information gain scores the ground
   /// truth behind it. Empty where answers are not scored.

@@ -1,7 +1,10 @@
 #include "carnot/env/environment_boundary.h"
 
 #include <cmath>
+#include <set>
 #include <sstream>
+
+#include "carnot/base/json.h"
 
 namespace carnot {
 namespace {
@@ -15,8 +18,8 @@ class Problems {
 
   void expect_text(const std::string& field, const std::string& text) {
     if (text.size() > kLongestTextBytes)
-      add(field, "has " + std::to_string(text.size()) + " bytes; expected at most " +
-                     std::to_string(kLongestTextBytes));
+      add(field,
+          "has " + std::to_string(text.size()) + " bytes; expected at most " + std::to_string(kLongestTextBytes));
   }
 
   /// Texts of a list, none of them empty.
@@ -38,6 +41,29 @@ class Problems {
     std::ostringstream out;
     out << "is " << value << "; expected a number from " << -kLargestReward << " to " << highest;
     add(field, out.str());
+  }
+
+  void expect_prompt(const std::string& field, const Opening& prompt) {
+    expect_text(field + ".system", prompt.system);
+    expect_text(field + ".user", prompt.user);
+    expect_text(field + ".assistant_prefix", prompt.assistant_prefix);
+    expect_count(field + ".history", prompt.history.size());
+    if (prompt.user.empty() && prompt.history.empty()) add(field, "says nothing; expected user or history");
+    for (const Message& message : prompt.history) expect_message(field + ".history", message);
+    std::set<std::string> names;
+    for (const ToolDescription& tool : prompt.tools) {
+      if (const Status right = tool.check(); !right) add(field + ".tools", right.error().message);
+      if (!names.insert(tool.name).second) add(field + ".tools", "has " + tool.name + " twice");
+    }
+  }
+
+  void expect_message(const std::string& field, const Message& message) {
+    const std::string& role = message.role;
+    if (role != "user" && role != "assistant" && role != "tool")
+      add(field, "has role \"" + role + "\"; expected user, assistant or tool");
+    expect_text(field, message.content);
+    for (const ToolCall& call : message.tool_calls)
+      if (!parse_json_object(call.arguments, "arguments")) add(field, "calls " + call.name + " without a JSON object");
   }
 
   void expect_positive(const std::string& field, int value) {
@@ -66,9 +92,7 @@ void check_protocol(const Protocol& protocol) {
 
 void check_opening(const Opening& opening) {
   Problems problems;
-  problems.expect_text("opening.system", opening.system);
-  problems.expect_text("opening.user", opening.user);
-  problems.expect_text("opening.assistant_prefix", opening.assistant_prefix);
+  problems.expect_prompt("opening", opening);
   problems.raise();
 }
 
@@ -79,6 +103,12 @@ void check_reply(const Reply& reply) {
   problems.expect_text("reply.text", reply.text);
   problems.expect_text("reply.tool", reply.tool);
   problems.expect_text("reply.status", reply.status);
+  if (!reply.done && reply.form == ReplyForm::ToolResult) {
+    problems.expect_count("reply.results", reply.results.size());
+    if (reply.results.empty()) problems.add("reply.results", "is empty; expected one a call");
+    for (const ToolMessage& result : reply.results) problems.expect_text("reply.results", result.text);
+  }
+  if (!reply.done && reply.form == ReplyForm::FreshPrompt) problems.expect_prompt("reply.prompt", reply.prompt);
   if (reply.done) {
     problems.expect_count("reply.measures", reply.measures.size());
     for (const auto& [name, value] : reply.measures) problems.expect_number("reply.measures[" + name + "]", value);
@@ -102,7 +132,14 @@ void check_info(const std::vector<std::string>& ground_truth, const std::map<std
   problems.raise();
 }
 
-std::unique_ptr<Environment> copy_environment(const Environment& environment) {
+std::unique_ptr<Environment> copy_environment(const Environment& environment,
+                                              const std::function<std::unique_ptr<Environment>()>& make,
+                                              std::span<const PlayedTurn> turns) {
+  switch (environment.branching()) {
+    case Branching::Replayed: return replay(make, turns);
+    case Branching::Refused: throw EnvironmentFailure("it can be neither cloned nor replayed");
+    case Branching::Cloned: break;
+  }
   auto copy = environment.clone();
   if (!copy) throw EnvironmentFailure("clone() returned none");
   return copy;

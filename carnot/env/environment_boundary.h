@@ -5,12 +5,15 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "carnot/env/environment.h"
+#include "carnot/env/replay.h"
 
 namespace carnot {
 
@@ -34,7 +37,10 @@ void check_reply(const Reply& reply);
 void check_text(const std::string& name, const std::string& text);
 void check_info(const std::vector<std::string>& ground_truth, const std::map<std::string, std::string>& info);
 
-/// clone(), never null.
-std::unique_ptr<Environment> copy_environment(const Environment& environment);
+/// An independent environment at the present state of `environment`, by clone() or by playing `turns` again; never
+/// null. Throws EnvironmentFailure where the environment refuses.
+std::unique_ptr<Environment> copy_environment(const Environment& environment,
+                                              const std::function<std::unique_ptr<Environment>()>& make,
+                                              std::span<const PlayedTurn> turns);
 
 }  // namespace carnot

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "carnot/env/environment.h"
+#include "carnot/env/environment_boundary.h"
+#include "carnot/env/replay.h"
 #include "testing/field_settings.h"
 #include "testing/paths.h"
 
@@ -95,20 +97,29 @@ TEST_P(EveryEnvironment, IsAFunctionOfTaskAndResponses) {
   }
 }
 
-TEST_P(EveryEnvironment, ContinuesInACloneAsInTheOriginal) {
+TEST_P(EveryEnvironment, ContinuesInACopyAsInTheOriginalWhereItMayBeBranched) {
   for (std::uint64_t index = 0; index < 20; ++index) {
-    const auto original = factory_->make(Split::Train, static_cast<std::int64_t>(index));
+    const auto make = [&] { return factory_->make(Split::Train, static_cast<std::int64_t>(index)); };
+    const auto original = make();
     original->open();
     RandomStream random(index);
-    int turns = 0;
+    std::vector<PlayedTurn> played;
     if (index % 2) {
-      if (original->step(random_response(random)).done) continue;
-      turns = 1;
+      const std::string response = random_response(random);
+      const Reply reply = original->step(response);
+      if (reply.done) continue;
+      played.push_back({.response = response, .reply_key = key_of(reply)});
     }
-    const auto copy = original->clone();
-    int copied_turns = turns;
-    const Played expected = play_on(*original, random, turns);
-    EXPECT_EQ(expected, play_on(*copy, random, copied_turns));
+    const auto expected_of = [&](Environment& environment) {
+      int turns = static_cast<int>(played.size());
+      return play_on(environment, random, turns);
+    };
+    std::vector<std::unique_ptr<Environment>> copies;
+    copies.push_back(replay(make, played));
+    ASSERT_NE(original->branching(), Branching::Refused) << "methods that branch would refuse it";
+    copies.push_back(copy_environment(*original, make, played));
+    const Played expected = expected_of(*original);
+    for (const auto& copy : copies) EXPECT_EQ(expected_of(*copy), expected);
   }
 }
 

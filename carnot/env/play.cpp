@@ -156,7 +156,7 @@ std::string unescaped(std::string_view line) {
 std::string reply_json(const std::string& response, const Reply& reply) {
   JsonLine line;
   line.add("response", json_text(response));
-  line.add("text", json_text(reply.text));
+  line.add("text", json_text(shown_text(reply)));
   line.add("reward", json_number(reply.reward));
   line.add("penalty", json_number(reply.penalty));
   line.add("valid_action", json_bool(reply.valid_action));
@@ -168,7 +168,11 @@ std::string reply_json(const std::string& response, const Reply& reply) {
 
 std::string reply_text(const Reply& reply) {
   std::string text;
-  if (!reply.done) text = (reply.form == ReplyForm::UserMessage ? "[user]\n" : "") + reply.text + "\n";
+  if (!reply.done)
+    text = (reply.form == ReplyForm::Inline       ? ""
+            : reply.form == ReplyForm::ToolResult ? "[tool]\n"
+                                                  : "[user]\n") +
+           shown_text(reply) + "\n";
   text += "[reward " + json_number(reply.reward) + ", penalty " + json_number(reply.penalty) +
           (reply.valid_action ? "" : ", no valid action");
   if (reply.done) text += ", " + std::string(name_of(reply.outcome)) + (reply.success ? ", success" : ", no success");
@@ -178,7 +182,10 @@ std::string reply_text(const Reply& reply) {
 std::string opening_text(const Opening& opening) {
   std::string text;
   if (!opening.system.empty()) text = "[system]\n" + opening.system + "\n";
-  return text + "[user]\n" + opening.user + "\n[assistant]\n" + opening.assistant_prefix;
+  for (const ToolDescription& tool : opening.tools) text += "[tool] " + tool.json() + "\n";
+  for (const Message& message : opening.history) text += "[" + message.role + "]\n" + message.content + "\n";
+  if (!opening.user.empty()) text += "[user]\n" + opening.user + "\n";
+  return text + "[assistant]\n" + opening.assistant_prefix;
 }
 
 Status play_prompt(EnvironmentFactory& factory, const PlayOptions& options, std::istream& in, std::ostream& out) {

@@ -14,13 +14,16 @@ bool ends_with_any(std::string_view text, const std::vector<std::string>& stops)
 }
 
 Result<std::vector<TokenId>> scripted_tokens(const Episode& episode, const ChatFamily& chat,
-                                             std::string_view response) {
-  const std::string prefix = episode.response_text({});
-  if (!response.starts_with(prefix))
-    return Error{"the script's response must begin with '" + prefix + "', got '" + std::string(response.substr(0, 40)) +
-                 "'"};
-  const bool ends = !ends_with_any(response, episode.protocol().stop_strings);
-  std::vector<TokenId> tokens = chat.spoken(response.substr(prefix.size()), prefix, ends);
+                                             const PolicyResponse& said) {
+  const std::string prefix = episode.response({}).text;
+  if (!said.text.starts_with(prefix))
+    return Error{"the script's response must begin with '" + prefix + "', got '" + said.text.substr(0, 40) + "'"};
+  const std::string_view content = std::string_view(said.text).substr(prefix.size());
+  const bool calls = !said.tool_calls.empty();
+  if (calls && !chat.takes_tools()) return Error{"chat format " + std::string(chat.name()) + " has no tool calls"};
+  const bool ends = calls || !ends_with_any(said.text, episode.protocol().stop_strings);
+  std::vector<TokenId> tokens =
+      calls ? chat.spoken_calls(content, said.tool_calls, prefix) : chat.spoken(content, prefix, ends);
   if (ends) tokens.push_back(episode.stop_tokens().front());
   return tokens;
 }
@@ -31,7 +34,9 @@ Result<Tree> play_script(const EnvironmentFactory& factory, const ChatFamily& ch
   if (!environment) return Error{"the factory made no environment"};
   const auto script = factory.script(*environment, options.progress, RandomStream(options.seed));
   if (!script) return Error{"the environment has no scripted agent to demonstrate it"};
-  Episode episode(open_environment(environment), chat, options.episode);
+  OpenedEnvironment opened = open_environment(environment);
+  if (const auto prompt = render_prompt(chat, opened.opening); !prompt) return prompt.error();
+  Episode episode(std::move(opened), chat, options.episode);
 
   Tree tree;
   tree.leaves.push_back({.trajectory_id = "demonstration." + std::to_string(options.index)});
@@ -42,16 +47,19 @@ Result<Tree> play_script(const EnvironmentFactory& factory, const ChatFamily& ch
   for (int turn = 0; turn < episode.max_turns() && outcome == Outcome::OutOfTurns; ++turn) {
     const auto sampled = scripted_tokens(episode, chat, script->respond(observation));
     if (!sampled) return sampled.error();
-    answer = ask(*environment, episode.response_text(*sampled));
+    answer = ask(*environment, episode.response(*sampled));
     if (answer.reply.done && answer.reply.outcome == Outcome::InfraFailed)
       return Error{"the environment failed: " + answer.reply.text.substr(0, 200)};
-    observation = answer.reply.text;
+    observation = shown_text(answer.reply);
     tokens += static_cast<int>(sampled->size());
     SpannedTokens rendered;
     if (answer.reply.done) {
       outcome = answer.reply.outcome;
     } else if (turn + 1 < episode.max_turns()) {
-      rendered = episode.render_reply(*sampled, answer.reply);
+      auto shown = episode.render_reply(*sampled, answer.reply);
+      if (!shown) return shown.error();
+      rendered = std::move(shown).value();
+      if (answer.reply.form == ReplyForm::FreshPrompt) tokens = 0;
       tokens += static_cast<int>(rendered.tokens.size());
       if (tokens >= options.episode.max_context_tokens) {
         outcome = Outcome::OutOfTokens;

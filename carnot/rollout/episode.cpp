@@ -31,7 +31,7 @@ OpenedEnvironment open_environment(std::shared_ptr<Environment> environment) {
   return opened;
 }
 
-Answer ask(Environment& environment, std::string_view response) {
+Answer ask(Environment& environment, const PolicyResponse& response) {
   const Stopwatch watch;
   Answer answer;
   answer.reply = environment.step(response);
@@ -42,18 +42,30 @@ Answer ask(Environment& environment, std::string_view response) {
   return answer;
 }
 
+Result<SpannedTokens> render_prompt(const ChatFamily& chat, const Opening& prompt) {
+  if (!prompt.tools.empty() && !chat.takes_tools())
+    return Error{"the environment offers tools (" + prompt.tools[0].name + "), and chat format " +
+                 std::string(chat.name()) + " has no way to offer any"};
+  std::vector<Message> messages;
+  if (!prompt.system.empty()) messages.push_back({.role = "system", .content = prompt.system});
+  messages.insert(messages.end(), prompt.history.begin(), prompt.history.end());
+  if (!prompt.user.empty()) messages.push_back({.role = "user", .content = prompt.user});
+  std::vector<std::string> tools;
+  for (const ToolDescription& tool : prompt.tools) tools.push_back(tool.json());
+  return chat.render_opening(messages, prompt.assistant_prefix, tools);
+}
+
 Episode::Episode(OpenedEnvironment opened, const ChatFamily& chat, const EpisodeOptions& options)
     : opened_(std::move(opened)),
       chat_(&chat),
       options_(options),
       stop_tokens_(chat.stop_tokens()),
-      prefix_(opened_.opening.assistant_prefix),
-      anchor_(opened_.anchor) {
-  std::vector<Message> messages;
-  if (!opened_.opening.system.empty()) messages.push_back({.role = "system", .content = opened_.opening.system});
-  messages.push_back({.role = "user", .content = opened_.opening.user});
-  opening_ = chat.render_opening(messages, prefix_);
-}
+      opening_(render_prompt(chat, opened_.opening).value()),
+      prompt_(opening_),
+      assistant_prefix_(opened_.opening.assistant_prefix),
+      prefix_(assistant_prefix_),
+      offers_tools_(!opened_.opening.tools.empty()),
+      anchor_(opened_.anchor) {}
 
 int Episode::max_turns() const { return options_.max_turns > 0 ? options_.max_turns : opened_.protocol.max_turns; }
 
@@ -65,8 +77,9 @@ bool Episode::closed(std::span<const TokenId> sampled) const {
   return !sampled.empty() && std::find(stop_tokens_.begin(), stop_tokens_.end(), sampled.back()) != stop_tokens_.end();
 }
 
-std::string Episode::response_text(std::span<const TokenId> sampled) const {
-  return prefix_ + chat_->tokenizer().decode(closed(sampled) ? sampled.first(sampled.size() - 1) : sampled);
+PolicyResponse Episode::response(std::span<const TokenId> sampled) const {
+  std::string text = prefix_ + chat_->tokenizer().decode(closed(sampled) ? sampled.first(sampled.size() - 1) : sampled);
+  return offers_tools_ ? chat_->parse_response(std::move(text)) : PolicyResponse(std::move(text));
 }
 
 // An inline reply needs an open message; behind a closed one it becomes the next user message.
@@ -74,10 +87,17 @@ bool Episode::continues_message(std::span<const TokenId> sampled, const Reply& r
   return reply.form == ReplyForm::Inline && !closed(sampled);
 }
 
-SpannedTokens Episode::render_reply(std::span<const TokenId> sampled, const Reply& reply) const {
+Result<SpannedTokens> Episode::render_reply(std::span<const TokenId> sampled, const Reply& reply) const {
+  if (reply.form == ReplyForm::FreshPrompt) return render_prompt(*chat_, reply.prompt);
   if (continues_message(sampled, reply)) return chat_->render_inline(reply.text);
-  const Message message{.role = "user", .content = reply.text};
-  return chat_->render_reply({&message, 1}, opened_.opening.assistant_prefix, closed(sampled));
+  std::vector<Message> messages;
+  if (reply.form == ReplyForm::ToolResult) {
+    for (const ToolMessage& result : reply.results)
+      messages.push_back({.role = "tool", .content = result.text, .tool_call_id = result.call_id});
+  } else {
+    messages.push_back({.role = "user", .content = reply.text});
+  }
+  return chat_->render_reply(messages, assistant_prefix_, closed(sampled));
 }
 
 SpanGrammar Episode::grammar() const {
@@ -89,18 +109,20 @@ SpanGrammar Episode::grammar() const {
           .think_opened_by_prompt = !protocol.think_tag.empty() && prefix_.ends_with(think)};
 }
 
-Turn Episode::close_turn(std::span<const TokenId> sampled, const Answer& answer, const SpannedTokens& observation) {
-  SpannedTokens all;
-  if (first_turn_) all = opening_;
-  const int sampled_begin = static_cast<int>(all.tokens.size());
-  SpannedTokens response;
-  response.tokens.assign(sampled.begin(), sampled.end());
-  response.spans = parse_response(chat_->tokenizer(), sampled, grammar()).spans;
-  append(all, response);
-  append(all, observation);
-
+Turn Episode::close_turn(std::span<const TokenId> sampled, const Answer& answer, const SpannedTokens& rendered) {
   const Reply& reply = answer.reply;
-  Turn turn{.tokens = std::move(all.tokens),
+  const bool fresh = reply.form == ReplyForm::FreshPrompt && !rendered.tokens.empty();
+  SpannedTokens all = std::move(prompt_);
+  const int sampled_begin = static_cast<int>(all.tokens.size());
+  SpannedTokens said;
+  said.tokens.assign(sampled.begin(), sampled.end());
+  said.spans = parse_response(chat_->tokenizer(), sampled, grammar()).spans;
+  append(all, said);
+  if (!fresh) append(all, rendered);
+  played_.push_back({.response = response(sampled), .reply_key = key_of(reply)});
+
+  Turn turn{.context = context_,
+            .tokens = std::move(all.tokens),
             .sampled_begin = sampled_begin,
             .sampled_end = sampled_begin + static_cast<int>(sampled.size()),
             .spans = std::move(all.spans),
@@ -111,8 +133,11 @@ Turn Episode::close_turn(std::span<const TokenId> sampled, const Answer& answer,
             .tool = reply.tool,
             .status = reply.status,
             .latency_ms = answer.latency_ms};
-  first_turn_ = false;
-  prefix_ = continues_message(sampled, reply) ? "" : opened_.opening.assistant_prefix;
+  prompt_ = fresh ? rendered : SpannedTokens{};
+  context_ = fresh ? Context::Fresh : Context::Growing;
+  if (fresh) assistant_prefix_ = reply.prompt.assistant_prefix;
+  if (fresh) offers_tools_ = !reply.prompt.tools.empty();
+  prefix_ = continues_message(sampled, reply) ? "" : assistant_prefix_;
   anchor_ = answer.anchor;
   return turn;
 }

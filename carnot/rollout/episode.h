@@ -1,7 +1,8 @@
 // rollout/episode.h -- one trajectory's conversation: an environment, a chat format, and turns out of sampled tokens.
 //
 // Text becomes tokens here and nowhere else: the opening and the environment's replies are rendered once and appended;
-// what was sampled stays as it was sampled. Not thread-safe, except that ask() may run on another thread meanwhile.
+// what was sampled stays as it was sampled. A fresh prompt (ReplyForm::FreshPrompt) begins a context of its own, which
+// the next turn's tokens start with. Not thread-safe, except that ask() may run on another thread meanwhile.
 #pragma once
 
 #include <map>
@@ -13,13 +14,14 @@
 #include "carnot/base/fields.h"
 #include "carnot/data/tree.h"
 #include "carnot/env/environment.h"
+#include "carnot/env/replay.h"
 #include "carnot/text/chat.h"
 #include "carnot/text/span_parser.h"
 
 namespace carnot {
 
 struct EpisodeOptions {
-  int max_context_tokens = 4096;  ///< of a trajectory, prompt included; beyond: OutOfTokens
+  int max_context_tokens = 4096;  ///< of a context, prompt included; beyond: OutOfTokens
   int max_response_tokens = 0;    ///< a turn; 0: the environment's own limit
   int max_turns = 0;              ///< 0: the environment's own limit
   bool tags_are_action = false;   ///< count the tags around an action as Action
@@ -47,14 +49,17 @@ struct Answer {
 };
 
 /// Calls step(). Slow; touches the environment only. Throws EnvironmentFailure where the reply is out of bounds.
-Answer ask(Environment& environment, std::string_view response);
+Answer ask(Environment& environment, const PolicyResponse& response);
+
+/// The tokens of a prompt. Fails where it offers tools that the format cannot write.
+Result<SpannedTokens> render_prompt(const ChatFamily& chat, const Opening& prompt);
 
 class Episode {
  public:
-  /// `chat` must outlive the episode.
+  /// `chat` must outlive the episode. REQUIRES: render_prompt() takes the opening.
   Episode(OpenedEnvironment opened, const ChatFamily& chat, const EpisodeOptions& options);
 
-  /// The tokens in front of the first response.
+  /// The tokens of the opening: those in front of the first response.
   const SpannedTokens& opening() const { return opening_; }
   const Protocol& protocol() const { return opened_.protocol; }
   int max_turns() const;
@@ -64,18 +69,23 @@ class Episode {
   /// True where the last token ends the message.
   bool closed(std::span<const TokenId> sampled) const;
 
-  /// What the environment reads: the message's prefix, and the response without the token that ended it.
-  std::string response_text(std::span<const TokenId> sampled) const;
+  /// What the environment reads: the message's prefix, and the response without the token that ended it; with the calls
+  /// in it where tools are offered.
+  PolicyResponse response(std::span<const TokenId> sampled) const;
 
-  /// The reply's tokens behind the response, up to where the next one begins.
-  SpannedTokens render_reply(std::span<const TokenId> sampled, const Reply& reply) const;
+  /// The reply's tokens, up to where the next response begins: behind this one, or a whole context (FreshPrompt). Fails
+  /// where the reply cannot be written in this format.
+  Result<SpannedTokens> render_reply(std::span<const TokenId> sampled, const Reply& reply) const;
 
-  /// The turn that ended: its prompt part, the response, and `observation` (empty where no turn follows). Parent and
-  /// policy version are the caller's. Afterwards the episode stands before the next turn.
-  Turn close_turn(std::span<const TokenId> sampled, const Answer& answer, const SpannedTokens& observation);
+  /// The turn that ended: its prompt part, the response, and what `rendered` appends (empty where no turn follows).
+  /// Parent and policy version are the caller's. Afterwards the episode stands before the next turn.
+  Turn close_turn(std::span<const TokenId> sampled, const Answer& answer, const SpannedTokens& rendered);
 
   /// For ask() on another thread; no other call that touches the environment may run meanwhile.
   const std::shared_ptr<Environment>& environment() const { return opened_.environment; }
+
+  /// What was said and answered so far.
+  const std::vector<PlayedTurn>& played() const { return played_; }
 
   /// An independent episode at the same place, with a copy of this one's environment.
   Episode branch(std::shared_ptr<Environment> copy) const;
@@ -91,9 +101,13 @@ class Episode {
   EpisodeOptions options_;
   std::vector<TokenId> stop_tokens_;
   SpannedTokens opening_;
-  bool first_turn_ = true;
+  SpannedTokens prompt_;                ///< that the next turn's tokens begin with; empty where it continues the last
+  Context context_ = Context::Growing;  ///< of the next turn
+  std::string assistant_prefix_;        ///< of the messages of the present context
   std::string prefix_;  ///< that the running assistant message began with; empty where an inline reply continues it
+  bool offers_tools_ = false;
   std::string anchor_;
+  std::vector<PlayedTurn> played_;
 };
 
 /// Fills what a leaf says about its end. REQUIRES: leaf.turn is set.

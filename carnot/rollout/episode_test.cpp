@@ -32,10 +32,10 @@ std::vector<std::string> span_texts(const Turn& turn) {
 TEST(Episode, ATurnIsOpeningResponseAndObservationWithTheirSpans) {
   Episode episode = episode_of({});
   const auto sampled = tokens_of("left</think><answer>Up</answer>", true);
-  EXPECT_EQ(episode.response_text(sampled), "<think>left</think><answer>Up</answer>");
-  Answer answer = ask(*episode.environment(), episode.response_text(sampled));
+  EXPECT_EQ(episode.response(sampled).text, "<think>left</think><answer>Up</answer>");
+  Answer answer = ask(*episode.environment(), episode.response(sampled));
   answer.reply.text = "wall";
-  const Turn turn = episode.close_turn(sampled, answer, episode.render_reply(sampled, answer.reply));
+  const Turn turn = episode.close_turn(sampled, answer, episode.render_reply(sampled, answer.reply).value());
   EXPECT_THAT(span_texts(turn),
               ::testing::ElementsAre("template: <|im_start|>system\n", "prompt: be brief",
                                      "template: <|im_end|>\n<|im_start|>user\n", "prompt: task 1",
@@ -50,22 +50,36 @@ TEST(Episode, ATurnIsOpeningResponseAndObservationWithTheirSpans) {
 TEST(Episode, AnInlineReplyContinuesTheOpenMessageWithoutAPrefix) {
   Episode episode = episode_of({.form = ReplyForm::Inline});
   const auto sampled = tokens_of("look</think><search>sky z", false);
-  Answer answer = ask(*episode.environment(), episode.response_text(sampled));
-  const SpannedTokens observation = episode.render_reply(sampled, answer.reply);
+  Answer answer = ask(*episode.environment(), episode.response(sampled));
+  const SpannedTokens observation = episode.render_reply(sampled, answer.reply).value();
   EXPECT_EQ(small_tokenizer().decode(observation.tokens), answer.reply.text);
   episode.close_turn(sampled, answer, observation);
-  EXPECT_EQ(episode.response_text(tokens_of("so", true)), "so");
+  EXPECT_EQ(episode.response(tokens_of("so", true)).text, "so");
 }
 
 TEST(Episode, AnInlineReplyToAClosedMessageBecomesTheNextUserMessage) {
   Episode episode = episode_of({.form = ReplyForm::Inline});
   const auto sampled = tokens_of("look", true);
-  const Answer answer = ask(*episode.environment(), episode.response_text(sampled));
-  const SpannedTokens observation = episode.render_reply(sampled, answer.reply);
+  const Answer answer = ask(*episode.environment(), episode.response(sampled));
+  const SpannedTokens observation = episode.render_reply(sampled, answer.reply).value();
   EXPECT_EQ(small_tokenizer().decode(observation.tokens),
             "\n<|im_start|>user\n" + answer.reply.text + "<|im_end|>\n<|im_start|>assistant\n<think>");
   episode.close_turn(sampled, answer, observation);
-  EXPECT_EQ(episode.response_text(tokens_of("so", true)), "<think>so");
+  EXPECT_EQ(episode.response(tokens_of("so", true)).text, "<think>so");
+}
+
+TEST(Episode, ReadsTheCallsOfAResponseOnlyWhereToolsAreOffered) {
+  const std::string call = "<tool_call>\n{\"name\": \"look_up\", \"arguments\": {\"word\": \"a\"}}\n</tool_call>";
+  const Episode offered = episode_of({.prefix = "", .tools = {{.name = "look_up"}}});
+  const PolicyResponse response = offered.response(tokens_of("I look " + call, true));
+  EXPECT_EQ(response.text, "I look " + call);
+  EXPECT_THAT(response.tool_calls,
+              ::testing::ElementsAre(ToolCall{.name = "look_up", .arguments = "{\"word\": \"a\"}"}));
+  EXPECT_EQ(response.problem, "");
+  const PolicyResponse broken = offered.response(tokens_of("<tool_call>look!</tool_call>", true));
+  EXPECT_THAT(broken.tool_calls, ::testing::IsEmpty());
+  EXPECT_THAT(broken.problem, ::testing::StartsWith("this tool call cannot be read: "));
+  EXPECT_THAT(episode_of({.prefix = ""}).response(tokens_of(call, true)).tool_calls, ::testing::IsEmpty());
 }
 
 TEST(Episode, ABranchGoesItsOwnWay) {

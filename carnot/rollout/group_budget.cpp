@@ -17,9 +17,20 @@ void GroupRollout::start_initial() {
   for (int i = 0; i < initial; ++i) start_from_prompt(num_trees_++, -1);
 }
 
+// A trajectory of its own from the first turn on: with the environment that opened the task, or one made anew.
 void GroupRollout::start_from_prompt(int tree, int parent) {
-  start_copy({.parent = parent, .tree = tree, .episode = *first_, .sequence = root_, .num_tokens = prompt_tokens()},
-             *first_);
+  Member& member = add_member(
+      {.parent = parent, .tree = tree, .episode = *first_, .sequence = root_, .num_tokens = prompt_tokens()});
+  if (!first_taken_) {
+    first_taken_ = true;
+    own_sequence(member, context_.engine.fork(root_, prompt_tokens()));
+    return begin_turn(member);
+  }
+  member.state = Member::State::Opening;
+  member.opening = std::make_shared<OpenedEnvironment>();
+  const Owner owner{.group = index_, .member = member.sibling};
+  context_.workers.submit(owner.tag(),
+                          [opened = member.opening, make = task_.make] { *opened = open_environment(make()); });
 }
 
 // Starts a trajectory with a copy of the episode's environment; it fails at once where there is none.
@@ -38,7 +49,9 @@ FinishedCall GroupRollout::copy_environment_of(const Episode& episode, std::shar
   FinishedCall call{.status = FinishedCall::Status::Refused, .message = copies_hang_};
   if (!copies_hang_.empty()) return call;
   const auto made = std::make_shared<std::shared_ptr<Environment>>();
-  context_.copier.submit(0, [made, environment = episode.environment()] { *made = copy_environment(*environment); });
+  context_.copier.submit(0, [made, environment = episode.environment(), turns = episode.played(), make = task_.make] {
+    *made = copy_environment(*environment, make, turns);
+  });
   while (context_.copier.pending() > 0)
     for (FinishedCall& ended : context_.copier.collect(true)) call = std::move(ended);
   if (call.status == FinishedCall::Status::Returned) {
@@ -50,21 +63,31 @@ FinishedCall GroupRollout::copy_environment_of(const Episode& episode, std::shar
   return call;
 }
 
-// Where the member's present response begins. None where its environment cannot be copied.
+// Where the member's present response begins.
+Boundary GroupRollout::boundary_at(const Member& member, Episode episode) const {
+  return {.parent = member.sibling,
+          .tree = member.tree,
+          .shared_turns = member.num_turns(),
+          .episode = std::move(episode),
+          .sequence = member.sequence,
+          .num_tokens = member.turn_begin};
+}
+
+// The same with an environment of its own. None where that cannot be had.
 std::optional<Boundary> GroupRollout::boundary_of(Member& member) {
   std::shared_ptr<Environment> copy;
   const FinishedCall call = copy_environment_of(member.episode, copy);
-  if (call.status == FinishedCall::Status::Returned)
-    return Boundary{.parent = member.sibling,
-                    .tree = member.tree,
-                    .shared_turns = member.num_turns(),
-                    .episode = member.episode.branch(std::move(copy)),
-                    .sequence = member.sequence,
-                    .num_tokens = member.turn_begin};
+  if (call.status == FinishedCall::Status::Returned) return boundary_at(member, member.episode.branch(std::move(copy)));
   // A copy that hangs may still be reading the environment.
   if (call.status == FinishedCall::Status::TimedOut) member.lost = call.message;
   report(member.sibling, "", "no branch, " + call.message);
   return std::nullopt;
+}
+
+// A place to grow from later. An environment that is replayed then is not copied now.
+std::optional<Boundary> GroupRollout::node_of(Member& member) {
+  if (member.episode.environment()->branching() == Branching::Cloned) return boundary_of(member);
+  return boundary_at(member, member.episode);
 }
 
 // All active members wait. They are asked about in their order; branches start behind the last decision.
@@ -179,8 +202,12 @@ void GroupRollout::keep_some_leaves() {
 
 void GroupRollout::finish() {
   if (root_ >= 0) context_.engine.release(root_);
-  if (expansion_)
-    for (const auto& member : members_) context_.engine.release(member->sequence);
+  if (expansion_) {
+    for (const auto& member : members_) {
+      for (SequenceId sequence : member->left) context_.engine.release(sequence);
+      if (member->sequence >= 0) context_.engine.release(member->sequence);
+    }
+  }
   finished_ = true;
 }
 

@@ -22,6 +22,7 @@ void GroupRollout::open() {
 
 void GroupRollout::on_call(int member, const FinishedCall& call) {
   if (member < 0) return on_opened(call);
+  if (at(member).state == Member::State::Opening) return on_opened(at(member), call);
   if (call.status == FinishedCall::Status::Returned) return on_answer(at(member));
   at(member).answer.reset();
   fail(at(member), call.message);
@@ -29,11 +30,33 @@ void GroupRollout::on_call(int member, const FinishedCall& call) {
 
 void GroupRollout::on_opened(const FinishedCall& call) {
   if (call.status != FinishedCall::Status::Returned) return fail_all(Outcome::InfraFailed, call.message);
+  if (const auto prompt = render_prompt(context_.chat, opened_->opening); !prompt)
+    return fail_all(Outcome::InfraFailed, prompt.error().message);
   first_.emplace(*opened_, context_.chat, context_.options.episode);
   if (prompt_tokens() >= context_.options.episode.max_context_tokens) return fail_all(Outcome::OutOfTokens, "");
   root_ = context_.engine.start(first_->opening().tokens);
   context_.claim(root_, {.group = index_, .member = -1});
   root_prefilling_ = true;
+}
+
+// The member's own environment is there. It shares the computed prompt where it opens as the first one did.
+void GroupRollout::on_opened(Member& member, const FinishedCall& call) {
+  const auto opened = std::move(member.opening);
+  if (call.status != FinishedCall::Status::Returned) return fail(member, call.message);
+  const auto prompt = render_prompt(context_.chat, opened->opening);
+  if (!prompt) return fail(member, prompt.error().message);
+  member.episode = Episode(std::move(*opened), context_.chat, context_.options.episode);
+  const std::vector<TokenId>& tokens = member.episode.opening().tokens;
+  if (tokens == first_->opening().tokens) {
+    own_sequence(member, context_.engine.fork(root_, prompt_tokens()));
+    member.turn_begin = prompt_tokens();
+  } else if (static_cast<int>(tokens.size()) < context_.options.episode.max_context_tokens) {
+    start_context(member, tokens);
+  } else {
+    close_turn(member, {}, {});
+    return end(member, Outcome::OutOfTokens, {});
+  }
+  begin_turn(member);
 }
 
 // Decisions wait until here, so that no event is handled inside another.
@@ -61,21 +84,37 @@ void GroupRollout::poll() {
 
 Member& GroupRollout::add_member(Boundary from) {
   const int sibling = size();
-  const SequenceId sequence = context_.engine.fork(from.sequence, from.num_tokens);
-  context_.claim(sequence, {.group = index_, .member = sibling});
   members_.push_back(std::make_unique<Member>(std::move(from.episode), context_.chat));
   Member& member = *members_.back();
   member.sibling = sibling;
   member.parent = from.parent;
   member.tree = from.tree;
   member.shared_turns = from.shared_turns;
-  member.sequence = sequence;
   member.turn_begin = from.num_tokens;
   member.streak = from.parent >= 0 ? at(from.parent).streak : 0;
   return member;
 }
 
-void GroupRollout::start(Boundary from) { begin_turn(add_member(std::move(from))); }
+void GroupRollout::own_sequence(Member& member, SequenceId sequence) {
+  member.sequence = sequence;
+  context_.claim(sequence, {.group = index_, .member = member.sibling});
+}
+
+// What was computed for the context before stays only where trees may still grow from it.
+void GroupRollout::start_context(Member& member, std::span<const TokenId> tokens) {
+  if (member.sequence >= 0 && expansion_) member.left.push_back(member.sequence);
+  if (member.sequence >= 0 && !expansion_) context_.engine.release(member.sequence);
+  own_sequence(member, context_.engine.start(tokens));
+  member.turn_begin = static_cast<int>(tokens.size());
+}
+
+void GroupRollout::start(Boundary from) {
+  const SequenceId shared = from.sequence;
+  const int tokens = from.num_tokens;
+  Member& member = add_member(std::move(from));
+  own_sequence(member, context_.engine.fork(shared, tokens));
+  begin_turn(member);
+}
 
 void GroupRollout::begin_turn(Member& member) {
   if (!member.lost.empty()) {
@@ -144,8 +183,8 @@ void GroupRollout::ask_environment(Member& member) {
   member.answer = std::make_shared<Answer>();
   const Owner owner{.group = index_, .member = member.sibling};
   context_.workers.submit(owner.tag(), [answer = member.answer, environment = member.episode.environment(),
-                                        text = member.episode.response_text(member.response.tokens())] {
-    *answer = ask(*environment, text);
+                                        response = member.episode.response(member.response.tokens())] {
+    *answer = ask(*environment, response);
   });
 }
 
@@ -163,17 +202,23 @@ void GroupRollout::on_answer(Member& member) {
     close_turn(member, answer, {});
     return end(member, Outcome::OutOfTurns, reply);
   }
-  const SpannedTokens observation = member.episode.render_reply(member.response.tokens(), reply);
-  const int next_begin = member.turn_begin + member.response.size() + static_cast<int>(observation.tokens.size());
-  if (next_begin >= context_.options.episode.max_context_tokens) {
+  const auto rendered = member.episode.render_reply(member.response.tokens(), reply);
+  if (!rendered) return fail(member, rendered.error().message);
+  const bool fresh = reply.form == ReplyForm::FreshPrompt;
+  const int before = fresh ? 0 : member.turn_begin + member.response.size();
+  if (before + static_cast<int>(rendered->tokens.size()) >= context_.options.episode.max_context_tokens) {
     close_turn(member, answer, {});
     return end(member, Outcome::OutOfTokens, reply);
   }
-  close_turn(member, answer, observation);
-  context_.engine.append(member.sequence, observation.tokens);
-  member.turn_begin = next_begin;
+  close_turn(member, answer, *rendered);
+  if (fresh) {
+    start_context(member, rendered->tokens);
+  } else {
+    context_.engine.append(member.sequence, rendered->tokens);
+    member.turn_begin = before + static_cast<int>(rendered->tokens.size());
+  }
   if (expansion_) {
-    if (auto boundary = boundary_of(member)) member.boundaries.push_back(std::move(*boundary));
+    if (auto node = node_of(member)) member.boundaries.push_back(std::move(*node));
   }
   if (gates() && context_.policy.timing() == BranchTiming::SameTurn) {
     member.state = Member::State::Prefilling;
@@ -196,7 +241,7 @@ void GroupRollout::end(Member& member, Outcome outcome, const Reply& reply) {
   member.state = Member::State::Ended;
   member.outcome = outcome;
   member.last_reply = reply;
-  if (!expansion_) context_.engine.release(member.sequence);
+  if (!expansion_ && member.sequence >= 0) context_.engine.release(member.sequence);
 }
 
 void GroupRollout::fail(Member& member, const std::string& why) {
@@ -249,7 +294,8 @@ int GroupRollout::num_ended() const {
 void GroupRollout::abandon() {
   if (finished_) return;
   for (const auto& member : members_)
-    if (!expansion_ && member->state != Member::State::Ended) context_.engine.release(member->sequence);
+    if (!expansion_ && member->state != Member::State::Ended && member->sequence >= 0)
+      context_.engine.release(member->sequence);
   finish();
 }
 

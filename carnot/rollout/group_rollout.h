@@ -1,7 +1,8 @@
 // rollout/group_rollout.h -- the trajectories of one task while they are made: a state machine that roll_out() drives.
 //
-// Every trajectory (member) goes through: sample a response; perhaps wait at a gate, where the branch policy is asked;
-// the environment's answer; the next turn or the end. When none is active, the group spends what is left of its budget.
+// Every trajectory (member) goes through: open an environment of its own; sample a response; perhaps wait at a gate,
+// where the branch policy is asked; the environment's answer; the next turn or the end. When none is active, the group
+// spends what is left of its budget.
 #pragma once
 
 #include <memory>
@@ -65,7 +66,7 @@ struct Boundary {
 };
 
 struct Member {
-  enum class State { Prefilling, Sampling, Held, Asking, Ended };
+  enum class State { Opening, Prefilling, Sampling, Held, Asking, Ended };
 
   Member(Episode at, const ChatFamily& chat)
       : episode(std::move(at)), response(chat.tokenizer(), episode.protocol().stop_strings) {}
@@ -77,8 +78,10 @@ struct Member {
   int tree = 0;
   int shared_turns = 0;
   Episode episode;
-  SequenceId sequence = -1;
-  int turn_begin = 0;  ///< tokens in front of the present turn's response
+  std::shared_ptr<OpenedEnvironment> opening{};  ///< being made on a worker thread; null once it is there
+  SequenceId sequence = -1;                      ///< of the present context
+  std::vector<SequenceId> left{};                ///< sequences of earlier contexts, where trees may grow from them
+  int turn_begin = 0;                            ///< tokens of the context in front of the present turn's response
   State state = State::Sampling;
   Response response;
   int response_limit = 0;   ///< of the present response
@@ -124,9 +127,12 @@ class GroupRollout {
  private:
   // group_rollout.cpp: one trajectory
   void on_opened(const FinishedCall& call);
+  void on_opened(Member& member, const FinishedCall& call);
   void on_answer(Member& member);
   Member& add_member(Boundary from);
   void start(Boundary from);
+  void start_context(Member& member, std::span<const TokenId> tokens);
+  void own_sequence(Member& member, SequenceId sequence);
   void begin_turn(Member& member);
   void request_tokens(Member& member, int count);
   void end_response(Member& member);
@@ -146,7 +152,9 @@ class GroupRollout {
   bool branches(Member& member, int attempt, int trajectories);
   void start_copy(Boundary from, const Episode& of);
   FinishedCall copy_environment_of(const Episode& episode, std::shared_ptr<Environment>& copy);
+  Boundary boundary_at(const Member& member, Episode episode) const;
   std::optional<Boundary> boundary_of(Member& member);
+  std::optional<Boundary> node_of(Member& member);
   void resume(Member& member);
   void spend_budget();
   EntropyProbe probe() const;
@@ -176,6 +184,7 @@ class GroupRollout {
   std::vector<Failure> failures_{};
   SequenceId root_ = -1;
   bool root_prefilling_ = false;
+  bool first_taken_ = false;  ///< a member has the environment that `first_` was opened with
   bool probing_ = false;
   bool finished_ = false;
   int num_trees_ = 0;

@@ -83,7 +83,11 @@ void ask_leaf(Questions& questions, const Tokenizer& tokenizer, Group& group, Tr
     const Turn& turn = tree.turns[turns[k]];
     int& context = context_of[turns[k]];
     if (context >= 0) continue;
-    context = add_turn(questions, turn, k > 0 ? context_of[turns[k - 1]] : -1, prompt);
+    const Turn& next = tree.turns[turns[k + 1]];
+    // What a fresh prompt shows of the turn before stands in that prompt.
+    context = next.context == Context::Fresh
+                  ? add_context(questions, -1, std::span(next.tokens).first(next.sampled_begin))
+                  : add_turn(questions, turn, k > 0 ? context_of[turns[k - 1]] : -1, prompt);
     ask(questions, tokenizer, context, answer, {.group = &group, .tree = &tree, .turn = turns[k]});
   }
 }

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <stdexcept>
@@ -205,7 +206,7 @@ TEST(RolloutBranches, TreesGrowFromRandomNodesAndAreCutBackToTheBudget) {
     ASSERT_EQ(group.trees.size(), 2u);
     for (const Tree& tree : group.trees) {
       EXPECT_EQ(tree.leaves.size(), 5u) << "one chain and two rounds of two";
-      EXPECT_EQ(std::ranges::count_if(tree.leaves, &Leaf::counts), 3);
+      EXPECT_EQ(std::ranges::count_if(tree.leaves, &Leaf::is_included), 3);
     }
   }
   const auto again = tree_expand({.trees = 2, .nodes = 2, .rounds = 2});
@@ -218,9 +219,9 @@ TEST(RolloutBranches, TreesGrowFromRandomNodesAndAreCutBackToTheBudget) {
 TEST(RolloutBranches, ANodeThatCannotBeCopiedFailsTheTrajectoryThatWasToGrowThere) {
   const auto policy = tree_expand({.trees = 2, .nodes = 3, .rounds = 1});
   std::vector<RolloutTask> tasks = scripted_tasks(2, {});
-  // The task's own environment is copied for each trajectory, that for each node, and that where a tree grows.
+  // A trajectory's environment is copied for each node, and that where a tree grows.
   tasks[0] = scripted_tasks(2, {.before_copy = [](int generation, int) {
-                              if (generation == 2) throw std::runtime_error("no twins");
+                              if (generation == 1) throw std::runtime_error("no twins");
                               return true;
                             }})[0];
   const Rollout healthy = roll_out_scripted(scripted_tasks(2, {}), with_budget(8), *policy);
@@ -250,6 +251,96 @@ TEST(RolloutBranches, WhereACopyHangsItsOriginalIsNotCalledAnyMore) {
     EXPECT_GT(out.metrics.infra_failures, 0);
     for (const Tree& tree : out.groups[1].trees)
       for (const Leaf& leaf : tree.leaves) EXPECT_EQ(leaf.outcome, Outcome::Finished);
+  }
+}
+
+TEST(RolloutBranches, AnEnvironmentThatCannotBeCopiedIsNotBranchedAndGoesOn) {
+  std::vector<RolloutTask> tasks = scripted_tasks(3, {});
+  tasks[0] = scripted_tasks(3, {.before_copy = [](int, int) -> bool { throw std::runtime_error("no twins"); }})[0];
+  tasks[1] = scripted_tasks(3, {.before_copy = [](int, int) { return false; }})[1];
+  tasks[2] = scripted_tasks(3, {.branching = Branching::Refused})[2];
+  const Rollout out = roll_out_scripted(tasks, with_budget(2), RecordingPolicy(1, 1, BranchTiming::AfterObservation));
+  expect_sound(out);
+  EXPECT_EQ(out.metrics.branches, 0);
+  EXPECT_EQ(out.metrics.infra_failures, 0);
+  const auto no_branch = [](const std::string& task, const std::string& why) {
+    return ::testing::AllOf(::testing::StartsWith(task), ::testing::HasSubstr("no branch, the environment could not be "
+                                                                              "copied: " +
+                                                                              why));
+  };
+  EXPECT_THAT(out.failures, ::testing::Contains(no_branch("task-0", "no twins")));
+  EXPECT_THAT(out.failures, ::testing::Contains(no_branch("task-1", "clone() returned none")));
+  EXPECT_THAT(out.failures, ::testing::Contains(no_branch("task-2", "it can be neither cloned nor replayed")));
+}
+
+TEST(RolloutBranches, ACopyThatHangsCostsItsDeadlineOnce) {
+  std::vector<RolloutTask> tasks = scripted_tasks(2, {});
+  tasks[0] = scripted_tasks(2, {.before_copy = [](int, int) {
+                              std::this_thread::sleep_for(std::chrono::seconds(2));
+                              return true;
+                            }})[0];
+  RolloutSetting setting = with_budget(8);
+  setting.options.environment_timeout = 0.2;
+  const Rollout out = roll_out_scripted(tasks, setting, RecordingPolicy(4, 1, BranchTiming::AfterObservation));
+  EXPECT_GT(out.metrics.infra_failures, 0);
+  EXPECT_LT(out.metrics.seconds, 1.5) << "eight deadlines are 1.6 s";
+}
+
+TEST(RolloutBranches, ABugInACopyEndsTheRollout) {
+  const std::vector<RolloutTask> tasks = scripted_tasks(1, {.before_copy = [](int, int) -> bool {
+                                                          CARNOT_CHECK(false, "copied at its start");
+                                                          return true;
+                                                        }});
+  EXPECT_THROW(roll_out_scripted(tasks, with_budget(2), RecordingPolicy(1, 1, BranchTiming::AfterObservation)),
+               CheckError);
+}
+
+TEST(RolloutBranches, AReplayedEnvironmentBranchesAsAClonedOneDoes) {
+  std::vector<std::unique_ptr<BranchPolicy>> policies;
+  for (const BranchTiming timing : kTimings) policies.push_back(std::make_unique<RecordingPolicy>(2, 0.6, timing));
+  policies.push_back(tree_expand({.trees = 2, .nodes = 2, .rounds = 2}));
+  for (const auto& policy : policies) {
+    const Rollout cloned = roll_out_scripted(scripted_tasks(3, {}), with_budget(6), *policy);
+    EXPECT_GT(cloned.metrics.branches, 0);
+    const Rollout replayed =
+        roll_out_scripted(scripted_tasks(3, {.branching = Branching::Replayed}), with_budget(6), *policy);
+    EXPECT_EQ(replayed.metrics.infra_failures, 0);
+    EXPECT_EQ(described(replayed), described(cloned)) << policy->name();
+  }
+}
+
+TEST(RolloutBranches, AnEnvironmentThatAnswersOtherwiseWhenReplayedIsNotBranched) {
+  const auto counter = std::make_shared<std::atomic<int>>(0);
+  const std::vector<RolloutTask> tasks =
+      scripted_tasks(1, {.change = [counter](int, Reply& reply) { reply.text += std::to_string((*counter)++); },
+                         .branching = Branching::Replayed});
+  const Rollout out = roll_out_scripted(tasks, with_budget(3), RecordingPolicy(1, 1, BranchTiming::AfterObservation));
+  EXPECT_EQ(out.metrics.branches, 0);
+  EXPECT_THAT(out.failures, ::testing::Contains(::testing::HasSubstr("played again, turn 0 is answered otherwise")));
+}
+
+TEST(RolloutBranches, TurnsWithFreshPromptsBranchAndGrowTrees) {
+  const auto fresh = [](int turn, Reply& reply) {
+    if (reply.done || turn % 2 == 0) return;  // every other turn goes on in its context
+    reply.form = ReplyForm::FreshPrompt;
+    reply.prompt = {.user = "go on from " + reply.text};
+  };
+  std::vector<std::unique_ptr<BranchPolicy>> policies;
+  for (const BranchTiming timing : kTimings) policies.push_back(std::make_unique<RecordingPolicy>(2, 0.6, timing));
+  policies.push_back(tree_expand({.trees = 2, .nodes = 2, .rounds = 2}));
+  for (const auto& policy : policies) {
+    const Rollout out = roll_out_scripted(scripted_tasks(3, {.change = fresh}), with_budget(6), *policy);
+    expect_sound(out);
+    expect_tokens_of_the_twin(out);
+    EXPECT_EQ(out.metrics.infra_failures, 0);
+    EXPECT_GT(out.metrics.branches, 0);
+    int mixed = 0;
+    for (const Trajectory& one : trajectories(out.groups)) {
+      EXPECT_EQ(one.turn(1).context, Context::Fresh);
+      EXPECT_EQ(one.turn(2).context, Context::Growing);
+      mixed += one.leaf().branch_turn > 1 ? 1 : 0;
+    }
+    EXPECT_GT(mixed, 0) << "branches behind a fresh prompt";
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <stdexcept>
@@ -44,7 +45,7 @@ TEST(Rollout, GivesEachTaskItsBudgetOfIndependentTrajectories) {
   }
   EXPECT_EQ(out.metrics.trajectories, 12);
   EXPECT_EQ(out.metrics.turns, 48);
-  EXPECT_EQ(out.metrics.environment_calls, 3 + 48);
+  EXPECT_EQ(out.metrics.environment_calls, 12 + 48) << "each trajectory opens an environment of its own";
 }
 
 TEST(Rollout, SamplesWhatADecoderWithoutACacheWould) {
@@ -254,39 +255,127 @@ TEST(Rollout, ABugInAnEnvironmentEndsTheRolloutWithItsMessage) {
   };
   EXPECT_THAT(roll_out_with({.change = [](int turn, Reply&) { CARNOT_CHECK_LT(turn, 2); }}),
               ::testing::HasSubstr("check failed: turn < 2 (2 and 2)"));
-  EXPECT_THAT(roll_out_with({.before_copy = [](int, int turn) -> bool {
-                CARNOT_CHECK(turn > 0, "copied at its start");
-                return true;
-              }}),
-              ::testing::HasSubstr("copied at its start"));
 }
 
-TEST(Rollout, AnEnvironmentThatCannotBeCopiedFailsItsOwnTrajectories) {
-  std::vector<RolloutTask> tasks = scripted_tasks(3, {});
-  tasks[0] = scripted_tasks(3, {.before_copy = [](int, int) -> bool { throw std::runtime_error("no twins"); }})[0];
-  tasks[1] = scripted_tasks(3, {.before_copy = [](int, int) { return false; }})[1];
+/// A task whose n-th environment is made with the n-th seed.
+RolloutTask task_of_seeds(std::vector<std::uint64_t> seeds, const ScriptedOptions& options = {}) {
+  const auto made = std::make_shared<std::atomic<std::size_t>>(0);
+  return {.uid = "task-0", .make = [seeds = std::move(seeds), made, options] {
+            const std::size_t number = (*made)++;
+            return std::make_unique<ScriptedEnvironment>(options, seeds.at(number));
+          }};
+}
+
+TEST(Rollout, EverySiblingHasAnEnvironmentOfItsOwnAndNothingIsCopied) {
+  std::vector<RolloutTask> tasks = scripted_tasks(1, {});
+  tasks[0] =
+      task_of_seeds({0, 0, 0, 0, 0}, {.before_copy = [](int, int) -> bool { throw std::runtime_error("no twins"); }});
+  const Rollout out = roll_out_scripted(tasks, with_budget(5));
+  EXPECT_EQ(out.metrics.infra_failures, 0);
+  EXPECT_EQ(described(out), described(roll_out_scripted(scripted_tasks(1, {}), with_budget(5))));
+}
+
+TEST(Rollout, ASiblingThatOpensOtherwiseSpeaksBehindItsOwnPrompt) {
+  const std::vector<RolloutTask> tasks{task_of_seeds({0, 7, 0, 9})};
+  const Rollout out = roll_out_scripted(tasks, with_budget(4));
+  expect_sound(out);
+  expect_tokens_of_the_twin(out);
+  std::vector<std::string> prompts;
+  for (const Trajectory& one : trajectories(out.groups))
+    prompts.push_back(small_tokenizer().decode(std::span(one.turn(0).tokens).first(one.turn(0).sampled_begin)));
+  for (const std::size_t other : {1, 3}) {
+    EXPECT_NE(prompts[other], prompts[0]);
+    EXPECT_THAT(prompts[other], ::testing::HasSubstr(other == 1 ? "task 7" : "task 9"));
+  }
+  EXPECT_EQ(prompts[2], prompts[0]);
+}
+
+TEST(Rollout, ASiblingWhoseWorldCannotBeMadeFailsAlone) {
+  const std::vector<RolloutTask> tasks{task_of_seeds({0, 0})};  // the third is one too many
+  const Rollout out = roll_out_scripted(tasks, with_budget(3));
+  expect_sound(out);
+  EXPECT_EQ(out.metrics.infra_failures, 1);
+  ASSERT_EQ(out.failures.size(), 1u);
+  EXPECT_THAT(out.failures[0], ::testing::StartsWith("task-0, trajectory 2, turn 0: "));
+}
+
+/// A reply with a prompt of its own, as agents that edit their history have it.
+void answer_with_fresh_prompt(int turn, Reply& reply) {
+  if (reply.done) return;
+  reply.form = ReplyForm::FreshPrompt;
+  reply.prompt = {.system = "be brief",
+                  .history = {{.role = "user", .content = "turn " + std::to_string(turn)},
+                              {.role = "assistant", .content = "I look"}},
+                  .user = reply.text,
+                  .assistant_prefix = turn % 2 == 0 ? "<think>" : ""};
+}
+
+TEST(Rollout, AFreshPromptBeginsAContextOfItsOwn) {
+  const std::vector<RolloutTask> tasks = scripted_tasks(3, {.change = answer_with_fresh_prompt});
+  const Rollout out = roll_out_scripted(tasks, with_budget(3));
+  expect_sound(out);
+  expect_tokens_of_the_twin(out);
+  for (const Trajectory& one : trajectories(out.groups)) {
+    ASSERT_EQ(one.num_turns(), 4);
+    EXPECT_EQ(one.turn(0).context, Context::Growing);
+    for (int k = 1; k < 4; ++k) {
+      const Turn& turn = one.turn(k);
+      EXPECT_EQ(turn.context, Context::Fresh);
+      const std::string prompt = small_tokenizer().decode(std::span(turn.tokens).first(turn.sampled_begin));
+      EXPECT_THAT(prompt,
+                  ::testing::HasSubstr("turn " + std::to_string(k) + "<|im_end|>\n<|im_start|>assistant\nI look"));
+      EXPECT_TRUE(prompt.ends_with(k % 2 == 0 ? "assistant\n<think>" : "assistant\n")) << prompt;
+      EXPECT_EQ(turn.sampled_end, static_cast<int>(turn.tokens.size())) << "the next prompt is the next turn's";
+    }
+  }
+  RolloutSetting other = with_budget(3);
+  other.max_batch_tokens = 7;
+  other.num_blocks = 40;
+  EXPECT_EQ(described(roll_out_scripted(tasks, other)), described(out));
+}
+
+TEST(Rollout, EachFreshPromptHasTheWholeContextToItself) {
+  RolloutSetting setting = with_budget(2);
+  setting.options.episode.max_context_tokens = 150;  // two turns of a growing trajectory
+  const Rollout growing = roll_out_scripted(scripted_tasks(2, {}), setting);
+  for (const Trajectory& one : trajectories(growing.groups)) EXPECT_EQ(one.leaf().outcome, Outcome::OutOfTokens);
+  const Rollout fresh = roll_out_scripted(scripted_tasks(2, {.change = answer_with_fresh_prompt}), setting);
+  for (const Trajectory& one : trajectories(fresh.groups)) EXPECT_EQ(one.leaf().outcome, Outcome::Finished);
+  const auto endless = [](int turn, Reply& reply) {
+    answer_with_fresh_prompt(turn, reply);
+    if (turn == 2) reply.prompt.user = std::string(2000, 'x');
+  };
+  const Rollout cut = roll_out_scripted(scripted_tasks(2, {.change = endless}), setting);
+  expect_sound(cut);
+  for (const Trajectory& one : trajectories(cut.groups)) {
+    EXPECT_EQ(one.leaf().outcome, Outcome::OutOfTokens);
+    EXPECT_EQ(one.num_turns(), 2);
+  }
+}
+
+TEST(Rollout, ToolsThatTheFormatCannotOfferFailTheGroupWithASentence) {
+  const std::vector<RolloutTask> tasks = scripted_tasks(1, {.tools = {{.name = "look up"}}});
+  const Rollout unnamed = roll_out_scripted(tasks, with_budget(2));
+  EXPECT_EQ(unnamed.metrics.infra_failures, 2);
+  EXPECT_THAT(unnamed.failures, ::testing::ElementsAre(::testing::HasSubstr("a tool's name is \"look up\"")));
+}
+
+TEST(Rollout, ToolResultsAreTheFormatsToolMessages) {
+  const auto results = [](int, Reply& reply) {
+    reply.form = ReplyForm::ToolResult;
+    reply.results = {{.text = "first " + reply.text}, {.text = "second"}};
+  };
+  const std::vector<RolloutTask> tasks =
+      scripted_tasks(2, {.change = results, .tools = {{.name = "look_up", .description = "Finds a word."}}});
   const Rollout out = roll_out_scripted(tasks, with_budget(2));
   expect_sound(out);
-  EXPECT_EQ(out.metrics.infra_failures, 4);
-  EXPECT_THAT(out.failures,
-              ::testing::UnorderedElementsAre(
-                  "task-0, trajectory 0, turn 0: the environment could not be copied: no twins",
-                  "task-0, trajectory 1, turn 0: the environment could not be copied: no twins",
-                  "task-1, trajectory 0, turn 0: the environment could not be copied: clone() returned none",
-                  "task-1, trajectory 1, turn 0: the environment could not be copied: clone() returned none"));
-}
-
-TEST(Rollout, ACopyThatHangsCostsItsDeadlineOnce) {
-  std::vector<RolloutTask> tasks = scripted_tasks(2, {});
-  tasks[0] = scripted_tasks(2, {.before_copy = [](int, int) {
-                              std::this_thread::sleep_for(std::chrono::seconds(2));
-                              return true;
-                            }})[0];
-  RolloutSetting setting = with_budget(8);
-  setting.options.environment_timeout = 0.2;
-  const Rollout out = roll_out_scripted(tasks, setting);
-  EXPECT_EQ(out.metrics.infra_failures, 8);
-  EXPECT_LT(out.metrics.seconds, 1.5) << "eight deadlines are 1.6 s";
+  expect_tokens_of_the_twin(out);
+  for (const Trajectory& one : trajectories(out.groups)) {
+    const std::string text = small_tokenizer().decode(one.tokens());
+    EXPECT_THAT(text, ::testing::HasSubstr("\"name\": \"look_up\", \"description\": \"Finds a word.\""));
+    EXPECT_THAT(text, ::testing::HasSubstr("<|im_start|>tool\nfirst heard "));
+    EXPECT_THAT(text, ::testing::HasSubstr("<|im_start|>tool\nsecond<|im_end|>"));
+  }
 }
 
 TEST(Rollout, ACacheThatCannotHoldOneTrajectoryIsAFailureOfTheMachinery) {

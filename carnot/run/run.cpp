@@ -6,6 +6,7 @@
 #include "carnot/base/log.h"
 #include "carnot/config/document.h"
 #include "carnot/data/rollout_file.h"
+#include "carnot/rollout/compatibility.h"
 #include "carnot/run/checkpoint.h"
 #include "carnot/run/find_run.h"
 #include "carnot/run/folder_lock.h"
@@ -113,6 +114,11 @@ Result<Start> start(Recipe& recipe, const std::optional<FoundCheckpoint>& checkp
   const bool from_checkpoint = checkpoint && stage != MemoryStage::Sft;
   auto bundle = ModelBundle::open(recipe, from_checkpoint ? std::optional(checkpoint->path) : std::nullopt);
   if (!bundle) return bundle.error();
+  if (stage != MemoryStage::Sft) {
+    const Status compatible = check_compatible(*recipe.environment, recipe.environment_name, *recipe.method.branch,
+                                               recipe.rollout.options.budget, *bundle->chat);
+    if (!compatible) return compatible.error();
+  }
   if (resume_of(recipe) == Resume::Auto) {
     const auto changes = check_resumed_settings(recipe, recorded_config(recipe, checkpoint));
     if (!changes) return changes.error();

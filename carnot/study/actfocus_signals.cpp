@@ -58,14 +58,14 @@ class ActfocusSignals final : public Analysis {
                                  .temperature = opened->recipe.rollout.options.sampling.temperature};
       if (text.empty()) {
         const RolloutSettings& rollout = opened->recipe.rollout;
-        const Generation generation = make_generation(opened->bench, rollout, tasks_ * rollout.options.budget);
+        const Generation generation = make_generation(opened->bundle, rollout, tasks_ * rollout.options.budget);
         text = roll_out(*opened, *generation.engine, tasks_);
-        score_reference(*opened->bench.policy, text, options);
-        vocabulary = opened->bench.tokenizer->vocab_size();
-      } else if (opened->bench.tokenizer->vocab_size() != vocabulary) {
+        score_reference(*opened->bundle.policy, text, options);
+        vocabulary = opened->bundle.tokenizer->vocab_size();
+      } else if (opened->bundle.tokenizer->vocab_size() != vocabulary) {
         return Error{path.string() + ": has another tokenizer than " + input.paths.front().string()};
       }
-      score_old_policy(*opened->bench.policy, text, options);
+      score_old_policy(*opened->bundle.policy, text, options);
       names.push_back(opened->checkpoint.filename().string());
       by_checkpoint.push_back(signals_of(text, tokens_));
     }

@@ -85,8 +85,8 @@ class AemDrift final : public Analysis {
     Recipe& recipe = opened->recipe;
     recipe.train.steps = steps_;
     if (arm.dropped != 0) recipe.method.credit.push_back(drop_by_sign(arm.dropped, modulate_));
-    opened->bench.add_companions(recipe);
-    Trainer trainer(recipe, opened->bench);
+    opened->bundle.add_companions(recipe);
+    Trainer trainer(recipe, opened->bundle);
     ArmCurves curves;
     Progress progress(input.control.out, {.terminal = input.control.terminal});
     progress.begin(arm.name, steps_);

@@ -62,6 +62,16 @@ void ChatFamily::write_prefix(LabelledText& text, std::string_view prefix) const
   text.add_format(SpanKind::Prompt, prefix);
 }
 
+PolicyResponse ChatFamily::parse_response(std::string text) const {
+  PolicyResponse response(std::move(text));
+  auto calls = parse_tool_calls(response.text);
+  if (calls)
+    response.tool_calls = std::move(calls).value();
+  else
+    response.problem = calls.error().message;
+  return response;
+}
+
 SpannedTokens ChatFamily::render_inline(std::string_view text) const {
   SpannedTokens result{.tokens = content_tokens(text, TextBefore::Text)};
   extend_spans(result.spans, SpanKind::Observation, static_cast<int>(result.tokens.size()));
@@ -72,9 +82,21 @@ std::vector<TokenId> ChatFamily::spoken(std::string_view content, std::string_vi
   std::string text(prefix.empty() ? before_speech() : std::string_view());
   text.append(content);
   if (ends) text.append(behind_speech());
+  return content_tokens(text, before_response(prefix));
+}
+
+std::vector<TokenId> ChatFamily::spoken_calls(std::string_view content, std::span<const ToolCall> calls,
+                                              std::string_view prefix) const {
+  CARNOT_CHECK(takes_tools(), std::string(name()) + " has no way to call functions");
+  LabelledText text(*tokenizer_, in_contents_);
+  write_calls(text, content, calls, SpanKind::Prompt);
+  return text.tokenize(before_response(prefix)).tokens;
+}
+
+TextBefore ChatFamily::before_response(std::string_view prefix) const {
   const auto before = tokenizer_->encode(prefix);
   const bool behind_token = before.empty() ? head_ends_in_token() : tokenizer_->is_added(before.back());
-  return content_tokens(text, behind_token ? TextBefore::AddedToken : TextBefore::Text);
+  return behind_token ? TextBefore::AddedToken : TextBefore::Text;
 }
 
 std::vector<TokenId> ChatFamily::content_tokens(std::string_view text, TextBefore before) const {

@@ -12,25 +12,12 @@
 #include <vector>
 
 #include "carnot/base/result.h"
+#include "carnot/data/message.h"
 #include "carnot/data/tokens.h"
 #include "carnot/text/labelled_text.h"
 #include "carnot/text/tokenizer.h"
 
 namespace carnot {
-
-/// A function that an assistant message calls.
-struct ToolCall {
-  std::string name{};
-  std::string arguments = "{}";  ///< a JSON object
-  std::string id{};              ///< Mistral's: nine letters or digits
-};
-
-struct Message {
-  std::string role{};  ///< "system", "user", "assistant", "tool"
-  std::string content{};
-  std::vector<ToolCall> tool_calls{};  ///< of an assistant message
-  std::string tool_call_id{};          ///< of a tool's result, where the format has such
-};
 
 /// Functions that the policy may call, each the JSON text of {"type": "function", "function": {...}}.
 using Tools = std::span<const std::string>;
@@ -61,8 +48,18 @@ class ChatFamily {
   /// the stop token that follows where the message `ends`.
   std::vector<TokenId> spoken(std::string_view content, std::string_view prefix, bool ends) const;
 
+  /// The same for a policy that calls functions: `content`, where the format has text beside calls, and the calls.
+  /// REQUIRES: takes_tools(); arguments are JSON objects.
+  std::vector<TokenId> spoken_calls(std::string_view content, std::span<const ToolCall> calls,
+                                    std::string_view prefix) const;
+
   /// Whether the format says how functions are offered.
   virtual bool takes_tools() const = 0;
+
+  /// Reads the calls of an assistant message written in this format: the inverse of what render_opening() writes for
+  /// them. A message without anything that looks like a call has none; what looks like one and cannot be read is said
+  /// in `problem`, for the policy to read. REQUIRES: takes_tools().
+  PolicyResponse parse_response(std::string text) const;
 
   /// Tokens that end an assistant message, the usual one first: the format's own, then also_stop_at()'s.
   std::vector<TokenId> stop_tokens() const;
@@ -83,11 +80,17 @@ class ChatFamily {
 
  private:
   std::vector<TokenId> content_tokens(std::string_view text, TextBefore before) const;
+  TextBefore before_response(std::string_view prefix) const;
 
   /// Everything up to the end of the assistant's head.
   virtual void write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const = 0;
   virtual void write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const = 0;
   virtual std::vector<TokenId> own_stop_tokens() const = 0;
+  /// Content and calls of an assistant message. REQUIRES: calls are not empty.
+  virtual void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
+                           SpanKind content_kind) const = 0;
+  /// Fails with what is wrong with the calls; none where there are none.
+  virtual Result<std::vector<ToolCall>> parse_tool_calls(std::string_view text) const = 0;
 
   /// What a policy of this format says around the content of a message: a blank, in some formats.
   virtual std::string_view before_speech() const { return {}; }

@@ -1,7 +1,9 @@
 #include "carnot/text/chat_ml.h"
 
 #include "carnot/base/check.h"
+#include "carnot/base/strings.h"
 #include "carnot/text/spaced_json.h"
+#include "carnot/text/tool_calls.h"
 
 namespace carnot {
 namespace {
@@ -76,12 +78,18 @@ void ChatMl::add_message(LabelledText& text, const Message& message, SpanKind co
     add_assistant_head(text);
   else
     text.add(SpanKind::Template, head_of(message.role));
-  text.add(content_kind, message.content);
-  std::string calls;
-  for (const ToolCall& call : message.tool_calls)
-    calls += (message.content.empty() && calls.empty() ? "" : "\n") + written(call);
-  text.add(content_kind, calls);
+  if (message.tool_calls.empty())
+    text.add(content_kind, message.content);
+  else
+    write_calls(text, message.content, message.tool_calls, content_kind);
   text.add(SpanKind::Template, kTail);
+}
+
+void ChatMl::write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
+                         SpanKind content_kind) const {
+  std::string all(content);
+  for (const ToolCall& call : calls) all += (all.empty() ? "" : "\n") + written(call);
+  text.add(content_kind, all);
 }
 
 // Neighbouring tool results share one user message.
@@ -92,6 +100,22 @@ void ChatMl::add_tool_message(LabelledText& text, std::span<const Message> messa
   text.add(SpanKind::Template, first ? head_of("user") + "<tool_response>\n" : "\n<tool_response>\n");
   text.add(content_kind, messages[index].content);
   text.add(SpanKind::Template, "\n</tool_response>" + std::string(last ? kTail : ""));
+}
+
+// What stands between the tags is a call each; text before the first belongs to the message.
+Result<std::vector<ToolCall>> ChatMl::parse_tool_calls(std::string_view text) const {
+  constexpr std::string_view kOpen = "<tool_call>", kClose = "</tool_call>";
+  std::vector<ToolCall> calls;
+  for (auto begin = text.find(kOpen); begin != std::string_view::npos; begin = text.find(kOpen)) {
+    text.remove_prefix(begin + kOpen.size());
+    const auto end = text.find(kClose);
+    if (end == std::string_view::npos) return Error{"this tool call cannot be read: </tool_call> is missing"};
+    auto call = parse_tool_call(trim(text.substr(0, end)), "arguments");
+    if (!call) return call.error();
+    calls.push_back(std::move(call).value());
+    text.remove_prefix(end + kClose.size());
+  }
+  return calls;
 }
 
 }  // namespace carnot

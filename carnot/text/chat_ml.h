@@ -31,6 +31,10 @@ class ChatMl : public ChatFamily {
   void write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const override;
   std::vector<TokenId> own_stop_tokens() const override { return present_tokens({"<|im_end|>", "<|endoftext|>"}); }
 
+  void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
+                   SpanKind content_kind) const override;
+  Result<std::vector<ToolCall>> parse_tool_calls(std::string_view text) const override;
+
   void add_system(LabelledText& text, const Message* system, Tools tools) const;
   void add_messages(LabelledText& text, std::span<const Message> messages, SpanKind content_kind) const;
   void add_message(LabelledText& text, const Message& message, SpanKind content_kind) const;

@@ -44,8 +44,8 @@ std::vector<Message> messages_of(const ordered_json& list) {
 
 class ChatTemplates : public testing::TestWithParam<std::string> {
  protected:
-  ordered_json recorded_ = ordered_json::parse(
-      read_file(source_path("tests/golden/chat/") + GetParam() + ".json").value());
+  ordered_json recorded_ =
+      ordered_json::parse(read_file(source_path("tests/golden/chat/") + GetParam() + ".json").value());
 
   static std::string rendered(const ordered_json& one, const std::string& chat) {
     std::vector<std::string> tools;
@@ -77,9 +77,8 @@ TEST_P(ChatTemplates, ControlTokensInMessagesAreSpelledOutUnlessTheyAreAskedFor)
     if (small_tokenizer().is_control(id)) hostile += std::string(small_tokenizer().bytes_of(id)) + "\u0338 b";
   const auto family = make_chat_family(GetParam(), small_tokenizer()).value();
   const auto conversation = [](const std::string& text) {
-    return std::vector<Message>{{.role = "user", .content = text},
-                                {.role = "assistant", .content = text},
-                                {.role = "user", .content = text}};
+    return std::vector<Message>{
+        {.role = "user", .content = text}, {.role = "assistant", .content = text}, {.role = "user", .content = text}};
   };
   const auto opening = [&](const std::string& text) { return family->render_opening(conversation(text), "").tokens; };
   const auto reply = [&](const std::string& text) {
@@ -125,6 +124,72 @@ TEST_P(ChatTemplates, KeepEarlierThinking) {
   EXPECT_NE(text.find("<think>\nMoss.\n</think>\n\nUp."), std::string::npos) << text;
 }
 
+TEST_P(ChatTemplates, CallsAreSaidAsPublishedAndReadBack) {
+  const auto family = make_chat_family(GetParam(), small_tokenizer()).value();
+  if (!family->takes_tools()) return;
+  int said = 0;
+  for (const ordered_json& one : recorded_.at("cases")) {
+    if (one.value("chat", GetParam()) != GetParam()) continue;
+    for (const Message& message : messages_of(one.at("messages"))) {
+      if (message.tool_calls.empty()) continue;
+      ++said;
+      const auto tokens = family->spoken_calls(message.content, message.tool_calls, "");
+      const std::string text = small_tokenizer().decode(tokens);
+      EXPECT_NE(one.at("text").get<std::string>().find(text), std::string::npos) << text;
+      const PolicyResponse read = family->parse_response(text);
+      EXPECT_EQ(read.problem, "");
+      ASSERT_EQ(read.tool_calls.size(), message.tool_calls.size());
+      for (std::size_t i = 0; i < read.tool_calls.size(); ++i) {
+        EXPECT_EQ(read.tool_calls[i].name, message.tool_calls[i].name);
+        EXPECT_EQ(ordered_json::parse(read.tool_calls[i].arguments),
+                  ordered_json::parse(message.tool_calls[i].arguments));
+        if (!read.tool_calls[i].id.empty()) {
+          EXPECT_EQ(read.tool_calls[i].id, message.tool_calls[i].id);
+        }
+      }
+    }
+  }
+  EXPECT_GT(said, 0);
+}
+
+TEST_P(ChatTemplates, ConversationsWithCallsGrowAsTheyAreRenderedAtOnce) {
+  const auto family = make_chat_family(GetParam(), small_tokenizer()).value();
+  if (!family->takes_tools()) return;
+  const std::string tool = R"({"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}})";
+  const std::vector<Message> all = {
+      {.role = "user", .content = "Which way?"},
+      {.role = "assistant",
+       .tool_calls = {{.name = "look_up", .arguments = R"({"word": "north"})", .id = "abcdef123"}}},
+      {.role = "tool", .content = "up", .tool_call_id = "abcdef123"}};
+  const auto messages = std::span(all);
+  SpannedTokens grown = family->render_opening(messages.first(1), "", {&tool, 1});
+  const auto said = family->spoken_calls("", all[1].tool_calls, "");
+  grown.tokens.insert(grown.tokens.end(), said.begin(), said.end());
+  grown.tokens.push_back(family->stop_tokens()[0]);
+  append(grown, family->render_reply(messages.last(1), "", true));
+  EXPECT_EQ(small_tokenizer().decode(grown.tokens),
+            small_tokenizer().decode(family->render_opening(messages, "", {&tool, 1}).tokens));
+}
+
+TEST_P(ChatTemplates, WhatIsNoCallIsTextAndWhatIsABrokenOneIsSaid) {
+  const auto family = make_chat_family(GetParam(), small_tokenizer()).value();
+  for (const std::string text : {"", "Up.", "{\"moves\": 3}", "{ a set }", "tool_call"}) {
+    const PolicyResponse read = family->parse_response(text);
+    EXPECT_EQ(read, PolicyResponse(text));
+  }
+  if (!family->takes_tools()) return;
+  std::string call = small_tokenizer().decode(family->spoken_calls("", std::vector<ToolCall>{{.name = "wait"}}, ""));
+  ASSERT_EQ(family->parse_response(call).tool_calls.size(), 1u);
+  for (std::size_t at = 0; at < call.size(); ++at) {
+    std::string cut = call;
+    cut.erase(at, 1);  // no byte of it may bring the reader down; a call and a problem exclude each other
+    const PolicyResponse read = family->parse_response(cut);
+    EXPECT_TRUE(read.problem.empty() || read.tool_calls.empty());
+  }
+  call.replace(call.find("wait"), 4, "\\u00");
+  EXPECT_NE(family->parse_response(call).problem, "");
+}
+
 /// The tokens of a conversation as a rollout makes them: an opening, what is said, a reply.
 std::vector<TokenId> turn_by_turn(const ChatFamily& chat, const std::vector<Message>& conversation) {
   const auto messages = std::span(conversation);
@@ -139,8 +204,7 @@ std::vector<TokenId> turn_by_turn(const ChatFamily& chat, const std::vector<Mess
 }
 
 TEST(Qwen3Thinking, StaysInTheHistoryWhichElseIsWhatThePublishedTemplateRenders) {
-  const auto recorded =
-      ordered_json::parse(read_file(source_path("tests/golden/chat/qwen3.json")).value());
+  const auto recorded = ordered_json::parse(read_file(source_path("tests/golden/chat/qwen3.json")).value());
   const auto& cases = recorded.at("cases");
   const auto one = std::find_if(cases.begin(), cases.end(),
                                 [](const auto& each) { return each.at("name") == "a history with thinking"; });
@@ -179,8 +243,7 @@ TEST(Qwen3Thinking, EveryTurnsTokensBeginWithThoseOfTheTurnBefore) {
 
 class SentencePieceChat : public testing::TestWithParam<std::string> {
  protected:
-  const Tokenizer tokenizer_ =
-      Tokenizer::load(source_path("tests/golden/tokenizer/") + GetParam() + ".json").value();
+  const Tokenizer tokenizer_ = Tokenizer::load(source_path("tests/golden/tokenizer/") + GetParam() + ".json").value();
   const std::unique_ptr<ChatFamily> chat_ = make_chat_family("llama2", tokenizer_).value();
 };
 INSTANTIATE_TEST_SUITE_P(Trained, SentencePieceChat, testing::Values("sentence_piece", "metaspace"));

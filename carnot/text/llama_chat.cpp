@@ -1,8 +1,10 @@
 #include "carnot/text/llama_chat.h"
 
 #include "carnot/base/check.h"
+#include "carnot/base/strings.h"
 #include "carnot/base/utf8.h"
 #include "carnot/text/spaced_json.h"
+#include "carnot/text/tool_calls.h"
 
 namespace carnot {
 namespace {
@@ -24,7 +26,7 @@ std::string tools_section(Tools tools) {
 }
 
 /// What the policy says to call functions; the format knows one call a message.
-std::string written(const std::vector<ToolCall>& calls) {
+std::string written(std::span<const ToolCall> calls) {
   CARNOT_CHECK_EQ(calls.size(), 1u);
   return "{\"name\": \"" + calls[0].name + "\", \"parameters\": " + spaced_json(calls[0].arguments) + "}";
 }
@@ -66,10 +68,29 @@ void HeaderChat::add_message(LabelledText& text, const Message& message, SpanKin
   if (result)
     text.add(content_kind, quoted_json(message.content));
   else if (!message.tool_calls.empty())
-    text.add(content_kind, written(message.tool_calls));
+    write_calls(text, message.content, message.tool_calls, content_kind);
   else
     text.add(content_kind, stripped(message.content));
   text.add(SpanKind::Template, "<|eot_id|>");
+}
+
+void HeaderChat::write_calls(LabelledText& text, std::string_view, std::span<const ToolCall> calls,
+                             SpanKind content_kind) const {
+  text.add(content_kind, written(calls));
+}
+
+// The whole message is the call; some versions begin it with the token of the code interpreter.
+Result<std::vector<ToolCall>> HeaderChat::parse_tool_calls(std::string_view text) const {
+  constexpr std::string_view kPython = "<|python_tag|>";
+  std::string_view said = trim(text);
+  const bool marked = said.starts_with(kPython);
+  if (marked) said = trim(said.substr(kPython.size()));
+  if (!marked && !said.starts_with('{')) return std::vector<ToolCall>{};
+  auto call = parse_tool_call(said, "parameters");
+  const bool looks_like_one = marked || said.find("\"name\"") != std::string_view::npos;
+  if (!call && !looks_like_one) return std::vector<ToolCall>{};
+  if (!call) return call.error();
+  return std::vector<ToolCall>{std::move(call).value()};
 }
 
 void Llama2Chat::write_opening(LabelledText& text, std::span<const Message> messages, Tools) const {

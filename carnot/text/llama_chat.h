@@ -31,6 +31,9 @@ class HeaderChat : public ChatFamily {
   std::vector<TokenId> own_stop_tokens() const override {
     return present_tokens({"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"});
   }
+  void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
+                   SpanKind content_kind) const override;
+  Result<std::vector<ToolCall>> parse_tool_calls(std::string_view text) const override;
 
   void add_message(LabelledText& text, const Message& message, SpanKind content_kind) const;
 
@@ -55,6 +58,11 @@ class Llama2Chat : public ChatFamily {
   std::vector<TokenId> own_stop_tokens() const override { return present_tokens({"</s>"}); }
   std::string_view before_speech() const override { return " "; }
   std::string_view behind_speech() const override { return " "; }
+  void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall>,
+                   SpanKind content_kind) const override {
+    text.add(content_kind, content);
+  }
+  Result<std::vector<ToolCall>> parse_tool_calls(std::string_view) const override { return std::vector<ToolCall>{}; }
 
   void add_messages(LabelledText& text, std::span<const Message> messages, const Message* system,
                     SpanKind content_kind) const;

@@ -1,13 +1,15 @@
 #include "carnot/text/mistral_chat.h"
 
 #include "carnot/base/check.h"
+#include "carnot/base/strings.h"
 #include "carnot/base/utf8.h"
 #include "carnot/text/spaced_json.h"
+#include "carnot/text/tool_calls.h"
 
 namespace carnot {
 namespace {
 
-std::string written(const std::vector<ToolCall>& calls) {
+std::string written(std::span<const ToolCall> calls) {
   std::string text = "[";
   for (const ToolCall& call : calls)
     text += (text.size() > 1 ? ", " : "") + ("{\"name\": " + quoted_json(call.name)) +
@@ -65,13 +67,26 @@ void MistralChat::add_message(LabelledText& text, const Message& message, const 
 void MistralChat::add_assistant_message(LabelledText& text, const Message& message, SpanKind content_kind) const {
   const std::string blank(style_.blank);
   if (!message.tool_calls.empty()) {
-    text.add(SpanKind::Template, "[TOOL_CALLS]" + blank);
-    text.add(content_kind, written(message.tool_calls));
+    write_calls(text, message.content, message.tool_calls, content_kind);
   } else {
     text.add(SpanKind::Template, blank);
     text.add(content_kind, blank.empty() ? std::string_view(message.content) : stripped(message.content));
   }
   text.add(SpanKind::Template, "</s>");
+}
+
+// The calls are the whole message.
+void MistralChat::write_calls(LabelledText& text, std::string_view, std::span<const ToolCall> calls,
+                              SpanKind content_kind) const {
+  text.add(SpanKind::Template, "[TOOL_CALLS]" + std::string(style_.blank));
+  text.add(content_kind, written(calls));
+}
+
+Result<std::vector<ToolCall>> MistralChat::parse_tool_calls(std::string_view text) const {
+  constexpr std::string_view kMark = "[TOOL_CALLS]";
+  const auto mark = text.find(kMark);
+  if (mark == std::string_view::npos) return std::vector<ToolCall>{};
+  return parse_tool_call_list(trim(text.substr(mark + kMark.size())), "arguments");
 }
 
 }  // namespace carnot

@@ -31,6 +31,9 @@ class MistralChat : public ChatFamily {
   std::vector<TokenId> own_stop_tokens() const override { return present_tokens({"</s>"}); }
   std::string_view before_speech() const override { return style_.blank; }
   bool head_ends_in_token() const override { return true; }
+  void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
+                   SpanKind content_kind) const override;
+  Result<std::vector<ToolCall>> parse_tool_calls(std::string_view text) const override;
 
   void add_message(LabelledText& text, const Message& message, const Message* system, SpanKind content_kind) const;
   void add_assistant_message(LabelledText& text, const Message& message, SpanKind content_kind) const;

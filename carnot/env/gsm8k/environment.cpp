@@ -28,10 +28,10 @@ class MathsProblem : public Environment {
     return {.system = row_->system, .user = row_->question + suffix};
   }
 
-  Reply step(std::string_view response) override {
+  Reply step(const PolicyResponse& response) override {
     CARNOT_CHECK(!done_, "the episode is over");
     done_ = true;
-    const auto answer = find_answer(response, options_);
+    const auto answer = find_answer(response.text, options_);
     const std::string vote = answer ? canonical_answer(*answer, options_.style) : "";
     const bool right = answer && same_answer(*answer, row_->ground_truth, options_);
     const double score = right ? 1 : vote.empty() ? 0 : options_.format_score;
@@ -50,6 +50,7 @@ class MathsProblem : public Environment {
   std::map<std::string, std::string> info() const override {
     return {{"question", row_->question}, {"data_source", row_->data_source}};
   }
+  Branching branching() const override { return Branching::Cloned; }
   std::unique_ptr<Environment> clone() const override { return std::make_unique<MathsProblem>(*this); }
 
   const TaskRow& row() const { return *row_; }
@@ -93,7 +94,7 @@ class MathsGame : public Game {
 class SolutionReader : public ScriptedAgent {
  public:
   explicit SolutionReader(std::string solution) : solution_(std::move(solution)) {}
-  std::string respond(std::string_view) override { return solution_; }
+  PolicyResponse respond(std::string_view) override { return solution_; }
 
  private:
   std::string solution_;

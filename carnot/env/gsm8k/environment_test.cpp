@@ -96,7 +96,7 @@ TEST(Gsm8k, TakesPromptAndAnswerOfVerlsRows) {
   EXPECT_EQ(opening.user, "2+2?") << "the row's prompt is whole";
   EXPECT_EQ(environment->info().at("data_source"), "mine");
   const auto agent = factory->script(*environment, 1, RandomStream(0));
-  EXPECT_EQ(agent->respond(""), "#### 4") << "without a solution, its end";
+  EXPECT_EQ(agent->respond("").text, "#### 4") << "without a solution, its end";
   EXPECT_TRUE(environment->step("#### 4").success);
   std::filesystem::remove_all(folder);
 }

@@ -120,9 +120,9 @@ RagenConversation::Played RagenConversation::play(const std::vector<std::string>
   return played;
 }
 
-Reply RagenConversation::step(std::string_view response) {
+Reply RagenConversation::step(const PolicyResponse& response) {
   CARNOT_CHECK(!done_, "the episode is over");
-  const RagenAnswer answer = parse_ragen_answer(response, budgets_.max_actions_per_turn);
+  const RagenAnswer answer = parse_ragen_answer(response.text, budgets_.max_actions_per_turn);
   std::vector<std::string> valid;
   const std::vector<std::string_view> names(text_->actions.begin(), text_->actions.end());
   for (const auto& action : answer.actions)

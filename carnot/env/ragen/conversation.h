@@ -53,10 +53,11 @@ class RagenConversation : public Environment {
   Opening open() override;
 
   /// Measures at the end: "actions" (number played), "effective_actions" and "valid_turns" (shares).
-  Reply step(std::string_view response) override;
+  Reply step(const PolicyResponse& response) override;
 
   std::string anchor() const override { return game_->anchor(); }
   std::map<std::string, std::string> info() const override { return {{"seed", std::to_string(seed_)}}; }
+  Branching branching() const override { return Branching::Cloned; }
   std::unique_ptr<Environment> clone() const override;
 
   const Game& game() const { return *game_; }

@@ -17,7 +17,7 @@ class RagenAgent : public ScriptedAgent {
   RagenAgent(const RagenFactory& factory, const RagenConversation& conversation, double careless, RandomStream random)
       : factory_(factory), conversation_(conversation), careless_(careless), random_(random) {}
 
-  std::string respond(std::string_view) override {
+  PolicyResponse respond(std::string_view) override {
     const Game& game = conversation_.game();
     const int count = std::min(conversation_.actions_left(), factory_.budgets().max_actions_per_turn);
     std::vector<std::string> actions;
@@ -79,7 +79,7 @@ std::vector<std::string> RagenFactory::tokenizer_texts() const {
     texts.push_back(opening.user);
     const auto agent = script(*environment, 1, RandomStream(static_cast<std::uint64_t>(index)));
     for (Reply reply; !reply.done;) {
-      texts.push_back(agent->respond(reply.text));
+      texts.push_back(agent->respond(reply.text).text);
       reply = environment->step(texts.back());
       texts.push_back(reply.text);
     }

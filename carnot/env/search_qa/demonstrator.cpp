@@ -24,7 +24,7 @@ class SearchDemonstrator : public ScriptedAgent {
         random_(random),
         entity_(question_.entities.front()) {}
 
-  std::string respond(std::string_view) override {
+  PolicyResponse respond(std::string_view) override {
     if (environment_.searches() > 0) read_passages();
     if (!answer_) remember();
     return answer_ ? final_response() : search_response();

@@ -24,7 +24,7 @@ struct Demonstration {
 Demonstration play(SearchQa& qa, ScriptedAgent& agent) {
   Demonstration played{.hops = qa.task().question.hops()};
   while (!played.last.done) {
-    played.responses.push_back(agent.respond(played.last.text));
+    played.responses.push_back(agent.respond(played.last.text).text);
     played.last = qa.step(played.responses.back());
     played.message += played.responses.back() + played.last.text;
   }
@@ -138,7 +138,7 @@ TEST_F(SearchDemonstratorTest, SearchesWithWordsOfTheMessageSoFar) {
   const auto environment = factory_->make(Split::Train, 0);
   auto& qa = dynamic_cast<SearchQa&>(*environment);
   const auto agent = make_search_demonstrator(qa, SearchDemonstrationOptions{}.clean(), RandomStream(1));
-  const std::string response = agent->respond("");
+  const std::string response = agent->respond("").text;
   const auto& question = qa.task().question;
   const std::string& start = qa.task().world->name(question.entities[0]);
   const std::string relation(relations()[question.path[0]].name);

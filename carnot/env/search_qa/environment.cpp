@@ -54,10 +54,10 @@ Protocol SearchQa::protocol() const {
 
 Opening SearchQa::open() { return {.system = std::string(kSystem), .user = task_.question.text}; }
 
-Reply SearchQa::step(std::string_view response) {
+Reply SearchQa::step(const PolicyResponse& response) {
   CARNOT_CHECK(!done_, "the episode is over");
-  message_ += response;
-  const SearchResponse asked = parse_search_response(response);
+  message_ += response.text;
+  const SearchResponse asked = parse_search_response(response.text);
   if (asked.action == SearchAction::Answer) return finish(Outcome::Finished, asked.text);
   if (asked.action == SearchAction::None) return finish(Outcome::Unparsable, "");
   if (searches_left() == 0) return finish(Outcome::OutOfTurns, "");

@@ -53,13 +53,14 @@ class SearchQa : public Environment {
 
   /// A search within the budget is answered inline. Ends with an answer (Finished), one search too many (OutOfTurns),
   /// or a response that is neither (Unparsable). Final measures: exact_match, f1, format, searches, hops.
-  Reply step(std::string_view response) override;
+  Reply step(const PolicyResponse& response) override;
 
   /// World, question and the set of passages seen so far, in whatever order.
   std::string anchor() const override;
 
   std::vector<std::string> ground_truth() const override { return {task_.answer()}; }
   std::map<std::string, std::string> info() const override;
+  Branching branching() const override { return Branching::Cloned; }
   std::unique_ptr<Environment> clone() const override { return std::make_unique<SearchQa>(*this); }
 
   const SearchTask& task() const { return task_; }

@@ -79,7 +79,7 @@ class SearchQaFactory : public EnvironmentFactory {
       std::string text = opening.system + "\n" + opening.user + "\n";
       Reply reply;
       while (!reply.done) {
-        const std::string response = agent->respond(reply.text);
+        const std::string response = agent->respond(reply.text).text;
         reply = environment->step(response);
         text += response + reply.text;
       }

@@ -119,7 +119,7 @@ void SearchWorld::choose_facts(const SearchWorldOptions& options, RandomStream& 
     const auto& geography = relation.subject == EntityKind::Town ? geography_region_ : geography_capital_;
     for (int i = 0; i < count(relation.subject); ++i) {
       const bool fixed = options.fixed_geography && relation.geography;
-      const Entity first = first_[relation.object];
+      const Entity first = first_[static_cast<std::size_t>(relation.object)];
       objects.push_back(fixed ? first + geography[i] : any(relation.object, random));
     }
   }
@@ -129,7 +129,7 @@ void SearchWorld::write_passages(RandomStream& random) {
   for (std::size_t r = 0; r < relations().size(); ++r) {
     const Relation& relation = relations()[r];
     for (int i = 0; i < count(relation.subject); ++i) {
-      const Entity subject = first_[relation.subject] + i;
+      const Entity subject = first_[static_cast<std::size_t>(relation.subject)] + i;
       const Entity object = objects_[r][i];
       passages_.push_back({.subject = subject,
                            .relation = static_cast<int>(r),
@@ -140,7 +140,7 @@ void SearchWorld::write_passages(RandomStream& random) {
   for (const Filler& filler : fillers())
     for (int i = 0; i < count(filler.subject); ++i) {
       const auto object = random.pick(filler.objects);
-      passages_.push_back({.subject = first_[filler.subject] + i,
+      passages_.push_back({.subject = first_[static_cast<std::size_t>(filler.subject)] + i,
                            .predicate = std::string(filler.predicate) + " " + std::string(object) + " ."});
     }
   random.shuffle(passages_);  // so that equal scores prefer no kind of fact
@@ -164,7 +164,7 @@ Entity SearchWorld::any(EntityKind kind, RandomStream& random) const {
 Entity SearchWorld::object_of(Entity subject, int relation) const {
   const Relation& asked = relations()[relation];
   CARNOT_CHECK(kind(subject) == asked.subject, std::string(asked.name) + " of " + name(subject));
-  const int number = subject - first_[asked.subject];
+  const int number = subject - first_[static_cast<std::size_t>(asked.subject)];
   return objects_[relation][number];
 }
 

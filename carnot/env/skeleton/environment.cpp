@@ -75,10 +75,10 @@ class GuessEnvironment : public Environment {
                     ". Guess it. Always answer like this: <answer>5</answer>"};
   }
 
-  Reply step(std::string_view response) override {
+  Reply step(const PolicyResponse& response) override {
     CARNOT_CHECK(!done_, "the episode is over");
     ++turns_;
-    const GameStep result = game_->step(answer_of(response));
+    const GameStep result = game_->step(answer_of(response.text));
     done_ = result.done || turns_ == options_.max_turns;
 
     Reply reply;
@@ -101,13 +101,9 @@ class GuessEnvironment : public Environment {
 
   std::map<std::string, std::string> info() const override { return {{"seed", std::to_string(seed_)}}; }
 
-  std::unique_ptr<Environment> clone() const override {
-    auto copy = std::make_unique<GuessEnvironment>(options_, seed_);
-    copy->game_ = game_->clone();
-    copy->turns_ = turns_;
-    copy->done_ = done_;
-    return copy;
-  }
+  // The same responses get the same answers again, so that rollouts may branch. An environment whose state is copied
+  // more quickly than it is played again says Cloned and has clone(); one that can do neither says nothing.
+  Branching branching() const override { return Branching::Replayed; }
 
  private:
   SkeletonOptions options_;
@@ -123,7 +119,7 @@ class GuessAgent : public ScriptedAgent {
  public:
   explicit GuessAgent(int largest) : high_(largest) {}
 
-  std::string respond(std::string_view observation) override {
+  PolicyResponse respond(std::string_view observation) override {
     if (observation.find("too low") != std::string_view::npos) low_ = guess_ + 1;
     if (observation.find("too high") != std::string_view::npos) high_ = guess_ - 1;
     guess_ = (low_ + high_) / 2;

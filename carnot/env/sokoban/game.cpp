@@ -75,7 +75,7 @@ std::string Sokoban::observation() const {
 std::string Sokoban::grid() const {
   static constexpr std::array<Symbol, 3> kBare = {kWall, kEmpty, kTarget};  // by SokobanCell
   std::array<std::uint8_t, kMaxSokobanSide * kMaxSokobanSide> drawn;
-  for (std::size_t i = 0; i < room_.cells.size(); ++i) drawn[i] = kBare[room_.cells[i]];
+  for (std::size_t i = 0; i < room_.cells.size(); ++i) drawn[i] = kBare[static_cast<std::size_t>(room_.cells[i])];
   for (const int box : room_.boxes) drawn[box] = is_target(box) ? kBoxOnTarget : kBox;
   drawn[room_.player] = is_target(room_.player) ? kPlayerOnTarget : kPlayer;
   std::string text;

@@ -1,0 +1,20 @@
+// text/tool_calls.h -- calls of functions as models write them in JSON.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/data/message.h"
+
+namespace carnot {
+
+/// A call `{"name": ..., KEY: {...}}`; KEY holds the arguments ("arguments", "parameters"), an object or a string with
+/// one; without KEY the call has none. Arguments come back as one line of JSON, keys in their order. An "id" is kept.
+Result<ToolCall> parse_tool_call(std::string_view json, std::string_view arguments_key);
+
+/// A list of such calls, not empty.
+Result<std::vector<ToolCall>> parse_tool_call_list(std::string_view json, std::string_view arguments_key);
+
+}  // namespace carnot
