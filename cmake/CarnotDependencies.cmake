@@ -53,6 +53,14 @@ function(carnot_reuse_headers target name)
   target_precompile_headers(${target} REUSE_FROM ${headers})
 endfunction()
 
+# The standard library's are worth it where they take as long as the rest of a source: in instrumented builds. The others
+# thereby see that each source includes what it uses.
+function(carnot_use_standard_headers target)
+  if(CARNOT_SANITIZE OR CARNOT_THREAD_SANITIZE)
+    carnot_reuse_headers(${target} standard_headers)
+  endif()
+endfunction()
+
 function(carnot_use_torch target)
   target_link_libraries(${target} PUBLIC LibTorch::LibTorch)
   carnot_reuse_headers(${target} torch_headers LibTorch::LibTorch)

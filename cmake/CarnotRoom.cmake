@@ -33,6 +33,8 @@ function(add_room name)
   target_link_libraries(carnot_${name} PRIVATE ${ROOM_LIBRARIES})
   if(ROOM_TORCH)
     carnot_use_torch(carnot_${name})
+  else()
+    carnot_use_standard_headers(carnot_${name})
   endif()
 
   # Tests are declared once every room and the test libraries are known.

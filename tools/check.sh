@@ -2,17 +2,20 @@
 # What takes too long for the continuous integration: every test under the sanitizers, types compared by the linker,
 # every system call, long fuzzing. Called by `./run check`.
 #
-#   ./run check [stage ...]       odr address thread faults fuzz; all of them where none is named
+#   ./run check [stage ...]       thread fuzz faults odr address; all of them where none is named
 #   CARNOT_FUZZ_SECONDS=600       time of each fuzz target
+#   CARNOT_FAULT_CASES=all        or how many of each fault test, chosen by CARNOT_FAULT_SEED
 #
-# It goes on where it stopped: build-check/passed lists what passed on this state of the sources, build-check/logs says
-# what was printed. The last result stands in bench/results/check.md.
+# A stage goes on where it stopped: build-check/STAGE holds what passed on this state of the sources and what was printed.
+# The last result of each stage stands in bench/results/check.md.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-STAGES=(odr address thread faults fuzz)
+STAGES=(thread fuzz faults odr address) # the shorter ones first
 STATE=build-check
+REPORT=bench/results/check.md
 FUZZ_SECONDS=${CARNOT_FUZZ_SECONDS:-600}
+FAULT_CASES=${CARNOT_FAULT_CASES:-all}
 JOBS=${CARNOT_JOBS:-1}
 
 say() { printf 'check: %s\n' "$*"; }
@@ -24,50 +27,54 @@ fail() {
 # What names the sources: the commit, and the changes on top of it where there are any.
 sources() {
   local changes
-  changes=$(git diff HEAD -- . ':!bench/results/check.md' | sha256sum | cut -c1-12)
-  [[ -n $(git diff HEAD -- . ':!bench/results/check.md') ]] || changes=
-  echo "$(git rev-parse --short=12 HEAD)${changes:++$changes}"
+  changes=$(git diff HEAD -- . ":!$REPORT")
+  echo "$(git rev-parse --short=12 HEAD)${changes:++$(sha256sum <<<"$changes" | cut -c1-12)}"
 }
 
-# A line per case that passed: stage, case, seconds, how much of what it was.
-open_state() {
-  mkdir -p "$STATE/logs"
-  local now before=
+# Files of a stage in build-check/STAGE: `about` (sources, date, how much was asked for), `results` (a line per case: name,
+# passed or FAILED, seconds, amount), a log per case.
+open_stage() {
+  local stage=$1 wanted=$2 now before=
+  mkdir -p "$STATE/$stage"
   now=$(sources)
-  [[ ! -f $STATE/sources ]] || before=$(<"$STATE/sources")
-  [[ $now != "$before" ]] || return 0
-  [[ -z $before ]] || say "the sources changed ($before, now $now): every case runs again."
-  rm -f "$STATE/passed" "$STATE/faults"
-  echo "$now" >"$STATE/sources"
+  [[ ! -f $STATE/$stage/about ]] || before=$(head -n 1 "$STATE/$stage/about")
+  if [[ -n $before && $before != "$now" ]]; then
+    say "$stage: the sources changed ($before, now $now): every case runs again."
+    rm -f "$STATE/$stage"/{results,*.log,done}
+  fi
+  printf '%s\n' "$now" "$(date -u +%Y-%m-%d)" "$wanted" >"$STATE/$stage/about"
 }
 
-passed() { [[ -f $STATE/passed ]] && cut -f 1,2 "$STATE/passed" | grep -qxF "$1	$2"; }
+result_of() { awk -F '\t' -v name="$2" '$1 == name { print $2 }' "$STATE/$1/results" 2>/dev/null || true; }
+passed() { [[ $(result_of "$1" "$2") == passed ]]; }
 
 # What a log says about its size: fault cases, executions of a fuzz target, or tests.
 amount() {
-  local log=$1
-  awk '/^[A-Za-z]+\.[A-Za-z]+: [0-9]+ cases/ { cases += $2 }
-       /^Done [0-9]+ runs/ { runs = $2 }
-       /\[  PASSED  \] [0-9]+ test/ { tests += $(NF - 1) }
+  awk '/^[A-Za-z]+\.[A-Za-z]+: [0-9]+ cases/ { all += $2; tried += $4 + $6 }
+       /^Done [0-9]+ runs/ { runs = $2; seconds = $5 }
+       /\[  PASSED  \] [0-9]+ test/ { for (i = 1; i < NF; ++i) if ($i == "PASSED") tests += $(i + 2) }
        END {
-         if (cases) print cases " cases"
-         else if (runs) print runs " executions"
+         if (all) print (tried == all ? "all" : tried " of") " " all " cases"
+         else if (runs) print runs " executions in " seconds " s"
          else if (tests) print tests " tests"
-       }' "$log"
+       }' "$1"
 }
 
 failures=0
 
 # run_case stage case command...
 run_case() {
-  local stage=$1 name=$2 log began
+  local stage=$1 name=$2 log=$STATE/$1/$2.log began=$SECONDS result=passed
   shift 2
   if passed "$stage" "$name"; then return; fi
-  log=$STATE/logs/$stage.$name.log
-  began=$SECONDS
-  if "$@" >"$log" 2>&1; then
-    printf '%s\t%s\t%s\t%s\n' "$stage" "$name" "$((SECONDS - began))" "$(amount "$log")" >>"$STATE/passed"
-    say "$stage $name: passed, $((SECONDS - began)) s"
+  "$@" >"$log" 2>&1 || result=FAILED
+  local seconds=$((SECONDS - began)) results=$STATE/$stage/results
+  touch "$results"
+  awk -F '\t' -v name="$name" '$1 != name' "$results" >"$results.new"
+  printf '%s\t%s\t%s\t%s\n' "$name" "$result" "$seconds" "$(amount "$log")" >>"$results.new"
+  mv "$results.new" "$results"
+  if [[ $result == passed ]]; then
+    say "$stage $name: passed, $seconds s"
   else
     failures=$((failures + 1))
     say "$stage $name: FAILED, see $log"
@@ -81,21 +88,27 @@ build() {
   cmake --preset "$preset" && cmake --build --preset "$preset" --parallel "$JOBS" ${1:+--target "$@"}
 }
 
-# run_tests stage preset folder: each test program is a case of its own.
-run_tests() {
-  local stage=$1 preset=$2 folder=$3 test tests
-  run_case "$stage" build build "$preset"
-  passed "$stage" build || return 0
-  tests=$(ctest --test-dir "$folder" --show-only | sed -nE 's/^ *Test +#[0-9]+: (.+)$/\1/p')
+# Two types of one name are an error of the linker.
+stage_odr() {
+  open_stage odr ""
+  run_case odr carnot build odr
+}
+
+# Each test program is a case of its own.
+stage_address() {
+  open_stage address ""
+  run_case address build build sanitize
+  passed address build || return 0
+  local test tests
+  tests=$(ctest --test-dir build-sanitize --show-only | sed -nE 's/^ *Test +#[0-9]+: (.+)$/\1/p')
   for test in $tests; do
-    run_case "$stage" "$test" ctest --test-dir "$folder" --verbose --tests-regex "^$test\$" --timeout 7200
+    run_case address "$test" ctest --test-dir build-sanitize --verbose --tests-regex "^$test\$" --timeout 7200
   done
 }
 
-stage_odr() { run_case odr build build odr; }
-stage_address() { run_tests address sanitize build-sanitize; }
 # LibTorch is not instrumented: the rooms without it that have threads.
 stage_thread() {
+  open_stage thread ""
   local room rooms=(base env kernel text tool)
   run_case thread build build tsan "${rooms[@]/%/_test}"
   passed thread build || return 0
@@ -103,6 +116,13 @@ stage_thread() {
 }
 
 stage_faults() {
+  local wanted="every case"
+  [[ $FAULT_CASES == all ]] || wanted="up to $FAULT_CASES cases of each test, seed ${CARNOT_FAULT_SEED:-0}"
+  # A larger sample than before: what passed earlier passed fewer cases, which `done` names.
+  if [[ -f $STATE/faults/about && $(sed -n 3p "$STATE/faults/about") != "$wanted" ]]; then
+    rm -f "$STATE/faults/results"
+  fi
+  open_stage faults "$wanted"
   run_case faults build build release faults_test
   passed faults build || return 0
   local test suite=
@@ -110,13 +130,18 @@ stage_faults() {
     if [[ $test == *. ]]; then
       suite=$test
     else
-      run_case faults "$suite$test" env CARNOT_FAULT_CASES=all CARNOT_FAULT_DONE="$STATE/faults" \
+      run_case faults "$suite$test" env CARNOT_FAULT_CASES="$FAULT_CASES" CARNOT_FAULT_DONE="$STATE/faults/done" \
         build/faults_test "--gtest_filter=$suite$test"
     fi
   done < <(build/faults_test --gtest_list_tests | grep -v '^Running')
 }
 
 stage_fuzz() {
+  # Longer than before: from the corpus that was found before.
+  if [[ -f $STATE/fuzz/about && $(sed -n 3p "$STATE/fuzz/about") != "$FUZZ_SECONDS s each" ]]; then
+    rm -f "$STATE/fuzz/results"
+  fi
+  open_stage fuzz "$FUZZ_SECONDS s each"
   run_case fuzz build build fuzz
   passed fuzz build || return 0
   local program name corpus
@@ -126,7 +151,7 @@ stage_fuzz() {
     mkdir -p "$corpus"
     local seeds=()
     [[ ! -d tests/fuzz/corpus/$name ]] || seeds=("tests/fuzz/corpus/$name")
-    run_case fuzz "$name" "$program" -max_total_time="$FUZZ_SECONDS" -artifact_prefix="$STATE/logs/fuzz.$name." \
+    run_case fuzz "$name" "$program" -max_total_time="$FUZZ_SECONDS" -artifact_prefix="$STATE/fuzz/$name." \
       "$corpus" "${seeds[@]}"
   done
 }
@@ -135,7 +160,27 @@ processor() { sed -nE 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1; }
 
 compilers() {
   g++ --version | head -n 1
-  if command -v clang++-19 >/dev/null; then clang++-19 --version | sed -n '1s/^/  /p'; fi
+  if command -v clang++-19 >/dev/null; then clang++-19 --version | sed -n '1s/^/and /p'; fi
+}
+
+# What the report says of a stage now: a stage that did not run here keeps it.
+section_of() { awk -v title="## $1" '$0 ~ /^## / { inside = $0 == title; next } inside' "$REPORT" 2>/dev/null || true; }
+
+report_stage() {
+  local stage=$1 earlier
+  printf '\n## %s\n\n' "$stage"
+  if [[ ! -s $STATE/$stage/results ]]; then
+    earlier=$(section_of "$stage" | sed '1{/^$/d}')
+    echo "${earlier:-Not run.}"
+    return
+  fi
+  local about
+  mapfile -t about <"$STATE/$stage/about"
+  printf 'Sources %s, %s%s. %s, %s cores.\n\n' "${about[0]}" "${about[1]}" "${about[2]:+, ${about[2]}}" "$(processor)" \
+    "$(nproc)"
+  echo "| case | | seconds | |"
+  echo "|---|---|---|---|"
+  awk -F '\t' '{ print "| " $1 " | " $2 " | " $3 " | " $4 " |" }' "$STATE/$stage/results"
 }
 
 report() {
@@ -144,31 +189,18 @@ report() {
     echo
     echo "Written by \`./run check\` (tools/check.sh; what the stages are: docs/robustness.md)."
     echo
-    echo "* Sources: $(<"$STATE/sources")"
-    echo "* Date: $(date -u +%Y-%m-%d)"
-    echo "* Processor: $(processor), $(nproc) cores"
-    echo "* Compilers: $(compilers)"
-    echo "* Failed in this call: $failures"
-    echo
-    echo "| stage | case | seconds | what passed |"
-    echo "|---|---|---|---|"
+    echo "Compilers: $(compilers | paste -sd ' ')."
     local stage
-    for stage in "${STAGES[@]}"; do
-      if grep -q "^$stage	" "$STATE/passed" 2>/dev/null; then
-        awk -F '\t' -v stage="$stage" '$1 == stage { print "| " $1 " | " $2 " | " $3 " | " $4 " |" }' "$STATE/passed"
-      else
-        echo "| $stage | | | not run |"
-      fi
-    done
-  } >bench/results/check.md
+    for stage in "${STAGES[@]}"; do report_stage "$stage"; done
+  } >"$REPORT.new"
+  mv "$REPORT.new" "$REPORT"
 }
 
 (($# > 0)) || set -- "${STAGES[@]}"
 for stage in "$@"; do
   declare -F "stage_$stage" >/dev/null || fail "unknown stage \"$stage\"; expected: ${STAGES[*]}"
 done
-open_state
 trap report EXIT
 for stage in "$@"; do "stage_$stage"; done
-((failures == 0)) || fail "$failures cases failed; the logs are in $STATE/logs."
-say "everything passed; the result is in bench/results/check.md."
+((failures == 0)) || fail "$failures cases failed; their logs are in $STATE."
+say "everything passed; the result is in $REPORT."

@@ -2,8 +2,6 @@
 
 #include <set>
 
-#include "carnot/base/limits.h"
-
 namespace carnot {
 namespace {
 
@@ -24,6 +22,8 @@ class LimitedBuilder final : public nlohmann::json_sax<AnyJson> {
   using typename Base::number_integer_t;
   using typename Base::number_unsigned_t;
   using typename Base::string_t;
+
+  explicit LimitedBuilder(const JsonLimits& limits) : limits_(limits) {}
 
   bool null() override { return put(nullptr); }
   bool boolean(bool value) override { return put(value); }
@@ -75,8 +75,8 @@ class LimitedBuilder final : public nlohmann::json_sax<AnyJson> {
 
   /// Where the value lies now; null where there are too many.
   AnyJson* place(AnyJson value) {
-    if (++values_ > kMaxJsonValues) {
-      refuse("has more than " + std::to_string(kMaxJsonValues) + " values");
+    if (++values_ > limits_.values) {
+      refuse("has more than " + std::to_string(limits_.values) + " values");
       return nullptr;
     }
     AnyJson* at = &root_;
@@ -92,8 +92,8 @@ class LimitedBuilder final : public nlohmann::json_sax<AnyJson> {
   bool put(AnyJson value) { return place(std::move(value)) != nullptr; }
 
   bool open(AnyJson value) {
-    if (open_.size() == kMaxJsonDepth)
-      return refuse("nests deeper than " + std::to_string(kMaxJsonDepth) + " levels");
+    if (open_.size() == limits_.depth)
+      return refuse("nests deeper than " + std::to_string(limits_.depth) + " levels");
     AnyJson* at = place(std::move(value));
     if (at != nullptr) open_.push_back({.value = at});
     return at != nullptr;
@@ -104,6 +104,7 @@ class LimitedBuilder final : public nlohmann::json_sax<AnyJson> {
     return true;
   }
 
+  const JsonLimits limits_;
   AnyJson root_;
   std::vector<Open> open_;
   std::size_t values_ = 0;
@@ -113,11 +114,11 @@ class LimitedBuilder final : public nlohmann::json_sax<AnyJson> {
 }  // namespace
 
 template <class AnyJson>
-Result<AnyJson> parse_json(std::string_view text, const std::string& where) {
-  if (text.size() > kMaxJsonBytes)
+Result<AnyJson> parse_json(std::string_view text, const std::string& where, const JsonLimits& limits) {
+  if (text.size() > limits.bytes)
     return Error{where + ": has " + std::to_string(text.size()) + " bytes; JSON of at most " +
-                 std::to_string(kMaxJsonBytes) + " is read"};
-  LimitedBuilder<AnyJson> builder;
+                 std::to_string(limits.bytes) + " is read"};
+  LimitedBuilder<AnyJson> builder(limits);
   if (!AnyJson::sax_parse(text.begin(), text.end(), &builder)) return Error{where + ": " + builder.problem()};
   return builder.take();
 }
@@ -135,8 +136,8 @@ std::string shown(const nlohmann::json& value) {
   return cut(value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace), kShownValue);
 }
 
-template Result<nlohmann::json> parse_json(std::string_view, const std::string&);
-template Result<nlohmann::ordered_json> parse_json(std::string_view, const std::string&);
+template Result<nlohmann::json> parse_json(std::string_view, const std::string&, const JsonLimits&);
+template Result<nlohmann::ordered_json> parse_json(std::string_view, const std::string&, const JsonLimits&);
 template Result<nlohmann::json> parse_json_object(std::string_view, const std::string&);
 template Result<nlohmann::ordered_json> parse_json_object(std::string_view, const std::string&);
 

@@ -8,14 +8,22 @@
 #include <string>
 #include <string_view>
 
+#include "carnot/base/limits.h"
 #include "carnot/base/result.h"
 
 namespace carnot {
 
+/// What one JSON text may have.
+struct JsonLimits {
+  std::size_t bytes = kMaxJsonBytes;
+  std::size_t values = kMaxJsonValues;
+  std::size_t depth = kMaxJsonDepth;
+};
+
 /// The value that `text` is. Refuses, behind `where`: what is not JSON, with the byte and the reason; text that is too
 /// long, nests too deep or has too many values; an object with one key twice. Takes n log n for any text.
 template <class AnyJson = nlohmann::json>
-Result<AnyJson> parse_json(std::string_view text, const std::string& where);
+Result<AnyJson> parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});
 
 /// The same for a text that must be an object.
 template <class AnyJson = nlohmann::json>
@@ -24,8 +32,8 @@ Result<AnyJson> parse_json_object(std::string_view text, const std::string& wher
 /// `value` in a message: its JSON text, cut where it is long; of arrays and objects only the size.
 std::string shown(const nlohmann::json& value);
 
-extern template Result<nlohmann::json> parse_json(std::string_view, const std::string&);
-extern template Result<nlohmann::ordered_json> parse_json(std::string_view, const std::string&);
+extern template Result<nlohmann::json> parse_json(std::string_view, const std::string&, const JsonLimits&);
+extern template Result<nlohmann::ordered_json> parse_json(std::string_view, const std::string&, const JsonLimits&);
 extern template Result<nlohmann::json> parse_json_object(std::string_view, const std::string&);
 extern template Result<nlohmann::ordered_json> parse_json_object(std::string_view, const std::string&);
 

@@ -8,12 +8,13 @@
 #include "carnot/base/file.h"
 #include "carnot/base/limits.h"
 #include "testing/paths.h"
+#include "testing/trials.h"
 
 namespace carnot {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using OrderedJson = nlohmann::ordered_json;
 
 std::string nested(std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
@@ -57,20 +58,26 @@ TEST(ParseJson, RefusesAKeyThatStandsTwice) {
 
 TEST(ParseJson, ReadsAnOrderedObjectOfManyKeysWithoutSearchingItForEach) {
   // Searched for each key, these would take 10^11 comparisons of strings: hours, not a second.
+  const int keys = testing::trials(400'000);
   std::string text = "{";
-  for (int i = 0; i < 400'000; ++i) text += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":" + std::to_string(i);
+  for (int i = 0; i < keys; ++i) text += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":" + std::to_string(i);
   const auto value = parse_json<OrderedJson>(text + "}", "here");
   ASSERT_TRUE(value.ok());
-  EXPECT_EQ(value->size(), 400'000u);
+  EXPECT_EQ(value->size(), static_cast<std::size_t>(keys));
   EXPECT_EQ(value->begin().key(), "0");
-  EXPECT_EQ(value->back(), 399'999);
+  EXPECT_EQ(value->back(), keys - 1);
 }
 
 TEST(ParseJson, RefusesMoreThanItWouldKeepInMemory) {
   EXPECT_THAT(problem_of(std::string(kMaxJsonBytes + 1, ' ')), HasSubstr("has 134217729 bytes; JSON of at most"));
-  std::string list = "[0";
-  for (std::size_t i = 0; i < kMaxJsonValues; ++i) list += ",0";
-  EXPECT_EQ(problem_of(list + "]"), "here: has more than 16777216 values");
+  EXPECT_EQ(JsonLimits().values, kMaxJsonValues);
+  const auto refused = [](std::string_view text) {
+    const auto value = parse_json(text, "here", {.values = 6});
+    return value ? "none" : value.error().message;
+  };
+  EXPECT_EQ(refused("[[0,1],[2,3]]"), "here: has more than 6 values");
+  EXPECT_EQ(refused(R"({"a":0,"b":1,"c":2,"d":3,"e":4,"f":5})"), "here: has more than 6 values");
+  EXPECT_EQ(refused("[[0,1],[2]]"), "none");
 }
 
 TEST(ParseJsonObject, SaysWhatItFoundInstead) {
@@ -88,7 +95,7 @@ TEST(ParseJson, IsTheOnlyWayFromTextToJson) {
     for (const char* call : {"json::parse(", "Json::parse(", "sax_parse(", "::accept("})
       if (text.find(call) != std::string::npos) others.push_back(name + ": " + call);
   }
-  EXPECT_THAT(others, testing::IsEmpty());
+  EXPECT_THAT(others, ::testing::IsEmpty());
 }
 
 }  // namespace

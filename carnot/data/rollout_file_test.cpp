@@ -9,6 +9,7 @@
 
 #include "carnot/base/file.h"
 #include "testing/random_groups.h"
+#include "testing/trials.h"
 
 namespace carnot {
 namespace {
@@ -52,7 +53,7 @@ std::string line(const Json& json) { return json.dump() + "\n"; }
 
 TEST(RolloutFile, WritesReadsAndWritesTheSameBytes) {
   RandomStream random(1);
-  for (int trial = 0; trial < 100; ++trial) {
+  for (int trial = 0; trial < testing::trials(100); ++trial) {
     std::vector<Column> columns = testing::all_columns();
     random.shuffle(columns);
     columns.resize(random.below(columns.size() + 1));
@@ -66,7 +67,7 @@ TEST(RolloutFile, WritesReadsAndWritesTheSameBytes) {
 
 TEST(RolloutFile, StoresSharedTurnsOnceAgain) {
   RandomStream random(2);
-  for (int trial = 0; trial < 50; ++trial) {
+  for (int trial = 0; trial < testing::trials(50); ++trial) {
     const auto groups = testing::random_groups(random, {.branch_share = 0.8});
     const RolloutFile file = read(rollout_rows(groups, {}, decode));
     ASSERT_EQ(file.groups.size(), groups.size());
@@ -307,7 +308,7 @@ TEST(DamagedRows, RandomDamageEndsInRowsOrAMessage) {
   const auto groups = testing::random_groups(random, {.groups = 2, .max_members = 3, .columns = {Column::Value}});
   const std::string good = rollout_rows(groups, testing::random_credit(random, groups), decode);
   constexpr std::string_view kBytes = "{}[]\",:0123456789.-e ntf\n\\\xff";
-  for (int trial = 0; trial < 400; ++trial) {
+  for (int trial = 0; trial < testing::trials(400); ++trial) {
     std::string text = good;
     for (std::uint64_t change = 0; change <= random.below(3); ++change) {
       const auto at = static_cast<std::size_t>(random.below(text.size()));
