@@ -1,0 +1,174 @@
+// Every table of the documentation that repeats the code says what the code says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "carnot/base/file.h"
+#include "carnot/base/strings.h"
+#include "page.h"
+#include "testing/paths.h"
+
+namespace carnot {
+namespace {
+
+using nlohmann::json;
+using testing::expect_block;
+using ::testing::HasSubstr;
+using testing::matches;
+using testing::page_text;
+using testing::program_says;
+using testing::table_heading;
+using testing::table_row;
+
+std::string code(const std::string& text) { return "`" + text + "`"; }
+
+std::string link(const std::string& text, const std::string& target) { return "[" + text + "](" + target + ")"; }
+
+/// Names of the files of a folder of docs/ without their ending, README.md apart.
+std::set<std::string> page_names(const std::string& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("docs/" + folder)))
+    if (entry.path().extension() == ".md" && entry.path().stem() != "README") names.insert(entry.path().stem());
+  return names;
+}
+
+TEST(Readme, HasUnder200Lines) { EXPECT_LT(split_lines(page_text("README.md")).size(), 200u); }
+
+TEST(Readme, ShowsAFileAsItIs) {
+  const auto shown = matches(page_text("README.md"), "<!-- generated: file ([^ ]*) -->");
+  EXPECT_EQ(shown.size(), 1u);
+  for (const std::string& file : shown)
+    expect_block("README.md", "file " + file, "```cpp\n" + page_text(file) + "```\n");
+}
+
+TEST(Methods, AreTheReadmesTable) {
+  std::string table = table_heading({"name", "kind", "paper", "in one line"});
+  std::set<std::string> names;
+  for (const json& method : json::parse(program_says({"list", "methods", "--json"}))) {
+    const auto name = method.at("name").get<std::string>(), paper = method.at("paper").get<std::string>();
+    const bool is_base = method.at("base"), is_add_on = method.at("add_on");
+    names.insert(name);
+    table += table_row({link(code(name), "docs/methods/" + name + ".md"),
+                        is_base && is_add_on ? "base or add-on"
+                        : is_base            ? "base"
+                                             : "add-on",
+                        link(paper, "https://arxiv.org/abs/" + paper), method.at("summary").get<std::string>()});
+  }
+  expect_block("README.md", "methods", table);
+  EXPECT_EQ(page_names("methods"), names);
+}
+
+TEST(Environments, AreThePagesTable) {
+  std::string table = table_heading({"name", "what it is"});
+  for (const json& environment : json::parse(program_says({"list", "environments", "--json"})))
+    table += table_row({code(environment.at("name").get<std::string>()), environment.at("summary").get<std::string>()});
+  expect_block("docs/environments.md", "environments", table);
+}
+
+/// A line of `carnot --help`: "  carnot NAME ARGUMENTS   summary".
+struct CommandLine {
+  std::string name{}, arguments{}, summary{};
+};
+
+std::vector<CommandLine> commands() {
+  std::vector<CommandLine> all;
+  const std::string help = program_says({"--help"});
+  for (const std::string_view view : split_lines(help)) {
+    const std::string line(view);
+    if (!line.starts_with("  carnot ")) continue;
+    const std::size_t begin = std::string_view("  carnot ").size(), gap = line.find("  ", begin);
+    if (gap == std::string::npos) continue;
+    const std::string use = line.substr(begin, gap - begin);
+    const std::size_t space = use.find(' ');
+    all.push_back({.name = use.substr(0, space),
+                   .arguments = space == std::string::npos ? "" : use.substr(space + 1),
+                   .summary = line.substr(line.find_first_not_of(' ', gap))});
+  }
+  return all;
+}
+
+TEST(Commands, AreThePagesTable) {
+  std::string table = table_heading({"command", "arguments", "what it does"});
+  std::set<std::string> names;
+  for (const CommandLine& command : commands()) {
+    names.insert(command.name);
+    table += table_row({link(code(command.name), command.name + ".md"),
+                        command.arguments.empty() ? "" : code(command.arguments), command.summary});
+  }
+  EXPECT_GT(names.size(), 10u);
+  expect_block("docs/commands/README.md", "commands", table);
+  EXPECT_EQ(page_names("commands"), names);
+}
+
+/// What a command takes, without the keys that may follow; of `help` the overview.
+std::string usage_of(const std::string& command) {
+  const std::string help = program_says({command, "--help"}), last = "print this\n";
+  const std::size_t end = help.find(last);
+  return end == std::string::npos ? help : help.substr(0, end + last.size());
+}
+
+TEST(Commands, ShowTheirUsage) {
+  for (const CommandLine& command : commands()) {
+    const std::string page = "docs/commands/" + command.name + ".md";
+    expect_block(page, "usage " + command.name, "```text\n" + usage_of(command.name) + "```\n");
+    for (const char* heading : {"\n## Usage\n", "\n## Example\n", "\n## Errors\n"})
+      EXPECT_THAT(page_text(page), HasSubstr(heading)) << page;
+  }
+}
+
+/// The words behind `keyword` in a room's CMakeLists.txt, up to the next keyword; nothing where it is not there.
+std::vector<std::string> words_after(const std::string& text, const std::string& keyword) {
+  static const std::set<std::string> kKeywords{"SOURCES", "DEPENDS", "LIBRARIES", "TORCH", "TESTS", "TEST_DEPENDS"};
+  const std::size_t begin = text.find("add_room(");
+  std::string body = text.substr(begin, text.find(')', begin) - begin);
+  std::replace(body.begin(), body.end(), '(', ' ');
+  std::istringstream words(body);
+  std::vector<std::string> found;
+  bool inside = false;
+  for (std::string word; words >> word;) {
+    if (kKeywords.contains(word))
+      inside = word == keyword;
+    else if (inside)
+      found.push_back(word);
+  }
+  return found;
+}
+
+TEST(Rooms, StandInTheFloorPlanWithWhatTheyUse) {
+  const std::string plan = page_text("ARCHITECTURE.md");
+  std::set<std::string> rooms;
+  int floor = 0;
+  for (const std::string& line : matches(page_text("CMakeLists.txt"), "\nadd_rooms\\(([a-z_ ]*)\\)")) {
+    std::istringstream names(line);
+    for (std::string room; names >> room;) {
+      const std::string list = page_text("carnot/" + room + "/CMakeLists.txt");
+      const std::string uses = join(words_after(list, "DEPENDS"), " ");
+      const bool torch = list.find("\n  TORCH") != std::string::npos;
+      const std::string row = table_row({std::to_string(floor), code(room), uses, torch ? "yes" : ""});
+      EXPECT_THAT(plan, HasSubstr(row.substr(0, row.size() - 1) + " ")) << room;
+      rooms.insert(room);
+    }
+    ++floor;
+  }
+  EXPECT_GT(rooms.size(), 20u);
+  for (const std::string& room : matches(plan, "\n\\| [0-9]+ \\| `([a-z_]+)` \\|"))
+    EXPECT_EQ(rooms.count(room), 1u) << room;
+}
+
+TEST(RunFolder, HasEveryPathOfItsHeader) {
+  const std::string page = page_text("docs/run_folder.md");
+  const auto paths = matches(page_text("carnot/run/run_folder.h"), "\n//   ([^ ]+)  ");
+  EXPECT_GT(paths.size(), 5u);
+  for (const std::string& path : paths) {
+    const std::size_t slash = path.find('/');
+    const std::string first = slash == std::string::npos ? path : path.substr(0, slash + 1);
+    EXPECT_THAT(page, HasSubstr("| `" + first + "` |")) << path;
+  }
+}
+
+}  // namespace
+}  // namespace carnot
