@@ -5,8 +5,6 @@
 # touches the package manager only. A LibTorch of your own: CMAKE_PREFIX_PATH=/path/to/libtorch tools/install.sh
 set -Eeuo pipefail
 
-TORCH_VERSION=2.13.0
-TORCH_GIGABYTES=4 # a CUDA wheel, downloaded and unpacked
 PACKAGES=(
   ca-certificates git g++ cmake ninja-build ccache pkg-config xz-utils
   python3 python3-venv python3-pip
@@ -16,7 +14,6 @@ PACKAGES=(
 )
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-venv=$root/.venv
 
 say() { printf 'install: %s\n' "$*"; }
 fail() {
@@ -39,6 +36,13 @@ missing_packages() {
   done
 }
 
+# "Need to get 12.3 MB of archives.", "After this operation, 61 MB of additional disk space will be used."
+say_sizes() {
+  local line
+  while read -r line; do say "$line"; done < <(LC_ALL=C apt-get install --assume-no --no-install-recommends "$@" 2>/dev/null |
+    grep -E '^(Need to get|After this operation)' || true)
+}
+
 install_packages() {
   command -v dpkg-query >/dev/null || fail "this is not Debian; install the counterparts of: ${PACKAGES[*]}"
   local missing as_root=()
@@ -54,6 +58,7 @@ install_packages() {
   need_space / 2 "Installing Debian packages"
   say "installing Debian packages: ${missing[*]}"
   "${as_root[@]}" apt-get update -qq || fail "apt-get update failed; see its message above (is there a network?)."
+  say_sizes "${missing[@]}"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
     fail "apt-get could not install: ${missing[*]}; see its message above."
 }
@@ -72,67 +77,14 @@ named_libtorch() {
   done
 }
 
-make_venv() {
-  if "$venv/bin/python" -m pip --version >/dev/null 2>&1; then return; fi
-  [[ ! -e $venv && ! -L $venv ]] || fail "$venv exists but has no working pip; remove it and run this again."
-  local python
-  for python in python3 /usr/bin/python3; do # a pyenv shim may lead nowhere
-    if ! "$python" -c 'import ensurepip, venv' >/dev/null 2>&1; then continue; fi
-    say "making a virtual environment in $venv with $("$python" --version)"
-    "$python" -m venv "$venv" || fail "could not make a virtual environment in $venv; see the message above."
-    return
-  done
-  fail "no python3 that can make virtual environments; install python3-venv."
-}
-
-pip_install() {
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir "$@" ||
-    fail "pip could not install $*; see its message above (is there a network, and a wheel for this Python?)."
-}
-
-# Where the wheel's libraries are; nothing where there is no wheel.
-torch_folder() {
-  local library
-  for library in "$venv"/lib/python3*/site-packages/torch/lib/libtorch_cpu.so; do
-    [[ ! -f $library ]] || dirname "$library"
-  done
-}
-
-# The CUDA wheel's libtorch_cpu.so wants two small CUDA libraries, also where there is no GPU. --no-deps left out
-# several gigabytes that are not needed to build or to run on a CPU; these two come back, with the wheel's own pins.
-install_cuda_pieces() {
-  local packages=$1 metadata toolkit pieces
-  metadata=$(find -L "$packages" -path '*/torch-*.dist-info/METADATA' -print -quit)
-  [[ -n $metadata ]] || return 0
-  [[ -z $(find -L "$packages/nvidia" -name 'libcudart.so*' -print -quit 2>/dev/null) ]] || return 0
-  toolkit=$(sed -nE 's/^Requires-Dist: cuda-toolkit\[[^]]*\] ?\(?(==[0-9.]+).*/\1/p' "$metadata" | head -n 1)
-  mapfile -t pieces < <(sed -nE 's/^Requires-Dist: (nvidia-cuda-(runtime|cupti)[a-z0-9-]*) ?\(?(==[0-9.]+).*/\1\3/p' "$metadata")
-  if [[ -n $toolkit ]]; then
-    pieces=("cuda-toolkit[cudart,cupti]$toolkit")
-  fi
-  ((${#pieces[@]} > 0)) || return 0 # a CPU wheel
-  say "installing the CUDA runtime libraries that this wheel loads: ${pieces[*]}"
-  pip_install "${pieces[@]}"
-}
-
 install_libtorch() {
-  local named lib
+  local named
   named=$(named_libtorch)
   if [[ -n $named ]]; then
     say "LibTorch of CMAKE_PREFIX_PATH: $named"
     return
   fi
-  lib=$(torch_folder)
-  if [[ -z $lib ]]; then
-    need_space "$root" "$TORCH_GIGABYTES" "LibTorch"
-    make_venv
-    say "installing LibTorch: the torch $TORCH_VERSION wheel, without its dependencies (up to 0.6 GB to download)"
-    pip_install --no-deps "torch==$TORCH_VERSION"
-    lib=$(torch_folder)
-    [[ -n $lib ]] || fail "the torch wheel holds no lib/libtorch_cpu.so; expected it below $venv."
-  fi
-  install_cuda_pieces "${lib%/torch/lib}"
-  say "LibTorch is in $lib."
+  "$root/tools/install_libtorch.sh" "$root/.venv"
 }
 
 install_packages

@@ -12,9 +12,9 @@ namespace carnot {
 namespace {
 
 constexpr std::string_view kToCheckpoint =
-    "carnot: stopping at the next safe point; a checkpoint will be written.\n"
-    "carnot: Press Ctrl-C again to stop now: the last checkpoint stays as it is.\n";
-constexpr std::string_view kToNothing = "carnot: stopping. Press Ctrl-C again to stop now.\n";
+    "carnot: stopping soon; a checkpoint will be written.\n"
+    "carnot: Ctrl-C again stops now; the last checkpoint stays.\n";
+constexpr std::string_view kToNothing = "carnot: stopping soon. Ctrl-C again stops now.\n";
 constexpr std::string_view kNow = "carnot: stopped\n";
 
 volatile std::sig_atomic_t stop_signals = 0;
@@ -44,7 +44,7 @@ extern "C" void on_stop_signal(int) {
 void catch_stop_signals(StopLeaves leaves) {
   on_terminal = isatty(STDERR_FILENO);
   leaves_checkpoint = leaves == StopLeaves::Checkpoint ? 1 : 0;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_stop_signal;
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);

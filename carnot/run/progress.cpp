@@ -9,10 +9,18 @@ namespace carnot {
 namespace {
 
 constexpr char kEraseLine[] = "\r\x1b[K";
-constexpr int kBarWidth = 24;
+constexpr int kWidestBar = 24;
+constexpr int kNarrowestBar = 4;
+constexpr int kEchoedInterrupt = 2;  // "^C", which a terminal shows where the cursor is
 constexpr int kWidthOffATerminal = 119;
 
 int quarters_of(const Pace& pace) { return static_cast<int>(4 * pace.done() / pace.total()); }
+
+/// "[=====     ] "
+std::string bar(const Pace& pace, int width) {
+  const int filled = static_cast<int>(width * pace.done() / pace.total());
+  return "[" + std::string(filled, '=') + std::string(width - filled, ' ') + "] ";
+}
 
 }  // namespace
 
@@ -77,9 +85,11 @@ std::string Progress::status() const {
 
 void Progress::draw() {
   Stage& stage = stages_.back();
-  const auto filled = static_cast<std::size_t>(kBarWidth * stage.pace.done() / stage.pace.total());
-  const std::string bar = "[" + std::string(filled, '=') + std::string(kBarWidth - filled, ' ') + "] ";
-  out_ << kEraseLine << (bar + status()).substr(0, width()) << std::flush;
+  const std::string text = status();
+  const int room = width() - kEchoedInterrupt;
+  const int bar_width = std::min(kWidestBar, room - static_cast<int>(text.size()) - 3);
+  const std::string line = bar_width < kNarrowestBar ? text : bar(stage.pace, bar_width) + text;
+  out_ << kEraseLine << line.substr(0, std::max(room, 0)) << std::flush;
   on_screen_ = true;
   stage.shown = options_.now();
 }

@@ -53,7 +53,8 @@ class Progress {
   /// Of the innermost stage, by its pace so far; none where nothing is known.
   std::optional<double> seconds_left() const;
 
-  /// How wide a line may be: the terminal's columns less one, since a full line wraps on some; 119 elsewhere.
+  /// How wide a line may be: the terminal's columns less one, since a full line wraps on some; 119 elsewhere. The bar
+  /// leaves two more for the ^C that a terminal shows, and is shorter where the text beside it needs the room.
   int width() const;
 
  private:

@@ -96,11 +96,21 @@ TEST(Progress, StaysWithinTheTerminalsWidth) {
   Progress progress(out, {.terminal = true, .columns = [&] { return columns; }, .now = [] { return 0.0; }});
   const std::string erase = "\r\x1b[K";
   progress.begin("a stage with a rather long name", 4);
-  EXPECT_EQ(out.str().size(), erase.size() + 40);
+  EXPECT_EQ(out.str(), erase + "a stage with a rather long name 0/4 (0");
   out.str("");
   columns = 31;  // the window was made smaller
   progress.print("");
-  EXPECT_EQ(out.str().size(), (erase + "\n" + erase).size() + 30);
+  EXPECT_EQ(out.str(), erase + "\n" + erase + "a stage with a rather long n");
+}
+
+TEST(Progress, ANarrowTerminalTakesFromTheBarAndNotFromTheTime) {
+  std::ostringstream out;
+  double time = 0;
+  Progress progress(out, {.terminal = true, .columns = [] { return 60; }, .now = [&time] { return time; }});
+  progress.begin("warm start", 1000);
+  time = 65;
+  progress.update(500);
+  EXPECT_THAT(out.str(), EndsWith("\x1b[K[========         ] warm start 500/1000 (50 %), 1:05 left"));
 }
 
 TEST(Progress, SurvivesEmptyStagesAndTooMuchWork) {

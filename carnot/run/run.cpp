@@ -77,6 +77,14 @@ void announce(const Run& run, const ModelBundle& bundle) {
   log_warnings(run.recipe.method);
 }
 
+/// "Ahead: warm start of 1000 steps, training of 130 steps"
+void announce_steps(const Run& run, const ModelBundle& bundle) {
+  run.control.out << "Ahead: ";
+  if (!bundle.checkpoint && run.recipe.sft.steps > 0)
+    run.control.out << "warm start of " << run.recipe.sft.steps << " steps, ";
+  run.control.out << "training of " << run.recipe.train.steps << " steps\n";
+}
+
 /// A fresh policy, warm-started if the recipe says so.
 Result<RunEnd> warm_start(Run& run, ModelBundle& bundle) {
   if (run.recipe.sft.steps == 0) return RunEnd::Complete;
@@ -131,6 +139,7 @@ Result<Start> start(Recipe& recipe, const std::optional<FoundCheckpoint>& checkp
 
 Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
   announce(run, bundle);
+  announce_steps(run, bundle);
   if (!bundle.checkpoint) {
     const auto end = warm_start(run, bundle);
     if (!end || *end == RunEnd::Interrupted) return end;

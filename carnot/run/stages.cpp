@@ -71,9 +71,9 @@ Result<RunEnd> evaluate_step(Run& run, ModelBundle& bundle, Trainer& trainer, st
 
 Status finish_step(Run& run, MetricsWriter& writer, std::int64_t step, const StepMetrics& metrics) {
   if (const Status status = writer.write(step, metrics); !status) return status;
+  run.progress.update(step);  // first, so that the bar below the line knows the step
   run.progress.print(step_line({.step = step, .steps = run.recipe.train.steps, .width = run.progress.width()}, metrics,
                                run.recipe.environment_name));
-  run.progress.update(step);
   return Done{};
 }
 

@@ -155,7 +155,7 @@ TEST(TrainCommand, InterruptedWritesACheckpointAndTheSameCommandGoesOn) {
 }
 
 /// Of the first Ctrl-C or SIGTERM.
-constexpr const char* kStopping = "carnot: stopping at the next safe point; a checkpoint will be written.";
+constexpr const char* kStopping = "carnot: stopping soon; a checkpoint will be written.";
 
 TEST(TrainCommand, SaysAtOnceThatItStopsAndStopsInsideAnEvaluation) {
   for (const int signal : {SIGINT, SIGTERM}) {
