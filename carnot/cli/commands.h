@@ -1,18 +1,11 @@
-// cli/commands.h -- one function per command that needs no model: request in, text out, exit status back.
+// cli/commands.h -- every command of the program carnot.
 #pragma once
 
 #include "carnot/cli/command_line.h"
-#include "carnot/cli/console.h"
 
 namespace carnot {
 
-Exit execute(const HelpRequest& request, const Console& console);
-Exit execute(const VersionRequest& request, const Console& console);
-Exit execute(const InspectRequest& request, const Console& console);
-Exit execute(const CreditRequest& request, const Console& console);
-Exit execute(const ListRequest& request, const Console& console);
-Exit execute(const PlayRequest& request, const Console& console);
-Exit execute(const TokenizeRequest& request, const Console& console);
-Exit execute(const ManualRequest& request, const Console& console);
+/// The table, in the order of `carnot --help`. Adding one: a file, its line in entries.h and here.
+const CommandTable& carnot_commands();
 
 }  // namespace carnot

@@ -1,11 +1,12 @@
-#include "carnot/cli/inspect.h"
-
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
+#include <ostream>
 
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
 #include "carnot/base/printable.h"
+#include "carnot/cli/entries.h"
 #include "carnot/cli/terminal_text.h"
 #include "carnot/cli/trajectory_view.h"
 #include "carnot/config/numbers.h"
@@ -14,6 +15,16 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
+
+struct InspectRequest {
+  fs::path path{};                     ///< a rollouts file, or a run folder: its latest one
+  int row = 0;                         ///< line of the trajectory to show, from 1; 0: none chosen
+  std::string trajectory{};            ///< its traj_id; empty: none chosen
+  fs::path tokenizer{};                ///< empty: the run folder's
+  bool tokens = false;                 ///< with a table of the sampled tokens
+  std::vector<std::string> columns{};  ///< of that table; empty: all there are
+  bool colour = true;
+};
 
 /// The number in "step_12.jsonl" or "global_step_12"; -1 for other names.
 std::int64_t step_in(const fs::path& path, std::string_view prefix) {
@@ -102,8 +113,8 @@ std::string text_of_row(std::string_view line) {
   return "input:\n" + field("input") + "\n\noutput:\n" + field("output") + "\n";
 }
 
-}  // namespace
-
+/// A list of the trajectories where none is chosen; otherwise the chosen one. Without a tokenizer its text is the row's
+/// `input` and `output`, without spans.
 Result<std::string> inspect(const InspectRequest& request) {
   if (const Status status = check_columns(request.columns); !status) return status.error();
   const auto path = rollouts_of(request.path);
@@ -133,6 +144,39 @@ Result<std::string> inspect(const InspectRequest& request) {
   if (request.tokens || !request.columns.empty())
     out += "\n" + token_table(trajectory, credit, line, tokenizer ? &*tokenizer : nullptr, request.columns);
   return out;
+}
+
+class InspectCommand final : public Command {
+ public:
+  void declare(OptionParser& take) override {
+    take.operand("PATH", request_.path, "rollouts/step_N.jsonl, or a run folder: its latest", Presence::Required);
+    take.count("--row", "N", request_.row, 1, "show the trajectory on this line");
+    take.text("--traj", "ID", request_.trajectory, "show the trajectory of this traj_id");
+    take.text("--tokenizer", "PATH", request_.tokenizer, "tokenizer.json or its folder; default: the run's");
+    take.flag("--tokens", request_.tokens, "with a table of the sampled tokens");
+    take.list("--columns", "NAMES", request_.columns, "of that table, separated by commas; default: all in the file");
+    take.flag_off("--no-color", request_.colour, "brackets instead of colours, as when the output is no terminal");
+  }
+
+  Exit run(const Console& console) override {
+    request_.colour = request_.colour && console.terminal && std::getenv("NO_COLOR") == nullptr;
+    const auto text = inspect(request_);
+    if (!text) return report(console, text.error());
+    console.out << *text << std::flush;
+    return Exit::Success;
+  }
+
+ private:
+  InspectRequest request_;
+};
+
+}  // namespace
+
+CommandEntry inspect_entry() {
+  return {.name = "inspect",
+          .arguments = "PATH",
+          .summary = "show trajectories with their spans and numbers",
+          .make = make_command<InspectCommand>};
 }
 
 }  // namespace carnot

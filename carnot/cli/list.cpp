@@ -1,7 +1,10 @@
 #include "carnot/cli/list.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <ostream>
 
+#include "carnot/cli/entries.h"
 #include "carnot/cli/terminal_text.h"
 #include "carnot/env/environment.h"
 #include "carnot/method/method.h"
@@ -81,31 +84,59 @@ Rows chat_rows() {
   return rows;
 }
 
-}  // namespace
+Result<std::string> list_methods(bool json) { return json ? written(methods_json()) : method_tables(); }
 
-std::string list_methods(bool json) { return json ? written(methods_json()) : method_tables(); }
-
-std::string list_environments(bool json) {
+Result<std::string> list_environments(bool json) {
   return json ? written(environments_json()) : text_table(environment_rows());
 }
 
-std::string list_chats(bool json) { return json ? written(Json(chat_family_names())) : text_table(chat_rows()); }
+Result<std::string> list_chats(bool json) {
+  return json ? written(Json(chat_family_names())) : text_table(chat_rows());
+}
 
+/// The three of them.
 std::string list_everything(bool json) {
   if (json)
     return written(
         {{"methods", methods_json()}, {"environments", environments_json()}, {"chats", chat_family_names()}});
-  return "methods:\n" + method_tables() + "\nenvironments:\n" + text_table(environment_rows()) +
-         "\nchat families:\n" + text_table(chat_rows());
+  return "methods:\n" + method_tables() + "\nenvironments:\n" + text_table(environment_rows()) + "\nchat families:\n" +
+         text_table(chat_rows());
 }
 
-std::string list_keys(const FieldTable& table, bool json) {
-  if (!json) return help_text(table);
-  Json list = Json::array();
-  for (const FieldRow& row : table.rows())
-    list.push_back(
-        {{"key", row.key}, {"type", row.type}, {"default", row.value}, {"accepts", row.accepts}, {"help", row.help}});
-  return written(list);
+class ListCommand final : public Command {
+ public:
+  explicit ListCommand(const std::vector<ListTopic>& further) {
+    topics_.insert(topics_.end(), further.begin(), further.end());
+  }
+
+  void declare(OptionParser& take) override {
+    std::vector<std::string> names;
+    for (const ListTopic& topic : topics_) names.push_back(topic.name);
+    take.operand("TOPIC", topic_, names, "what to print; default: the first three");
+    take.flag("--json", json_, "print JSON");
+  }
+
+  Exit run(const Console& console) override {
+    const auto topic = std::ranges::find(topics_, topic_, &ListTopic::name);
+    const Result<std::string> text = topic == topics_.end() ? list_everything(json_) : topic->print(json_);
+    if (!text) return report(console, text.error());
+    console.out << *text << std::flush;
+    return Exit::Success;
+  }
+
+ private:
+  std::vector<ListTopic> topics_{{"methods", list_methods}, {"environments", list_environments}, {"chats", list_chats}};
+  std::string topic_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+CommandEntry list_entry(const std::vector<ListTopic>& further) {
+  return {.name = "list",
+          .arguments = "[methods|environments|chats|analyses|keys]",
+          .summary = "what there is to choose from",
+          .make = [further] { return std::make_unique<ListCommand>(further); }};
 }
 
 }  // namespace carnot

@@ -1,17 +1,15 @@
-// cli/list.h -- what there is to choose from: the tables behind `carnot list`.
+// cli/list.h -- what `carnot list` can print.
 #pragma once
 
 #include <string>
 
-#include "carnot/config/printer.h"
+#include "carnot/base/result.h"
 
 namespace carnot {
 
-std::string list_methods(bool json);
-std::string list_environments(bool json);
-std::string list_chats(bool json);
-/// The three of them.
-std::string list_everything(bool json);
-std::string list_keys(const FieldTable& table, bool json);
+struct ListTopic {
+  std::string name{};
+  Result<std::string> (*print)(bool json) = nullptr;
+};
 
 }  // namespace carnot

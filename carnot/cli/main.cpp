@@ -12,7 +12,6 @@
 
 #include "carnot/base/file.h"
 #include "carnot/cli/commands.h"
-#include "carnot/cli/run_commands.h"
 
 namespace carnot {
 namespace {
@@ -35,9 +34,9 @@ bool reader_left() {
 }
 
 Exit run_program(const std::vector<std::string>& arguments, const Console& console) {
-  const auto request = parse_command_line(arguments);
-  if (!request) return report(console, request.error(), Exit::Usage);
-  return std::visit([&](const auto& command) { return execute(command, console); }, *request);
+  const auto action = parse_command_line(carnot_commands(), arguments);
+  if (!action) return report(console, action.error(), Exit::Usage);
+  return (*action)(console);
 }
 
 Exit guarded(const std::vector<std::string>& arguments, const Console& console) {
@@ -45,7 +44,7 @@ Exit guarded(const std::vector<std::string>& arguments, const Console& console) 
   try {
     exit = run_program(arguments, console);
   } catch (const std::bad_alloc&) {
-    throw;  // main says so
+    throw;                                    // main says so
   } catch (const std::system_error& error) {  // threads that cannot start
     return report(console, {error.what()});
   } catch (const std::exception& error) {

@@ -22,8 +22,6 @@ struct CreditRequest {
   /// `key=value`: a recipe's `method.`, `filter.` and `objective.` keys. `method.` may be left out, and so may the
   /// method's name in front of its options.
   std::vector<std::string> overrides{};
-  std::filesystem::path output{};  ///< empty: standard output
-  bool explain = false;            ///< also what an optimizer step would do to each token
 };
 
 /// A file's rows, and what a method decides about them. Can be moved, not copied: `all` points into `file`.

@@ -56,10 +56,6 @@ std::vector<std::string> names_of(std::span<const CommandUsage> usages) {
   return names;
 }
 
-bool takes_keys(const CommandUsage& usage) {
-  return usage.arguments.find("RECIPE") != std::string::npos || usage.name == "eval";
-}
-
 /// What an operand of the command can be, as far as it is a list of words.
 std::vector<std::string> operand_words(const CommandUsage& usage, std::span<const CommandUsage> usages) {
   if (usage.name == "help") return names_of(usages);
@@ -79,7 +75,7 @@ std::string bash_case(const CommandUsage& usage, std::span<const CommandUsage> u
   }
   std::string text = "    " + usage.name + ")\n      flags=" + quoted(join(flags, " ")) +
                      "\n      words=" + quoted(join(operand_words(usage, usages), " ")) + "\n";
-  if (takes_keys(usage)) text += "      words+=\" $_carnot_keys\"\n";
+  if (usage.recipe_keys) text += "      words+=\" $_carnot_keys\"\n";
   if (!values.empty()) text += "      case $before in\n" + values + "      esac\n";
   return text + "      ;;\n";
 }
@@ -124,7 +120,7 @@ std::string fish_script(std::span<const CommandUsage> usages, std::span<const st
     }
     const auto words = operand_words(usage, usages);
     if (!words.empty()) text += here + "-f -a " + quoted(join(words, " ")) + "\n";
-    if (takes_keys(usage)) text += here + "-a \"$_carnot_keys\"\n";
+    if (usage.recipe_keys) text += here + "-a \"$_carnot_keys\"\n";
   }
   std::vector<std::string> assignments;
   for (const std::string& key : keys) assignments.push_back(key + "=");

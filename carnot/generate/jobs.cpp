@@ -35,11 +35,11 @@ InputFormat format_of(const LoadedModel& model) {
           .max_positions = model.model->config().max_positions};
 }
 
-Result<std::vector<InputLine>> prompts_of(const GenerateCommand& command, const InputFormat& format, std::istream& in) {
-  if (!command.input.empty()) {
-    if (!command.prompts.empty() || !command.messages.empty())
+Result<std::vector<InputLine>> prompts_of(const GenerateRequest& request, const InputFormat& format, std::istream& in) {
+  if (!request.input.empty()) {
+    if (!request.prompts.empty() || !request.messages.empty())
       return Error{"--input: stands beside prompts; expected one of them"};
-    const auto source = read_source(command.input, in);
+    const auto source = read_source(request.input, in);
     if (!source) return source.error();
     return prompt_lines(source->text, format, source->name);
   }
@@ -49,11 +49,11 @@ Result<std::vector<InputLine>> prompts_of(const GenerateCommand& command, const 
     prompts.push_back(std::move(prompt).value());
     return Done{};
   };
-  for (std::size_t i = 0; i < command.prompts.size(); ++i)
-    if (const Status status = add(prompt_input(command.prompts[i], format, "prompt " + std::to_string(i + 1))); !status)
+  for (std::size_t i = 0; i < request.prompts.size(); ++i)
+    if (const Status status = add(prompt_input(request.prompts[i], format, "prompt " + std::to_string(i + 1))); !status)
       return status.error();
-  if (!command.messages.empty())
-    if (const Status status = add(messages_input(command.messages, format, "--messages")); !status)
+  if (!request.messages.empty())
+    if (const Status status = add(messages_input(request.messages, format, "--messages")); !status)
       return status.error();
   if (prompts.empty()) {
     const auto text = read_stream(in, kStandardInput);
@@ -73,15 +73,15 @@ std::vector<TokenId> stop_tokens(const LoadedModel& model, bool raw) {
 }
 
 /// Flags win over generation_config.json; where neither says to sample, the most likely token is taken.
-SamplingOptions sampling_of(const GenerateCommand& command, const GenerationConfig& folder) {
+SamplingOptions sampling_of(const GenerateRequest& request, const GenerationConfig& folder) {
   SamplingOptions sampling{.temperature = 0};
   if (folder.do_sample.value_or(false))
     sampling = {.temperature = folder.temperature.value_or(1),
                 .top_p = folder.top_p.value_or(1),
                 .top_k = folder.top_k.value_or(0)};
-  sampling.temperature = command.temperature.value_or(sampling.temperature);
-  sampling.top_p = command.top_p.value_or(sampling.top_p);
-  sampling.top_k = command.top_k.value_or(sampling.top_k);
+  sampling.temperature = request.temperature.value_or(sampling.temperature);
+  sampling.top_p = request.top_p.value_or(sampling.top_p);
+  sampling.top_k = request.top_k.value_or(sampling.top_k);
   return sampling;
 }
 
@@ -124,30 +124,31 @@ std::vector<ScoredSequence> whole_sequences(std::span<const InputLine> lines) {
 
 }  // namespace
 
-Result<GenerateJob> prepare_generate(const GenerateCommand& command, std::istream& in) {
-  auto model = load_for_generation(command.model);
+Result<GenerateJob> prepare_generate(const GenerateRequest& request, std::istream& in) {
+  auto model = load_for_generation(request.model);
   if (!model) return model.error();
   InputFormat format = format_of(*model);
-  format.system = command.system;
-  if (command.raw) format.chat = nullptr;
-  if (format.chat == nullptr && !command.system.empty())
+  format.system = request.system;
+  if (request.raw) format.chat = nullptr;
+  if (format.chat == nullptr && !request.system.empty())
     return Error{"--system: needs a chat format; the model has none, or --raw leaves it out"};
-  if (model->unknown_template && !command.raw)
-    log_warning(model->folder.string() + ": its chat template is none that is known, so prompts are sent as they are; "
-                                         "--chat names a format, --raw says that this is meant");
-  auto prompts = prompts_of(command, format, in);
+  if (model->unknown_template && !request.raw)
+    log_warning(model->folder.string() +
+                ": its chat template is none that is known, so prompts are sent as they are; "
+                "--chat names a format, --raw says that this is meant");
+  auto prompts = prompts_of(request, format, in);
   if (!prompts) return prompts.error();
   for (const std::string& setting : model->generation.ignored)
     log_warning(model->folder.string() + "/generation_config.json: " + setting + " is not applied");
-  GenerateOptions options = command.options;
-  options.sampling = sampling_of(command, model->generation);
-  options.stop_tokens = stop_tokens(*model, command.raw);
+  GenerateOptions options = request.options;
+  options.sampling = sampling_of(request, model->generation);
+  options.stop_tokens = stop_tokens(*model, request.raw);
   if (options.samples > 1 && options.sampling.temperature == 0)
     return Error{"--samples: at temperature 0 all samples are alike; expected --temperature above 0"};
   return GenerateJob{.model = std::move(model).value(),
                      .prompts = std::move(prompts).value(),
                      .options = std::move(options),
-                     .json = command.json};
+                     .json = request.json};
 }
 
 RunEnd run_generate(const GenerateJob& job, const JobControl& control) {
@@ -171,17 +172,17 @@ RunEnd run_generate(const GenerateJob& job, const JobControl& control) {
   return RunEnd::Interrupted;
 }
 
-Result<ScoreJob> prepare_score(const ScoreCommand& command, std::istream& in) {
-  auto model = load_for_scoring(command.model);
+Result<ScoreJob> prepare_score(const ScoreRequest& request, std::istream& in) {
+  auto model = load_for_scoring(request.model);
   if (!model) return model.error();
-  const auto source = read_source(command.input, in);
+  const auto source = read_source(request.input, in);
   if (!source) return source.error();
   auto sequences = score_lines(source->text, format_of(*model), source->name);
   if (!sequences) return sequences.error();
   return ScoreJob{.model = std::move(model).value(),
                   .sequences = std::move(sequences).value(),
-                  .temperature = command.temperature,
-                  .batch_tokens = command.batch_tokens};
+                  .temperature = request.temperature,
+                  .batch_tokens = request.batch_tokens};
 }
 
 RunEnd run_score(const ScoreJob& job, const JobControl& control) {

@@ -19,7 +19,7 @@
 
 namespace carnot {
 
-struct GenerateCommand {
+struct GenerateRequest {
   ModelRequest model{};
   std::vector<std::string> prompts{};  ///< each continued; without them and the next two, all of standard input is one
   std::string messages{};              ///< a conversation as JSON
@@ -40,7 +40,7 @@ struct GenerateJob {
 };
 
 /// Loads the model and reads the prompts.
-Result<GenerateJob> prepare_generate(const GenerateCommand& command, std::istream& in);
+Result<GenerateJob> prepare_generate(const GenerateRequest& request, std::istream& in);
 
 /// How a job talks to the program around it.
 struct JobControl {
@@ -52,7 +52,7 @@ struct JobControl {
 /// One text alone is streamed; of several, each has a heading. With json, one object a line (generate/result_lines.h).
 RunEnd run_generate(const GenerateJob& job, const JobControl& control);
 
-struct ScoreCommand {
+struct ScoreRequest {
   ModelRequest model{};
   std::string input = "-";  ///< file of JSON lines; "-": standard input
   double temperature = 1;
@@ -66,7 +66,7 @@ struct ScoreJob {
   int batch_tokens = 4096;
 };
 
-Result<ScoreJob> prepare_score(const ScoreCommand& command, std::istream& in);
+Result<ScoreJob> prepare_score(const ScoreRequest& request, std::istream& in);
 
 /// One object a line for each sequence.
 RunEnd run_score(const ScoreJob& job, const JobControl& control);

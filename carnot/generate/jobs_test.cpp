@@ -127,11 +127,11 @@ class Folder {
   std::filesystem::path path_;
 };
 
-GenerateJob prepared(const Folder& folder, GenerateCommand command) {
-  command.model = {.path = folder.path(), .threads = 1};
-  command.prompts = {"task"};
+GenerateJob prepared(const Folder& folder, GenerateRequest request) {
+  request.model = {.path = folder.path(), .threads = 1};
+  request.prompts = {"task"};
   std::istringstream in;
-  auto job = prepare_generate(command, in);
+  auto job = prepare_generate(request, in);
   EXPECT_TRUE(job.ok()) << job.error().message;
   return std::move(job).value();
 }
@@ -167,12 +167,12 @@ TEST(GenerateJob, SaysThatAnUnknownChatTemplateIsNotApplied) {
 TEST(ScoreJob, TakesIdsWithoutATokenizerAndRefusesTexts) {
   const Folder folder("");
   std::filesystem::remove(folder.path() / "tokenizer.json");
-  const ScoreCommand command{.model = {.path = folder.path(), .threads = 1}};
+  const ScoreRequest request{.model = {.path = folder.path(), .threads = 1}};
   std::istringstream ids(R"({"ids": [5, 6, 7]})"), text(R"({"text": "task"})");
-  const auto job = prepare_score(command, ids);
+  const auto job = prepare_score(request, ids);
   ASSERT_TRUE(job.ok()) << job.error().message;
   EXPECT_EQ(job->sequences[0].tokens.size(), 3u);
-  const auto refused = prepare_score(command, text);
+  const auto refused = prepare_score(request, text);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("standard input:1: text: "), std::string::npos) << refused.error().message;
   EXPECT_NE(refused.error().message.find("expected tokenizer.json"), std::string::npos) << refused.error().message;

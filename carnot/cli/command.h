@@ -1,0 +1,43 @@
+// cli/command.h -- a command of the program: what it takes and what it does, in one class and one file.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "carnot/cli/console.h"
+#include "carnot/cli/option_parser.h"
+
+namespace carnot {
+
+/// One call of a command. Its members take the values of the arguments.
+class Command {
+ public:
+  virtual ~Command() = default;
+
+  /// Every argument with the member that takes it; nothing is run by this.
+  virtual void declare(OptionParser&) {}
+
+  virtual Exit run(const Console& console) = 0;
+
+  /// What `--help` prints below the arguments: keys of a recipe, of an environment, as far as the arguments say whose.
+  virtual Exit print_keys(const Console&) { return Exit::Success; }
+};
+
+/// Whose the `key=value` arguments are.
+enum class Settings { None, OfItsOwn, OfRecipe };
+
+struct CommandEntry {
+  std::string_view name;
+  std::string_view arguments;  ///< as they stand behind the name: "RECIPE [key=value ...]"
+  std::string_view summary;
+  Settings settings = Settings::None;
+  std::function<std::unique_ptr<Command>()> make{};  ///< empty: of `help`, which the command line answers itself
+};
+
+template <class OneCommand>
+std::unique_ptr<Command> make_command() {
+  return std::make_unique<OneCommand>();
+}
+
+}  // namespace carnot

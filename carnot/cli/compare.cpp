@@ -1,0 +1,54 @@
+#include <ostream>
+
+#include "carnot/cli/entries.h"
+#include "carnot/cli/recipe_keys.h"
+#include "carnot/cli/run_console.h"
+#include "carnot/study/comparison.h"
+
+namespace carnot {
+namespace {
+
+class CompareCommand final : public Command {
+ public:
+  void declare(OptionParser& take) override {
+    take.operand("RECIPE", request_.recipe, "YAML file", Presence::Required);
+    take.operand("KEY=VALUE", request_.settings, "laid over the recipe for all runs: train.steps=10");
+    take.text("--methods", "LIST", request_.methods,
+              "separated by commas, settings of one in brackets: \"grpo, grpo + aem, a2tgpo [train.epochs=2]\"; "
+              "default: all");
+    take.text("--seeds", "LIST", request_.seeds, "0-4 or 0,1,2; default: 0-2");
+    take.text("--base", "M", request_.base,
+              "the method that others are compared with; default: the first, of all grpo");
+    take.text("--output", "FOLDER", request_.output, "folder of all runs and the report; default: runs/compare");
+    take.flag("--dry-run", dry_run_, "print the runs and what is there of them, run nothing");
+  }
+
+  Exit run(const Console& console) override {
+    auto plan = plan_comparison(request_);
+    if (!plan) return report(console, plan.error());
+    if (!dry_run_) return ended(run_comparison(*plan, prepare_run(console, StopLeaves::Checkpoint)), console);
+    console.out << plan_text(*plan) << std::flush;
+    return Exit::Success;
+  }
+
+  Exit print_keys(const Console& console) override {
+    console.out << "Keys:\n" << std::flush;
+    return print_recipe_keys(request_.recipe, request_.settings, console);
+  }
+
+ private:
+  ComparisonRequest request_;
+  bool dry_run_ = false;
+};
+
+}  // namespace
+
+CommandEntry compare_entry() {
+  return {.name = "compare",
+          .arguments = "RECIPE --methods M,M,... [key=value ...]",
+          .summary = "train methods over seeds, and report their differences",
+          .settings = Settings::OfRecipe,
+          .make = make_command<CompareCommand>};
+}
+
+}  // namespace carnot

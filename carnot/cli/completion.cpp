@@ -1,0 +1,40 @@
+#include <ostream>
+
+#include "carnot/cli/commands.h"
+#include "carnot/cli/entries.h"
+#include "carnot/cli/recipe_keys.h"
+
+namespace carnot {
+namespace {
+
+/// The script that completes command lines in a shell; knows the keys of the default recipe.
+class CompletionCommand final : public Command {
+ public:
+  void declare(OptionParser& take) override {
+    take.operand("SHELL", shell_, {"bash", "zsh", "fish"}, "whose completion to print; default: bash");
+  }
+
+  Exit run(const Console& console) override {
+    auto recipe = read_recipe({}, {});
+    if (!recipe) return report(console, recipe.error());
+    std::vector<std::string> keys;
+    const FieldTable table = recipe->table();
+    for (const FieldRow& row : table.rows()) keys.push_back(row.key);
+    console.out << completion_script(shell_, command_usages(carnot_commands().commands), keys) << std::flush;
+    return Exit::Success;
+  }
+
+ private:
+  std::string shell_ = "bash";
+};
+
+}  // namespace
+
+CommandEntry completion_entry() {
+  return {.name = "completion",
+          .arguments = "[bash|zsh|fish]",
+          .summary = "completion of commands, flags and keys, for a shell to read",
+          .make = make_command<CompletionCommand>};
+}
+
+}  // namespace carnot

@@ -1,0 +1,34 @@
+#include "carnot/cli/recipe_keys.h"
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "carnot/config/printer.h"
+
+namespace carnot {
+
+Result<Recipe> read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  return path.empty() ? Recipe::parse("", "default recipe", overrides) : Recipe::load(path, overrides);
+}
+
+Exit print_recipe_keys(const std::filesystem::path& path, const std::vector<std::string>& overrides,
+                       const Console& console) {
+  auto recipe = read_recipe(path, overrides);
+  if (!recipe) return report(console, recipe.error());
+  console.out << help_text(recipe->table()) << std::flush;
+  return Exit::Success;
+}
+
+Result<std::string> list_recipe_keys(bool json) {
+  auto recipe = read_recipe({}, {});
+  if (!recipe) return recipe.error();
+  const FieldTable table = recipe->table();
+  if (!json) return help_text(table);
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const FieldRow& row : table.rows())
+    list.push_back(
+        {{"key", row.key}, {"type", row.type}, {"default", row.value}, {"accepts", row.accepts}, {"help", row.help}});
+  return list.dump(2) + "\n";
+}
+
+}  // namespace carnot

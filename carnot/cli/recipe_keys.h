@@ -1,0 +1,23 @@
+// cli/recipe_keys.h -- recipes as commands read them, and their keys as texts.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "carnot/cli/console.h"
+#include "carnot/train/recipe.h"
+
+namespace carnot {
+
+/// The default recipe where `path` is empty.
+Result<Recipe> read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides);
+
+/// Every key with its type, default and sentence.
+Exit print_recipe_keys(const std::filesystem::path& path, const std::vector<std::string>& overrides,
+                       const Console& console);
+
+/// Those of the default recipe, as print_recipe_keys() has them or as JSON.
+Result<std::string> list_recipe_keys(bool json);
+
+}  // namespace carnot
