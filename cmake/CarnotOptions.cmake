@@ -22,6 +22,8 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_compile_options(-Wno-deprecated-declarations)
 endif()
 
+option(CARNOT_TESTS "Tests and benchmarks; without them GoogleTest is not needed" ON)
+
 set(CARNOT_SANITIZE OFF CACHE STRING "Address and undefined-behaviour sanitizers: OFF, ON or QUICK")
 if(CARNOT_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1)

@@ -5,6 +5,7 @@
 #     DEPENDS base data              # rooms below; their headers become visible, and only theirs
 #     LIBRARIES CLI11::CLI11         # outside libraries
 #     TORCH                          # this room stands above the LibTorch line
+#     PROGRAM_ONLY                   # not installed with the library
 #     TESTS group_relative_test.cpp  # stand beside the sources
 #     TEST_DEPENDS text)             # rooms that only the tests see
 #
@@ -12,21 +13,22 @@
 # `#include "carnot/credit/x.h"` resolves only for those who link the room `credit`.
 
 function(add_room name)
-  cmake_parse_arguments(ROOM "TORCH" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ROOM "TORCH;PROGRAM_ONLY" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_DEPENDS" ${ARGN})
   set(include_dir ${CMAKE_BINARY_DIR}/rooms/${name})
   file(MAKE_DIRECTORY ${include_dir}/carnot)
   file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${include_dir}/carnot/${name} SYMBOLIC)
 
   if(NOT ROOM_SOURCES)  # headers only
     add_library(carnot_${name} INTERFACE)
-    target_include_directories(carnot_${name} INTERFACE ${include_dir})
+    target_include_directories(carnot_${name} INTERFACE $<BUILD_INTERFACE:${include_dir}>)
     list(TRANSFORM ROOM_DEPENDS PREPEND carnot_ OUTPUT_VARIABLE below)
     target_link_libraries(carnot_${name} INTERFACE ${below})
+    carnot_install_room(${name} "")
     return()
   endif()
 
   add_library(carnot_${name} STATIC ${ROOM_SOURCES})
-  target_include_directories(carnot_${name} PUBLIC ${include_dir})
+  target_include_directories(carnot_${name} PUBLIC $<BUILD_INTERFACE:${include_dir}>)
   foreach(below ${ROOM_DEPENDS})
     target_link_libraries(carnot_${name} PUBLIC carnot_${below})
   endforeach()
@@ -35,6 +37,9 @@ function(add_room name)
     carnot_use_torch(carnot_${name})
   else()
     carnot_use_standard_headers(carnot_${name})
+  endif()
+  if(NOT ROOM_PROGRAM_ONLY)
+    carnot_install_room(${name} "${ROOM_TORCH}")
   endif()
 
   # Tests are declared once every room and the test libraries are known.

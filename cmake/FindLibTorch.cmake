@@ -1,13 +1,14 @@
 # Finds LibTorch without its own CMake package, which refuses a CUDA wheel on a machine without the CUDA
-# toolkit. Looks in CMAKE_PREFIX_PATH (a LibTorch folder, or any folder below a `torch` package), then in
-# the project's virtual environment. Defines LibTorch::LibTorch.
+# toolkit. Looks in CMAKE_PREFIX_PATH (a LibTorch folder, or any folder below a `torch` package), then in the virtual
+# environment .venv of the project that is built, then beside an installed Carnot, of which this file is a part too.
+# Defines LibTorch::LibTorch.
 
 set(candidates ${CMAKE_PREFIX_PATH})
 foreach(prefix ${CMAKE_PREFIX_PATH})
   list(APPEND candidates ${prefix}/torch ${prefix}/../.. ${prefix}/..)
 endforeach()
 file(GLOB wheels ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch)
-list(APPEND candidates ${wheels})
+list(APPEND candidates ${wheels} ${CMAKE_CURRENT_LIST_DIR}/../../carnot/libtorch)
 
 set(LibTorch_ROOT_DIR "")
 foreach(candidate ${candidates})
@@ -27,8 +28,9 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
   add_library(LibTorch::LibTorch INTERFACE IMPORTED)
   target_include_directories(LibTorch::LibTorch SYSTEM INTERFACE
     ${LibTorch_ROOT_DIR}/include ${LibTorch_ROOT_DIR}/include/torch/csrc/api/include)
-  # The wheel brings its own OpenMP runtime; its folder comes first so that the process loads only that one.
-  target_link_options(LibTorch::LibTorch INTERFACE -Wl,-rpath,${lib} -Wl,--disable-new-dtags)
+  # CMake writes the folder into the programs that it links. The wheel brings its own OpenMP runtime; the old tag makes
+  # the libraries that those load look there too, so that a process holds only that one.
+  target_link_options(LibTorch::LibTorch INTERFACE -Wl,--disable-new-dtags)
   target_link_libraries(LibTorch::LibTorch INTERFACE ${lib}/libtorch_cpu.so ${lib}/libc10.so)
   # libtorch_cuda.so is loaded at run time where a recipe asks for the GPU (nn/cuda_backend.h): linked here, a program
   # would not start on a machine that lacks the CUDA libraries it wants.
