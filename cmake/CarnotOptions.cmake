@@ -23,6 +23,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
 endif()
 
 option(CARNOT_TESTS "Tests and benchmarks; without them GoogleTest is not needed" ON)
+option(CARNOT_EXAMPLES "The programs of examples/, as the target `examples` and as tests" ON)
 
 set(CARNOT_SANITIZE OFF CACHE STRING "Address and undefined-behaviour sanitizers: OFF, ON or QUICK")
 if(CARNOT_SANITIZE)
