@@ -24,11 +24,10 @@ Exit print_recipe(const std::filesystem::path& recipe, const std::vector<std::st
 
 /// The room's commands, and `train`, which takes an argument of every kind.
 const CommandTable& table() {
-  static const CommandTable all{
-      .commands = {testing::every_option_entry("train"), inspect_entry(), credit_entry({}), list_entry({}),
-                   environment_entry(), tokenize_entry(), help_entry()},
-      .version = "1.2.3",
-      .print_recipe_keys = print_recipe};
+  static const CommandTable all{.commands = {testing::every_option_entry("train"), inspect_entry(), credit_entry({}),
+                                             list_entry({}), environment_entry(), tokenize_entry(), help_entry()},
+                                .version = "1.2.3",
+                                .print_recipe_keys = print_recipe};
   return all;
 }
 
