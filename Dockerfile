@@ -6,7 +6,7 @@ FROM debian:bookworm AS build
 COPY . /carnot
 WORKDIR /carnot
 RUN tools/install.sh
-RUN cmake --preset user -DCARNOT_TESTS=OFF -DCARNOT_EXAMPLES=OFF && ./run build carnot
+RUN ./run build carnot
 RUN cd build && cpack -G DEB -D CPACK_COMPONENTS_ALL=program
 # LibTorch's libraries, and those of CUDA that a CUDA wheel loads; no headers, no Python.
 RUN mkdir -p /libtorch/packages && cd .venv/lib/python3*/site-packages \
