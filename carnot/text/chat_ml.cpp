@@ -25,7 +25,7 @@ std::string tools_section(Tools tools) {
 }
 
 std::string written(const ToolCall& call) {
-  return "<tool_call>\n{\"name\": \"" + call.name + "\", \"arguments\": " + spaced_json(call.arguments) +
+  return "<tool_call>\n{\"name\": " + quoted_json(call.name) + ", \"arguments\": " + spaced_json(call.arguments) +
          "}\n</tool_call>";
 }
 

@@ -28,7 +28,7 @@ std::string tools_section(Tools tools) {
 /// What the policy says to call functions; the format knows one call a message.
 std::string written(std::span<const ToolCall> calls) {
   CARNOT_CHECK_EQ(calls.size(), 1u);
-  return "{\"name\": \"" + calls[0].name + "\", \"parameters\": " + spaced_json(calls[0].arguments) + "}";
+  return "{\"name\": " + quoted_json(calls[0].name) + ", \"parameters\": " + spaced_json(calls[0].arguments) + "}";
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ std::string written(std::span<const ToolCall> calls) {
   std::string text = "[";
   for (const ToolCall& call : calls)
     text += (text.size() > 1 ? ", " : "") + ("{\"name\": " + quoted_json(call.name)) +
-            ", \"arguments\": " + spaced_json(call.arguments) + ", \"id\": \"" + call.id + "\"}";
+            ", \"arguments\": " + spaced_json(call.arguments) + ", \"id\": " + quoted_json(call.id) + "}";
   return text + "]";
 }
 

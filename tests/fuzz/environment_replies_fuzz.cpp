@@ -1,11 +1,10 @@
 // Whatever a policy says, an environment answers with numbers that are numbers and with text that stays text in the
 // conversation. The first byte chooses the environment; lines are the responses.
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include "carnot/base/check.h"
-#include <cmath>
-
 #include "carnot/base/file.h"
 #include "carnot/env/environment.h"
 #include "carnot/text/chat.h"
@@ -15,14 +14,14 @@ namespace {
 
 using carnot::testing::small_tokenizer;
 
-std::vector<std::unique_ptr<carnot::Environment>> opened_environments() {
-  std::vector<std::unique_ptr<carnot::Environment>> opened;
+std::vector<std::unique_ptr<carnot::EnvironmentFactory>> prepared_factories() {
+  std::vector<std::unique_ptr<carnot::EnvironmentFactory>> prepared;
   for (const auto& entry : carnot::environments()) {
-    const auto factory = entry.make();
+    auto factory = entry.make();
     // One that needs a data set is left out.
-    if (factory->prepare(0)) opened.push_back(factory->make_instance(1));
+    if (factory->prepare(0)) prepared.push_back(std::move(factory));
   }
-  return opened;
+  return prepared;
 }
 
 void check_reply(const carnot::Reply& reply) {
@@ -44,9 +43,9 @@ void check_rendering(const std::string& text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const auto environments = opened_environments();
+  static const auto factories = prepared_factories();
   if (size == 0) return 0;
-  const auto environment = environments[data[0] % environments.size()]->clone();
+  const auto environment = factories[data[0] % factories.size()]->make_instance(1);
   environment->open();
   const std::string_view said(reinterpret_cast<const char*>(data + 1), size - 1);
   check_rendering(std::string(said));
