@@ -2,8 +2,10 @@
 // source at a time can tell.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <regex>
 #include <set>
 
@@ -84,6 +86,31 @@ TEST(OneName, MayStandInAnAnonymousNamespaceOrInAnother) {
   add(places, "c.h", "namespace carnot::kernel {\nstruct Rows {\n};\n}  // namespace carnot::kernel\n");
   add(places, "d.h", "namespace carnot {\nstruct Rows;\n}  // namespace carnot\n");
   EXPECT_EQ(clashes(places), std::vector<std::string>());
+}
+
+/// What `nm` prints of the symbols that other objects see, for every library of the build folder.
+std::string symbols_of_libraries() {
+  std::string command = "nm -C -A -g --defined-only";
+  for (const auto& entry : fs::recursive_directory_iterator(build_path("objects")))
+    if (entry.path().extension() == ".a") command += " '" + entry.path().string() + "'";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen((command + " 2>/dev/null").c_str(), "r"), ::pclose);
+  std::string text;
+  char block[4096];
+  while (const std::size_t size = std::fread(block, 1, sizeof block, pipe.get())) text.append(block, size);
+  return text;
+}
+
+// A linker takes the first of two definitions in libraries and says nothing.
+TEST(OneName, BelongsToOneFunctionOrVariable) {
+  static const std::regex kSymbol(R"((.*):[0-9a-f]+ [TDBR] (carnot::.*))");
+  Places places;
+  for (const std::string_view view : split_lines(symbols_of_libraries())) {
+    const std::string line(view);
+    std::smatch match;
+    if (std::regex_match(line, match, kSymbol)) places[match[2]].push_back(fs::path(match[1].str()).filename());
+  }
+  EXPECT_GT(places.size(), 500u) << "the libraries were read";
+  EXPECT_EQ(clashes(places), std::vector<std::string>{});
 }
 
 }  // namespace
