@@ -88,11 +88,13 @@ TEST(OneName, MayStandInAnAnonymousNamespaceOrInAnother) {
   EXPECT_EQ(clashes(places), std::vector<std::string>());
 }
 
-/// What `nm` prints of the symbols that other objects see, for every library of the build folder.
+/// What `nm` prints of the symbols that other objects see, for the library of every room that there is.
 std::string symbols_of_libraries() {
   std::string command = "nm -C -A -g --defined-only";
   for (const auto& entry : fs::recursive_directory_iterator(build_path("objects")))
-    if (entry.path().extension() == ".a") command += " '" + entry.path().string() + "'";
+    if (entry.path().extension() == ".a" &&
+        fs::exists(source_path("carnot/" + entry.path().parent_path().filename().string())))
+      command += " '" + entry.path().string() + "'";
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen((command + " 2>/dev/null").c_str(), "r"), ::pclose);
   std::string text;
   char block[4096];
@@ -107,7 +109,11 @@ TEST(OneName, BelongsToOneFunctionOrVariable) {
   for (const std::string_view view : split_lines(symbols_of_libraries())) {
     const std::string line(view);
     std::smatch match;
-    if (std::regex_match(line, match, kSymbol)) places[match[2]].push_back(fs::path(match[1].str()).filename());
+    if (!std::regex_match(line, match, kSymbol)) continue;
+    // One object may have a constructor twice: for objects of the class, and for those of classes derived from it.
+    std::vector<std::string>& objects = places[match[2]];
+    const std::string object = fs::path(match[1].str()).filename();
+    if (objects.empty() || objects.back() != object) objects.push_back(object);
   }
   EXPECT_GT(places.size(), 500u) << "the libraries were read";
   EXPECT_EQ(clashes(places), std::vector<std::string>{});
