@@ -28,6 +28,7 @@ function(add_room name)
   endif()
 
   add_library(carnot_${name} STATIC ${ROOM_SOURCES})
+  set_property(GLOBAL APPEND PROPERTY CARNOT_ROOMS ${name})
   target_include_directories(carnot_${name} PUBLIC $<BUILD_INTERFACE:${include_dir}>)
   foreach(below ${ROOM_DEPENDS})
     target_link_libraries(carnot_${name} PUBLIC carnot_${below})
@@ -99,4 +100,23 @@ function(carnot_declare_tests)
     endif()
     carnot_add_test(${room} SOURCES ${sources} DEPENDS ${room} ${depends} ${torch})
   endforeach()
+endfunction()
+
+# With CARNOT_ODR: the target `odr` lets the linker compare the types of all rooms; two of one name are an error. It links
+# objects to an object: no code is made, which would take hours.
+function(carnot_compare_types)
+  if(NOT CARNOT_ODR)
+    return()
+  endif()
+  get_property(rooms GLOBAL PROPERTY CARNOT_ROOMS)
+  set(objects)
+  foreach(room ${rooms})
+    list(APPEND objects $<TARGET_OBJECTS:carnot_${room}>)
+  endforeach()
+  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/objects_of_rooms CONTENT "$<JOIN:${objects},\n>\n")
+  add_custom_command(OUTPUT compared_types.o
+    COMMAND ${CMAKE_CXX_COMPILER} -flto -flinker-output=rel -r -O0 -Werror=odr -Werror=lto-type-mismatch
+            @${CMAKE_BINARY_DIR}/objects_of_rooms -o compared_types.o
+    DEPENDS ${objects} VERBATIM)
+  add_custom_target(odr DEPENDS compared_types.o)
 endfunction()

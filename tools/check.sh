@@ -91,7 +91,7 @@ build() {
 # Two types of one name are an error of the linker.
 stage_odr() {
   open_stage odr ""
-  run_case odr carnot build odr
+  run_case odr types build odr
 }
 
 # Each test program is a case of its own.
