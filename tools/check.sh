@@ -24,11 +24,11 @@ fail() {
   exit 1
 }
 
-# What names the sources: the commit, and the changes on top of it where there are any.
+# What names the sources: the last commit to more than the report, and the changes on top of it where there are any.
 sources() {
   local changes
   changes=$(git diff HEAD -- . ":!$REPORT")
-  echo "$(git rev-parse --short=12 HEAD)${changes:++$(sha256sum <<<"$changes" | cut -c1-12)}"
+  echo "$(git log -1 --abbrev=12 --format=%h -- . ":!$REPORT")${changes:++$(sha256sum <<<"$changes" | cut -c1-12)}"
 }
 
 # Files of a stage in build-check/STAGE: `about` (sources, date, how much was asked for), `results` (a line per case: name,
