@@ -32,6 +32,7 @@ CARNOT_FUZZ_TARGET(safetensors);
 CARNOT_FUZZ_TARGET(split_pattern);
 CARNOT_FUZZ_TARGET(task_rows);
 CARNOT_FUZZ_TARGET(tokenizer);
+CARNOT_FUZZ_TARGET(tool_calls);
 CARNOT_FUZZ_TARGET(trainer_state);
 CARNOT_FUZZ_TARGET(vocab_merges);
 CARNOT_FUZZ_TARGET(weight_index);
@@ -74,6 +75,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(split_pattern, kInMemory),
                                           CARNOT_TARGET(task_rows, kInMemory),
                                           CARNOT_TARGET(tokenizer, kInMemory),
+                                          CARNOT_TARGET(tool_calls, kInMemory),
                                           CARNOT_TARGET(trainer_state, kInMemory),
                                           CARNOT_TARGET(vocab_merges, kThroughFiles),
                                           CARNOT_TARGET(weight_index, kInMemory),
