@@ -16,7 +16,7 @@ class EveryOption final : public Command {
     take.flag_off("--no-color", colour_, "brackets");
     take.text("--chat", "NAME", chat_, "a text");
     take.word("--dtype", "T", dtype_, {"float32", "float64"}, "one of some words");
-    take.texts("--stop", "TEXT", stops_, "several times");
+    take.texts("--until", "TEXT", stops_, "several times");
     take.list("--columns", "NAMES", columns_, "separated by commas");
     take.number("--top-p", "P", top_p_, between(1e-9, 1), "a number");
     take.number("--temperature", "T", temperature_, between(0, 1e6), "a number that may be missing");

@@ -50,9 +50,9 @@ TEST(CommandLine, TakesSettingsAndFlagsInAnyOrder) {
   EXPECT_EQ(printed({"train", "a=1", "--seed", "7", "names=[a, b]", "--dry-run"}),
             "a=1 | names=[a, b] | | | 11 auto float32 1 -1 1 -1 7\n");  // the first word is the operand, as it looks
   const std::string board = printed({"env", "sokoban", "dim_x=8", "--seed", "7", "num_boxes=2", "--json"});
-  EXPECT_THAT(board, HasSubstr("\"dim_x\":8"));
-  EXPECT_THAT(board, HasSubstr("\"num_boxes\":2"));
-  EXPECT_THAT(board, HasSubstr("\"seed\":7"));
+  EXPECT_THAT(board, HasSubstr("\"dim_x\": 8"));
+  EXPECT_THAT(board, HasSubstr("\"num_boxes\": 2"));
+  EXPECT_THAT(board, HasSubstr("\"seed\": 7"));
 }
 
 TEST(CommandLine, TakesArgumentsOfEveryKind) {
@@ -64,9 +64,9 @@ TEST(CommandLine, TakesArgumentsOfEveryKind) {
                      "chatml",
                      "--dtype",
                      "float64",
-                     "--stop",
+                     "--until",
                      "a",
-                     "--stop",
+                     "--until",
                      "b",
                      "--columns",
                      "entropy,weight",
