@@ -4,11 +4,13 @@
 #include <ostream>
 
 #include "carnot/config/printer.h"
+#include "carnot/run/find_run.h"
 
 namespace carnot {
 
 Result<Recipe> read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  return path.empty() ? Recipe::parse("", "default recipe", overrides) : Recipe::load(path, overrides);
+  if (path.empty()) return Recipe::parse("", "default recipe", overrides);
+  return is_recorded(path) ? load_recorded(path, overrides) : Recipe::load(path, overrides);
 }
 
 Exit print_recipe_keys(const std::filesystem::path& path, const std::vector<std::string>& overrides,

@@ -62,7 +62,7 @@ class DocumentBuilder {
   Result<Document> build(std::string_view text, const std::string& name) {
     const Status read = add_recipe(text, name);
     if (!read) return read.error();
-    ++layer_;
+    document_.override_layer_ = ++layer_;
     for (const std::string& assignment : source_.overrides) add_override(assignment);
     divide();
     settle_names();
@@ -230,6 +230,13 @@ Result<Document> Document::load(const fs::path& path, const RecipeSource& source
   auto text = read_file(path);
   if (!text) return text.error();
   return parse(*text, path.string(), source);
+}
+
+void Document::replace(const std::string& key, std::string_view before, std::string_view now) {
+  const auto found = settings_.find(key);
+  if (found == settings_.end() || is_override(found->second)) return;
+  SettingValue& value = found->second.value;
+  if (value.kind == SettingValue::Kind::Scalar && value.items.front().text == before) value.items.front().text = now;
 }
 
 const Setting* Document::find(std::string_view key) const {

@@ -68,6 +68,15 @@ class Document {
   /// By key; a setting that a later layer replaced is gone.
   const std::map<std::string, Setting>& settings() const { return settings_; }
 
+  /// True where the command line sets it.
+  bool is_override(const Setting& setting) const { return setting.layer == override_layer_; }
+
+  /// Takes a setting out, as if it had not been written.
+  void leave_out(const std::string& key) { settings_.erase(key); }
+
+  /// The text of a setting that a recipe holds becomes `now` where it is `before`; overrides stay.
+  void replace(const std::string& key, std::string_view before, std::string_view now);
+
   /// Settings in the recipe's own file: 0 where it is empty.
   int num_written() const { return num_written_; }
 
@@ -84,6 +93,7 @@ class Document {
   std::vector<std::string> problems_{};
   std::vector<std::string> notes_{};
   int num_written_ = 0;
+  int override_layer_ = 0;
 };
 
 }  // namespace carnot

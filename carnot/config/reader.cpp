@@ -109,7 +109,10 @@ void ConfigReader::unread(std::string_view key, const std::string& why) {
   if (setting == nullptr) return;
   used_.insert(setting->key);
   const bool asked_for = fields_.count(std::string(key)) > 0;
-  if (!asked_for || changed_.count(std::string(key)) > 0) refuse(key, "has no effect: " + why);
+  if (asked_for && changed_.count(std::string(key)) == 0) return;
+  const std::string message = "has no effect: " + why;
+  if (unread_ == Unread::Refused || document_.is_override(*setting)) return refuse(key, message);
+  passed_over_.push_back({.key = setting->key, .message = setting->shown() + ": " + message});
 }
 
 bool ConfigReader::outranked(std::string_view key, std::string_view by) {

@@ -20,10 +20,23 @@
 
 namespace carnot {
 
+/// What happens to settings that nothing reads.
+enum class Unread {
+  Refused,    ///< a user wrote them
+  PassedOver  ///< an earlier version of the program wrote them; overrides are still refused
+};
+
+/// A setting that was passed over.
+struct PassedOver {
+  std::string key{};
+  std::string message{};  ///< where it stands, and why it has no effect
+};
+
 class ConfigReader final : public FieldVisitor {
  public:
   /// REQUIRES: the document outlives the reader.
-  explicit ConfigReader(const Document& document) : document_(document) {}
+  explicit ConfigReader(const Document& document, Unread unread = Unread::Refused)
+      : document_(document), unread_(unread) {}
 
   /// Sets the fields that the document names below `section` ("" for the top level); the others, and those whose
   /// value is refused, keep their values.
@@ -41,9 +54,12 @@ class ConfigReader final : public FieldVisitor {
   /// Problems with the value of `key` that only the caller can see, a line each; without the key in front.
   void refuse(std::string_view key, const std::string& what);
 
-  /// A key that nothing reads, and why. A problem where the document sets it: to anything, if no pass asked for it, or
-  /// else to another value than the options had.
+  /// A key that nothing reads, and why. A problem (or passed over) where the document sets it: to anything, if no pass
+  /// asked for it, or else to another value than the options had.
   void unread(std::string_view key, const std::string& why);
+
+  /// Settings that were passed over, although fields may have taken their values.
+  const std::vector<PassedOver>& passed_over() const { return passed_over_; }
 
   /// True where the document sets `by` in a later layer than `key`: over a recipe's shape, `model.path=...` on the command
   /// line wins. Such a key counts as known.
@@ -78,6 +94,7 @@ class ConfigReader final : public FieldVisitor {
   std::string nearest(const std::string& key) const;
 
   const Document& document_;
+  Unread unread_;
   std::vector<std::string> prefixes_{""};  ///< each ends in '.', or is empty
   std::set<std::string> fields_{};         ///< every key that a pass asked for
   std::set<std::string> sections_{};       ///< every section that a pass entered
@@ -85,6 +102,7 @@ class ConfigReader final : public FieldVisitor {
   std::set<std::string> changed_{};        ///< fields that a setting gave another value
   std::set<std::string> skipped_{};
   std::vector<std::string> problems_{};
+  std::vector<PassedOver> passed_over_{};
 };
 
 }  // namespace carnot

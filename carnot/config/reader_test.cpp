@@ -246,6 +246,21 @@ TEST(ConfigReader, RefusesKeysThatNothingReadsUnlessTheyChangeNothing) {
             "r.yaml:1:32: train.speed: has no effect: shuffle is true");
 }
 
+TEST(ConfigReader, PassesOverKeysThatNothingReadsInARecordedDocumentButNotInOverrides) {
+  const auto document = Document::parse("train: {steps: 7, tokens: 0, note: b}", "r.yaml",
+                                        {.overrides = {"train.note=c", "train.shuffle=false"}});
+  ConfigReader reader(*document, Unread::PassedOver);
+  TrainOptions options;
+  reader.read("train", options);
+  for (const char* key : {"train.steps", "train.tokens", "train.note"}) reader.unread(key, "why not");
+  ASSERT_EQ(reader.passed_over().size(), 1u);
+  EXPECT_EQ(reader.passed_over()[0].key, "train.steps");
+  EXPECT_EQ(reader.passed_over()[0].message, "r.yaml:1:16: train.steps: has no effect: why not");
+  const Status status = reader.finish();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "command line: train.note: has no effect: why not");
+}
+
 TEST(ConfigReader, KnowsWhichKeysWereGiven) {
   const auto document = Document::parse("env: maze\n", "r.yaml");
   const ConfigReader reader(*document);

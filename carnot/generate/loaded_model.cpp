@@ -20,7 +20,7 @@ Result<std::string> chat_name(const ModelRequest& request, const LoadedModel& lo
   if (fs::exists(folder / "trainer_state.json")) {
     const auto config = find_config(folder);
     if (config) {
-      const auto recipe = Recipe::load(*config, {});
+      const auto recipe = load_recorded(*config, {});
       if (!recipe) return recipe.error();
       if (recipe->tokenizer.chat != "auto") return recipe->tokenizer.chat;
     }

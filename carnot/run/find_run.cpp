@@ -54,4 +54,18 @@ Result<fs::path> find_config(const fs::path& checkpoint) {
   return Error{checkpoint.string() + ": no config.yaml of its run above it"};
 }
 
+bool is_recorded(const fs::path& recipe) {
+  const RunFolder folder{fs::absolute(recipe).parent_path()};
+  std::error_code ignored;
+  return recipe.filename() == folder.config().filename() && fs::is_directory(folder.checkpoints(), ignored);
+}
+
+Result<Recipe> load_recorded(const fs::path& config, const std::vector<std::string>& overrides) {
+  auto recipe = Recipe::load_recorded(config, overrides);
+  if (!recipe) return recipe;
+  for (const std::string& line : recipe->passed_over)
+    log_warning(line + "; passed over, since the run was made so");
+  return recipe;
+}
+
 }  // namespace carnot

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "carnot/base/result.h"
+#include "carnot/train/recipe.h"
 
 namespace carnot {
 
@@ -17,5 +18,11 @@ Result<std::filesystem::path> find_model(const std::filesystem::path& path);
 
 /// The config.yaml above a checkpoint: run/checkpoints/global_step_N, or run/warm_start/checkpoints/global_step_N.
 Result<std::filesystem::path> find_config(const std::filesystem::path& checkpoint);
+
+/// True for the config.yaml of a run folder: a recipe that nobody wrote by hand.
+bool is_recorded(const std::filesystem::path& recipe);
+
+/// Recipe::load_recorded(), with a warning for each setting that it passes over.
+Result<Recipe> load_recorded(const std::filesystem::path& config, const std::vector<std::string>& overrides);
 
 }  // namespace carnot

@@ -248,7 +248,7 @@ Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl
   if (!checkpoint) return checkpoint.error();
   const auto config = find_config(*checkpoint);
   if (!config) return config.error();
-  auto loaded = Recipe::load(*config, request.overrides);
+  auto loaded = load_recorded(*config, request.overrides);
   if (!loaded) return loaded.error();
   Recipe recipe = std::move(loaded).value();
   if (const Status status = ModelBundle::prepare_device(recipe.run); !status) return status.error();

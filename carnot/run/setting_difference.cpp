@@ -43,7 +43,7 @@ std::vector<SettingDifference> differing_settings(Recipe& recorded, Recipe& now,
 Result<std::vector<SettingDifference>> differing_settings(const std::filesystem::path& config, Recipe& now,
                                                           const Ignored& ignored) {
   if (!std::filesystem::exists(config)) return std::vector<SettingDifference>{};
-  auto recorded = Recipe::load(config, {});
+  auto recorded = Recipe::load_recorded(config, {});
   if (!recorded) return recorded.error();
   return differing_settings(*recorded, now, ignored);
 }

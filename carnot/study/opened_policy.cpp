@@ -13,7 +13,7 @@ Result<OpenedPolicy> open_policy(const std::filesystem::path& path, const std::v
   if (!checkpoint) return checkpoint.error();
   const auto config = find_config(*checkpoint);
   if (!config) return config.error();
-  auto recipe = Recipe::load(*config, overrides);
+  auto recipe = load_recorded(*config, overrides);
   if (!recipe) return recipe.error();
   OpenedPolicy opened{.checkpoint = *checkpoint, .recipe = std::move(recipe).value()};
   if (const Status status = ModelBundle::prepare_device(opened.recipe.run); !status) return status.error();

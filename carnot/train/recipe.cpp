@@ -100,10 +100,8 @@ void check_loaded_parts(ConfigReader& reader, Recipe& recipe) {
   recipe.tokenizer.vocab_size = TokenizerOptions{}.vocab_size;
 }
 
-Result<Recipe> from_document(const Document& document) {
+Result<Recipe> resolved(ConfigReader& reader) {
   Recipe recipe;
-  ConfigReader reader(document);
-  for (const std::string& note : document.notes()) log_info(note);
   reader.read("", recipe.run);
   reader.read("model", recipe.model);
   reader.read("lora", recipe.lora);
@@ -128,6 +126,40 @@ Result<Recipe> from_document(const Document& document) {
   return recipe;
 }
 
+Result<Recipe> from_document(const Document& document) {
+  for (const std::string& note : document.notes()) log_info(note);
+  ConfigReader reader(document);
+  return resolved(reader);
+}
+
+/// Reads again without what was passed over, until nothing is: fields took the values.
+Result<Recipe> from_recorded(Document document) {
+  std::vector<std::string> passed_over;
+  while (true) {
+    ConfigReader reader(document, Unread::PassedOver);
+    auto recipe = resolved(reader);
+    if (!recipe) return recipe;
+    for (const PassedOver& one : reader.passed_over()) {
+      passed_over.push_back(one.message);
+      document.leave_out(one.key);
+    }
+    if (!reader.passed_over().empty()) continue;
+    recipe->passed_over = std::move(passed_over);
+    return recipe;
+  }
+}
+
+/// What Carnot's first version called `paper` in these methods is `carnot` today.
+void translate_presets(Document& document) {
+  for (const MethodEntry& entry : methods())
+    if (entry.presets.front().preset == Preset::Carnot)
+      document.replace("method." + std::string(entry.name) + ".preset", name_of(Preset::Paper),
+                       name_of(Preset::Carnot));
+}
+
+/// Since the first version every run has written down resume_changes.
+bool is_of_first_version(const Document& recorded) { return recorded.find("resume_changes") == nullptr; }
+
 }  // namespace
 
 Result<Recipe> Recipe::load(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
@@ -135,6 +167,15 @@ Result<Recipe> Recipe::load(const std::filesystem::path& path, const std::vector
   if (!document) return document.error();
   if (document->num_written() == 0) return Error{path.string() + ": is empty; expected a recipe, such as method: grpo"};
   return from_document(*document);
+}
+
+Result<Recipe> Recipe::load_recorded(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  const auto recorded = Document::load(path);
+  if (!recorded) return recorded.error();
+  auto document = Document::load(path, {.overrides = overrides});
+  if (!document) return document.error();
+  if (is_of_first_version(*recorded)) translate_presets(*document);
+  return from_recorded(std::move(document).value());
 }
 
 Result<Recipe> Recipe::parse(std::string_view text, const std::string& name,

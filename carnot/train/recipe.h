@@ -30,6 +30,7 @@ struct Recipe {
   CriticOptions critic{};
   MemoryOptions memory{};
   EvaluationOptions evaluation{};
+  std::vector<std::string> passed_over{};  ///< by load_recorded(): settings without effect, a line each
 
   /// Reads a recipe with `key=value` overrides. Every problem at once: where, which key, what was found and expected.
   /// Settings of methods that it does not run (`method.aem.lambda` under GRPO) are passed over with a warning; settings
@@ -37,6 +38,11 @@ struct Recipe {
   static Result<Recipe> load(const std::filesystem::path& path, const std::vector<std::string>& overrides);
   static Result<Recipe> parse(std::string_view text, const std::string& name,
                               const std::vector<std::string>& overrides);
+
+  /// Reads the config.yaml that a run wrote, of Carnot's first version too: settings that would be refused in a recipe
+  /// because they have no effect are passed over, as the run that wrote them did. `preset: paper` of the first version
+  /// is `carnot` where that stands for the same settings today. Overrides are read as in load().
+  static Result<Recipe> load_recorded(const std::filesystem::path& path, const std::vector<std::string>& overrides);
 
   /// Of one step, refills apart.
   std::int64_t step_trajectories() const { return std::int64_t{train.groups} * rollout.options.budget; }

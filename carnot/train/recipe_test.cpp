@@ -8,6 +8,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/config/aliases.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -126,6 +127,58 @@ TEST(Recipe, RefusesWhatALoadedModelDecides) {
   EXPECT_EQ(refusal({"model.hidden_size=96", "tokenizer.vocab_size=900"}), "");
   Recipe loaded = recipe_of({"model.path=/models/a"});
   EXPECT_TRUE(Recipe::parse(loaded.to_yaml(), "config.yaml", {})) << "a run's own configuration reads back";
+}
+
+/// The lines of `recipe` that were passed over, without their places.
+std::vector<std::string> keys_passed_over(const Recipe& recipe) {
+  std::vector<std::string> keys;
+  for (const std::string& line : recipe.passed_over) {
+    const std::size_t key = line.find(": ") + 2;
+    keys.push_back(line.substr(key, line.find(": ", key) - key));
+  }
+  return keys;
+}
+
+TEST(RecordedRecipe, OfTheFirstVersionPassesOverWhatHadNoEffect) {
+  const std::string path = source_path("tests/golden/first_version/unread.yaml");
+  const auto written = Recipe::load(path, {});
+  ASSERT_FALSE(written) << "a user's recipe with such keys is refused";
+  EXPECT_THAT(written.error().message, HasSubstr("model.hidden_size: has no effect: model.path decides on it"));
+  EXPECT_THAT(written.error().message, HasSubstr("method.gigpo.statistics: has no effect: the base is grpo"));
+
+  auto recorded = Recipe::load_recorded(path, {});
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  EXPECT_THAT(keys_passed_over(*recorded),
+              ::testing::IsSupersetOf({"model.hidden_size", "model.init_std", "tokenizer.vocab_size",
+                                       "method.gigpo.statistics", "method.grpo.reward.per_turn"}));
+  EXPECT_THAT(recorded->passed_over, Contains(HasSubstr("unread.yaml:12:3: model.hidden_size: has no effect: ")));
+  EXPECT_EQ(recorded->method.name, "grpo + gigpo");
+  EXPECT_EQ(recorded->model.path, "/models/small");
+  const std::string today = recorded->to_yaml();
+  EXPECT_TRUE(Recipe::parse(today, "config.yaml", {})) << "what the run writes when it goes on";
+  EXPECT_THAT(today, ::testing::Not(HasSubstr("hidden_size: 96")));
+}
+
+TEST(RecordedRecipe, StillRefusesOverridesWithoutEffect) {
+  const std::string path = source_path("tests/golden/first_version/unread.yaml");
+  const auto refused = Recipe::load_recorded(path, {"model.hidden_size=64"});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("command line: model.hidden_size: has no effect"));
+  EXPECT_TRUE(Recipe::load_recorded(path, {"eval.tasks=7"}));
+}
+
+TEST(RecordedRecipe, OfTheFirstVersionMeansByPaperWhatIsCarnotToday) {
+  const std::string path = source_path("tests/golden/first_version/arpo.yaml");
+  auto recorded = Recipe::load_recorded(path, {});
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  EXPECT_EQ(recorded->to_yaml(), recipe_of({"method=arpo"}).to_yaml()) << "the default, then and now";
+  EXPECT_THAT(Recipe::load_recorded(path, {"method.arpo.preset=paper"})->to_yaml(), HasSubstr("preset: paper"));
+
+  const std::string text = read_file(path).value();
+  const auto newer = std::filesystem::temp_directory_path() / "carnot_newer_config.yaml";
+  ASSERT_TRUE(write_file_atomically(newer, "resume_changes: refuse\n" + text));
+  EXPECT_THAT(Recipe::load_recorded(newer, {})->to_yaml(), HasSubstr("preset: paper"));
+  std::filesystem::remove(newer);
 }
 
 TEST(Recipe, AFolderNamedOnTheCommandLineWinsOverTheRecipesShape) {

@@ -71,6 +71,54 @@ TEST(RunFolder, OfAKilledProcessIsFree) {
   EXPECT_EQ(resumed.exit, 0) << resumed.err;
 }
 
+/// What Carnot's first version would have recorded for this run: fewer keys, another word for the preset, and settings
+/// that had no effect.
+void record_as_the_first_version(const std::string& config) {
+  std::string text;
+  for (const std::string_view line : split_lines(read_file(config).value())) {
+    if (line.starts_with("resume_changes:")) continue;
+    if (line == "  hidden_size: 128") {
+      text += "  hidden_size: 32\n";
+    } else if (line == "    preset: carnot") {
+      text += "    preset: paper\n";
+    } else {
+      text += std::string(line) + "\n" + (line == "  gigpo:" ? "    statistics: rows\n" : "");
+    }
+  }
+  ASSERT_TRUE(write_file_atomically(config, text));
+}
+
+TEST(RunFolder, OfTheFirstVersionOpens) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch), run = scratch.path("run"), config = run + "/config.yaml";
+  const auto model = run_carnot({"train", recipe, "train.steps=1", "run_folder=" + scratch.path("model")});
+  ASSERT_EQ(model.exit, 0) << model.err;
+  const std::string base = "model.path=" + scratch.path("model/checkpoints/global_step_1");
+  const std::vector<std::string> train{"train", recipe, base, "method=grpo + gigpo"};
+  const auto first = run_carnot(train);
+  ASSERT_EQ(first.exit, 0) << first.err;
+
+  record_as_the_first_version(config);
+  for (const auto& command :
+       {std::vector<std::string>{"eval", run}, {"generate", "--model", run, "--max-tokens", "2", "--raw", "the"},
+        {"export", run, "--output", scratch.path("exported")}}) {
+    const auto opened = run_carnot(command);
+    EXPECT_EQ(opened.exit, 0) << opened.err;
+    if (command[0] == "export") continue;  // it reads no recipe
+    EXPECT_THAT(opened.err, HasSubstr("model.hidden_size: has no effect: model.path decides on it; passed over"));
+    EXPECT_THAT(opened.err, HasSubstr("method.gigpo.statistics: has no effect: the base is grpo"));
+  }
+
+  std::vector<std::string> resume = train;
+  resume.push_back("train.steps=3");
+  const auto resumed = run_carnot(resume);
+  EXPECT_EQ(resumed.exit, 0) << resumed.err;
+  record_as_the_first_version(config);
+  const auto by_config = run_carnot({"train", config, "resume=auto", "train.steps=4"});
+  EXPECT_EQ(by_config.exit, 0) << by_config.err;
+  EXPECT_THAT(by_config.err, HasSubstr("method.gigpo.statistics: has no effect"));
+}
+
 TEST(RunFolder, OfAComparisonIsWrittenByOneProcessAtATime) {
   const ScratchFolder scratch;
   const std::vector<std::string> compare{"compare", tiny_recipe(scratch), "--methods", "grpo,rloo", "--seeds", "1",
