@@ -74,9 +74,11 @@ inline constexpr std::int64_t kMaxModelParameters = std::int64_t{1} << 42;
 /// Methods in one composition. There are about twenty in all, and none may stand twice.
 inline constexpr std::size_t kMaxMethods = 64;
 
-/// Bytes of what an environment says in one turn. It is made into tokens on the main thread, and no context takes more
-/// than a part of it.
-inline constexpr std::size_t kMaxReplyBytes = std::size_t{4} << 20;
+/// What an environment's options may ask for: turns, steps, actions or searches of an episode and things shown at once,
+/// and tokens or words of one response. The longest episodes in use have a few hundred steps, the longest contexts ten
+/// million tokens.
+inline constexpr int kMaxEpisodeSteps = 100'000;
+inline constexpr int kMaxResponseTokens = 10'000'000;
 
 /// Problems of one input that are listed; the rest is counted.
 inline constexpr std::size_t kMaxProblems = 20;

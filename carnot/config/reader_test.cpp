@@ -255,7 +255,7 @@ TEST(ConfigReader, PassesOverKeysThatNothingReadsInARecordedDocumentButNotInOver
   for (const char* key : {"train.steps", "train.tokens", "train.note"}) reader.unread(key, "why not");
   ASSERT_EQ(reader.passed_over().size(), 1u);
   EXPECT_EQ(reader.passed_over()[0].key, "train.steps");
-  EXPECT_EQ(reader.passed_over()[0].message, "r.yaml:1:16: train.steps: has no effect: why not");
+  EXPECT_EQ(reader.passed_over()[0].message, "r.yaml:1:9: train.steps: has no effect: why not");
   const Status status = reader.finish();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message, "command line: train.note: has no effect: why not");

@@ -36,7 +36,9 @@ Tokens conversation_of(std::vector<Message> messages, const InputFormat& format)
   const bool has_system = !messages.empty() && messages.front().role == "system";
   if (!has_system && !format.system.empty())
     messages.insert(messages.begin(), {.role = "system", .content = format.system});
-  return format.chat->render_opening(messages, "").tokens;
+  auto opening = format.chat->try_render_opening(messages, "");
+  if (!opening) return opening.error();
+  return std::move(opening->tokens);
 }
 
 Tokens prompt_of(const std::string& text, const InputFormat& format) {

@@ -21,6 +21,18 @@ InputFormat format(const ChatFamily* family) {
 
 std::string decoded(const InputLine& line) { return small_tokenizer().decode(line.tokens); }
 
+TEST(PromptLines, SayWhichTextTheSplitPatternDoesNotGetAlongWith) {
+  const auto family = make_chat_family("chatml", testing::backtracking_tokenizer()).value();
+  InputFormat chat_format = format(family.get()), raw = format(nullptr);
+  chat_format.tokenizer = raw.tokenizer = &testing::backtracking_tokenizer();
+  for (const InputFormat& read : {chat_format, raw}) {
+    const auto lines = prompt_lines("\"task\"\n{\"prompt\": \"" + testing::kBacktracks + "\"}", read, "file");
+    ASSERT_FALSE(lines.ok());
+    EXPECT_TRUE(lines.error().message.starts_with("file:2: ")) << lines.error().message;
+    EXPECT_NE(lines.error().message.find("the split pattern takes more than"), std::string::npos);
+  }
+}
+
 TEST(PromptLines, ReadStringsPromptsMessagesAndIds) {
   const auto lines = prompt_lines(
       "\"task\"\n"

@@ -22,9 +22,9 @@ Result<std::vector<TokenId>> scripted_tokens(const Episode& episode, const ChatF
   const bool calls = !said.tool_calls.empty();
   if (calls && !chat.takes_tools()) return Error{"chat format " + std::string(chat.name()) + " has no tool calls"};
   const bool ends = calls || !ends_with_any(said.text, episode.protocol().stop_strings);
-  std::vector<TokenId> tokens =
-      calls ? chat.spoken_calls(content, said.tool_calls, prefix) : chat.spoken(content, prefix, ends);
-  if (ends) tokens.push_back(episode.stop_tokens().front());
+  auto tokens =
+      calls ? chat.try_spoken_calls(content, said.tool_calls, prefix) : chat.try_spoken(content, prefix, ends);
+  if (tokens && ends) tokens->push_back(episode.stop_tokens().front());
   return tokens;
 }
 

@@ -6,6 +6,14 @@
 #include "carnot/env/environment_boundary.h"
 
 namespace carnot {
+namespace {
+
+Result<SpannedTokens> tokenised(const std::string& what, Result<SpannedTokens> rendered) {
+  if (!rendered) return Error{what + " cannot be tokenised: " + rendered.error().message};
+  return rendered;
+}
+
+}  // namespace
 
 void EpisodeOptions::fields(FieldVisitor& visit) {
   visit.field("max_context_tokens", max_context_tokens, "tokens of a trajectory, prompt included", at_least(2));
@@ -52,7 +60,7 @@ Result<SpannedTokens> render_prompt(const ChatFamily& chat, const Opening& promp
   if (!prompt.user.empty()) messages.push_back({.role = "user", .content = prompt.user});
   std::vector<std::string> tools;
   for (const ToolDescription& tool : prompt.tools) tools.push_back(tool.json());
-  return chat.render_opening(messages, prompt.assistant_prefix, tools);
+  return tokenised("the prompt", chat.try_render_opening(messages, prompt.assistant_prefix, tools));
 }
 
 Episode::Episode(OpenedEnvironment opened, const ChatFamily& chat, const EpisodeOptions& options)
@@ -89,7 +97,7 @@ bool Episode::continues_message(std::span<const TokenId> sampled, const Reply& r
 
 Result<SpannedTokens> Episode::render_reply(std::span<const TokenId> sampled, const Reply& reply) const {
   if (reply.form == ReplyForm::FreshPrompt) return render_prompt(*chat_, reply.prompt);
-  if (continues_message(sampled, reply)) return chat_->render_inline(reply.text);
+  if (continues_message(sampled, reply)) return tokenised("the reply", chat_->try_render_inline(reply.text));
   std::vector<Message> messages;
   if (reply.form == ReplyForm::ToolResult) {
     for (const ToolMessage& result : reply.results)
@@ -97,7 +105,7 @@ Result<SpannedTokens> Episode::render_reply(std::span<const TokenId> sampled, co
   } else {
     messages.push_back({.role = "user", .content = reply.text});
   }
-  return chat_->render_reply(messages, assistant_prefix_, closed(sampled));
+  return tokenised("the reply", chat_->try_render_reply(messages, assistant_prefix_, closed(sampled)));
 }
 
 SpanGrammar Episode::grammar() const {

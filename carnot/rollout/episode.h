@@ -51,7 +51,8 @@ struct Answer {
 /// Calls step(). Slow; touches the environment only. Throws EnvironmentFailure where the reply is out of bounds.
 Answer ask(Environment& environment, const PolicyResponse& response);
 
-/// The tokens of a prompt. Fails where it offers tools that the format cannot write.
+/// The tokens of a prompt. Fails where it offers tools that the format cannot write, and where a text cannot be
+/// tokenised (Tokenizer::try_encode()).
 Result<SpannedTokens> render_prompt(const ChatFamily& chat, const Opening& prompt);
 
 class Episode {
@@ -74,7 +75,7 @@ class Episode {
   PolicyResponse response(std::span<const TokenId> sampled) const;
 
   /// The reply's tokens, up to where the next response begins: behind this one, or a whole context (FreshPrompt). Fails
-  /// where the reply cannot be written in this format.
+  /// where the reply cannot be written in this format, and where its text cannot be tokenised.
   Result<SpannedTokens> render_reply(std::span<const TokenId> sampled, const Reply& reply) const;
 
   /// The turn that ended: its prompt part, the response, and what `rendered` appends (empty where no turn follows).

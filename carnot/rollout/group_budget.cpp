@@ -44,16 +44,19 @@ void GroupRollout::start_copy(Boundary from, const Episode& of) {
   fail(add_member(std::move(from)), call.message);
 }
 
-// Waits for the copy, or for its deadline.
+// Waits for the copy, for its deadline, or until the rollout is to stop.
 FinishedCall GroupRollout::copy_environment_of(const Episode& episode, std::shared_ptr<Environment>& copy) {
   FinishedCall call{.status = FinishedCall::Status::Refused, .message = copies_hang_};
-  if (!copies_hang_.empty()) return call;
+  if (!copies_hang_.empty() || context_.stopped) return call;
   const auto made = std::make_shared<std::shared_ptr<Environment>>();
   context_.copier.submit(0, [made, environment = episode.environment(), turns = episode.played(), make = task_.make] {
     *made = copy_environment(*environment, make, turns);
   });
-  while (context_.copier.pending() > 0)
-    for (FinishedCall& ended : context_.copier.collect(true)) call = std::move(ended);
+  while (context_.copier.pending() > 0) {
+    std::vector<FinishedCall> ended = context_.copier.collect(true);
+    if (!ended.empty()) call = std::move(ended.back());
+    if (ended.empty() && !context_.goes_on()) return call;
+  }
   if (call.status == FinishedCall::Status::Returned) {
     copy = std::move(*made);
     return call;

@@ -33,9 +33,17 @@ struct RolloutContext {
   const RolloutOptions& options;
   const RolloutKey& key;
   EnvironmentWorkers& workers;
-  EnvironmentWorkers& copier;   ///< for copies of environments, which the caller waits for
+  EnvironmentWorkers& copier;  ///< for copies of environments, which the caller waits for
+  const RolloutEvents& events;
+  bool stopped = false;         ///< events.go_on() said no
   std::vector<Owner> owners{};  ///< by SequenceId, of those that sample
   std::int64_t branches = 0;
+
+  /// Asks, unless the answer was no before.
+  bool goes_on() {
+    stopped = stopped || !events.go_on();
+    return !stopped;
+  }
 
   void claim(SequenceId sequence, Owner owner) {
     if (owners.size() <= static_cast<std::size_t>(sequence)) owners.resize(static_cast<std::size_t>(sequence) + 1);

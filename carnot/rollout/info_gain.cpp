@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "carnot/base/log.h"
 #include "carnot/base/statistics.h"
 #include "carnot/data/trajectory.h"
 #include "carnot/rollout/forked_scoring.h"
@@ -32,7 +33,8 @@ struct Questions {
   std::vector<Asked> asked{};  ///< by answer
 };
 
-Answer answer_of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::string& text) {
+/// An error as of Tokenizer::try_encode().
+Result<Answer> answer_of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::string& text) {
   Answer answer;
   answer.think = "<" + lead.think_tag + ">";
   // Byte-level BPE writes a blank and the word behind it as one token: the blank belongs to the answer.
@@ -41,7 +43,9 @@ Answer answer_of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::
   answer.lead = tokenizer.encode(before);
   answer.open_lead =
       before.starts_with(answer.think) ? tokenizer.encode(before.substr(answer.think.size())) : answer.lead;
-  answer.tokens = tokenizer.encode_content(blank ? " " + text : text);
+  auto tokens = tokenizer.try_encode_content(blank ? " " + text : text);
+  if (!tokens) return tokens.error();
+  answer.tokens = std::move(tokens).value();
   return answer;
 }
 
@@ -158,8 +162,13 @@ void score_info_gain(const Model& policy, const Tokenizer& tokenizer, std::span<
     for (Tree& tree : group.trees)
       for (Turn& turn : tree.turns) turn.info_gain.reset();
     if (group.ground_truth.empty() || group.ground_truth.front().empty()) continue;
+    const auto answer = answer_of(tokenizer, lead, group.ground_truth.front());
+    if (!answer) {
+      log_warning(group.uid + ": no information gain, the ground truth cannot be tokenised: " + answer.error().message);
+      continue;
+    }
     const std::size_t asked = questions.contexts.size();
-    ask_group(questions, tokenizer, group, answer_of(tokenizer, lead, group.ground_truth.front()));
+    ask_group(questions, tokenizer, group, *answer);
     for (std::size_t i = asked; i < questions.contexts.size(); ++i) tokens += questions.contexts[i].tokens.size();
     // The cache holds whole groups, and about as many tokens as a packed pass has rows.
     if (tokens < static_cast<std::size_t>(options.max_tokens)) continue;

@@ -23,7 +23,8 @@ class RolloutLoop {
                  .options = options,
                  .key = key,
                  .workers = workers_,
-                 .copier = copier_} {
+                 .copier = copier_,
+                 .events = events_} {
     for (const RolloutTask& task : tasks)
       groups_.push_back(std::make_unique<GroupRollout>(context_, task, static_cast<int>(groups_.size())));
   }
@@ -34,7 +35,7 @@ class RolloutLoop {
     for (const auto& group : groups_) group->open();
     while (advance()) {
       tell_progress();
-      if (!events_.go_on()) return abandon();
+      if (!context_.goes_on()) return abandon();
     }
     tell_progress();
     Rollout out{.metrics = metrics_};
@@ -60,7 +61,8 @@ class RolloutLoop {
   Rollout abandon() {
     workers_.drop_queued();
     const Stopwatch watch;
-    while (workers_.pending() > 0 && watch.seconds() < kSecondsForCallsToEnd) workers_.collect(true);
+    for (EnvironmentWorkers* calls : {&workers_, &copier_})
+      while (calls->pending() > 0 && watch.seconds() < kSecondsForCallsToEnd) calls->collect(true);
     for (const auto& group : groups_) group->abandon();
     return {.stopped = true};
   }

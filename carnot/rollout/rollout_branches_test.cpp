@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 
@@ -284,6 +286,37 @@ TEST(RolloutBranches, ACopyThatHangsCostsItsDeadlineOnce) {
   const Rollout out = roll_out_scripted(tasks, setting, RecordingPolicy(4, 1, BranchTiming::AfterObservation));
   EXPECT_GT(out.metrics.infra_failures, 0);
   EXPECT_LT(out.metrics.seconds, 1.5) << "eight deadlines are 1.6 s";
+}
+
+TEST(RolloutBranches, ACopyThatHangsDoesNotHoldBackAStop) {
+  struct Stop {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool copying = false, returned = false, too_late = false;
+  };
+  const auto stop = std::make_shared<Stop>();
+  const auto hang = [stop](int, int) {
+    std::unique_lock lock(stop->mutex);
+    stop->copying = true;
+    stop->too_late = !stop->changed.wait_for(lock, std::chrono::seconds(20), [&] { return stop->returned; });
+    return true;
+  };
+  const auto go_on = [&] {
+    const std::lock_guard lock(stop->mutex);
+    return !stop->copying;
+  };
+  HashRunner model(small_tokenizer().vocab_size(), 2000);
+  Engine engine(model, {});
+  const Rollout out =
+      roll_out(engine, small_chat(), RecordingPolicy(1, 1, BranchTiming::AfterObservation),
+               scripted_tasks(1, {.before_copy = hang}), with_budget(4).options, kRolloutKey, {.go_on = go_on});
+  const std::lock_guard lock(stop->mutex);
+  stop->returned = true;
+  stop->changed.notify_all();
+  EXPECT_TRUE(stop->copying);
+  EXPECT_FALSE(stop->too_late) << "the stop waited for the copy";
+  EXPECT_TRUE(out.stopped);
+  EXPECT_EQ(engine.free_blocks(), 2000);
 }
 
 TEST(RolloutBranches, ABugInACopyEndsTheRollout) {

@@ -234,6 +234,29 @@ TEST(Rollout, AReplyOutOfBoundsFailsItsTrajectoryAndIsNoReward) {
   }
 }
 
+TEST(Rollout, ATextThatTheSplitPatternDoesNotGetAlongWithFailsItsOwnTrajectories) {
+  const auto chat = make_chat_family("chatml", backtracking_tokenizer()).value();
+  HashRunner model(backtracking_tokenizer().vocab_size(), 2000);
+  Engine engine(model, {});
+  std::vector<RolloutTask> tasks = scripted_tasks(4, {});
+  const auto answer = [](int turn, Reply& reply) {
+    if (turn == 2) reply.text = kBacktracks;
+  };
+  tasks[1] = scripted_tasks(4, {.change = answer})[1];
+  tasks[2] = scripted_tasks(4, {.form = ReplyForm::Inline, .change = answer})[2];
+  tasks[3] = scripted_tasks(4, {.prefix = kBacktracks})[3];
+  const Rollout out = roll_out(engine, *chat, *independent(), tasks, with_budget(2).options, kRolloutKey);
+  expect_sound(out);
+  EXPECT_EQ(out.metrics.infra_failures, 6);
+  for (const Trajectory& trajectory : trajectories(out.groups))
+    EXPECT_EQ(trajectory.leaf().valid(), trajectory.group_index == 0);
+  ASSERT_EQ(out.failures.size(), 5u) << "one for the group that has no prompt";
+  EXPECT_THAT(out.failures, ::testing::Each(::testing::HasSubstr("cannot be tokenised: the split pattern takes more")));
+  EXPECT_THAT(out.failures[0], ::testing::StartsWith("task-1, trajectory 0, turn 1: the reply "));
+  EXPECT_THAT(out.failures[4], ::testing::StartsWith("task-3: the prompt "));
+  EXPECT_EQ(engine.free_blocks(), 2000);
+}
+
 TEST(Rollout, AReplyThatIsTooLongIsNotTokenised) {
   const auto tasks = scripted_tasks(1, {.change = [](int, Reply& reply) { reply.text.assign(30'000'000, 'x'); }});
   const Rollout out = roll_out_scripted(tasks, with_budget(2));

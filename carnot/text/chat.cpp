@@ -31,7 +31,9 @@ const std::vector<Message>& sample_conversation() {
 
 Status check_text_comes_back(const ChatFamily& chat) {
   for (const Message& message : sample_conversation()) {
-    const std::string back = chat.tokenizer().decode(chat.render_inline(message.content).tokens);
+    const auto rendered = chat.try_render_inline(message.content);
+    if (!rendered) return Error{std::string(chat.name()) + ": " + rendered.error().message};
+    const std::string back = chat.tokenizer().decode(rendered->tokens);
     if (back != message.content)
       return Error{std::string(chat.name()) + ": '" + message.content + "' comes back as '" + back + "'"};
   }
@@ -40,8 +42,8 @@ Status check_text_comes_back(const ChatFamily& chat) {
 
 }  // namespace
 
-SpannedTokens ChatFamily::render_opening(std::span<const Message> messages, std::string_view prefix,
-                                         Tools tools) const {
+Result<SpannedTokens> ChatFamily::try_render_opening(std::span<const Message> messages, std::string_view prefix,
+                                                     Tools tools) const {
   CARNOT_CHECK(tools.empty() || takes_tools(), std::string(name()) + " has no way to offer functions");
   LabelledText text(*tokenizer_, in_contents_);
   write_opening(text, messages, tools);
@@ -49,7 +51,8 @@ SpannedTokens ChatFamily::render_opening(std::span<const Message> messages, std:
   return text.tokenize(TextBefore::Nothing);
 }
 
-SpannedTokens ChatFamily::render_reply(std::span<const Message> messages, std::string_view prefix, bool closed) const {
+Result<SpannedTokens> ChatFamily::try_render_reply(std::span<const Message> messages, std::string_view prefix,
+                                                   bool closed) const {
   LabelledText text(*tokenizer_, in_contents_);
   write_reply(text, messages, closed);
   write_prefix(text, prefix);
@@ -72,36 +75,46 @@ PolicyResponse ChatFamily::parse_response(std::string text) const {
   return response;
 }
 
-SpannedTokens ChatFamily::render_inline(std::string_view text) const {
-  SpannedTokens result{.tokens = content_tokens(text, TextBefore::Text)};
+Result<SpannedTokens> ChatFamily::try_render_inline(std::string_view text) const {
+  auto tokens = content_tokens(text, TextBefore::Text);
+  if (!tokens) return tokens.error();
+  SpannedTokens result{.tokens = std::move(tokens).value()};
   extend_spans(result.spans, SpanKind::Observation, static_cast<int>(result.tokens.size()));
   return result;
 }
 
-std::vector<TokenId> ChatFamily::spoken(std::string_view content, std::string_view prefix, bool ends) const {
+Result<std::vector<TokenId>> ChatFamily::try_spoken(std::string_view content, std::string_view prefix,
+                                                    bool ends) const {
   std::string text(prefix.empty() ? before_speech() : std::string_view());
   text.append(content);
   if (ends) text.append(behind_speech());
-  return content_tokens(text, before_response(prefix));
+  const auto before = before_response(prefix);
+  if (!before) return before.error();
+  return content_tokens(text, *before);
 }
 
-std::vector<TokenId> ChatFamily::spoken_calls(std::string_view content, std::span<const ToolCall> calls,
-                                              std::string_view prefix) const {
+Result<std::vector<TokenId>> ChatFamily::try_spoken_calls(std::string_view content, std::span<const ToolCall> calls,
+                                                          std::string_view prefix) const {
   CARNOT_CHECK(takes_tools(), std::string(name()) + " has no way to call functions");
   LabelledText text(*tokenizer_, in_contents_);
   write_calls(text, content, calls, SpanKind::Prompt);
-  return text.tokenize(before_response(prefix)).tokens;
+  const auto before = before_response(prefix);
+  if (!before) return before.error();
+  auto spoken = text.tokenize(*before);
+  if (!spoken) return spoken.error();
+  return std::move(spoken->tokens);
 }
 
-TextBefore ChatFamily::before_response(std::string_view prefix) const {
-  const auto before = tokenizer_->encode(prefix);
-  const bool behind_token = before.empty() ? head_ends_in_token() : tokenizer_->is_added(before.back());
+Result<TextBefore> ChatFamily::before_response(std::string_view prefix) const {
+  const auto before = tokenizer_->try_encode(prefix);
+  if (!before) return before.error();
+  const bool behind_token = before->empty() ? head_ends_in_token() : tokenizer_->is_added(before->back());
   return behind_token ? TextBefore::AddedToken : TextBefore::Text;
 }
 
-std::vector<TokenId> ChatFamily::content_tokens(std::string_view text, TextBefore before) const {
-  return in_contents_ == ControlTokens::Text ? tokenizer_->encode_content(text, before)
-                                             : tokenizer_->encode(text, before);
+Result<std::vector<TokenId>> ChatFamily::content_tokens(std::string_view text, TextBefore before) const {
+  return in_contents_ == ControlTokens::Text ? tokenizer_->try_encode_content(text, before)
+                                             : tokenizer_->try_encode(text, before);
 }
 
 std::vector<TokenId> ChatFamily::stop_tokens() const {

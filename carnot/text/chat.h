@@ -26,6 +26,9 @@ using Tools = std::span<const std::string>;
 ///
 /// The text of messages comes from users, tools and worlds. Control tokens in it (<|im_end|>) are spelled as other text
 /// is, so that who fills a message cannot end it or speak as somebody else. A `prefix` belongs to the format.
+///
+/// What says try_ fails where Tokenizer::try_encode() does; the same without it REQUIRES that the split pattern gets
+/// along with the texts.
 class ChatFamily {
  public:
   virtual ~ChatFamily() = default;
@@ -35,23 +38,38 @@ class ChatFamily {
   /// The opening: all messages, then the head of the assistant's message, then `prefix` (for example "<think>").
   /// Scaffolding and tools are Template; contents and prefix are Prompt. REQUIRES: tools are JSON objects, and none
   /// where takes_tools() is false.
-  SpannedTokens render_opening(std::span<const Message> messages, std::string_view prefix, Tools tools = {}) const;
+  Result<SpannedTokens> try_render_opening(std::span<const Message> messages, std::string_view prefix,
+                                           Tools tools = {}) const;
+  SpannedTokens render_opening(std::span<const Message> messages, std::string_view prefix, Tools tools = {}) const {
+    return try_render_opening(messages, prefix, tools).value();
+  }
 
   /// What follows an assistant message that the policy ended (`closed`: its last token was a stop token): the
   /// messages, the head of the next assistant message, `prefix`. Contents are Observation.
-  SpannedTokens render_reply(std::span<const Message> messages, std::string_view prefix, bool closed) const;
+  Result<SpannedTokens> try_render_reply(std::span<const Message> messages, std::string_view prefix, bool closed) const;
+  SpannedTokens render_reply(std::span<const Message> messages, std::string_view prefix, bool closed) const {
+    return try_render_reply(messages, prefix, closed).value();
+  }
 
   /// Text put inline into the running assistant message (a tool's result); all of it Observation.
-  SpannedTokens render_inline(std::string_view text) const;
+  Result<SpannedTokens> try_render_inline(std::string_view text) const;
+  SpannedTokens render_inline(std::string_view text) const { return try_render_inline(text).value(); }
 
   /// The tokens of a policy that says `content` behind render_opening() or render_reply() with this prefix; without
   /// the stop token that follows where the message `ends`.
-  std::vector<TokenId> spoken(std::string_view content, std::string_view prefix, bool ends) const;
+  Result<std::vector<TokenId>> try_spoken(std::string_view content, std::string_view prefix, bool ends) const;
+  std::vector<TokenId> spoken(std::string_view content, std::string_view prefix, bool ends) const {
+    return try_spoken(content, prefix, ends).value();
+  }
 
   /// The same for a policy that calls functions: `content`, where the format has text beside calls, and the calls.
   /// REQUIRES: takes_tools(); arguments are JSON objects.
+  Result<std::vector<TokenId>> try_spoken_calls(std::string_view content, std::span<const ToolCall> calls,
+                                                std::string_view prefix) const;
   std::vector<TokenId> spoken_calls(std::string_view content, std::span<const ToolCall> calls,
-                                    std::string_view prefix) const;
+                                    std::string_view prefix) const {
+    return try_spoken_calls(content, calls, prefix).value();
+  }
 
   /// Whether the format says how functions are offered.
   virtual bool takes_tools() const = 0;
@@ -79,8 +97,8 @@ class ChatFamily {
   std::vector<TokenId> present_tokens(std::initializer_list<std::string_view> names) const;
 
  private:
-  std::vector<TokenId> content_tokens(std::string_view text, TextBefore before) const;
-  TextBefore before_response(std::string_view prefix) const;
+  Result<std::vector<TokenId>> content_tokens(std::string_view text, TextBefore before) const;
+  Result<TextBefore> before_response(std::string_view prefix) const;
 
   /// Everything up to the end of the assistant's head.
   virtual void write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const = 0;

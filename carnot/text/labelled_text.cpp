@@ -15,8 +15,10 @@ void LabelledText::add(SpanKind kind, std::string_view text, ControlTokens contr
   parts_.push_back({.kind = kind, .end = text_.size()});
 }
 
-SpannedTokens LabelledText::tokenize(TextBefore before) const {
-  SpannedTokens result{.tokens = tokenizer_->encode(text_, before, contents_)};
+Result<SpannedTokens> LabelledText::tokenize(TextBefore before) const {
+  auto tokens = tokenizer_->try_encode(text_, before, contents_);
+  if (!tokens) return tokens.error();
+  SpannedTokens result{.tokens = std::move(tokens).value()};
   const std::string_view text = text_;
   std::size_t offset = 0;
   auto part = parts_.begin();

@@ -329,9 +329,9 @@ Result<std::vector<TokenId>> Tokenizer::try_encode(std::string_view text, TextBe
   return Encoding(state_->tables, before).run(text, contents);
 }
 
-std::vector<TokenId> Tokenizer::encode_content(std::string_view text, TextBefore before) const {
+Result<std::vector<TokenId>> Tokenizer::try_encode_content(std::string_view text, TextBefore before) const {
   const TextRange all{.end = text.size()};
-  return encode(text, before, {&all, 1});
+  return try_encode(text, before, {&all, 1});
 }
 
 bool Tokenizer::puts_blanks() const { return state_->tables.blank_before != BlankBefore::Nothing; }

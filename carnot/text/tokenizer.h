@@ -52,8 +52,14 @@ class Tokenizer {
     return try_encode(text, before, contents).value();
   }
 
-  /// Token ids of a text that may come from anywhere: control tokens in it are spelled as other text is.
-  std::vector<TokenId> encode_content(std::string_view text, TextBefore before = TextBefore::Nothing) const;
+  /// Token ids of a text that may come from anywhere: control tokens in it are spelled as other text is. An error as
+  /// of try_encode().
+  Result<std::vector<TokenId>> try_encode_content(std::string_view text, TextBefore before = TextBefore::Nothing) const;
+
+  /// The same. REQUIRES: the split pattern gets along with the text.
+  std::vector<TokenId> encode_content(std::string_view text, TextBefore before = TextBefore::Nothing) const {
+    return try_encode_content(text, before).value();
+  }
 
   /// `text` as it is tokenised: NFC where the file says so. decode(encode(text)) for a tokenizer that puts no blank
   /// before the text and whose added tokens take none.

@@ -291,6 +291,21 @@ int check_extremes(std::vector<std::string> settings, const std::vector<std::str
   return static_cast<int>(rows.size());
 }
 
+TEST(Recipe, BoundsEveryCountOfEveryEnvironment) {
+  int counts = 0;
+  for (const EnvironmentEntry& entry : environments()) {
+    const std::string env = "env=" + std::string(entry.name);
+    for (const FieldRow& row : numeric_rows({env, "rollout.answer_lead=x"}, {"env."})) {
+      if (row.type != "whole number") continue;
+      EXPECT_THAT(refusal({env, row.key + "=1000000000"}),
+                  AllOf(HasSubstr("command line: " + row.key + ": expected a whole number at least "),
+                        HasSubstr(" and at most ")));
+      ++counts;
+    }
+  }
+  EXPECT_GT(counts, 20);
+}
+
 TEST(Recipe, RefusesExtremesOfEveryKeyWhereTheyAreRead) {
   int keys = check_extremes({}, {"seed", "threads", "model.", "lora.", "tokenizer.", "sft.", "rollout.", "train.",
                                  "critic.", "memory.", "eval."});

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "carnot/base/check.h"
+#include "carnot/base/limits.h"
 #include "carnot/reward/answer_metrics.h"
 #include "carnot/reward/maths_answer.h"
 
@@ -204,7 +205,7 @@ void Gsm8kOptions::fields(FieldVisitor& visit) {
   visit.field("format_score", format_score, "score of a wrong answer; without an answer it is 0");
   visit.field("reward_scale", reward_scale, "the reward is (score + reward_bias) * reward_scale");
   visit.field("reward_bias", reward_bias, "added to the score before it is scaled");
-  visit.field("max_response_tokens", max_response_tokens, "tokens of a response", at_least(1));
+  visit.field("max_response_tokens", max_response_tokens, "tokens of a response", between(1, kMaxResponseTokens));
 }
 
 std::string_view prompt_suffix(MathsStyle style) {

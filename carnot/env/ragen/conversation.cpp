@@ -3,6 +3,7 @@
 #include <array>
 
 #include "carnot/base/check.h"
+#include "carnot/base/limits.h"
 #include "carnot/base/strings.h"
 #include "carnot/env/ragen/action_table.h"
 
@@ -31,12 +32,14 @@ std::string without_tags(std::string_view part) {
 }  // namespace
 
 void RagenBudgets::fields(FieldVisitor& visit) {
-  visit.field("max_turns", max_turns, "turns an episode", at_least(1));
+  visit.field("max_turns", max_turns, "turns an episode", between(1, kMaxEpisodeSteps));
   visit.field("max_actions_per_turn", max_actions_per_turn, "actions that one answer may hold; the rest is ignored",
-              at_least(1));
-  visit.field("max_actions", max_actions, "actions an episode", at_least(1));
-  visit.field("max_response_words", max_response_words, "response length that the prompt asks for", at_least(1));
-  visit.field("max_response_tokens", max_response_tokens, "tokens that a response may have", at_least(1));
+              between(1, kMaxEpisodeSteps));
+  visit.field("max_actions", max_actions, "actions an episode", between(1, kMaxEpisodeSteps));
+  visit.field("max_response_words", max_response_words, "response length that the prompt asks for",
+              between(1, kMaxResponseTokens));
+  visit.field("max_response_tokens", max_response_tokens, "tokens that a response may have",
+              between(1, kMaxResponseTokens));
   visit.field("penalty", penalty, "taken off the score of a turn without a valid action, or with an unknown one",
               at_least(0));
 }

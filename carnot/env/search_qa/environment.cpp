@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "carnot/base/check.h"
+#include "carnot/base/limits.h"
 #include "carnot/env/search_qa/protocol.h"
 #include "carnot/reward/answer_metrics.h"
 
@@ -18,9 +19,9 @@ void SearchQaOptions::fields(FieldVisitor& visit) {
   visit.field("train_worlds", train_worlds, "worlds that training tasks are about", between(1, 100000));
   visit.field("held_out_worlds", held_out_worlds, "worlds that validation tasks are about", between(1, 100000));
   visit.field("hop_shares", hop_shares, "shares of questions with 1, 2 and 3 hops", at_least(0));
-  visit.field("passages", passages, "passages shown for a search", at_least(1));
-  visit.field("max_searches", max_searches, "searches an episode", at_least(1));
-  visit.field("max_response_tokens", max_response_tokens, "tokens of one response", at_least(1));
+  visit.field("passages", passages, "passages shown for a search", between(1, kMaxEpisodeSteps));
+  visit.field("max_searches", max_searches, "searches an episode", between(1, kMaxEpisodeSteps));
+  visit.field("max_response_tokens", max_response_tokens, "tokens of one response", between(1, kMaxResponseTokens));
   enum_field(visit, "reward", reward, {"exact_match", "f1"}, "what an answer of valid format earns");
   visit.field("format_reward", format_reward, "reward where the format is broken");
   section(visit, "demonstration", demonstration, "the scripted agent of the warm start");

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <optional>
 
+#include "carnot/base/limits.h"
+
 namespace carnot {
 namespace {
 
@@ -165,7 +167,7 @@ class SkeletonFactory : public EnvironmentFactory {
 // Listed once: recipes (`env.largest: 50`), the command line, --help and the documentation follow from this.
 void SkeletonOptions::fields(FieldVisitor& visit) {
   visit.field("largest", largest, "the hidden number lies in 1..largest", between(2, 1000000));
-  visit.field("max_turns", max_turns, "guesses an episode", at_least(1));
+  visit.field("max_turns", max_turns, "guesses an episode", between(1, kMaxEpisodeSteps));
 }
 
 std::unique_ptr<EnvironmentFactory> make_skeleton() { return std::make_unique<SkeletonFactory>(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "carnot/base/check.h"
+#include "carnot/base/limits.h"
 #include "carnot/env/ragen/action_table.h"
 #include "carnot/env/ragen/grid_text.h"
 
@@ -19,7 +20,7 @@ void SokobanOptions::fields(FieldVisitor& visit) {
   visit.field("dim_x", dim_x, "rows of the room, walls included", between(4, kMaxSokobanSide));
   visit.field("dim_y", dim_y, "columns of the room, walls included", between(4, kMaxSokobanSide));
   visit.field("num_boxes", num_boxes, "boxes, and targets", between(1, kMaxSokobanBoxes));
-  visit.field("max_steps", max_steps, "steps after which the game ends unsolved", at_least(1));
+  visit.field("max_steps", max_steps, "steps after which the game ends unsolved", between(1, kMaxEpisodeSteps));
   visit.field("search_depth", search_depth, "moves that the room generator plays backwards", between(2, 5000));
   observation_format_field(visit, observation_format);
   visit.field("letter_symbols", letter_symbols, "draw the map with W . G C B A @ instead of # _ O √ X P S");

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "carnot/base/check.h"
+#include "carnot/base/limits.h"
 #include "carnot/env/ragen/action_table.h"
 #include "carnot/env/ragen/grid_text.h"
 
@@ -35,7 +36,8 @@ void SudokuOptions::fields(FieldVisitor& visit) {
   visit.field("grid_size", grid_size, "digits, a square: 4 or 9", between(4, 9));
   visit.field("difficulty", difficulty, "share of blank cells: easy 40 %, medium 50 %, hard 60 %",
               one_of({"easy", "medium", "hard"}));
-  visit.field("max_steps", max_steps, "steps after which a legal placement ends the game", at_least(1));
+  visit.field("max_steps", max_steps, "steps after which a legal placement ends the game",
+              between(1, kMaxEpisodeSteps));
   visit.field("render_format", render_format, "the whole page with feedback, or the rows alone",
               one_of({"with_feedback", "grid"}));
   visit.field("show_conflicts", show_conflicts, "list cells that clash");
