@@ -1,5 +1,6 @@
 #include "carnot/study/analyze.h"
 
+#include <filesystem>
 #include <ostream>
 
 #include "carnot/cli/entries.h"
@@ -21,7 +22,8 @@ class AnalyzeCommand final : public Command {
 
   Exit run(const Console& console) override {
     for (const std::string& argument : arguments_) {
-      if (argument.find('=') == std::string::npos) {
+      // `carnot compare` names folders by settings: a path may hold an equals sign.
+      if (argument.find('=') == std::string::npos || std::filesystem::exists(argument)) {
         request_.paths.emplace_back(argument);
       } else {
         request_.overrides.push_back(argument);

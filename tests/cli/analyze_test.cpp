@@ -49,6 +49,12 @@ TEST_F(Analyze, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(run_carnot({"analyze"}).exit, 2);
 }
 
+TEST_F(Analyze, TakesAFolderThatIsThereForAPathWhateverItsName) {
+  scratch_.write("igpo,method.igpo.pool=separate/notes.txt", "no run\n");
+  const auto run = run_carnot({"analyze", "a2tgpo-gain", scratch_.path("igpo,method.igpo.pool=separate")});
+  EXPECT_THAT(run.err, HasSubstr("igpo,method.igpo.pool=separate: holds no run"));
+}
+
 TEST_F(Analyze, SyntheticOnesNeedNoInput) {
   const Json theorem = numbers("aem-theorem", {"policies=20"});
   EXPECT_EQ(theorem.at("tables").at("drift").size(), 60u);

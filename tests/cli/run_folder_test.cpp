@@ -74,8 +74,9 @@ TEST(RunFolder, OfAKilledProcessIsFree) {
 /// What Carnot's first version would have recorded for this run: fewer keys, another word for the preset, and settings
 /// that had no effect.
 void record_as_the_first_version(const std::string& config) {
+  const std::string recorded = read_file(config).value();
   std::string text;
-  for (const std::string_view line : split_lines(read_file(config).value())) {
+  for (const std::string_view line : split_lines(recorded)) {
     if (line.starts_with("resume_changes:")) continue;
     if (line == "  hidden_size: 128") {
       text += "  hidden_size: 32\n";
