@@ -19,14 +19,14 @@ using Rows = std::vector<std::vector<std::string>>;
 std::string written(const Json& json) { return json.dump(2) + "\n"; }
 
 std::string place_of(const MethodEntry& entry) {
-  if (entry.is_base && entry.is_add_on) return "base or add-on";
-  return entry.is_base ? "base" : "add-on";
+  if (entry.is_base() && entry.is_add_on()) return "base or add-on";
+  return entry.is_base() ? "base" : "add-on";
 }
 
 /// The default first.
 Json presets_json(const MethodEntry& entry) {
   Json presets = Json::array();
-  for (const PresetEntry& preset : entry.presets)
+  for (const PresetEntry& preset : entry.presets())
     presets.push_back({{"name", name_of(preset.preset)}, {"sets", preset.sets}});
   return presets;
 }
@@ -36,8 +36,8 @@ Json methods_json() {
   for (const MethodEntry& entry : methods())
     list.push_back({{"name", entry.name},
                     {"paper", entry.paper},
-                    {"base", entry.is_base},
-                    {"add_on", entry.is_add_on},
+                    {"base", entry.is_base()},
+                    {"add_on", entry.is_add_on()},
                     {"summary", entry.summary},
                     {"presets", presets_json(entry)}});
   return list;
@@ -55,7 +55,7 @@ Rows method_rows() {
 Rows preset_rows() {
   Rows rows;
   for (const MethodEntry& entry : methods())
-    for (const PresetEntry& preset : entry.presets)
+    for (const PresetEntry& preset : entry.presets())
       rows.push_back({std::string(entry.name), std::string(name_of(preset.preset)), std::string(preset.sets)});
   return rows;
 }

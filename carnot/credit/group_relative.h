@@ -10,6 +10,7 @@ struct GroupRelativeOptions {
   Statistics statistics = Statistics::Trajectories;
 
   void fields(FieldVisitor& visit);
+  UnreadKeys unread_keys() const { return normalisation.unread_keys(); }
 };
 
 /// Adds (reward - mean of the group) / (std + epsilon) to every sampled token.

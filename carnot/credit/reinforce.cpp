@@ -51,10 +51,16 @@ void ReinforceOptions::fields(FieldVisitor& visit) {
   section(visit, "whitening", whitening, "how advantages are normalised over the sampled tokens of the step");
 }
 
+void ReinforceOptions::quirk_fields(FieldVisitor& visit) {
+  visit.field("restart_at_observations", restart_at_observations,
+              "returns start anew behind observations, so that only the last turn sees the outcome");
+}
+
 UnreadKeys ReinforceOptions::unread_keys() const {
   UnreadKeys unread;
   if (group_baseline) unread.add({"gamma"}, "group_baseline compares whole trajectories");
   if (!group_baseline) unread.add({"singleton"}, "group_baseline is false");
+  if (group_baseline) unread.add({"compat.restart_at_observations"}, "group_baseline takes no returns");
   return unread;
 }
 

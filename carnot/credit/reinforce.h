@@ -15,7 +15,10 @@ struct ReinforceOptions {
   /// last observation receive nothing of the outcome.
   bool restart_at_observations = false;
 
+  /// Without restart_at_observations, which quirk_fields() visits: the keys of a method show it under `compat`.
   void fields(FieldVisitor& visit);
+  void quirk_fields(FieldVisitor& visit);
+  /// The quirk as `compat.restart_at_observations`.
   UnreadKeys unread_keys() const;
 };
 

@@ -20,6 +20,7 @@ struct TreeRelativeOptions {
   Normalisation normalisation{};
 
   void fields(FieldVisitor& visit);
+  UnreadKeys unread_keys() const { return normalisation.unread_keys(); }
 };
 
 /// A base rule. A tree with one leaf, or a group of one, follows Normalisation::singleton; Nested then keeps the z

@@ -22,6 +22,7 @@ struct TurnGainOptions {
   GainSteps steps = GainSteps::Turns;
 
   void fields(FieldVisitor& visit);
+  UnreadKeys unread_keys() const { return normalisation.unread_keys(); }
 };
 
 /// A base rule: turn t gets sum_{k >= t} discount^(k - t) z_k over the gains and, at the last turn, the outcome

@@ -48,6 +48,13 @@ void TurnGroupGainOptions::fields(FieldVisitor& visit) {
   visit.field("divide_by_std", normalisation.divide_by_std, "divide gains by the turn group's standard deviation");
 }
 
+void TurnGroupGainOptions::quirk_fields(FieldVisitor& visit) {
+  bool forget = steps == GainSteps::NonzeroGains;
+  visit.field("forget_zero_gains", forget,
+              "a gain of exactly 0 is lost: its turn joins the next, and later turns move up in their groups");
+  steps = forget ? GainSteps::NonzeroGains : GainSteps::Turns;
+}
+
 CreditRule turn_group_gain(const TurnGroupGainOptions& options) {
   const auto apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
     for (const auto& members : members_by_group(trajectories)) {

@@ -15,7 +15,9 @@ struct TurnGroupGainOptions {
   Normalisation normalisation = population_normalisation();
   GainSteps steps = GainSteps::Turns;
 
+  /// Without `steps`, which quirk_fields() visits as `forget_zero_gains`: the keys of a method show it under `compat`.
   void fields(FieldVisitor& visit);
+  void quirk_fields(FieldVisitor& visit);
 };
 
 /// z = a gain against the gains of the same turn index in the group (0 for one alone; a turn that several trajectories

@@ -1,7 +1,6 @@
 // method/aem.cpp -- Adaptive Entropy Modulation, arXiv:2605.00425
 #include "carnot/credit/entropy_modulate.h"
-#include "carnot/method/entries.h"
-#include "carnot/method/preset.h"
+#include "carnot/method/method.h"
 
 namespace carnot {
 namespace {
@@ -11,31 +10,18 @@ constexpr PresetEntry kPresets[] = {
 };
 
 class Aem final : public MethodOptions {
- public:
-  void fields(FieldVisitor& visit) override {
-    preset_field(visit, kPresets);
-    modulate_.fields(visit);
+  void keys(MethodKeys& keys) override {
+    keys.preset(kPresets);
+    keys.add(modulate_);
   }
 
-  void compose(Method& method) const override {
-    method.signals.insert(Signal::LogProbOld);
-    method.credit.push_back(entropy_modulate(modulate_));
-  }
+  void compose(Method& method) const override { method.credit.push_back(entropy_modulate(modulate_)); }
 
- private:
   EntropyModulateOptions modulate_{};
 };
 
 }  // namespace
 
-MethodEntry aem_entry() {
-  return {.name = "aem",
-          .paper = "2605.00425",
-          .summary = "advantages of responses scaled by how sure the policy was of them",
-          .is_base = false,
-          .is_add_on = true,
-          .presets = kPresets,
-          .make = make_method<Aem>};
-}
+std::unique_ptr<MethodOptions> aem() { return std::make_unique<Aem>(); }
 
 }  // namespace carnot

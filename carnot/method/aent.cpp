@@ -1,6 +1,5 @@
 // method/aent.cpp -- AEnt: clamped entropy bonus with an adaptive coefficient, arXiv:2509.03493
-#include "carnot/method/entries.h"
-#include "carnot/method/preset.h"
+#include "carnot/method/method.h"
 
 namespace carnot {
 namespace {
@@ -11,20 +10,13 @@ constexpr PresetEntry kPresets[] = {
 };
 
 class Aent final : public MethodOptions {
- public:
-  void fields(FieldVisitor& visit) override {
-    preset_field(visit, kPresets, preset_, [&] { adaptive_.enabled = preset_ == Preset::Paper; });
-    visit.field("coefficient", coefficient_, "weight of the bonus, at the start; 0 with a fixed coefficient: off",
-                at_least(0));
-    visit.field("clamp", clamp_, "share of the vocabulary, the least likely, left out of the entropy",
-                {.low = 0, .high = 1, .open_high = true});
-    section(visit, "adaptive", adaptive_, "lets the coefficient follow the entropy");
-  }
-
-  UnreadKeys unread_keys() const override {
-    UnreadKeys unread;
-    unread.add(adaptive_.unread_keys(), "adaptive");
-    return unread;
+  void keys(MethodKeys& keys) override {
+    keys.preset(kPresets, preset_, [&] { adaptive_.enabled = preset_ == Preset::Paper; });
+    keys.visit.field("coefficient", coefficient_, "weight of the bonus, at the start; 0 with a fixed coefficient: off",
+                     at_least(0));
+    keys.visit.field("clamp", clamp_, "share of the vocabulary, the least likely, left out of the entropy",
+                     {.low = 0, .high = 1, .open_high = true});
+    keys.add("adaptive", adaptive_, "lets the coefficient follow the entropy");
   }
 
   void compose(Method& method) const override {
@@ -36,7 +28,6 @@ class Aent final : public MethodOptions {
     method.objective.adaptive_entropy = adaptive_;
   }
 
- private:
   Preset preset_ = Preset::Paper;
   double coefficient_ = 2e-4;
   double clamp_ = 0.4;
@@ -45,14 +36,6 @@ class Aent final : public MethodOptions {
 
 }  // namespace
 
-MethodEntry aent_entry() {
-  return {.name = "aent",
-          .paper = "2509.03493",
-          .summary = "entropy bonus over the likely part of the vocabulary, adaptive coefficient",
-          .is_base = false,
-          .is_add_on = true,
-          .presets = kPresets,
-          .make = make_method<Aent>};
-}
+std::unique_ptr<MethodOptions> aent() { return std::make_unique<Aent>(); }
 
 }  // namespace carnot

@@ -1,8 +1,6 @@
 // method/aepo.cpp -- Agentic Entropy-Balanced Policy Optimization, arXiv:2510.14545
 #include "carnot/branch/balanced_branch.h"
 #include "carnot/method/base.h"
-#include "carnot/method/entries.h"
-#include "carnot/method/preset.h"
 
 namespace carnot {
 namespace {
@@ -13,70 +11,42 @@ constexpr PresetEntry kPresets[] = {
 };
 
 class Aepo final : public MethodOptions {
- public:
-  void fields(FieldVisitor& visit) override {
-    preset_field(visit, kPresets, preset_, [&] {
+  void keys(MethodKeys& keys) override {
+    keys.preset(kPresets, preset_, [&] {
       branch_ = preset_ == Preset::Code ? published_balanced_branch() : BalancedBranchOptions();
       scale_over_ = preset_ == Preset::Code ? EntropyScaleOver::CurrentMicroBatch : EntropyScaleOver::OldPolicyStep;
     });
-    visit.field("branching", branching_, "let rollouts branch; false: leave them as the base has them");
-    section(visit, "branch", branch_, "where trajectories branch, and how the budget is divided");
-    visit.field("preserve_gradient", preserve_gradient_, "keep the gradient of ratios clipped from above");
-    visit.field("entropy_scale", entropy_scale_, "how far advantages follow their token's entropy", at_least(0));
-    enum_field(visit, "entropy_scale_over", scale_over_, {"old_policy_step", "current_micro_batch"},
-               "which entropies a token's is compared with");
-  }
-
-  void base_fields(FieldVisitor& visit) override {
-    group_.fields(visit);
-    reward_section(visit, reward_);
-  }
-
-  UnreadKeys unread_keys() const override {
-    UnreadKeys unread;
-    unread.add(branch_.unread_keys(), "branch");
-    if (!branching_) unread.add_all(branch_, "branch", "branching is false");
-    unread.add(group_.normalisation.unread_keys());
-    unread.add(reward_.unread_keys(RewardsRead::Totals), "reward");
-    return unread;
+    keys.visit.field("branching", branching_, "let rollouts branch; false: leave them as the base has them");
+    keys.add("branch", branch_, "where trajectories branch, and how the budget is divided");
+    if (!branching_) keys.unread_all(branch_, "branch", "branching is false");
+    keys.visit.field("preserve_gradient", preserve_gradient_, "keep the gradient of ratios clipped from above");
+    keys.visit.field("entropy_scale", entropy_scale_, "how far advantages follow their token's entropy", at_least(0));
+    entropy_scale_over_field(keys.visit, scale_over_, "which entropies a token's is compared with");
+    if (keys.is_base) keys.add(base_);
   }
 
   void compose(Method& method) const override {
     if (!has_base(method)) {
-      start_group_base(method, reward_, group_);
+      start_group_base(method, base_);
       if (preset_ == Preset::Paper) method.objective.clip_high = 0.28;
     }
-    if (branching_) {
-      method.branch = balanced_branch(branch_);
-      method.signals.insert(Signal::TurnEntropy);
-    }
+    if (branching_) method.branch = balanced_branch(branch_);
     if (preserve_gradient_) method.objective.clip_gradient = ClipGradient::Preserve;
     if (entropy_scale_ == 0) return;
     method.objective.entropy_scale = entropy_scale_;
     method.objective.entropy_scale_over = scale_over_;
   }
 
- private:
   Preset preset_ = Preset::Paper;
-  bool branching_ = true;
+  bool branching_ = true, preserve_gradient_ = true;
   BalancedBranchOptions branch_{};
-  bool preserve_gradient_ = true;
   double entropy_scale_ = 0.2;
   EntropyScaleOver scale_over_ = EntropyScaleOver::OldPolicyStep;
-  GroupRelativeOptions group_{};
-  RewardOptions reward_{};
+  GroupBaseOptions base_{};
 };
 
 }  // namespace
 
-MethodEntry aepo_entry() {
-  return {.name = "aepo",
-          .paper = "2510.14545",
-          .summary = "entropy-balanced branching, clip and advantages",
-          .is_base = true,
-          .is_add_on = true,
-          .presets = kPresets,
-          .make = make_method<Aepo>};
-}
+std::unique_ptr<MethodOptions> aepo() { return std::make_unique<Aepo>(); }
 
 }  // namespace carnot

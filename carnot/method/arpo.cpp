@@ -2,8 +2,6 @@
 #include "carnot/branch/entropy_branch.h"
 #include "carnot/credit/shared_prefix.h"
 #include "carnot/method/base.h"
-#include "carnot/method/entries.h"
-#include "carnot/method/preset.h"
 
 namespace carnot {
 namespace {
@@ -19,63 +17,36 @@ constexpr PresetEntry kPresets[] = {
 };
 
 class Arpo final : public MethodOptions {
- public:
-  void fields(FieldVisitor& visit) override {
-    preset_field(visit, kPresets, preset_, [&] { apply_preset(); });
-    section(visit, "branch", branch_, "where trajectories branch");
-    visit.field("share_prefix", share_prefix_,
-                "shared turns get the mean of their trajectories' advantages (hard form)");
-  }
-
-  void base_fields(FieldVisitor& visit) override {
-    group_.fields(visit);
-    reward_section(visit, reward_);
-  }
-
-  UnreadKeys unread_keys() const override {
-    UnreadKeys unread;
-    unread.add(branch_.unread_keys(), "branch");
-    unread.add(group_.normalisation.unread_keys());
-    unread.add(reward_.unread_keys(RewardsRead::Totals), "reward");
-    return unread;
+  void keys(MethodKeys& keys) override {
+    keys.preset(kPresets, preset_, [&] {
+      branch_.rule = preset_ == Preset::Paper ? EntropyBranchRule::Threshold : EntropyBranchRule::Probability;
+      branch_.timing = preset_ == Preset::Code ? BranchTiming::SameTurn : BranchTiming::AfterObservation;
+      branch_.measure.candidates = preset_ == Preset::Code ? 10 : 0;
+      base_.group.normalisation.singleton = singleton_of(preset_);
+    });
+    keys.add("branch", branch_, "where trajectories branch");
+    keys.visit.field("share_prefix", share_prefix_,
+                     "shared turns get the mean of their trajectories' advantages (hard form)");
+    if (keys.is_base) keys.add(base_);
   }
 
   void compose(Method& method) const override {
     if (!has_base(method)) {
-      start_group_base(method, reward_, group_);
+      start_group_base(method, base_);
       if (preset_ == Preset::Paper) mean_over_sequences(method.objective);
     }
     method.branch = entropy_branch(branch_);
-    method.signals.insert(Signal::TurnEntropy);
     if (share_prefix_) method.credit.push_back(shared_prefix());
-  }
-
- private:
-  void apply_preset() {
-    const bool code = preset_ == Preset::Code;
-    branch_.rule = preset_ == Preset::Paper ? EntropyBranchRule::Threshold : EntropyBranchRule::Probability;
-    branch_.timing = code ? BranchTiming::SameTurn : BranchTiming::AfterObservation;
-    branch_.measure.candidates = code ? 10 : 0;
-    group_.normalisation.singleton = code ? Singleton::Raw : Singleton::Zero;
   }
 
   Preset preset_ = Preset::Carnot;
   EntropyBranchOptions branch_{};
   bool share_prefix_ = false;
-  GroupRelativeOptions group_{};
-  RewardOptions reward_{};
+  GroupBaseOptions base_{};
 };
 
 }  // namespace
 
-MethodEntry arpo_entry() {
-  return {.name = "arpo",
-          .paper = "2507.19849",
-          .summary = "rollouts branch where entropy rises behind a tool's answer",
-          .is_base = true,
-          .is_add_on = true,
-          .presets = kPresets,
-          .make = make_method<Arpo>};
-}
+std::unique_ptr<MethodOptions> arpo() { return std::make_unique<Arpo>(); }
 
 }  // namespace carnot

@@ -7,16 +7,30 @@
 
 namespace carnot {
 
-/// Independent rollouts, the old policy's log-probabilities, the rewards' shaping. Credit follows.
+/// Independent rollouts and the rewards' shaping. Credit follows.
 void start_base(Method& method, const RewardOptions& reward);
 
+/// The parts of GRPO: what is compared in a group, and the rewards' shaping.
+struct GroupBaseOptions {
+  GroupRelativeOptions group{};
+  RewardOptions reward{};
+
+  void fields(FieldVisitor& visit);
+  UnreadKeys unread_keys() const;
+};
+
 /// start_base() and GRPO's credit.
-void start_group_base(Method& method, const RewardOptions& reward, const GroupRelativeOptions& group);
+void start_group_base(Method& method, const GroupBaseOptions& base);
 
 /// The loss as GRPO's paper writes it: the mean over trajectories of their token means, without a dual clip.
 void mean_over_sequences(ObjectiveOptions& objective);
 
-/// Visits the shaping under `reward.`.
-void reward_section(FieldVisitor& visit, RewardOptions& reward);
+/// What a group of one gets: its own reward in the published programs, else nothing.
+inline Singleton singleton_of(Preset preset) { return preset == Preset::Code ? Singleton::Raw : Singleton::Zero; }
+
+/// What counts in a group's statistics: the turns in verl-agent, else the trajectories.
+inline Statistics statistics_of(Preset preset) {
+  return preset == Preset::Code ? Statistics::Rows : Statistics::Trajectories;
+}
 
 }  // namespace carnot

@@ -55,11 +55,11 @@ std::vector<std::string> composition_errors(std::span<const MethodEntry* const> 
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::string name(entries[i]->name);
     const std::string start = "'" + name + "' ";
-    if (i == 0 && !entries[i]->is_base)
+    if (i == 0 && !entries[i]->is_base())
       problems.push_back(start + "is an add-on; expected a base before it, as in 'grpo + " + name + "'");
     if (!seen.insert(entries[i]->name).second)
       problems.push_back(start + "stands twice in the composition");
-    else if (i > 0 && !entries[i]->is_add_on)
+    else if (i > 0 && !entries[i]->is_add_on())
       problems.push_back(start + "is a second base; expected one base, then add-ons");
   }
   for (const Rivals& one : rivals()) {
@@ -101,7 +101,7 @@ std::vector<std::string> composition_warnings(const Method& method) {
        "turns that branches share enter gigpo's step groups once per branch");
   warn(objective.kl_coefficient > 0 && objective.kl_estimator == KlEstimator::K1 && !objective.kl_straight_through,
        "k1 as a loss has no expected gradient towards the reference: it does not regularise");
-  warn(required_signals(method).contains(Signal::Value) && objective.value_coefficient == 0,
+  warn(measurements(method).contains(Measurement::Values) && objective.value_coefficient == 0,
        "value_coefficient is 0: the critic that gae reads is never trained");
   warn(has_rule(method, "turn_group_gain") && objective.ratio == RatioLevel::Sequence,
        "a2tgpo widens the clip range turn by turn; with a sequence ratio the tokens of one ratio get different ranges");

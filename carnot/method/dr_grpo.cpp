@@ -1,7 +1,5 @@
 // method/dr_grpo.cpp -- GRPO without the biases towards easy groups and long answers, arXiv:2503.20783
 #include "carnot/method/base.h"
-#include "carnot/method/entries.h"
-#include "carnot/method/preset.h"
 
 namespace carnot {
 namespace {
@@ -13,46 +11,25 @@ constexpr PresetEntry kPresets[] = {
 };
 
 class DrGrpo final : public MethodOptions {
- public:
-  void fields(FieldVisitor& visit) override {
-    preset_field(visit, kPresets, preset_, [&] {
-      group_.normalisation.singleton = preset_ == Preset::Code ? Singleton::Raw : Singleton::Zero;
-    });
-    singleton_field(visit, group_.normalisation.singleton);
-    statistics_field(visit, group_.statistics);
-    reward_section(visit, reward_);
-  }
-
-  UnreadKeys unread_keys() const override {
-    UnreadKeys unread;
-    unread.add(reward_.unread_keys(RewardsRead::Totals), "reward");
-    return unread;
+  void keys(MethodKeys& keys) override {
+    keys.preset(kPresets, preset_, [&] { base_.group.normalisation.singleton = singleton_of(preset_); });
+    singleton_field(keys.visit, base_.group.normalisation.singleton);
+    statistics_field(keys.visit, base_.group.statistics);
+    keys.reward(base_.reward, RewardsRead::Totals);
   }
 
   void compose(Method& method) const override {
-    start_group_base(method, reward_, group_);
+    start_group_base(method, base_);
     method.objective.reduction = Reduction::TokenSumOverConstant;
-    if (preset_ != Preset::Paper) return;
-    method.objective.reduction = Reduction::SequenceMeanTokenSum;
-    method.objective.dual_clip = 0;
+    if (preset_ == Preset::Paper) method.objective = {.dual_clip = 0, .reduction = Reduction::SequenceMeanTokenSum};
   }
 
- private:
   Preset preset_ = Preset::Carnot;
-  GroupRelativeOptions group_{.normalisation = {.divide_by_std = false}};
-  RewardOptions reward_{};
+  GroupBaseOptions base_{.group = {.normalisation = {.divide_by_std = false}}};
 };
 
 }  // namespace
 
-MethodEntry dr_grpo_entry() {
-  return {.name = "dr_grpo",
-          .paper = "2503.20783",
-          .summary = "GRPO without division by deviation or length",
-          .is_base = true,
-          .is_add_on = false,
-          .presets = kPresets,
-          .make = make_method<DrGrpo>};
-}
+std::unique_ptr<MethodOptions> dr_grpo() { return std::make_unique<DrGrpo>(); }
 
 }  // namespace carnot

@@ -1,8 +1,6 @@
 // method/gigpo.cpp -- Group-in-Group Policy Optimization, arXiv:2505.10978
 #include "carnot/credit/step_group.h"
 #include "carnot/method/base.h"
-#include "carnot/method/entries.h"
-#include "carnot/method/preset.h"
 
 namespace carnot {
 namespace {
@@ -14,57 +12,36 @@ constexpr PresetEntry kPresets[] = {
 };
 
 class Gigpo final : public MethodOptions {
- public:
-  void fields(FieldVisitor& visit) override { step_.fields(visit); }
-
-  void base_fields(FieldVisitor& visit) override {
-    preset_field(visit, kPresets, preset_, [&] {
-      statistics_ = preset_ == Preset::Code ? Statistics::Rows : Statistics::Trajectories;
-      singleton_ = preset_ == Preset::Code ? Singleton::Raw : Singleton::Zero;
+  void keys(MethodKeys& keys) override {
+    keys.add(step_);
+    if (!keys.is_base) return;
+    keys.preset(kPresets, preset_, [&] {
+      base_.group = {.normalisation = {.singleton = singleton_of(preset_)}, .statistics = statistics_of(preset_)};
     });
-    statistics_field(visit, statistics_);
-    singleton_field(visit, singleton_);
-    reward_section(visit, reward_);
-  }
-
-  UnreadKeys unread_keys() const override {
-    UnreadKeys unread;
-    unread.add(reward_.unread_keys(RewardsRead::Totals), "reward");
-    return unread;
+    statistics_field(keys.visit, base_.group.statistics);
+    singleton_field(keys.visit, base_.group.normalisation.singleton);
+    keys.reward(base_.reward, RewardsRead::Totals);
   }
 
   void compose(Method& method) const override {
-    if (!has_base(method)) start(method);
+    if (!has_base(method)) {
+      GroupBaseOptions base = base_;
+      base.group.normalisation.divide_by_std = step_.normalisation.divide_by_std;
+      start_group_base(method, base);
+      method.objective.kl_coefficient = 0.01;
+      if (preset_ == Preset::Paper) method.objective.dual_clip = 0;
+      if (preset_ == Preset::Code) method.objective.entropy_coefficient = 0.001;
+    }
     method.credit.push_back(step_group(step_));
-  }
-
- private:
-  void start(Method& method) const {
-    Normalisation normalisation = step_.normalisation;
-    normalisation.singleton = singleton_;
-    start_group_base(method, reward_, {.normalisation = normalisation, .statistics = statistics_});
-    method.objective.kl_coefficient = 0.01;
-    if (preset_ == Preset::Paper) method.objective.dual_clip = 0;
-    if (preset_ == Preset::Code) method.objective.entropy_coefficient = 0.001;
   }
 
   Preset preset_ = Preset::Carnot;
   StepGroupOptions step_{};
-  Statistics statistics_ = Statistics::Trajectories;
-  Singleton singleton_ = Singleton::Zero;
-  RewardOptions reward_{};
+  GroupBaseOptions base_{};
 };
 
 }  // namespace
 
-MethodEntry gigpo_entry() {
-  return {.name = "gigpo",
-          .paper = "2505.10978",
-          .summary = "turns against other turns that began in the same state",
-          .is_base = true,
-          .is_add_on = true,
-          .presets = kPresets,
-          .make = make_method<Gigpo>};
-}
+std::unique_ptr<MethodOptions> gigpo() { return std::make_unique<Gigpo>(); }
 
 }  // namespace carnot

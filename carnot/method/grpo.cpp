@@ -1,8 +1,6 @@
 // method/grpo.cpp -- Group Relative Policy Optimization, arXiv:2402.03300
-#include "carnot/credit/other_baselines.h"
+#include "carnot/credit/group_estimator.h"
 #include "carnot/method/base.h"
-#include "carnot/method/entries.h"
-#include "carnot/method/preset.h"
 
 namespace carnot {
 namespace {
@@ -13,79 +11,27 @@ constexpr PresetEntry kPresets[] = {
     {Preset::Code, "as carnot, but a group of one keeps its reward (verl)"},
 };
 
-enum class Estimator { GroupRelative, LengthWeighted, NonzeroScaled, BestOfGroup };
-
 class Grpo final : public MethodOptions {
- public:
-  void fields(FieldVisitor& visit) override {
-    preset_field(visit, kPresets, preset_, [&] {
-      group_.normalisation.singleton = preset_ == Preset::Code ? Singleton::Raw : Singleton::Zero;
-    });
-    enum_field(visit, "estimator", estimator_, {"group_relative", "length_weighted", "nonzero_scaled", "best_of_group"},
-               "how a trajectory is compared with its group: GRPO, OPO, GPG, or GRPO for pass@k");
-    group_.fields(visit);
-    reward_section(visit, reward_);
-  }
-
-  UnreadKeys unread_keys() const override {
-    UnreadKeys unread;
-    unread.add(unread_by_estimator());
-    unread.add(group_.normalisation.unread_keys());
-    unread.add(reward_.unread_keys(RewardsRead::Totals), "reward");
-    return unread;
+  void keys(MethodKeys& keys) override {
+    keys.preset(kPresets, preset_, [&] { estimator_.group.normalisation.singleton = singleton_of(preset_); });
+    keys.add(estimator_);
+    keys.reward(reward_, RewardsRead::Totals);
   }
 
   void compose(Method& method) const override {
     start_base(method, reward_);
-    method.credit.push_back(estimate());
-    method.objective.kl_coefficient = 0.001;
-    if (preset_ != Preset::Paper) return;
-    method.objective.kl_coefficient = 0.04;
-    mean_over_sequences(method.objective);
-  }
-
- private:
-  /// What the estimators beside GRPO's leave unread.
-  UnreadKeys unread_by_estimator() const {
-    constexpr std::string_view kWhy = "grpo.estimator has no such choice";
-    UnreadKeys unread;
-    if (estimator_ == Estimator::GroupRelative) return unread;
-    unread.add({"deviation", "variance_epsilon", "variance_floor", "statistics"}, kWhy);
-    if (estimator_ == Estimator::BestOfGroup)
-      unread.add({"singleton"}, kWhy);
-    else
-      unread.add({"divide_by_std", "epsilon"}, kWhy);
-    return unread;
-  }
-
-  CreditRule estimate() const {
-    switch (estimator_) {
-      case Estimator::LengthWeighted: return length_weighted_baseline(group_.normalisation.singleton);
-      case Estimator::NonzeroScaled: return nonzero_scaled(group_.normalisation.singleton);
-      case Estimator::BestOfGroup:
-        return best_of_group(
-            {.divide_by_std = group_.normalisation.divide_by_std, .epsilon = group_.normalisation.epsilon});
-      case Estimator::GroupRelative: break;
-    }
-    return group_relative(group_);
+    method.credit.push_back(group_estimator(estimator_));
+    method.objective.kl_coefficient = preset_ == Preset::Paper ? 0.04 : 0.001;
+    if (preset_ == Preset::Paper) mean_over_sequences(method.objective);
   }
 
   Preset preset_ = Preset::Carnot;
-  Estimator estimator_ = Estimator::GroupRelative;
-  GroupRelativeOptions group_{};
+  GroupEstimatorOptions estimator_{};
   RewardOptions reward_{};
 };
 
 }  // namespace
 
-MethodEntry grpo_entry() {
-  return {.name = "grpo",
-          .paper = "2402.03300",
-          .summary = "a trajectory's reward against its group's mean and deviation",
-          .is_base = true,
-          .is_add_on = false,
-          .presets = kPresets,
-          .make = make_method<Grpo>};
-}
+std::unique_ptr<MethodOptions> grpo() { return std::make_unique<Grpo>(); }
 
 }  // namespace carnot

@@ -1,7 +1,5 @@
 // method/gspo.cpp -- Group Sequence Policy Optimization, arXiv:2507.18071
 #include "carnot/method/base.h"
-#include "carnot/method/entries.h"
-#include "carnot/method/preset.h"
 
 namespace carnot {
 namespace {
@@ -11,44 +9,23 @@ constexpr PresetEntry kPresets[] = {
 };
 
 class Gspo final : public MethodOptions {
- public:
-  void fields(FieldVisitor& visit) override {
-    preset_field(visit, kPresets);
-    group_.fields(visit);
-    reward_section(visit, reward_);
-  }
-
-  UnreadKeys unread_keys() const override {
-    UnreadKeys unread;
-    unread.add(group_.normalisation.unread_keys());
-    unread.add(reward_.unread_keys(RewardsRead::Totals), "reward");
-    return unread;
+  void keys(MethodKeys& keys) override {
+    keys.preset(kPresets);
+    keys.add(base_);
   }
 
   void compose(Method& method) const override {
-    start_group_base(method, reward_, group_);
-    method.objective.ratio = RatioLevel::Sequence;  // one length-normalised ratio per trajectory
-    method.objective.clip_low = 3e-4;
-    method.objective.clip_high = 4e-4;
-    method.objective.dual_clip = 0;
-    method.objective.reduction = Reduction::SequenceMeanTokenMean;
+    start_group_base(method, base_);
+    // One length-normalised ratio per trajectory.
+    method.objective = {.ratio = RatioLevel::Sequence, .clip_low = 3e-4, .clip_high = 4e-4};
+    mean_over_sequences(method.objective);
   }
 
- private:
-  GroupRelativeOptions group_{};
-  RewardOptions reward_{};
+  GroupBaseOptions base_{};
 };
 
 }  // namespace
 
-MethodEntry gspo_entry() {
-  return {.name = "gspo",
-          .paper = "2507.18071",
-          .summary = "GRPO with one probability ratio per sequence",
-          .is_base = true,
-          .is_add_on = false,
-          .presets = kPresets,
-          .make = make_method<Gspo>};
-}
+std::unique_ptr<MethodOptions> gspo() { return std::make_unique<Gspo>(); }
 
 }  // namespace carnot

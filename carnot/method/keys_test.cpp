@@ -163,22 +163,21 @@ Behaviour behaviour_of(const MethodRecipe& recipe) {
   add_branching(behaviour, *method.branch);
   for (const bool stays : method.filter.keep(probe_groups())) behaviour.add(stays);
   behaviour.add(method.filter.max_refills);
-  for (const Signal signal : method.signals) behaviour.add(static_cast<double>(signal));
+  for (const Measurement needed : measurements(method)) behaviour.add(static_cast<double>(needed));
   behaviour.add(static_cast<double>(method.info_gain.measure));
   behaviour.add(method.info_gain.query_baseline);
   Fields objective;
   method.objective.fields(objective);
   for (std::size_t f = 0; f < objective.fields.size(); ++f) {
-    const bool acts = method.objective.adaptive_entropy.enabled ||
-                      !objective.fields[f].key.starts_with("adaptive_entropy.");
+    const bool acts =
+        method.objective.adaptive_entropy.enabled || !objective.fields[f].key.starts_with("adaptive_entropy.");
     if (acts) behaviour.words.push_back(objective.fields[f].key + " " + objective.values[f]);
   }
   return behaviour;
 }
 
 /// True where some other value of the field changes what the method does from `before`.
-bool has_effect(const std::string& composition, const Settings& settings, const Field& field,
-                const Behaviour& before) {
+bool has_effect(const std::string& composition, const Settings& settings, const Field& field, const Behaviour& before) {
   return std::any_of(field.others.begin(), field.others.end(), [&](const std::string& other) {
     Settings changed = settings;
     changed[field.key] = other;
@@ -186,10 +185,10 @@ bool has_effect(const std::string& composition, const Settings& settings, const 
   });
 }
 
-/// What is wrong with the keys that follow `prefix`, with these settings. A preset is looked at alone: beside other keys
-/// it may set just what they set.
-std::vector<std::string> wrong_keys(const std::string& composition, const std::string& prefix,
-                                    const Settings& settings, bool alone) {
+/// What is wrong with the keys that follow `prefix`, with these settings. A preset is looked at alone: beside other
+/// keys it may set just what they set.
+std::vector<std::string> wrong_keys(const std::string& composition, const std::string& prefix, const Settings& settings,
+                                    bool alone) {
   std::vector<std::string> wrong;
   const MethodRecipe recipe = recipe_of(composition, settings);
   const UnreadKeys unread = recipe.unread_keys();
@@ -233,18 +232,18 @@ void expect_keys_count(const std::string& composition, const std::string& name) 
 
 TEST(Keys, OfEveryMethodAloneHaveAnEffectOrAreRefused) {
   for (const MethodEntry& entry : methods())
-    if (entry.is_base) expect_keys_count(std::string(entry.name), std::string(entry.name));
+    if (entry.is_base()) expect_keys_count(std::string(entry.name), std::string(entry.name));
 }
 
 TEST(Keys, OfEveryAddOnBehindABaseHaveAnEffectOrAreRefused) {
   for (const MethodEntry& entry : methods())
-    if (entry.is_add_on) expect_keys_count("grpo + " + std::string(entry.name), std::string(entry.name));
+    if (entry.is_add_on()) expect_keys_count("grpo + " + std::string(entry.name), std::string(entry.name));
 }
 
 TEST(Keys, ThatOnlyABaseReadsAreRefusedBehindAnotherWithTheReason) {
   int refused = 0;
   for (const MethodEntry& entry : methods()) {
-    if (!entry.is_base || !entry.is_add_on) continue;
+    if (!entry.is_base() || !entry.is_add_on()) continue;
     const std::string behind = "rloo + " + std::string(entry.name);
     const UnreadKeys unread = recipe_of(behind, {}).unread_keys();
     std::set<std::string> known;

@@ -27,24 +27,42 @@ const MethodEntry* find_method(std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
-bool reads_values(const Method& method) {
-  return std::any_of(method.credit.begin(), method.credit.end(), [](const CreditRule& rule) {
-    return std::find(rule.columns.begin(), rule.columns.end(), Column::Value) != rule.columns.end();
+/// The keys of a part by name, and which of them nothing reads.
+struct ListedKeys {
+  std::vector<std::string> names{};
+  UnreadKeys unread{};
+  std::span<const PresetEntry> presets{};
+};
+
+ListedKeys list_keys(MethodOptions& part, bool is_base) {
+  ListedKeys listed;
+  listed.names = field_names([&](FieldVisitor& visit) {
+    MethodKeys keys(visit, is_base);
+    part.keys(keys);
+    listed.unread = keys.unread();
+    listed.presets = keys.presets();
   });
+  return listed;
 }
 
-struct BaseFields {
-  MethodOptions& part;
-  void fields(FieldVisitor& visit) { part.base_fields(visit); }
-};
+bool holds(std::span<const std::string> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 }  // namespace
 
-std::set<Signal> required_signals(const Method& method) {
-  std::set<Signal> signals = method.signals;
-  if (method.objective.kl_coefficient > 0 || method.objective.kl_in_reward > 0) signals.insert(Signal::Reference);
-  if (method.objective.value_coefficient > 0 || reads_values(method)) signals.insert(Signal::Value);
-  return signals;
+std::set<Measurement> measurements(const Method& method) {
+  std::set<Measurement> needed;
+  const auto add = [&](std::span<const Column> columns) {
+    for (const Column column : columns)
+      if (const auto measurement = measurement_of(column)) needed.insert(*measurement);
+  };
+  for (const CreditRule& rule : credit_chain(method, method.objective.kl_in_reward)) {
+    add(rule.columns);
+    if (rule.info_gain) needed.insert(Measurement::InfoGain);
+  }
+  add(columns_read(method.objective));
+  return needed;
 }
 
 std::vector<CreditRule> credit_chain(const Method& method, double coefficient) {
@@ -53,6 +71,8 @@ std::vector<CreditRule> credit_chain(const Method& method, double coefficient) {
   chain.insert(chain.end(), method.credit.begin(), method.credit.end());
   return chain;
 }
+
+std::span<const PresetEntry> MethodEntry::presets() const { return list_keys(*make(), true).presets; }
 
 void MethodRecipe::fields(FieldVisitor& visit) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -64,15 +84,14 @@ void MethodRecipe::fields(FieldVisitor& visit) {
 }
 
 void MethodRecipe::part_fields(std::size_t i, FieldVisitor& visit) {
-  parts[i]->fields(visit);
-  if (i == 0) parts[i]->base_fields(visit);
+  MethodKeys keys(visit, i == 0);
+  parts[i]->keys(keys);
 }
 
 bool MethodRecipe::reads(std::string_view option) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto names_of_part = field_names([&](FieldVisitor& visit) { part_fields(i, visit); });
-    const bool has = std::find(names_of_part.begin(), names_of_part.end(), option) != names_of_part.end();
-    if (has && !parts[i]->unread_keys().contains(option)) return true;
+    const ListedKeys keys = list_keys(*parts[i], i == 0);
+    if (holds(keys.names, option) && !keys.unread.contains(option)) return true;
   }
   return false;
 }
@@ -81,9 +100,11 @@ UnreadKeys MethodRecipe::unread_keys() const {
   UnreadKeys unread;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     UnreadKeys of_part;
-    if (i > 0)
-      of_part.add_all(BaseFields{*parts[i]}, "", "the base is " + names[0] + "; " + names[i] + " stands behind it");
-    for (const UnreadKey& key : parts[i]->unread_keys())
+    const ListedKeys keys = list_keys(*parts[i], i == 0);
+    for (const std::string& name : list_keys(*parts[i], true).names)
+      if (!holds(keys.names, name))
+        of_part.add({name}, "the base is " + names[0] + "; " + names[i] + " stands behind it");
+    for (const UnreadKey& key : keys.unread)
       if (!of_part.contains(key.key)) of_part.add({key.key}, key.why);
     unread.add(of_part, names[i]);
   }

@@ -1,4 +1,7 @@
-// method/method.h -- a method is data: it fills five slots. The trainer reads the slots and knows no paper's name.
+// method/method.h -- a method is data: it fills four slots. The trainer reads the slots and knows no paper's name.
+//
+// What a method needs is said once, where it is read: credit rules and the objective name their columns, and
+// measurements() follows from those. What branch policies look at, the entropies of turns, every rollout has.
 #pragma once
 
 #include <functional>
@@ -13,10 +16,10 @@
 #include "carnot/base/result.h"
 #include "carnot/branch/branch.h"
 #include "carnot/credit/rule.h"
+#include "carnot/data/measurement.h"
 #include "carnot/filter/filter.h"
-#include "carnot/method/preset.h"
+#include "carnot/method/options.h"
 #include "carnot/objective/options.h"
-#include "carnot/signal/signal.h"
 
 namespace carnot {
 
@@ -30,9 +33,8 @@ struct Method {
   std::string name{};
   std::shared_ptr<const BranchPolicy> branch{};
   GroupFilter filter{};
-  std::set<Signal> signals{};
-  InfoGainOptions info_gain{};  ///< where Signal::InfoGain is asked for
   std::vector<CreditRule> credit{};
+  InfoGainOptions info_gain{};  ///< how the gains that its rules read are measured
   ObjectiveOptions objective{};
   std::vector<SettingProblem> problems{};  ///< whoever builds the method refuses them
   std::vector<std::string> warnings{};     ///< combinations that work against each other, with the reason
@@ -41,35 +43,31 @@ struct Method {
 /// True once a base has written its credit rules.
 inline bool has_base(const Method& method) { return !method.credit.empty(); }
 
-/// What the method asks for together with what its rules and its objective need (KL: Reference, a critic: Value). Call
-/// it after the recipe's `objective.*` keys have been read.
-std::set<Signal> required_signals(const Method& method);
+/// What has to be measured on finished trajectories before the credit rules and the update can run. Call it after the
+/// recipe's `objective.*` keys have been read.
+std::set<Measurement> measurements(const Method& method);
 
 /// The rules to run: the method's, with `kl_in_reward` of the old policy's KL to the reference before them where it is
 /// not 0. The coefficient is an argument because it may adapt.
 std::vector<CreditRule> credit_chain(const Method& method, double kl_in_reward);
 
-/// The options of one method; `compose` adds the method to what stands before it in `a + b + c`. The first base
-/// sets ratio, clip, reduction and KL; an add-on changes its own slots only.
-class MethodOptions {
- public:
-  virtual ~MethodOptions() = default;
-  virtual void fields(FieldVisitor& visit) = 0;
-  /// Of a method that is both: the further fields of the base that it brings. As an add-on it does not have them.
-  virtual void base_fields(FieldVisitor&) {}
-  /// Those of its fields that nothing reads as the others stand.
-  virtual UnreadKeys unread_keys() const { return {}; }
-  virtual void compose(Method& method) const = 0;
+/// Where a method can stand in `a + b + c`.
+enum class MethodKind {
+  Base,    ///< alone, or first
+  AddOn,   ///< behind a base
+  Either,  ///< both: it brings a base where none stands before it
 };
 
 struct MethodEntry {
   std::string_view name;
+  std::unique_ptr<MethodOptions> (*make)();
+  MethodKind kind;
   std::string_view paper;  ///< arXiv number
   std::string_view summary;
-  bool is_base;    ///< can stand alone, or first
-  bool is_add_on;  ///< can follow a base. Some methods are both: they bring a base where none stands before them
-  std::span<const PresetEntry> presets;  ///< the first is the default
-  std::unique_ptr<MethodOptions> (*make)();
+
+  bool is_base() const { return kind != MethodKind::AddOn; }
+  bool is_add_on() const { return kind != MethodKind::Base; }
+  std::span<const PresetEntry> presets() const;  ///< the first is the default
 };
 
 /// Every method there is. Adding one: one file here, and its line in methods.cpp.
@@ -91,7 +89,8 @@ struct MethodRecipe {
   /// True where some part has this option, named without the part's name, and reads it.
   bool reads(std::string_view option);
 
-  /// Keys, as in fields(), that nothing reads in this composition, base_fields() of add-ons included, with the reason.
+  /// Keys, as in fields(), that nothing reads in this composition, with the reason. Those too that a method shows only
+  /// where it is the base.
   UnreadKeys unread_keys() const;
 };
 Result<MethodRecipe> parse_method(std::string_view composition);

@@ -33,8 +33,8 @@ TEST(Methods, EachOneDocumentsItsOptionsAndBuilds) {
     SCOPED_TRACE(entry.name);
     EXPECT_THAT(std::string(entry.paper), ::testing::MatchesRegex("[0-9]{4}\\.[0-9]{5}"));
     EXPECT_FALSE(entry.summary.empty());
-    EXPECT_TRUE(entry.is_base || entry.is_add_on);
-    const std::string composition = entry.is_base ? std::string(entry.name) : "grpo + " + std::string(entry.name);
+    EXPECT_TRUE(entry.is_base() || entry.is_add_on());
+    const std::string composition = entry.is_base() ? std::string(entry.name) : "grpo + " + std::string(entry.name);
     MethodRecipe recipe = parse_method(composition).value();
     testing::FieldSettings visitor;
     recipe.fields(visitor);
@@ -43,7 +43,7 @@ TEST(Methods, EachOneDocumentsItsOptionsAndBuilds) {
     const Method method = build_method(recipe);
     EXPECT_TRUE(method.branch);
     EXPECT_TRUE(has_base(method));
-    EXPECT_TRUE(method.signals.contains(Signal::LogProbOld));
+    EXPECT_TRUE(measurements(method).contains(Measurement::OldPolicy));
   }
 }
 
@@ -69,13 +69,13 @@ TEST(Grpo, IsGroupRelativeCreditWithASmallKl) {
   const Method method = build("grpo");
   EXPECT_EQ(method.name, "grpo");
   EXPECT_THAT(rules_of(method), ElementsAre("group_relative"));
-  EXPECT_THAT(required_signals(method), ElementsAre(Signal::LogProbOld, Signal::Reference));
+  EXPECT_THAT(measurements(method), ElementsAre(Measurement::OldPolicy, Measurement::Reference));
 }
 
 TEST(Grpo, WithoutKlNeedsNoReference) {
   Method method = build("grpo");
   method.objective.kl_coefficient = 0;
-  EXPECT_THAT(required_signals(method), ElementsAre(Signal::LogProbOld));
+  EXPECT_THAT(measurements(method), ElementsAre(Measurement::OldPolicy));
 }
 
 TEST(Grpo, TakesItsOptions) {
@@ -92,7 +92,7 @@ TEST(Grpo, TakesItsOptions) {
 TEST(Ppo, AsksForTheCritic) {
   const Method method = build("ppo", {{"ppo.reward.per_turn", "true"}});
   EXPECT_THAT(rules_of(method), ElementsAre("turn_rewards", "gae"));
-  EXPECT_THAT(required_signals(method), ElementsAre(Signal::LogProbOld, Signal::Value));
+  EXPECT_THAT(measurements(method), ElementsAre(Measurement::OldPolicy, Measurement::Values));
   EXPECT_GT(method.objective.value_coefficient, 0);
 }
 

@@ -111,7 +111,7 @@ TEST(Presets, AreKeptWhenTheOptionsAreOnlyShown) {
 }
 
 /// Methods of which neither paper nor published program is what was measured with here.
-const std::vector<std::string> kThreePresets = {"grpo", "dr_grpo", "dapo", "rloo", "reinforce_plus_plus",
+const std::vector<std::string> kThreePresets = {"grpo",  "dr_grpo", "dapo", "rloo", "reinforce_plus_plus",
                                                 "gigpo", "arpo"};
 
 ObjectiveOptions objective_with(const std::string& name, const std::string& preset) {
@@ -121,12 +121,12 @@ ObjectiveOptions objective_with(const std::string& name, const std::string& pres
 TEST(Presets, EachSaysInALineWhatItSets) {
   for (const MethodEntry& entry : methods()) {
     SCOPED_TRACE(entry.name);
-    ASSERT_FALSE(entry.presets.empty());
+    ASSERT_FALSE(entry.presets().empty());
     const bool three = std::find(kThreePresets.begin(), kThreePresets.end(), entry.name) != kThreePresets.end();
-    EXPECT_EQ(entry.presets.size() == 3, three);
-    EXPECT_EQ(entry.presets.front().preset, three ? Preset::Carnot : Preset::Paper);
+    EXPECT_EQ(entry.presets().size() == 3, three);
+    EXPECT_EQ(entry.presets().front().preset, three ? Preset::Carnot : Preset::Paper);
     std::set<std::string_view> lines;
-    for (const PresetEntry& preset : entry.presets) {
+    for (const PresetEntry& preset : entry.presets()) {
       EXPECT_FALSE(preset.sets.empty());
       EXPECT_LE(preset.sets.size(), 120u);
       EXPECT_TRUE(lines.insert(preset.sets).second) << preset.sets;
@@ -166,7 +166,7 @@ TEST(Presets, PaperNamesWhereItsNumbersStand) {
                                                                {"arpo", "0.5 (eq. 5, appendix C.2)"}};
   std::size_t found = 0;
   for (const MethodEntry& entry : methods())
-    for (const PresetEntry& preset : entry.presets) {
+    for (const PresetEntry& preset : entry.presets()) {
       if (preset.preset != Preset::Paper || !places.contains(entry.name)) continue;
       EXPECT_THAT(std::string(preset.sets), HasSubstr(std::string(places.at(entry.name))));
       ++found;
@@ -179,7 +179,7 @@ TEST(Presets, PaperHasTheKlInTheRewardOfRlooAndReinforcePlusPlus) {
     const Method method = build(name, {{std::string(name) + ".preset", "paper"}});
     EXPECT_EQ(method.objective.kl_in_reward, coefficient);
     EXPECT_EQ(method.objective.kl_coefficient, 0);
-    EXPECT_TRUE(required_signals(method).contains(Signal::Reference));
+    EXPECT_TRUE(measurements(method).contains(Measurement::Reference));
   }
 }
 
@@ -280,7 +280,7 @@ TEST(Gigpo, AddsStepGroupsToItsOwnBaseOrToAnother) {
 TEST(Igpo, AsksForGains) {
   const Method method = build("igpo");
   EXPECT_THAT(rules_of(method), ElementsAre("turn_gain"));
-  EXPECT_TRUE(method.signals.contains(Signal::InfoGain));
+  EXPECT_TRUE(measurements(method).contains(Measurement::InfoGain));
   EXPECT_THAT(rules_of(build("igpo", {{"igpo.preset", "code"}})), ElementsAre("token_gain"));
 }
 
@@ -298,7 +298,6 @@ TEST(Arpo, BranchesWhereEntropyRises) {
   EXPECT_EQ(method.branch->name(), "entropy_branch");
   EXPECT_EQ(method.branch->timing(), BranchTiming::AfterObservation);
   EXPECT_THAT(rules_of(method), ElementsAre("group_relative", "shared_prefix"));
-  EXPECT_TRUE(method.signals.contains(Signal::TurnEntropy));
   EXPECT_EQ(build("arpo", {{"arpo.preset", "code"}}).branch->timing(), BranchTiming::SameTurn);
 }
 
@@ -328,9 +327,10 @@ TEST(StarpoS, KeepsTheMostVariedGroups) {
 }
 
 TEST(Actfocus, AsksForTheReferenceOnlyWhereItsSignalNeedsOne) {
-  EXPECT_TRUE(build("dapo + actfocus").signals.contains(Signal::Reference));
-  EXPECT_FALSE(build("dapo + actfocus", {{"actfocus.beta", "0"}}).signals.contains(Signal::Reference));
-  EXPECT_FALSE(build("dapo + actfocus", {{"actfocus.signal", "surprisal"}}).signals.contains(Signal::Reference));
+  EXPECT_TRUE(measurements(build("dapo + actfocus")).contains(Measurement::Reference));
+  EXPECT_FALSE(measurements(build("dapo + actfocus", {{"actfocus.beta", "0"}})).contains(Measurement::Reference));
+  EXPECT_FALSE(
+      measurements(build("dapo + actfocus", {{"actfocus.signal", "surprisal"}})).contains(Measurement::Reference));
 }
 
 TEST(Compositions, ChainTheirRulesInOrder) {
@@ -387,7 +387,7 @@ TEST(Compositions, AllPairsOfABaseAndAnAddOnAreBuiltOrRefusedWithAReason) {
         EXPECT_THAT(why, StartsWith("'")) << composition;
         continue;
       }
-      EXPECT_TRUE(base.is_base && add_on.is_add_on) << composition;
+      EXPECT_TRUE(base.is_base() && add_on.is_add_on()) << composition;
       EXPECT_TRUE(build(composition).branch) << composition;
       ++built;
     }
@@ -440,7 +440,7 @@ TEST(Compositions, ARuleThatReadsValuesAsksForACriticWithoutItsLossToo) {
   for (const std::string composition : {"ppo", "starpo_s"}) {
     Method method = build(composition);
     method.objective.value_coefficient = 0;
-    EXPECT_TRUE(required_signals(method).contains(Signal::Value)) << composition;
+    EXPECT_TRUE(measurements(method).contains(Measurement::Values)) << composition;
   }
 }
 

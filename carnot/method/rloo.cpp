@@ -1,8 +1,6 @@
 // method/rloo.cpp -- REINFORCE leave-one-out, arXiv:2402.14740, trained with the clipped loss as its users do
 #include "carnot/credit/leave_one_out.h"
 #include "carnot/method/base.h"
-#include "carnot/method/entries.h"
-#include "carnot/method/preset.h"
 
 namespace carnot {
 namespace {
@@ -15,36 +13,22 @@ constexpr PresetEntry kPresets[] = {
 };
 
 class Rloo final : public MethodOptions {
- public:
-  void fields(FieldVisitor& visit) override {
-    preset_field(visit, kPresets, preset_, [&] {
-      group_.statistics = preset_ == Preset::Code ? Statistics::Rows : Statistics::Trajectories;
-      group_.singleton = preset_ == Preset::Code ? Singleton::Raw : Singleton::Zero;
-    });
-    group_.fields(visit);
-    reward_section(visit, reward_);
-  }
-
-  UnreadKeys unread_keys() const override {
-    UnreadKeys unread;
-    unread.add(reward_.unread_keys(RewardsRead::Totals), "reward");
-    return unread;
+  void keys(MethodKeys& keys) override {
+    keys.preset(kPresets, preset_,
+                [&] { group_ = {.singleton = singleton_of(preset_), .statistics = statistics_of(preset_)}; });
+    keys.add(group_);
+    keys.reward(reward_, RewardsRead::Totals);
   }
 
   void compose(Method& method) const override {
     start_base(method, reward_);
     method.credit.push_back(leave_one_out(group_));
-    ObjectiveOptions& objective = method.objective;
-    objective.kl_coefficient = 0.01;
-    if (preset_ == Preset::Code) objective.entropy_coefficient = 0.001;
-    if (preset_ != Preset::Paper) return;
-    objective.kl_coefficient = 0;
-    objective.kl_in_reward = 0.03;
-    objective.reduction = Reduction::SequenceMeanTokenSum;
-    objective.dual_clip = 0;
+    method.objective.kl_coefficient = 0.01;
+    if (preset_ == Preset::Code) method.objective.entropy_coefficient = 0.001;
+    if (preset_ == Preset::Paper)
+      method.objective = {.dual_clip = 0, .reduction = Reduction::SequenceMeanTokenSum, .kl_in_reward = 0.03};
   }
 
- private:
   Preset preset_ = Preset::Carnot;
   LeaveOneOutOptions group_{};
   RewardOptions reward_{};
@@ -52,14 +36,6 @@ class Rloo final : public MethodOptions {
 
 }  // namespace
 
-MethodEntry rloo_entry() {
-  return {.name = "rloo",
-          .paper = "2402.14740",
-          .summary = "a trajectory's reward against the mean of the others",
-          .is_base = true,
-          .is_add_on = false,
-          .presets = kPresets,
-          .make = make_method<Rloo>};
-}
+std::unique_ptr<MethodOptions> rloo() { return std::make_unique<Rloo>(); }
 
 }  // namespace carnot

@@ -2,8 +2,6 @@
 #include "carnot/branch/tree_expand.h"
 #include "carnot/credit/tree_relative.h"
 #include "carnot/method/base.h"
-#include "carnot/method/entries.h"
-#include "carnot/method/preset.h"
 
 namespace carnot {
 namespace {
@@ -14,22 +12,12 @@ constexpr PresetEntry kPresets[] = {
 };
 
 class TreeGrpo final : public MethodOptions {
- public:
-  void fields(FieldVisitor& visit) override {
-    preset_field(visit, kPresets, preset_, [&] {
-      relative_.normalisation.singleton = preset_ == Preset::Code ? Singleton::Raw : Singleton::Zero;
-    });
-    section(visit, "branch", branch_, "how trees grow");
-    relative_.fields(visit);
-    reward_section(visit, reward_);
-  }
-
-  UnreadKeys unread_keys() const override {
-    UnreadKeys unread;
-    const bool tokens = relative_.estimator == TreeEstimator::PerToken;
-    unread.add(relative_.normalisation.unread_keys());
-    unread.add(reward_.unread_keys(tokens ? RewardsRead::Tokens : RewardsRead::Totals), "reward");
-    return unread;
+  void keys(MethodKeys& keys) override {
+    keys.preset(kPresets, preset_, [&] { relative_.normalisation.singleton = singleton_of(preset_); });
+    keys.add("branch", branch_, "how trees grow");
+    keys.add(relative_);
+    const bool per_token = relative_.estimator == TreeEstimator::PerToken;
+    keys.reward(reward_, per_token ? RewardsRead::Tokens : RewardsRead::Totals);
   }
 
   void compose(Method& method) const override {
@@ -40,7 +28,6 @@ class TreeGrpo final : public MethodOptions {
     if (preset_ == Preset::Code) method.objective.entropy_coefficient = 0.001;
   }
 
- private:
   Preset preset_ = Preset::Paper;
   TreeExpandOptions branch_{};
   TreeRelativeOptions relative_{};
@@ -49,14 +36,6 @@ class TreeGrpo final : public MethodOptions {
 
 }  // namespace
 
-MethodEntry tree_grpo_entry() {
-  return {.name = "tree_grpo",
-          .paper = "2509.21240",
-          .summary = "trees grown from random nodes; a leaf against its group and its tree",
-          .is_base = true,
-          .is_add_on = false,
-          .presets = kPresets,
-          .make = make_method<TreeGrpo>};
-}
+std::unique_ptr<MethodOptions> tree_grpo() { return std::make_unique<TreeGrpo>(); }
 
 }  // namespace carnot

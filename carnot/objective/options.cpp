@@ -30,12 +30,25 @@ void ObjectiveOptions::fields(FieldVisitor& visit) {
   section(visit, "adaptive_entropy", adaptive_entropy, "lets entropy_coefficient follow the entropy");
   visit.field("entropy_scale", entropy_scale, "advantages are multiplied by 1 + this times the z-score of the entropy",
               at_least(0));
-  enum_field(visit, "entropy_scale_over", entropy_scale_over, {"old_policy_step", "current_micro_batch"},
-             "which entropies that z-score is taken over");
+  entropy_scale_over_field(visit, entropy_scale_over, "which entropies that z-score is taken over");
   visit.field("value_coefficient", value_coefficient, "weight of the critic's loss; 0: no critic", at_least(0));
   visit.field("value_clip", value_clip, "new values stay this close to old ones in the critic's loss", above(0));
   visit.field("importance_cap", importance_cap,
               "cap of the importance weight between rollout and training log-probabilities; 0: off", at_least(0));
+}
+
+void entropy_scale_over_field(FieldVisitor& visit, EntropyScaleOver& over, std::string_view help) {
+  enum_field(visit, "entropy_scale_over", over, {"old_policy_step", "current_micro_batch"}, help);
+}
+
+std::vector<Column> columns_read(const ObjectiveOptions& options) {
+  std::vector<Column> columns{Column::LogProbOld};
+  if (options.kl_coefficient > 0) columns.push_back(Column::LogProbReference);
+  if (options.value_coefficient > 0) columns.push_back(Column::Value);
+  if (options.importance_cap > 0) columns.push_back(Column::LogProbRollout);
+  if (options.entropy_scale != 0 && options.entropy_scale_over == EntropyScaleOver::OldPolicyStep)
+    columns.push_back(Column::EntropyOld);
+  return columns;
 }
 
 }  // namespace carnot

@@ -4,7 +4,10 @@
 // Every field is documented in docs/methods; `objective.*` keys of a recipe override what the method sets.
 #pragma once
 
+#include <vector>
+
 #include "carnot/base/fields.h"
+#include "carnot/data/columns.h"
 #include "carnot/objective/adaptive_coefficient.h"
 
 namespace carnot {
@@ -60,5 +63,11 @@ struct ObjectiveOptions {
 
   void fields(FieldVisitor& visit);
 };
+
+/// Visits `entropy_scale_over`.
+void entropy_scale_over_field(FieldVisitor& visit, EntropyScaleOver& over, std::string_view help);
+
+/// What the loss reads of every sampled token; kl_in_reward is a credit rule, which says so itself.
+std::vector<Column> columns_read(const ObjectiveOptions& options);
 
 }  // namespace carnot

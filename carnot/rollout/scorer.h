@@ -9,10 +9,10 @@
 #include <span>
 #include <string>
 
+#include "carnot/data/measurement.h"
 #include "carnot/data/tree.h"
 #include "carnot/nn/model.h"
 #include "carnot/nn/value_model.h"
-#include "carnot/signal/signal.h"
 #include "carnot/text/tokenizer.h"
 
 namespace carnot {

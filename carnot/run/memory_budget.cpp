@@ -267,7 +267,7 @@ std::vector<MemoryPart> stage_budget(const MemorySettings& settings) {
 }  // namespace
 
 MemorySettings memory_settings(const Recipe& recipe, const ModelConfig& model, MemoryStage stage) {
-  const auto signals = required_signals(recipe.method);
+  const auto needed = recipe.measurements();
   const bool companions = stage != MemoryStage::Sft;
   return {.run = recipe.run,
           .model = model,
@@ -277,8 +277,8 @@ MemorySettings memory_settings(const Recipe& recipe, const ModelConfig& model, M
           .train = recipe.train,
           .evaluation = recipe.evaluation,
           .stage = stage,
-          .reference = companions && signals.contains(Signal::Reference),
-          .critic = companions && signals.contains(Signal::Value),
+          .reference = companions && needed.contains(Measurement::Reference),
+          .critic = companions && needed.contains(Measurement::Values),
           .program_bytes = memory_in_use()};
 }
 

@@ -81,7 +81,7 @@ Result<Contestant> parse_contestant(std::string_view entry) {
 
 void add_all(std::vector<Contestant>& contestants) {
   for (const MethodEntry& entry : methods())
-    contestants.push_back({.method = (entry.is_base ? "" : "grpo + ") + std::string(entry.name), .from_all = true});
+    contestants.push_back({.method = (entry.is_base() ? "" : "grpo + ") + std::string(entry.name), .from_all = true});
 }
 
 std::optional<std::int64_t> whole_number(std::string_view text) {

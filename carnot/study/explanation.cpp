@@ -129,11 +129,8 @@ void explain_batch(const ObjectiveOptions& options, const MicroBatch& batch, std
 }  // namespace
 
 std::vector<Column> explained_columns(const ObjectiveOptions& options) {
-  std::vector<Column> columns{Column::LogProbCurrent, Column::LogProbOld};
-  if (options.kl_coefficient > 0) columns.push_back(Column::LogProbReference);
-  if (has_critic(options)) columns.push_back(Column::Value);
-  if (options.importance_cap > 0) columns.push_back(Column::LogProbRollout);
-  if (options.entropy_scale != 0 && !scales_by_current_entropy(options)) columns.push_back(Column::EntropyOld);
+  std::vector<Column> columns = columns_read(options);
+  columns.insert(columns.begin(), Column::LogProbCurrent);
   return columns;
 }
 

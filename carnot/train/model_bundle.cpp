@@ -228,9 +228,9 @@ Result<ModelBundle> ModelBundle::make(Recipe& recipe, const std::optional<fs::pa
 }
 
 void ModelBundle::add_companions(const Recipe& recipe) {
-  const auto signals = required_signals(recipe.method);
-  if (signals.contains(Signal::Reference)) reference = std::make_unique<Model>(policy->frozen());
-  if (signals.contains(Signal::Value)) critic = std::make_unique<ValueModel>(*policy);
+  const auto needed = recipe.measurements();
+  if (needed.contains(Measurement::Reference)) reference = std::make_unique<Model>(policy->frozen());
+  if (needed.contains(Measurement::Values)) critic = std::make_unique<ValueModel>(*policy);
 }
 
 std::int64_t cache_blocks(const RolloutSettings& options, std::int64_t trajectories) {

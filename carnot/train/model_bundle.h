@@ -45,7 +45,7 @@ struct ModelBundle {
   /// Both.
   static Result<ModelBundle> make(Recipe& recipe, const std::optional<std::filesystem::path>& checkpoint = {});
 
-  /// Adds the reference and the critic that the method's signals need, starting from the policy's present weights.
+  /// Adds the reference and the critic that the recipe's measurements need, starting from the policy's present weights.
   void add_companions(const Recipe& recipe);
 
   at::TensorOptions tensor_options() const { return policy->options(); }

@@ -65,8 +65,6 @@ void read_method(ConfigReader& reader, Recipe& recipe) {
   for (const UnreadKey& unread : recipe.method_recipe.unread_keys()) reader.unread("method." + unread.key, unread.why);
   for (const UnreadKey& unread : recipe.method.filter.unread_keys()) reader.unread("filter." + unread.key, unread.why);
   pass_over_other_methods(reader, recipe);
-  for (const std::string& signal : recipe.rollout.measure)
-    recipe.method.signals.insert(signal == name_of(Signal::Reference) ? Signal::Reference : Signal::InfoGain);
 }
 
 /// Below it logits divided by it overflow.
@@ -118,7 +116,7 @@ Result<Recipe> resolved(ConfigReader& reader) {
   check_loaded_parts(reader, recipe);
   if (recipe.lora.rank > 0 && recipe.lora.targets.empty())
     reader.refuse("lora.targets", "is empty; expected the projections that get an adapter");
-  const bool scores_answers = recipe.environment && required_signals(recipe.method).contains(Signal::InfoGain);
+  const bool scores_answers = recipe.environment && recipe.measurements().contains(Measurement::InfoGain);
   if (scores_answers && recipe.answer_lead().empty())
     reader.refuse("rollout.answer_lead", "is empty, and environment '" + recipe.environment_name +
                                              "' has none; information gain needs the text before a final answer");
@@ -183,6 +181,13 @@ Result<Recipe> Recipe::parse(std::string_view text, const std::string& name,
   const auto document = Document::parse(text, name, {.overrides = overrides});
   if (!document) return document.error();
   return from_document(*document);
+}
+
+std::set<Measurement> Recipe::measurements() const {
+  std::set<Measurement> needed = carnot::measurements(method);
+  for (const Measurement extra : {Measurement::Reference, Measurement::InfoGain})
+    if (std::ranges::count(rollout.measure, name_of(extra)) > 0) needed.insert(extra);
+  return needed;
 }
 
 std::string Recipe::answer_lead() const {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ struct Recipe {
 
   /// Of one step, refills apart.
   std::int64_t step_trajectories() const { return std::int64_t{train.groups} * rollout.options.budget; }
+
+  /// What the method needs measured, and what `rollout.measure` adds.
+  std::set<Measurement> measurements() const;
 
   /// rollout.answer_lead, or the environment's own; empty where it has none.
   std::string answer_lead() const;

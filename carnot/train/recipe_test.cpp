@@ -86,7 +86,7 @@ TEST(Recipe, ReadsBackWhatItPrintsForEveryMethodInEveryRole) {
          {std::string(entry.name), "rloo + " + std::string(entry.name), "ppo + " + std::string(entry.name)}) {
       auto recipe = Recipe::parse("seed: 0\n", "recipe.yaml", {"method=" + composition});
       if (!recipe) continue;
-      for (const PresetEntry& preset : entry.presets) {
+      for (const PresetEntry& preset : entry.presets()) {
         const std::string setting =
             "method." + std::string(entry.name) + ".preset=" + std::string(name_of(preset.preset));
         auto with_preset = Recipe::parse("seed: 0\n", "recipe.yaml", {"method=" + composition, setting});
@@ -312,7 +312,7 @@ TEST(Recipe, RefusesExtremesOfEveryKeyWhereTheyAreRead) {
   for (const EnvironmentEntry& entry : environments())
     keys += check_extremes({"env=" + std::string(entry.name)}, {"env."});
   for (const MethodEntry& entry : methods()) {
-    const std::string base = entry.is_base ? "" : "grpo + ";
+    const std::string base = entry.is_base() ? "" : "grpo + ";
     keys += check_extremes({"env=skeleton", "rollout.answer_lead=x", "method=" + base + std::string(entry.name)},
                            {"method.", "objective.", "filter."});
   }

@@ -299,17 +299,22 @@ at::Tensor Trainer::accumulate(const MicroBatch& batch, std::map<std::string, Me
 void Trainer::score(std::vector<Group>& groups) {
   const ScoreOptions options{.max_tokens = recipe_.rollout.score_tokens,
                              .temperature = recipe_.rollout.options.sampling.temperature};
-  const auto signals = required_signals(recipe_.method);
-  if (recipe_.rollout.old_log_probs == "rollout") {
-    reuse_rollout_statistics(groups);
-  } else {
-    score_old_policy(*bundle_.policy, groups, options);
+  for (const Measurement measurement : recipe_.measurements()) {
+    switch (measurement) {
+      case Measurement::OldPolicy:
+        if (recipe_.rollout.old_log_probs == "rollout")
+          reuse_rollout_statistics(groups);
+        else
+          score_old_policy(*bundle_.policy, groups, options);
+        break;
+      case Measurement::Reference: score_reference(*bundle_.reference, groups, options); break;
+      case Measurement::Values: score_values(*bundle_.critic, groups, options); break;
+      case Measurement::InfoGain:
+        score_info_gain(*bundle_.policy, *bundle_.tokenizer, groups, {.text = recipe_.answer_lead()},
+                        recipe_.method.info_gain, options);
+        break;
+    }
   }
-  if (signals.contains(Signal::Reference)) score_reference(*bundle_.reference, groups, options);
-  if (signals.contains(Signal::Value)) score_values(*bundle_.critic, groups, options);
-  if (signals.contains(Signal::InfoGain))
-    score_info_gain(*bundle_.policy, *bundle_.tokenizer, groups, {.text = recipe_.answer_lead()},
-                    recipe_.method.info_gain, options);
 }
 
 }  // namespace carnot

@@ -1,0 +1,30 @@
+// credit/critic_estimator.h -- advantages from a critic's values: token by token, or turn by turn first.
+#pragma once
+
+#include "carnot/credit/gae.h"
+
+namespace carnot {
+
+/// Of published programs.
+struct CriticQuirks {
+  bool through_observations = false;  ///< gae() without skip_unsampled
+  bool turns_end_at_rewards = false;  ///< of bilevel_gae()
+
+  void fields(FieldVisitor& visit);
+};
+
+struct CriticEstimatorOptions {
+  GaeOptions gae{};
+  bool bilevel = false;      ///< bilevel_gae() instead of gae()
+  double turn_gamma = 0.95;  ///< of bilevel_gae(), per turn
+  CriticQuirks quirks{};
+
+  /// Without the quirks, which the keys of a method show under `compat`.
+  void fields(FieldVisitor& visit);
+  /// The quirks as `compat.*`.
+  UnreadKeys unread_keys() const;
+};
+
+CreditRule critic_estimator(const CriticEstimatorOptions& options);
+
+}  // namespace carnot

@@ -1,0 +1,44 @@
+// data/measurement.h -- what is measured on finished trajectories, each by a pass of its own, beside what sampling
+// leaves.
+//
+// Credit rules and the objective name the columns that they read; what has to be measured follows (method/method.h).
+// rollout/scorer.h measures it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "carnot/base/fields.h"
+#include "carnot/data/columns.h"
+
+namespace carnot {
+
+enum class Measurement : std::uint8_t {
+  OldPolicy,  ///< LogProbOld and EntropyOld
+  Reference,  ///< LogProbReference, EnergyReference and EntropyReference
+  Values,     ///< Value
+  InfoGain,   ///< Turn::info_gain: the answer scored at every turn boundary
+};
+inline constexpr std::string_view kMeasurementNames[] = {"old_policy", "reference", "values", "info_gain"};
+inline std::string_view name_of(Measurement measurement) {
+  return kMeasurementNames[static_cast<std::size_t>(measurement)];
+}
+
+/// What fills the column; none where sampling, the update or the environment does.
+std::optional<Measurement> measurement_of(Column column);
+
+/// How the gain of a turn is measured: what scoring the answer behind it says, minus what it said before.
+enum class GainMeasure {
+  Probability,     ///< exp(mean log-probability of the answer's tokens)
+  LogProbability,  ///< their mean log-probability
+};
+
+struct InfoGainOptions {
+  GainMeasure measure = GainMeasure::Probability;
+  bool query_baseline = true;  ///< the first turn's gain is over the prompt alone; false: the first turn has none
+
+  void fields(FieldVisitor& visit);
+};
+
+}  // namespace carnot
