@@ -28,4 +28,4 @@ cp -r --parents README.md ARCHITECTURE.md CONTRIBUTING.md LICENSE docs bench/res
 find carnot tests/golden/chat tests/golden/tokenizer -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.json*' \) \
   -exec cp --parents -t "$source" {} +
 NO_MKDOCS_2_WARNING=1 "$venv/bin/mkdocs" build --quiet --strict || fail "the site was not built; see the messages above."
-printf 'docs: build/site/index.html\n'
+printf 'docs: build/site is ready; to read and search it: python3 -m http.server --directory build/site\n'
