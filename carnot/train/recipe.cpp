@@ -149,10 +149,12 @@ Result<Recipe> from_recorded(Document document) {
 
 /// What Carnot's first version called `paper` in these methods is `carnot` today.
 void translate_presets(Document& document) {
-  for (const MethodEntry& entry : methods())
-    if (entry.presets.front().preset == Preset::Carnot)
+  for (const MethodEntry& entry : methods()) {
+    const auto presets = entry.presets();
+    if (!presets.empty() && presets.front().preset == Preset::Carnot)
       document.replace("method." + std::string(entry.name) + ".preset", name_of(Preset::Paper),
                        name_of(Preset::Carnot));
+  }
 }
 
 /// Since the first version every run has written down resume_changes.
