@@ -117,7 +117,8 @@ void add_symbol(Places& places, const std::string& line) {
 // A linker takes the first of two definitions in libraries and says nothing.
 TEST(OneName, BelongsToOneFunctionOrVariable) {
   Places places;
-  for (const std::string_view line : split_lines(symbols_of_libraries())) add_symbol(places, std::string(line));
+  const std::string symbols = symbols_of_libraries();
+  for (const std::string_view line : split_lines(symbols)) add_symbol(places, std::string(line));
   EXPECT_GT(places.size(), 500u) << "the libraries were read";
   EXPECT_EQ(clashes(places), std::vector<std::string>{});
 }
