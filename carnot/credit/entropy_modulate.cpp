@@ -73,7 +73,7 @@ void EntropyModulateOptions::fields(FieldVisitor& visit) {
   visit.field("gate", gate, "nats; a narrower spread of response entropies leaves all factors at 1", at_least(0));
   visit.field("epsilon", epsilon, "keeps denominators above 0", above(0));
   enum_field(visit, "scope", scope, {"group", "trajectory", "batch"}, "over what responses are compared");
-  visit.field("shuffle", shuffle, "deal the factors of a scope out anew (ablation)");
+  visit.field("shuffle", shuffle, "shuffle the factors within a scope (ablation)");
 }
 
 CreditRule entropy_modulate(const EntropyModulateOptions& options) {

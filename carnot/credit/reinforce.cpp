@@ -53,7 +53,7 @@ void ReinforceOptions::fields(FieldVisitor& visit) {
 
 void ReinforceOptions::quirk_fields(FieldVisitor& visit) {
   visit.field("restart_at_observations", restart_at_observations,
-              "returns start anew behind observations, so that only the last turn sees the outcome");
+              "returns restart after observations, so that only the last turn sees the outcome");
 }
 
 UnreadKeys ReinforceOptions::unread_keys() const {

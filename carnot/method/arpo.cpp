@@ -8,7 +8,7 @@ namespace {
 
 constexpr PresetEntry kPresets[] = {
     {Preset::Carnot,
-     "branches with probability base + weight * rise of the turn behind an observation; GRPO's token mean"},
+     "branches with probability base + weight * rise of the turn after an observation; GRPO's token mean"},
     {Preset::Paper,
      "branches where base + weight * rise is above 0.5 (eq. 5, appendix C.2); sequence_mean_token_mean, no dual clip"},
     {Preset::Code,

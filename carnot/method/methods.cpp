@@ -24,7 +24,7 @@ const std::vector<MethodEntry>& methods() {
       {CARNOT_METHOD(starpo_s), Base, "2504.20073", "PPO on the groups whose rewards vary most"},
       {CARNOT_METHOD(gigpo), Either, "2505.10978", "turns against other turns that began in the same state"},
       {CARNOT_METHOD(igpo), Base, "2510.14967", "information gains and outcome as turn rewards"},
-      {CARNOT_METHOD(arpo), Either, "2507.19849", "rollouts branch where entropy rises behind a tool's answer"},
+      {CARNOT_METHOD(arpo), Either, "2507.19849", "rollouts branch where entropy rises after a tool's answer"},
       {CARNOT_METHOD(tree_grpo), Base, "2509.21240",
        "trees grown from random nodes; a leaf against its group and its tree"},
       {CARNOT_METHOD(aepo), Either, "2510.14545", "entropy-balanced branching, clip and advantages"},

@@ -10,7 +10,7 @@ constexpr PresetEntry kPresets[] = {
     {Preset::Paper,
      "KL 0.01 in the reward (version 1, eq. 4, table 1), none in the loss, no dual clip; returns pass observations"},
     {Preset::Code,
-     "verl: KL 0.001 in the loss with k2, returns start anew behind observations, a group of one keeps its reward"},
+     "verl: KL 0.001 in the loss with k2, returns restart after observations, a group of one keeps its reward"},
 };
 
 class ReinforcePlusPlus final : public MethodOptions {

@@ -11,7 +11,7 @@ namespace carnot {
 void ScheduleOptions::fields(FieldVisitor& visit) {
   visit.field("learning_rate", learning_rate, "peak learning rate", at_least(0));
   visit.field("warmup_steps", warmup_steps, "steps over which the rate rises linearly to its peak", count_from(0));
-  visit.field("decay", decay, "shape of the decay behind the warm-up", one_of({"constant", "linear", "cosine"}));
+  visit.field("decay", decay, "shape of the decay after the warm-up", one_of({"constant", "linear", "cosine"}));
   visit.field("decay_start", decay_start, "share of the steps after which the decay begins", between(0, 1));
   visit.field("final_share", final_share, "share of the peak that is left at the last step", between(0, 1));
 }

@@ -43,7 +43,7 @@ class AepoBranches final : public Analysis {
  public:
   void fields(FieldVisitor& visit) override {
     range_.fields(visit);
-    visit.field("quantiles", quantiles_, "a turn is uncertain above this share of all turns behind tool calls",
+    visit.field("quantiles", quantiles_, "a turn is uncertain above this share of all turns after tool calls",
                 between(0, 1));
     visit.field("few", few_, "branches that go to at most so many trajectories of a group are concentrated",
                 at_least(1));

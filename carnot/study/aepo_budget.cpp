@@ -14,7 +14,7 @@ class AepoBudget final : public Analysis {
  public:
   void fields(FieldVisitor& visit) override {
     range_.fields(visit);
-    visit.field("slope", slope_, "of the sigmoid in root entropy minus mean entropy behind tool calls", at_least(0));
+    visit.field("slope", slope_, "of the sigmoid in root entropy minus mean entropy after tool calls", at_least(0));
     enum_field(visit, "form", form_, {"paper", "code"}, "rounding of the budget");
   }
 

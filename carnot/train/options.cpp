@@ -13,7 +13,7 @@ void RunOptions::fields(FieldVisitor& visit) {
   visit.field("resume", resume,
               "never, auto (from the run folder's latest checkpoint if there is one), or a checkpoint folder");
   visit.field("resume_changes", resume_changes,
-              "whether a run may go on with other settings than it was made with (its config.yaml); those that say "
+              "whether a run may resume with other settings than it was made with (its config.yaml); those that say "
               "how long or how fast it runs may always change",
               one_of({"refuse", "allow"}));
 }
@@ -21,9 +21,9 @@ void RunOptions::fields(FieldVisitor& visit) {
 void ModelOptions::fields(FieldVisitor& visit) {
   visit.field("path", path,
               "Hugging Face folder with config.json, safetensors and tokenizer.json; empty: random weights");
-  visit.field(
-      "adapter", adapter,
-      "PEFT folder whose adapters are laid over the model and trained on; its rank, alpha and targets are lora.*");
+  visit.field("adapter", adapter,
+              "PEFT folder whose adapters are applied to the model and trained further; its rank, alpha and targets "
+              "are lora.*");
   visit.field("init_std", init_std, "standard deviation of random weights", above(0));
   shape.fields(visit);
 }
@@ -61,7 +61,7 @@ void RolloutSettings::fields(FieldVisitor& visit) {
               one_of({"reference", "info_gain"}));
   visit.field(
       "answer_lead", answer_lead,
-      "text behind which information gain scores the answer; empty: as the environment's demonstrations have it");
+      "text after which information gain scores the answer; empty: as the environment's demonstrations have it");
   visit.field("score_tokens", score_tokens, "tokens of one forward pass that scores", at_least(1));
 }
 
@@ -77,7 +77,8 @@ void TrainOptions::fields(FieldVisitor& visit) {
   visit.field("save_every", save_every, "steps between checkpoints; 0: at the end only", count_from(0));
   visit.field("max_checkpoints", max_checkpoints, "checkpoints to keep; 0: all", count_from(0));
   visit.field("max_infra_failures", max_infra_failures,
-              "share of a step's or an evaluation's trajectories that may fail in the machinery; beyond, the run ends",
+              "share of a step's or an evaluation's trajectories that may be lost to infrastructure failures; beyond, "
+              "the run ends",
               between(0, 1));
   visit.field("keep_rollouts", keep_rollouts, "write every trajectory to rollouts/step_N.jsonl");
   schedule.fields(visit);
