@@ -12,7 +12,7 @@ inline constexpr std::size_t kMemoryAlignment = 64;  ///< a cache line, and what
 /// step.
 inline constexpr std::size_t kMappedBytes = std::size_t{256} << 20;
 
-/// Aligned memory that malloc gave, or null where there is none. Asked for alignment itself, glibc before 2.38 never
+/// Aligned memory that malloc gave, or null if there is none. Asked for alignment itself, glibc before 2.38 never
 /// gives a freed block to a request of the same size: the heap fills with holes, and a run's peak was up to a quarter
 /// higher. Blocks of kMappedBytes and more are asked to lie on huge pages: they are touched for the first time every
 /// time.

@@ -10,10 +10,10 @@
 
 namespace carnot {
 
-/// What is left of the stream, at most `limit` bytes; `name` stands in the message.
+/// The rest of the stream, at most `limit` bytes; `name` is for the message.
 Result<std::string> read_stream(std::istream& in, const std::string& name, std::size_t limit);
 
-/// The stream's next line, without its end; false where there is none. An error where it is longer than `limit`.
+/// The stream's next line, without its end; false if there is none. An error where it is longer than `limit`.
 Result<bool> read_line(std::istream& in, std::string& line, std::size_t limit);
 
 /// What an .xz file expands to, at most `limit` bytes.

@@ -9,7 +9,7 @@ namespace carnot {
 
 class Descriptor {
  public:
-  /// Owns `fd`; a negative one is none.
+  /// Owns `fd`; a negative one means none.
   explicit Descriptor(int fd = -1) : fd_(fd) {}
   ~Descriptor() { (void)close(); }
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

@@ -18,16 +18,16 @@ Result<std::string> read_file(const std::filesystem::path& path);
 /// The whole file, decompressed where the name ends in .xz. What it expands to has a limit, too.
 Result<std::string> read_maybe_compressed(const std::filesystem::path& path);
 
-/// What is left of the stream, within the limits for what does not say its size; `name` stands in the message.
+/// The rest of the stream, within the limits for inputs of unknown size; `name` is for the message.
 Result<std::string> read_stream(std::istream& in, const std::string& name);
 
-/// The stream's next line, without its end; false where there is none. An error where the line is too long.
+/// The stream's next line, without its end; false if there is none. An error where the line is too long.
 Result<bool> read_line(std::istream& in, std::string& line);
 
 /// Lines without their '\n'. Splits on that byte alone; a last line without it counts.
 std::vector<std::string_view> split_lines(std::string_view text);
 
-/// Writes under another name beside `path` (base/temporary_name.h), syncs, renames: `path` holds the old content or all
+/// Writes under another name next to `path` (temporary_name.h), syncs, renames: `path` holds the old content or all
 /// of the new, and keeps its permissions. A symbolic link stays, and what it leads to is replaced. A device, a pipe
 /// or a terminal cannot be replaced: it is written into.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view content);

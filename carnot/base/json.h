@@ -20,7 +20,7 @@ struct JsonLimits {
   std::size_t depth = kMaxJsonDepth;
 };
 
-/// The value that `text` is. Refuses, behind `where`: what is not JSON, with the byte and the reason; text that is too
+/// Parses `text`. Refuses, after `where`: what is not JSON, with the byte and the reason; text that is too
 /// long, nests too deep or has too many values; an object with one key twice. Takes n log n for any text.
 template <class AnyJson = nlohmann::json>
 Result<AnyJson> parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});

@@ -1,4 +1,4 @@
-// base/limits.h -- how much of an input from outside is taken, and why not more.
+// base/limits.h -- how much outside input is accepted, and why not more.
 //
 // Beyond a limit an input is refused with a message that names the limit: a damaged or hostile file costs a bounded
 // amount of memory and time, and never a crash.
@@ -9,7 +9,7 @@
 
 namespace carnot {
 
-/// Bytes of a regular file that is read as a whole. Its text lies in memory beside what is made of it. Weights are
+/// Bytes of a regular file that is read as a whole. Its text is in memory together with what is made of it. Weights are
 /// mapped, not read, and have no such limit.
 inline constexpr std::size_t kMaxFileBytes = std::size_t{4} << 30;
 
@@ -71,7 +71,7 @@ inline constexpr int kMaxModelSize = 1 << 24;
 inline constexpr int kMaxModelLayers = 1 << 14;
 inline constexpr std::int64_t kMaxModelParameters = std::int64_t{1} << 42;
 
-/// Methods in one composition. There are about twenty in all, and none may stand twice.
+/// Methods in one composition. There are about twenty in all, and none may occur twice.
 inline constexpr std::size_t kMaxMethods = 64;
 
 /// What an environment's options may ask for: turns, steps, actions or searches of an episode and things shown at once,

@@ -12,7 +12,7 @@
 
 namespace carnot {
 
-/// What is wrong with an input. Several problems found in one pass stand on lines of their own.
+/// What is wrong with an input. Several problems found in one pass are on separate lines.
 struct Error {
   std::string message;
 };

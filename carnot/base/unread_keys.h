@@ -1,6 +1,6 @@
-// base/unread_keys.h -- keys of an options struct that nothing reads as its other keys stand.
+// base/unread_keys.h -- keys of an options struct that nothing reads, given its other keys.
 //
-// An options struct lists them beside its fields(); who reads a recipe refuses those that it sets, with the reason. A
+// An options struct lists them with its fields(); a recipe that sets one is refused, with the reason. A
 // strength of 0 makes no key unread: sweeps run through it.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace carnot {
 
 struct UnreadKey {
   std::string key{};  ///< dotted, as fields() names it
-  std::string why{};  ///< behind "has no effect: "
+  std::string why{};  ///< follows "has no effect: "
 };
 
 class UnreadKeys {

@@ -1,4 +1,4 @@
-// branch/balanced_branch.h -- AEPO: entropy branching that tires of branching in a row (arXiv:2510.14545).
+// branch/balanced_branch.h -- AEPO: entropy branching that penalises consecutive branches (arXiv:2510.14545).
 #pragma once
 
 #include "carnot/base/unread_keys.h"
@@ -19,7 +19,7 @@ struct BalancedBranchOptions {
   double penalty = 0.2;  ///< per branch in a row
   int beam = 2;
   bool probe = true;         ///< divide the budget by the entropies of one trajectory sampled first
-  double probe_slope = 0.2;  ///< of the sigmoid in root entropy minus mean entropy behind tool calls
+  double probe_slope = 0.2;  ///< of the sigmoid in root entropy minus mean entropy after tool calls
   BranchTiming timing = BranchTiming::AfterObservation;
   BranchStreak streak = BranchStreak::Trajectory;
   TurnEntropyMeasure measure{};

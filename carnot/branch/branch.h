@@ -10,8 +10,8 @@ namespace carnot {
 
 /// Which turn's entropy decides, and where a branch leaves.
 enum class BranchTiming {
-  AfterObservation,  ///< the first tokens of the turn behind an observation; a branch leaves before that turn
-  SameTurn,          ///< the turn that made the call; a branch leaves behind its observation (published ARPO, AEPO)
+  AfterObservation,  ///< the first tokens of the turn after an observation; a branch leaves before that turn
+  SameTurn,          ///< the turn that made the call; a branch leaves after its observation (published ARPO, AEPO)
 };
 
 /// What BranchContext::consecutive counts: branches without a decision against one in between.
@@ -28,8 +28,8 @@ struct TurnEntropyMeasure {
 
 /// Entropies of one trajectory sampled before the budget is divided (AEPO).
 struct EntropyProbe {
-  double root = 0;                   ///< first tokens behind the prompt
-  std::vector<double> tool_calls{};  ///< of each turn behind a tool's answer
+  double root = 0;                   ///< first tokens after the prompt
+  std::vector<double> tool_calls{};  ///< of each turn after a tool's answer
 };
 
 /// Grows each tree from nodes picked at random instead of deciding turn by turn (Tree-GRPO). In every round

@@ -1,4 +1,4 @@
-// branch/tree_expand.h -- Tree-GRPO: grow trees from nodes picked at random (arXiv:2509.21240).
+// branch/tree_expand.h -- Tree-GRPO: grow trees from randomly chosen nodes (arXiv:2509.21240).
 #pragma once
 
 #include "carnot/base/fields.h"

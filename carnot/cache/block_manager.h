@@ -1,4 +1,4 @@
-// cache/block_manager.h -- which KV blocks are free, and how many tables hold each of the others.
+// cache/block_manager.h -- which KV blocks are free, and how many tables share each of the others.
 //
 // Knows block numbers only: no tensors, no layers, no tokens. Not thread-safe; the engine owns the manager and touches
 // it from one thread.

@@ -53,7 +53,7 @@ void truncate(BlockManager& blocks, BlockTable& table, int num_tokens);
 /// Gives all blocks back; the table is empty.
 void release(BlockManager& blocks, BlockTable& table);
 
-/// Tokens that remain if the table gives back every block behind its last shared one: those blocks become free at once.
+/// Tokens that remain if the table gives back every block after its last shared one: those blocks become free at once.
 int tokens_in_shared_blocks(const BlockManager& blocks, const BlockTable& table);
 
 }  // namespace carnot

@@ -31,7 +31,7 @@ struct PlotArea {
   double bottom = 0;
 };
 
-/// What is left of the chart for the data, with `left` pixels for what stands at the vertical axis. The legend stands
+/// What is left of the chart for the data, with `left` pixels for the labels of the vertical axis. The legend is
 /// on the right.
 PlotArea plot_area(const ChartSize& size, double left, const std::vector<LegendEntry>& legend);
 

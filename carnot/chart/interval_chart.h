@@ -13,7 +13,7 @@ struct IntervalRow {
   std::string name{};
   double value = 0;  ///< not finite: the row stays empty
   std::optional<Extent> interval{};
-  std::vector<double> single{};  ///< the measurements behind the value, as small dots
+  std::vector<double> single{};  ///< the single measurements, as small dots
   bool emphasized = true;        ///< false: grey
 };
 
@@ -25,7 +25,7 @@ struct IntervalChart {
   double width = 720;  ///< the height follows from the rows
 };
 
-/// The <svg> element; the first row stands on top.
+/// The <svg> element; the first row is on top.
 std::string svg(const IntervalChart& chart);
 
 }  // namespace carnot

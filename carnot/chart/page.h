@@ -1,4 +1,4 @@
-// chart/page.h -- a report as one HTML file that needs nothing else: no scripts, no outside resources.
+// chart/page.h -- a report as one self-contained HTML file: no scripts, no outside resources.
 //
 //   Page page("GRPO against AEM");
 //   page.paragraph("Five seeds each.").table(results).heading("Curves").figure(svg(plot), "Mean over seeds.");

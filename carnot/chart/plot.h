@@ -40,7 +40,7 @@ struct Plot {
   ChartSize size{};
 };
 
-/// The <svg> element. What lies outside the axes' own ends is cut off. A legend stands there where two series have
+/// The <svg> element. What lies outside the axes' own ends is cut off. There is a legend if two series have
 /// names. REQUIRES: each series' vectors match in size.
 std::string svg(const Plot& plot);
 

@@ -23,7 +23,7 @@ std::vector<double> nice_ticks(double low, double high, int wanted);
 /// The numbers as text, all with as many decimals as telling them apart takes.
 std::vector<std::string> tick_labels(std::span<const double> ticks, bool percent);
 
-/// A number for people, four significant digits: "0.1234", "1234000", "1.2e-05"; "-" where it is none.
+/// A number for people, four significant digits: "0.1234", "1234000", "1.2e-05"; "-" if it is not finite.
 std::string number_text(double value);
 
 /// The finite values' smallest and largest; none where there are no finite values.

@@ -1,6 +1,6 @@
 // chart/svg.h -- a drawing as SVG text: a few shapes, in the order they are drawn.
 //
-// The text is the same for the same calls on every machine. A drawing stands alone as a .svg file and inside HTML.
+// The text is the same for the same calls on every machine. A drawing works as a .svg file and inside HTML.
 #pragma once
 
 #include <span>
@@ -28,7 +28,7 @@ struct Stroke {
 
 struct TextStyle {
   double size = 12;
-  std::string anchor = "start";  ///< start | middle | end: what of the text stands at its point
+  std::string anchor = "start";  ///< start | middle | end: which part of the text is at its point
   std::string colour = "#333";
   bool bold = false;
   double turned = 0;  ///< degrees, clockwise around its point

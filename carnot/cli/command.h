@@ -29,7 +29,7 @@ enum class Settings { None, OfItsOwn, OfRecipe };
 
 struct CommandEntry {
   std::string_view name;
-  std::string_view arguments;  ///< as they stand behind the name: "RECIPE [key=value ...]"
+  std::string_view arguments;  ///< as they follow the name: "RECIPE [key=value ...]"
   std::string_view summary;
   Settings settings = Settings::None;
   std::function<std::unique_ptr<Command>()> make{};  ///< empty: of `help`, which the command line answers itself

@@ -26,13 +26,13 @@ struct Console {
   bool terminal = false;  ///< `out` is a terminal: colours, progress bars
 };
 
-/// Columns of the terminal behind standard output, as it is now; 80 where there is none.
+/// Columns of the terminal that standard output is, as it is now; 80 if there is none.
 int terminal_columns();
 
-/// Writes every line of the message behind "carnot: ", fit to show (base/printable.h). Returns `exit`.
+/// Writes every line of the message after "carnot: ", fit to show (base/printable.h). Returns `exit`.
 Exit report(const Console& console, const Error& error, Exit exit = Exit::Failure);
 
-/// Writes each of them behind "carnot: warning: ".
+/// Writes each of them after "carnot: warning: ".
 void warn(const Console& console, std::span<const std::string> warnings);
 
 /// Success, or what report says.

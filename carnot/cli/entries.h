@@ -14,7 +14,7 @@ namespace carnot {
 CommandEntry credit_entry(const CreditExplainer& explainer);
 CommandEntry environment_entry();
 CommandEntry inspect_entry();
-/// With `further` topics behind the room's own.
+/// With `further` topics after the room's own.
 CommandEntry list_entry(const std::vector<ListTopic>& further);
 CommandEntry tokenize_entry();
 

@@ -18,7 +18,7 @@ namespace carnot {
 /// One argument as a user sees it.
 struct OptionUsage {
   std::string name{};      ///< "--dtype"; of an operand "RECIPE"
-  std::string argument{};  ///< of a flag: what stands behind it ("N"); empty: nothing does
+  std::string argument{};  ///< of a flag: what follows it ("N"); empty: nothing does
   std::string help{};
   std::vector<std::string> words{};  ///< what it can be; empty: anything
   bool operand = false;              ///< stands by itself, without a flag

@@ -36,7 +36,7 @@ struct CreditedRows {
   CreditTable credit{};
 };
 
-/// A signal that `reader` needs measured on the sampled tokens of every trajectory that counts.
+/// A signal that `reader` needs measured on the sampled tokens of every included trajectory.
 struct ColumnNeed {
   Column column = Column::Reward;
   std::string reader{};

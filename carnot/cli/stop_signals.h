@@ -3,9 +3,9 @@
 
 namespace carnot {
 
-/// What a command leaves behind where it is asked to stop.
+/// What a command leaves when it is asked to stop.
 enum class StopLeaves {
-  Checkpoint,  ///< a run: it can go on from there
+  Checkpoint,  ///< a run: it can continue from there
   Nothing,     ///< the command has to be started again
 };
 

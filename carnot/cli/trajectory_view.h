@@ -18,7 +18,7 @@ std::string trajectory_list(const RolloutFile& file);
 /// Which trajectory this is, how it ended, and its turns.
 std::string trajectory_facts(const Trajectory& trajectory);
 
-/// The text span by span. In colour: as it is, each kind in its own, below a legend. Otherwise each line stands behind
+/// The text span by span. In colour: as it is, each kind in its own, below a legend. Otherwise each line follows
 /// the kind of its span, and a line break that belongs to the text is shown as \n. REQUIRES: the tokenizer has every
 /// token.
 std::string span_text(const Trajectory& trajectory, const Tokenizer& tokenizer, bool colour);

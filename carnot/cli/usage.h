@@ -11,7 +11,7 @@ namespace carnot {
 
 struct CommandUsage {
   std::string name{};
-  std::string arguments{};  ///< as they stand behind the name: "RECIPE [key=value ...]"
+  std::string arguments{};  ///< as they follow the name: "RECIPE [key=value ...]"
   std::string summary{};
   bool recipe_keys = false;  ///< takes settings of a recipe, whose keys shells complete
   std::vector<OptionUsage> options{};

@@ -23,10 +23,10 @@ struct Alias {
 /// The table, in the order of the docs.
 std::span<const Alias> verl_aliases();
 
-/// The row for a key; null where there is none.
+/// The row for a key; null if there is none.
 const Alias* find_alias(std::span<const Alias> aliases, std::string_view key);
 
-/// The key that people mean by a word that is none of ours ("lr", "num_generations"); empty where nobody knows.
+/// The key that people mean by a word that is not ours ("lr", "num_generations"); empty if unknown.
 std::string_view familiar_key(std::string_view word);
 
 }  // namespace carnot

@@ -30,7 +30,7 @@ struct SettingValue {
   Kind kind = Kind::Null;
   std::vector<Scalar> items{};  ///< one for a scalar
 
-  /// As it would stand in YAML, shortened: for messages.
+  /// As it would be written in YAML, shortened: for messages.
   std::string shown() const;
 };
 
@@ -59,10 +59,10 @@ class Document {
   /// are kept in problems(), to be reported together with those that the reader finds.
   static Result<Document> load(const std::filesystem::path& path, const RecipeSource& source = {});
 
-  /// The same for a text; `name` stands in messages, and its folder is where `extends` looks.
+  /// The same for a text; `name` is for messages, and its folder is where `extends` looks.
   static Result<Document> parse(std::string_view text, const std::string& name, const RecipeSource& source = {});
 
-  /// The setting in force; for "section.name" also the section written as that name. Null where there is none.
+  /// The setting in force; for "section.name" also the section written as that name. Null if there is none.
   const Setting* find(std::string_view key) const;
 
   /// By key; a setting that a later layer replaced is gone.

@@ -1,4 +1,4 @@
-// config/numbers.h -- numbers and switches as recipes spell them.
+// config/numbers.h -- numbers and switches as recipes write them.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 namespace carnot {
 
 /// Generalised advantage estimation (arXiv:1506.02438, Eq. 16) from the last step to the first:
-/// A = r + gamma V' - V + gamma lambda A', the primed ones of the step behind.
+/// A = r + gamma V' - V + gamma lambda A', the primed ones of the next step.
 class AdvantageRecursion {
  public:
   AdvantageRecursion(double gamma, double lambda) : gamma_(gamma), lambda_(lambda) {}
@@ -25,7 +25,7 @@ class AdvantageRecursion {
     return running_ = delta + gamma_ * lambda_ * running_;
   }
 
-  /// Nothing stands behind the next step.
+  /// Nothing follows the next step.
   void restart() { next_value_ = running_ = 0; }
 
  private:
@@ -37,7 +37,7 @@ class AdvantageRecursion {
 using CriticAdvantages = std::function<std::vector<double>(const Trajectory& trajectory, std::span<const double> reward,
                                                            std::span<const double> value)>;
 
-/// A base rule: adds the advantages to sampled tokens of trajectories that count, whitened over the step where asked,
+/// A base rule: adds the advantages to sampled tokens of included trajectories, whitened over the step where asked,
 /// and sets value_target = advantage before whitening + value. REQUIRES: Column::Value.
 CreditRule critic_rule(std::string name, CriticAdvantages advantages, std::optional<Whitening> whitening);
 

@@ -1,4 +1,4 @@
-// credit/entropy_modulate.h -- AEM: responses the policy was sure of count more (arXiv:2605.00425).
+// credit/entropy_modulate.h -- AEM: responses that the policy was certain of count more (arXiv:2605.00425).
 #pragma once
 
 #include "carnot/base/fields.h"
@@ -14,7 +14,7 @@ struct EntropyModulateOptions {
   double gate = 0.1;    ///< nats: a narrower spread of entropies leaves all factors at 1
   double epsilon = 1e-8;
   ModulationScope scope = ModulationScope::Group;
-  bool shuffle = false;  ///< ablation: the factors of a scope are dealt out anew, by the group's seed
+  bool shuffle = false;  ///< ablation: the factors of a scope are shuffled, by the group's seed
 
   void fields(FieldVisitor& visit);
 };

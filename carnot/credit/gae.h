@@ -9,7 +9,7 @@ namespace carnot {
 struct GaeOptions {
   double gamma = 1;
   double lambda = 1;
-  bool whiten = true;  ///< advantages only, over the sampled tokens of all trajectories that count
+  bool whiten = true;  ///< advantages only, over the sampled tokens of all included trajectories
   Whitening whitening{};
   /// False: the recursion of older published code, through observations too. Values missing there count as 0.
   bool skip_unsampled = true;

@@ -10,7 +10,7 @@ namespace carnot {
 /// Which turns make a step of their own.
 enum class GainSteps {
   Turns,  ///< every turn; one without a gain contributes nothing
-  /// Published code: only turns with a gain other than 0. The others join the next of those (behind the last: the
+  /// Published code: only turns with a gain other than 0. The others join the next of those (after the last: the
   /// outcome), and steps are counted by what is left.
   NonzeroGains,
 };

@@ -9,7 +9,7 @@
 
 namespace carnot {
 
-/// Numbers of the trajectories that count, group by group. A group without any has no entry.
+/// Numbers of the included trajectories, group by group. A group without any has no entry.
 std::vector<std::vector<int>> members_by_group(std::span<const Trajectory> trajectories);
 
 /// The same, training step by training step.
@@ -18,10 +18,10 @@ std::vector<std::vector<int>> members_by_step(std::span<const Trajectory> trajec
 /// The same, tree by tree.
 std::vector<std::vector<int>> members_by_tree(std::span<const Trajectory> trajectories);
 
-/// The first token behind the first prompt.
+/// The first token after the first prompt.
 int response_begin(const Trajectory& trajectory);
 
-/// Which tokens are the response: everything behind the first prompt, observations included; the sampled ones alone
+/// Which tokens are the response: everything after the first prompt, observations included; the sampled ones alone
 /// where turns render their own prompts.
 std::vector<bool> in_response(const Trajectory& trajectory);
 

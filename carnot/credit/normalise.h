@@ -56,7 +56,7 @@ struct Whitening {
 /// Fewer than two values: 0. All equal: exactly 0, unless count_epsilon asks for the published rounding.
 std::vector<double> whitened(std::span<const double> values, const Whitening& options);
 
-/// Whitens `values` over the sampled tokens of all trajectories that count, in place. One vector per trajectory,
+/// Whitens `values` over the sampled tokens of all included trajectories, in place. One vector per trajectory,
 /// one value per token; tokens that were not sampled keep theirs.
 void whiten_sampled(std::span<const Trajectory> trajectories, std::vector<std::vector<double>>& values,
                     const Whitening& options);

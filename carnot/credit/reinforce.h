@@ -11,7 +11,7 @@ struct ReinforceOptions {
   bool group_baseline = false;            ///< reward minus the group's mean on every token, instead of returns
   Singleton singleton = Singleton::Zero;  ///< of that baseline
   Whitening whitening{};
-  /// The published form: the return starts anew behind every token that was not sampled, so that turns before the
+  /// The published form: the return restarts after every token that was not sampled, so that turns before the
   /// last observation receive nothing of the outcome.
   bool restart_at_observations = false;
 

@@ -1,4 +1,4 @@
-// credit/reward.h -- rules that change the rewards base rules start from. They stand first in a chain.
+// credit/reward.h -- rules that change the rewards that base rules start from. They come first in a chain.
 #pragma once
 
 #include "carnot/base/unread_keys.h"
@@ -11,7 +11,7 @@ enum class RewardScaling { Identity, Mean, MeanStd, AsymmetricClip };  ///< the 
 
 /// What of the rewards a base reads.
 enum class RewardsRead {
-  Totals,  ///< a trajectory's sum, wherever its parts stand
+  Totals,  ///< a trajectory's sum, wherever its parts are placed
   Tokens,
 };
 
@@ -45,7 +45,7 @@ CreditRule kl_in_reward(double coefficient);
 CreditRule invalid_action_penalty(double amount);
 
 /// DAPO (arXiv:2503.14476, section 3.4): a response of more than limit - buffer tokens loses
-/// factor * (tokens - (limit - buffer)) / buffer of its reward, on the token where the total reward stands.
+/// factor * (tokens - (limit - buffer)) / buffer of its reward, on the token that carries the total reward.
 CreditRule overlong_penalty(int limit, int buffer, double factor);
 
 /// That loss, <= 0.

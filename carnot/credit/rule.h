@@ -1,4 +1,4 @@
-// credit/rule.h -- a credit rule decides how much each token of each trajectory is responsible for.
+// credit/rule.h -- a credit rule decides how much credit each token of each trajectory gets.
 //
 // Rules are plain functions over trajectories: no tensors, no device, arithmetic in double. They run in a chain
 // over one CreditTable: base rules add to `advantage`, modulators scale it, others multiply `weight` or
@@ -18,8 +18,8 @@ namespace carnot {
 /// What a rule does to a CreditTable.
 enum class RuleKind {
   Base,       ///< adds to `advantage`; may set `value_target` and `clip_scale`
-  Shaping,    ///< changes `reward`; stands before all others
-  Modulator,  ///< scales or mixes the `advantage` that it finds; what is added behind it stays as it is
+  Shaping,    ///< changes `reward`; comes before all others
+  Modulator,  ///< scales or mixes the `advantage` that it finds; what is added later is left alone
   Weight,     ///< multiplies `weight` alone
 };
 
@@ -27,11 +27,11 @@ struct CreditRule {
   std::string name{};
   /// Effect on `table`, which is numbered as `trajectories`.
   std::function<void(std::span<const Trajectory> trajectories, CreditTable& table)> apply{};
-  /// What `apply` needs measured on the sampled tokens of every trajectory that counts.
+  /// What `apply` needs measured on the sampled tokens of every included trajectory.
   std::vector<Column> columns{};
   bool info_gain = false;  ///< reads Turn::info_gain, on the turns that have it
   RuleKind kind = RuleKind::Base;
-  bool sets_value_target = false;  ///< on every sampled token of every trajectory that counts
+  bool sets_value_target = false;  ///< on every sampled token of every included trajectory
 };
 
 /// Runs the chain over fresh credit.

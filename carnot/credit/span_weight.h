@@ -23,7 +23,7 @@ struct SpanWeightOptions {
   void fields(FieldVisitor& visit);
 };
 
-/// Multiplies `weight`. The z-score runs over the action tokens of all trajectories that count (population's
+/// Multiplies `weight`. The z-score runs over the action tokens of all included trajectories (population's
 /// deviation); a token of a shared turn counts once for every trajectory that trains on it.
 /// REQUIRES: the columns of the signal, unless action is 0.
 CreditRule span_weight(const SpanWeightOptions& options = {});

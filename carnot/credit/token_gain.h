@@ -15,14 +15,14 @@ struct TokenGainOptions {
   double discount = 1;  ///< per token
   TokenBaseline baseline = TokenBaseline::Column;
   Normalisation normalisation{};         ///< of FirstToken
-  bool restart_at_observations = false;  ///< the sum starts anew behind tokens that were not sampled
+  bool restart_at_observations = false;  ///< the sum restarts after tokens that were not sampled
 };
 
-/// A base rule. A gain stands on the last token of its turn, observation included, the outcome on the last of all;
+/// A base rule. A gain is placed on the last token of its turn, observation included, the outcome on the last of all;
 /// the advantage is the sum from a token on, minus the baseline.
 CreditRule token_gain(const TokenGainOptions& options = {});
 
-/// Those rewards, for the tokens behind the first prompt.
+/// Those rewards, for the tokens after the first prompt.
 std::vector<double> token_gain_rewards(const Trajectory& trajectory, double outcome);
 
 }  // namespace carnot

@@ -1,4 +1,4 @@
-// data/columns.h -- signals: one measured number per token, stored beside the tree, typed by an enum.
+// data/columns.h -- signals: one measured number per token, stored with the tree, typed by an enum.
 //
 // A column holds, per turn, one value per token of that turn; NaN where nothing was measured (tokens the
 // policy did not sample). Signals belong to turns, so trajectories that share a turn share its signals.

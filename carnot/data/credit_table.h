@@ -17,7 +17,7 @@ struct Credit {
   std::vector<double> clip_scale;    ///< starts at 1; width of the clip range
   std::vector<double> value_target;  ///< starts at NaN (none); GAE only
 
-  /// What base rules read: starts at Column::Reward (0 where there is none) plus the penalised score on the last
+  /// What base rules read: starts at Column::Reward (0 if there is none) plus the penalised score on the last
   /// sampled token (the last token where none was sampled). Reward rules change it. 0 where the leaf does not count.
   std::vector<double> reward{};
 

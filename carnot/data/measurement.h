@@ -28,7 +28,7 @@ inline std::string_view name_of(Measurement measurement) {
 /// What fills the column; none where sampling, the update or the environment does.
 std::optional<Measurement> measurement_of(Column column);
 
-/// How the gain of a turn is measured: what scoring the answer behind it says, minus what it said before.
+/// How the gain of a turn is measured: the answer's score after the turn, minus the score before it.
 enum class GainMeasure {
   Probability,     ///< exp(mean log-probability of the answer's tokens)
   LogProbability,  ///< their mean log-probability

@@ -31,7 +31,7 @@ struct RolloutFile {
 
 /// Reads rows of any system that fills the required fields (uid, traj_id, token_ids, loss_mask, score); unknown
 /// fields are ignored, missing ones named with their line. Rows of one group (equal uid and step) need not be
-/// neighbours, but a branch stands below its parent. Without `turns` a row is one turn, if its sampled tokens are one
+/// neighbours, but a branch comes after its parent. Without `turns` a row is one turn, if its sampled tokens are one
 /// run.
 Result<RolloutFile> parse_rollout_rows(std::string_view text, const std::string& name);
 Result<RolloutFile> read_rollout_file(const std::filesystem::path& path);

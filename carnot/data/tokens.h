@@ -1,4 +1,4 @@
-// data/tokens.h -- token ids and the kinds of span they stand in.
+// data/tokens.h -- token ids and the kinds of span they belong to.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct SpannedTokens {
 /// Appends `kind` over the next `count` tokens, joining it to a last span of the same kind.
 void extend_spans(std::vector<Span>& spans, SpanKind kind, int count);
 
-/// Appends `more` behind `to`, moving its spans.
+/// Appends `more` to `to`, moving its spans.
 void append(SpannedTokens& to, const SpannedTokens& more);
 
 }  // namespace carnot

@@ -28,7 +28,7 @@ struct Trajectory {
   int sampled_begin(int k) const { return turn_offsets[k] + turn(k).sampled_begin; }
   int sampled_end(int k) const { return turn_offsets[k] + turn(k).sampled_end; }
 
-  /// Where the total reward stands: the last sampled token, or the last of all where none was sampled; -1 without
+  /// The total reward's token: the last sampled token, or the last of all where none was sampled; -1 without
   /// tokens.
   int reward_token() const { return reward_token(num_turns()); }
   /// The same for the first `turns_before` turns; where none of them was sampled, as above.
@@ -36,7 +36,7 @@ struct Trajectory {
 
   double penalised_score() const { return carnot::penalised_score(*tree, leaf_index); }
 
-  /// All tokens in reading order. For Fresh turns: each turn's own prompt and response, one behind the other.
+  /// All tokens in reading order. For Fresh turns: each turn's own prompt and response, one after the other.
   std::vector<TokenId> tokens() const;
   /// Span kind of every token.
   std::vector<SpanKind> kinds() const;

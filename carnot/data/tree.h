@@ -27,7 +27,7 @@ enum class Outcome : std::uint8_t {
   OutOfTokens,  ///< the response or the context hit its limit
   Unparsable,   ///< the response could not be understood and the environment ends there
   ToolFailed,   ///< a tool answered with an error that ends the episode; counts like any failure of the policy's choice
-  InfraFailed,  ///< our machinery failed (time-out, crash): valid nowhere, never a reward
+  InfraFailed,  ///< our infrastructure failed (time-out, crash): counts nowhere, never a reward
 };
 inline constexpr std::string_view kOutcomeNames[] = {"finished",   "out_of_turns", "out_of_tokens",
                                                      "unparsable", "tool_failed",  "infra_failed"};
@@ -36,7 +36,7 @@ inline std::string_view name_of(Outcome outcome) { return kOutcomeNames[static_c
 /// How a turn's context was made.
 enum class Context : std::uint8_t {
   Growing,  ///< one token sequence per trajectory: the turn continues its parent's tokens
-  Fresh,    ///< the turn renders its own whole prompt; its tokens stand alone
+  Fresh,    ///< the turn renders its own whole prompt; its tokens are a sequence of their own
 };
 
 struct Turn {
@@ -73,7 +73,7 @@ struct Leaf {
   bool success = false;  ///< the environment's own notion
   bool dropped = false;  ///< by a filter: keeps its place, takes no part in the update
   std::map<std::string, double>
-      measures{};                       ///< what the environment reports beside the reward ("exact_match", "format")
+      measures{};                       ///< what the environment reports besides the reward ("exact_match", "format")
   std::optional<std::string> answer{};  ///< the final answer in the environment's normal form, for majority votes
 
   bool valid() const { return outcome != Outcome::InfraFailed; }

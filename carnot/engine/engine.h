@@ -1,4 +1,4 @@
-// engine/engine.h -- batched generation: many token sequences, one forward a step. Knows ids, never text.
+// engine/engine.h -- batched generation: many token sequences, one forward pass per step. Knows ids, never text.
 //
 // A sequence is a handle to tokens and their KV blocks. Each step() is one forward over the rows that are due:
 // prompt or observation tokens to prefill, and one token of each sequence that samples. Sequences start, stop, fork
@@ -70,10 +70,10 @@ class Engine {
   /// num_tokens.
   SequenceId fork(SequenceId parent, int num_tokens);
 
-  /// Tokens from outside behind the sequence. REQUIRES: it is not sampling; ids of the vocabulary.
+  /// Appends tokens from outside to the sequence. REQUIRES: it is not sampling; ids of the vocabulary.
   void append(SequenceId sequence, std::span<const TokenId> tokens);
 
-  /// Samples behind the sequence's last token until the request ends. REQUIRES: it is not sampling.
+  /// Samples after the sequence's last token until the request ends. REQUIRES: it is not sampling.
   void sample(SequenceId sequence, SampleRequest request);
 
   /// Ends the request now; what was sampled stays. No effect where none runs.

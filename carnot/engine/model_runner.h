@@ -1,4 +1,4 @@
-// engine/model_runner.h -- what the engine needs of a model: one forward over paged rows, logits of a few rows, a
+// engine/model_runner.h -- what the engine needs of a model: one forward pass over paged rows, logits of a few rows, a
 // block copy.
 #pragma once
 
@@ -20,7 +20,7 @@ class ModelRunner {
 
   /// Hidden states of the rows [T, H], of which each sequence has a consecutive run in reading order. Writes the rows'
   /// keys and values into their blocks. tokens_T and positions_T: int64 on the CPU. A row's bits may not depend on
-  /// the rows beside it; where they do (some GPU kernels), sampled tokens depend on the batch.
+  /// the other rows; where they do (some GPU kernels), sampled tokens depend on the batch.
   virtual at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
                             const std::vector<PagedRows>& sequences) = 0;
 

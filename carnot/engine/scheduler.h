@@ -1,4 +1,4 @@
-// engine/scheduler.h -- which rows the next forward computes, and who gives up cache blocks for them.
+// engine/scheduler.h -- which rows the next forward pass computes, and which sequences give up cache blocks for them.
 //
 // Oldest sequences first; what does not fit waits. The oldest runnable sequence may evict all others, so every step
 // advances. An evicted sequence keeps its tokens and is computed again later.

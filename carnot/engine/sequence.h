@@ -1,4 +1,4 @@
-// engine/sequence.h -- the engine's token sequences: what each holds, what it asks for, which are alive.
+// engine/sequence.h -- the engine's token sequences: what each holds, what it waits for, which are alive.
 #pragma once
 
 #include <cstdint>

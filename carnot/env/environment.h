@@ -23,7 +23,7 @@
 
 namespace carnot {
 
-/// A prompt: how a conversation opens, or how it goes on from scratch (ReplyForm::FreshPrompt).
+/// A prompt: how a conversation opens, or how it restarts from scratch (ReplyForm::FreshPrompt).
 struct Opening {
   std::string system{};            ///< empty: no system message of the environment's own
   std::vector<Message> history{};  ///< between the system message and `user`: examples, or a history of its own
@@ -42,7 +42,7 @@ enum class ReplyForm : std::uint8_t {
   UserMessage,  ///< the text is the next user message; a new assistant message follows
   Inline,       ///< the text continues the running assistant message (a tool's result)
   ToolResult,   ///< `results` are tool messages of the chat format; a new assistant message follows
-  FreshPrompt,  ///< `prompt` replaces the whole context: the turn that follows stands alone
+  FreshPrompt,  ///< `prompt` replaces the whole context: the next turn has a context of its own
 };
 
 /// What the environment answers to one response.
@@ -66,7 +66,7 @@ struct Reply {
 /// What the policy is shown of a reply: its text, the tools' results, a line each, or the fresh prompt's last message.
 std::string shown_text(const Reply& reply);
 
-/// What stands around a response, for the agent loop and the span parser. Constant over an episode.
+/// The format of a response, for the agent loop and the span parser. Constant over an episode.
 struct Protocol {
   std::vector<std::string> stop_strings{};  ///< end a response early; kept in it ("</search>")
   std::string think_tag = "think";
@@ -78,7 +78,7 @@ struct Protocol {
 /// How a second trajectory can start in the middle of an episode.
 enum class Branching : std::uint8_t {
   Refused,   ///< it cannot; methods that branch are refused with this environment
-  Replayed,  ///< the task is made anew and hears the same responses, and answers them alike
+  Replayed,  ///< the task is made again, gets the same responses, and answers them alike
   Cloned,    ///< by clone()
 };
 
@@ -94,7 +94,7 @@ class Environment {
   /// Outcome::InfraFailed, or any exception but CheckError: that is a bug, and ends the run.
   virtual Reply step(const PolicyResponse& response) = 0;
 
-  /// Key of the present state, equal for equal states of one task; empty where there is none.
+  /// Key of the present state, equal for equal states of one task; empty if there is none.
   virtual std::string anchor() const { return ""; }
 
   virtual std::vector<std::string> ground_truth() const { return {}; }
@@ -145,17 +145,17 @@ class EnvironmentFactory {
   /// The task index to demonstrate at this point of the curriculum; by default the given one.
   virtual std::unique_ptr<Environment> make_demonstrated(std::int64_t index, double progress) const;
 
-  /// The bare game of instance `seed`, for `carnot env`; null where there is none.
+  /// The bare game of instance `seed`, for `carnot env`; null if there is none.
   virtual Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const;
 
   /// What a response says right before a final answer, as demonstrations have it: information gain scores the ground
-  /// truth behind it. Empty where answers are not scored.
+  /// truth after it. Empty where answers are not scored.
   virtual std::string answer_lead() const { return ""; }
 
   /// Texts to train a small tokenizer from, and words that must stay single tokens. Empty where not offered.
   virtual std::vector<std::string> tokenizer_texts() const { return {}; }
   virtual std::vector<std::string> tokenizer_words() const { return {}; }
-  /// Tags of the protocol: single tokens that are never merged with what stands beside them.
+  /// Tags of the protocol: single tokens that are never merged with their neighbours.
   virtual std::vector<std::string> tokenizer_added_tokens() const { return {}; }
 };
 

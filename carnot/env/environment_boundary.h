@@ -1,6 +1,6 @@
 // env/environment_boundary.h -- what may come out of an environment, checked in one place before anything reads it.
 //
-// An environment may be anyone's code. What it returns outside these bounds is a failure of the machinery: the
+// An environment may be anyone's code. What it returns outside these bounds is an infrastructure failure: the
 // trajectory counts nowhere, and no such number becomes a reward.
 #pragma once
 

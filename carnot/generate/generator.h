@@ -1,4 +1,4 @@
-// generate/generator.h -- texts behind prompts, many at a time, through the rollout engine.
+// generate/generator.h -- completions of prompts, many at a time, through the rollout engine.
 //
 // A text is a function of its prompt, the options, and its two numbers: the prompt's and the sample's. What else is
 // generated, and how much at a time, changes no bit of it (on the CPU's own kernels).
@@ -40,7 +40,7 @@ struct GeneratedText {
   std::string stop_string{};  ///< that ended it
 };
 
-/// Whom generate() tells, and whom it asks. A text's pieces come as it is sampled; whole texts come in the order of
+/// Callbacks of generate(). A text's pieces come as it is sampled; whole texts come in the order of
 /// prompts and samples. Where an answer is false, generation ends.
 struct GenerateEvents {
   std::function<void(std::size_t prompt, int sample, std::string_view text)> on_piece{};  ///< may be null

@@ -4,7 +4,7 @@
 //   "prompt": TEXT            "messages": [{"role": ..., "content": ...}, ...]            "ids": [...]
 // and of `carnot score` an object with one of
 //   "text": TEXT              "ids": [...]
-// Beside it may stand "id", which the result repeats as it is. All lines are read before anything is computed; every
+// An optional "id" is repeated in the result. All lines are read before anything is computed; every
 // problem names its line.
 #pragma once
 
@@ -28,7 +28,7 @@ struct InputFormat {
   const Tokenizer* tokenizer = nullptr;  ///< null: texts are refused
   std::string tokenizer_problem{};       ///< then: why
   const ChatFamily* chat = nullptr;  ///< null: prompts are raw text, and messages are refused
-  std::string system{};              ///< stands before a prompt; of messages, where none is a system message
+  std::string system{};              ///< precedes a prompt; for messages, if none is a system message
   int vocab_size = 0;
   int max_positions = 0;  ///< tokens of a line: fewer for a prompt, at most so many for a scored sequence
 };

@@ -1,4 +1,4 @@
-// generate/jobs.h -- the commands behind `carnot generate` and `carnot score`.
+// generate/jobs.h -- the commands `carnot generate` and `carnot score`.
 //
 // First everything is read and checked, then it is computed and written. Results come in the order of the input, each
 // written out as soon as it and those before it are finished. Where the output cannot be written any more, the job
@@ -56,7 +56,7 @@ struct ScoreRequest {
   ModelRequest model{};
   std::string input = "-";  ///< file of JSON lines; "-": standard input
   double temperature = 1;
-  int batch_tokens = 4096;  ///< of a forward pass; a longer sequence stands alone
+  int batch_tokens = 4096;  ///< of a forward pass; a longer sequence gets a pass of its own
 };
 
 struct ScoreJob {

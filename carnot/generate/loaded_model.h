@@ -26,7 +26,7 @@ struct LoadedModel {
   std::unique_ptr<Tokenizer> tokenizer{};  ///< null where load_for_scoring() found none
   std::string tokenizer_problem{};         ///< then: why
   std::unique_ptr<ChatFamily> chat{};      ///< null where the model has none
-  bool unknown_template = false;           ///< then: it has a chat template, which is none that is known
+  bool unknown_template = false;           ///< then: it has a chat template that is not known
   std::unique_ptr<Model> model{};
   GenerationConfig generation{};  ///< generation_config.json; empty where the folder has none
 };

@@ -16,13 +16,13 @@ namespace carnot {
 /// entry for each id, the one that ended the text included.
 std::string generated_line(const GeneratedText& text, const InputLine& prompt);
 
-/// Per token behind the first.
+/// Per token after the first.
 struct SequenceScore {
   std::span<const double> log_prob{}, entropy{}, logsumexp{};
 };
 
 /// {"index": N, "id": ..., "ids": [...], "logp": [null, ...], "entropy": [null, ...], "logsumexp": [null, ...],
-///  "mean_logp": ..., "mean_entropy": ..., "mean_logsumexp": ...}; means over the tokens behind the first, null where
+///  "mean_logp": ..., "mean_entropy": ..., "mean_logsumexp": ...}; means over the tokens after the first, null if
 /// there is none.
 std::string scored_line(std::size_t index, const InputLine& line, const SequenceScore& score);
 

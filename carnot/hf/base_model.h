@@ -1,4 +1,4 @@
-// hf/base_model.h -- the weights below adapters: a folder, named by its path and by the hashes of its files.
+// hf/base_model.h -- the weights under adapters: a folder, named by its path and by the hashes of its files.
 //
 // Adapters are small and their base is not, so checkpoints refer to it. What they refer to is compared before it is
 // used: adapters on other weights would be another policy.

@@ -15,7 +15,7 @@ class JsonObjectReader {
  public:
   using Json = nlohmann::ordered_json;
 
-  /// `where` stands before each problem: the file's name, or the file's and the object's.
+  /// `where` precedes each problem: the file's name, or the file's and the object's.
   JsonObjectReader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
 
   void problem(const std::string& key, const std::string& expected) {
@@ -60,7 +60,7 @@ class JsonObjectReader {
   void boolean(const std::string& key, std::optional<bool>& value) {
     if (find(key)) boolean(key, value.emplace());
   }
-  /// A token id; where the key is absent `value` stays, null is none (-1).
+  /// A token id; where the key is absent `value` stays, null means none (-1).
   void token(const std::string& key, int& value) {
     if (!has(key)) return;
     value = -1;
@@ -95,7 +95,7 @@ class JsonObjectReader {
     return value.is_number_integer() && value.get<std::int64_t>() >= 0 &&
            value.get<std::int64_t>() <= std::numeric_limits<int>::max();
   }
-  /// Some files say -1 where there is none.
+  /// Some files say -1 if there is none.
   static bool is_token(const Json& value) { return is_count(value) || value == -1; }
 
   const Json& json_;

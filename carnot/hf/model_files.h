@@ -17,7 +17,7 @@ namespace carnot {
 /// Name to content: generation_config.json, tokenizer_config.json, special_tokens_map.json, chat_template.jinja.
 using ModelFiles = std::map<std::string, std::string>;
 
-/// Those that are there: generation_config.json of the model's folder, the others of the tokenizer's. An empty path or
+/// Those that exist: generation_config.json of the model's folder, the others of the tokenizer's. An empty path or
 /// one that is no folder has none.
 Result<ModelFiles> read_model_files(const std::filesystem::path& model, const std::filesystem::path& tokenizer);
 
@@ -25,10 +25,10 @@ Result<ModelFiles> read_model_files(const std::filesystem::path& model, const st
 ModelFiles new_model_files(const ChatFamily& chat);
 
 /// The Jinja template of chat_template.jinja or tokenizer_config.json (of several, the one named "default"); nothing
-/// where there is none.
+/// if there is none.
 std::optional<std::string> chat_template(const ModelFiles& files);
 
-/// The generation_config.json among them; an empty one where there is none.
+/// The generation_config.json among them; an empty one if there is none.
 Result<GenerationConfig> generation_config(const ModelFiles& files, const std::string& where);
 
 }  // namespace carnot

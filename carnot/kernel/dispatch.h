@@ -1,6 +1,6 @@
 // kernel/dispatch.h -- the inner loops, compiled once per instruction set; callers see one table of functions.
 //
-// Every loop's order of additions is fixed by the shapes alone: a row's result depends neither on the rows beside it
+// Every loop's order of additions is fixed by the shapes alone: a row's result depends neither on the other rows
 // nor on threads. Bits may differ between instruction sets, so promises of equality hold per machine.
 // Nothing here allocates, throws, or uses templates of the standard library (their code would be compiled for the
 // wrong instruction set and might be the copy that the linker keeps).

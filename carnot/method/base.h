@@ -1,4 +1,4 @@
-// method/base.h -- what bases have in common.
+// method/base.h -- what base methods have in common.
 #pragma once
 
 #include "carnot/credit/group_relative.h"

@@ -1,4 +1,4 @@
-// method/composition.h -- which methods can stand together, and which work against each other.
+// method/composition.h -- which methods can be combined, and which work against each other.
 #pragma once
 
 #include <span>

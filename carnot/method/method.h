@@ -54,7 +54,7 @@ std::vector<CreditRule> credit_chain(const Method& method, double kl_in_reward);
 /// Where a method can stand in `a + b + c`.
 enum class MethodKind {
   Base,    ///< alone, or first
-  AddOn,   ///< behind a base
+  AddOn,   ///< after a base
   Either,  ///< both: it brings a base where none stands before it
 };
 

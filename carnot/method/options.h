@@ -79,7 +79,7 @@ class MethodKeys {
 class MethodOptions {
  public:
   virtual ~MethodOptions() = default;
-  /// Lists the keys, once for all purposes. What a key leaves unread is said behind both.
+  /// Lists the keys, once for all purposes. What a key leaves unread is said after both.
   virtual void keys(MethodKeys& keys) = 0;
   /// Adds the method to what stands before it in `a + b + c`. The first base sets ratio, clip, reduction and KL; an
   /// add-on changes its own slots only.

@@ -9,14 +9,14 @@ namespace carnot {
 
 class KvCache;
 
-/// Training and scoring: whole sequences one behind the other. Sequence s has rows [offsets[s], offsets[s + 1]).
+/// Training and scoring: whole sequences, one after the other. Sequence s has rows [offsets[s], offsets[s + 1]).
 struct PackedAttention {
   std::vector<int> offsets{0};
 
   int num_sequences() const { return static_cast<int>(offsets.size()) - 1; }
 };
 
-/// One sequence's new tokens in an engine step: rows [begin, end), behind `past` positions that the cache holds.
+/// One sequence's new tokens in an engine step: rows [begin, end), after `past` positions that the cache holds.
 struct PagedRows {
   int begin = 0;
   int end = 0;

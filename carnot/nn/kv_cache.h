@@ -1,4 +1,4 @@
-// nn/kv_cache.h -- the tensors behind block tables: keys and values of every layer, block by block.
+// nn/kv_cache.h -- the tensors of the KV cache: keys and values of every layer, block by block.
 //
 // Which sequence owns which block is bookkeeping and lives in carnot/cache; here blocks are numbers. A block
 // holds kBlockTokens positions. Keys lie transposed inside a block ([head_dim][token]) so that the scores of one

@@ -1,4 +1,4 @@
-// nn/lora.h -- low-rank adapters (LoRA, Hu et al. 2021): y = x W^T + alpha / rank (x A^T) B^T, where W stays as it is.
+// nn/lora.h -- low-rank adapters (LoRA, Hu et al. 2021): y = x W^T + alpha / rank (x A^T) B^T, where W is frozen.
 #pragma once
 
 #include <ATen/core/Tensor.h>

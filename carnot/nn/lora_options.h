@@ -11,7 +11,7 @@
 
 namespace carnot {
 
-/// The projections of a layer that an adapter can stand on.
+/// The projections of a layer that can have an adapter.
 enum class Projection : std::size_t { Query, Key, Value, Output, Gate, Up, Down };
 inline constexpr std::array<std::string_view, 7> kProjectionNames = {"q_proj",    "k_proj",  "v_proj",   "o_proj",
                                                                      "gate_proj", "up_proj", "down_proj"};

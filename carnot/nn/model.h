@@ -2,7 +2,7 @@
 //
 // Shapes: T rows (tokens, packed without padding), H hidden, V vocabulary. Gradients flow where the caller's grad
 // mode says so. Which kernels run is decided by the tensors: own ones on the CPU, LibTorch's elsewhere; nothing else
-// depends on the device. On the CPU a row's bits do not depend on the rows beside it, nor on the number of threads.
+// depends on the device. On the CPU the kernels are batch-invariant: a row's bits depend on no other row and no thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -69,7 +69,7 @@ class Model {
   /// Marks what training changes as trained or frozen.
   void requires_grad(bool on);
 
-  /// An independent copy with the same weights and adapters (a test's twin).
+  /// An independent copy with the same weights and adapters (for tests).
   Model clone() const;
 
   /// A copy that training does not change (a reference): with adapters, it shares the weights and copies the adapters.

@@ -38,7 +38,7 @@ inline constexpr ModelFamily kModelFamilies[] = {
     {.name = "qwen3", .architecture = "Qwen3ForCausalLM", .query_key_norm = true, .kv_heads = 32, .head_dim = 128},
 };
 
-/// Null where the name is none of the table's.
+/// Null if the name is not in the table.
 const ModelFamily* find_model_family(std::string_view name);
 
 std::vector<std::string> model_family_names();

@@ -1,4 +1,4 @@
-// nn/packed_weights.h -- the cache behind PackedWeights: one entry per set of weights, checked by version counters.
+// nn/packed_weights.h -- the cache of PackedWeights: one entry per set of weights, checked by version counters.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// nn/portable_attention.h -- self-attention by LibTorch operators: any device, any dtype, and the own kernels' twin.
+// nn/portable_attention.h -- self-attention by LibTorch operators: any device and dtype; the CPU kernels' reference.
 #pragma once
 
 #include "carnot/nn/self_attention.h"

@@ -1,4 +1,4 @@
-// nn/recompute.h -- activation checkpointing (Chen et al. 2016): a block keeps its input alone and runs a second time
+// nn/recompute.h -- activation checkpointing (Chen et al. 2016): a block keeps only its input and runs a second time
 // in the backward pass.
 #pragma once
 

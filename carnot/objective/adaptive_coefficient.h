@@ -1,4 +1,4 @@
-// objective/adaptive_coefficient.h -- two coefficients that follow what they act on. Plain data: a checkpoint stores
+// objective/adaptive_coefficient.h -- two coefficients that adapt to what they act on. Plain data: a checkpoint stores
 // `coefficient` and `step`.
 #pragma once
 
@@ -26,7 +26,7 @@ struct EntropyCoefficient {
   double coefficient = 0;
   std::int64_t step = 0;  ///< steps taken
 
-  /// After a training step whose update had this mean (clamped) entropy. The new value acts from the next step on.
+  /// After a training step whose update had this mean (clamped) entropy. The new value takes effect at the next step.
   void update(const AdaptiveEntropyOptions& options, double entropy);
 };
 

@@ -1,4 +1,4 @@
-// objective/options.h -- what a method asks of the objective, as plain data; carnot/objective turns it into
+// objective/options.h -- what a method asks of the objective, as plain data; carnot/loss turns it into
 // tensors.
 //
 // Every field is documented in docs/methods; `objective.*` keys of a recipe override what the method sets.

@@ -1,6 +1,6 @@
 // optim/adamw.h -- AdamW (Loshchilov and Hutter 2019) with fp32 master weights, and clipping by the global norm.
 //
-// What is kept in bfloat16 between updates is computed in float32 and rounded up or down by chance
+// What is kept in bfloat16 between updates is computed in float32 and rounded up or down stochastically
 // (optim/stochastic_rounding.h); to the nearest, a step below half of the last bit would be lost every time.
 // Sums run in a fixed order: the same gradients give the same bits on any number of threads.
 #pragma once
@@ -24,7 +24,7 @@ struct AdamWOptions {
   double weight_decay = 0.0;  ///< decoupled; matrices only, never norms and biases
   double max_grad_norm = 1.0;
   bool master_weights = true;       ///< a float32 copy of bfloat16 weights
-  std::string moments = "float32";  ///< float32 (float64 beside float64 weights) | bfloat16
+  std::string moments = "float32";  ///< float32 (float64 for float64 weights) | bfloat16
 
   void fields(FieldVisitor& visit);
 };

@@ -1,4 +1,4 @@
-// optim/optimizer.h -- what training asks of an optimizer: one update with the accumulated gradients, and its state.
+// optim/optimizer.h -- what training needs of an optimizer: one update with the accumulated gradients, and its state.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -28,7 +28,7 @@ class Optimizer {
   /// zero gradient.
   virtual StepReport step(double learning_rate) = 0;
 
-  /// What a checkpoint keeps beside the weights. The tensors share memory with the optimizer.
+  /// What a checkpoint keeps in addition to the weights. The tensors share memory with the optimizer.
   virtual Parameters state() const = 0;
 
   /// Takes back what state() gave. Missing or misshapen tensors are named, and nothing changes then.

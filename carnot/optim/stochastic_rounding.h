@@ -1,4 +1,4 @@
-// optim/stochastic_rounding.h -- float32 to bfloat16, up or down by chance, so that sums of small steps are right on
+// optim/stochastic_rounding.h -- float32 to bfloat16, stochastically, so that sums of small steps are right on
 // average.
 #pragma once
 

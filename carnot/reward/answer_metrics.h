@@ -1,4 +1,4 @@
-// reward/answer_metrics.h -- how right a short answer is: exact match, containment, token F1; and where answers stand.
+// reward/answer_metrics.h -- how right a short answer is: exact match, containment, token F1; finding answers.
 //
 // Normalisation is that of SQuAD (Rajpurkar et al. 2016), in this order: lower case; ASCII punctuation deleted; the
 // whole words a, an, the become blanks; runs of white space become one blank. Texts are UTF-8; bytes that are not stay
@@ -28,7 +28,7 @@ double answer_f1(std::string_view prediction, std::span<const std::string> golds
 /// The gold answers that `<|answer_split|>` joins, stripped of white space at both ends.
 std::vector<std::string> split_gold_answers(std::string_view joined);
 
-/// What stands in the last `\boxed{...}`, up to the brace that balances its own; `\{` and `\}` count for nothing.
+/// The content of the last `\boxed{...}`, up to the brace that balances its own; `\{` and `\}` count for nothing.
 /// None where there is no box or the last one is not closed. Stripped of white space at both ends.
 std::optional<std::string> boxed_content(std::string_view text);
 

@@ -15,7 +15,7 @@ struct DemonstrationOptions {
   EpisodeOptions episode{};
 };
 
-/// Plays the script. The tokens it would have sampled stand where a policy's do: the text of each response behind the
+/// Plays the script. The tokens it would have sampled are where a policy's are: the text of each response after the
 /// assistant's prefix, and the token that ends the message, except where a stop string of the protocol ended it first.
 /// An environment without a script is an error; so is a script that leaves out the prefix.
 Result<Tree> demonstrate(const EnvironmentFactory& factory, const ChatFamily& chat,

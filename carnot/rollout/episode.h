@@ -74,12 +74,12 @@ class Episode {
   /// in it where tools are offered.
   PolicyResponse response(std::span<const TokenId> sampled) const;
 
-  /// The reply's tokens, up to where the next response begins: behind this one, or a whole context (FreshPrompt). Fails
+  /// The reply's tokens, up to where the next response begins: after this one, or a whole context (FreshPrompt). Fails
   /// where the reply cannot be written in this format, and where its text cannot be tokenised.
   Result<SpannedTokens> render_reply(std::span<const TokenId> sampled, const Reply& reply) const;
 
   /// The turn that ended: its prompt part, the response, and what `rendered` appends (empty where no turn follows).
-  /// Parent and policy version are the caller's. Afterwards the episode stands before the next turn.
+  /// Parent and policy version are the caller's. Afterwards the next turn can begin.
   Turn close_turn(std::span<const TokenId> sampled, const Answer& answer, const SpannedTokens& rendered);
 
   /// For ask() on another thread; no other call that touches the environment may run meanwhile.

@@ -1,4 +1,4 @@
-// rollout/forked_scoring.h -- answers behind contexts that grow from one another: each context is computed once, each
+// rollout/forked_scoring.h -- answers after contexts that grow from one another: each context is computed once, each
 // answer on a fork of its KV blocks.
 //
 // Where the model keeps rows apart (nn/model.h), the result has the bits of a pass over every context from its start.
@@ -14,13 +14,13 @@
 
 namespace carnot {
 
-/// Tokens behind those of another context, or behind nothing. REQUIRES: not empty.
+/// Tokens that follow those of another context, or nothing. REQUIRES: not empty.
 struct SharedContext {
   int parent = -1;  ///< index of an earlier context; -1: this one begins
   std::vector<TokenId> tokens{};
 };
 
-/// What is scored behind a context: the answer's tokens, given the context and the lead. REQUIRES: the answer has some.
+/// What is scored after a context: the answer's tokens, given the context and the lead. REQUIRES: the answer has some.
 struct ForkedAnswer {
   int context = 0;
   std::vector<TokenId> lead{};

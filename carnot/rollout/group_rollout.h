@@ -51,7 +51,7 @@ struct RolloutContext {
   }
 };
 
-/// What failed in the machinery. Sibling -1: the group's own.
+/// An infrastructure failure. Sibling -1: the group's own.
 struct Failure {
   int sibling = -1;
   std::string sentence{};
@@ -63,7 +63,7 @@ struct MadeTurn {
   std::vector<TokenDraw> draws{};
 };
 
-/// A place that a trajectory can start from: behind `shared_turns` turns of `parent`.
+/// A place that a trajectory can start from: after `shared_turns` turns of `parent`.
 struct Boundary {
   int parent = -1;  ///< member; -1: the prompt, a tree of its own
   int tree = -1;
@@ -86,7 +86,7 @@ struct Member {
   int tree = 0;
   int shared_turns = 0;
   Episode episode;
-  std::shared_ptr<OpenedEnvironment> opening{};  ///< being made on a worker thread; null once it is there
+  std::shared_ptr<OpenedEnvironment> opening{};  ///< being made on a worker thread; null once it exists
   SequenceId sequence = -1;                      ///< of the present context
   std::vector<SequenceId> left{};                ///< sequences of earlier contexts, where trees may grow from them
   int turn_begin = 0;                            ///< tokens of the context in front of the present turn's response
@@ -98,7 +98,7 @@ struct Member {
   bool cut = false;  ///< the present response ended at its limit
   std::shared_ptr<Answer> answer{};
   std::vector<MadeTurn> turns{};
-  std::vector<Boundary> boundaries{};  ///< behind turns[i], where the plan is to grow trees
+  std::vector<Boundary> boundaries{};  ///< after turns[i], where the plan is to grow trees
   std::vector<double> turn_entropies{};
   int streak = 0;  ///< branches in a row, along the trajectory
   Outcome outcome = Outcome::Finished;
@@ -123,7 +123,7 @@ class GroupRollout {
   /// Trajectories that have ended; of a finished group all that it was to make.
   int num_ended() const;
 
-  /// What failed in the machinery, a sentence each, by trajectory, whatever the order of events was.
+  /// Infrastructure failures, a sentence each, by trajectory, whatever the order of events was.
   std::vector<std::string> failures() const;
 
   /// Gives back what it holds of the engine. Nothing can be taken from it any more.
@@ -187,7 +187,7 @@ class GroupRollout {
   int index_;
   int budget_;
   std::shared_ptr<OpenedEnvironment> opened_;
-  std::optional<Episode> first_;      ///< stands at the prompt
+  std::optional<Episode> first_;      ///< at the prompt
   std::optional<Outcome> unstarted_;  ///< of every trajectory, where none could start
   std::vector<Failure> failures_{};
   SequenceId root_ = -1;

@@ -7,7 +7,7 @@
 //
 // What comes out does not depend on batch size, threads or the environments' latency (the latencies that are reported
 // apart). An environment that fails, does not answer in time or breaks the bounds of env/environment_boundary.h ends
-// its trajectory as InfraFailed; the rest goes on. A bug in an environment (CheckError) ends the rollout.
+// its trajectory as InfraFailed; the others continue. A bug in an environment (CheckError) ends the rollout.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct RolloutTask {
 struct RolloutKey {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
-  std::uint64_t first_group = 0;  ///< number of the first task in the step: refills go on counting
+  std::uint64_t first_group = 0;  ///< number of the first task in the step: refills continue the numbering
   int policy_version = 0;
 };
 
@@ -70,7 +70,7 @@ struct RolloutMetrics {
   double seconds_environment = 0;  ///< summed over worker threads
 };
 
-/// Whom roll_out() tells how far it is, and whom it asks whether to go on.
+/// Callbacks: roll_out() reports its progress and asks whether to continue.
 struct RolloutEvents {
   std::function<void(std::int64_t ended)> on_progress{};  ///< trajectories that have ended; may be null
   std::function<bool()> go_on = [] { return true; };      ///< asked several times a second, on the caller's thread
@@ -80,7 +80,7 @@ struct Rollout {
   bool stopped = false;         ///< go_on() said no: there are no groups
   std::vector<Group> groups{};  ///< in the order of the tasks
   RolloutMetrics metrics{};
-  std::vector<std::string> failures{};  ///< of the machinery, a sentence each: by task, then by trajectory
+  std::vector<std::string> failures{};  ///< of the infrastructure, a sentence each: by task, then by trajectory
 };
 
 /// Rolls out every task with `options.budget` trajectories. Fills the columns LogProbRollout and EntropyRollout. Where

@@ -18,7 +18,7 @@
 namespace carnot {
 
 struct ScoreOptions {
-  int max_tokens = 4096;   ///< rows of a forward pass; a longer sequence stands alone
+  int max_tokens = 4096;   ///< rows of a forward pass; a longer sequence gets a pass of its own
   double temperature = 1;  ///< that the rollout sampled at; 0 (greedy) counts as 1
 };
 
@@ -34,7 +34,7 @@ void score_reference(const Model& reference, std::span<Group> groups, const Scor
 /// Value: the critic's, of the context that each sampled token continues.
 void score_values(const ValueModel& critic, std::span<Group> groups, const ScoreOptions& options);
 
-/// What stands between a turn and the answer that is scored behind it (IGPO). Where the context has opened the think
+/// The text between a turn and the answer that is scored after it (IGPO). Where the context has opened the think
 /// tag itself, a leading "<think>" is left out. Its tokens count in the context and not in the mean; a blank at its end
 /// is encoded with the answer.
 struct AnswerLead {
@@ -43,7 +43,7 @@ struct AnswerLead {
 };
 
 /// Turn::info_gain and Group::query_baseline. The gain of a turn that another follows is the score of the answer (the
-/// group's first) behind the turn and its observation, minus the score one turn earlier; a last turn has none. Groups
+/// group's first) after the turn and its observation, minus the score one turn earlier; a last turn has none. Groups
 /// without an answer are left alone. Tokens of the answer are encoded alone, so that none straddles the lead.
 void score_info_gain(const Model& policy, const Tokenizer& tokenizer, std::span<Group> groups, const AnswerLead& lead,
                      const InfoGainOptions& gain, const ScoreOptions& options);

@@ -1,4 +1,4 @@
-// rollout/scoring_pass.h -- sequences of tokens through a model in packed micro-batches; numbers at chosen tokens.
+// rollout/scoring_pass.h -- token sequences through a model in packed micro-batches; numbers at chosen tokens.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,7 +20,7 @@ struct ScoredSequence {
   std::vector<int> targets{};
 };
 
-/// A micro-batch. Each target has the row that predicts it; rows behind the last target are not computed.
+/// A micro-batch. Each target has the row that predicts it; rows after the last target are not computed.
 struct ScoringBatch {
   std::vector<std::int64_t> tokens{}, positions{}, rows{}, targets{};
   PackedAttention plan{};

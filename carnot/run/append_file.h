@@ -1,4 +1,4 @@
-// run/append_file.h -- a file that grows by whole records: a record is there entirely or not at all.
+// run/append_file.h -- a file that grows by whole records: a record is complete or absent.
 #pragma once
 
 #include <filesystem>

@@ -19,7 +19,7 @@
 
 namespace carnot {
 
-/// What a checkpoint refers to. Null: there is none.
+/// What a checkpoint refers to. Null: none.
 struct CheckpointParts {
   ModelBundle* bundle = nullptr;
   Optimizer* optimizer = nullptr;
@@ -29,7 +29,7 @@ struct CheckpointParts {
 };
 
 /// Writes checkpoints/global_step_N, whole or not at all, then removes all but the latest `max_checkpoints`. Weights
-/// below adapters that are in no folder yet are stored first, once for all checkpoints, in `base` beside `checkpoints`.
+/// under adapters that are in no folder yet are stored first, once for all checkpoints, in `base` by `checkpoints`.
 Status save_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
                        const RunOptions& run, std::int64_t max_checkpoints);
 

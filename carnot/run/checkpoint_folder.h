@@ -1,4 +1,4 @@
-// run/checkpoint_folder.h -- checkpoints as folders that are there whole or not at all. Knows files, not tensors.
+// run/checkpoint_folder.h -- checkpoints as folders that are complete or absent. Knows files, not tensors.
 //
 // checkpoints/global_step_N/ holds the given files and MANIFEST.json with their sizes and SHA-256. It is written
 // under another name, synced, and renamed; then checkpoints/latest_checkpointed_iteration.txt is replaced. A crash
@@ -24,7 +24,7 @@ struct CheckpointFile {
   std::function<Status(const std::filesystem::path& path)> write{};  ///< makes the file at `path`
 };
 
-/// Lets `fill` make a folder beside `path`, syncs it and gives it that name; what had the name is removed afterwards.
+/// Lets `fill` make a folder next to `path`, syncs it and gives it that name; what had the name is removed afterwards.
 /// Somebody has the name at every moment, except on file systems that cannot exchange two names (NFS): there the old
 /// folder is called otherwise for a moment. Nothing is left of a failure.
 Status replace_folder(const std::filesystem::path& path,
@@ -54,7 +54,7 @@ Result<std::int64_t> checkpoint_step(const std::filesystem::path& checkpoint);
 /// gets it; other leftovers go, and a pointer where there is no checkpoint. A folder that is not there needs no repair.
 Status repair_checkpoints(const std::filesystem::path& checkpoints);
 
-/// For a run that goes on from `step`, whose checkpoint is there: later checkpoints are removed, since those steps come
+/// For a run that resumes from `step`, whose checkpoint exists: later checkpoints are removed, since those steps come
 /// again; the pointer names `step`; of the rest the latest `max_checkpoints` stay (0: all). Returns the paths of the
 /// later ones.
 Result<std::vector<std::filesystem::path>> go_on_from(const std::filesystem::path& checkpoints, std::int64_t step,

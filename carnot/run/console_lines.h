@@ -1,4 +1,4 @@
-// run/console_lines.h -- the lines that a run prints for the user as it goes on. All numbers are in the run's files.
+// run/console_lines.h -- the lines that a run prints while it runs. All numbers are in the run's files.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace carnot {
 
-/// Where a run stands, and how much room its lines have.
+/// How far a run is, and how much room its lines have.
 struct ConsolePlace {
   std::int64_t step = 0;  ///< steps that are complete
   std::int64_t steps = 0;
@@ -17,7 +17,7 @@ struct ConsolePlace {
 };
 
 /// "step  12/130  success  43.2 %  score  0.43  entropy 0.103  length   69    0.7 s": what the step's metrics hold of
-/// it, the more important first, as much as fits. The columns of one run's lines stand below each other.
+/// it, the more important first, as much as fits. The columns of one run's lines are aligned.
 std::string step_line(const ConsolePlace& place, const StepMetrics& metrics, const std::string& environment);
 
 /// "warm start  1000/1000  loss 0.213  1:05"; the loss in nats a token.

@@ -19,8 +19,8 @@ struct ExportOptions {
 
 /// Writes a Hugging Face folder: config.json, weights, and those files of tokenizer and generation that the source has.
 /// A policy with adapters becomes OUTPUT/base, such a folder, and OUTPUT/adapter, a PEFT folder; with merge_lora one
-/// folder as the others. The output is there whole or not at all, with a list of its files in carnot_export.json; an
-/// export that is killed leaves a folder .carnot-RANDOM.tmp beside it. Returns what was written, in words.
+/// folder as the others. The output is complete or absent, with a list of its files in carnot_export.json; an
+/// export that is killed leaves a folder .carnot-RANDOM.tmp next to it. Returns what was written, in words.
 Result<std::string> export_model(const ExportOptions& options);
 
 }  // namespace carnot

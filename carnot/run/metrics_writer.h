@@ -34,7 +34,7 @@ class MetricsWriter {
   /// Everything is with the system when this returns. Numbers that are none become null in JSON.
   Status write(std::int64_t step, const StepMetrics& metrics);
 
-  /// What was written survives a power cut from here on. For a checkpoint to begin with: where it is there, so are the
+  /// What was written survives a power cut from here on. For a checkpoint to begin with: if it exists, so do the
   /// lines of the steps before it.
   Status sync();
 

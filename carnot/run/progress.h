@@ -1,7 +1,7 @@
 // run/progress.h -- a progress bar with the time that is left, the only place that draws.
 //
-// Stages may stand inside each other (an evaluation inside training): the innermost is shown, and when it ends the one
-// around it goes on where it was. On a terminal one line is redrawn; elsewhere (log files, CI) a stage prints nothing
+// Stages may be nested (an evaluation inside training): the innermost is shown, and when it ends the one
+// around it continues where it was. On a terminal one line is redrawn; elsewhere (log files, CI) a stage prints nothing
 // if it is short and at most four lines if it is long. Not thread-safe.
 #pragma once
 

@@ -1,4 +1,4 @@
-// run/resumed_settings.h -- a run that goes on keeps the settings it was made with, unless it is told otherwise.
+// run/resumed_settings.h -- a resumed run keeps its settings, unless it is told otherwise.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace carnot {
 
-/// In what `recipe` differs from `config`, the recorded config.yaml of the run that goes on; nothing where it is not
+/// In what `recipe` differs from `config`, the recorded config.yaml of the resumed run; nothing where it is not
 /// there. Fails where a setting differs that decides what is learnt, and resume_changes is `refuse`: the message has a
 /// line for each, with both values. Where they are allowed, a warning has those lines. What only says how long, how
 /// fast and how closely watched a run is, may always change (how_long_or_how_fast()).
 Result<std::vector<SettingDifference>> check_resumed_settings(Recipe& recipe, const std::filesystem::path& config);
 
-/// Keys that a run may change when it goes on: train.steps, how often it is evaluated and saved, what bounds its memory
+/// Keys that a run may change when it resumes: train.steps, how often it is evaluated and saved, what bounds its memory
 /// and time without changing a bit of what it samples.
 bool how_long_or_how_fast(std::string_view key);
 
-/// Writes `recipe` as the folder's config.yaml. Where the run went on with other settings, what held until `step` stays
+/// Writes `recipe` as the folder's config.yaml. Where the run resumed with other settings, what held until `step` stays
 /// in earlier_configs/until_step_N.yaml.
 Status write_config(const RunFolder& folder, Recipe& recipe, std::int64_t step);
 

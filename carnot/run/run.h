@@ -1,4 +1,4 @@
-// run/run.h -- the commands behind `carnot train`, `sft`, `rollout` and `eval`: stages, run folder, resume, reports.
+// run/run.h -- the commands `carnot train`, `sft`, `rollout` and `eval`: stages, run folder, resume, reports.
 //
 // A run writes into one folder: config.yaml, metrics.jsonl, tensorboard/, rollouts/, validation/, checkpoints/,
 // summary.json; the warm start keeps a folder of the same layout in warm_start/. Stages end by step count.

@@ -2,7 +2,7 @@
 //
 //   .carnot-lock           who is writing (run/folder_lock.h), while somebody is
 //   config.yaml            the resolved recipe
-//   earlier_configs/       until_step_N.yaml: what it was before the run went on with other settings
+//   earlier_configs/       until_step_N.yaml: what it was before the run resumed with other settings
 //   metrics.jsonl          one line a step
 //   tensorboard/           the same numbers as event files
 //   rollouts/step_N.jsonl  trajectories (docs/trajectory_format.md)
@@ -36,11 +36,11 @@ struct RunFolder {
 
 enum class Resume {
   Never,  ///< a folder that holds a run is refused
-  Auto,   ///< a run that is there is continued
+  Auto,   ///< an existing run is continued
 };
 
 /// Makes the folder and those inside it, and clears away half-written files that a kill left. Refuses with the ways out
-/// where a run is there and `resume` is Never, and says why where nothing can be written.
+/// if the folder holds a run and `resume` is Never, and says why where nothing can be written.
 /// REQUIRES: the caller holds the folder's lock.
 Result<RunFolder> open_run_folder(const std::filesystem::path& root, Resume resume);
 

@@ -1,4 +1,4 @@
-// run/setting_difference.h -- in which settings two recipes differ: of a run that is there, and of the one asked for.
+// run/setting_difference.h -- the settings in which two recipes differ: an existing run's and the requested one's.
 #pragma once
 
 #include <filesystem>

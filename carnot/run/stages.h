@@ -31,13 +31,13 @@ struct Run {
         progress(with.out, {.terminal = with.terminal, .columns = with.columns}) {}
 };
 
-/// The checkpoint to go on from: the one that `resume` names, or with auto the latest in `checkpoints` that is whole;
+/// The checkpoint to resume from: the one that `resume` names, or with auto the latest in `checkpoints` that is whole;
 /// none to start. Repairs `checkpoints` first. A checkpoint that is named must be the latest whole one of the folder,
 /// if that has any: the run would write over the others.
 Result<std::optional<FoundCheckpoint>> checkpoint_to_resume(const RunOptions& run,
                                                             const std::filesystem::path& checkpoints);
 
-/// Makes the folder's checkpoints those of a run that goes on from `checkpoint`, if that is one of them (go_on_from).
+/// Makes the folder's checkpoints those of a run that resumes from `checkpoint`, if that is one of them (go_on_from).
 Status settle_checkpoints(const std::filesystem::path& checkpoints, const std::optional<FoundCheckpoint>& checkpoint,
                           const TrainOptions& options);
 
@@ -55,7 +55,7 @@ struct EvaluationView {
 std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std::string_view title,
                                                  const Recipe& recipe, const ModelBundle& bundle, Engine& engine);
 
-/// Fails where more of its trajectories failed in the machinery than train.max_infra_failures allows.
+/// Fails if more of its trajectories were lost to infrastructure failures than train.max_infra_failures allows.
 Status check_evaluation(const std::string& name, const EvaluatedGroups& evaluated, const Recipe& recipe);
 
 /// Evaluates and keeps the result in validation/NAME. None where the user stops it; then nothing is kept.
@@ -66,11 +66,11 @@ Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::str
 Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const std::string& name, ModelBundle& bundle,
                                                               Engine& engine);
 
-/// All steps behind `start`. A step that the user stops before its update has not happened; one that is stopped in the
-/// evaluation behind it is in the checkpoint, with its metrics, and the resumed run begins with the evaluation.
+/// All steps after `start`. A step that the user stops before its update has not happened; one that is stopped in the
+/// evaluation after it is in the checkpoint, with its metrics, and the resumed run begins with the evaluation.
 Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& trainer, const TrainerState& start);
 
-/// Tells the user that the run stopped `where` ("after training step 3; a checkpoint is written"), and how to go on.
+/// Tells the user that the run stopped `where` ("after training step 3; a checkpoint is written"), and how to resume.
 RunEnd stopped(Run& run, const std::string& where);
 
 /// Table, transcripts, summary.json.

@@ -33,7 +33,7 @@ struct TrainerState {
 /// The content of the file.
 std::string trainer_state_json(const TrainerState& state);
 
-/// Reads it back; `where` stands before each problem. Counts are at least 0, coefficients numbers.
+/// Reads it back; `where` precedes each problem. Counts are at least 0, coefficients numbers.
 Result<TrainerState> parse_trainer_state(std::string_view text, const std::string& where);
 
 }  // namespace carnot

@@ -24,7 +24,7 @@ struct ResultTable {
   std::vector<std::vector<Cell>> rows{};  ///< a cell per column
 };
 
-/// One line of what is printed: the paper's own figure beside ours.
+/// One line of what is printed: the paper's figure next to ours.
 struct Finding {
   std::string what{};
   std::string paper{};  ///< "-" where the paper gives none
@@ -43,7 +43,7 @@ struct AnalysisReport {
   std::vector<std::string> notes{};  ///< what a reader must know to read the numbers
 };
 
-/// What stands behind the analysis' name on the command line.
+/// The arguments after the analysis' name on the command line.
 enum class AnalysisNeeds {
   Nothing,      ///< a synthetic world
   Rollouts,     ///< rollouts/step_N.jsonl: files, run folders, or folders of run folders

@@ -11,15 +11,15 @@
 
 namespace carnot {
 
-/// The entropies behind tool calls of one trajectory, turn by turn, in reading order: the turn's stored turn_entropy,
+/// The entropies after tool calls of one trajectory, turn by turn, in reading order: the turn's stored turn_entropy,
 /// which every rollout of ours has. Turns without one are left out, as is the first, which answers the prompt.
 std::vector<double> tool_turn_entropies(const Trajectory& trajectory);
 
 /// Turns whose entropy is at or above a threshold.
 struct Streaks {
   std::int64_t high = 0;         ///< such turns
-  std::int64_t consecutive = 0;  ///< of those, directly behind another one of the same trajectory
-  std::int64_t behind_any = 0;   ///< of those, behind another turn at all: what could be consecutive
+  std::int64_t consecutive = 0;  ///< of those, directly after another one of the same trajectory
+  std::int64_t behind_any = 0;   ///< of those, after another turn at all: what could be consecutive
 
   double share() const { return high == 0 ? 0 : static_cast<double>(consecutive) / static_cast<double>(high); }
 };

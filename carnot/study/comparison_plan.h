@@ -51,7 +51,7 @@ struct ComparisonPlan {
 /// written. A folder that holds a run of other settings is a problem, with the keys that differ.
 Result<ComparisonPlan> plan_comparison(const ComparisonRequest& request);
 
-/// "15 runs: 5 methods x 3 seeds", then a line per run with its folder and what is there of it.
+/// "15 runs: 5 methods x 3 seeds", then a line per run with its folder and how far it is.
 std::string plan_text(const ComparisonPlan& plan);
 
 /// True where the folder holds a whole run.

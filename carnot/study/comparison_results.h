@@ -71,7 +71,7 @@ struct ShownMetrics {
 /// Failures by run folder.
 using RunProblems = std::map<std::string, std::string>;
 
-/// Reads what is there. A run that is not finished, or not begun, is no failure; a file that cannot be read is.
+/// Reads what exists. A run that is not finished, or not begun, is no failure; a file that cannot be read is.
 Result<Comparison> read_comparison(const ComparisonPlan& plan, const RunProblems& problems);
 
 /// Mean and interval over runs at every step that all of them have, of curves smoothed over `window` steps.

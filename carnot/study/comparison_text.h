@@ -9,7 +9,7 @@
 
 namespace carnot {
 
-/// What was compared, and how much of it is there.
+/// What was compared, and how much of it is finished.
 std::string introduction(const Comparison& comparison);
 
 /// A row per method: means over seeds with their intervals, and the paired difference to the base.
@@ -20,7 +20,7 @@ Table seeds_table(const Comparison& comparison);
 
 /// True where runs were evaluated while they trained.
 bool has_peaks(const Comparison& comparison);
-/// The best evaluation of each run beside its last one. REQUIRES has_peaks().
+/// The best evaluation of each run next to its last one. REQUIRES has_peaks().
 Table peak_table(const Comparison& comparison);
 /// How to read that table.
 std::string peak_note();
@@ -30,7 +30,7 @@ struct Section {
   std::vector<std::string> lines{};
 };
 
-/// What stands below the table: how to read it, what is missing, and what a reader must know. Without empty sections.
+/// The text below the table: how to read it, what is missing, and what a reader must know. Without empty sections.
 std::vector<Section> remarks(const Comparison& comparison);
 
 }  // namespace carnot

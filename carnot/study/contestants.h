@@ -2,8 +2,8 @@
 //
 //   grpo, grpo + aem, a2tgpo [train.learning_rate=1e-4 objective.clip_high=0.3]
 //
-// Entries stand between commas; settings that one entry has for itself stand in brackets behind its method. `all` is
-// every method there is: bases alone, add-ons behind grpo.
+// Entries are separated by commas; settings of one entry follow its method in brackets. `all` is
+// every method there is: bases alone, add-ons after grpo.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Contestant {
   std::vector<std::string> settings{};  ///< `key=value`
   bool from_all = false;                ///< nobody named it: where the recipe cannot have it, it is left out
 
-  /// As it stands in tables: "grpo + aem [train.epochs=2]".
+  /// As shown in tables: "grpo + aem [train.epochs=2]".
   std::string name() const;
 
   /// The same as the name of a folder: "grpo+aem,train.epochs=2". What file systems or shells would mind becomes '_'.

@@ -10,7 +10,7 @@
 
 namespace carnot {
 
-/// None where fewer than two pairs are there or one side is constant. REQUIRES: equal sizes.
+/// None if there are fewer than two pairs or one side is constant. REQUIRES: equal sizes.
 std::optional<double> pearson(std::span<const double> x, std::span<const double> y);
 
 /// Ranks from 1; values that are equal share the mean of their ranks.

@@ -1,4 +1,4 @@
-// study/entries.h -- one entry per analysis; each stands in the file of its name, sweeps of runs in sweeps.cpp.
+// study/entries.h -- one entry per analysis; each in the file of its name, sweeps of runs in sweeps.cpp.
 #pragma once
 
 #include "carnot/study/analysis.h"

@@ -10,7 +10,7 @@
 
 namespace carnot {
 
-/// Values below which there is no interval. With two, Student's t is 12.7 deviations of the mean wide to both sides,
+/// Values below which there is no interval. With two, Student's t is 12.7 standard errors wide to each side,
 /// and two values that happen to be equal have a deviation of 0.
 inline constexpr std::int64_t kFewestForInterval = 3;
 

@@ -31,7 +31,7 @@ struct TokenExplanation {
   std::vector<ClipState> clip_state{};
   /// Derivative of the step's loss (policy and KL) with respect to the token's log-probability.
   std::vector<double> gradient{};
-  std::vector<double> scaled_advantage{};  ///< behind objective.entropy_scale (AEPO): what the surrogate takes
+  std::vector<double> scaled_advantage{};  ///< after objective.entropy_scale (AEPO): what the surrogate uses
   std::vector<double> value_loss{};        ///< (value - target)^2 / 2, before reduction and coefficient
   std::vector<double> value_gradient{};    ///< derivative of the step's loss with respect to the token's value
 };
@@ -41,7 +41,7 @@ struct Explanation {
   std::vector<std::string> excluded{};           ///< terms of the loss that the gradient leaves out, with the reason
 };
 
-/// What explain_steps reads beside the credit, on the sampled tokens of every trajectory that counts.
+/// What explain_steps reads besides the credit, on the sampled tokens of every included trajectory.
 std::vector<Column> explained_columns(const ObjectiveOptions& options);
 
 /// Says which options ask for what neither columns nor credit hold. REQUIRES: the columns above.

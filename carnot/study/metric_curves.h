@@ -1,4 +1,4 @@
-// study/metric_curves.h -- the metrics of a run by training step, as metrics.jsonl tells them.
+// study/metric_curves.h -- the metrics of a run by training step, from metrics.jsonl.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// study/report_files.h -- the report of an analysis as JSON, and as one page that needs nothing else.
+// study/report_files.h -- the report of an analysis as JSON, and as one self-contained page.
 #pragma once
 
 #include <filesystem>

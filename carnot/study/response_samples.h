@@ -22,7 +22,7 @@ struct ResponseSampling {
   DrawKey key{};  ///< sibling counts the responses
 };
 
-/// Responses behind `context` as episodes end them: at a stop token, a stop string or the limit. `episode` is any of
+/// Responses after `context` as episodes end them: at a stop token, a stop string or the limit. `episode` is any of
 /// the environment's. Needs the engine for itself.
 std::vector<SampledResponse> sample_responses(Engine& engine, const Tokenizer& tokenizer, const Episode& episode,
                                               std::span<const TokenId> context, const ResponseSampling& options);

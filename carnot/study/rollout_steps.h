@@ -20,7 +20,7 @@ struct StepRange {
   void fields(FieldVisitor& visit);
 };
 
-/// One file of rollouts, with its trajectories that count.
+/// One file of rollouts, with its included trajectories.
 struct StudiedStep {
   const StudiedRun& run;
   const RolloutPath& source;

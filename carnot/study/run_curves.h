@@ -23,7 +23,7 @@ struct RunCurves {
   std::string success() const { return "env/" + run.environment + "/success"; }
 };
 
-/// Every run below `paths` that has trained. Fails where there is none, or a file cannot be read.
+/// Every run below `paths` that has trained. Fails if there is none, or a file cannot be read.
 Result<std::vector<RunCurves>> read_curves(std::span<const std::filesystem::path> paths);
 
 /// Runs of one label.

@@ -62,7 +62,7 @@ struct AscentOptions {
   bool normalise = true;
 };
 
-/// One value for the start and one behind each step.
+/// One value for the start and one after each step.
 struct AscentCurve {
   std::vector<double> expected_return{};
   std::vector<double> coefficient{};

@@ -18,7 +18,7 @@ struct AddedToken {
   TokenId id = 0;
   std::string content{};
   bool lstrip = false;       ///< takes the blanks before it
-  bool rstrip = false;       ///< takes the blanks behind it
+  bool rstrip = false;       ///< takes the spaces after it
   bool single_word = false;  ///< not within a word
   bool normalized = false;   ///< looked for in the normalised text
   bool special = false;      ///< Hugging Face leaves it out of decoded text on request
@@ -67,7 +67,7 @@ class AddedTokenFinder {
     const AddedToken* token = nullptr;  ///< null: only part of a word, does not count
     std::size_t begin = 0;              ///< with the blanks it takes
     std::size_t end = 0;
-    std::size_t searched = 0;  ///< where the search goes on
+    std::size_t searched = 0;  ///< where the search continues
   };
 
   bool find(std::string_view text, std::size_t from, std::span<const TextRange> contents, Match& match) const;

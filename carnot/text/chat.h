@@ -2,7 +2,7 @@
 //
 // A trajectory is its token ids. What the policy sampled stays as sampled; what the environment says is rendered
 // and appended. No history is rendered twice. Where a published template changes what it wrote before (drops earlier
-// thinking, moves the system message to the last user message), the first rendering stands here: docs/models.md.
+// thinking, moves the system message to the last user message), the first rendering is kept: docs/models.md.
 #pragma once
 
 #include <memory>
@@ -55,14 +55,14 @@ class ChatFamily {
   Result<SpannedTokens> try_render_inline(std::string_view text) const;
   SpannedTokens render_inline(std::string_view text) const { return try_render_inline(text).value(); }
 
-  /// The tokens of a policy that says `content` behind render_opening() or render_reply() with this prefix; without
+  /// The tokens of a policy that says `content` after render_opening() or render_reply() with this prefix; without
   /// the stop token that follows where the message `ends`.
   Result<std::vector<TokenId>> try_spoken(std::string_view content, std::string_view prefix, bool ends) const;
   std::vector<TokenId> spoken(std::string_view content, std::string_view prefix, bool ends) const {
     return try_spoken(content, prefix, ends).value();
   }
 
-  /// The same for a policy that calls functions: `content`, where the format has text beside calls, and the calls.
+  /// The same for a policy that calls functions: `content`, where the format has text next to calls, and the calls.
   /// REQUIRES: takes_tools(); arguments are JSON objects.
   Result<std::vector<TokenId>> try_spoken_calls(std::string_view content, std::span<const ToolCall> calls,
                                                 std::string_view prefix) const;

@@ -11,8 +11,8 @@ namespace carnot {
 struct ChatMlStyle {
   std::string_view name{};
   std::string_view default_system{};  ///< put first where the first message is no system message; none where empty
-  bool tool_as_user = false;          ///< tool results stand in a user message, each within <tool_response> tags
-  std::string_view head_end{};        ///< behind the assistant's head: thinking that is closed at once
+  bool tool_as_user = false;          ///< tool results are in a user message, each within <tool_response> tags
+  std::string_view head_end{};        ///< after the assistant's head: thinking that is closed at once
 };
 
 class ChatMl : public ChatFamily {

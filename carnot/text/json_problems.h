@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 
 class JsonProblems {
  public:
-  /// `name`: of the file; stands before each problem.
+  /// `name`: of the file; precedes each problem.
   explicit JsonProblems(std::string name) : name_(std::move(name)) {}
 
   void add(const std::string& path, const std::string& what);

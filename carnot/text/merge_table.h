@@ -57,7 +57,7 @@ class MergeTable {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
   }
   std::size_t home(std::uint64_t pair) const { return static_cast<std::size_t>(pair * 0x9E3779B97F4A7C15u >> shift_); }
-  /// Index of the pair's slot, or of the empty one (rank kNone) where it would stand.
+  /// Index of the pair's slot, or of the empty one (rank kNone) where it would be.
   std::size_t index_of(TokenId left, TokenId right) const;
   const Slot& find(TokenId left, TokenId right) const { return slots_[index_of(left, right)]; }
 

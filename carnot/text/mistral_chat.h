@@ -12,7 +12,7 @@ namespace carnot {
 /// How the versions differ.
 struct MistralStyle {
   std::string_view name{};
-  std::string_view blank{};  ///< behind control tokens, and before what the assistant says
+  std::string_view blank{};  ///< after control tokens, and before what the assistant says
 };
 
 class MistralChat : public ChatFamily {

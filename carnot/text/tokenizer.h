@@ -22,25 +22,25 @@ namespace carnot {
 /// What control tokens in a text are: the added tokens that the file marks special, such as <|im_end|>.
 enum class ControlTokens { Tokens, Text };
 
-/// What stands before a text that is encoded by itself. It matters to tokenizers that put a blank before text.
+/// What precedes a text that is encoded by itself. It matters to tokenizers that put a space before text.
 enum class TextBefore { Nothing, AddedToken, Text };
 
 class Tokenizer {
  public:
   /// `path`: a tokenizer.json, or a folder with tokenizer.json or vocab.json + merges.txt. Says which part of the
   /// file asks for something that is not computed here. All of them may be compressed (.xz). The older pair of files
-  /// is read as Qwen2's, with the added tokens of a tokenizer_config.json or tokenizer_description.json beside it.
+  /// is read as Qwen2's, with the added tokens of a tokenizer_config.json or tokenizer_description.json next to it.
   static Result<Tokenizer> load(const std::filesystem::path& path);
 
-  /// From the text of a tokenizer.json; `name` stands in error messages.
+  /// From the text of a tokenizer.json; `name` is for error messages.
   static Result<Tokenizer> parse(std::string_view json, const std::string& name);
 
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  /// Token ids of `text`; added tokens in it become their ids. No token is put before or behind. Bytes that are not
-  /// UTF-8 become their byte tokens. No blank is put where `before` says that text goes on. Control tokens that reach
+  /// Token ids of `text`; added tokens in it become their ids. No token is put before or after. Bytes that are not
+  /// UTF-8 become their byte tokens. No space is put where `before` says that text continues. Control tokens that reach
   /// into one of `contents`, ranges of the text in order and apart, are spelled as other text is.
   /// An error where the file's split pattern takes more steps on this text than base/limits.h allows.
   Result<std::vector<TokenId>> try_encode(std::string_view text, TextBefore before = TextBefore::Nothing,
@@ -87,7 +87,7 @@ class Tokenizer {
   bool is_control(TokenId id) const;  ///< an added token that the file marks special
   int vocab_size() const;  ///< largest id + 1
 
-  /// The tokenizer.json it was loaded from or trained to; written beside every checkpoint.
+  /// The tokenizer.json it was loaded from or trained to; written with every checkpoint.
   const std::string& json() const;
 
  private:
@@ -124,7 +124,7 @@ struct BpeTrainingOptions {
 /// form <|...|> are marked special. Deterministic: ties between pairs go to the smaller pair of ids.
 /// Refuses a vocab_size that is too small, added tokens that are empty, repeated or a single byte, and protected words
 /// that the pattern does not yield as one piece with and without a blank (letters only). The pattern takes one other
-/// character before a word into its piece: a protected word right behind it ("\n(word") is spelled by merges.
+/// character before a word into its piece: a protected word right after it ("\n(word") is spelled by merges.
 Result<std::string> train_byte_level_bpe(std::span<const std::string> texts, const BpeTrainingOptions& options);
 
 }  // namespace carnot

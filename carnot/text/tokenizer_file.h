@@ -50,7 +50,7 @@ struct TokenizerFile {
 /// SentencePiece's spelling of blanks undone: U+2581 becomes a blank.
 std::string with_blanks(std::string_view text);
 
-/// Reads the text of a tokenizer.json. Refuses what is not computed here, naming every such key; `name` stands
+/// Reads the text of a tokenizer.json. Refuses what is not computed here, naming every such key; `name` is
 /// before each of them.
 Result<TokenizerFile> read_tokenizer_json(std::string_view text, const std::string& name);
 

@@ -18,7 +18,7 @@ class Vocabulary {
   /// REQUIRES: an id that is not taken; for a reachable one, bytes that are not.
   void insert(TokenId id, std::string_view bytes, bool reachable);
 
-  /// The reachable token of exactly these bytes, -1 where there is none.
+  /// The reachable token of exactly these bytes, -1 if there is none.
   TokenId find(std::string_view bytes) const;
 
   bool contains(TokenId id) const { return id >= 0 && id < size() && entries_[id].length != kHole; }

@@ -54,7 +54,7 @@ class ToolSet {
 
   std::vector<ToolDescription> descriptions() const;
 
-  /// Calls the tool of that name; status "unknown_tool" and a text with the known names where there is none, and
+  /// Calls the tool of that name; status "unknown_tool" and a text with the known names if there is none, and
   /// "bad_arguments" where `arguments` is not the text of a JSON object.
   ToolResult call(std::string_view name, std::string_view arguments, Tool::Deadline deadline) const;
 

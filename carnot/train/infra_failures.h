@@ -1,4 +1,4 @@
-// train/infra_failures.h -- how many trajectories the machinery lost, and when that is too many to go on.
+// train/infra_failures.h -- how many trajectories were lost to infrastructure failures, and when that is too many.
 #pragma once
 
 #include <string>

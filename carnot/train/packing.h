@@ -1,6 +1,6 @@
 // train/packing.h -- trajectories and their credit to packed micro-batches: what one optimizer step computes.
 //
-// A growing trajectory is one sequence; every fresh turn begins one of its own. Sequences stand one behind the other,
+// A growing trajectory is one sequence; every fresh turn begins one of its own. Sequences stand one after the other,
 // without padding, and end at the last row that predicts a sampled token. Trajectories that do not count are absent
 // from everything. Turns that several trajectories of a tree share are computed once per trajectory: common prefixes
 // are not shared yet.
@@ -22,7 +22,7 @@
 namespace carnot {
 
 struct PackingOptions {
-  int max_tokens = 16384;  ///< rows of a micro-batch; a longer sequence stands alone
+  int max_tokens = 16384;  ///< rows of a micro-batch; a longer sequence gets a pass of its own
   /// Keeps all turns of a trajectory in one micro-batch, however long: a sequence ratio is a mean over them.
   bool whole_trajectories = false;
   double constant = 0;  ///< Denominators::constant
@@ -67,7 +67,7 @@ struct MinibatchOptions {
   std::uint64_t seed = 0;  ///< of the shuffle: derive_seed(run's seed, "minibatches", training step and epoch)
 };
 
-/// Splits a training step's trajectories that count into optimizer steps of nearly equal numbers of units.
+/// Splits a training step's included trajectories into optimizer steps of nearly equal numbers of units.
 /// No part is empty; every trajectory stands in exactly one.
 std::vector<std::vector<int>> split_minibatches(std::span<const Trajectory> trajectories,
                                                 const MinibatchOptions& options);

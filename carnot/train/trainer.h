@@ -18,7 +18,7 @@
 
 namespace carnot {
 
-/// What a step leaves behind.
+/// What a step leaves after.
 struct TrainingStep {
   std::map<std::string, double> metrics{};  ///< docs/metrics.md
   std::vector<Group> groups{};              ///< all that were rolled out, filtered ones marked

@@ -39,7 +39,7 @@ FrozenLakeMap generate_frozen_lake(const FrozenLakeOptions& options, std::uint64
 
 inline constexpr std::array<std::string_view, 4> kFrozenLakeActions = {"Left", "Down", "Right", "Up"};
 
-/// Where each move ends and how likely: the meant one and the two beside it, in the order of Gymnasium.
+/// Where each move ends and how likely: the intended one and the two perpendicular to it, in the order of Gymnasium.
 struct FrozenLakeMoves {
   std::array<double, 3> chances{};
   std::array<int, 3> ends{};

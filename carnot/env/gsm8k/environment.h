@@ -2,7 +2,7 @@
 //
 // GSM8K (Cobbe et al., arXiv:2110.14168) and rows like it.
 // Three styles, each a prompt and a way to find and compare the answer (reward/maths_answer.h):
-//   verl   ` Let's think step by step and output the final answer after "####".`; the number behind `####`, as text
+//   verl   ` Let's think step by step and output the final answer after "####".`; the number after `####`, as text
 //   areal  `\nPlease put your final answer within \boxed{}.`; the box or the last expression, compared as mathematics
 //   math   ` Let's think step by step and output the final answer within \boxed{}.`; the box, compared in normal form
 // A response scores 1 if its answer is right, `format_score` if it only has one, else 0; the reward is
@@ -36,10 +36,10 @@ struct Gsm8kOptions {
   void fields(FieldVisitor& visit);
 };
 
-/// What the style puts behind a question.
+/// What the style appends to a question.
 std::string_view prompt_suffix(MathsStyle style);
 
-/// The answer that the style finds in a response; none where there is none.
+/// The answer that the style finds in a response, if any.
 std::optional<std::string> find_answer(std::string_view response, const Gsm8kOptions& options);
 
 /// Whether the style takes `answer` for `gold`.

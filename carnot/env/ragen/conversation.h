@@ -2,7 +2,7 @@
 //
 // The policy thinks and answers, `<think>...</think><answer>Up || Left</answer>`; the actions run in order; the next
 // user message shows the reward and the state. The opening `<think>` belongs to the prompt (assistant_prefix).
-// Unlike RAGEN, a response is never written anew and no old turn is dropped: tokens stay as sampled.
+// Unlike RAGEN, a response is never rewritten and no old turn is dropped: tokens stay as sampled.
 #pragma once
 
 #include <memory>

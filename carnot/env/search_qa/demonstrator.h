@@ -1,4 +1,4 @@
-// env/search_qa/demonstrator.h -- plays search_qa by script, with the mistakes that leave reinforcement learning a job.
+// env/search_qa/demonstrator.h -- plays search_qa by script, with mistakes for reinforcement learning to correct.
 //
 // It follows the question's relations one by one: search for the next fact, read the passages, retry with the other
 // keyword where they miss it. Each imperfection is a probability; with all of them at 0 it is nearly always right.

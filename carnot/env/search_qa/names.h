@@ -1,4 +1,4 @@
-// env/search_qa/names.h -- invented names: one pronounceable word each, told apart by kind through their endings.
+// env/search_qa/names.h -- invented names: one pronounceable word each, whose ending shows its kind.
 //
 // A list depends on its kind alone, never on a seed, and a longer list begins with the shorter one: tokenizers and
 // checkpoints fit every run whose worlds are not larger.

@@ -26,10 +26,10 @@ enum class SearchAction { Search, Answer, None };
 /// What a response asks for.
 struct SearchResponse {
   SearchAction action = SearchAction::None;
-  std::string_view text{};  ///< the query, or what stands between the answer tags; stripped, a view into the response
+  std::string_view text{};  ///< the query, or the text between the answer tags; stripped, a view into the response
 };
 
-/// A response that ends with `</search>` is a search for what stands behind the last `<search>`; any other with a whole
+/// A response that ends with `</search>` is a search for the text after the last `<search>`; any other with a whole
 /// answer pair is an answer, the last one.
 SearchResponse parse_search_response(std::string_view response);
 

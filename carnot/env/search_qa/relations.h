@@ -1,6 +1,6 @@
 // env/search_qa/relations.h -- what can be said and asked in a search world: kinds of entity, relations, sentences.
 //
-// Every word of a sentence stands between single blanks, punctuation too, so that a name or keyword looks the same,
+// Every word of a sentence is between single spaces, punctuation too, so that a name or keyword looks the same,
 // leading blank included, in questions, queries, passages and answers.
 #pragma once
 

@@ -50,7 +50,7 @@ class Sokoban : public Game {
   std::string anchor() const override { return grid(); }
   std::unique_ptr<Game> clone() const override { return std::make_unique<Sokoban>(*this); }
 
-  const SokobanRoom& room() const { return room_; }  ///< as it stands now
+  const SokobanRoom& room() const { return room_; }  ///< its present state
 
  private:
   std::string grid() const;

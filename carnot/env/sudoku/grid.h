@@ -21,7 +21,7 @@ struct SudokuGrid {
 
 SudokuGrid empty_sudoku(int size);
 
-/// Where a digit already stands. A cell's own digit counts, so that placing it again is a conflict.
+/// Where a digit already is. A cell's own digit counts, so that placing it again is a conflict.
 struct SudokuConflicts {
   bool row = false;
   bool column = false;

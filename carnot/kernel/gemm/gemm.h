@@ -1,4 +1,4 @@
-// kernel/gemm/gemm.h -- matrix products whose rows do not know of each other.
+// kernel/gemm/gemm.h -- batch-invariant matrix products: a row's result is the same in any batch.
 //
 // C(i, j) is summed over depth in a fixed order, in chunks of 256, whatever the number of rows, columns or threads.
 #pragma once
