@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "carnot/rollout/scoring_pass.h"
+#include "carnot/rollout/log_prob_pass.h"
 #include "carnot/train/model_bundle.h"
 
 using namespace carnot;
@@ -37,11 +37,11 @@ int main(int count, char** arguments) {
   if (!bundle) return fail(bundle.error());
 
   const std::string text = count > 2 ? arguments[2] : "What is the region of Pelminster ?";
-  ScoredSequence sequence{.tokens = bundle->tokenizer->encode(text)};
+  MeasuredSequence sequence{.tokens = bundle->tokenizer->encode(text)};
   sequence.targets.resize(sequence.tokens.size() - 1);  // every token but the first, which nothing predicts
   std::iota(sequence.targets.begin(), sequence.targets.end(), 1);
   const TargetStatistics scores =
-      score_targets(*bundle->policy, {&sequence, 1}, /*max_tokens=*/4096, /*temperature=*/1);
+      measure_targets(*bundle->policy, {&sequence, 1}, /*max_tokens=*/4096, /*temperature=*/1);
 
   for (std::size_t t = 0; t < scores.log_prob.size(); ++t)
     std::printf("%8.3f  %s\n", scores.log_prob[t], bundle->tokenizer->decode({&sequence.tokens[t + 1], 1}).c_str());

@@ -10,7 +10,7 @@ constexpr std::string_view kOneMachine = "a run is one process on one machine";
 constexpr std::string_view kOneEngine = "rollouts and training share one engine and its weights";
 constexpr std::string_view kNotSharded = "weights, gradients and optimizer are not sharded";
 constexpr std::string_view kPackedByTokens = "micro-batches are packed by tokens: train.micro_batch_tokens";
-constexpr std::string_view kScoredByTokens = "scoring passes are packed by tokens: rollout.score_tokens";
+constexpr std::string_view kLogProbPassesByTokens = "log-prob passes are packed by tokens: rollout.score_tokens";
 constexpr std::string_view kNoPadding = "sequences are packed without padding";
 constexpr std::string_view kEnvironmentTasks = "tasks and prompts come from the environment";
 constexpr std::string_view kEnvironmentTools = "the environment says what tools there are and how they are called";
@@ -134,9 +134,7 @@ std::span<const Alias> verl_aliases() {
        .words = {{"false", "0"}, {"true", ""}}},
       {.theirs = "trainer.val_before_train", .ours = {"eval.before_training"}},
       {.theirs = "trainer.val_only", .words = {{"false", ""}}, .advice = "`carnot eval` evaluates alone"},
-      {.theirs = "trainer.resume_mode",
-       .ours = {"resume"},
-       .words = {{"disable", "never"}, {"resume_path", ""}}},
+      {.theirs = "trainer.resume_mode", .ours = {"resume"}, .words = {{"disable", "never"}, {"resume_path", ""}}},
       {.theirs = "trainer.resume_from_path", .ours = {"resume"}},
       {.theirs = "trainer.max_actor_ckpt_to_keep", .ours = {"train.max_checkpoints"}},
 
@@ -199,9 +197,9 @@ std::span<const Alias> verl_aliases() {
       {.theirs = "actor_rollout_ref.ref.fsdp_config.*", .note = kNotSharded},
       {.theirs = "actor_rollout_ref.ref.megatron.*", .note = kNotSharded},
       {.theirs = "actor_rollout_ref.ref.ulysses_sequence_parallel_size", .note = kNotSharded},
-      {.theirs = "actor_rollout_ref.ref.log_prob_micro_batch_size", .note = kScoredByTokens},
-      {.theirs = "actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu", .note = kScoredByTokens},
-      {.theirs = "actor_rollout_ref.ref.log_prob_use_dynamic_bsz", .note = kScoredByTokens},
+      {.theirs = "actor_rollout_ref.ref.log_prob_micro_batch_size", .note = kLogProbPassesByTokens},
+      {.theirs = "actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu", .note = kLogProbPassesByTokens},
+      {.theirs = "actor_rollout_ref.ref.log_prob_use_dynamic_bsz", .note = kLogProbPassesByTokens},
       {.theirs = "actor_rollout_ref.rollout.name", .note = kOneEngine},
       {.theirs = "actor_rollout_ref.rollout.mode",
        .note = "trajectories always advance independently, without a barrier per turn"},
@@ -225,9 +223,9 @@ std::span<const Alias> verl_aliases() {
       {.theirs = "actor_rollout_ref.rollout.disable_log_stats", .note = kAlwaysWritten},
       {.theirs = "actor_rollout_ref.rollout.calculate_log_probs",
        .note = "the log-probabilities of rollouts are always kept"},
-      {.theirs = "actor_rollout_ref.rollout.log_prob_micro_batch_size", .note = kScoredByTokens},
-      {.theirs = "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu", .note = kScoredByTokens},
-      {.theirs = "actor_rollout_ref.rollout.log_prob_use_dynamic_bsz", .note = kScoredByTokens},
+      {.theirs = "actor_rollout_ref.rollout.log_prob_micro_batch_size", .note = kLogProbPassesByTokens},
+      {.theirs = "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu", .note = kLogProbPassesByTokens},
+      {.theirs = "actor_rollout_ref.rollout.log_prob_use_dynamic_bsz", .note = kLogProbPassesByTokens},
       {.theirs = "actor_rollout_ref.rollout.multi_turn.enable",
        .note = "the environment says how many turns there are"},
       {.theirs = "actor_rollout_ref.rollout.multi_turn.max_user_turns",
@@ -251,7 +249,7 @@ std::span<const Alias> verl_aliases() {
       {.theirs = "critic.ppo_mini_batch_size", .note = "critic and policy share train.mini_batches"},
       {.theirs = "critic.ppo_micro_batch_size", .note = kPackedByTokens},
       {.theirs = "critic.ppo_micro_batch_size_per_gpu", .note = kPackedByTokens},
-      {.theirs = "critic.forward_micro_batch_size_per_gpu", .note = kScoredByTokens},
+      {.theirs = "critic.forward_micro_batch_size_per_gpu", .note = kLogProbPassesByTokens},
       {.theirs = "critic.use_dynamic_bsz", .note = kPackedByTokens},
       {.theirs = "critic.ppo_max_token_len_per_gpu", .note = "critic and policy share train.micro_batch_tokens"},
       {.theirs = "critic.ppo_epochs", .note = "critic and policy share train.epochs"},

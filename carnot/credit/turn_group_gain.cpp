@@ -58,10 +58,10 @@ void TurnGroupGainOptions::quirk_fields(FieldVisitor& visit) {
 CreditRule turn_group_gain(const TurnGroupGainOptions& options) {
   const auto apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
     for (const auto& members : members_by_group(trajectories)) {
-      const auto scores = turn_group_scores(trajectories, members, options);
+      const auto gains = turn_group_gains(trajectories, members, options);
       for (std::size_t m = 0; m < members.size(); ++m) {
         const auto i = static_cast<std::size_t>(members[m]);
-        credit_member(trajectories[i], table[i], scores[m], options);
+        credit_member(trajectories[i], table[i], gains[m], options);
       }
     }
   };
@@ -69,8 +69,8 @@ CreditRule turn_group_gain(const TurnGroupGainOptions& options) {
 }
 
 // A turn that several trajectories share counts once.
-std::vector<std::vector<Gain>> turn_group_scores(std::span<const Trajectory> trajectories, std::span<const int> members,
-                                                 const TurnGroupGainOptions& options) {
+std::vector<std::vector<Gain>> turn_group_gains(std::span<const Trajectory> trajectories, std::span<const int> members,
+                                                const TurnGroupGainOptions& options) {
   std::vector<std::vector<Gain>> gains;
   std::map<int, std::vector<double>> peers;
   std::set<std::pair<int, int>> seen;

@@ -28,7 +28,7 @@ struct TurnGroupGainOptions {
 CreditRule turn_group_gain(const TurnGroupGainOptions& options = {});
 
 /// The z of every gain of one group's trajectories: out[i] are those of trajectories[members[i]].
-std::vector<std::vector<Gain>> turn_group_scores(std::span<const Trajectory> trajectories, std::span<const int> members,
-                                                 const TurnGroupGainOptions& options = {});
+std::vector<std::vector<Gain>> turn_group_gains(std::span<const Trajectory> trajectories, std::span<const int> members,
+                                                const TurnGroupGainOptions& options = {});
 
 }  // namespace carnot

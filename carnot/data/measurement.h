@@ -2,7 +2,7 @@
 // leaves.
 //
 // Credit rules and the objective name the columns that they read; what has to be measured follows (method/method.h).
-// rollout/scorer.h measures it.
+// rollout/measure.h and rollout/info_gain.h measure it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class Measurement : std::uint8_t {
   OldPolicy,  ///< LogProbOld and EntropyOld
   Reference,  ///< LogProbReference, EnergyReference and EntropyReference
   Values,     ///< Value
-  InfoGain,   ///< Turn::info_gain: the answer scored at every turn boundary
+  InfoGain,   ///< Turn::info_gain: of the ground truth, at every turn boundary
 };
 inline constexpr std::string_view kMeasurementNames[] = {"old_policy", "reference", "values", "info_gain"};
 inline std::string_view name_of(Measurement measurement) {
@@ -28,7 +28,7 @@ inline std::string_view name_of(Measurement measurement) {
 /// What fills the column; none where sampling, the update or the environment does.
 std::optional<Measurement> measurement_of(Column column);
 
-/// How the gain of a turn is measured: the answer's score after the turn, minus the score before it.
+/// How the gain of a turn is measured: the answer's likelihood after the turn, minus its likelihood before.
 enum class GainMeasure {
   Probability,     ///< exp(mean log-probability of the answer's tokens)
   LogProbability,  ///< their mean log-probability

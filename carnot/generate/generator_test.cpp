@@ -11,7 +11,7 @@
 
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
-#include "carnot/rollout/scoring_pass.h"
+#include "carnot/rollout/log_prob_pass.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot {
@@ -121,19 +121,19 @@ TEST(Generate, DrawsDependOnNeitherBatchNorMemoryNorThreads) {
   set_num_threads(1);
 }
 
-TEST(Generate, LogProbabilitiesAreTheScoringPassesBitForBit) {
+TEST(Generate, LogProbabilitiesAreTheLogProbPassesBitForBit) {
   const auto prompts = ragged_prompts();
   const auto texts = generated(prompts, {.sampling = {.temperature = 1}, .max_tokens = 20});
-  std::vector<ScoredSequence> sequences;
+  std::vector<MeasuredSequence> sequences;
   for (const GeneratedText& text : texts) {
-    ScoredSequence sequence{.tokens = prompts[text.prompt]};
+    MeasuredSequence sequence{.tokens = prompts[text.prompt]};
     for (const TokenId id : ids_of(text)) {
       sequence.targets.push_back(static_cast<int>(sequence.tokens.size()));
       sequence.tokens.push_back(id);
     }
     sequences.push_back(std::move(sequence));
   }
-  const TargetStatistics scored = score_targets(small_model(), sequences, 100, 1);
+  const TargetStatistics scored = measure_targets(small_model(), sequences, 100, 1);
   std::size_t at = 0;
   for (const GeneratedText& text : texts) {
     double sum = 0, scored_sum = 0;

@@ -80,7 +80,7 @@ const std::vector<Kind> kPromptKinds = {{"prompt",
                                         {"messages", messages_of},
                                         {"ids", ids_of}};
 
-const std::vector<Kind> kScoreKinds = {
+const std::vector<Kind> kSequenceKinds = {
     {"text", [](const Json& value, const InputFormat& format) { return text_of(value, "text", format); }},
     {"ids", ids_of}};
 
@@ -159,10 +159,11 @@ Result<std::vector<InputLine>> prompt_lines(std::string_view text, const InputFo
   });
 }
 
-Result<std::vector<InputLine>> score_lines(std::string_view text, const InputFormat& format, const std::string& name) {
+Result<std::vector<InputLine>> sequence_lines(std::string_view text, const InputFormat& format,
+                                              const std::string& name) {
   return read_lines(text, name, [&](const Json& line, const std::string& where) -> Result<InputLine> {
     if (!line.is_object()) return Error{where + ": expected an object, found " + shown(line)};
-    return checked(object_tokens(line, kScoreKinds, format), 0, format, where);
+    return checked(object_tokens(line, kSequenceKinds, format), 0, format, where);
   });
 }
 

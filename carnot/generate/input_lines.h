@@ -1,4 +1,4 @@
-// generate/input_lines.h -- JSON lines in: prompts to continue, sequences to score.
+// generate/input_lines.h -- JSON lines in: prompts to continue, sequences to measure.
 //
 // A line of `carnot generate --input` is a JSON string, or an object with one of
 //   "prompt": TEXT            "messages": [{"role": ..., "content": ...}, ...]            "ids": [...]
@@ -27,10 +27,10 @@ struct InputLine {
 struct InputFormat {
   const Tokenizer* tokenizer = nullptr;  ///< null: texts are refused
   std::string tokenizer_problem{};       ///< then: why
-  const ChatFamily* chat = nullptr;  ///< null: prompts are raw text, and messages are refused
-  std::string system{};              ///< precedes a prompt; for messages, if none is a system message
+  const ChatFamily* chat = nullptr;      ///< null: prompts are raw text, and messages are refused
+  std::string system{};                  ///< precedes a prompt; for messages, if none is a system message
   int vocab_size = 0;
-  int max_positions = 0;  ///< tokens of a line: fewer for a prompt, at most so many for a scored sequence
+  int max_positions = 0;  ///< tokens of a line: fewer for a prompt, at most so many for a measured sequence
 };
 
 /// The tokens of one prompt: a chat opening, or the raw text.
@@ -40,6 +40,7 @@ Result<InputLine> prompt_input(const std::string& text, const InputFormat& forma
 Result<InputLine> messages_input(const std::string& json, const InputFormat& format, const std::string& where);
 
 Result<std::vector<InputLine>> prompt_lines(std::string_view text, const InputFormat& format, const std::string& name);
-Result<std::vector<InputLine>> score_lines(std::string_view text, const InputFormat& format, const std::string& name);
+Result<std::vector<InputLine>> sequence_lines(std::string_view text, const InputFormat& format,
+                                              const std::string& name);
 
 }  // namespace carnot

@@ -97,13 +97,13 @@ TEST(PromptLines, MessagesNeedAChatFormat) {
   EXPECT_EQ(lines.error().message, "f:1: messages: need a chat format; expected a prompt, or --chat");
 }
 
-TEST(ScoreLines, TakeTextsAndIdsOfAnyLengthThatFits) {
-  const auto lines = score_lines("{\"text\": \"task\"}\n{\"ids\": [1]}", format(&chat()), "f");
+TEST(SequenceLines, TakeTextsAndIdsOfAnyLengthThatFits) {
+  const auto lines = sequence_lines("{\"text\": \"task\"}\n{\"ids\": [1]}", format(&chat()), "f");
   ASSERT_TRUE(lines.ok()) << lines.error().message;
   EXPECT_EQ(decoded((*lines)[0]), "task") << "no chat format around a text";
-  EXPECT_EQ(score_lines("{\"prompt\": \"x\"}\n\"x\"", format(&chat()), "f").error().message,
+  EXPECT_EQ(sequence_lines("{\"prompt\": \"x\"}\n\"x\"", format(&chat()), "f").error().message,
             "f:1: prompt: unknown key; expected text, ids or id\nf:2: expected an object, found \"x\"");
-  EXPECT_EQ(score_lines(" \n", format(&chat()), "f").error().message, "f: holds no line");
+  EXPECT_EQ(sequence_lines(" \n", format(&chat()), "f").error().message, "f: holds no line");
 }
 
 TEST(PromptLines, SurviveDamage) {
@@ -114,7 +114,7 @@ TEST(PromptLines, SurviveDamage) {
     std::string text = good;
     for (auto n = 1 + random.below(4); n > 0; --n)
       text[random.below(text.size())] = static_cast<char>(random.below(256));
-    for (const auto& lines : {prompt_lines(text, format(&chat()), "x"), score_lines(text, format(&chat()), "x")}) {
+    for (const auto& lines : {prompt_lines(text, format(&chat()), "x"), sequence_lines(text, format(&chat()), "x")}) {
       const std::string message = lines.ok() ? "" : lines.error().message;
       EXPECT_TRUE(lines.ok() || message.starts_with("x:")) << message;
     }

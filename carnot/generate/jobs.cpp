@@ -8,7 +8,7 @@
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
 #include "carnot/generate/result_lines.h"
-#include "carnot/rollout/scoring_pass.h"
+#include "carnot/rollout/log_prob_pass.h"
 
 namespace carnot {
 namespace {
@@ -111,10 +111,10 @@ std::size_t pass_end(const std::vector<InputLine>& sequences, std::size_t begin,
   return end;
 }
 
-std::vector<ScoredSequence> whole_sequences(std::span<const InputLine> lines) {
-  std::vector<ScoredSequence> sequences;
+std::vector<MeasuredSequence> whole_sequences(std::span<const InputLine> lines) {
+  std::vector<MeasuredSequence> sequences;
   for (const InputLine& line : lines) {
-    ScoredSequence sequence{.tokens = line.tokens};
+    MeasuredSequence sequence{.tokens = line.tokens};
     sequence.targets.resize(line.tokens.size() - 1);
     std::iota(sequence.targets.begin(), sequence.targets.end(), 1);
     sequences.push_back(std::move(sequence));
@@ -173,11 +173,11 @@ RunEnd run_generate(const GenerateJob& job, const JobControl& control) {
 }
 
 Result<ScoreJob> prepare_score(const ScoreRequest& request, std::istream& in) {
-  auto model = load_for_scoring(request.model);
+  auto model = load_for_log_probs(request.model);
   if (!model) return model.error();
   const auto source = read_source(request.input, in);
   if (!source) return source.error();
-  auto sequences = score_lines(source->text, format_of(*model), source->name);
+  auto sequences = sequence_lines(source->text, format_of(*model), source->name);
   if (!sequences) return sequences.error();
   return ScoreJob{.model = std::move(model).value(),
                   .sequences = std::move(sequences).value(),
@@ -190,15 +190,15 @@ RunEnd run_score(const ScoreJob& job, const JobControl& control) {
     if (control.stop_requested()) return RunEnd::Interrupted;
     const std::size_t end = pass_end(job.sequences, begin, job.batch_tokens);
     const auto sequences = whole_sequences(std::span(job.sequences).subspan(begin, end - begin));
-    const TargetStatistics statistics = score_targets(*job.model.model, sequences, job.batch_tokens, job.temperature);
+    const TargetStatistics statistics = measure_targets(*job.model.model, sequences, job.batch_tokens, job.temperature);
     std::size_t offset = 0;
     for (; begin < end; ++begin) {
       const std::size_t count = job.sequences[begin].tokens.size() - 1;
       const auto part = [&](const std::vector<double>& values) { return std::span(values).subspan(offset, count); };
-      const SequenceScore score{.log_prob = part(statistics.log_prob),
-                                .entropy = part(statistics.entropy),
-                                .logsumexp = part(statistics.logsumexp)};
-      if (!write(control.out, scored_line(begin, job.sequences[begin], score))) return RunEnd::Complete;
+      const SequenceStatistics of_sequence{.log_prob = part(statistics.log_prob),
+                                           .entropy = part(statistics.entropy),
+                                           .logsumexp = part(statistics.logsumexp)};
+      if (!write(control.out, statistics_line(begin, job.sequences[begin], of_sequence))) return RunEnd::Complete;
       offset += count;
     }
   }

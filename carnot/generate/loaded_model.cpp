@@ -74,7 +74,7 @@ Result<LoadedModel> load_for_generation(const ModelRequest& request) {
   return loaded;
 }
 
-Result<LoadedModel> load_for_scoring(const ModelRequest& request) {
+Result<LoadedModel> load_for_log_probs(const ModelRequest& request) {
   const RunOptions run = run_options(request);
   auto loaded = find_folder(request, run);
   if (!loaded) return loaded;

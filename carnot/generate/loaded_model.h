@@ -23,7 +23,7 @@ struct ModelRequest {
 
 struct LoadedModel {
   std::filesystem::path folder{};
-  std::unique_ptr<Tokenizer> tokenizer{};  ///< null where load_for_scoring() found none
+  std::unique_ptr<Tokenizer> tokenizer{};  ///< null where load_for_log_probs() found none
   std::string tokenizer_problem{};         ///< then: why
   std::unique_ptr<ChatFamily> chat{};      ///< null where the model has none
   bool unknown_template = false;           ///< then: it has a chat template that is not known
@@ -36,6 +36,6 @@ Result<LoadedModel> load_for_generation(const ModelRequest& request);
 
 /// The same without a chat format, and without a tokenizer where the folder has none that can be read: token ids do not
 /// need one.
-Result<LoadedModel> load_for_scoring(const ModelRequest& request);
+Result<LoadedModel> load_for_log_probs(const ModelRequest& request);
 
 }  // namespace carnot

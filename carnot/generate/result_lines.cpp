@@ -48,16 +48,16 @@ std::string generated_line(const GeneratedText& text, const InputLine& prompt) {
   return line_of(object);
 }
 
-std::string scored_line(std::size_t index, const InputLine& line, const SequenceScore& score) {
+std::string statistics_line(std::size_t index, const InputLine& line, const SequenceStatistics& statistics) {
   Json object{{"index", index}};
   add_id(object, line);
   object["ids"] = line.tokens;
-  object["logp"] = behind_first(score.log_prob);
-  object["entropy"] = behind_first(score.entropy);
-  object["logsumexp"] = behind_first(score.logsumexp);
-  object["mean_logp"] = mean(score.log_prob);
-  object["mean_entropy"] = mean(score.entropy);
-  object["mean_logsumexp"] = mean(score.logsumexp);
+  object["logp"] = behind_first(statistics.log_prob);
+  object["entropy"] = behind_first(statistics.entropy);
+  object["logsumexp"] = behind_first(statistics.logsumexp);
+  object["mean_logp"] = mean(statistics.log_prob);
+  object["mean_entropy"] = mean(statistics.entropy);
+  object["mean_logsumexp"] = mean(statistics.logsumexp);
   return line_of(object);
 }
 

@@ -1,4 +1,4 @@
-// generate/result_lines.h -- JSON lines out: what was generated, what was scored.
+// generate/result_lines.h -- JSON lines out: generated texts, and the log-probabilities of given ones.
 //
 // Numbers read back to the same bits. Text that is not UTF-8 has U+FFFD in its place.
 #pragma once
@@ -17,13 +17,13 @@ namespace carnot {
 std::string generated_line(const GeneratedText& text, const InputLine& prompt);
 
 /// Per token after the first.
-struct SequenceScore {
+struct SequenceStatistics {
   std::span<const double> log_prob{}, entropy{}, logsumexp{};
 };
 
 /// {"index": N, "id": ..., "ids": [...], "logp": [null, ...], "entropy": [null, ...], "logsumexp": [null, ...],
 ///  "mean_logp": ..., "mean_entropy": ..., "mean_logsumexp": ...}; means over the tokens after the first, null if
 /// there is none.
-std::string scored_line(std::size_t index, const InputLine& line, const SequenceScore& score);
+std::string statistics_line(std::size_t index, const InputLine& line, const SequenceStatistics& statistics);
 
 }  // namespace carnot

@@ -9,7 +9,8 @@ namespace carnot {
 
 class KvCache;
 
-/// Training and scoring: whole sequences, one after the other. Sequence s has rows [offsets[s], offsets[s + 1]).
+/// Training and log-prob passes: whole sequences, one after the other. Sequence s has rows [offsets[s], offsets[s +
+/// 1]).
 struct PackedAttention {
   std::vector<int> offsets{0};
 

@@ -47,7 +47,7 @@ class Model {
   /// The weights that map hidden states to logits: [V, H]; the embedding where the head is tied.
   const at::Tensor& head() const;
 
-  /// Logits of a few rows: [T, V]. For sampling; training and scoring go through token_statistics.
+  /// Logits of a few rows: [T, V]. For sampling; training and log-prob passes go through token_statistics.
   at::Tensor logits(const at::Tensor& hidden_TH) const;
 
   /// Every weight once, in a fixed order, by its Hugging Face name; a tied head is not listed twice.

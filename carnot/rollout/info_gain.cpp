@@ -1,4 +1,5 @@
-// Information gain (arXiv:2510.14967): the answer's probability behind each turn, against the one before it.
+#include "carnot/rollout/info_gain.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -7,8 +8,7 @@
 #include "carnot/base/log.h"
 #include "carnot/base/statistics.h"
 #include "carnot/data/trajectory.h"
-#include "carnot/rollout/forked_scoring.h"
-#include "carnot/rollout/scorer.h"
+#include "carnot/rollout/forked_log_probs.h"
 
 namespace carnot {
 namespace {
@@ -20,7 +20,7 @@ struct Answer {
   std::string think{};
 };
 
-/// Whose score an answer's is: a turn of a tree, or the group's prompt.
+/// Whose gain an answer measures: a turn of a tree, or the group's prompt.
 struct Asked {
   Group* group = nullptr;
   Tree* tree = nullptr;
@@ -113,47 +113,47 @@ void ask_group(Questions& questions, const Tokenizer& tokenizer, Group& group, c
   }
 }
 
-/// One score per answer: the mean over its tokens, as a probability where that is asked for.
-std::vector<double> answers_scored(const Model& policy, const Questions& questions, const InfoGainOptions& gain,
-                                   ScoreOptions options) {
+/// Of each answer: the mean log-probability of its tokens, or its exponential, as the options say.
+std::vector<double> likelihoods(const Model& policy, const Questions& questions, const InfoGainOptions& gain,
+                                LogProbPassOptions options) {
   if (options.temperature == 0) options.temperature = 1;
-  const std::vector<double> log_probs = score_on_forks(policy, questions.contexts, questions.answers, options);
-  std::vector<double> scores;
+  const std::vector<double> log_probs = forked_log_probs(policy, questions.contexts, questions.answers, options);
+  std::vector<double> likelihood;
   std::size_t at = 0;
   for (const ForkedAnswer& answer : questions.answers) {
-    const double score = mean(std::span(log_probs).subspan(at, answer.tokens.size()));
-    scores.push_back(gain.measure == GainMeasure::Probability ? std::exp(score) : score);
+    const double log_prob = mean(std::span(log_probs).subspan(at, answer.tokens.size()));
+    likelihood.push_back(gain.measure == GainMeasure::Probability ? std::exp(log_prob) : log_prob);
     at += answer.tokens.size();
   }
-  return scores;
+  return likelihood;
 }
 
-/// The difference to the turn before; a parent stands before its children in the questions of a tree.
-void write_gains(const Questions& questions, const std::vector<double>& scores, const InfoGainOptions& gain) {
-  std::map<std::pair<const Tree*, int>, double> score_of;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
+/// The difference to the turn before; a parent comes before its children in the questions of a tree.
+void write_gains(const Questions& questions, const std::vector<double>& likelihood, const InfoGainOptions& gain) {
+  std::map<std::pair<const Tree*, int>, double> likelihood_of;
+  for (std::size_t i = 0; i < likelihood.size(); ++i) {
     const Asked& asked = questions.asked[i];
     if (asked.tree == nullptr) {
-      asked.group->query_baseline = scores[i];
+      asked.group->query_baseline = likelihood[i];
       continue;
     }
-    score_of[{asked.tree, asked.turn}] = scores[i];
+    likelihood_of[{asked.tree, asked.turn}] = likelihood[i];
     Turn& turn = asked.tree->turns[asked.turn];
     if (turn.parent >= 0) {
-      turn.info_gain = scores[i] - score_of.at({asked.tree, turn.parent});
+      turn.info_gain = likelihood[i] - likelihood_of.at({asked.tree, turn.parent});
     } else if (gain.query_baseline) {
-      turn.info_gain = scores[i] - *asked.group->query_baseline;
+      turn.info_gain = likelihood[i] - *asked.group->query_baseline;
     }
   }
 }
 
 }  // namespace
 
-void score_info_gain(const Model& policy, const Tokenizer& tokenizer, std::span<Group> groups, const AnswerLead& lead,
-                     const InfoGainOptions& gain, const ScoreOptions& options) {
+void measure_info_gain(const Model& policy, const Tokenizer& tokenizer, std::span<Group> groups, const AnswerLead& lead,
+                       const InfoGainOptions& gain, const LogProbPassOptions& options) {
   Questions questions;
   const auto answer_questions = [&] {
-    write_gains(questions, answers_scored(policy, questions, gain, options), gain);
+    write_gains(questions, likelihoods(policy, questions, gain, options), gain);
     questions = {};
   };
   std::size_t tokens = 0;

@@ -158,10 +158,10 @@ Phase evaluation_phase(const MemorySettings& s, const Sizes& n) {
   return phase;
 }
 
-Phase scoring_phase(const MemorySettings& s, const Sizes& n) {
+Phase log_prob_phase(const MemorySettings& s, const Sizes& n) {
   const Count rows =
       std::min(std::max<Count>(s.rollout.score_tokens, context_of(s)), step_trajectories(s) * context_of(s));
-  return {{part("scoring pass", pass_bytes(s, n, rows, context_of(s)), count(rows, "rows; rollout.score_tokens")),
+  return {{part("log-prob pass", pass_bytes(s, n, rows, context_of(s)), count(rows, "rows; rollout.score_tokens")),
            part("logits", statistics_bytes(s, n, 1), "one strip; never tokens x vocabulary")}};
 }
 
@@ -245,7 +245,7 @@ std::vector<Phase> phases_of(const MemorySettings& s, const Sizes& n) {
     evaluation.parts.push_back(cache_part(s, n));
     return {update_phase(s, n), evaluation};
   }
-  std::vector<Phase> phases{generation_phase(s, n, step_trajectories(s)), scoring_phase(s, n)};
+  std::vector<Phase> phases{generation_phase(s, n, step_trajectories(s)), log_prob_phase(s, n)};
   if (s.stage == MemoryStage::Rollout) return phases;
   phases.push_back(update_phase(s, n));
   phases.push_back(evaluation);

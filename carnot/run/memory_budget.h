@@ -2,7 +2,7 @@
 // change where that is too much.
 //
 // The peak is what stays (weights, their packed layouts, optimizer, KV cache) and the greatest of what comes and goes:
-// a pass of the engine, a pass that scores, an update, an evaluation. Rows are counted at the recipe's limits:
+// a pass of the engine, a log-prob pass, an update, an evaluation. Rows are counted at the recipe's limits:
 // trajectories as long as the context, micro-batches that are full. Sums stop at the largest 64-bit number.
 #pragma once
 

@@ -226,7 +226,7 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   if (!folder) return folder.error();
   bundle.add_companions(recipe);
   Trainer trainer(recipe, bundle);
-  const auto step = trainer.roll_out_and_score(0, {.go_on = [&control] { return !control.stop_requested(); }});
+  const auto step = trainer.roll_out_and_measure(0, {.go_on = [&control] { return !control.stop_requested(); }});
   if (!step) {
     control.out << "Stopped; nothing is written\n";
     return RunEnd::Interrupted;

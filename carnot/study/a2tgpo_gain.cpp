@@ -83,7 +83,7 @@ class A2tgpoGain final : public Analysis {
  private:
   static void add_gains(const StudiedStep& step, ByTurn& raw, ByTurn& scores) {
     for (const auto& members : members_by_group(step.all)) {
-      const auto normalised = turn_group_scores(step.all, members);
+      const auto normalised = turn_group_gains(step.all, members);
       for (std::size_t m = 0; m < members.size(); ++m) {
         const auto gains = gains_of(step.all[members[m]], GainSteps::Turns);
         for (std::size_t g = 0; g < gains.size(); ++g) {

@@ -5,7 +5,7 @@
 #include "carnot/base/statistics.h"
 #include "carnot/chart/bar_chart.h"
 #include "carnot/chart/scale.h"
-#include "carnot/rollout/scorer.h"
+#include "carnot/rollout/measure.h"
 #include "carnot/study/correlation.h"
 #include "carnot/study/entries.h"
 #include "carnot/study/opened_policy.h"
@@ -54,18 +54,18 @@ class ActfocusSignals final : public Analysis {
     for (const std::filesystem::path& path : input.paths) {
       auto opened = open_policy(path, input.overrides);
       if (!opened) return opened.error();
-      const ScoreOptions options{.max_tokens = opened->recipe.rollout.score_tokens,
-                                 .temperature = opened->recipe.rollout.options.sampling.temperature};
+      const LogProbPassOptions options{.max_tokens = opened->recipe.rollout.score_tokens,
+                                       .temperature = opened->recipe.rollout.options.sampling.temperature};
       if (text.empty()) {
         const RolloutSettings& rollout = opened->recipe.rollout;
         const Generation generation = make_generation(opened->bundle, rollout, tasks_ * rollout.options.budget);
         text = roll_out(*opened, *generation.engine, tasks_);
-        score_reference(*opened->bundle.policy, text, options);
+        measure_reference(*opened->bundle.policy, text, options);
         vocabulary = opened->bundle.tokenizer->vocab_size();
       } else if (opened->bundle.tokenizer->vocab_size() != vocabulary) {
         return Error{path.string() + ": has another tokenizer than " + input.paths.front().string()};
       }
-      score_old_policy(*opened->bundle.policy, text, options);
+      measure_old_policy(*opened->bundle.policy, text, options);
       names.push_back(opened->checkpoint.filename().string());
       by_checkpoint.push_back(signals_of(text, tokens_));
     }

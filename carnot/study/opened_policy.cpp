@@ -2,8 +2,8 @@
 
 #include "carnot/base/random.h"
 #include "carnot/branch/branch.h"
+#include "carnot/rollout/measure.h"
 #include "carnot/rollout/rollout.h"
-#include "carnot/rollout/scorer.h"
 #include "carnot/run/find_run.h"
 
 namespace carnot {

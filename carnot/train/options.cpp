@@ -59,10 +59,10 @@ void RolloutSettings::fields(FieldVisitor& visit) {
               one_of({"recompute", "rollout"}));
   visit.field("measure", measure, "signals to measure and write though the method does without them, for analyses",
               one_of({"reference", "info_gain"}));
-  visit.field(
-      "answer_lead", answer_lead,
-      "text after which information gain scores the answer; empty: as the environment's demonstrations have it");
-  visit.field("score_tokens", score_tokens, "tokens of one forward pass that scores", at_least(1));
+  visit.field("answer_lead", answer_lead,
+              "text after which information gain measures the answer's likelihood; empty: as the environment's "
+              "demonstrations have it");
+  visit.field("score_tokens", score_tokens, "tokens of one log-prob pass", at_least(1));
 }
 
 void TrainOptions::fields(FieldVisitor& visit) {

@@ -68,9 +68,9 @@ struct RolloutSettings {
   EngineOptions engine{};
   int cache_tokens = 0;  ///< positions that the KV cache holds; 0: enough for all trajectories of a step
   std::string old_log_probs = "recompute";  ///< recompute | rollout: where LogProbOld comes from
-  int score_tokens = 4096;                  ///< of a forward pass that scores
+  int score_tokens = 4096;                  ///< of one log-prob pass
   std::vector<std::string> measure{};       ///< signals that are measured and written though no method asks for them
-  std::string answer_lead{};  ///< what stands before a scored answer (info gain); empty: the environment's own
+  std::string answer_lead{};  ///< what comes before the answer in an info gain pass; empty: the environment's own
 
   void fields(FieldVisitor& visit);
 };

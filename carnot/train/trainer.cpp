@@ -13,7 +13,8 @@
 #include "carnot/loss/loss.h"
 #include "carnot/nn/token_statistics.h"
 #include "carnot/optim/adamw.h"
-#include "carnot/rollout/scorer.h"
+#include "carnot/rollout/info_gain.h"
+#include "carnot/rollout/measure.h"
 #include "carnot/train/infra_failures.h"
 #include "carnot/train/mismatch_metrics.h"
 #include "carnot/train/step_metrics.h"
@@ -144,11 +145,11 @@ void Trainer::adapt_coefficients(const TrainingStep& out) {
 
 std::optional<TrainingStep> Trainer::step(std::int64_t step, const RolloutEvents& events) {
   Clock total;
-  auto scored = roll_out_and_score(step, events);
-  if (!scored || !events.go_on()) return std::nullopt;
-  TrainingStep& out = *scored;
+  auto measured = roll_out_and_measure(step, events);
+  if (!measured || !events.go_on()) return std::nullopt;
+  TrainingStep& out = *measured;
   out.trained = check_failures(count_failures(out.groups), recipe_.train.max_infra_failures, out.failures);
-  if (!out.trained) return scored;
+  if (!out.trained) return measured;
   Clock clock;
   const auto views = trajectories(out.groups);
   write_coefficients(objective_, out.metrics);
@@ -166,14 +167,14 @@ std::optional<TrainingStep> Trainer::step(std::int64_t step, const RolloutEvents
   out.metrics["perf/total_num_tokens"] = tokens;
   out.metrics["perf/time_per_step"] = out.metrics["timing_s/step"];
   out.metrics["perf/throughput"] = tokens / out.metrics["timing_s/step"];
-  return scored;
+  return measured;
 }
 
-std::optional<TrainingStep> Trainer::roll_out_and_score(std::int64_t step, const RolloutEvents& events) {
+std::optional<TrainingStep> Trainer::roll_out_and_measure(std::int64_t step, const RolloutEvents& events) {
   TrainingStep out;
   Clock clock;
   if (!roll_out_groups(step, events, out, clock)) return std::nullopt;
-  score(out.groups);
+  measure(out.groups);
   clock.lap(out.metrics, "score");
   const auto views = trajectories(out.groups);
   out.credit = run_credit(credit_chain(recipe_.method, objective_.kl_in_reward), views);
@@ -296,22 +297,22 @@ at::Tensor Trainer::accumulate(const MicroBatch& batch, std::map<std::string, Me
   return statistics.logprob_T.detach().to(at::kCPU, at::kDouble);
 }
 
-void Trainer::score(std::vector<Group>& groups) {
-  const ScoreOptions options{.max_tokens = recipe_.rollout.score_tokens,
-                             .temperature = recipe_.rollout.options.sampling.temperature};
+void Trainer::measure(std::vector<Group>& groups) {
+  const LogProbPassOptions options{.max_tokens = recipe_.rollout.score_tokens,
+                                   .temperature = recipe_.rollout.options.sampling.temperature};
   for (const Measurement measurement : recipe_.measurements()) {
     switch (measurement) {
       case Measurement::OldPolicy:
         if (recipe_.rollout.old_log_probs == "rollout")
           reuse_rollout_statistics(groups);
         else
-          score_old_policy(*bundle_.policy, groups, options);
+          measure_old_policy(*bundle_.policy, groups, options);
         break;
-      case Measurement::Reference: score_reference(*bundle_.reference, groups, options); break;
-      case Measurement::Values: score_values(*bundle_.critic, groups, options); break;
+      case Measurement::Reference: measure_reference(*bundle_.reference, groups, options); break;
+      case Measurement::Values: measure_values(*bundle_.critic, groups, options); break;
       case Measurement::InfoGain:
-        score_info_gain(*bundle_.policy, *bundle_.tokenizer, groups, {.text = recipe_.answer_lead()},
-                        recipe_.method.info_gain, options);
+        measure_info_gain(*bundle_.policy, *bundle_.tokenizer, groups, {.text = recipe_.answer_lead()},
+                          recipe_.method.info_gain, options);
         break;
     }
   }

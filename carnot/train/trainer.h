@@ -1,4 +1,5 @@
-// train/trainer.h -- one step of reinforcement learning: roll out, filter, score, credit, pack, update. Names no paper.
+// train/trainer.h -- one step of reinforcement learning: roll out, filter, measure, credit, pack, update. Names no
+// paper.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ class Trainer {
   std::optional<TrainingStep> step(std::int64_t step, const RolloutEvents& events = {});
 
   /// The step without its update: rollouts, signals and credit.
-  std::optional<TrainingStep> roll_out_and_score(std::int64_t step, const RolloutEvents& events = {});
+  std::optional<TrainingStep> roll_out_and_measure(std::int64_t step, const RolloutEvents& events = {});
 
   /// Of the objective, where they follow a metric from step to step; by key. For checkpoints.
   std::map<std::string, double> coefficients() const;
@@ -63,7 +64,7 @@ class Trainer {
   /// False where the events ended it.
   bool roll_out_groups(std::int64_t step, const RolloutEvents& events, TrainingStep& out, Clock& clock);
   Rollout roll_out_once(std::int64_t step, int refill, const RolloutEvents& events);
-  void score(std::vector<Group>& groups);
+  void measure(std::vector<Group>& groups);
   void adapt_coefficients(const TrainingStep& out);
   void use_coefficients();
   void update(std::int64_t step, const std::vector<Trajectory>& views, TrainingStep& out);

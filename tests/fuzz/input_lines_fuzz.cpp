@@ -31,6 +31,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const carnot::InputFormat format{
       .tokenizer = &small_tokenizer(), .chat = chat.get(), .vocab_size = 300, .max_positions = 64};
   check(carnot::prompt_lines(text, format, "lines"), format);
-  check(carnot::score_lines(text, format, "lines"), format);
+  check(carnot::sequence_lines(text, format, "lines"), format);
   return 0;
 }

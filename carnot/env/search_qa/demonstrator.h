@@ -40,7 +40,8 @@ struct SearchDemonstrationOptions {
   SearchDemonstrationOptions at(double progress) const;
 };
 
-/// What an answer's text begins with in the demonstrations, up to the name: for scoring answers that were not sampled.
+/// What an answer's text begins with in the demonstrations, up to the name: for the likelihood of answers that were not
+/// sampled.
 inline constexpr std::string_view kSearchAnswerPrefix = "<think> Then answer . </think> <answer> \\boxed{";
 
 /// Watches `environment`, which must outlive it, to know question, world and the passages it was shown.

@@ -1,4 +1,4 @@
-#include "carnot/rollout/scorer.h"
+#include "carnot/rollout/measure.h"
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
@@ -8,7 +8,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/data/trajectory.h"
-#include "carnot/rollout/scoring_pass.h"
+#include "carnot/rollout/log_prob_pass.h"
 
 namespace carnot {
 namespace {
@@ -20,22 +20,22 @@ struct Place {
   int offset = 0;
 };
 
-struct Scoring {
-  std::vector<ScoredSequence> sequences{};
+struct SampledTokens {
+  std::vector<MeasuredSequence> sequences{};
   std::vector<Place> places{};  ///< by target
 };
 
 /// The sampled tokens of the trajectory's turns that no earlier one has measured; every Fresh turn begins a sequence.
-void add_trajectory(Scoring& scoring, Tree& tree, const Trajectory& trajectory, std::vector<bool>& measured) {
+void add_trajectory(SampledTokens& sampled, Tree& tree, const Trajectory& trajectory, std::vector<bool>& measured) {
   const std::vector<TokenId> tokens = trajectory.tokens();
   int begin = 0;
   for (int k = 0; k < trajectory.num_turns(); ++k) {
     const int offset = trajectory.turn_offsets[k];
     if (k == 0 || trajectory.turn(k).context == Context::Fresh) {
       begin = offset;
-      scoring.sequences.emplace_back();
+      sampled.sequences.emplace_back();
     }
-    ScoredSequence& sequence = scoring.sequences.back();
+    MeasuredSequence& sequence = sampled.sequences.back();
     sequence.tokens.assign(tokens.begin() + begin,
                            tokens.begin() + trajectory.turn_offsets[static_cast<std::size_t>(k) + 1]);
     const int turn = trajectory.turns[k];
@@ -43,26 +43,26 @@ void add_trajectory(Scoring& scoring, Tree& tree, const Trajectory& trajectory, 
     measured[turn] = true;
     for (int t = std::max(trajectory.sampled_begin(k), begin + 1); t < trajectory.sampled_end(k); ++t) {
       sequence.targets.push_back(t - begin);
-      scoring.places.push_back({.tree = &tree, .turn = turn, .offset = t - offset});
+      sampled.places.push_back({.tree = &tree, .turn = turn, .offset = t - offset});
     }
   }
 }
 
-Scoring sampled_tokens(std::span<Group> groups) {
-  Scoring scoring;
+SampledTokens sampled_tokens(std::span<Group> groups) {
+  SampledTokens sampled;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     for (std::size_t t = 0; t < groups[g].trees.size(); ++t) {
       Tree& tree = groups[g].trees[t];
       std::vector<bool> measured(tree.turns.size(), false);
       for (std::size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) {
         if (!tree.leaves[leaf].is_included()) continue;
-        add_trajectory(scoring, tree,
+        add_trajectory(sampled, tree,
                        trajectory(groups[g], static_cast<int>(g), static_cast<int>(t), static_cast<int>(leaf)),
                        measured);
       }
     }
   }
-  return scoring;
+  return sampled;
 }
 
 /// The column in every tree of the groups, NaN everywhere.
@@ -76,26 +76,27 @@ void open_column(std::span<Group> groups, Column column) {
   }
 }
 
-void write_column(std::span<Group> groups, const Scoring& scoring, Column column, const std::vector<double>& values) {
-  CARNOT_CHECK_EQ(values.size(), scoring.places.size());
+void write_column(std::span<Group> groups, const SampledTokens& sampled, Column column,
+                  const std::vector<double>& values) {
+  CARNOT_CHECK_EQ(values.size(), sampled.places.size());
   open_column(groups, column);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const Place& place = scoring.places[i];
+    const Place& place = sampled.places[i];
     const int size = static_cast<int>(place.tree->turns[place.turn].tokens.size());
     place.tree->columns.edit(column, place.turn, size)[place.offset] = values[i];
   }
 }
 
-double temperature_of(const ScoreOptions& options) { return options.temperature == 0 ? 1 : options.temperature; }
+double temperature_of(const LogProbPassOptions& options) { return options.temperature == 0 ? 1 : options.temperature; }
 
 }  // namespace
 
-void score_old_policy(const Model& policy, std::span<Group> groups, const ScoreOptions& options) {
-  const Scoring scoring = sampled_tokens(groups);
+void measure_old_policy(const Model& policy, std::span<Group> groups, const LogProbPassOptions& options) {
+  const SampledTokens sampled = sampled_tokens(groups);
   const TargetStatistics statistics =
-      score_targets(policy, scoring.sequences, options.max_tokens, temperature_of(options));
-  write_column(groups, scoring, Column::LogProbOld, statistics.log_prob);
-  write_column(groups, scoring, Column::EntropyOld, statistics.entropy);
+      measure_targets(policy, sampled.sequences, options.max_tokens, temperature_of(options));
+  write_column(groups, sampled, Column::LogProbOld, statistics.log_prob);
+  write_column(groups, sampled, Column::EntropyOld, statistics.entropy);
 }
 
 void reuse_rollout_statistics(std::span<Group> groups) {
@@ -110,28 +111,28 @@ void reuse_rollout_statistics(std::span<Group> groups) {
   }
 }
 
-void score_reference(const Model& reference, std::span<Group> groups, const ScoreOptions& options) {
-  const Scoring scoring = sampled_tokens(groups);
+void measure_reference(const Model& reference, std::span<Group> groups, const LogProbPassOptions& options) {
+  const SampledTokens sampled = sampled_tokens(groups);
   const double temperature = temperature_of(options);
-  const TargetStatistics statistics = score_targets(reference, scoring.sequences, options.max_tokens, temperature);
-  write_column(groups, scoring, Column::LogProbReference, statistics.log_prob);
-  write_column(groups, scoring, Column::EntropyReference, statistics.entropy);
+  const TargetStatistics statistics = measure_targets(reference, sampled.sequences, options.max_tokens, temperature);
+  write_column(groups, sampled, Column::LogProbReference, statistics.log_prob);
+  write_column(groups, sampled, Column::EntropyReference, statistics.entropy);
   std::vector<double> energy = statistics.logsumexp;
-  if (temperature != 1) energy = score_targets(reference, scoring.sequences, options.max_tokens, 1).logsumexp;
+  if (temperature != 1) energy = measure_targets(reference, sampled.sequences, options.max_tokens, 1).logsumexp;
   for (double& value : energy) value = -value;
-  write_column(groups, scoring, Column::EnergyReference, energy);
+  write_column(groups, sampled, Column::EnergyReference, energy);
 }
 
-void score_values(const ValueModel& critic, std::span<Group> groups, const ScoreOptions& options) {
+void measure_values(const ValueModel& critic, std::span<Group> groups, const LogProbPassOptions& options) {
   const at::NoGradGuard no_grad;
-  const Scoring scoring = sampled_tokens(groups);
+  const SampledTokens sampled = sampled_tokens(groups);
   std::vector<double> values;
-  for (const ScoringBatch& batch : scoring_batches(scoring.sequences, options.max_tokens)) {
+  for (const LogProbBatch& batch : log_prob_batches(sampled.sequences, options.max_tokens)) {
     const at::Tensor values_R = critic.values(batch.tokens_R(), batch.positions_R(), batch.plan);
     const auto of_targets = to_doubles(values_R.index_select(0, batch.rows_T().to(values_R.device())));
     values.insert(values.end(), of_targets.begin(), of_targets.end());
   }
-  write_column(groups, scoring, Column::Value, values);
+  write_column(groups, sampled, Column::Value, values);
 }
 
 LogProbMismatch log_prob_mismatch(std::span<const Group> groups) {

@@ -1,4 +1,4 @@
-// rollout/forked_scoring.h -- answers after contexts that grow from one another: each context is computed once, each
+// rollout/forked_log_probs.h -- answers after contexts that grow from one another: each context is computed once, each
 // answer on a fork of its KV blocks.
 //
 // Where the model keeps rows apart (nn/model.h), the result has the bits of a pass over every context from its start.
@@ -10,7 +10,7 @@
 
 #include "carnot/data/tokens.h"
 #include "carnot/nn/model.h"
-#include "carnot/rollout/scorer.h"
+#include "carnot/rollout/log_prob_pass.h"
 
 namespace carnot {
 
@@ -29,7 +29,7 @@ struct ForkedAnswer {
 
 /// Log-probability of every answer's tokens, in the order of the answers. The cache that it needs lives for the call:
 /// the contexts' tokens, and those of `options.max_tokens` rows of answers.
-std::vector<double> score_on_forks(const Model& model, std::span<const SharedContext> contexts,
-                                   std::span<const ForkedAnswer> answers, const ScoreOptions& options);
+std::vector<double> forked_log_probs(const Model& model, std::span<const SharedContext> contexts,
+                                     std::span<const ForkedAnswer> answers, const LogProbPassOptions& options);
 
 }  // namespace carnot

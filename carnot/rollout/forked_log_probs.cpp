@@ -1,4 +1,4 @@
-#include "carnot/rollout/forked_scoring.h"
+#include "carnot/rollout/forked_log_probs.h"
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
@@ -9,7 +9,7 @@
 #include "carnot/cache/block_table.h"
 #include "carnot/nn/kv_cache.h"
 #include "carnot/nn/token_statistics.h"
-#include "carnot/rollout/scoring_pass.h"
+#include "carnot/rollout/log_prob_pass.h"
 
 namespace carnot {
 namespace {
@@ -36,10 +36,10 @@ std::vector<std::vector<int>> batches_of(const std::vector<int>& items, int max_
   return batches;
 }
 
-class ForkedScoring {
+class ForkedPass {
  public:
-  ForkedScoring(const Model& model, std::span<const SharedContext> contexts, std::span<const ForkedAnswer> answers,
-                const ScoreOptions& options)
+  ForkedPass(const Model& model, std::span<const SharedContext> contexts, std::span<const ForkedAnswer> answers,
+             const LogProbPassOptions& options)
       : model_(model),
         contexts_(contexts),
         answers_(answers),
@@ -55,7 +55,7 @@ class ForkedScoring {
            batches_of(level, options_.max_tokens, [&](int c) { return context(c).tokens.size(); }))
         compute_contexts(batch);
     std::vector<double> log_probs;
-    for (const std::vector<int>& batch : answer_batches_) score_batch(batch, log_probs);
+    for (const std::vector<int>& batch : answer_batches_) measure_batch(batch, log_probs);
     return log_probs;
   }
 
@@ -70,7 +70,7 @@ class ForkedScoring {
     return batches_of(all, options_.max_tokens, [&](int a) { return rows_of(answer(a)); });
   }
 
-  /// Of all contexts, and of the answers that are scored together.
+  /// Of all contexts, and of the answers that are measured together.
   int num_blocks() const {
     int contexts = 0, answers = 0;
     for (const SharedContext& context : contexts_) contexts += blocks_of_fork(context.tokens.size());
@@ -127,7 +127,7 @@ class ForkedScoring {
   }
 
   /// The context's last token is computed again on the fork: it predicts what comes first behind the context.
-  void score_batch(const std::vector<int>& batch, std::vector<double>& log_probs) {
+  void measure_batch(const std::vector<int>& batch, std::vector<double>& log_probs) {
     std::vector<BlockTable> forks;
     forks.reserve(batch.size());
     std::vector<std::int64_t> rows, targets;
@@ -158,7 +158,7 @@ class ForkedScoring {
   const Model& model_;
   std::span<const SharedContext> contexts_;
   std::span<const ForkedAnswer> answers_;
-  ScoreOptions options_;
+  LogProbPassOptions options_;
   std::vector<std::vector<int>> answer_batches_;
   BlockManager pool_;
   KvCache cache_;
@@ -170,11 +170,11 @@ class ForkedScoring {
 
 }  // namespace
 
-std::vector<double> score_on_forks(const Model& model, std::span<const SharedContext> contexts,
-                                   std::span<const ForkedAnswer> answers, const ScoreOptions& options) {
+std::vector<double> forked_log_probs(const Model& model, std::span<const SharedContext> contexts,
+                                     std::span<const ForkedAnswer> answers, const LogProbPassOptions& options) {
   if (answers.empty()) return {};
   const at::NoGradGuard no_grad;
-  return ForkedScoring(model, contexts, answers, options).run();
+  return ForkedPass(model, contexts, answers, options).run();
 }
 
 }  // namespace carnot

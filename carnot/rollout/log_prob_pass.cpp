@@ -1,4 +1,4 @@
-#include "carnot/rollout/scoring_pass.h"
+#include "carnot/rollout/log_prob_pass.h"
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
@@ -18,15 +18,15 @@ void append_to(std::vector<double>& to, const at::Tensor& values_T) {
 
 }  // namespace
 
-at::Tensor ScoringBatch::tokens_R() const { return tensor_of(tokens); }
-at::Tensor ScoringBatch::positions_R() const { return tensor_of(positions); }
-at::Tensor ScoringBatch::rows_T() const { return tensor_of(rows); }
-at::Tensor ScoringBatch::targets_T() const { return tensor_of(targets); }
+at::Tensor LogProbBatch::tokens_R() const { return tensor_of(tokens); }
+at::Tensor LogProbBatch::positions_R() const { return tensor_of(positions); }
+at::Tensor LogProbBatch::rows_T() const { return tensor_of(rows); }
+at::Tensor LogProbBatch::targets_T() const { return tensor_of(targets); }
 
-std::vector<ScoringBatch> scoring_batches(std::span<const ScoredSequence> sequences, int max_tokens) {
-  std::vector<ScoringBatch> batches;
+std::vector<LogProbBatch> log_prob_batches(std::span<const MeasuredSequence> sequences, int max_tokens) {
+  std::vector<LogProbBatch> batches;
   std::size_t targets = 0;
-  for (const ScoredSequence& sequence : sequences) {
+  for (const MeasuredSequence& sequence : sequences) {
     if (sequence.targets.empty()) continue;
     CARNOT_CHECK_GT(sequence.targets.front(), 0);
     CARNOT_CHECK_LT(static_cast<std::size_t>(sequence.targets.back()), sequence.tokens.size());
@@ -36,7 +36,7 @@ std::vector<ScoringBatch> scoring_batches(std::span<const ScoredSequence> sequen
       batches.emplace_back();
       batches.back().first_target = targets;
     }
-    ScoringBatch& batch = batches.back();
+    LogProbBatch& batch = batches.back();
     const auto begin = static_cast<std::int64_t>(batch.tokens.size());
     for (int target : sequence.targets) {
       batch.rows.push_back(begin + target - 1);
@@ -52,11 +52,11 @@ std::vector<ScoringBatch> scoring_batches(std::span<const ScoredSequence> sequen
   return batches;
 }
 
-TargetStatistics score_targets(const Model& model, std::span<const ScoredSequence> sequences, int max_tokens,
-                               double temperature) {
+TargetStatistics measure_targets(const Model& model, std::span<const MeasuredSequence> sequences, int max_tokens,
+                                 double temperature) {
   const at::NoGradGuard no_grad;
   TargetStatistics out;
-  for (const ScoringBatch& batch : scoring_batches(sequences, max_tokens)) {
+  for (const LogProbBatch& batch : log_prob_batches(sequences, max_tokens)) {
     const at::Tensor hidden_RH = model.hidden(batch.tokens_R(), batch.positions_R(), batch.plan);
     const at::Tensor hidden_TH = hidden_RH.index_select(0, batch.rows_T().to(hidden_RH.device()));
     const TokenStatistics statistics = token_statistics(hidden_TH, model.head(), batch.targets_T(),

@@ -1,4 +1,4 @@
-#include "carnot/rollout/scorer.h"
+#include "carnot/rollout/measure.h"
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
@@ -10,6 +10,7 @@
 
 #include "carnot/branch/entropy_branch.h"
 #include "carnot/engine/decoder_runner.h"
+#include "carnot/rollout/info_gain.h"
 #include "testing/scripted_rollout.h"
 
 namespace carnot {
@@ -39,10 +40,10 @@ std::vector<Group> rollout(const Model& model, double temperature, const BranchP
 }
 
 // The definition: the whole prefix through the model for one token, softmax in double over its logits.
-struct PlainScore {
+struct PlainStatistics {
   double log_prob = 0, entropy = 0, logsumexp = 0;
 };
-PlainScore plain_score(const Model& model, std::span<const TokenId> prefix, TokenId target, double temperature) {
+PlainStatistics plain_statistics(const Model& model, std::span<const TokenId> prefix, TokenId target, double temperature) {
   const at::NoGradGuard no_grad;
   std::vector<std::int64_t> tokens(prefix.begin(), prefix.end()), positions;
   for (std::size_t i = 0; i < tokens.size(); ++i) positions.push_back(static_cast<std::int64_t>(i));
@@ -51,7 +52,7 @@ PlainScore plain_score(const Model& model, std::span<const TokenId> prefix, Toke
   const at::Tensor logits =
       at::matmul(model.head().to(at::kDouble), hidden.select(0, hidden.size(0) - 1).to(at::kDouble)).contiguous();
   const std::span<const double> z(logits.const_data_ptr<double>(), logits.numel());
-  PlainScore out;
+  PlainStatistics out;
   double sum = 0;
   for (double logit : z) sum += std::exp(logit / temperature);
   out.logsumexp = std::log(sum);
@@ -63,11 +64,11 @@ PlainScore plain_score(const Model& model, std::span<const TokenId> prefix, Toke
   return out;
 }
 
-TEST(Scorer, TheRolloutsLogProbabilitiesHaveTheBitsOfTheTrainingForward) {
+TEST(Measure, TheRolloutsLogProbabilitiesHaveTheBitsOfTheTrainingForward) {
   for (const double temperature : {1.0, 0.6}) {
     const Model model = small_model(at::kFloat);
     std::vector<Group> groups = rollout(model, temperature, *entropy_branch({.initial = 2}), 37);
-    score_old_policy(model, groups, {.max_tokens = 150, .temperature = temperature});
+    measure_old_policy(model, groups, {.max_tokens = 150, .temperature = temperature});
     const LogProbMismatch mismatch = log_prob_mismatch(groups);
     EXPECT_GT(mismatch.tokens, 200);
     EXPECT_EQ(mismatch.bit_equal, mismatch.tokens) << "largest difference " << mismatch.largest;
@@ -81,12 +82,12 @@ TEST(Scorer, TheRolloutsLogProbabilitiesHaveTheBitsOfTheTrainingForward) {
   }
 }
 
-TEST(Scorer, OldPolicyAndReferenceEqualTheDefinitionTokenByToken) {
+TEST(Measure, OldPolicyAndReferenceEqualTheDefinitionTokenByToken) {
   const Model model = small_model(at::kDouble);
   const Model reference = small_model(at::kDouble, 8);
   std::vector<Group> groups = rollout(model, 0.8, *entropy_branch({.initial = 2}));
-  score_old_policy(model, groups, {.temperature = 0.8});
-  score_reference(reference, groups, {.temperature = 0.8});
+  measure_old_policy(model, groups, {.temperature = 0.8});
+  measure_reference(reference, groups, {.temperature = 0.8});
   int checked = 0;
   for (const Trajectory& trajectory : trajectories(groups)) {
     const std::vector<TokenId> tokens = trajectory.tokens();
@@ -96,25 +97,25 @@ TEST(Scorer, OldPolicyAndReferenceEqualTheDefinitionTokenByToken) {
       if (!sampled[i] || i % 5 != 0) continue;
       ++checked;
       const auto prefix = std::span(tokens).first(i);
-      const PlainScore old = plain_score(model, prefix, tokens[i], 0.8),
-                       frozen = plain_score(reference, prefix, tokens[i], 0.8);
+      const PlainStatistics old = plain_statistics(model, prefix, tokens[i], 0.8),
+                       frozen = plain_statistics(reference, prefix, tokens[i], 0.8);
       EXPECT_NEAR(trajectory.column(Column::LogProbOld)[i], old.log_prob, 1e-10);
       EXPECT_NEAR(trajectory.column(Column::EntropyOld)[i], old.entropy, 1e-10);
       EXPECT_NEAR(trajectory.column(Column::LogProbReference)[i], frozen.log_prob, 1e-10);
       EXPECT_NEAR(trajectory.column(Column::EntropyReference)[i], frozen.entropy, 1e-10);
       EXPECT_NEAR(trajectory.column(Column::EnergyReference)[i],
-                  -plain_score(reference, prefix, tokens[i], 1).logsumexp, 1e-10);
+                  -plain_statistics(reference, prefix, tokens[i], 1).logsumexp, 1e-10);
     }
   }
   EXPECT_GT(checked, 50);
 }
 
-TEST(Scorer, MicroBatchesDoNotChangeABit) {
+TEST(Measure, MicroBatchesDoNotChangeABit) {
   const Model model = small_model(at::kFloat);
   std::vector<Group> groups = rollout(model, 1);
   std::vector<Group> others = groups;
-  score_old_policy(model, groups, {.max_tokens = 1});
-  score_old_policy(model, others, {.max_tokens = 100000});
+  measure_old_policy(model, groups, {.max_tokens = 1});
+  measure_old_policy(model, others, {.max_tokens = 100000});
   const auto one = trajectories(groups), all = trajectories(others);
   for (std::size_t i = 0; i < one.size(); ++i) {
     const auto a = one[i].column(Column::LogProbOld), b = all[i].column(Column::LogProbOld);
@@ -122,17 +123,17 @@ TEST(Scorer, MicroBatchesDoNotChangeABit) {
   }
 }
 
-TEST(Scorer, SkipsLeavesThatDoNotCountAndKeepsTheColumnsWhole) {
+TEST(Measure, SkipsLeavesThatDoNotCountAndKeepsTheColumnsWhole) {
   const Model model = small_model(at::kFloat);
   std::vector<Group> groups = rollout(model, 1);
   groups[0].trees[1].leaves[0].dropped = true;
-  score_old_policy(model, groups, {});
+  measure_old_policy(model, groups, {});
   const Tree& tree = groups[0].trees[1];
   EXPECT_THAT(violations(tree), ::testing::IsEmpty());
   for (double value : tree.columns.turn(Column::LogProbOld, 0)) EXPECT_TRUE(std::isnan(value));
 }
 
-TEST(Scorer, ReusedStatisticsAreTheRollouts) {
+TEST(Measure, ReusedStatisticsAreTheRollouts) {
   const Model model = small_model(at::kFloat);
   std::vector<Group> groups = rollout(model, 1);
   reuse_rollout_statistics(groups);
@@ -142,13 +143,13 @@ TEST(Scorer, ReusedStatisticsAreTheRollouts) {
   EXPECT_EQ(mismatch.kl, 0);
 }
 
-TEST(Scorer, ValuesStandOnTheTokensTheyPrecede) {
+TEST(Measure, ValuesStandOnTheTokensTheyPrecede) {
   const Model trunk = small_model(at::kDouble);
   ValueModel critic(trunk);
   for (const NamedTensor& parameter : critic.parameters())
     if (parameter.name.find("value_head") != std::string::npos) parameter.tensor.detach().fill_(0.1);
   std::vector<Group> groups = rollout(trunk, 1);
-  score_values(critic, groups, {.max_tokens = 90});
+  measure_values(critic, groups, {.max_tokens = 90});
   const Trajectory trajectory = trajectories(groups)[0];
   const std::vector<TokenId> tokens = trajectory.tokens();
   std::vector<std::int64_t> fed(tokens.begin(), tokens.end()), positions;
@@ -167,27 +168,27 @@ TEST(Scorer, ValuesStandOnTheTokensTheyPrecede) {
 }
 
 // Mean log-probability of the answer's tokens behind a context and the lead, token by token.
-double plain_answer_score(const Model& model, std::vector<TokenId> context, const std::string& lead,
+double plain_mean_log_prob(const Model& model, std::vector<TokenId> context, const std::string& lead,
                           const std::string& answer) {
   for (TokenId token : small_tokenizer().encode(lead)) context.push_back(token);
   double sum = 0;
   const std::vector<TokenId> tokens = small_tokenizer().encode(answer);
   for (TokenId token : tokens) {
-    sum += plain_score(model, context, token, 1).log_prob;
+    sum += plain_statistics(model, context, token, 1).log_prob;
     context.push_back(token);
   }
   return sum / static_cast<double>(tokens.size());
 }
 
-TEST(Scorer, InformationGainIsTheChangeOfTheAnswersProbabilityOverATurn) {
+TEST(Measure, InformationGainIsTheChangeOfTheAnswersProbabilityOverATurn) {
   const Model model = small_model(at::kDouble);
   const AnswerLead lead{.text = "<think>so</think> <answer>"};
   const std::string open_lead = "so</think> <answer>";  // every context of this environment ends with "<think>"
   for (const GainMeasure measure : {GainMeasure::Probability, GainMeasure::LogProbability}) {
     std::vector<Group> groups = rollout(model, 1, *entropy_branch({.initial = 2}));
-    score_info_gain(model, small_tokenizer(), groups, lead, {.measure = measure}, {.max_tokens = 300});
+    measure_info_gain(model, small_tokenizer(), groups, lead, {.measure = measure}, {.max_tokens = 300});
     const auto score = [&](std::span<const TokenId> context) {
-      const double mean = plain_answer_score(model, {context.begin(), context.end()}, open_lead, "yes");
+      const double mean = plain_mean_log_prob(model, {context.begin(), context.end()}, open_lead, "yes");
       return measure == GainMeasure::Probability ? std::exp(mean) : mean;
     };
     const Trajectory trajectory = trajectories(groups)[1];
@@ -207,11 +208,11 @@ TEST(Scorer, InformationGainIsTheChangeOfTheAnswersProbabilityOverATurn) {
   }
 }
 
-TEST(Scorer, WithoutTheQueryBaselineTheFirstTurnHasNoGain) {
+TEST(Measure, WithoutTheQueryBaselineTheFirstTurnHasNoGain) {
   const Model model = small_model(at::kFloat);
   std::vector<Group> groups = rollout(model, 1);
   groups[1].ground_truth.clear();
-  score_info_gain(model, small_tokenizer(), groups, {}, {.query_baseline = false}, {});
+  measure_info_gain(model, small_tokenizer(), groups, {}, {.query_baseline = false}, {});
   const Tree& tree = groups[0].trees[0];
   EXPECT_FALSE(tree.turns[0].info_gain.has_value());
   EXPECT_TRUE(tree.turns[1].info_gain.has_value());

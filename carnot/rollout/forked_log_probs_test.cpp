@@ -1,10 +1,10 @@
-#include "carnot/rollout/forked_scoring.h"
+#include "carnot/rollout/forked_log_probs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "carnot/base/random.h"
-#include "carnot/rollout/scoring_pass.h"
+#include "carnot/rollout/log_prob_pass.h"
 
 namespace carnot {
 namespace {
@@ -51,9 +51,9 @@ Questions random_questions(std::uint64_t seed) {
 
 /// The slow way: every context from its beginning, in one packed pass.
 std::vector<double> packed(const Model& model, const Questions& questions, double temperature) {
-  std::vector<ScoredSequence> sequences;
+  std::vector<MeasuredSequence> sequences;
   for (const ForkedAnswer& answer : questions.answers) {
-    ScoredSequence sequence;
+    MeasuredSequence sequence;
     for (int at = answer.context; at >= 0; at = questions.contexts[at].parent) {
       const auto& tokens = questions.contexts[at].tokens;
       sequence.tokens.insert(sequence.tokens.begin(), tokens.begin(), tokens.end());
@@ -65,36 +65,36 @@ std::vector<double> packed(const Model& model, const Questions& questions, doubl
     }
     sequences.push_back(std::move(sequence));
   }
-  return score_targets(model, sequences, 4096, temperature).log_prob;
+  return measure_targets(model, sequences, 4096, temperature).log_prob;
 }
 
-TEST(ForkedScoring, HasTheBitsOfAPassOverEveryContextFromItsStart) {
+TEST(ForkedLogProbs, HasTheBitsOfAPassOverEveryContextFromItsStart) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
     const Model model = small_model(type);
     for (std::uint64_t seed = 0; seed < 6; ++seed) {
       const Questions questions = random_questions(seed);
       const std::vector<double> slow = packed(model, questions, 0.7);
       for (const int max_tokens : {1, 50, 5000})
-        EXPECT_EQ(score_on_forks(model, questions.contexts, questions.answers,
-                                 {.max_tokens = max_tokens, .temperature = 0.7}),
+        EXPECT_EQ(forked_log_probs(model, questions.contexts, questions.answers,
+                                   {.max_tokens = max_tokens, .temperature = 0.7}),
                   slow)
             << "seed " << seed << ", " << max_tokens << " rows a forward";
     }
   }
 }
 
-TEST(ForkedScoring, AgreesWithThePackedPassUnderPortableKernels) {
+TEST(ForkedLogProbs, AgreesWithThePackedPassUnderPortableKernels) {
   Model model = small_model(at::kDouble);
   model.choose_kernels(KernelChoice::Portable);
   const Questions questions = random_questions(9);
-  EXPECT_THAT(score_on_forks(model, questions.contexts, questions.answers, {.max_tokens = 200}),
+  EXPECT_THAT(forked_log_probs(model, questions.contexts, questions.answers, {.max_tokens = 200}),
               ::testing::Pointwise(::testing::DoubleNear(1e-10), packed(model, questions, 1)));
 }
 
-TEST(ForkedScoring, NothingAskedIsNothingComputed) {
+TEST(ForkedLogProbs, NothingAskedIsNothingComputed) {
   const Model model = small_model(at::kFloat);
   const std::vector<SharedContext> contexts{{.tokens = {1, 2}}};
-  EXPECT_TRUE(score_on_forks(model, contexts, {}, {}).empty());
+  EXPECT_TRUE(forked_log_probs(model, contexts, {}, {}).empty());
 }
 
 }  // namespace

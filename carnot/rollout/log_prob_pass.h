@@ -1,4 +1,5 @@
-// rollout/scoring_pass.h -- token sequences through a model in packed micro-batches; numbers at chosen tokens.
+// rollout/log_prob_pass.h -- the log-prob pass: token sequences through a model in packed micro-batches, without
+// gradients, and the log-probability of chosen tokens.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,14 +15,19 @@
 
 namespace carnot {
 
+struct LogProbPassOptions {
+  int max_tokens = 4096;   ///< rows of a forward pass; a longer sequence gets a pass of its own
+  double temperature = 1;  ///< that the rollout sampled at; 0 (greedy) counts as 1
+};
+
 /// One sequence and the tokens in it that are measured, by offset, ascending. REQUIRES: no target is 0.
-struct ScoredSequence {
+struct MeasuredSequence {
   std::vector<TokenId> tokens{};
   std::vector<int> targets{};
 };
 
 /// A micro-batch. Each target has the row that predicts it; rows after the last target are not computed.
-struct ScoringBatch {
+struct LogProbBatch {
   std::vector<std::int64_t> tokens{}, positions{}, rows{}, targets{};
   PackedAttention plan{};
   std::size_t first_target = 0;  ///< number of targets in earlier batches
@@ -33,14 +39,14 @@ struct ScoringBatch {
 };
 
 /// In the order of the sequences; a sequence without targets is left out.
-std::vector<ScoringBatch> scoring_batches(std::span<const ScoredSequence> sequences, int max_tokens);
+std::vector<LogProbBatch> log_prob_batches(std::span<const MeasuredSequence> sequences, int max_tokens);
 
 /// By target, over all sequences.
 struct TargetStatistics {
   std::vector<double> log_prob{}, entropy{}, logsumexp{};
 };
-TargetStatistics score_targets(const Model& model, std::span<const ScoredSequence> sequences, int max_tokens,
-                               double temperature);
+TargetStatistics measure_targets(const Model& model, std::span<const MeasuredSequence> sequences, int max_tokens,
+                                 double temperature);
 
 /// The tensor's values on the CPU, in double.
 std::vector<double> to_doubles(const at::Tensor& values_T);

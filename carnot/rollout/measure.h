@@ -1,0 +1,40 @@
+// rollout/measure.h -- measures finished trajectories by forward passes: columns of log-probabilities, entropies,
+// energies and values.
+//
+// Sequences are packed into micro-batches without padding. A turn that several trajectories share is measured once.
+// Leaves that do not count are skipped; their own turns hold NaN. Nothing here needs or makes gradients.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "carnot/data/tree.h"
+#include "carnot/nn/model.h"
+#include "carnot/nn/value_model.h"
+#include "carnot/rollout/log_prob_pass.h"
+
+namespace carnot {
+
+/// LogProbOld and EntropyOld: the policy before its first update on these data.
+void measure_old_policy(const Model& policy, std::span<Group> groups, const LogProbPassOptions& options);
+
+/// The same columns without a pass: what the engine measured while it sampled. REQUIRES: the rollout's columns.
+void reuse_rollout_statistics(std::span<Group> groups);
+
+/// LogProbReference and EntropyReference at the temperature; EnergyReference = -logsumexp of the raw logits.
+void measure_reference(const Model& reference, std::span<Group> groups, const LogProbPassOptions& options);
+
+/// Value: the critic's, of the context that each sampled token continues.
+void measure_values(const ValueModel& critic, std::span<Group> groups, const LogProbPassOptions& options);
+
+/// How far two measurements of the sampled tokens are apart, over leaves that count: LogProbRollout and LogProbOld.
+struct LogProbMismatch {
+  std::int64_t tokens = 0;
+  std::int64_t bit_equal = 0;
+  double mean_absolute = 0;  ///< nats
+  double largest = 0;        ///< nats
+  double kl = 0;             ///< mean of rollout - old: KL(rollout, old) as the sampled tokens estimate it
+};
+LogProbMismatch log_prob_mismatch(std::span<const Group> groups);
+
+}  // namespace carnot
