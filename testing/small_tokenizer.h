@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "carnot/text/bpe_training.h"
 #include "carnot/text/tokenizer.h"
 
 namespace carnot::testing {

@@ -77,7 +77,4 @@ class BranchPolicy {
   virtual std::optional<TreeExpansion> expansion(int) const { return std::nullopt; }
 };
 
-/// Every trajectory starts from the prompt.
-std::unique_ptr<BranchPolicy> independent();
-
 }  // namespace carnot

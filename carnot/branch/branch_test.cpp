@@ -6,6 +6,7 @@
 
 #include "carnot/branch/balanced_branch.h"
 #include "carnot/branch/entropy_branch.h"
+#include "carnot/branch/independent.h"
 #include "carnot/branch/tree_expand.h"
 #include "carnot/branch/turn_entropy.h"
 

@@ -1,4 +1,4 @@
-#include "carnot/branch/branch.h"
+#include "carnot/branch/independent.h"
 
 namespace carnot {
 namespace {

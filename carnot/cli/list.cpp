@@ -8,7 +8,7 @@
 #include "carnot/cli/terminal_text.h"
 #include "carnot/env/environment.h"
 #include "carnot/method/method.h"
-#include "carnot/text/chat.h"
+#include "carnot/text/chat_families.h"
 
 namespace carnot {
 namespace {

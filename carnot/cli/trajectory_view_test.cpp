@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "carnot/text/bpe_training.h"
+
 namespace carnot {
 namespace {
 

@@ -1,12 +1,11 @@
-// data/rollout_file.h -- trajectories as JSON lines: the row of docs/trajectory_format.md, written and read.
+// data/rollout_file.h -- trajectories as JSON lines: reads the row of docs/trajectory_format.md.
+// data/rollout_write.h writes it.
 //
 // One trajectory a line. A row holds everything needed to recompute credit: tokens, masks, spans, turns,
 // signals. Trees are put together again from `tree`, `parent` and `branch_turn`; shared turns are stored once.
 #pragma once
 
 #include <filesystem>
-#include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -15,13 +14,6 @@
 #include "carnot/data/tree.h"
 
 namespace carnot {
-
-/// Text of a token sequence, for the fields `input` and `output`.
-using Decode = std::function<std::string(std::span<const TokenId>)>;
-
-/// The rows of `groups`, numbered as trajectories(groups), one JSON object a line. `credit` may be empty: no credit
-/// fields.
-std::string rollout_rows(std::span<const Group> groups, const CreditTable& credit, const Decode& decode);
 
 struct RolloutFile {
   std::vector<Group> groups{};

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/data/rollout_write.h"
 #include "testing/random_groups.h"
 #include "testing/trials.h"
 

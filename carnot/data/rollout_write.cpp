@@ -1,7 +1,8 @@
+#include "carnot/data/rollout_write.h"
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "carnot/data/rollout_file.h"
 #include "carnot/data/rollout_row.h"
 
 namespace carnot {

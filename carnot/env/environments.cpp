@@ -2,11 +2,12 @@
 #include "carnot/base/nearest_word.h"
 #include "carnot/base/strings.h"
 #include "carnot/env/environment.h"
-#include "carnot/env/frozen_lake/game.h"
+#include "carnot/env/frozen_lake/factory.h"
 #include "carnot/env/gsm8k/environment.h"
-#include "carnot/env/search_qa/environment.h"
+#include "carnot/env/search_qa/factory.h"
 #include "carnot/env/skeleton/environment.h"
-#include "carnot/env/sokoban/game.h"
+#include "carnot/env/sokoban/factory.h"
+#include "carnot/env/sudoku/factory.h"
 #include "carnot/env/sudoku/game.h"
 
 namespace carnot {

@@ -3,7 +3,7 @@
 
 #include "carnot/env/environment.h"
 #include "carnot/env/frozen_lake/game.h"
-#include "carnot/env/sokoban/game.h"
+#include "carnot/env/sokoban/solver.h"
 #include "testing/field_settings.h"
 
 namespace carnot {

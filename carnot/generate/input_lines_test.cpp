@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "carnot/base/random.h"
+#include "carnot/text/chat_families.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot {

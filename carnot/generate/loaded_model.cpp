@@ -4,6 +4,7 @@
 #include "carnot/hf/model_files.h"
 #include "carnot/hf/weights.h"
 #include "carnot/run/find_run.h"
+#include "carnot/text/chat_families.h"
 #include "carnot/train/model_bundle.h"
 #include "carnot/train/recipe.h"
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "carnot/text/streaming_decoder.h"
 #include "carnot/text/tokenizer.h"
 
 namespace carnot {

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "carnot/base/file.h"
+#include "carnot/text/bpe_training.h"
+#include "carnot/text/chat_families.h"
 
 namespace carnot {
 namespace {

@@ -1,5 +1,7 @@
 #include "carnot/method/base.h"
 
+#include "carnot/branch/independent.h"
+
 namespace carnot {
 
 void start_base(Method& method, const RewardOptions& reward) {

@@ -1,3 +1,5 @@
+#include "carnot/nn/portable_statistics.h"
+
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 

@@ -38,8 +38,4 @@ struct InputGradients {
   at::Tensor hidden_TH, head_VH;  ///< head_VH undefined where it was not wanted
 };
 
-void portable_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out);
-InputGradients portable_statistics_backward(const StatisticsInputs& inputs, const StatisticsOutputs& saved,
-                                            const StatisticsGradients& gradients);
-
 }  // namespace carnot

@@ -10,6 +10,7 @@
 #include "carnot/kernel/dispatch.h"
 #include "carnot/kernel/gemm/gemm.h"
 #include "carnot/kernel/statistics/selection.h"
+#include "carnot/nn/portable_statistics.h"
 #include "carnot/nn/statistics_passes.h"
 
 namespace carnot {

@@ -8,6 +8,8 @@
 
 #include "carnot/base/utf8.h"
 #include "carnot/reward/answer_metrics.h"
+#include "carnot/reward/maths_normal_form.h"
+#include "carnot/reward/maths_value.h"
 
 namespace carnot {
 namespace {

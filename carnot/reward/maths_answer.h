@@ -6,7 +6,6 @@
 // `1+x` differ. Every function takes any bytes.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,19 +21,6 @@ std::optional<std::string> last_number(std::string_view response);
 /// What the last \boxed{} holds; if there is none, the last \( \) or \[ \] that no number follows, else the last
 /// number, fraction or \frac of the text, with its sign.
 std::optional<std::string> boxed_or_last_expression(std::string_view response);
-
-/// The answer as MATH's graders write it. Gone are: delimiters of formulas ($, \( \), \[ \]) and a period at the end;
-/// \left, \right, spacing commands and blanks; currency, percent and degree signs; `x =` before the answer; units
-/// after it (\text{ cm}^2, "dollars"); \text{} around it; separators of thousands; redundant zeros (18.00, 007,
-/// .5).
-/// \dfrac, \tfrac, 1/2, \frac12 become \frac{1}{2}, \sqrt2 becomes \sqrt{2}, 0.5 becomes \frac{1}{2}.
-/// Of more than kLongestMathsAnswer bytes only white space at the ends goes.
-inline constexpr std::size_t kLongestMathsAnswer = 2000;
-std::string normalize_maths(std::string_view answer);
-
-/// The value of an expression of numbers: decimals, + - * / ^, \frac, \sqrt, mixed numbers, \pi, brackets, 1.5e3.
-/// None if it contains anything else, or where the value is not finite. `normal` is what normalize_maths() returns.
-std::optional<double> maths_value(std::string_view normal);
 
 /// Equal normal forms, or equal values: integers exactly, others to six decimals, below 1 to six significant digits.
 /// Lists are compared part by part, `\{ \}` and lists without brackets in any order. Where one side alone has a percent

@@ -8,6 +8,8 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
+#include "carnot/reward/maths_normal_form.h"
+#include "carnot/reward/maths_value.h"
 #include "testing/paths.h"
 
 namespace carnot {

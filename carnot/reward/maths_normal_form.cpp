@@ -1,10 +1,11 @@
+#include "carnot/reward/maths_normal_form.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <utility>
 
 #include "carnot/reward/answer_metrics.h"
-#include "carnot/reward/maths_answer.h"
 
 namespace carnot {
 namespace {

@@ -1,8 +1,8 @@
+#include "carnot/reward/maths_value.h"
+
 #include <charconv>
 #include <cmath>
 #include <numbers>
-
-#include "carnot/reward/maths_answer.h"
 
 namespace carnot {
 namespace {

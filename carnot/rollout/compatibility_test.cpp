@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "carnot/branch/entropy_branch.h"
+#include "carnot/branch/independent.h"
 #include "carnot/branch/tree_expand.h"
+#include "carnot/text/bpe_training.h"
+#include "carnot/text/chat_families.h"
 #include "testing/scripted_rollout.h"
 
 namespace carnot {

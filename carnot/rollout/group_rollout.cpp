@@ -4,6 +4,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/branch/turn_entropy.h"
+#include "carnot/rollout/group_tree.h"
 
 namespace carnot {
 
@@ -297,6 +298,29 @@ void GroupRollout::abandon() {
     if (!expansion_ && member->state != Member::State::Ended && member->sequence >= 0)
       context_.engine.release(member->sequence);
   finish();
+}
+
+Group GroupRollout::take_group() {
+  CARNOT_CHECK(finished_, "the group is still being rolled out");
+  Group group{.uid = task_.uid,
+              .task_index = task_.task_index,
+              .seed = context_.key.seed,
+              .step = context_.key.step,
+              .ground_truth = first_ ? first_->opened().ground_truth : std::vector<std::string>{},
+              .info = first_ ? first_->opened().info : std::map<std::string, std::string>{}};
+  if (!unstarted_) {
+    group.trees = trees_of(members_, num_trees_, dropped_, task_.uid);
+    return group;
+  }
+  const SpannedTokens prompt = first_ ? first_->opening() : SpannedTokens{};
+  for (int sibling = 0; sibling < budget_; ++sibling)
+    group.trees.push_back(unstarted_tree(prompt,
+                                         {.turn = 0,
+                                          .sibling = sibling,
+                                          .trajectory_id = task_.uid + "." + std::to_string(sibling),
+                                          .outcome = *unstarted_},
+                                         context_.key.policy_version));
+  return group;
 }
 
 DrawKey GroupRollout::draw_key(std::string_view purpose, int sibling, int turn, int position) const {

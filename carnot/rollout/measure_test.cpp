@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "carnot/branch/entropy_branch.h"
+#include "carnot/branch/independent.h"
 #include "carnot/engine/decoder_runner.h"
 #include "carnot/rollout/info_gain.h"
 #include "testing/scripted_rollout.h"
@@ -43,7 +44,8 @@ std::vector<Group> rollout(const Model& model, double temperature, const BranchP
 struct PlainStatistics {
   double log_prob = 0, entropy = 0, logsumexp = 0;
 };
-PlainStatistics plain_statistics(const Model& model, std::span<const TokenId> prefix, TokenId target, double temperature) {
+PlainStatistics plain_statistics(const Model& model, std::span<const TokenId> prefix, TokenId target,
+                                 double temperature) {
   const at::NoGradGuard no_grad;
   std::vector<std::int64_t> tokens(prefix.begin(), prefix.end()), positions;
   for (std::size_t i = 0; i < tokens.size(); ++i) positions.push_back(static_cast<std::int64_t>(i));
@@ -98,7 +100,7 @@ TEST(Measure, OldPolicyAndReferenceEqualTheDefinitionTokenByToken) {
       ++checked;
       const auto prefix = std::span(tokens).first(i);
       const PlainStatistics old = plain_statistics(model, prefix, tokens[i], 0.8),
-                       frozen = plain_statistics(reference, prefix, tokens[i], 0.8);
+                            frozen = plain_statistics(reference, prefix, tokens[i], 0.8);
       EXPECT_NEAR(trajectory.column(Column::LogProbOld)[i], old.log_prob, 1e-10);
       EXPECT_NEAR(trajectory.column(Column::EntropyOld)[i], old.entropy, 1e-10);
       EXPECT_NEAR(trajectory.column(Column::LogProbReference)[i], frozen.log_prob, 1e-10);
@@ -169,7 +171,7 @@ TEST(Measure, ValuesStandOnTheTokensTheyPrecede) {
 
 // Mean log-probability of the answer's tokens behind a context and the lead, token by token.
 double plain_mean_log_prob(const Model& model, std::vector<TokenId> context, const std::string& lead,
-                          const std::string& answer) {
+                           const std::string& answer) {
   for (TokenId token : small_tokenizer().encode(lead)) context.push_back(token);
   double sum = 0;
   const std::vector<TokenId> tokens = small_tokenizer().encode(answer);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "carnot/engine/sampling.h"
+#include "carnot/text/streaming_decoder.h"
 #include "carnot/text/tokenizer.h"
 
 namespace carnot {

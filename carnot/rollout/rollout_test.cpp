@@ -9,7 +9,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "carnot/branch/independent.h"
 #include "carnot/branch/tree_expand.h"
+#include "carnot/text/chat_families.h"
 #include "testing/scripted_rollout.h"
 
 namespace carnot {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "carnot/base/check.h"
+#include "carnot/branch/independent.h"
 #include "carnot/data/trajectory.h"
 
 namespace carnot {

@@ -1,3 +1,5 @@
+#include "carnot/run/memory_advice.h"
+
 #include <algorithm>
 #include <functional>
 #include <limits>

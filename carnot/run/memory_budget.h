@@ -1,5 +1,4 @@
-// run/memory_budget.h -- how much memory a run will hold at its peak, part by part, before it starts; and what to
-// change where that is too much.
+// run/memory_budget.h -- how much memory a run will hold at its peak, part by part, before it starts.
 //
 // The peak is what stays (weights, their packed layouts, optimizer, KV cache) and the greatest of what comes and goes:
 // a pass of the engine, a log-prob pass, an update, an evaluation. Rows are counted at the recipe's limits:
@@ -57,9 +56,6 @@ ActivationBytes activation_bytes(const MemorySettings& settings, std::int64_t ro
 
 /// One line per part and the sum, for a terminal.
 std::string memory_table(const std::vector<MemoryPart>& parts);
-
-/// Fails where the prediction is more than `available`: how much is missing, and which settings to change to what.
-Status check_memory(const MemorySettings& settings, const MachineMemory& available);
 
 /// `memory.limit_megabytes` where it is set, else what the machine has available to the CPU; unknown for other devices.
 MachineMemory memory_limit(const Recipe& recipe);

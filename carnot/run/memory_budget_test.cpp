@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "carnot/nn/model.h"
+#include "carnot/run/memory_advice.h"
 #include "testing/counting_allocator.h"
 #include "testing/packed_batch.h"
 

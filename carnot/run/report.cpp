@@ -5,6 +5,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/data/rollout_file.h"
+#include "carnot/data/rollout_write.h"
 #include "carnot/data/trajectory.h"
 #include "carnot/run/run_folder.h"
 

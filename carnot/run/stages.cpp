@@ -7,7 +7,7 @@
 #include "carnot/base/log.h"
 #include "carnot/base/printable.h"
 #include "carnot/base/stopwatch.h"
-#include "carnot/data/rollout_file.h"
+#include "carnot/data/rollout_write.h"
 #include "carnot/run/console_lines.h"
 #include "carnot/run/machine_memory.h"
 #include "carnot/run/metrics_writer.h"

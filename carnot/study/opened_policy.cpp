@@ -1,7 +1,7 @@
 #include "carnot/study/opened_policy.h"
 
 #include "carnot/base/random.h"
-#include "carnot/branch/branch.h"
+#include "carnot/branch/independent.h"
 #include "carnot/rollout/measure.h"
 #include "carnot/rollout/rollout.h"
 #include "carnot/run/find_run.h"

@@ -13,7 +13,7 @@
 #include "carnot/credit/group_relative.h"
 #include "carnot/credit/turn_gain.h"
 #include "carnot/credit/turn_group_gain.h"
-#include "carnot/data/rollout_file.h"
+#include "carnot/data/rollout_write.h"
 #include "carnot/study/analyze.h"
 #include "carnot/study/correlation.h"
 #include "testing/random_groups.h"

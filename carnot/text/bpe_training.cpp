@@ -1,3 +1,5 @@
+#include "carnot/text/bpe_training.h"
+
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -9,7 +11,6 @@
 #include "carnot/text/pair_merger.h"
 #include "carnot/text/qwen2_json.h"
 #include "carnot/text/split_pattern.h"
-#include "carnot/text/tokenizer.h"
 
 namespace carnot {
 namespace {

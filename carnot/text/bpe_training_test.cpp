@@ -1,3 +1,5 @@
+#include "carnot/text/bpe_training.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -123,15 +123,6 @@ class ChatFamily {
   ControlTokens in_contents_ = ControlTokens::Text;
 };
 
-/// The family of that name over a tokenizer, which must outlive it. An unknown name is answered with the known ones;
-/// a tokenizer that lacks the family's tokens is refused with the missing ones named.
-Result<std::unique_ptr<ChatFamily>> make_chat_family(std::string_view name, const Tokenizer& tokenizer);
-
-std::vector<std::string> chat_family_names();
-
-/// The family whose published Jinja template this is, by what only it contains; empty where none is recognised.
-std::string_view chat_family_of_template(std::string_view jinja);
-
 /// Start-up check: rendering turn by turn equals rendering at once, and decoding gives the text back. Says where not.
 Status check_append_only(const ChatFamily& chat);
 

@@ -1,3 +1,5 @@
+#include "carnot/text/chat_families.h"
+
 #include <algorithm>
 
 #include "carnot/base/strings.h"

@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/text/bpe_training.h"
 #include "carnot/text/chat.h"
+#include "carnot/text/chat_families.h"
 #include "testing/paths.h"
 
 namespace carnot {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "carnot/text/bpe_training.h"
+#include "carnot/text/chat_families.h"
 #include "testing/paths.h"
 #include "testing/random_text.h"
 

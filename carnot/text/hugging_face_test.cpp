@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/text/bpe_training.h"
 #include "carnot/text/tokenizer.h"
 #include "testing/paths.h"
 

@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "carnot/base/random.h"
+#include "carnot/text/bpe_training.h"
 
 namespace carnot {
 namespace {

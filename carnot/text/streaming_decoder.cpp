@@ -1,5 +1,6 @@
+#include "carnot/text/streaming_decoder.h"
+
 #include "carnot/base/utf8.h"
-#include "carnot/text/tokenizer.h"
 
 namespace carnot {
 

@@ -5,6 +5,8 @@
 
 #include <sstream>
 
+#include "carnot/text/bpe_training.h"
+
 namespace carnot {
 namespace {
 

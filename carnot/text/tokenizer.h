@@ -85,7 +85,7 @@ class Tokenizer {
   bool has(TokenId id) const;  ///< ids need not be contiguous
   bool is_added(TokenId id) const;
   bool is_control(TokenId id) const;  ///< an added token that the file marks special
-  int vocab_size() const;  ///< largest id + 1
+  int vocab_size() const;             ///< largest id + 1
 
   /// The tokenizer.json it was loaded from or trained to; written with every checkpoint.
   const std::string& json() const;
@@ -95,36 +95,5 @@ class Tokenizer {
   explicit Tokenizer(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
-
-/// Turns a stream of tokens into text without ever splitting a UTF-8 character.
-class StreamingDecoder {
- public:
-  explicit StreamingDecoder(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
-
-  /// Text that is complete after this token; bytes of an unfinished character wait for the next one.
-  std::string push(TokenId id);
-  /// The bytes still waiting, as they are.
-  std::string flush();
-
- private:
-  const Tokenizer* tokenizer_;
-  std::string waiting_;
-};
-
-struct BpeTrainingOptions {
-  int vocab_size = 512;                     ///< of the byte-level vocabulary and merges, added tokens included
-  std::vector<std::string> added_tokens{};  ///< special tokens, in order, ids from 0
-  std::vector<std::string>
-      protected_words{};  ///< each becomes one token with and without a blank before it, whatever its frequency
-};
-
-/// Trains a byte-level BPE (NFC, Qwen2's pattern) and returns the text of a tokenizer.json that Hugging Face
-/// `tokenizers` loads. Ids: the added tokens, the 256 bytes, the protected words (bare, then with a blank), the merged
-/// tokens in the order of their merges; fewer than vocab_size where no pair occurs twice any more. Added tokens of the
-/// form <|...|> are marked special. Deterministic: ties between pairs go to the smaller pair of ids.
-/// Refuses a vocab_size that is too small, added tokens that are empty, repeated or a single byte, and protected words
-/// that the pattern does not yield as one piece with and without a blank (letters only). The pattern takes one other
-/// character before a word into its piece: a protected word right after it ("\n(word") is spelled by merges.
-Result<std::string> train_byte_level_bpe(std::span<const std::string> texts, const BpeTrainingOptions& options);
 
 }  // namespace carnot

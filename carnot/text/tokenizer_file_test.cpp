@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/text/bpe_training.h"
 #include "carnot/text/tokenizer.h"
 #include "testing/paths.h"
 #include "testing/random_text.h"

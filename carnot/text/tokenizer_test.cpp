@@ -8,8 +8,10 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/utf8.h"
+#include "carnot/text/bpe_training.h"
 #include "carnot/text/byte_alphabet.h"
 #include "carnot/text/split_pattern.h"
+#include "carnot/text/streaming_decoder.h"
 #include "reference/byte_pair_merging.h"
 #include "testing/paths.h"
 #include "testing/random_text.h"

@@ -1,8 +1,9 @@
+#include "carnot/train/minibatches.h"
+
 #include <algorithm>
 
 #include "carnot/base/check.h"
 #include "carnot/base/random.h"
-#include "carnot/train/packing.h"
 
 namespace carnot {
 

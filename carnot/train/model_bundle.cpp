@@ -17,6 +17,8 @@
 #include "carnot/hf/model_config_file.h"
 #include "carnot/nn/cpu_memory.h"
 #include "carnot/nn/cuda_backend.h"
+#include "carnot/text/bpe_training.h"
+#include "carnot/text/chat_families.h"
 
 namespace carnot {
 namespace {

@@ -13,6 +13,7 @@
 #include "carnot/base/check.h"
 #include "carnot/nn/model.h"
 #include "carnot/nn/token_statistics.h"
+#include "carnot/train/minibatches.h"
 #include "testing/absent_members.h"
 #include "testing/random_groups.h"
 

@@ -16,6 +16,7 @@
 #include "carnot/rollout/info_gain.h"
 #include "carnot/rollout/measure.h"
 #include "carnot/train/infra_failures.h"
+#include "carnot/train/minibatches.h"
 #include "carnot/train/mismatch_metrics.h"
 #include "carnot/train/step_metrics.h"
 

@@ -7,7 +7,7 @@
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
 #include "carnot/env/environment.h"
-#include "carnot/text/chat.h"
+#include "carnot/text/chat_families.h"
 #include "testing/small_tokenizer.h"
 
 namespace {

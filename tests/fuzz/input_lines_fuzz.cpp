@@ -5,6 +5,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/generate/input_lines.h"
+#include "carnot/text/chat_families.h"
 #include "testing/small_tokenizer.h"
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/data/rollout_file.h"
+#include "carnot/data/rollout_write.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

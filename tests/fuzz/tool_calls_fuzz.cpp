@@ -5,7 +5,9 @@
 #include <string>
 
 #include "carnot/base/check.h"
+#include "carnot/text/bpe_training.h"
 #include "carnot/text/chat.h"
+#include "carnot/text/chat_families.h"
 
 namespace {
 

@@ -1,6 +1,7 @@
-#include "carnot/env/ragen/factory.h"
+#include "carnot/env/frozen_lake/factory.h"
 
 #include "carnot/env/frozen_lake/game.h"
+#include "carnot/env/ragen/factory.h"
 
 namespace carnot {
 namespace {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "carnot/base/fields.h"
-#include "carnot/env/environment.h"
 #include "carnot/env/game.h"
 #include "carnot/env/numpy_random.h"
 #include "carnot/env/ragen/grid_text.h"
@@ -77,7 +76,5 @@ class FrozenLake : public Game {
 /// The action (index of kFrozenLakeActions) most likely to lead from `from` to the goal within `moves` moves, sooner
 /// being better, for each cell: exact dynamic programming over the slips.
 std::vector<int> solve_frozen_lake(const FrozenLakeOptions& options, const FrozenLakeMap& map, int moves);
-
-std::unique_ptr<EnvironmentFactory> make_frozen_lake();
 
 }  // namespace carnot

@@ -8,6 +8,7 @@
 #include "carnot/base/limits.h"
 #include "carnot/reward/answer_metrics.h"
 #include "carnot/reward/maths_answer.h"
+#include "carnot/reward/maths_normal_form.h"
 
 namespace carnot {
 namespace {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "carnot/env/search_qa/environment.h"
+#include "carnot/env/search_qa/factory.h"
 #include "carnot/env/search_qa/protocol.h"
 
 namespace carnot {

@@ -87,9 +87,4 @@ class SearchQa : public Environment {
   bool done_ = false;
 };
 
-/// The bare game: `search QUERY` and `answer TEXT` on a line of their own.
-std::unique_ptr<Game> make_search_game(SearchTask task, const SearchQaOptions& options);
-
-std::unique_ptr<EnvironmentFactory> make_search_qa();
-
 }  // namespace carnot

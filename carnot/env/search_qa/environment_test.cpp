@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "carnot/env/search_qa/factory.h"
 #include "carnot/env/search_qa/protocol.h"
 #include "carnot/reward/answer_metrics.h"
 

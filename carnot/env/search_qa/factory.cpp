@@ -1,9 +1,12 @@
+#include "carnot/env/search_qa/factory.h"
+
 #include <algorithm>
 #include <cctype>
 #include <set>
 
 #include "carnot/base/check.h"
 #include "carnot/env/search_qa/environment.h"
+#include "carnot/env/search_qa/game.h"
 #include "carnot/env/search_qa/protocol.h"
 
 namespace carnot {

@@ -1,3 +1,5 @@
+#include "carnot/env/search_qa/game.h"
+
 #include <nlohmann/json.hpp>
 
 #include "carnot/env/search_qa/environment.h"

@@ -1,6 +1,8 @@
-#include "carnot/env/ragen/factory.h"
+#include "carnot/env/sokoban/factory.h"
 
+#include "carnot/env/ragen/factory.h"
 #include "carnot/env/sokoban/game.h"
+#include "carnot/env/sokoban/solver.h"
 
 namespace carnot {
 namespace {

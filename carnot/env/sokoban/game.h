@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "carnot/base/fields.h"
-#include "carnot/env/environment.h"
 #include "carnot/env/game.h"
 #include "carnot/env/ragen/grid_text.h"
 #include "carnot/env/sokoban/room.h"
@@ -64,11 +63,5 @@ class Sokoban : public Game {
   int steps_ = 0;
   bool done_ = false;
 };
-
-/// Shortest sequence of moves that solves the room from here, by breadth-first search over at most `max_states` states;
-/// empty where it found none of at most `max_moves` moves.
-std::vector<SokobanMove> solve_sokoban(const SokobanRoom& room, int max_moves, std::size_t max_states = 1000000);
-
-std::unique_ptr<EnvironmentFactory> make_sokoban();
 
 }  // namespace carnot

@@ -1,8 +1,8 @@
+#include "carnot/env/sokoban/solver.h"
+
 #include <algorithm>
 #include <string>
 #include <unordered_set>
-
-#include "carnot/env/sokoban/game.h"
 
 namespace carnot {
 namespace {

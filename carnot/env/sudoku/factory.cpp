@@ -1,5 +1,6 @@
-#include "carnot/env/ragen/factory.h"
+#include "carnot/env/sudoku/factory.h"
 
+#include "carnot/env/ragen/factory.h"
 #include "carnot/env/sudoku/game.h"
 
 namespace carnot {

@@ -7,6 +7,7 @@
 #include "carnot/base/limits.h"
 #include "carnot/env/ragen/action_table.h"
 #include "carnot/env/ragen/grid_text.h"
+#include "carnot/env/sudoku/placement.h"
 
 namespace carnot {
 namespace {

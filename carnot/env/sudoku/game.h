@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "carnot/base/fields.h"
-#include "carnot/env/environment.h"
 #include "carnot/env/game.h"
 #include "carnot/env/sudoku/grid.h"
+#include "carnot/env/sudoku/placement.h"
 
 namespace carnot {
 
@@ -24,17 +24,6 @@ struct SudokuOptions {
 
   void fields(FieldVisitor& visit);
 };
-
-/// A placement, all three from 1.
-struct SudokuPlacement {
-  int row = 0;
-  int column = 0;
-  int digit = 0;
-};
-
-/// Reads "place 3 at row 1 col 2", "place 3 at (1,2)", "3 at 1,2", "(1,2,3)", "1,2,3", anywhere in the text. Where the
-/// text holds "place" or "at" anywhere, the number comes first; else last. The error is what the model is told.
-Result<SudokuPlacement> parse_placement(std::string_view text, int size);
 
 /// 1 for the solution's digit, 0.5 for another legal one, 10 more when the grid is complete; -0.1 for what is refused.
 class Sudoku : public Game {
@@ -63,7 +52,5 @@ class Sudoku : public Game {
   int steps_ = 0;
   bool done_ = false;
 };
-
-std::unique_ptr<EnvironmentFactory> make_sudoku();
 
 }  // namespace carnot

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "carnot/env/sudoku/placement.h"
+
 namespace carnot {
 namespace {
 

@@ -1,9 +1,10 @@
+#include "carnot/env/sudoku/placement.h"
+
 #include <array>
 #include <optional>
 
 #include "carnot/base/strings.h"
 #include "carnot/env/ragen/action_table.h"
-#include "carnot/env/sudoku/game.h"
 
 namespace carnot {
 namespace {

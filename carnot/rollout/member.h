@@ -1,0 +1,68 @@
+// rollout/member.h -- one trajectory of a group while it is made.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "carnot/data/tree.h"
+#include "carnot/engine/engine.h"
+#include "carnot/env/environment_boundary.h"
+#include "carnot/rollout/episode.h"
+#include "carnot/rollout/response.h"
+
+namespace carnot {
+
+/// One turn that a member made itself, with the statistics of what it sampled.
+struct MadeTurn {
+  Turn turn{};
+  std::vector<TokenDraw> draws{};
+};
+
+/// A place that a trajectory can start from: after `shared_turns` turns of `parent`.
+struct Boundary {
+  int parent = -1;  ///< member; -1: the prompt, a tree of its own
+  int tree = -1;
+  int shared_turns = 0;
+  Episode episode;
+  SequenceId sequence = 0;  ///< its first `num_tokens` tokens are those in front of the boundary
+  int num_tokens = 0;
+};
+
+struct Member {
+  enum class State { Opening, Prefilling, Sampling, Held, Asking, Ended };
+
+  Member(Episode at, const ChatFamily& chat)
+      : episode(std::move(at)), response(chat.tokenizer(), episode.protocol().stop_strings) {}
+  Member(const Member&) = delete;  // the response refers to the episode
+  Member& operator=(const Member&) = delete;
+
+  int sibling = 0;
+  int parent = -1;
+  int tree = 0;
+  int shared_turns = 0;
+  Episode episode;
+  std::shared_ptr<OpenedEnvironment> opening{};  ///< being made on a worker thread; null once it exists
+  SequenceId sequence = -1;                      ///< of the present context
+  std::vector<SequenceId> left{};                ///< sequences of earlier contexts, where trees may grow from them
+  int turn_begin = 0;                            ///< tokens of the context in front of the present turn's response
+  State state = State::Sampling;
+  Response response;
+  int response_limit = 0;   ///< of the present response
+  bool gate_ahead = false;  ///< the policy is asked about the present response's first tokens
+  bool response_ended = false;
+  bool cut = false;  ///< the present response ended at its limit
+  std::shared_ptr<Answer> answer{};
+  std::vector<MadeTurn> turns{};
+  std::vector<Boundary> boundaries{};  ///< after turns[i], where the plan is to grow trees
+  std::vector<double> turn_entropies{};
+  int streak = 0;  ///< branches in a row, along the trajectory
+  Outcome outcome = Outcome::Finished;
+  Reply last_reply{};
+  std::string lost{};  ///< why its environment may not be called any more; empty where it may
+
+  int num_turns() const { return shared_turns + static_cast<int>(turns.size()); }
+};
+
+}  // namespace carnot
