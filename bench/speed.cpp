@@ -218,7 +218,7 @@ int measure(const std::string& folder, const std::string& workload_file, const s
 
   const std::vector<Batch> warm = warm_start_batches(recipe, bench);
   recipe.train.groups = 8;  // 64 trajectories at a time
-  recipe.rollout.options.budget = 8;
+  recipe.rollout.options.group_size = 8;
   Trainer trainer(recipe, bench);
   std::map<std::string, std::vector<double>> stages;
   TrainingStep last;

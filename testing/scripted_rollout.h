@@ -41,7 +41,7 @@ struct RolloutSetting {
 
 inline RolloutSetting with_budget(int budget) {
   RolloutSetting setting;
-  setting.options.budget = budget;
+  setting.options.group_size = budget;
   return setting;
 }
 

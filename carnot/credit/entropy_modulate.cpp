@@ -69,7 +69,7 @@ void modulate(std::span<const Trajectory> trajectories, CreditTable& table, std:
 }  // namespace
 
 void EntropyModulateOptions::fields(FieldVisitor& visit) {
-  visit.field("lambda", strength, "strength; 0: off; below 0: reversed (ablation)");
+  visit.field("lambda", lambda, "strength; 0: off; below 0: reversed (ablation)");
   visit.field("gate", gate, "nats; a narrower spread of response entropies leaves all factors at 1", at_least(0));
   visit.field("epsilon", epsilon, "keeps denominators above 0", above(0));
   enum_field(visit, "scope", scope, {"group", "trajectory", "batch"}, "over what responses are compared");
@@ -78,7 +78,7 @@ void EntropyModulateOptions::fields(FieldVisitor& visit) {
 
 CreditRule entropy_modulate(const EntropyModulateOptions& options) {
   const auto apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
-    if (options.strength == 0) return;
+    if (options.lambda == 0) return;
     for (const auto& [key, responses] : responses_by_scope(trajectories, options.scope))
       modulate(trajectories, table, responses, options);
   };
@@ -87,12 +87,12 @@ CreditRule entropy_modulate(const EntropyModulateOptions& options) {
 
 std::vector<double> modulation(std::span<const double> entropies, const EntropyModulateOptions& options) {
   std::vector<double> factors(entropies.size(), 1.0);
-  if (entropies.empty() || options.strength == 0) return factors;
+  if (entropies.empty() || options.lambda == 0) return factors;
   const auto [low, high] = std::minmax_element(entropies.begin(), entropies.end());
   const double spread = *high - *low;
   if (spread < options.gate) return factors;
   for (std::size_t r = 0; r < factors.size(); ++r)
-    factors[r] = std::exp(-options.strength * (entropies[r] - *low) / (spread + options.epsilon));
+    factors[r] = std::exp(-options.lambda * (entropies[r] - *low) / (spread + options.epsilon));
   const double divisor = mean(factors) + options.epsilon;
   for (double& factor : factors) factor /= divisor;
   return factors;

@@ -68,7 +68,7 @@ TEST(EntropyModulate, EqualsItsDefinitionOnRandomGroups) {
     const double strength = 2 * random.uniform() - 1;
     const CreditTable before = run_credit(std::vector{distinct_advantages()}, all);
     const CreditTable after =
-        run_credit(std::vector{distinct_advantages(), entropy_modulate({.strength = strength})}, all);
+        run_credit(std::vector{distinct_advantages(), entropy_modulate({.lambda = strength})}, all);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!all[i].leaf().is_included()) continue;
       for (int k = 0; k < all[i].num_turns(); ++k) {
@@ -196,7 +196,7 @@ TEST(EntropyScale, IsOneWithoutStrengthAndFollowsTheZScore) {
 
 TEST(AddOns, WithNeutralSettingsAreTheIdentityToTheBit) {
   RandomStream random(45);
-  const std::vector<CreditRule> neutral = {entropy_modulate({.strength = 0}), span_weight({.think = 1, .action = 0}),
+  const std::vector<CreditRule> neutral = {entropy_modulate({.lambda = 0}), span_weight({.alpha = 1, .beta = 0}),
                                            step_group({.weight = 0}), turn_group_gain({.weight = 0, .clip_swing = 0})};
   for (int trial = 0; trial < 100; ++trial) {
     const auto groups = testing::random_groups(random);

@@ -70,8 +70,8 @@ void weigh_actions(std::span<const Trajectory> trajectories, CreditTable& table,
 }  // namespace
 
 void SpanWeightOptions::fields(FieldVisitor& visit) {
-  visit.field("alpha", think, "weight of sampled tokens that are no action", at_least(0));
-  visit.field("beta", action, "action tokens weigh 1 + beta * sigmoid(z of the signal)", at_least(0));
+  visit.field("alpha", alpha, "weight of sampled tokens that are no action", at_least(0));
+  visit.field("beta", beta, "action tokens weigh 1 + beta * sigmoid(z of the signal)", at_least(0));
   visit.field("epsilon", epsilon, "added to the variance of the signal", above(0));
   enum_field(visit, "signal", signal, {"reference_energy", "reference_entropy", "surprisal", "log_prob_shift"},
              "what makes an action token weigh more");
@@ -79,10 +79,10 @@ void SpanWeightOptions::fields(FieldVisitor& visit) {
 
 CreditRule span_weight(const SpanWeightOptions& options) {
   const auto apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
-    const std::vector<TokenPlace> actions = weigh_think_tokens(trajectories, table, options.think);
-    if (options.action > 0) weigh_actions(trajectories, table, actions, options);
+    const std::vector<TokenPlace> actions = weigh_think_tokens(trajectories, table, options.alpha);
+    if (options.beta > 0) weigh_actions(trajectories, table, actions, options);
   };
-  const auto columns = options.action > 0 ? columns_of(options.signal) : std::vector<Column>();
+  const auto columns = options.beta > 0 ? columns_of(options.signal) : std::vector<Column>();
   return {.name = "span_weight", .apply = apply, .columns = columns, .kind = RuleKind::Weight};
 }
 
@@ -91,7 +91,7 @@ std::vector<double> action_weights(std::span<const double> signals, const SpanWe
   const double deviation = std_population(signals);
   const double scale = std::sqrt(deviation * deviation + options.epsilon);
   std::vector<double> weights;
-  for (double x : signals) weights.push_back(1 + options.action / (1 + std::exp(-(x - centre) / scale)));
+  for (double x : signals) weights.push_back(1 + options.beta / (1 + std::exp(-(x - centre) / scale)));
   return weights;
 }
 

@@ -15,8 +15,8 @@ enum class WeightSignal {
 };
 
 struct SpanWeightOptions {
-  double think = 0.1;     ///< alpha: weight of sampled tokens that are no action
-  double action = 0.5;    ///< beta: an action token weighs 1 + beta * sigmoid(z of its signal)
+  double alpha = 0.1;     ///< weight of sampled tokens that are no action
+  double beta = 0.5;      ///< an action token weighs 1 + beta * sigmoid(z of its signal)
   double epsilon = 1e-8;  ///< added to the variance of the signal
   WeightSignal signal = WeightSignal::ReferenceEnergy;
 
@@ -25,7 +25,7 @@ struct SpanWeightOptions {
 
 /// Multiplies `weight`. The z-score runs over the action tokens of all included trajectories (population's
 /// deviation); a token of a shared turn counts once for every trajectory that trains on it.
-/// REQUIRES: the columns of the signal, unless action is 0.
+/// REQUIRES: the columns of the signal, unless beta is 0.
 CreditRule span_weight(const SpanWeightOptions& options = {});
 
 /// The weights of action tokens with these signals.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "carnot/base/check.h"
 #include "carnot/data/rollout_row.h"
 
 namespace carnot {

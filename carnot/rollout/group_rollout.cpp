@@ -12,9 +12,9 @@ GroupRollout::GroupRollout(RolloutContext& context, const RolloutTask& task, int
     : context_(context),
       task_(task),
       index_(index),
-      budget_(context.options.budget),
+      budget_(context.options.group_size),
       opened_(std::make_shared<OpenedEnvironment>()),
-      expansion_(context.policy.expansion(context.options.budget)) {}
+      expansion_(context.policy.expansion(context.options.group_size)) {}
 
 void GroupRollout::open() {
   const Owner owner{.group = index_, .member = -1};

@@ -36,7 +36,7 @@ std::vector<Group> rollout(const Model& model, double temperature, const BranchP
   DecoderRunner engine_policy(model, 400);
   Engine engine(engine_policy,
                 {.max_batch_tokens = max_batch_tokens, .drawable_tokens = small_tokenizer().vocab_size()});
-  RolloutOptions options{.budget = 4, .sampling = {.temperature = temperature}};
+  RolloutOptions options{.group_size = 4, .sampling = {.temperature = temperature}};
   return roll_out(engine, small_chat(), policy, scripted_tasks(2, {}), options, kRolloutKey).groups;
 }
 

@@ -140,7 +140,7 @@ class RolloutLoop {
 }  // namespace
 
 void RolloutOptions::fields(FieldVisitor& visit) {
-  visit.field("group_size", budget, "trajectories a task", at_least(1));
+  visit.field("group_size", group_size, "trajectories a task", at_least(1));
   sampling.fields(visit);
   episode.fields(visit);
   constexpr double kWeek = 7 * 24 * 3600;

@@ -28,7 +28,7 @@
 namespace carnot {
 
 struct RolloutOptions {
-  int budget = 8;  ///< trajectories a task
+  int group_size = 8;  ///< trajectories a task
   SamplingOptions sampling{};
   EpisodeOptions episode{};
   int environment_threads = 2;
@@ -83,8 +83,8 @@ struct Rollout {
   std::vector<std::string> failures{};  ///< of the infrastructure, a sentence each: by task, then by trajectory
 };
 
-/// Rolls out every task with `options.budget` trajectories. Fills the columns LogProbRollout and EntropyRollout. Where
-/// `events` end it early, nothing of it is left in the engine.
+/// Rolls out every task with `options.group_size` trajectories. Fills the columns LogProbRollout and EntropyRollout.
+/// Where `events` end it early, nothing of it is left in the engine.
 Rollout roll_out(Engine& engine, const ChatFamily& chat, const BranchPolicy& policy, std::span<const RolloutTask> tasks,
                  const RolloutOptions& options, const RolloutKey& key, const RolloutEvents& events = {});
 

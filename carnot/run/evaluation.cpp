@@ -170,7 +170,7 @@ std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const 
                      .task_index = i,
                      .make = [&made_by = setting.environment, i] { return made_by.make(Split::Validation, i); }});
   RolloutOptions rollout_options = setting.rollout;
-  rollout_options.budget = options.samples;
+  rollout_options.group_size = options.samples;
   rollout_options.sampling = {.temperature = options.temperature, .top_p = options.top_p};
   const auto policy = independent();
   Rollout rollout = roll_out(setting.engine, setting.chat, *policy, tasks, rollout_options,

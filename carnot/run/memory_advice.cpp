@@ -84,7 +84,7 @@ std::vector<Remedy> remedies_for(const MemorySettings& settings, std::int64_t av
                   s.evaluation.samples = value;
                 }});
   }
-  const Saturating all_tokens = Saturating(settings.train.groups) * settings.rollout.options.budget *
+  const Saturating all_tokens = Saturating(settings.train.groups) * settings.rollout.options.group_size *
                                 settings.rollout.options.episode.max_context_tokens;
   // A recipe's numbers have 32 bits.
   const Saturating cache_tokens = std::min<Saturating>(all_tokens, std::numeric_limits<int>::max());

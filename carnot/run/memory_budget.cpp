@@ -132,7 +132,7 @@ Count pass_bytes(const MemorySettings& s, const Sizes& n, Count rows, Count leng
 }
 
 Count context_of(const MemorySettings& s) { return s.rollout.options.episode.max_context_tokens; }
-Count step_trajectories(const MemorySettings& s) { return Count(s.train.groups) * s.rollout.options.budget; }
+Count step_trajectories(const MemorySettings& s) { return Count(s.train.groups) * s.rollout.options.group_size; }
 Count evaluated_trajectories(const MemorySettings& s) { return Count(s.evaluation.tasks) * s.evaluation.samples; }
 
 Count blocks_of_cache(const MemorySettings& s) { return cache_blocks(s.rollout, step_trajectories(s).value()); }

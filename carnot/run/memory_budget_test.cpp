@@ -134,7 +134,7 @@ TEST(MemoryBudget, AnAbsurdSettingIsTooLargeAndNothingElse) {
     s.model.hidden_size = s.model.intermediate_size = s.model.num_layers = s.model.vocab_size = kLarge;
   });
   expect_huge("context", [](MemorySettings& s) {
-    s.rollout.options.episode.max_context_tokens = s.train.groups = s.rollout.options.budget = kLarge;
+    s.rollout.options.episode.max_context_tokens = s.train.groups = s.rollout.options.group_size = kLarge;
   });
   expect_huge("evaluation", [](MemorySettings& s) { s.evaluation.tasks = s.evaluation.samples = kLarge; });
 }

@@ -125,7 +125,7 @@ Result<Start> start(Recipe& recipe, const std::optional<FoundCheckpoint>& checkp
   if (!bundle) return bundle.error();
   if (stage != MemoryStage::Sft) {
     const Status compatible = check_compatible(*recipe.environment, recipe.environment_name, *recipe.method.branch,
-                                               recipe.rollout.options.budget, *bundle->chat);
+                                               recipe.rollout.options.group_size, *bundle->chat);
     if (!compatible) return compatible.error();
   }
   if (resume_of(recipe) == Resume::Auto) {

@@ -58,7 +58,7 @@ class ActfocusSignals final : public Analysis {
                                        .temperature = opened->recipe.rollout.options.sampling.temperature};
       if (text.empty()) {
         const RolloutSettings& rollout = opened->recipe.rollout;
-        const Generation generation = make_generation(opened->bundle, rollout, tasks_ * rollout.options.budget);
+        const Generation generation = make_generation(opened->bundle, rollout, tasks_ * rollout.options.group_size);
         text = roll_out(*opened, *generation.engine, tasks_);
         measure_reference(*opened->bundle.policy, text, options);
         vocabulary = opened->bundle.tokenizer->vocab_size();

@@ -62,7 +62,7 @@ class ActfocusWeights final : public Analysis {
 
   static void add_mass(const StudiedStep& step, Setting& setting) {
     const CreditTable table =
-        run_credit(std::vector{span_weight({.think = setting.alpha, .action = setting.beta})}, step.all);
+        run_credit(std::vector{span_weight({.alpha = setting.alpha, .beta = setting.beta})}, step.all);
     for (const int i : step.counting) {
       const auto at = static_cast<std::size_t>(i);
       const std::vector<bool> sampled = step.all[at].sampled();

@@ -71,15 +71,15 @@ class AemProxy final : public Analysis {
     if (!opened) return opened.error();
     const RolloutSettings& rollout = opened->recipe.rollout;
     const Generation generation =
-        make_generation(opened->bundle, rollout, std::max(samples_ + 1, tasks_ * rollout.options.budget));
+        make_generation(opened->bundle, rollout, std::max(samples_ + 1, tasks_ * rollout.options.group_size));
     const std::vector<Group> groups = roll_out(*opened, *generation.engine, tasks_);
     const std::vector<State> states = choose_states(groups, static_cast<std::uint64_t>(opened->recipe.run.seed));
     if (states.size() < 2)
       return Error{"aem-proxy: no group's response entropies spread by " + std::to_string(modulate_.gate) +
                    " nats (aem.gate): every factor is 1; try more tasks or aem.gate=0"};
     Comparison summed, normalised;
-    const Episode episode(open_environment(opened->recipe.environment->make(Split::Validation, 0)), *opened->bundle.chat,
-                          rollout.options.episode);
+    const Episode episode(open_environment(opened->recipe.environment->make(Split::Validation, 0)),
+                          *opened->bundle.chat, rollout.options.episode);
     Progress progress(input.control.out, {.terminal = input.control.terminal});
     progress.begin("states", static_cast<std::int64_t>(states.size()));
     for (std::size_t s = 0; s < states.size(); ++s) {

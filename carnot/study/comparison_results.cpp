@@ -102,7 +102,7 @@ Result<Comparison> read_comparison(const ComparisonPlan& plan, const RunProblems
   Comparison comparison{.recipe = plan.recipe,
                         .environment = any.environment_name,
                         .training_steps = any.train.steps,
-                        .trajectories = std::int64_t{any.train.groups} * any.rollout.options.budget,
+                        .trajectories = std::int64_t{any.train.groups} * any.rollout.options.group_size,
                         .validation_tasks = any.evaluation.tasks,
                         .evaluation_samples = any.evaluation.samples,
                         .base = plan.base,

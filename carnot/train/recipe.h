@@ -46,7 +46,7 @@ struct Recipe {
   static Result<Recipe> load_recorded(const std::filesystem::path& path, const std::vector<std::string>& overrides);
 
   /// Of one step, refills apart.
-  std::int64_t step_trajectories() const { return std::int64_t{train.groups} * rollout.options.budget; }
+  std::int64_t step_trajectories() const { return std::int64_t{train.groups} * rollout.options.group_size; }
 
   /// What the method needs measured, and what `rollout.measure` adds.
   std::set<Measurement> measurements() const;
