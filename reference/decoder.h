@@ -30,7 +30,7 @@ struct DecodeRequest {
 /// One token by the definition: softmax, sort, cumulative sums.
 Draw draw(const std::vector<double>& logits, const DecodeRequest& request, double uniform);
 
-/// `next_logits` answers the logits behind a prefix.
+/// `next_logits` returns the logits after a prefix.
 std::vector<Draw> decode(const DecodeRequest& request,
                          const std::function<std::vector<double>(std::span<const TokenId>)>& next_logits);
 

@@ -1,5 +1,5 @@
-// testing/counting_allocator.h -- bytes of CPU tensors that are alive, and the most that were. Header only: its users
-// stand above the LibTorch line.
+// testing/counting_allocator.h -- bytes of CPU tensors that are alive, and the most that were. Header only,
+// because this library does not link LibTorch.
 #pragma once
 
 #include <c10/core/Allocator.h>
@@ -12,7 +12,7 @@
 
 namespace carnot::testing {
 
-/// Stands before LibTorch's CPU allocator for as long as it lives. Tensors made meanwhile may outlive it.
+/// Wraps LibTorch's CPU allocator for as long as it lives. Tensors made meanwhile may outlive it.
 class CountingAllocator final : public c10::Allocator {
  public:
   CountingAllocator() : below_(c10::GetCPUAllocator()) {
@@ -23,7 +23,7 @@ class CountingAllocator final : public c10::Allocator {
   CountingAllocator(const CountingAllocator&) = delete;
   CountingAllocator& operator=(const CountingAllocator&) = delete;
 
-  /// Of tensors made since it stands there; those made before and freed since do not count.
+  /// Of tensors made since then; those made before and freed since do not count.
   std::int64_t live() const { return live_; }
   std::int64_t peak() const { return peak_; }
   void forget_peak() { peak_ = live_.load(); }

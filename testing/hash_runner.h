@@ -1,7 +1,8 @@
 // testing/hash_runner.h -- a model runner whose logits are a hash of the context, read back through the block tables.
 //
 // The cache holds tokens instead of keys and values, so that any mistake of bookkeeping (a shared block written, a
-// copy forgotten, a position skipped) changes the logits that follow. Header only: it stands above the LibTorch line.
+// copy forgotten, a position skipped) changes the logits that follow. Header only, because this
+// library does not link LibTorch.
 #pragma once
 
 #include <ATen/Functions.h>
@@ -25,7 +26,7 @@ inline std::uint64_t context_hash(std::span<const TokenId> tokens) {
   return hash >> 16;
 }
 
-/// Logit of `token` behind a context of this hash, a float in [-3, 3).
+/// Logit of `token` after a context of this hash, a float in [-3, 3).
 inline float hash_logit(std::uint64_t hash, int token) {
   return static_cast<float>(6 * uniform({.seed = hash, .step = static_cast<std::uint64_t>(token)}) - 3);
 }
@@ -81,7 +82,7 @@ class HashRunner : public ModelRunner {
     for (int i = 0; i < kBlockTokens; ++i) memory_[to * kBlockTokens + i] = memory_[from * kBlockTokens + i];
   }
 
-  /// Logits behind a whole prefix, for a twin that keeps no cache.
+  /// Logits after a whole prefix, for a twin that keeps no cache.
   std::vector<double> logits_behind(std::span<const TokenId> prefix) const {
     std::vector<double> out;
     for (int v = 0; v < vocab_size_; ++v) out.push_back(hash_logit(context_hash(prefix), v));

@@ -1,5 +1,5 @@
-// testing/loss_tensors.h -- tokens written out one by one, as the tensors that the objective reads. Header only:
-// its users stand above the LibTorch line.
+// testing/loss_tensors.h -- tokens written out one by one, as the tensors that the objective reads. Header only,
+// because this library does not link LibTorch.
 #pragma once
 
 #include <ATen/Functions.h>

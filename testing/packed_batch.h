@@ -1,5 +1,5 @@
-// testing/packed_batch.h -- a small decoder's shape, sequences of random tokens for it, and a loss. Header only: its
-// users stand above the LibTorch line.
+// testing/packed_batch.h -- a small decoder's shape, sequences of random tokens for it, and a loss. Header only,
+// because this library does not link LibTorch.
 #pragma once
 
 #include <ATen/Functions.h>

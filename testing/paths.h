@@ -1,6 +1,6 @@
 // testing/paths.h -- where tests find files: the repository, the recorded data beside it, the build folder.
 //
-// Compiled in one source, so that no other test's object depends on where the repository lies and the compiler cache
+// Compiled in one source, so that no other test's object depends on where the repository is and the compiler cache
 // serves every clone.
 #pragma once
 

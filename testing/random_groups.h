@@ -26,7 +26,7 @@ struct RandomGroupOptions {
 };
 
 /// Groups that hold every invariant of data/tree.h. Log-probabilities are <= 0, entropies >= 0; a turn's info
-/// gain, where the group has any, lies in [-1, 1].
+/// gain, where the group has any, is in [-1, 1].
 std::vector<Group> random_groups(RandomStream& random, const RandomGroupOptions& options = {});
 
 /// Numbered as trajectories(groups): random values on sampled tokens, starting values elsewhere.

@@ -74,7 +74,7 @@ void section(FieldVisitor& visit, std::string_view name, Options& options, std::
   visit.end_section();
 }
 
-/// An enum field by its words: `words[i]` stands for the enumerator with value i.
+/// An enum field by its words: `words[i]` names the enumerator with value i.
 template <class Enum>
 void enum_field(FieldVisitor& visit, std::string_view name, Enum& value, const std::vector<std::string>& words,
                 std::string_view help) {

@@ -31,7 +31,7 @@ std::vector<std::string_view> split_lines(std::string_view text);
 /// of the new, and keeps its permissions. A symbolic link stays, and what it leads to is replaced. A device, a pipe
 /// or a terminal cannot be replaced: it is written into.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view content);
-/// The same for content that lies in several pieces.
+/// The same for content in several pieces.
 Status write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 
 /// Makes the bytes of the file, or the entries of the folder, survive a power cut.

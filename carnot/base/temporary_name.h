@@ -2,7 +2,7 @@
 //
 // A file or folder is filled under a name that nobody can guess, and then renamed. Such names are made by creating,
 // never by opening an existing one, so that a link planted in a shared folder is not followed. They all look alike
-// (".carnot-0123456789abcdef.tmp"), so that what a kill left behind can be recognised and removed.
+// (".carnot-0123456789abcdef.tmp"), so that what a killed process left can be recognised and removed.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // cache/block_table.h -- which KV blocks hold one sequence's tokens.
 //
-// Token p of the sequence lies in blocks[p / kBlockTokens] at offset p % kBlockTokens. Knows block numbers and token
+// Token p of the sequence is in blocks[p / kBlockTokens] at offset p % kBlockTokens. Knows block numbers and token
 // counts; knows nothing about tensors, layers or text. Not thread-safe.
 //
 // Invariant: a block that more than one table holds is never written. append() gives the table a block of its own

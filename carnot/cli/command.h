@@ -20,7 +20,7 @@ class Command {
 
   virtual Exit run(const Console& console) = 0;
 
-  /// What `--help` prints below the arguments: keys of a recipe, of an environment, as far as the arguments say whose.
+  /// What `--help` prints below the arguments: keys of a recipe, of an environment, where the arguments name them.
   virtual Exit print_keys(const Console&) { return Exit::Success; }
 };
 

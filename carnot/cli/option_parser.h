@@ -21,7 +21,7 @@ struct OptionUsage {
   std::string argument{};  ///< of a flag: what follows it ("N"); empty: nothing does
   std::string help{};
   std::vector<std::string> words{};  ///< what it can be; empty: anything
-  bool operand = false;              ///< stands by itself, without a flag
+  bool operand = false;              ///< given without a flag
   bool required = false;
   bool repeated = false;
 };
@@ -48,8 +48,8 @@ class OptionParser {
 
   void text(const std::string& name, const std::string& argument, std::string& value, const std::string& help,
             Presence presence = Presence::Optional);
-  void text(const std::string& name, const std::string& argument, std::filesystem::path& value,
-            const std::string& help, Presence presence = Presence::Optional);
+  void text(const std::string& name, const std::string& argument, std::filesystem::path& value, const std::string& help,
+            Presence presence = Presence::Optional);
   void word(const std::string& name, const std::string& argument, std::string& value,
             const std::vector<std::string>& words, const std::string& help);
   /// May be given several times. No text may be empty.

@@ -20,7 +20,7 @@ struct CreditRequest {
   std::filesystem::path file{};
   std::string method{};
   /// `key=value`: a recipe's `method.`, `filter.` and `objective.` keys. `method.` may be left out, and so may the
-  /// method's name in front of its options.
+  /// method's name before its options.
   std::vector<std::string> overrides{};
 };
 

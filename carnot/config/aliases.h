@@ -11,12 +11,12 @@
 namespace carnot {
 
 struct Alias {
-  std::string_view theirs;              ///< dotted key; ending in ".*": every key below it
+  std::string_view theirs;               ///< dotted key; ending in ".*": every key below it
   std::vector<std::string_view> ours{};  ///< it sets all of these; empty: no counterpart
   /// Their word for a value, ours; "": what they ask for holds here anyway, and nothing is set.
   std::vector<std::pair<std::string_view, std::string_view>> words{};
-  std::string_view advice{};   ///< where there is no counterpart: what to do instead; any other word is refused with it
-  std::string_view note{};     ///< where there is no counterpart: why it has no meaning; it is accepted, and this is said
+  std::string_view advice{};   ///< where there is no counterpart: what to do instead; any other word is refused
+  std::string_view note{};     ///< where there is no counterpart: why it has no meaning; it is accepted, and logged
   std::string_view divides{};  ///< ours is this key's value divided by theirs
 };
 

@@ -65,7 +65,7 @@ class Document {
   /// The setting in force; for "section.name" also the section written as that name. Null if there is none.
   const Setting* find(std::string_view key) const;
 
-  /// By key; a setting that a later layer replaced is gone.
+  /// By key; settings that a later layer replaced are left out.
   const std::map<std::string, Setting>& settings() const { return settings_; }
 
   /// True where the command line sets it.

@@ -26,10 +26,10 @@ enum class Unread {
   PassedOver  ///< an earlier version of the program wrote them; overrides are still refused
 };
 
-/// A setting that was passed over.
+/// A setting that was ignored.
 struct PassedOver {
   std::string key{};
-  std::string message{};  ///< where it stands, and why it has no effect
+  std::string message{};  ///< where it is, and why it has no effect
 };
 
 class ConfigReader final : public FieldVisitor {
@@ -54,15 +54,15 @@ class ConfigReader final : public FieldVisitor {
   /// Problems with the value of `key` that only the caller can see, a line each; without the key in front.
   void refuse(std::string_view key, const std::string& what);
 
-  /// A key that nothing reads, and why. A problem (or passed over) where the document sets it: to anything, if no pass
+  /// A key that nothing reads, and why. A problem (or ignored) where the document sets it: to anything, if no pass
   /// asked for it, or else to another value than the options had.
   void unread(std::string_view key, const std::string& why);
 
-  /// Settings that were passed over, although fields may have taken their values.
+  /// Settings that were ignored, although fields may have taken their values.
   const std::vector<PassedOver>& passed_over() const { return passed_over_; }
 
-  /// True where the document sets `by` in a later layer than `key`: over a recipe's shape, `model.path=...` on the command
-  /// line wins. Such a key counts as known.
+  /// True where the document sets `by` in a later layer than `key`: over a recipe's shape, `model.path=...` on the
+  /// command line wins. Such a key counts as known.
   bool outranked(std::string_view key, std::string_view by);
 
   /// True where the document sets the key.

@@ -23,7 +23,7 @@ struct FlatSetting {
 /// `name:line:column`.
 Result<std::vector<FlatSetting>> flatten_yaml(std::string_view text, const std::string& name);
 
-/// The settings below `key` that `value` in YAML stands for: one, or several where it is a map.
+/// The settings below `key` that the YAML text `value` gives: one, or several where it is a map.
 Result<std::vector<FlatSetting>> flatten_override(const std::string& key, std::string_view value);
 
 }  // namespace carnot

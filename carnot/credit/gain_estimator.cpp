@@ -7,8 +7,7 @@ void GainQuirks::fields(FieldVisitor& visit) {
               "November 2025: gains are token rewards, against the group's mean at the same token index");
   enum_field(visit, "token_baseline", token_baseline, {"column", "first_token"},
              "what token rewards are taken against: the mean at the same index, or the group's first tokens");
-  visit.field("restart_at_observations", restart_at_observations,
-              "sums of token rewards restart after observations");
+  visit.field("restart_at_observations", restart_at_observations, "sums of token rewards restart after observations");
   visit.field("forget_zero_gains", forget_zero_gains, "a gain of exactly 0 is lost and its turn joins the next");
 }
 

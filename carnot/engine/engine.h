@@ -5,7 +5,7 @@
 // and end independently; no one waits for another, except for memory.
 //
 // A sampled token is a function of its sequence's tokens and its draw key. Batch size, order of events, evictions and
-// threads cannot change it (as far as the runner's forward keeps rows apart, see model_runner.h).
+// threads cannot change it, provided that the runner's forward pass is batch-invariant (model_runner.h).
 //
 // The scheduler (scheduler.h) chooses the rows, the block manager (cache/block_manager.h) knows who holds which block
 // of the cache, the model runner computes. Not thread-safe.

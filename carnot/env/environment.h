@@ -137,7 +137,7 @@ class EnvironmentFactory {
   virtual std::unique_ptr<Environment> make_instance(std::uint64_t seed) const;
 
   /// A scripted agent for an environment that this factory made; it may watch the environment, which must
-  /// outlive it. `progress` in [0, 1] is how far the warm start has come, for curricula; 1 asks for the final
+  /// outlive it. `progress` in [0, 1] is how far SFT has come, for curricula; 1 asks for the final
   /// mixture. Null where the environment has no script.
   virtual std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress,
                                                 RandomStream random) const;

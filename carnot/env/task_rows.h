@@ -4,7 +4,7 @@
 //   {"data_source": "openai/gsm8k", "prompt": [{"role": "user", "content": "..."}],       verl
 //    "reward_model": {"style": "rule", "ground_truth": "18"}, "extra_info": {"answer": "... #### 18"}}
 //
-// A row with the key `prompt` is verl's. Unknown keys are ignored; lines of white space are passed over.
+// A row with the key `prompt` is verl's. Unknown keys are ignored; blank lines are skipped.
 #pragma once
 
 #include <filesystem>

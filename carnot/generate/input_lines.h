@@ -28,7 +28,7 @@ struct InputFormat {
   const Tokenizer* tokenizer = nullptr;  ///< null: texts are refused
   std::string tokenizer_problem{};       ///< then: why
   const ChatFamily* chat = nullptr;      ///< null: prompts are raw text, and messages are refused
-  std::string system{};                  ///< precedes a prompt; for messages, if none is a system message
+  std::string system{};                  ///< precedes a prompt; for messages, unless one is a system message
   int vocab_size = 0;
   int max_positions = 0;  ///< tokens of a line: fewer for a prompt, at most so many for a measured sequence
 };

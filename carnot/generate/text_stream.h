@@ -29,7 +29,7 @@ class TextStream {
   const std::optional<std::string>& stop_string() const { return stopped_by_; }
 
  private:
-  /// Text before the first complete stop string; nothing where none is complete.
+  /// Text before the first complete stop string; nothing if none is complete.
   std::optional<std::string> cut();
   std::string certain();
 

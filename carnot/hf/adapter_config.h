@@ -14,7 +14,7 @@ namespace carnot {
 /// several ways, and the tensors' names say the same.
 Result<LoraOptions> parse_adapter_config(std::string_view text, const std::string& name);
 
-/// An adapter_config.json that PEFT loads. `base_model`: path or name of the weights below; empty: none is named.
+/// An adapter_config.json that PEFT loads. `base_model`: path or name of the weights below; empty: left out.
 std::string adapter_config_json(const LoraOptions& lora, const std::string& base_model);
 
 }  // namespace carnot

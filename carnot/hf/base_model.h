@@ -24,10 +24,10 @@ struct BaseModel {
 /// A Hugging Face folder or a checkpoint as it is now. Reads all of its weights once.
 Result<BaseModel> base_model_of(const std::filesystem::path& folder);
 
-/// Fails where the folder is gone or another one by now; says what to do.
+/// Fails if the folder is missing or has changed; the message says what to do.
 Status check_base_model(const BaseModel& base);
 
-/// Whether the base lies in the folder of the run that `checkpoint` (RUN/checkpoints/global_step_N) belongs to.
+/// Whether the base is in the folder of the run that `checkpoint` (RUN/checkpoints/global_step_N) belongs to.
 bool is_of_same_run(const BaseModel& base, const std::filesystem::path& checkpoint);
 
 /// What `checkpoint` holds in kBaseModelFile. A base of the same run is named by its path from there, so that the run's

@@ -38,7 +38,7 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view file, const 
 /// From the text of model.safetensors.index.json: the file of each tensor, a plain name within the index's folder.
 Result<std::map<std::string, std::string>> parse_weight_map(std::string_view text, const std::string& name);
 
-/// The 8 bytes and the JSON in front of the tensors' bytes, padded so that these begin at a multiple of 8. Entries
+/// The 8 bytes and the JSON that precede the tensors' bytes, padded so that these begin at a multiple of 8. Entries
 /// carry their bytes' place relative to that beginning.
 std::string safetensors_header_bytes(const SafetensorsHeader& header);
 

@@ -14,7 +14,7 @@ namespace carnot {
 Status copy_tensors(const std::vector<NamedTensor>& into, const std::vector<NamedTensor>& from,
                     const std::string& where);
 
-/// copy_tensors into a model's weights; what some writers store twice is passed over.
+/// copy_tensors into a model's weights; tensors that some writers store twice are ignored.
 Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors, const std::string& where);
 
 /// config.json and weights of a Hugging Face folder, converted to the dtype and device of `options`.

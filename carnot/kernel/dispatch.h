@@ -1,7 +1,7 @@
 // kernel/dispatch.h -- the inner loops, compiled once per instruction set; callers see one table of functions.
 //
-// Every loop's order of additions is fixed by the shapes alone: a row's result depends neither on the other rows
-// nor on threads. Bits may differ between instruction sets, so promises of equality hold per machine.
+// Every loop is batch-invariant: the shapes alone fix its order of additions, so a row's result depends neither on the
+// other rows nor on threads. Bits may differ between instruction sets, so promises of equality hold per machine.
 // Nothing here allocates, throws, or uses templates of the standard library (their code would be compiled for the
 // wrong instruction set and might be the copy that the linker keeps).
 #pragma once

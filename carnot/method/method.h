@@ -51,11 +51,11 @@ std::set<Measurement> measurements(const Method& method);
 /// not 0. The coefficient is an argument because it may adapt.
 std::vector<CreditRule> credit_chain(const Method& method, double kl_in_reward);
 
-/// Where a method can stand in `a + b + c`.
+/// Where a method may appear in `a + b + c`.
 enum class MethodKind {
   Base,    ///< alone, or first
   AddOn,   ///< after a base
-  Either,  ///< both: it brings a base where none stands before it
+  Either,  ///< both: it brings a base where no base precedes it
 };
 
 struct MethodEntry {

@@ -19,10 +19,10 @@ struct Method;
 /// Visits the shaping under `reward.`.
 void reward_section(FieldVisitor& visit, RewardOptions& reward);
 
-/// Shows a method's keys to a visitor, and collects those that nothing reads as the others stand.
+/// Shows a method's keys to a visitor, and collects those that nothing reads, given the others.
 class MethodKeys {
  public:
-  /// `is_base`: no other method stands before this one.
+  /// `is_base`: no other method precedes this one.
   MethodKeys(FieldVisitor& visitor, bool is_base) : visit(visitor), is_base(is_base) {}
 
   FieldVisitor& visit;  ///< takes single fields
@@ -81,7 +81,7 @@ class MethodOptions {
   virtual ~MethodOptions() = default;
   /// Lists the keys, once for all purposes. What a key leaves unread is said after both.
   virtual void keys(MethodKeys& keys) = 0;
-  /// Adds the method to what stands before it in `a + b + c`. The first base sets ratio, clip, reduction and KL; an
+  /// Adds the method to what precedes it in `a + b + c`. The first base sets ratio, clip, reduction and KL; an
   /// add-on changes its own slots only.
   virtual void compose(Method& method) const = 0;
 };

@@ -1,8 +1,8 @@
 // nn/kv_cache.h -- the tensors of the KV cache: keys and values of every layer, block by block.
 //
-// Which sequence owns which block is bookkeeping and lives in carnot/cache; here blocks are numbers. A block
-// holds kBlockTokens positions. Keys lie transposed inside a block ([head_dim][token]) so that the scores of one
-// query with a block are a sum of vectors; values lie [token][head_dim].
+// carnot/cache keeps track of which sequence owns which block; here blocks are numbers. A block
+// holds kBlockTokens positions. Keys are stored transposed inside a block ([head_dim][token]), so that the scores of
+// one query with a block are a sum of vectors; values are stored [token][head_dim].
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,7 +1,7 @@
 // nn/linear.h -- products with weights: up to three that share their input, with biases and adapters.
 //
-// Kernels of carnot/kernel: CPU, float32 and float64, contiguous rows; a row's bits depend neither on other rows nor on
-// threads. Works with and without grad mode; without it nothing is saved.
+// Batch-invariant kernels of carnot/kernel: CPU, float32 and float64, contiguous rows. Works with
+// and without grad mode; without it nothing is saved.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,8 +1,8 @@
 // nn/model.h -- the decoder: one implementation for rollout and training.
 //
 // Shapes: T rows (tokens, packed without padding), H hidden, V vocabulary. Gradients flow where the caller's grad
-// mode says so. Which kernels run is decided by the tensors: own ones on the CPU, LibTorch's elsewhere; nothing else
-// depends on the device. On the CPU the kernels are batch-invariant: a row's bits depend on no other row and no thread.
+// mode says so. The tensors decide which kernels run: Carnot's on the CPU, LibTorch's elsewhere; nothing else
+// depends on the device. Carnot's are batch-invariant: a row's bits depend on no other row and no thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>

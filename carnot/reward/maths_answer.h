@@ -27,7 +27,7 @@ std::optional<std::string> boxed_or_last_expression(std::string_view response);
 /// sign, it may also mean a hundredth. Nothing equals an empty answer.
 bool maths_equal(std::string_view prediction, std::string_view gold);
 
-/// One text for all answers that are the same number, as far as six decimals tell; else the normal form. For votes.
+/// One text for all answers that are the same number to six decimals; else the normal form. For votes.
 std::string canonical_maths(std::string_view answer);
 
 }  // namespace carnot

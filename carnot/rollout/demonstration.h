@@ -1,4 +1,4 @@
-// rollout/demonstration.h -- a scripted agent's episode as a tree, for supervised warm starts.
+// rollout/demonstration.h -- a scripted agent's episode as a tree, for SFT.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace carnot {
 
 struct DemonstrationOptions {
   std::int64_t index = 0;  ///< of the task, before the factory's curriculum moves it
-  double progress = 1;     ///< of the warm start, in [0, 1]
+  double progress = 1;     ///< of SFT, in [0, 1]
   std::uint64_t seed = 0;  ///< of the script's draws
   EpisodeOptions episode{};
 };

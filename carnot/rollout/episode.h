@@ -60,7 +60,7 @@ class Episode {
   /// `chat` must outlive the episode. REQUIRES: render_prompt() takes the opening.
   Episode(OpenedEnvironment opened, const ChatFamily& chat, const EpisodeOptions& options);
 
-  /// The tokens of the opening: those in front of the first response.
+  /// The tokens of the opening: those before the first response.
   const SpannedTokens& opening() const { return opening_; }
   const Protocol& protocol() const { return opened_.protocol; }
   int max_turns() const;

@@ -1,7 +1,7 @@
 // rollout/forked_log_probs.h -- answers after contexts that grow from one another: each context is computed once, each
 // answer on a fork of its KV blocks.
 //
-// Where the model keeps rows apart (nn/model.h), the result has the bits of a pass over every context from its start.
+// Where the model is batch-invariant (nn/model.h), the result has the bits of a pass over every context from its start.
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,7 @@ FinishedCall GroupRollout::copy_environment_of(const Episode& episode, std::shar
   while (context_.copier.pending() > 0) {
     std::vector<FinishedCall> ended = context_.copier.collect(true);
     if (!ended.empty()) call = std::move(ended.back());
-    if (ended.empty() && !context_.goes_on()) return call;
+    if (ended.empty() && !context_.may_continue()) return call;
   }
   if (call.status == FinishedCall::Status::Returned) {
     copy = std::move(*made);

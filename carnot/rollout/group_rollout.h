@@ -1,8 +1,8 @@
 // rollout/group_rollout.h -- the trajectories of one task while they are made: a state machine that roll_out() drives.
 //
 // Every trajectory (member) goes through: open an environment of its own; sample a response; perhaps wait at a gate,
-// where the branch policy is asked; the environment's answer; the next turn or the end. When none is active, the group
-// spends what is left of its budget.
+// where the branch policy is asked; the environment's answer; the next turn or the end. When no member is active, the
+// group spends what is left of its budget.
 #pragma once
 
 #include <memory>
@@ -40,7 +40,7 @@ struct RolloutContext {
   std::int64_t branches = 0;
 
   /// Asks, unless the answer was no before.
-  bool goes_on() {
+  bool may_continue() {
     stopped = stopped || !events.go_on();
     return !stopped;
   }

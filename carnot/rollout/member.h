@@ -26,7 +26,7 @@ struct Boundary {
   int tree = -1;
   int shared_turns = 0;
   Episode episode;
-  SequenceId sequence = 0;  ///< its first `num_tokens` tokens are those in front of the boundary
+  SequenceId sequence = 0;  ///< its first `num_tokens` tokens are those before the boundary
   int num_tokens = 0;
 };
 
@@ -46,7 +46,7 @@ struct Member {
   std::shared_ptr<OpenedEnvironment> opening{};  ///< being made on a worker thread; null once it exists
   SequenceId sequence = -1;                      ///< of the present context
   std::vector<SequenceId> left{};                ///< sequences of earlier contexts, where trees may grow from them
-  int turn_begin = 0;                            ///< tokens of the context in front of the present turn's response
+  int turn_begin = 0;                            ///< tokens of the context before the present turn's response
   State state = State::Sampling;
   Response response;
   int response_limit = 0;   ///< of the present response

@@ -35,7 +35,7 @@ class RolloutLoop {
     for (const auto& group : groups_) group->open();
     while (advance()) {
       tell_progress();
-      if (!context_.goes_on()) return abandon();
+      if (!context_.may_continue()) return abandon();
     }
     tell_progress();
     Rollout out{.metrics = metrics_};

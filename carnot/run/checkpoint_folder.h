@@ -41,7 +41,7 @@ Status verify_checkpoint(const std::filesystem::path& checkpoint);
 struct FoundCheckpoint {
   std::int64_t step = 0;
   std::filesystem::path path{};
-  std::vector<std::string> damaged{};  ///< what is wrong with later checkpoints, which were passed over
+  std::vector<std::string> damaged{};  ///< what is wrong with later checkpoints, which were skipped
 };
 
 /// The latest checkpoint that verifies; none where there is no checkpoint at all. An error where all are damaged.

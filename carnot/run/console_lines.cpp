@@ -64,8 +64,8 @@ std::string step_line(const ConsolePlace& place, const StepMetrics& metrics, con
   return fitted(position("step", place), shown, last, place.width);
 }
 
-std::string warm_start_line(const ConsolePlace& place, double loss, double seconds) {
-  return fitted(position("warm start", place), {formatted("loss %.3f", loss)}, clock_time(seconds), place.width);
+std::string sft_line(const ConsolePlace& place, double loss, double seconds) {
+  return fitted(position("SFT", place), {formatted("loss %.3f", loss)}, clock_time(seconds), place.width);
 }
 
 std::string evaluation_line(const std::string& name, const Evaluation& evaluation, int width) {

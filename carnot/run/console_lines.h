@@ -20,8 +20,8 @@ struct ConsolePlace {
 /// it, the more important first, as much as fits. The columns of one run's lines are aligned.
 std::string step_line(const ConsolePlace& place, const StepMetrics& metrics, const std::string& environment);
 
-/// "warm start  1000/1000  loss 0.213  1:05"; the loss in nats a token.
-std::string warm_start_line(const ConsolePlace& place, double loss, double seconds);
+/// "SFT 1000/1000  loss 0.213  1:05"; the loss in nats a token.
+std::string sft_line(const ConsolePlace& place, double loss, double seconds);
 
 /// "evaluation before  success 19.0 % [15.5, 23.1]  score 0.205  length 43.3  400 trajectories  0:12"
 std::string evaluation_line(const std::string& name, const Evaluation& evaluation, int width);

@@ -33,14 +33,14 @@ TEST(ConsoleLines, OfStepsStandBelowEachOther) {
               step_line({.step = 100, .steps = 130, .width = width}, kStep, "search_qa").size());
 }
 
-TEST(ConsoleLines, OfEvaluationAndWarmStartFitIntoTheTerminal) {
+TEST(ConsoleLines, OfEvaluationAndSftFitIntoTheTerminal) {
   Evaluation evaluation{.success = {.successes = 76, .trials = 400}, .mean_score = 0.205, .seconds = 12};
   evaluation.response_length = 43.31;
   evaluation.entropy = 0.1852;
   const std::string success = "evaluation step_100  success 19.0 % [15.5, 23.1]  400 trajectories";
   EXPECT_EQ(evaluation_line("step_100", evaluation, 79), success + "  0:12");
   EXPECT_EQ(evaluation_line("step_100", evaluation, 119), success + "  score 0.205  length 43.3  entropy 0.185  0:12");
-  EXPECT_EQ(warm_start_line({.step = 1000, .steps = 1000}, 0.2134, 65), "warm start 1000/1000  loss 0.213  1:05");
+  EXPECT_EQ(sft_line({.step = 1000, .steps = 1000}, 0.2134, 65), "SFT 1000/1000  loss 0.213  1:05");
 }
 
 }  // namespace

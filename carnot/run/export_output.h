@@ -17,7 +17,7 @@ struct ExportPlace {
   bool overwrite = false;
 };
 
-/// The folder to make: `output` with links resolved. Refuses an output that holds the source or what it links to, lies
+/// The folder to make: `output` with links resolved. Refuses an output that holds the source or what it links to, is
 /// in it, or would be taken for a checkpoint of its run; one that exists and is not empty unless `overwrite` is set and
 /// an export wrote all that is in it.
 Result<std::filesystem::path> export_output(const ExportPlace& place);

@@ -8,7 +8,7 @@
 
 namespace carnot {
 
-/// A run folder's latest checkpoint (its warm start's where there is no other, which is said), or the checkpoint folder
+/// A run folder's latest checkpoint (its SFT stage's if there is no other; a message says so), or the checkpoint folder
 /// itself. It was compared with its manifest. Where a run's latest checkpoint is damaged, no earlier one is
 /// chosen in silence: the error names the latest that is whole, and whoever wants that one names it.
 Result<std::filesystem::path> find_checkpoint(const std::filesystem::path& path);

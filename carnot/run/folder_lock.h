@@ -4,7 +4,7 @@
 // alone. What is promised:
 //   * On one machine two processes never hold the same folder, whichever of its paths they name and whatever containers
 //     they run in: process ids decide nothing. Nor do two calls within one process.
-//   * The system frees the lock when its holder ends, however it ends. A file that a kill left behind locks nothing.
+//   * The system frees the lock when its holder ends, however it ends. A file that a killed process left locks nothing.
 //   * On NFS the lock is the server's (Linux 2.6.12 and later, not with `nolock` or `local_lock=flock`), and then holds
 //     between machines. File systems without locks are written into after a warning.
 //   * Who deletes .carnot-lock under a running process takes its lock away.

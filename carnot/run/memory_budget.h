@@ -15,7 +15,7 @@
 
 namespace carnot {
 
-/// What a run does, as far as memory is concerned.
+/// The stage of a run that the budget is for.
 enum class MemoryStage { Training, Sft, Rollout };
 
 /// Everything that the prediction depends on. A plain value: advice tries others.

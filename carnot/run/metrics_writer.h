@@ -22,7 +22,7 @@ class MetricsWriter {
     std::filesystem::path jsonl{};        ///< appended to
     std::filesystem::path tensorboard{};  ///< folder; a new event file is made in it. Empty: none
     /// Step of the checkpoint that the run continues from: what is written about later steps is dropped, since those
-    /// steps come again, and so are the unreadable lines that a crash or a power cut left behind. Where steps up to
+    /// steps come again, and so are the unreadable lines that a crash or a power cut left. Where steps up to
     /// this one lack their line, a warning names them.
     std::optional<std::int64_t> resume_step{};
     /// Whether a step has a line.

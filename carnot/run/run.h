@@ -1,7 +1,7 @@
 // run/run.h -- the commands `carnot train`, `sft`, `rollout` and `eval`: stages, run folder, resume, reports.
 //
 // A run writes into one folder: config.yaml, metrics.jsonl, tensorboard/, rollouts/, validation/, checkpoints/,
-// summary.json; the warm start keeps a folder of the same layout in warm_start/. Stages end by step count.
+// summary.json; SFT keeps a folder of the same layout in warm_start/. Stages end by step count.
 #pragma once
 
 #include <functional>
@@ -24,11 +24,11 @@ struct RunControl {
 /// How a command ended well.
 enum class RunEnd { Complete, Interrupted };
 
-/// Warm start, evaluation, reinforcement learning, evaluation, summary. Resumes where the recipe says so, with the
+/// SFT, evaluation, reinforcement learning, evaluation, summary. Resumes where the recipe says so, with the
 /// settings that the run was made with (run/resumed_settings.h). Holds the folder's lock, as the next two do.
 Result<RunEnd> run_training(Recipe& recipe, const RunControl& control);
 
-/// The warm start alone, into the run folder itself, and an evaluation.
+/// SFT alone, into the run folder itself, and an evaluation.
 Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control);
 
 /// Rolls out one step's tasks with the recipe's model and writes rollouts/step_0.jsonl.

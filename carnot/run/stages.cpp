@@ -179,8 +179,8 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
   }
   run.progress.end();
   if (first == options.steps) return RunEnd::Complete;
-  run.progress.print(warm_start_line({.step = options.steps, .steps = options.steps, .width = run.progress.width()},
-                                     loss, watch.seconds()));
+  run.progress.print(
+      sft_line({.step = options.steps, .steps = options.steps, .width = run.progress.width()}, loss, watch.seconds()));
   if (const Status status = save(options.steps); !status) return status.error();
   if (updates == 0) return Error{stage + ": no update changed the weights; " + kSkipped};
   return RunEnd::Complete;

@@ -1,4 +1,4 @@
-// run/stages.h -- the stages of a run: warm start, evaluation, reinforcement learning, summary.
+// run/stages.h -- the stages of a run: SFT, evaluation, reinforcement learning, summary.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// text/byte_alphabet.h -- the printable character that stands for each byte in a byte-level vocabulary.
+// text/byte_alphabet.h -- the printable character for each byte in a byte-level vocabulary.
 //
-// GPT-2's table: bytes 33-126, 161-172 and 174-255 stand for themselves; the other 68, in order, are U+0100 and on
+// GPT-2's table: bytes 33-126, 161-172 and 174-255 map to themselves; the other 68, in order, map to U+0100 and up
 // (a blank is U+0120, "Ġ"; a newline is U+010A, "Ċ").
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace carnot {
 
-/// The code point that stands for `byte`.
+/// The code point of `byte`.
 char32_t symbol_of_byte(std::uint8_t byte);
 
 /// "Ġword" for " word".

@@ -87,7 +87,7 @@ Result<std::vector<TokenId>> ChatFamily::try_spoken(std::string_view content, st
                                                     bool ends) const {
   std::string text(prefix.empty() ? before_speech() : std::string_view());
   text.append(content);
-  if (ends) text.append(behind_speech());
+  if (ends) text.append(after_speech());
   const auto before = before_response(prefix);
   if (!before) return before.error();
   return content_tokens(text, *before);

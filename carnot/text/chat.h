@@ -27,8 +27,8 @@ using Tools = std::span<const std::string>;
 /// The text of messages comes from users, tools and worlds. Control tokens in it (<|im_end|>) are spelled as other text
 /// is, so that who fills a message cannot end it or speak as somebody else. A `prefix` belongs to the format.
 ///
-/// What says try_ fails where Tokenizer::try_encode() does; the same without it REQUIRES that the split pattern gets
-/// along with the texts.
+/// A function named try_ fails where Tokenizer::try_encode() does; the same without it REQUIRES texts within the limit
+/// of the split pattern.
 class ChatFamily {
  public:
   virtual ~ChatFamily() = default;
@@ -82,7 +82,7 @@ class ChatFamily {
   /// Tokens that end an assistant message, the usual one first: the format's own, then also_stop_at()'s.
   std::vector<TokenId> stop_tokens() const;
 
-  /// Further tokens that end a message, such as a model folder names; those that the tokenizer lacks are passed over.
+  /// Further tokens that end a message, such as a model folder names; those that the tokenizer lacks are ignored.
   void also_stop_at(std::span<const TokenId> tokens);
 
   /// What control tokens in the text of messages are from now on: Tokens, for texts that are written as a format.
@@ -112,7 +112,7 @@ class ChatFamily {
 
   /// What a policy of this format says around the content of a message: a blank, in some formats.
   virtual std::string_view before_speech() const { return {}; }
-  virtual std::string_view behind_speech() const { return {}; }
+  virtual std::string_view after_speech() const { return {}; }
   /// Whether the assistant's head ends in an added token, not in text.
   virtual bool head_ends_in_token() const { return false; }
 

@@ -17,7 +17,7 @@ Result<std::unique_ptr<ChatFamily>> make_chat_family(std::string_view name, cons
 
 std::vector<std::string> chat_family_names();
 
-/// The family whose published Jinja template this is, by what only it contains; empty where none is recognised.
+/// The family whose published Jinja template this is, recognised by text that only it contains; empty if unknown.
 std::string_view chat_family_of_template(std::string_view jinja);
 
 }  // namespace carnot

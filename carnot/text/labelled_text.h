@@ -23,7 +23,7 @@ class LabelledText {
   void add_format(SpanKind kind, std::string_view text) { add(kind, text, ControlTokens::Tokens); }
 
   /// The tokens of the whole text, as they are after `before`. One that straddles a border is of the kind where its
-  /// first byte lies. An error as of Tokenizer::try_encode().
+  /// first byte is. An error as of Tokenizer::try_encode().
   Result<SpannedTokens> tokenize(TextBefore before) const;
 
  private:

@@ -57,7 +57,7 @@ class Llama2Chat : public ChatFamily {
   void write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const override;
   std::vector<TokenId> own_stop_tokens() const override { return present_tokens({"</s>"}); }
   std::string_view before_speech() const override { return " "; }
-  std::string_view behind_speech() const override { return " "; }
+  std::string_view after_speech() const override { return " "; }
   void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall>,
                    SpanKind content_kind) const override {
     text.add(content_kind, content);

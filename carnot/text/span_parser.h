@@ -23,7 +23,7 @@ struct ParsedResponse {
   bool parsed = false;        ///< false: Unparsable; then everything is Think
 };
 
-/// Spans of a sampled response. A token that straddles a border belongs to the part where its first byte lies.
+/// Spans of a sampled response. A token that straddles a border belongs to the part that holds its first byte.
 /// Parsed means: one think pair (opened in the prompt or here), then exactly one action pair, both closed.
 ParsedResponse parse_response(const Tokenizer& tokenizer, std::span<const TokenId> response,
                               const SpanGrammar& grammar);

@@ -13,7 +13,7 @@
 
 namespace carnot {
 
-/// GPT-2's pattern, which a ByteLevel step with use_regex stands for.
+/// GPT-2's pattern, which a ByteLevel step with use_regex implies.
 inline constexpr std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 /// The pattern of Qwen2, Qwen2.5 and Qwen3: letter words with one character before them, single digits.

@@ -46,7 +46,7 @@ class Tokenizer {
   Result<std::vector<TokenId>> try_encode(std::string_view text, TextBefore before = TextBefore::Nothing,
                                           std::span<const TextRange> contents = {}) const;
 
-  /// The same. REQUIRES: the split pattern gets along with the text.
+  /// The same. REQUIRES: a text within the limit of the split pattern.
   std::vector<TokenId> encode(std::string_view text, TextBefore before = TextBefore::Nothing,
                               std::span<const TextRange> contents = {}) const {
     return try_encode(text, before, contents).value();
@@ -56,7 +56,7 @@ class Tokenizer {
   /// of try_encode().
   Result<std::vector<TokenId>> try_encode_content(std::string_view text, TextBefore before = TextBefore::Nothing) const;
 
-  /// The same. REQUIRES: the split pattern gets along with the text.
+  /// The same. REQUIRES: a text within the limit of the split pattern.
   std::vector<TokenId> encode_content(std::string_view text, TextBefore before = TextBefore::Nothing) const {
     return try_encode_content(text, before).value();
   }
@@ -68,7 +68,7 @@ class Tokenizer {
   /// Bytes of the ids, added tokens included. An invalid id is a bug (CheckError).
   std::string decode(std::span<const TokenId> ids) const;
 
-  /// What Hugging Face answers, always UTF-8: U+FFFD for bytes that are no character, without the blank that a
+  /// What Hugging Face answers, always UTF-8: U+FFFD for bytes that are not a character, without the blank that a
   /// SentencePiece file's encode() puts before a text, added tokens as the file's decoder reads them ("caf\u00E9" of a
   /// byte-level file ends in the one byte 0xE9 there).
   std::string decode_whole(std::span<const TokenId> ids) const;
@@ -76,7 +76,7 @@ class Tokenizer {
   /// Whether encode() may put blanks that the text does not have.
   bool puts_blanks() const;
 
-  /// Bytes that one token stands for.
+  /// The bytes of one token.
   std::string_view bytes_of(TokenId id) const;
 
   /// The id of an added token or vocabulary entry with exactly this text.

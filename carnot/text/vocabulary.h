@@ -1,4 +1,4 @@
-// text/vocabulary.h -- token ids and the bytes they stand for.
+// text/vocabulary.h -- token ids and their bytes.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ struct MinibatchOptions {
 };
 
 /// Splits a training step's included trajectories into optimizer steps of nearly equal numbers of units.
-/// No part is empty; every trajectory stands in exactly one.
+/// No part is empty; every trajectory is in exactly one.
 std::vector<std::vector<int>> split_minibatches(std::span<const Trajectory> trajectories,
                                                 const MinibatchOptions& options);
 

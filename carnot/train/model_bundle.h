@@ -39,7 +39,7 @@ struct ModelBundle {
   /// decides: the recipe's lora.*, and a tokenizer.chat of "auto".
   static Result<ModelBundle> open(Recipe& recipe, const std::optional<std::filesystem::path>& checkpoint = {});
 
-  /// The policy's weights and adapters. A warm start or a checkpoint may then fill them.
+  /// The policy's weights and adapters. SFT or a checkpoint may then fill them.
   Status load_policy(const Recipe& recipe);
 
   /// Both.

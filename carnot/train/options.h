@@ -1,6 +1,6 @@
 // train/options.h -- the options of a run, section by section, as recipes name them.
 //
-// Every number a user can set stands in one `fields` list here or in the options of the room that it belongs to;
+// Every number a user can set is in one `fields` list, here or in the options of the room that it belongs to;
 // parsing, config.yaml, --help and the docs come from those lists.
 #pragma once
 
@@ -49,7 +49,7 @@ struct TokenizerOptions {
   void fields(FieldVisitor& visit);
 };
 
-/// `sft.*`: supervised warm start on demonstrations of the environment's scripted agent.
+/// `sft.*`: supervised fine-tuning on demonstrations of the environment's scripted agent.
 struct SftOptions {
   std::int64_t steps = 0;  ///< 0: none
   int batch_tokens = 2048;

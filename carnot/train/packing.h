@@ -1,8 +1,8 @@
 // train/packing.h -- trajectories and their credit to packed micro-batches: what one optimizer step computes.
 //
-// A growing trajectory is one sequence; every fresh turn begins one of its own. Sequences stand one after the other,
-// without padding, and end at the last row that predicts a sampled token. Trajectories that do not count are absent
-// from everything. Turns that several trajectories of a tree share are computed once per trajectory: common prefixes
+// A growing trajectory is one sequence; every fresh turn begins one of its own. Sequences follow one another
+// without padding, and end at the last row that predicts a sampled token. Trajectories that do not count are left out
+// of everything. Turns that several trajectories of a tree share are computed once per trajectory: common prefixes
 // are not shared yet.
 //
 // Shapes: R = rows (tokens fed to the model), T = sampled tokens, each predicted by one of the rows. A sampled token

@@ -34,15 +34,15 @@ struct Recipe {
   std::vector<std::string> passed_over{};  ///< by load_recorded(): settings without effect, a line each
 
   /// Reads a recipe with `key=value` overrides. Every problem at once: where, which key, what was found and expected.
-  /// Settings of methods that it does not run (`method.aem.lambda` under GRPO) are passed over with a warning; settings
+  /// Settings of methods that it does not run (`method.aem.lambda` under GRPO) are ignored with a warning; settings
   /// of its own method that nothing reads are problems. All warnings are in `method.warnings`.
   static Result<Recipe> load(const std::filesystem::path& path, const std::vector<std::string>& overrides);
   static Result<Recipe> parse(std::string_view text, const std::string& name,
                               const std::vector<std::string>& overrides);
 
   /// Reads the config.yaml that a run wrote, of Carnot's first version too: settings that would be refused in a recipe
-  /// because they have no effect are passed over, as the run that wrote them did. `preset: paper` of the first version
-  /// is `carnot` where that stands for the same settings today. Overrides are read as in load().
+  /// because they have no effect are ignored, as the run that wrote them did. `preset: paper` of the first version
+  /// is `carnot` where that means the same settings today. Overrides are read as in load().
   static Result<Recipe> load_recorded(const std::filesystem::path& path, const std::vector<std::string>& overrides);
 
   /// Of one step, refills apart.

@@ -1,4 +1,4 @@
-// train/sft.h -- the supervised warm start: next-token loss on demonstrations made on the spot by a script.
+// train/sft.h -- SFT: next-token loss on demonstrations that a script generates as needed.
 //
 // A step's demonstrations are a function of (seed, step): nothing is stored, and a resumed run sees the same ones.
 #pragma once

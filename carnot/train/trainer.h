@@ -34,8 +34,8 @@ class Trainer {
   Trainer(Recipe& recipe, ModelBundle& bundle);
 
   /// Step number `step` (0-based); a function of the weights, the optimizer and (seed, step). None where `events` end
-  /// it before its update: then nothing has changed. Nor has it where more trajectories failed in the machinery than
-  /// train.max_infra_failures allows.
+  /// it before its update: then nothing has changed. Nor has it where more trajectories had an infrastructure failure
+  /// than train.max_infra_failures allows.
   std::optional<TrainingStep> step(std::int64_t step, const RolloutEvents& events = {});
 
   /// The step without its update: rollouts, signals and credit.

@@ -30,7 +30,7 @@ struct ProgramSetting {
 ProgramRun run_carnot(const std::vector<std::string>& arguments, const std::string& input = "");
 ProgramRun run_carnot(const std::vector<std::string>& arguments, const ProgramSetting& setting);
 
-/// A signal for the program, as soon as `ready` says so of what stands on standard error by then, or after a minute.
+/// A signal for the program, as soon as `ready` accepts what is on standard error by then, or after a minute.
 struct TimedSignal {
   std::function<bool(const std::string& err)> ready{};
   int signal = SIGINT;

@@ -2,8 +2,8 @@
 //
 // The model is harsher than the usual file systems. A file's data survives for certain once the file is synced, a
 // name once its folder is: a new file in a folder that nobody synced is gone, also where the file itself was. What was
-// not synced is lost or kept piece by piece: pages of 4096 bytes of a write, single entries of a folder, in any combination.
-// A rename within a folder is one change.
+// not synced is lost or kept piece by piece: pages of 4096 bytes of a write, single entries of a folder, in any
+// combination. A rename within a folder is one change.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace carnot::testing {
 
 enum class Unsynced {
   Lost,       ///< nothing of it is there
-  NamesKept,  ///< names are there, the data behind them is not: empty files
+  NamesKept,  ///< names are there, their data is not: empty files
   Mixed,      ///< a coin for every page and entry
 };
 

@@ -18,7 +18,7 @@ FolderContent content_of(const std::filesystem::path& folder);
 /// Empty, or the files in which the two differ.
 std::string difference(const FolderContent& expected, const FolderContent& found);
 
-/// Two steps from a warm start of one, a checkpoint each, of which one is kept; evaluations, metrics, event files,
+/// One step of SFT and two of training, a checkpoint each, of which one is kept; evaluations, metrics, event files,
 /// rollouts. About a second.
 class SmallRun {
  public:
@@ -28,7 +28,7 @@ class SmallRun {
   const std::filesystem::path& world() const { return world_; }
   std::filesystem::path folder() const { return world_ / "run"; }
 
-  /// Starts the run in `folder()`, or goes on with it.
+  /// Starts the run in `folder()`, or continues it.
   std::vector<std::string> command(const std::vector<std::string>& settings = {}) const;
   const std::string& recipe() const { return recipe_; }
 

@@ -20,7 +20,7 @@ std::vector<Json> recorded_cases(const std::string& name);
 void for_recorded(const std::string& file, const std::string& rule, int count,
                   const std::function<void(const Json&)>& check);
 
-/// A case's trajectories as groups of trees, each behind a prompt of so many tokens: records begin with the response.
+/// A case's trajectories as groups of trees, each after a prompt of so many tokens: records begin with the response.
 /// Not copyable: `all` points into `groups`.
 struct RecordedGroups {
   explicit RecordedGroups(const Json& one_case, int prompt_tokens = 0);
@@ -32,7 +32,7 @@ struct RecordedGroups {
   std::size_t prompt_tokens = 0;
 };
 
-/// A case's rows, each a turn of its trajectory behind a prompt of its own; a duplicated row stands alone as a
+/// A case's rows, each a turn of its trajectory after a prompt of its own; a duplicated row is alone as a
 /// trajectory of one turn.
 struct RecordedRows {
   explicit RecordedRows(const Json& one_case, int prompt_tokens = 0);

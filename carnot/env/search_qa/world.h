@@ -94,7 +94,7 @@ class SearchWorld {
   int count(EntityKind kind) const;
   bool follow(Question& question, Entity start) const;
 
-  std::vector<std::string> names_;                    // by entity; kinds stand together, in their order
+  std::vector<std::string> names_;                    // by entity; grouped by kind, kinds in order
   std::array<int, kEntityKinds.size() + 1> first_{};  // first entity of each kind
   std::vector<int> geography_region_;                 // by town: number of its region, where geography is fixed
   std::vector<int> geography_capital_;                // by region: number of its capital

@@ -17,7 +17,7 @@
 namespace carnot {
 
 struct SkeletonOptions {
-  int largest = 20;  ///< the hidden number lies in 1..largest
+  int largest = 20;  ///< the hidden number is in 1..largest
   int max_turns = 6;
 
   void fields(FieldVisitor& visit);

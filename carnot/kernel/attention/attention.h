@@ -1,5 +1,5 @@
-// kernel/attention/attention.h -- causal grouped-query attention over tiles of keys: one order of additions for
-// prefill, decode and training, so that a token's result is the same in all three.
+// kernel/attention/attention.h -- batch-invariant causal grouped-query attention over tiles of keys: one order of
+// additions for prefill, decode and training, so that a token's result is the same in all three.
 //
 // A row of `qkv` holds the projections of one token: queries [heads * dim], keys [kv_heads * dim], values
 // [kv_heads * dim]. Queries and keys are normalised per head where norms are given, then rotated by position.
