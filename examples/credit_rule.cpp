@@ -3,7 +3,7 @@
 //   cmake --build build --target example_credit_rule && build/example_credit_rule
 //
 // A rule is a function over trajectories that changes a table of numbers, one per token. It runs in a chain: here
-// behind GRPO's, whose advantages it scales. A method is such a chain with options: docs/adding_a_method.md.
+// after GRPO's, whose advantages it scales. A method is such a chain with options: docs/adding_a_method.md.
 #include <cmath>
 #include <cstdio>
 
@@ -14,7 +14,7 @@ using namespace carnot;
 
 namespace {
 
-/// A_turn = discount^(turns behind it) A
+/// A_turn = discount^(turns after it) A
 CreditRule turn_discount(double discount) {
   const auto apply = [discount](std::span<const Trajectory> trajectories, CreditTable& table) {
     for (std::size_t i = 0; i < trajectories.size(); ++i)

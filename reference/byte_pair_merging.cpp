@@ -3,7 +3,7 @@
 namespace carnot::reference {
 namespace {
 
-/// Where the pair first stands, or the number of symbols.
+/// Where the pair first occurs, or the number of symbols.
 std::size_t find_pair(const std::vector<std::string>& symbols, const std::pair<std::string, std::string>& pair) {
   for (std::size_t i = 0; i + 1 < symbols.size(); ++i)
     if (symbols[i] == pair.first && symbols[i + 1] == pair.second) return i;

@@ -2,12 +2,12 @@
 # What takes too long for the continuous integration: every test under the sanitizers, types compared by the linker,
 # every system call, long fuzzing. Called by `./run check`.
 #
-#   ./run check [stage ...]       thread fuzz faults odr address; all of them where none is named
+#   ./run check [stage ...]       thread fuzz faults odr address; all of them by default
 #   CARNOT_FUZZ_SECONDS=600       time of each fuzz target
 #   CARNOT_FAULT_CASES=all        or how many of each fault test, chosen by CARNOT_FAULT_SEED
 #
-# A stage goes on where it stopped: build-check/STAGE holds what passed on this state of the sources and what was printed.
-# The last result of each stage stands in bench/results/check.md.
+# A stage continues where it stopped: build-check/STAGE holds what passed on this state of the sources and what was printed.
+# The last result of each stage is in bench/results/check.md.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 

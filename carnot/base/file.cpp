@@ -44,7 +44,7 @@ bool write_pieces(int fd, std::span<const std::string_view> pieces) {
 
 /// Where a write to a path ends up.
 struct Target {
-  fs::path path{};               ///< behind all links
+  fs::path path{};               ///< with all links resolved
   std::optional<mode_t> mode{};  ///< permissions of the file that is there
   bool is_file = true;           ///< or is to become one
 };

@@ -40,7 +40,7 @@ class LimitedBuilder final : public nlohmann::json_sax<AnyJson> {
 
   bool key(string_t& name) override {
     Open& object = open_.back();
-    if (!object.keys.insert(name).second) return refuse("the key \"" + cut(name) + "\" stands twice in one object");
+    if (!object.keys.insert(name).second) return refuse("the key \"" + cut(name) + "\" appears twice in one object");
     // Known to be new: at the end, without the search through all keys that an ordered object would make.
     auto& members = object.value->template get_ref<typename AnyJson::object_t&>();
     if constexpr (requires { members.emplace_back(std::move(name), nullptr); }) {
@@ -73,7 +73,7 @@ class LimitedBuilder final : public nlohmann::json_sax<AnyJson> {
     return false;
   }
 
-  /// Where the value lies now; null where there are too many.
+  /// Where the value is now; null where there are too many.
   AnyJson* place(AnyJson value) {
     if (++values_ > limits_.values) {
       refuse("has more than " + std::to_string(limits_.values) + " values");

@@ -51,7 +51,7 @@ TEST(ParseJson, RefusesWhatNestsTooDeep) {
 }
 
 TEST(ParseJson, RefusesAKeyThatStandsTwice) {
-  EXPECT_EQ(problem_of(R"({"a":1,"b":{"a":2},"a":3})"), "here: the key \"a\" stands twice in one object");
+  EXPECT_EQ(problem_of(R"({"a":1,"b":{"a":2},"a":3})"), "here: the key \"a\" appears twice in one object");
   EXPECT_FALSE(parse_json<OrderedJson>(R"({"a":1,"a":1})", "here").ok());
   EXPECT_EQ(problem_of(R"([{"a":1},{"a":1}])"), "none");
 }

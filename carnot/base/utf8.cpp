@@ -48,7 +48,7 @@ std::size_t ascii_prefix(std::string_view text) {
   return i;
 }
 
-/// Blocks in which every character is a starter that neither decomposes nor composes with what stands before it.
+/// Blocks in which every character is a starter that neither decomposes nor composes with what precedes it.
 struct Range {
   char32_t first;
   char32_t last;

@@ -67,7 +67,7 @@ Status check_tokens(const Trajectory& trajectory, const Tokenizer& tokenizer, co
   for (const TokenId id : trajectory.tokens())
     if (id < 0 || id >= tokenizer.vocab_size() || !tokenizer.has(id))
       return Error{path.string() + ": has no token " + std::to_string(id) +
-                   ", which stands in the rollouts; name their tokenizer with --tokenizer"};
+                   ", which the rollouts contain; name their tokenizer with --tokenizer"};
   return Done{};
 }
 
@@ -99,7 +99,7 @@ Result<std::size_t> choose(const InspectRequest& request, const fs::path& path, 
   }
   std::string lines;
   for (const std::size_t i : matches) lines += (lines.empty() ? "" : ", ") + std::to_string(file.line_of_row[i]);
-  return Error{path.string() + ": the trajectory '" + request.trajectory + "' stands on the lines " + lines +
+  return Error{path.string() + ": the trajectory '" + request.trajectory + "' is on the lines " + lines +
                "; choose one with --row"};
 }
 

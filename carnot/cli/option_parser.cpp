@@ -206,7 +206,7 @@ Result<OptionParser::Outcome> OptionParser::parse(std::span<const std::string> a
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string what = error.what();
     const bool twice = what.find("At Most") != std::string::npos;
-    return Error{what.substr(0, what.find(':')) + (twice ? ": stands twice" : ": expected a value behind it")};
+    return Error{what.substr(0, what.find(':')) + (twice ? ": given twice" : ": expected a value after it")};
   } catch (const CLI::ParseError& error) {
     return Error{error.what()};
   }

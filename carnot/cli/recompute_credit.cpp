@@ -83,7 +83,7 @@ bool has_info_gain(const Trajectory& trajectory) {
   return false;
 }
 
-/// The last turn has no gain, and without the answer's probability behind the prompt alone nor has the first.
+/// The last turn has no gain, nor has the first without the answer's probability after the prompt alone.
 bool has_turn_with_gain(const Trajectory& trajectory, const InfoGainOptions& gain) {
   return trajectory.num_turns() > (gain.query_baseline ? 1 : 2);
 }

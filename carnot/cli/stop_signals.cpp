@@ -24,7 +24,7 @@ volatile std::sig_atomic_t leaves_checkpoint = 0;
 // Called by signal handlers: nothing but write().
 void say(std::string_view text) {
   const int before = errno;
-  // On a terminal a bar and its ^C stand in the line.
+  // On a terminal, a progress bar and ^C are on the line.
   [[maybe_unused]] ssize_t written = on_terminal ? ::write(STDERR_FILENO, "\n", 1) : 0;
   written = ::write(STDERR_FILENO, text.data(), text.size());  // where nobody can be told, stopping is all there is
   errno = before;

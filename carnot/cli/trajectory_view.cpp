@@ -124,7 +124,7 @@ Cells cells_of(const std::vector<double>& values) {
   return cells;
 }
 
-/// A list of the row that is no signal and no credit, as it stands there.
+/// A list of the row that is neither signal nor credit, as it is there.
 std::optional<Cells> listed_cells(const nlohmann::json& row, std::string_view name, std::size_t tokens) {
   const auto found = row.find(name);
   if (found == row.end() || !found->is_array() || found->size() != tokens) return std::nullopt;

@@ -111,7 +111,7 @@ class DocumentBuilder {
     }
     const std::string key = assignment.substr(0, equals);
     if (key == kExtends) {
-      document_.problems_.push_back(std::string(kCommandLine) + ": " + kExtends + " can only stand in a recipe");
+      document_.problems_.push_back(std::string(kCommandLine) + ": " + kExtends + " is only allowed in a recipe");
       return;
     }
     auto flat = flatten_override(key, std::string_view(assignment).substr(equals + 1));
@@ -122,7 +122,7 @@ class DocumentBuilder {
     for (FlatSetting& setting : *flat) add(setting.key, kCommandLine, std::move(setting.value));
   }
 
-  /// Files a setting under its own key, or under those that an alias stands for.
+  /// Files a setting under its own key, or under those that an alias means.
   void add(const std::string& written, const std::string& place, SettingValue value) {
     const Alias* alias = find_alias(source_.aliases, written);
     if (alias == nullptr) return file({written, written, place, std::move(value), layer_});
@@ -154,14 +154,14 @@ class DocumentBuilder {
   void pass_over(const Alias& alias, const Setting& setting) {
     const std::string start = setting.place + ": " + setting.written + ": ";
     if (!alias.note.empty()) {
-      document_.notes_.push_back(start + "has no meaning here and is passed over: " + std::string(alias.note));
+      document_.notes_.push_back(start + "has no meaning here and is ignored: " + std::string(alias.note));
     } else {
       document_.problems_.push_back(start + setting.value.shown() + " has no counterpart here; " +
                                     std::string(alias.advice));
     }
   }
 
-  /// A setting stands where none of a later layer does.
+  /// A setting counts unless a later layer sets it too.
   void file(Setting setting) {
     const auto [present, is_new] = document_.settings_.try_emplace(setting.key, setting);
     if (is_new || present->second.layer > setting.layer) return;
@@ -177,7 +177,7 @@ class DocumentBuilder {
       const auto size = whole_number(divisor.setting.value);
       if (!dividend || !size || *size < 1 || *dividend % *size != 0) {
         document_.problems_.push_back(divisor.setting.shown() + ": expected a divisor of " + divisor.dividend +
-                                      (whole == nullptr ? ", which has to stand beside it"
+                                      (whole == nullptr ? ", which must be set too"
                                                         : " (" + whole->value.shown() + ")") +
                                       ", found " + divisor.setting.value.shown());
         continue;

@@ -38,7 +38,7 @@ std::string alias_meaning(const Alias& alias) {
   std::string text;
   for (const std::string_view key : alias.ours) text += (text.empty() ? "`" : ", `") + std::string(key) + "`";
   if (!alias.divides.empty()) text += " = `" + std::string(alias.divides) + "` / theirs";
-  if (!alias.note.empty()) text = "passed over: " + std::string(alias.note);
+  if (!alias.note.empty()) text = "ignored: " + std::string(alias.note);
   if (!alias.advice.empty()) text = "refused: " + std::string(alias.advice);
   for (const auto& [theirs, ours] : alias.words)
     text += "; `" + std::string(theirs) + "` " + (ours.empty() ? "is so here" : "is `" + std::string(ours) + "`");
@@ -108,7 +108,7 @@ TEST(Overrides, SayWhatIsWrongWithThem) {
       document.problems(),
       ElementsAre("command line: expected key=value, found \"steps\"", "command line: expected key=value, found \"=3\"",
                   "command line: stops: a list opens with [ and does not end with ]",
-                  "command line: extends can only stand in a recipe", HasSubstr("anchors")));
+                  "command line: extends is only allowed in a recipe", HasSubstr("anchors")));
 }
 
 TEST(Shorthand, ASectionWrittenAsAWordIsItsName) {
@@ -173,7 +173,7 @@ TEST(Aliases, PassOverWhatHasNoMeaningAndSayWhy) {
   EXPECT_THAT(document.problems(), IsEmpty());
   EXPECT_THAT(document.settings(), IsEmpty());
   EXPECT_THAT(document.notes(),
-              ElementsAre(StartsWith("r.yaml:1:11: trainer.nnodes: has no meaning here and is passed over: "),
+              ElementsAre(StartsWith("r.yaml:1:11: trainer.nnodes: has no meaning here and is ignored: "),
                           HasSubstr("trainer.n_gpus_per_node"), HasSubstr("fsdp_config.param_offload")));
 }
 
@@ -189,14 +189,14 @@ TEST(Aliases, CountMiniBatchesWhereVerlHasTheirSize) {
   EXPECT_THAT(parsed(size + "data.train_batch_size: 100\n").problems(),
               ElementsAre("r.yaml:1:1: actor_rollout_ref.actor.ppo_mini_batch_size: expected a divisor of train.groups "
                           "(100), found 64"));
-  EXPECT_THAT(parsed(size).problems(), ElementsAre(HasSubstr("has to stand beside it")));
+  EXPECT_THAT(parsed(size).problems(), ElementsAre(HasSubstr("must be set too")));
 }
 
 TEST(Aliases, EveryRowSetsSomethingOrSaysWhyNot) {
   for (const Alias& alias : verl_aliases()) {
     const int ends = (alias.ours.empty() ? 0 : 1) + (alias.advice.empty() ? 0 : 1) + (alias.note.empty() ? 0 : 1);
     EXPECT_EQ(ends, 1) << alias.theirs;
-    EXPECT_EQ(find_alias(verl_aliases(), alias.theirs), &alias) << "stands twice";
+    EXPECT_EQ(find_alias(verl_aliases(), alias.theirs), &alias) << "is listed twice";
   }
 }
 
@@ -234,12 +234,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadYaml{"a: \xff\n", "r.yaml:1:4: not UTF-8 text"}, BadYaml{"a: \xcb", "r.yaml:1:4: not UTF-8 text"},
         BadYaml{"a: 1\n b: 2\n", "r.yaml:2:3: not valid YAML: "},
         BadYaml{"a:\n\tb: 1\n", "r.yaml:2:1: indented with a tab"},
-        BadYaml{"a: 1\nb: 2\na: 1\n", "r.yaml:3:1: key \"a\" stands here a second time, first on line 1"},
+        BadYaml{"a: 1\nb: 2\na: 1\n", "r.yaml:3:1: key \"a\" is set a second time; first on line 1"},
         BadYaml{"a: &x 1\n", "r.yaml:1:4: YAML anchors"}, BadYaml{"a: &x [1, 2]\nb: *x\n", "r.yaml:1:4: YAML anchors"},
         BadYaml{"a: *x\n", "r.yaml:1:4: "}, BadYaml{"<<: {a: 1}\n", "r.yaml:1:1: YAML merge keys"},
         BadYaml{"a: !!int 1\n", "r.yaml:1:4: YAML tags"}, BadYaml{"a: \"\\N\"\n", "r.yaml:1:4: the escapes"},
-        BadYaml{"a: [[1], [2]]\n", "r.yaml:1:5: a list stands in a list"},
-        BadYaml{"a:\n  - b: 1\n", "r.yaml:2:5: a section stands in a list"},
+        BadYaml{"a: [[1], [2]]\n", "r.yaml:1:5: a list inside a list"},
+        BadYaml{"a:\n  - b: 1\n", "r.yaml:2:5: a section inside a list"},
         BadYaml{"a: [1, ~]\n", "r.yaml:1:8: a list has an empty entry"},
         BadYaml{"- a\n", "r.yaml:1:1: the recipe is a list"},
         BadYaml{"just words\n", "r.yaml:1:1: the recipe is a single value"},

@@ -24,7 +24,7 @@ bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// What should have stood where `written` does, which is no whole number or too large a one.
+/// What was expected in place of `written`, which is no whole number or too large a one.
 std::string whole_number_in_words(const Limits& limits, const std::string& written) {
   const auto whole = parse_whole_number(written);
   const bool fits = whole && static_cast<double>(*whole) <= limits.high;

@@ -63,7 +63,7 @@ class Flattener final : public YAML::EventHandler {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
     if (awaits_key()) throw Refused{mark, "a key is a list; expected a word"};
-    if (in_list()) throw Refused{mark, "a list stands in a list; expected single values"};
+    if (in_list()) throw Refused{mark, "a list inside a list; expected single values"};
     if (maps_.empty() && root_.empty()) throw Refused{mark, "the recipe is a list; expected `key: value` lines"};
     list_ = {.kind = SettingValue::Kind::List};
     list_mark_ = mark;
@@ -80,7 +80,7 @@ class Flattener final : public YAML::EventHandler {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
     if (awaits_key()) throw Refused{mark, "a key is a section; expected a word"};
-    if (in_list()) throw Refused{mark, "a section stands in a list; expected single values"};
+    if (in_list()) throw Refused{mark, "a section inside a list; expected single values"};
     if (maps_.size() == kMaxRecipeDepth) throw Refused{mark, kTooDeep};
     maps_.push_back({.prefix = maps_.empty() ? root_ : maps_.back().full_key(), .seen = {}});
   }
@@ -135,7 +135,7 @@ class Flattener final : public YAML::EventHandler {
     const auto [first, is_new] = map.seen.emplace(key, mark.line + 1);
     if (!is_new)
       throw Refused{mark,
-                    "key \"" + key + "\" stands here a second time, first on line " + std::to_string(first->second)};
+                    "key \"" + key + "\" is set a second time; first on line " + std::to_string(first->second)};
     map.key = key;
     map.key_mark = mark;
     map.has_key = true;

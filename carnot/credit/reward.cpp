@@ -56,7 +56,7 @@ void RewardOptions::fields(FieldVisitor& visit) {
 
 UnreadKeys RewardOptions::unread_keys(RewardsRead read) const {
   UnreadKeys unread;
-  if (read == RewardsRead::Totals) unread.add({"per_turn"}, "this method reads the total reward, wherever it stands");
+  if (read == RewardsRead::Totals) unread.add({"per_turn"}, "this method reads the total reward only");
   if (overlong_limit == 0) unread.add({"overlong_buffer", "overlong_factor"}, "overlong_limit is 0");
   if (scaling == RewardScaling::Identity) unread.add({"scaling_over"}, "scaling is identity");
   return unread;

@@ -47,7 +47,7 @@ class Assembler {
     Group& group = file_.groups[known->second];
     OpenGroup& open = open_[known->second];
     if (open.seats.count(row.leaf.trajectory_id) > 0)
-      return "traj_id: \"" + row.leaf.trajectory_id + "\" stands in this group a second time";
+      return "traj_id: \"" + row.leaf.trajectory_id + "\" appears twice in this group";
 
     OpenGroup::Seat parent{-1, -1};
     if (row.parent) {
@@ -134,7 +134,7 @@ class Assembler {
     return "";
   }
 
-  /// Measurements of a shared turn may stand in any of its rows; the first one counts.
+  /// Measurements of a shared turn may be in any of its rows; the first one counts.
   static void fill(Columns& columns, Column column, int turn, const std::vector<double>& values) {
     auto& stored = columns.edit(column, turn, static_cast<int>(values.size()));
     for (std::size_t i = 0; i < values.size(); ++i)

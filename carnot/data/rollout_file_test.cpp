@@ -245,7 +245,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Damage{"uid", "null", "misses the field uid"}, Damage{"score", "null", "misses the field score"},
         Damage{"score", "\"high\"", "score: expected a number, found \"high\""},
-        Damage{"traj_id", "\"a\"", "traj_id: \"a\" stands in this group a second time"},
+        Damage{"traj_id", "\"a\"", "traj_id: \"a\" appears twice in this group"},
         Damage{"token_ids", "[1, 2.5, 3, 4]", "token_ids[1]: expected a token id, found 2.5"},
         Damage{"token_ids", "[1, -2, 3, 4]", "token_ids[1]: expected a token id, found -2"},
         Damage{"token_ids", "[1, 3000000000, 3, 4]", "token_ids[1]: expected a token id, found 3000000000"},

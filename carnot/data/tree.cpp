@@ -22,7 +22,7 @@ std::string turn_problem(const Tree& tree, int index) {
   if (turn.parent < -1 || turn.parent >= index) return "parent does not come before it";
   const bool ordered = 0 <= turn.sampled_begin && turn.sampled_begin <= turn.sampled_end &&
                        turn.sampled_end <= static_cast<int>(turn.tokens.size());
-  if (!ordered) return "sampled range lies outside its tokens";
+  if (!ordered) return "sampled range is outside its tokens";
   return span_problem(turn);
 }
 

@@ -74,10 +74,10 @@ TEST(Violations, NameAParentThatDoesNotComeFirst) {
 TEST(Violations, NameASampledRangeOutsideTheTokens) {
   Tree tree = forked_tree();
   tree.turns[2].sampled_end = 6;
-  EXPECT_THAT(violations(tree), ElementsAre("turn 2: sampled range lies outside its tokens"));
+  EXPECT_THAT(violations(tree), ElementsAre("turn 2: sampled range is outside its tokens"));
   tree.turns[2].sampled_begin = 4;
   tree.turns[2].sampled_end = 3;
-  EXPECT_THAT(violations(tree), ElementsAre("turn 2: sampled range lies outside its tokens"));
+  EXPECT_THAT(violations(tree), ElementsAre("turn 2: sampled range is outside its tokens"));
 }
 
 TEST(Violations, NameSpansThatOverlapOrEndEarly) {

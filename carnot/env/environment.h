@@ -148,8 +148,8 @@ class EnvironmentFactory {
   /// The bare game of instance `seed`, for `carnot env`; null if there is none.
   virtual Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const;
 
-  /// What a response says right before a final answer, as demonstrations have it: information gain scores the ground
-  /// truth after it. Empty where answers are not scored.
+  /// What a response says right before a final answer, as demonstrations have it: information gain measures the
+  /// likelihood of the ground truth after it. Empty where there are no such answers.
   virtual std::string answer_lead() const { return ""; }
 
   /// Texts to train a small tokenizer from, and words that must stay single tokens. Empty where not offered.

@@ -193,7 +193,7 @@ void EnvironmentWorkers::refuse_queued() {
 }
 
 void EnvironmentWorkers::drop_queued() {
-  std::deque<State::Call> dropped;  // what they own is destroyed behind the lock
+  std::deque<State::Call> dropped;  // what they own is destroyed after the lock is released
   const std::lock_guard lock(state_->mutex);
   dropped.swap(state_->queue);
   pending_ -= static_cast<int>(dropped.size());

@@ -65,7 +65,7 @@ class Generator {
  private:
   using Number = std::pair<std::size_t, int>;  ///< prompt, sample
 
-  Number behind(Number number) const {
+  Number after(Number number) const {
     return number.second + 1 < options_.samples ? Number{number.first, number.second + 1} : Number{number.first + 1, 0};
   }
 
@@ -83,7 +83,7 @@ class Generator {
       }
       if (last) root_.reset();
       begin(sequence, next_start_);
-      next_start_ = behind(next_start_);
+      next_start_ = after(next_start_);
     }
   }
 
@@ -130,7 +130,7 @@ class Generator {
          found = finished_.find(next_delivery_)) {
       if (!events_.on_text(found->second)) return false;
       finished_.erase(found);
-      next_delivery_ = behind(next_delivery_);
+      next_delivery_ = after(next_delivery_);
     }
     return true;
   }

@@ -83,7 +83,7 @@ TEST(PromptLines, EveryProblemNamesItsLine) {
   for (const char* part :
        {"in.jsonl:1: not JSON", "in.jsonl:2: expected a JSON string or an object, found 3",
         "in.jsonl:3: promt: unknown key; expected prompt, messages, ids or id",
-        "in.jsonl:4: prompt: stands beside ids; expected one of prompt, messages, ids",
+        "in.jsonl:4: prompt: given together with ids; expected one of prompt, messages, ids",
         "in.jsonl:5: has none of the keys prompt, messages, ids",
         "in.jsonl:6: ids[1]: expected a token id below 300, found 300", "in.jsonl:7: has no token",
         "in.jsonl:8: messages[0].role: expected system, user, assistant or tool, found \"robot\"",

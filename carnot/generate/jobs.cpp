@@ -38,7 +38,7 @@ InputFormat format_of(const LoadedModel& model) {
 Result<std::vector<InputLine>> prompts_of(const GenerateRequest& request, const InputFormat& format, std::istream& in) {
   if (!request.input.empty()) {
     if (!request.prompts.empty() || !request.messages.empty())
-      return Error{"--input: stands beside prompts; expected one of them"};
+      return Error{"--input: given together with prompts; expected one of them"};
     const auto source = read_source(request.input, in);
     if (!source) return source.error();
     return prompt_lines(source->text, format, source->name);

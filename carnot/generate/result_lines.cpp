@@ -16,7 +16,7 @@ void add_id(Json& object, const InputLine& line) {
 }
 
 /// One entry per token of the sequence; the first has nothing before it.
-Json behind_first(std::span<const double> values) {
+Json after_first(std::span<const double> values) {
   Json list = Json::array({nullptr});
   for (const double value : values) list.push_back(value);
   return list;
@@ -52,9 +52,9 @@ std::string statistics_line(std::size_t index, const InputLine& line, const Sequ
   Json object{{"index", index}};
   add_id(object, line);
   object["ids"] = line.tokens;
-  object["logp"] = behind_first(statistics.log_prob);
-  object["entropy"] = behind_first(statistics.entropy);
-  object["logsumexp"] = behind_first(statistics.logsumexp);
+  object["logp"] = after_first(statistics.log_prob);
+  object["entropy"] = after_first(statistics.entropy);
+  object["logsumexp"] = after_first(statistics.logsumexp);
   object["mean_logp"] = mean(statistics.log_prob);
   object["mean_entropy"] = mean(statistics.entropy);
   object["mean_logsumexp"] = mean(statistics.logsumexp);

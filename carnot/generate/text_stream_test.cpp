@@ -12,7 +12,7 @@ namespace {
 
 using testing::small_tokenizer;
 
-/// The text in tokens that begin and end anywhere: at each place, any token whose bytes stand there.
+/// The text in tokens that begin and end anywhere: at each place, any token whose bytes are there.
 std::vector<TokenId> any_tokens(std::string_view text, RandomStream& random) {
   std::vector<TokenId> tokens;
   while (!text.empty()) {
@@ -44,7 +44,7 @@ Streamed streamed(const std::vector<TokenId>& tokens, const std::vector<std::str
   return out;
 }
 
-/// By definition: byte by byte, until a stop string stands at the end.
+/// By definition: byte by byte, until a stop string is at the end.
 Streamed plain(const std::string& text, const std::vector<std::string>& stops) {
   for (std::size_t end = 1; end <= text.size(); ++end) {
     Streamed out;

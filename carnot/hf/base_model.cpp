@@ -19,7 +19,7 @@ fs::path normal(const fs::path& path) {
   return absolute.has_filename() ? absolute : absolute.parent_path();
 }
 
-/// Names of the files that decide which weights a folder stands for.
+/// Names of the files that decide which weights a folder contains.
 Result<std::vector<std::string>> telling_files(const fs::path& folder) {
   std::vector<std::string> names{"config.json"};
   fs::path weights;  // those of a checkpoint with adapters lie below them

@@ -21,7 +21,7 @@ struct DtypeSize {
 constexpr DtypeSize kDtypes[] = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"I16", 2}, {"F16", 2},
                                  {"BF16", 2}, {"I32", 4}, {"F32", 4}, {"I64", 8}, {"F64", 8}};
 
-/// Problems of one file, each behind its name; a corrupt header does not fill the terminal.
+/// Problems of one file, each after its name; a corrupt header does not fill the terminal.
 class Problems {
  public:
   explicit Problems(std::string file) : file_(std::move(file)) {}
@@ -105,13 +105,13 @@ void read_entry(const std::string& name, const Json& value, std::uint64_t data_s
   header.entries.push_back(std::move(entry));
 }
 
-/// Tensors must cover the data one behind the other: no holes, no overlaps, nothing behind the last.
+/// Tensors must cover the data one after the other: no holes, no overlaps, nothing after the last.
 void check_coverage(const std::vector<TensorEntry>& entries, std::uint64_t data_size, Problems& problems) {
   std::uint64_t covered = 0;
   for (const TensorEntry& entry : entries) {
     if (entry.begin != covered)
       problems.add("tensor " + in_quotes(entry.name) + " begins at byte " + std::to_string(entry.begin) +
-                   " of the data, " + (entry.begin < covered ? "inside the tensor before it" : "behind a gap") +
+                   " of the data, " + (entry.begin < covered ? "inside the tensor before it" : "after a gap") +
                    "; expected " + std::to_string(covered));
     covered = std::max(covered, entry.end);
   }

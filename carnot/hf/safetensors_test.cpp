@@ -148,13 +148,13 @@ TEST_F(Safetensors, EachKindOfCorruptHeaderIsNamed) {
           Case{R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", four, "do not lie in the file"},
           Case{R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})", four, "are not two positions"},
           Case{R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", four, "tensors end at byte 1"},
-          Case{R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})", four, "behind a gap"},
+          Case{R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})", four, "after a gap"},
           Case{
               R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
               four, "'b' begins at byte 2 of the data, inside the tensor before it"},
           Case{
               R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
-              four, "the key \"a\" stands twice"},
+              four, "the key \"a\" appears twice"},
           Case{R"({"__metadata__":{"step":3}})", "", "__metadata__ 'step' is not a string"},
           Case{R"({"__metadata__":[]})", "", "__metadata__ is not an object"},
       })

@@ -29,13 +29,13 @@ bool has_rule(const Method& method, std::string_view name) {
                      [&](const CreditRule& rule) { return rule.name == name; });
 }
 
-/// A rule that adds credit behind one that scales what is there.
+/// A rule that adds credit after one that scales what is there.
 std::string credit_behind_a_modulator(const Method& method) {
   const CreditRule* modulator = nullptr;
   for (const CreditRule& rule : method.credit) {
     if (rule.kind == RuleKind::Modulator) modulator = &rule;
     if (rule.kind == RuleKind::Base && modulator != nullptr)
-      return rule.name + " adds credit behind " + modulator->name +
+      return rule.name + " adds credit after " + modulator->name +
              ", which does not see it; name the method that adds credit first";
   }
   return "";
@@ -58,7 +58,7 @@ std::vector<std::string> composition_errors(std::span<const MethodEntry* const> 
     if (i == 0 && !entries[i]->is_base())
       problems.push_back(start + "is an add-on; expected a base before it, as in 'grpo + " + name + "'");
     if (!seen.insert(entries[i]->name).second)
-      problems.push_back(start + "stands twice in the composition");
+      problems.push_back(start + "appears twice in the composition");
     else if (i > 0 && !entries[i]->is_add_on())
       problems.push_back(start + "is a second base; expected one base, then add-ons");
   }
@@ -69,7 +69,7 @@ std::vector<std::string> composition_errors(std::span<const MethodEntry* const> 
       if (!holds(one.names, name)) continue;
       present += (count++ == 0 ? "'" : "' and '") + std::string(name);
     }
-    if (count > 1) problems.push_back(present + "' cannot stand together: " + std::string(one.reason));
+    if (count > 1) problems.push_back(present + "' cannot be combined: " + std::string(one.reason));
   }
   return problems;
 }

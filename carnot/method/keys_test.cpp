@@ -15,7 +15,7 @@ namespace {
 
 using Settings = std::map<std::string, std::string>;
 
-/// A field as it stands, and other values that it could have.
+/// A field as it is, and other values that it could have.
 struct Field {
   std::string key{};
   bool is_choice = false;  ///< a switch or a word
@@ -210,7 +210,7 @@ Settings telling_numbers(const std::string& name) {
   return {};
 }
 
-/// Every key where all others stand at their defaults, and beside every other value of each switch and word.
+/// Every key where all others have their defaults, and beside every other value of each switch and word.
 void expect_keys_count(const std::string& composition, const std::string& name) {
   const std::string prefix = name + ".";
   const Settings telling = telling_numbers(name);
@@ -244,10 +244,10 @@ TEST(Keys, ThatOnlyABaseReadsAreRefusedBehindAnotherWithTheReason) {
   int refused = 0;
   for (const MethodEntry& entry : methods()) {
     if (!entry.is_base() || !entry.is_add_on()) continue;
-    const std::string behind = "rloo + " + std::string(entry.name);
-    const UnreadKeys unread = recipe_of(behind, {}).unread_keys();
+    const std::string after = "rloo + " + std::string(entry.name);
+    const UnreadKeys unread = recipe_of(after, {}).unread_keys();
     std::set<std::string> known;
-    for (const Field& field : fields_of(behind, {})) known.insert(field.key);
+    for (const Field& field : fields_of(after, {})) known.insert(field.key);
     for (const Field& field : fields_of(std::string(entry.name), {})) {
       EXPECT_TRUE(known.contains(field.key) || unread.contains(field.key)) << field.key;
       refused += known.contains(field.key) ? 0 : 1;

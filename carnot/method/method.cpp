@@ -103,7 +103,7 @@ UnreadKeys MethodRecipe::unread_keys() const {
     const ListedKeys keys = list_keys(*parts[i], i == 0);
     for (const std::string& name : list_keys(*parts[i], true).names)
       if (!holds(keys.names, name))
-        of_part.add({name}, "the base is " + names[0] + "; " + names[i] + " stands behind it");
+        of_part.add({name}, "the base is " + names[0] + "; " + names[i] + " comes after it");
     for (const UnreadKey& key : keys.unread)
       if (!of_part.contains(key.key)) of_part.add({key.key}, key.why);
     unread.add(of_part, names[i]);

@@ -408,7 +408,7 @@ TEST(Compositions, ThatWorkAgainstThemselvesAreWarnedAbout) {
   EXPECT_THAT(build("igpo + arpo").warnings, Contains(HasSubstr("once per branch")));
   EXPECT_THAT(build("starpo_s + aent").warnings, Contains(HasSubstr("replaces")));
   EXPECT_THAT(build("grpo + aem + gigpo").warnings,
-              Contains(HasSubstr("step_group adds credit behind entropy_modulate")));
+              Contains(HasSubstr("step_group adds credit after entropy_modulate")));
   EXPECT_THAT(build("arpo + gigpo", {{"arpo.share_prefix", "true"}}).warnings, Contains(HasSubstr("shared_prefix")));
   EXPECT_THAT(build("grpo + gigpo + aem").warnings, IsEmpty());
   Method method = build("grpo");

@@ -96,7 +96,7 @@ TEST_P(Lora, PackedRowsEqualSequencesAloneAndDecodedOnesBitForBit) {
     const int first = 5 + past;
     const at::Tensor hidden = model.hidden(batch.tokens_T.slice(0, first, first + rows),
                                            batch.positions_T.slice(0, first, first + rows), plan);
-    EXPECT_TRUE(at::equal(hidden, together.slice(0, first, first + rows))) << "behind " << past;
+    EXPECT_TRUE(at::equal(hidden, together.slice(0, first, first + rows))) << "after " << past;
     past += rows;
   }
 }

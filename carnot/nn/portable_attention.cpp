@@ -38,7 +38,7 @@ Heads heads_of(const ModelConfig& config, const at::Tensor& qkv, const Attention
   return {rotated(query, rotary, positions), rotated(key, rotary, positions), parts[2]};
 }
 
-/// query [N, rows, D] behind `past` keys; key and value [K, past + rows, D]. [rows, N D]
+/// query [N, rows, D] after `past` keys; key and value [K, past + rows, D]. [rows, N D]
 at::Tensor attend(const ModelConfig& config, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   std::int64_t past) {
   const std::int64_t rows = query.size(1), keys = key.size(1);

@@ -92,7 +92,7 @@ std::size_t expression_length(std::string_view text) {
   return end;
 }
 
-/// A minus is a sign where it stands behind nothing that could be subtracted from.
+/// A minus is a sign where nothing before it could be subtracted from.
 bool signs(std::string_view text, std::size_t minus) {
   while (minus > 0 && text[minus - 1] == ' ') --minus;
   if (minus == 0) return true;

@@ -110,7 +110,7 @@ void resolve_thin_spaces(std::string& text) {
   }
 }
 
-/// \text{...} behind something is a unit and goes, with its power; elsewhere its content stays.
+/// \text{...} after something is a unit and is removed, with its power; elsewhere its content stays.
 void resolve_text_commands(std::string& text) {
   constexpr std::array<std::string_view, 7> kCommands{"\\text",   "\\mathrm", "\\textbf",      "\\textit",
                                                       "\\mathbf", "\\mbox",   "\\operatorname"};
@@ -135,7 +135,7 @@ void resolve_text_commands(std::string& text) {
   }
 }
 
-/// `x = 5` and `k = \frac{1}{2}`: what stands behind the only equals sign, if a single name stands before it.
+/// `x = 5` and `k = \frac{1}{2}`: what follows the only equals sign, if a single name precedes it.
 void take_right_side(std::string& text) {
   const auto equals = text.find('=');
   if (equals == std::string::npos || text.find('=', equals + 1) != std::string::npos) return;
@@ -180,7 +180,7 @@ bool is_unit_phrase(std::string_view text) {
   return any;
 }
 
-/// Plain words behind a number.
+/// Plain words after a number.
 void drop_units(std::string& text) {
   constexpr std::size_t kLongestUnit = 80;
   const std::size_t first = text.size() > kLongestUnit ? text.size() - kLongestUnit : 1;
@@ -235,7 +235,7 @@ class Spacing {
     }
   }
 
-  /// A blank that keeps two numbers apart, or a command from the letter behind it.
+  /// A blank that keeps two numbers apart, or a command from the letter after it.
   bool stays() const {
     const std::size_t next = text_.find_first_not_of(' ', at_);
     if (next == std::string_view::npos || out_.empty()) return false;
@@ -280,7 +280,7 @@ void brace_arguments(std::string& text) {
   }
 }
 
-/// The whole of it, or what stands behind a sign or a whole number: 3/4, -3/4, 1 3/4.
+/// The whole of it, or what follows a sign or a whole number: 3/4, -3/4, 1 3/4.
 void braced_fraction(std::string& text) {
   std::size_t begin = text.starts_with('-') ? 1 : 0;
   const auto blank = text.find(' ');

@@ -14,7 +14,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Recursive descent. A failure anywhere makes the whole fail.
 ///   sum      = product (('+' | '-') product)*
-///   product  = signed (('*' | '/') signed | power)*      a power behind a power multiplies; it begins with no digit
+///   product  = signed (('*' | '/') signed | power)*      a power after a power multiplies; it begins with no digit
 ///   signed   = '-' signed | power
 ///   power    = primary ('^' argument)?
 class Evaluator {

@@ -90,7 +90,7 @@ PolicyResponse Episode::response(std::span<const TokenId> sampled) const {
   return offers_tools_ ? chat_->parse_response(std::move(text)) : PolicyResponse(std::move(text));
 }
 
-// An inline reply needs an open message; behind a closed one it becomes the next user message.
+// An inline reply needs an open message; after a closed one it becomes the next user message.
 bool Episode::continues_message(std::span<const TokenId> sampled, const Reply& reply) const {
   return reply.form == ReplyForm::Inline && !closed(sampled);
 }

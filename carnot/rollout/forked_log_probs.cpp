@@ -19,7 +19,7 @@ int blocks_of_fork(std::size_t tokens) { return blocks_for(static_cast<int>(toke
 
 std::size_t rows_of(const ForkedAnswer& answer) { return answer.lead.size() + answer.tokens.size(); }
 
-/// Consecutive items whose rows fit into one forward; one that does not fit stands alone.
+/// Consecutive items whose rows fit into one forward; one that does not fit is alone.
 template <class Size>
 std::vector<std::vector<int>> batches_of(const std::vector<int>& items, int max_tokens, const Size& size) {
   std::vector<std::vector<int>> batches;
@@ -126,7 +126,7 @@ class ForkedPass {
     forward();
   }
 
-  /// The context's last token is computed again on the fork: it predicts what comes first behind the context.
+  /// The context's last token is computed again on the fork: it predicts the first token after the context.
   void measure_batch(const std::vector<int>& batch, std::vector<double>& log_probs) {
     std::vector<BlockTable> forks;
     forks.reserve(batch.size());

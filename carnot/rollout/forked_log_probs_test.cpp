@@ -34,7 +34,7 @@ std::vector<TokenId> random_tokens(RandomStream& random, int count) {
   return tokens;
 }
 
-/// Trees of contexts of 1 to 40 tokens, answers behind any of them: on both sides of the blocks' ends.
+/// Trees of contexts of 1 to 40 tokens, answers after any of them: on both sides of the blocks' ends.
 Questions random_questions(std::uint64_t seed) {
   RandomStream random(seed);
   Questions questions;

@@ -93,7 +93,7 @@ std::optional<Boundary> GroupRollout::node_of(Member& member) {
   return boundary_at(member, member.episode);
 }
 
-// All active members wait. They are asked about in their order; branches start behind the last decision.
+// All active members wait. They are asked about in their order; branches start after the last decision.
 void GroupRollout::decide() {
   std::vector<Boundary> chosen;
   std::vector<Member*> held;
@@ -125,7 +125,7 @@ bool GroupRollout::branches(Member& member, int attempt, int trajectories) {
 }
 
 void GroupRollout::resume(Member& member) {
-  if (!member.gate_ahead) return begin_turn(member);  // held behind an observation
+  if (!member.gate_ahead) return begin_turn(member);  // held after an observation
   member.gate_ahead = false;
   if (!member.lost.empty()) return fail(member, member.lost);
   if (member.response_ended) return ask_environment(member);

@@ -37,7 +37,7 @@ struct Questions {
 Result<Answer> answer_of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::string& text) {
   Answer answer;
   answer.think = "<" + lead.think_tag + ">";
-  // Byte-level BPE writes a blank and the word behind it as one token: the blank belongs to the answer.
+  // Byte-level BPE writes a blank and the word after it as one token: the blank belongs to the answer.
   const bool blank = lead.text.ends_with(' ');
   const std::string before = blank ? lead.text.substr(0, lead.text.size() - 1) : lead.text;
   answer.lead = tokenizer.encode(before);
@@ -69,7 +69,7 @@ int add_context(Questions& questions, int parent, std::span<const TokenId> token
   return static_cast<int>(questions.contexts.size()) - 1;
 }
 
-/// A turn and its observation behind the turn before it; a first turn behind the prompt that the group shares.
+/// A turn and its observation after the turn before it; a first turn after the prompt that the group shares.
 int add_turn(Questions& questions, const Turn& turn, int before, int prompt) {
   const std::span<const TokenId> tokens = turn.tokens;
   if (turn.context == Context::Fresh && turn.parent >= 0) return add_context(questions, -1, tokens);
@@ -79,7 +79,7 @@ int add_turn(Questions& questions, const Turn& turn, int before, int prompt) {
   return shares ? add_context(questions, prompt, tokens.subspan(opening.size())) : add_context(questions, -1, tokens);
 }
 
-/// Every turn of the leaf that another follows and that no earlier leaf has asked behind.
+/// Every turn of the leaf that another follows and that no earlier leaf has asked after.
 void ask_leaf(Questions& questions, const Tokenizer& tokenizer, Group& group, Tree& tree, int leaf,
               const Answer& answer, int prompt, std::vector<int>& context_of) {
   const std::vector<int> turns = path(tree, leaf);
@@ -88,7 +88,7 @@ void ask_leaf(Questions& questions, const Tokenizer& tokenizer, Group& group, Tr
     int& context = context_of[turns[k]];
     if (context >= 0) continue;
     const Turn& next = tree.turns[turns[k + 1]];
-    // What a fresh prompt shows of the turn before stands in that prompt.
+    // What a fresh prompt shows of the turn before is in that prompt.
     context = next.context == Context::Fresh
                   ? add_context(questions, -1, std::span(next.tokens).first(next.sampled_begin))
                   : add_turn(questions, turn, k > 0 ? context_of[turns[k - 1]] : -1, prompt);

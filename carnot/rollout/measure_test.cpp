@@ -145,7 +145,7 @@ TEST(Measure, ReusedStatisticsAreTheRollouts) {
   EXPECT_EQ(mismatch.kl, 0);
 }
 
-TEST(Measure, ValuesStandOnTheTokensTheyPrecede) {
+TEST(Measure, ValuesBelongToTheTokensTheyPrecede) {
   const Model trunk = small_model(at::kDouble);
   ValueModel critic(trunk);
   for (const NamedTensor& parameter : critic.parameters())
@@ -169,7 +169,7 @@ TEST(Measure, ValuesStandOnTheTokensTheyPrecede) {
   EXPECT_EQ(compared, trajectory.num_sampled());
 }
 
-// Mean log-probability of the answer's tokens behind a context and the lead, token by token.
+// Mean log-probability of the answer's tokens after a context and the lead, token by token.
 double plain_mean_log_prob(const Model& model, std::vector<TokenId> context, const std::string& lead,
                            const std::string& answer) {
   for (TokenId token : small_tokenizer().encode(lead)) context.push_back(token);

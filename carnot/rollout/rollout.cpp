@@ -92,7 +92,7 @@ class RolloutLoop {
       metrics_.seconds_waiting += watch.seconds();
       idle_polls_ = 0;
     } else {
-      CARNOT_CHECK(!unfinished || ++idle_polls_ < 4, "trajectories wait for nothing");
+      CARNOT_CHECK(!unfinished || ++idle_polls_ < 4, "trajectories are unfinished, but no event is due");
     }
     return unfinished;
   }

@@ -105,14 +105,14 @@ TEST(RolloutBranches, AsksInTheOrderOfTheTrajectoriesWithTheCountsSoFar) {
     ASSERT_EQ(group.trees.size(), 3u);
     EXPECT_EQ(group.trees[0].leaves[1].sibling, 3);
     EXPECT_EQ(group.trees[1].leaves[1].sibling, 4);
-    EXPECT_EQ(group.trees[0].leaves[1].branch_turn, 1) << "the first place behind an observation";
+    EXPECT_EQ(group.trees[0].leaves[1].branch_turn, 1) << "the first place after an observation";
   }
 }
 
 TEST(RolloutBranches, TheEntropyThatDecidesIsThatOfTheFirstTokens) {
-  const RecordingPolicy ahead(1, 0, BranchTiming::AfterObservation), behind(1, 0, BranchTiming::SameTurn);
+  const RecordingPolicy ahead(1, 0, BranchTiming::AfterObservation), after(1, 0, BranchTiming::SameTurn);
   const Rollout out = roll_out_scripted(scripted_tasks(1, {}), with_budget(2), ahead);
-  roll_out_scripted(scripted_tasks(1, {}), with_budget(2), behind);
+  roll_out_scripted(scripted_tasks(1, {}), with_budget(2), after);
   const Tree& tree = out.groups[0].trees[0];
   std::vector<double> expected;
   for (std::size_t t = 0; t < tree.turns.size(); ++t) {
@@ -124,8 +124,8 @@ TEST(RolloutBranches, TheEntropyThatDecidesIsThatOfTheFirstTokens) {
   }
   ASSERT_GE(ahead.asked.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(ahead.asked[i].turn_entropy, expected[i + 1]) << "of the turn behind the observation";
-    EXPECT_EQ(behind.asked[i].turn_entropy, expected[i]) << "of the turn in front of the observation";
+    EXPECT_EQ(ahead.asked[i].turn_entropy, expected[i + 1]) << "of the turn after the observation";
+    EXPECT_EQ(after.asked[i].turn_entropy, expected[i]) << "of the turn before the observation";
     EXPECT_EQ(ahead.asked[i].initial_entropy, expected[0]);
   }
 }
@@ -354,7 +354,7 @@ TEST(RolloutBranches, AnEnvironmentThatAnswersOtherwiseWhenReplayedIsNotBranched
 
 TEST(RolloutBranches, TurnsWithFreshPromptsBranchAndGrowTrees) {
   const auto fresh = [](int turn, Reply& reply) {
-    if (reply.done || turn % 2 == 0) return;  // every other turn goes on in its context
+    if (reply.done || turn % 2 == 0) return;  // every other turn continues its context
     reply.form = ReplyForm::FreshPrompt;
     reply.prompt = {.user = "go on from " + reply.text};
   };
@@ -373,7 +373,7 @@ TEST(RolloutBranches, TurnsWithFreshPromptsBranchAndGrowTrees) {
       EXPECT_EQ(one.turn(2).context, Context::Growing);
       mixed += one.leaf().branch_turn > 1 ? 1 : 0;
     }
-    EXPECT_GT(mixed, 0) << "branches behind a fresh prompt";
+    EXPECT_GT(mixed, 0) << "branches after a fresh prompt";
   }
 }
 

@@ -83,9 +83,9 @@ TEST(Rollout, MarksWhatWasSampledAndWhereItCameFrom) {
   EXPECT_EQ(
       tokenizer.decode(std::span(first.tokens).first(first.sampled_begin)),
       "<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\ntask 0<|im_end|>\n<|im_start|>assistant\n<think>");
-  const std::string behind = tokenizer.decode(std::span(first.tokens).subspan(first.sampled_end));
-  EXPECT_THAT(behind, ::testing::HasSubstr("<|im_start|>user\nheard "));
-  EXPECT_THAT(behind, ::testing::EndsWith("<|im_start|>assistant\n<think>"));
+  const std::string after = tokenizer.decode(std::span(first.tokens).subspan(first.sampled_end));
+  EXPECT_THAT(after, ::testing::HasSubstr("<|im_start|>user\nheard "));
+  EXPECT_THAT(after, ::testing::EndsWith("<|im_start|>assistant\n<think>"));
   const Columns& columns = out.groups[0].trees[0].columns;
   for (std::size_t i = 0; i < first.tokens.size(); ++i) {
     const bool sampled = static_cast<int>(i) >= first.sampled_begin && static_cast<int>(i) < first.sampled_end;
@@ -93,7 +93,7 @@ TEST(Rollout, MarksWhatWasSampledAndWhereItCameFrom) {
   }
   EXPECT_EQ(out.groups[0].trees[0].turns.back().tokens.size(),
             static_cast<std::size_t>(out.groups[0].trees[0].turns.back().sampled_end))
-      << "nothing stands behind the last response";
+      << "nothing follows the last response";
 }
 
 TEST(Rollout, AStopStringEndsTheResponseAndStaysInIt) {

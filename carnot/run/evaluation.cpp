@@ -63,7 +63,7 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
 
 /// How many samples each task has, and how many of them are right.
 struct Tally {
-  int trials = 0;   ///< failures of the machinery included
+  int trials = 0;   ///< infrastructure failures included
   int samples = 0;  ///< without them
   int successes = 0;
 };
@@ -257,7 +257,7 @@ std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation
   row("turns", [](const Evaluation& e) { return number(e.turns, "%.2f"); });
   row("entropy, nats a token", [](const Evaluation& e) { return number(e.entropy); });
   row("trajectories that count", [](const Evaluation& e) { return std::to_string(e.success.trials); });
-  row("failed in the machinery", [](const Evaluation& e) { return std::to_string(e.infra_failures); });
+  row("infrastructure failures", [](const Evaluation& e) { return std::to_string(e.infra_failures); });
   return aligned(rows);
 }
 

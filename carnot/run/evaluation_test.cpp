@@ -8,7 +8,7 @@
 namespace carnot {
 namespace {
 
-/// One sample: its answer (empty: none given), whether it is right, whether our machinery failed instead.
+/// One sample: its answer (empty: none given), whether it is right, whether our infrastructure failed instead.
 struct Sample {
   std::string answer{};
   bool right = false;
@@ -87,7 +87,7 @@ TEST(Evaluation, SaysHowManyTrajectoriesCountAndHowManyFailed) {
   const Evaluation evaluation = summarize(four_tasks(), "");
   const std::string table = evaluation_table({{"after", evaluation}}, "");
   EXPECT_NE(table.find("trajectories that count   11\n"), std::string::npos) << table;
-  EXPECT_NE(table.find("failed in the machinery   1\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("infrastructure failures   1\n"), std::string::npos) << table;
   const auto metrics = evaluation_metrics(evaluation, "gsm8k", 3);
   EXPECT_EQ(metrics.at("val-aux/gsm8k/trajectories"), 11);
   EXPECT_EQ(metrics.at("val-aux/gsm8k/infra_failures"), 1);

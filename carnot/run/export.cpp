@@ -94,7 +94,7 @@ Status write_companions(const fs::path& from, const fs::path& to) {
   return Done{};
 }
 
-/// One Hugging Face folder; what stands beside the weights comes from `companions`.
+/// One Hugging Face folder; what accompanies the weights comes from `companions`.
 Status write_model(const fs::path& from, const fs::path& companions, const fs::path& to, const ExportOptions& options) {
   const auto tensors = exported_weights(from, options);
   if (!tensors) return tensors.error();

@@ -25,7 +25,7 @@ Result<fs::path> resolved(const fs::path& path) {
   return real.has_filename() ? real : real.parent_path();
 }
 
-/// `inner` is `outer` or lies below it. REQUIRES: both resolved.
+/// `inner` is `outer` or below it. REQUIRES: both resolved.
 bool contains(const fs::path& outer, const fs::path& inner) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
@@ -72,7 +72,7 @@ Status check_overwrite(const fs::path& output) {
   const std::set<std::string> exported = exported_files(output);
   if (exported.empty())
     return Error{output.string() + ": --overwrite replaces what an export wrote (it has a " + kMarker +
-                 "), and this is none; expected another --output, or remove the folder yourself"};
+                 "), and this folder has none; expected another --output, or remove the folder yourself"};
   for (const std::string& name : *there)
     if (!exported.contains(name))
       return Error{output.string() + ": holds " + name +
@@ -85,7 +85,7 @@ Status check_source(const fs::path& source, const fs::path& output) {
     return Error{"--output " + output.string() + ": holds what is exported, " + source.string() +
                  ", which would be lost; expected a folder of its own"};
   if (contains(source, output))
-    return Error{"--output " + output.string() + ": lies in what is exported, " + source.string() +
+    return Error{"--output " + output.string() + ": is inside what is exported, " + source.string() +
                  "; expected a folder of its own"};
   const auto linked = links_into(source, output);
   if (!linked) return linked.error();

@@ -192,7 +192,7 @@ TEST_F(Export, RefusesAnOutputThatHoldsOrIsTheSource) {
   for (const fs::path& output : {run, run / "", root_, run / "checkpoints", source, root_ / "link", run / "x" / ".."})
     for (const fs::path& path : {run, source, root_ / "link"})
       EXPECT_THAT(refused(path, output), ::testing::HasSubstr("holds what is exported")) << path << " to " << output;
-  EXPECT_THAT(refused(run, source / "inner"), ::testing::HasSubstr("lies in what is exported"));
+  EXPECT_THAT(refused(run, source / "inner"), ::testing::HasSubstr("is inside what is exported"));
   EXPECT_THAT(refused(run, run / "checkpoints" / "global_step_9"), ::testing::HasSubstr("taken for a checkpoint"));
   EXPECT_TRUE(verify_checkpoint(source).ok());
 
@@ -218,7 +218,7 @@ TEST_F(Export, OverwritesNothingButWhatAnExportWrote) {
   EXPECT_THAT(problem(to), ::testing::HasSubstr("holds notes.txt, which no export wrote"));
   fs::remove(to / "notes.txt");
   fs::remove(to / "carnot_export.json");
-  EXPECT_THAT(problem(to), ::testing::HasSubstr("and this is none"));
+  EXPECT_THAT(problem(to), ::testing::HasSubstr("and this folder has none"));
   EXPECT_TRUE(fs::exists(to / "model.safetensors"));
 }
 

@@ -14,7 +14,7 @@ Error damaged_latest(const FoundCheckpoint& found) {
   Error error = join_errors(found.damaged);
   error.message +=
       "\nthe run's latest checkpoint is damaged; to use the latest that is whole, name it: " + found.path.string() +
-      " (the run itself goes on from there with resume=auto)";
+      " (resume=auto continues the run from there)";
   return error;
 }
 
@@ -64,7 +64,7 @@ Result<Recipe> load_recorded(const fs::path& config, const std::vector<std::stri
   auto recipe = Recipe::load_recorded(config, overrides);
   if (!recipe) return recipe;
   for (const std::string& line : recipe->passed_over)
-    log_warning(line + "; passed over, since the run was made so");
+    log_warning(line + "; ignored, because the run was made with it");
   return recipe;
 }
 

@@ -57,7 +57,7 @@ void add_amount(std::vector<Remedy>& remedies, const MemorySettings& settings, s
 /// What can be changed about these settings, the gentlest first.
 std::vector<Remedy> remedies_for(const MemorySettings& settings, std::int64_t available) {
   std::vector<Remedy> all;
-  // Not below one context, which would stand alone anyway.
+  // Not below one context, which would be alone anyway.
   const auto add_tokens = [&](const std::string& name, std::int64_t now,
                               const std::function<void(MemorySettings&, int)>& set) {
     const std::int64_t context = settings.rollout.options.episode.max_context_tokens;

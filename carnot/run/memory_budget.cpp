@@ -92,7 +92,7 @@ Activations activations(const MemorySettings& s, const Sizes& n, Count rows, Cou
   const Count ends = n.value * n.hidden * (n.own || trained ? 2 : 1) + (n.own ? 0 : n.wide * n.hidden);
   // Each operator's gradient takes the place of what it saved, but for the MLP's first and the residual stream's.
   const Count mlp = rows * n.value * (n.inner + n.hidden + n.hidden / 2);
-  // LibTorch's attention goes sequence by sequence, when what the MLP saved is gone.
+  // LibTorch's attention goes sequence by sequence, when what the MLP saved has been freed.
   const Count attention = n.own ? 0 : 4 * length * length * s.model.num_heads * n.value - rows * n.value * 3 * n.inner;
   const Count passing = std::max(mlp, attention);
   if (!s.train.activation_checkpointing) return {rows * (n.layers * layer + ends), passing};

@@ -35,7 +35,7 @@ MemorySettings settings_of(int rank, bool checkpointing, const std::string& dtyp
   return settings;
 }
 
-/// Bytes that a real forward pass leaves behind, and the most that its backward pass adds.
+/// Bytes that a real forward pass keeps, and the most that its backward pass adds.
 ActivationBytes measured(const MemorySettings& settings, int sequences, int length) {
   const auto type = settings.run.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
   Model model(settings.model, 5, at::TensorOptions().dtype(type));

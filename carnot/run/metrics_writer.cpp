@@ -49,11 +49,11 @@ void tell_gaps(const MetricsWriter::Options& options, const std::set<std::int64_
   for (std::int64_t step = 1; step <= *options.resume_step; ++step)
     if (!held.contains(step) && options.is_logged(step)) missing.push_back(step);
   if (missing.empty()) return;
-  log_warning(options.jsonl.string() + ": the run goes on after step " + std::to_string(*options.resume_step) +
+  log_warning(options.jsonl.string() + ": the run continues after step " + std::to_string(*options.resume_step) +
               ", but the file has no line of step " + in_ranges(missing));
 }
 
-/// Drops the lines of steps after the one to go on from, and what cannot be read behind the lines that are kept.
+/// Drops the lines of steps after the one to continue from, and whatever unreadable follows the lines that are kept.
 Status cut_back(const MetricsWriter::Options& options) {
   const fs::path& path = options.jsonl;
   std::set<std::int64_t> held;

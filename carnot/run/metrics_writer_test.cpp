@@ -233,7 +233,7 @@ TEST_F(MetricsFiles, SayWhichStepsHaveNoLine) {
   open_at(7, every);
   set_log_sink(before);
   EXPECT_THAT(messages, ElementsAre(jsonl().string() +
-                                    ": the run goes on after step 7, but the file has no line of step 2, 4 to 6"));
+                                    ": the run continues after step 7, but the file has no line of step 2, 4 to 6"));
 }
 
 TEST_F(MetricsFiles, NameAFolderThatCannotBeWritten) {

@@ -39,7 +39,7 @@ Result<std::vector<SettingDifference>> check_resumed_settings(Recipe& recipe, co
   auto differing = differing_settings(config, recipe, kNothing);
   if (!differing && !allowed)
     return Error{differing.error().message + "\n" + config.string() +
-                 ": cannot be compared with the settings that are asked for; resume_changes=allow goes on without"};
+                 ": cannot be compared with the settings that are asked for; resume_changes=allow resumes without the comparison"};
   if (!differing) {
     log_warning(config.string() + ": cannot be compared: " + differing.error().message);
     return std::vector<SettingDifference>{};
@@ -49,9 +49,9 @@ Result<std::vector<SettingDifference>> check_resumed_settings(Recipe& recipe, co
                        [](const SettingDifference& difference) { return !how_long_or_how_fast(difference.key); });
   if (decisive.empty()) return differing;
   if (!allowed)
-    return Error{config.string() + ": the run that goes on was made with other settings:" + listed(decisive) +
+    return Error{config.string() + ": the run to resume was made with other settings:" + listed(decisive) +
                  "\nexpected the recorded ones, resume_changes=allow to take the new ones, or another run_folder"};
-  log_warning(config.string() + ": the run goes on with other settings:" + listed(decisive));
+  log_warning(config.string() + ": the run continues with other settings:" + listed(decisive));
   return differing;
 }
 

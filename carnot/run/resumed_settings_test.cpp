@@ -45,7 +45,7 @@ TEST_F(ResumedSettings, ThatDifferAreRefusedWithBothValues) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().message,
             folder_.config().string() +
-                ": the run that goes on was made with other settings:\n  seed: 1 recorded, 2 now\n  "
+                ": the run to resume was made with other settings:\n  seed: 1 recorded, 2 now\n  "
                 "train.learning_rate: 0.001 recorded, 0.002 now\nexpected the recorded ones, resume_changes=allow to "
                 "take the new ones, or another run_folder");
   EXPECT_THAT(messages_, IsEmpty());
@@ -55,7 +55,7 @@ TEST_F(ResumedSettings, ThatAreAllowedAreSaidAndTheEarlierConfigurationStays) {
   const std::string first = read_file(folder_.config()).value();
   Recipe other = recipe({"seed=2", "train.learning_rate=1e-3", "resume_changes=allow"});
   ASSERT_TRUE(check_resumed_settings(other, folder_.config()).ok());
-  EXPECT_THAT(messages_, ElementsAre(HasSubstr("goes on with other settings:\n  seed: 1 recorded, 2 now")));
+  EXPECT_THAT(messages_, ElementsAre(HasSubstr("continues with other settings:\n  seed: 1 recorded, 2 now")));
   ASSERT_TRUE(write_config(folder_, other, 12).ok());
   EXPECT_EQ(read_file(folder_.earlier_configs() / "until_step_12.yaml").value(), first);
   EXPECT_THAT(read_file(folder_.config()).value(), HasSubstr("seed: 2"));

@@ -46,7 +46,7 @@ Result<RunFolder> open_folder(Recipe& recipe, const std::optional<FoundCheckpoin
   return folder;
 }
 
-/// The configuration that the run to go on with was made with; a path to nothing where there is none.
+/// The configuration of the run to resume; a path to nothing if there is none.
 fs::path recorded_config(const Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint) {
   if (!checkpoint) return RunFolder{recipe.run.run_folder}.config();
   const auto config = find_config(checkpoint->path);
@@ -256,7 +256,7 @@ Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl
   auto bundle = ModelBundle::make(recipe, *checkpoint);
   if (!bundle) return bundle.error();
   const Generation generation = make_generation(*bundle, recipe.rollout, recipe.step_trajectories());
-  // Lines between would be no JSON; a bar leaves nothing behind.
+  // Lines between would be no JSON; a bar leaves no trace.
   const double quiet_for = request.json ? std::numeric_limits<double>::infinity() : Progress::Options().quiet_for;
   Progress progress(control.out, {.terminal = control.terminal, .columns = control.columns, .quiet_for = quiet_for});
   const auto result = evaluate_with_bar({progress, control}, "evaluation", recipe, *bundle, *generation.engine);

@@ -45,8 +45,8 @@ RolloutEvents stoppable(const RunControl& control) {
   return {.go_on = [&control] { return !control.stop_requested(); }};
 }
 
-// What the message of a run that cannot go on ends with.
-constexpr const char* kGoingOn = "A checkpoint is written; to go on: the same command with resume=auto";
+// How the message of a run that cannot continue ends.
+constexpr const char* kHowToContinue = "A checkpoint is written; to continue, run the same command with resume=auto";
 constexpr const char* kSkipped =
     "all were left out, since their gradients are not finite. The last checkpoint is written";
 
@@ -59,7 +59,7 @@ bool is_evaluated(const Run& run, std::int64_t step) {
   return every > 0 && step % every == 0 && step < run.recipe.train.steps;
 }
 
-/// Adds the evaluation behind step `step` to its metrics.
+/// Adds the evaluation after step `step` to its metrics.
 Result<RunEnd> evaluate_step(Run& run, ModelBundle& bundle, Trainer& trainer, std::int64_t step, StepMetrics& metrics) {
   const auto evaluated = evaluation_stage(run, "step_" + std::to_string(step), bundle, trainer.engine());
   if (!evaluated) return evaluated.error();
@@ -97,7 +97,7 @@ Result<std::optional<FoundCheckpoint>> named_checkpoint(const fs::path& path, co
 }  // namespace
 
 RunEnd stopped(Run& run, const std::string& where) {
-  run.progress.print("Stopped " + where + ".\nTo go on: the same command with resume=auto");
+  run.progress.print("Stopped " + where + ".\nTo continue, run the same command with resume=auto");
   return RunEnd::Interrupted;
 }
 
@@ -108,7 +108,7 @@ Result<std::optional<FoundCheckpoint>> checkpoint_to_resume(const RunOptions& ru
   auto found = latest_checkpoint(checkpoints);
   if (!found || !*found) return found;
   for (const std::string& damage : (*found)->damaged)
-    log_warning("passed over a damaged checkpoint: " + damage + "; the run goes on from " + (*found)->path.string());
+    log_warning("skipped a damaged checkpoint: " + damage + "; the run continues from " + (*found)->path.string());
   return found;
 }
 
@@ -271,14 +271,14 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
     if (const Status status = write_rollouts(run, bundle, done, *result); !status) return status.error();
     if (!result->trained) {
       if (const Status status = save(step); !status) return status.error();
-      return Error{stage + " step " + std::to_string(done) + ": " + result->trained.error().message + ". " + kGoingOn};
+      return Error{stage + " step " + std::to_string(done) + ": " + result->trained.error().message + ". " + kHowToContinue};
     }
     if (is_evaluated(run, done)) {
       const StepMetrics unwritten = result->metrics;
       const auto end = evaluate_step(run, bundle, trainer, done, result->metrics);
       if (!end) {
         if (const Status status = save(done, unwritten); !status) return status.error();
-        return Error{end.error().message + ". " + kGoingOn};
+        return Error{end.error().message + ". " + kHowToContinue};
       }
       if (*end == RunEnd::Interrupted) {
         if (const Status status = save(done, unwritten); !status) return status.error();

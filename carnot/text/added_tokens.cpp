@@ -9,12 +9,12 @@ namespace {
 
 bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
   const std::string_view before = text.substr(0, begin);
-  const std::string_view behind = text.substr(end);
+  const std::string_view after = text.substr(end);
   const auto is_word = [](std::string_view character) {
     return is_word_character(first_character(character).code_point);
   };
   return (before.empty() || !is_word(before.substr(last_character_begin(before)))) &&
-         (behind.empty() || !is_word(behind));
+         (after.empty() || !is_word(after));
 }
 
 bool overlaps(std::span<const TextRange> ranges, std::size_t begin, std::size_t end) {

@@ -19,7 +19,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::int64_t kLeastCount = 2;
 
-/// The protected words as they stand in text: bare, then with a blank.
+/// The protected words as they occur in text: bare, then with a blank.
 std::vector<std::string> protected_pieces(const BpeTrainingOptions& options) {
   std::vector<std::string> pieces;
   std::set<std::string> seen;
@@ -76,7 +76,7 @@ std::vector<std::string> problems_of(const BpeTrainingOptions& options) {
   for (const std::string& token : options.added_tokens) {
     const std::string what = "added token '" + token + "': ";
     if (token.empty() || valid_prefix(token) != token.size()) problems.push_back(what + "expected some UTF-8 text");
-    if (!contents.insert(token).second) problems.push_back(what + "stands here twice");
+    if (!contents.insert(token).second) problems.push_back(what + "is listed twice");
     const auto bytes = symbols_to_bytes(token);
     if (bytes && bytes->size() == 1) problems.push_back(what + "is the symbol of a single byte");
   }

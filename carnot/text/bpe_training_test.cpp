@@ -56,7 +56,7 @@ TEST(BpeTraining, AProtectedWordIsOneTokenWhereverItStands) {
 TEST(BpeTraining, MergesTheMostFrequentPairFirst) {
   const std::vector<std::string> texts = {"zz zz zz ab ab"};
   const auto file = nlohmann::json::parse(train_byte_level_bpe(texts, {.vocab_size = 300}).value());
-  // "zz" stands three times; of the pairs that stand twice, the smaller ids go first.
+  // "zz" occurs three times; of the pairs that occur twice, the smaller ids go first.
   EXPECT_EQ(file["model"]["merges"], (std::vector<std::string>{"z z", "Ġ a", "Ġ zz", "Ġa b"}));
 }
 

@@ -14,7 +14,7 @@ std::string difference(const Tokenizer& tokenizer, std::span<const TokenId> a, s
   const auto next = [&](auto from, auto end) {
     return from == end ? std::string("nothing") : "'" + std::string(tokenizer.bytes_of(*from)) + "'";
   };
-  return "at token " + std::to_string(in_a - a.begin()) + ", behind '" + tokenizer.decode({a.begin(), in_a}) +
+  return "at token " + std::to_string(in_a - a.begin()) + ", after '" + tokenizer.decode({a.begin(), in_a}) +
          "': " + next(in_a, a.end()) + " and " + next(in_b, b.end());
 }
 

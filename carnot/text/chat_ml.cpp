@@ -73,7 +73,7 @@ void ChatMl::add_messages(LabelledText& text, std::span<const Message> messages,
 }
 
 void ChatMl::add_message(LabelledText& text, const Message& message, SpanKind content_kind) const {
-  // What stood in a head stays there: the template of Qwen3 takes closed thinking out of earlier messages.
+  // What was in a head stays there: the template of Qwen3 takes closed thinking out of earlier messages.
   if (message.role == "assistant")
     add_assistant_head(text);
   else
@@ -102,7 +102,7 @@ void ChatMl::add_tool_message(LabelledText& text, std::span<const Message> messa
   text.add(SpanKind::Template, "\n</tool_response>" + std::string(last ? kTail : ""));
 }
 
-// What stands between the tags is a call each; text before the first belongs to the message.
+// Each pair of tags holds a call; text before the first belongs to the message.
 Result<std::vector<ToolCall>> ChatMl::parse_tool_calls(std::string_view text) const {
   constexpr std::string_view kOpen = "<tool_call>", kClose = "</tool_call>";
   std::vector<ToolCall> calls;

@@ -9,7 +9,7 @@ void LabelledText::add(SpanKind kind, std::string_view text) {
 void LabelledText::add(SpanKind kind, std::string_view text, ControlTokens control) {
   if (text.empty()) return;
   const std::size_t begin = text_.size();
-  // Normalised here, so that offsets count the bytes that the tokens stand for.
+  // Normalised here, so that offsets count the bytes of the tokens.
   text_ += tokenizer_->normalize(text, control);
   if (control == ControlTokens::Text) contents_.push_back({.begin = begin, .end = text_.size()});
   parts_.push_back({.kind = kind, .end = text_.size()});

@@ -15,7 +15,7 @@ std::string head_of(std::string_view role) {
   return "<|start_header_id|>" + std::string(role) + "<|end_header_id|>\n\n";
 }
 
-/// What stands before the first user message where functions are offered, as Llama 3.1 was trained with it.
+/// What precedes the first user message where functions are offered, as Llama 3.1 was trained with it.
 std::string tools_section(Tools tools) {
   std::string section =
       "Given the following functions, please respond with a JSON for a function call with its proper arguments that "

@@ -43,7 +43,7 @@ struct Tables {
   std::vector<bool> is_whole;  // by id: a piece of exactly these bytes becomes this one token
 };
 
-/// The token as it stands in the text that it is looked for in.
+/// The token as it occurs in the text that is searched.
 std::string searched_content(const AddedToken& token, const TokenizerFile& file) {
   if (!token.normalized) return token.content;
   std::string content = file.compose ? compose(token.content) : token.content;
@@ -52,7 +52,7 @@ std::string searched_content(const AddedToken& token, const TokenizerFile& file)
   return content;
 }
 
-/// The added tokens with this `normalized` flag, their contents as they stand in the text that is searched.
+/// The added tokens with this `normalized` flag, their contents as they occur in the text that is searched.
 std::vector<AddedToken> added_tokens_with(const TokenizerFile& file, bool normalized) {
   std::vector<AddedToken> chosen;
   for (const AddedToken& token : file.added) {
@@ -214,8 +214,8 @@ class Encoding {
     if (!tables_.normalized_added.has_special()) return ranges;
     const auto place = [&](std::size_t at) {  // counted from the end: what may be put before the text does not matter
       if (at <= offset) return std::size_t{0};
-      const std::string_view behind = valid.substr(std::min(at - offset, valid.size()));
-      const std::string composed = tables_.compose ? compose(behind) : std::string(behind);
+      const std::string_view following = valid.substr(std::min(at - offset, valid.size()));
+      const std::string composed = tables_.compose ? compose(following) : std::string(following);
       return searched_size - (tables_.normalizer_marks_blanks ? with_blanks(composed) : composed).size();
     };
     for (const TextRange& range : contents)
@@ -236,8 +236,8 @@ class Encoding {
 
   /// A section between raw added tokens as a SentencePiece file's normaliser leaves it.
   std::string section(std::string_view normalized) const {
-    const bool goes_on = at_start() && before_ == TextBefore::Text;
-    const bool blank = tables_.blank_before == BlankBefore::Sections && !goes_on;
+    const bool continues = at_start() && before_ == TextBefore::Text;
+    const bool blank = tables_.blank_before == BlankBefore::Sections && !continues;
     return (blank ? " " : "") + with_blanks(normalized);
   }
 

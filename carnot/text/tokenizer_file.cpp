@@ -43,7 +43,7 @@ std::string byte_symbol(int byte) {
   return {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
 }
 
-/// The byte that a SentencePiece token of this text stands for.
+/// The byte that a SentencePiece token of this text means.
 std::optional<char> named_byte(std::string_view text) {
   for (int byte = 0; text.size() == 6 && text.starts_with("<0x") && byte < 256; ++byte)
     if (text == byte_symbol(byte)) return static_cast<char>(byte);
@@ -86,7 +86,7 @@ IdsBySymbols read_vocabulary(const Json& vocab, TokenizerFile& file, JsonProblem
     const auto id = id_in(value);
     if (!id || file.vocabulary.contains(*id)) {
       problems.add("model.vocab[" + shown(symbols) + "]",
-                   id ? "id " + std::to_string(*id) + " already stands for another token" : expected_id(value));
+                   id ? "id " + std::to_string(*id) + " already belongs to another token" : expected_id(value));
       continue;
     }
     insert_token(symbols, *id, file);
@@ -181,14 +181,14 @@ void read_added_tokens(const Json& added, TokenizerFile& file, JsonProblems& pro
     const auto token = read_added_token(added[i], path, problems);
     if (!token) continue;
     if (!contents.insert(token->content).second) {
-      problems.add(path + ".content", shown(token->content) + " stands here twice");
+      problems.add(path + ".content", shown(token->content) + " is listed twice");
       continue;
     }
     if (!file.vocabulary.contains(token->id)) {
       const bool composed = token->normalized && file.compose;
       file.vocabulary.insert(token->id, composed ? compose(token->content) : token->content, false);
     } else if (!stands_for(file, token->id, token->content)) {
-      problems.add(path + ".id", std::to_string(token->id) + " already stands for another token");
+      problems.add(path + ".id", std::to_string(token->id) + " already belongs to another token");
       continue;
     }
     file.added.push_back(*token);
@@ -217,7 +217,7 @@ Result<TokenizerFile> read_tokenizer_json(std::string_view text, const std::stri
                          "post_processor", "decoder", "model"});
   if (!json.is_object()) return problems.error();
   TokenizerFile file;
-  // A post-processor only puts tokens before or behind, which the caller of encode() does not ask for.
+  // A post-processor only puts tokens before or after the text, which the caller of encode() does not ask for.
   for (const char* key : {"truncation", "padding"})
     if (!member(json, key).is_null()) problems.add(key, "expected null, got " + shown(member(json, key)));
   read_pipeline(json, file, problems);

@@ -100,7 +100,7 @@ TEST(TokenizerFile, IdsAreCheckedAndBytesComplete) {
   EXPECT_THAT(message_with("/model/vocab/a", -1), HasSubstr("model.vocab[\"a\"]: expected a token id"));
   EXPECT_THAT(message_with("/model/vocab/a", 1e30), HasSubstr("model.vocab[\"a\"]"));
   EXPECT_THAT(message_with("/model/vocab/a", std::uint64_t{1} << 63), HasSubstr("model.vocab[\"a\"]"));
-  EXPECT_THAT(message_with("/model/vocab/a", 70), HasSubstr("already stands for another token"));
+  EXPECT_THAT(message_with("/model/vocab/a", 70), HasSubstr("already belongs to another token"));
   EXPECT_THAT(message_with("/added_tokens/0/id", 70), HasSubstr("added_tokens[0].id: 70 already"));
   EXPECT_THAT(message_with("/added_tokens/0/content", ""), HasSubstr("added_tokens[0].content"));
   json file = small_file();

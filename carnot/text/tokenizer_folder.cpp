@@ -56,7 +56,7 @@ struct Description {
   Json added_tokens = Json::array();
 };
 
-/// Added tokens and pattern from the files that may stand beside the vocabulary.
+/// Added tokens and pattern from the files that may accompany the vocabulary.
 Result<Description> read_description(const fs::path& folder) {
   Description description;
   if (const auto path = find_file(folder, "tokenizer_config.json")) {

@@ -85,7 +85,7 @@ TEST(Tokenizer, SpellsOutControlTokensInContentsAloneAndAllOtherAddedTokensAsEve
   EXPECT_EQ(ids.back(), end);
   EXPECT_EQ(std::count(ids.begin(), ids.end(), call), 1);
   EXPECT_EQ(qwen().decode(ids), text);
-  // One that begins in the contents and ends behind them is none, either.
+  // One that begins in the contents and ends after them is not one either.
   const TextRange half{.end = 3};
   const Ids straddling = qwen().encode(text, TextBefore::Nothing, {&half, 1});
   EXPECT_EQ(std::count(straddling.begin(), straddling.end(), end), 1);

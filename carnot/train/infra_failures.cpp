@@ -21,7 +21,7 @@ FailureCount count_failures(const std::vector<Group>& groups) {
 Status check_failures(const FailureCount& count, double limit, const std::vector<std::string>& failures) {
   if (static_cast<double>(count.failed) <= limit * static_cast<double>(count.all)) return Done{};
   return Error{std::to_string(count.failed) + " of " + std::to_string(count.all) +
-               " trajectories failed in the machinery, more than the share of " + write_number(limit) +
+               " trajectories were lost to infrastructure failures, more than the share of " + write_number(limit) +
                " that train.max_infra_failures allows" + (failures.empty() ? "" : ". The first: " + failures.front())};
 }
 

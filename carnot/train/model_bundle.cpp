@@ -77,7 +77,7 @@ std::string chosen_chat(const std::string& name, const ModelFiles& files) {
   if (!jinja) return "chatml";
   const std::string_view family = chat_family_of_template(*jinja);
   if (family.empty()) {
-    log_warning("tokenizer.chat: the tokenizer's chat template is none that is known; chatml is used instead");
+    log_warning("tokenizer.chat: the tokenizer's chat template is unknown; chatml is used instead");
     return "chatml";
   }
   log_info("tokenizer.chat: " + std::string(family) + ", by the tokenizer's chat template");

@@ -130,7 +130,7 @@ Result<Recipe> from_document(const Document& document) {
   return resolved(reader);
 }
 
-/// Reads again without what was passed over, until nothing is: fields took the values.
+/// Reads again without what was ignored, until nothing is: fields took the values.
 Result<Recipe> from_recorded(Document document) {
   std::vector<std::string> passed_over;
   while (true) {

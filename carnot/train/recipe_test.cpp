@@ -129,7 +129,7 @@ TEST(Recipe, RefusesWhatALoadedModelDecides) {
   EXPECT_TRUE(Recipe::parse(loaded.to_yaml(), "config.yaml", {})) << "a run's own configuration reads back";
 }
 
-/// The lines of `recipe` that were passed over, without their places.
+/// The lines of `recipe` that were ignored, without their places.
 std::vector<std::string> keys_passed_over(const Recipe& recipe) {
   std::vector<std::string> keys;
   for (const std::string& line : recipe.passed_over) {
@@ -155,7 +155,7 @@ TEST(RecordedRecipe, OfTheFirstVersionPassesOverWhatHadNoEffect) {
   EXPECT_EQ(recorded->method.name, "grpo + gigpo");
   EXPECT_EQ(recorded->model.path, "/models/small");
   const std::string today = recorded->to_yaml();
-  EXPECT_TRUE(Recipe::parse(today, "config.yaml", {})) << "what the run writes when it goes on";
+  EXPECT_TRUE(Recipe::parse(today, "config.yaml", {})) << "what the run writes when it resumes";
   EXPECT_THAT(today, ::testing::Not(HasSubstr("hidden_size: 96")));
 }
 

@@ -17,7 +17,7 @@ namespace {
 // No step needs more demonstrations than this; their tasks are numbered apart from those of other steps.
 constexpr std::int64_t kTasksPerStep = 1 << 20;
 
-/// Sequences one behind the other; each token but a sequence's first is a target of the row before it.
+/// Sequences one after the other; each token but a sequence's first is a target of the row before it.
 struct SftBatch {
   std::vector<std::int64_t> tokens, positions, target_rows, targets;
   std::vector<double> weights;

@@ -191,7 +191,7 @@ std::optional<TrainingStep> Trainer::roll_out_and_measure(std::int64_t step, con
 
 Rollout Trainer::roll_out_once(std::int64_t step, int refill, const RolloutEvents& events) {
   const std::int64_t groups = recipe_.train.groups;
-  // Tasks are numbered through the run; refills take theirs from behind the run's last step.
+  // Tasks are numbered through the run; refills take theirs from after the run's last step.
   const std::int64_t first = (refill * recipe_.train.steps + step) * groups;
   const EnvironmentFactory& environment = *recipe_.environment;
   std::vector<RolloutTask> tasks;

@@ -35,7 +35,7 @@ std::string refused(const std::vector<std::string>& arguments) {
 
 const std::vector<std::string> kKeys{"train.steps", "train.groups", "seed"};
 
-/// What bash would offer behind these words.
+/// What bash would offer after these words.
 std::vector<std::string> offered(const std::string& words) {
   const auto file = std::filesystem::temp_directory_path() / ("carnot_completion_" + std::to_string(::getpid()));
   const std::string script = completion_script("bash", usages(), kKeys) + "COMP_WORDS=(" + words +

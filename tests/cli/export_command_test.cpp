@@ -50,7 +50,7 @@ eval: {tasks: 1, before_training: false}
   EXPECT_THAT(again.err, HasSubstr("--overwrite"));
   EXPECT_EQ(run_carnot({"export", scratch.path("run")}).exit, 2) << "without --output";
 
-  // The PEFT folder goes on being trained; what the folder says wins over nothing, and a recipe that disagrees is
+  // The PEFT folder is trained further; what the folder says wins over nothing, and a recipe that disagrees is
   // refused.
   const std::string recipe = scratch.write("onward.yaml", settings);
   const auto onward = [&](const std::string& folder, const std::string& rank) {

@@ -115,7 +115,7 @@ TEST_F(GenerateCommands, RefuseBadLinesByNumberBeforeAnythingIsWritten) {
 
 TEST_F(GenerateCommands, RefuseSettingsThatMakeNoSense) {
   EXPECT_THAT(generate({"x", "--samples", "2"}).err, HasSubstr("at temperature 0 all samples are alike"));
-  EXPECT_THAT(generate({"x", "--input", "-"}).err, HasSubstr("--input: stands beside prompts"));
+  EXPECT_THAT(generate({"x", "--input", "-"}).err, HasSubstr("--input: given together with prompts"));
   EXPECT_THAT(generate({"x", "--raw", "--system", "s"}).err, HasSubstr("--system: needs a chat format"));
   EXPECT_THAT(generate({"x", "--chat", "morse"}).err, HasSubstr("no chat family 'morse'"));
   EXPECT_THAT(generate({"--raw"}).err, HasSubstr("standard input: has no token"));
@@ -134,7 +134,7 @@ TEST_F(GenerateCommands, AnUnknownChatTemplateIsSaidByTheDryRunToo) {
   const auto run = run_carnot({"train", scratch_->path("run/config.yaml"), "tokenizer.chat=auto",
                                "tokenizer.path=" + scratch_->path("foreign"), "--dry-run"});
   EXPECT_EQ(run.exit, 0);
-  EXPECT_THAT(run.err, HasSubstr("the tokenizer's chat template is none that is known; chatml is used instead"));
+  EXPECT_THAT(run.err, HasSubstr("the tokenizer's chat template is unknown; chatml is used instead"));
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ TEST(CreditCommand, WarnsAboutCompositionsThatWorkAgainstThemselves) {
   const auto run = run_carnot({"credit", file, "--method", "grpo + aem + gigpo"});
   EXPECT_EQ(run.exit, 0) << run.err;
   EXPECT_EQ(rows_of(run.out).size(), 5u);
-  EXPECT_THAT(run.err, HasSubstr("carnot: warning: step_group adds credit behind entropy_modulate"));
+  EXPECT_THAT(run.err, HasSubstr("carnot: warning: step_group adds credit after entropy_modulate"));
 }
 
 TEST(CreditCommand, TakesAFilterBehindAnyBase) {
@@ -176,7 +176,7 @@ TEST(CreditCommand, AsksForGainsWhereATurnShouldHaveOne) {
   const auto refused = run_carnot({"credit", mixed, "--method", "igpo"});
   EXPECT_EQ(refused.exit, 1);
   EXPECT_THAT(refused.err, HasSubstr("mixed.jsonl:2: turns[].info_gain: this field is missing"));
-  // Without the answer's probability behind the prompt the first turn has none either.
+  // Without the answer's probability after the prompt the first turn has none either.
   EXPECT_EQ(run_carnot({"credit", mixed, "--method", "igpo", "info_gain.query_baseline=false"}).exit, 0);
 }
 

@@ -70,7 +70,7 @@ TEST(TrainCommand, AnswersWhatWasMeant) {
   EXPECT_THAT(run_carnot({"train", recipe, "a\x1b[2Jz=1"}).err, HasSubstr("command line: a\\x1b[2Jz: unknown key"));
   const auto verl = run_carnot({"train", recipe, "trainer.nnodes=2", "actor_rollout_ref.rollout.n=3", "--dry-run"});
   ASSERT_EQ(verl.exit, 0) << verl.err;
-  EXPECT_THAT(verl.err, HasSubstr("trainer.nnodes: has no meaning here and is passed over"));
+  EXPECT_THAT(verl.err, HasSubstr("trainer.nnodes: has no meaning here and is ignored"));
   EXPECT_THAT(verl.out, HasSubstr("group_size: 3"));
 }
 

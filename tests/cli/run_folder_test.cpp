@@ -28,7 +28,7 @@ eval: {tasks: 1, before_training: false}
 )");
 }
 
-/// The steps of the lines of metrics.jsonl; -1 for a line that is none.
+/// The steps of the lines of metrics.jsonl; -1 for a line that is not valid.
 std::vector<int> steps_logged(const ScratchFolder& scratch) {
   std::vector<int> steps;
   const auto text = read_file(scratch.path("run/metrics.jsonl"));
@@ -106,7 +106,7 @@ TEST(RunFolder, OfTheFirstVersionOpens) {
     const auto opened = run_carnot(command);
     EXPECT_EQ(opened.exit, 0) << opened.err;
     if (command[0] == "export") continue;  // it reads no recipe
-    EXPECT_THAT(opened.err, HasSubstr("model.hidden_size: has no effect: model.path decides on it; passed over"));
+    EXPECT_THAT(opened.err, HasSubstr("model.hidden_size: has no effect: model.path decides on it; ignored"));
     EXPECT_THAT(opened.err, HasSubstr("method.gigpo.statistics: has no effect: the base is grpo"));
   }
 
@@ -169,10 +169,10 @@ TEST(RunFolder, WithADamagedLatestCheckpointIsReadOnlyWhereTheCheckpointIsNamed)
   EXPECT_EQ(run_carnot({"eval", whole}).exit, 0);
   EXPECT_EQ(run_carnot({"export", whole, "--output", scratch.path("exported")}).exit, 0);
 
-  // The run itself goes on from the whole one, says so, and ends where it was.
+  // The run itself continues from the whole one, says so, and ends where it was.
   const auto resumed = run_carnot({"train", recipe});
   EXPECT_EQ(resumed.exit, 0) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr("passed over a damaged checkpoint"));
+  EXPECT_THAT(resumed.err, HasSubstr("skipped a damaged checkpoint"));
   EXPECT_TRUE(*read_file(damaged) == *weights);
 }
 
@@ -204,7 +204,7 @@ TEST(RunFolder, SaysWhichMetricsAreGone) {
   scratch.write("run/metrics.jsonl", text.substr(text.find('\n') + 1));
   const auto resumed = run_carnot({"train", recipe, "train.steps=3"});
   EXPECT_EQ(resumed.exit, 0) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr("goes on after step 2, but the file has no line of step 1"));
+  EXPECT_THAT(resumed.err, HasSubstr("continues after step 2, but the file has no line of step 1"));
 }
 
 TEST(RunFolder, IsNotExportedOverItself) {

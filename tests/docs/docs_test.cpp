@@ -120,7 +120,7 @@ TEST(Commands, ShowTheirUsage) {
   }
 }
 
-/// The words behind `keyword` in a room's CMakeLists.txt, up to the next keyword; nothing where it is not there.
+/// The words after `keyword` in a room's CMakeLists.txt, up to the next keyword; nothing if it is missing.
 std::vector<std::string> words_after(const std::string& text, const std::string& keyword) {
   static const std::set<std::string> kKeywords{"SOURCES", "DEPENDS", "LIBRARIES", "TORCH", "TESTS", "TEST_DEPENDS"};
   const std::size_t begin = text.find("add_room(");

@@ -1,4 +1,4 @@
-// A power cut at any moment of a run: whatever the disk has lost of what was not synced, the run goes on to the
+// A power cut at any moment of a run: whatever the disk has lost of what was not synced, the run continues to the
 // straight run's files, from the last checkpoint that it had announced.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ class PowerCutRuns : public ::testing::Test {
     return certain;
   }
 
-  /// What must be there for the run to go on behind `step`.
+  /// What must be there for the run to continue after `step`.
   static void expect_keeps(const DiskContent& disk, int step) {
     const std::string folder = "run/checkpoints/";
     if (step == 0) return;
@@ -110,7 +110,7 @@ class PowerCutRuns : public ::testing::Test {
     EXPECT_EQ(difference(straight_, content_of(run_.world())), "");
   }
 
-  /// Behind every call that changes something. What leaves a disk that was tried already is no case of its own.
+  /// After every call that changes something. A disk that was tried already is no case of its own.
   void try_cuts(Unsynced unsynced, std::uint64_t seed = 0) {
     record();
     std::vector<Case> cases;

@@ -30,7 +30,7 @@ void check_reply(const carnot::Reply& reply) {
   for (const auto& [name, value] : reply.measures) CARNOT_CHECK(std::isfinite(value), name);
 }
 
-/// Every control token is the format's: one closes the response, two stand around the message, one opens the next.
+/// Every control token is the format's: one closes the response, two enclose the message, one opens the next.
 void check_rendering(const std::string& text) {
   static const auto chat = carnot::make_chat_family("chatml", small_tokenizer()).value();
   const carnot::Message message{.role = "user", .content = text};

@@ -14,7 +14,7 @@
 #include "carnot/base/random.h"
 #include "testing/paths.h"
 
-// CMakeLists.txt renames each target's function, so that all of them stand in one program.
+// CMakeLists.txt renames each target's function, so that all of them are in one program.
 #define CARNOT_FUZZ_TARGET(name) extern "C" int name##_fuzz_one_input(const std::uint8_t* data, std::size_t size)
 CARNOT_FUZZ_TARGET(adapter_config);
 CARNOT_FUZZ_TARGET(command_line);

@@ -20,6 +20,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string joined;
   const auto add = [&](std::string_view piece) { joined += piece; };
   const carnot::Status status = pattern->for_each_piece(text, scratch, add);
-  CARNOT_CHECK(status.ok() ? joined == text : text.starts_with(joined), "pieces are the text, one behind the other");
+  CARNOT_CHECK(status.ok() ? joined == text : text.starts_with(joined), "pieces are the text, one after the other");
   return 0;
 }

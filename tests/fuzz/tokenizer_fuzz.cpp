@@ -14,6 +14,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   for (const carnot::TokenId id : tokenizer->encode(text.substr(0, 4096)))
-    CARNOT_CHECK(tokenizer->has(id), "an encoded id stands for a token");
+    CARNOT_CHECK(tokenizer->has(id), "an encoded id is a token");
   return 0;
 }

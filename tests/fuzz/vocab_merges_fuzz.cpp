@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const std::string_view text = std::string_view(reinterpret_cast<const char*>(data), size).substr(0, 1024);
   for (const carnot::TokenId id : tokenizer->encode_content(text)) {
-    CARNOT_CHECK(tokenizer->has(id), "an encoded id stands for a token");
+    CARNOT_CHECK(tokenizer->has(id), "an encoded id is a token");
     CARNOT_CHECK(!tokenizer->is_control(id), "a control token in a text is spelled out");
   }
   return 0;

@@ -37,7 +37,7 @@ void add_prompt(Turn& turn, int tokens) {
   extend_spans(turn.spans, SpanKind::Prompt, tokens);
 }
 
-/// Appends the recorded tokens as a chain of turns behind a prompt; returns the last turn's index.
+/// Appends the recorded tokens as a chain of turns after a prompt; returns the last turn's index.
 int add_chain(Tree& tree, const Json& recorded, int prompt_tokens) {
   const auto gains = recorded.value("ig", Json::array());
   int parent = -1;

@@ -42,7 +42,7 @@ train: {steps: 4, groups: 3, mini_batches: 2, learning_rate: 1e-3, save_every: 1
 eval: {tasks: 4}
 )";
 
-// A board goes on after a reply that says nothing: even this policy reaches places to branch at, once it has learned
+// A board continues after a reply that says nothing: even this policy reaches places to branch at, once it has learned
 // from a few demonstrations that replies end.
 constexpr const char* kTinyBoard = R"(
 threads: 1
@@ -73,7 +73,7 @@ class Runs : public testing::Test {
     return lines;
   }
 
-  /// Stops a run once it has logged so many steps and then asked so many times whether to go on.
+  /// Stops a run once it has logged so many steps and then asked so many times whether to continue.
   Stop stop_after(const std::string& name, std::size_t steps, int asks = 0) {
     return [this, name, steps, left = asks]() mutable { return steps_logged(name) >= steps && left-- <= 0; };
   }
@@ -200,7 +200,7 @@ TEST_F(Runs, AnAdaptiveEntropyBonusResumesWithItsCoefficient) {
                       "method.aent.adaptive.rate=0.01", "method.aent.adaptive.warmup=0"},
                      9);
   ASSERT_EQ(steps.size(), 4u);
-  // Step 0 is warm-up, step 1 updates behind it.
+  // Step 0 is warm-up, step 1 updates after it.
   EXPECT_EQ(steps[0].at("actor/entropy_coefficient"), 0.5);
   EXPECT_EQ(steps[1].at("actor/entropy_coefficient"), 0.5);
   EXPECT_LT(steps[2].at("actor/entropy_coefficient"), 0.5);
@@ -490,15 +490,15 @@ TEST_F(Runs, InWhichTooManyTrajectoriesFailEndWithAMessageAndACheckpointAndGoOnO
   const auto refused = with_failures(in_third_step, {});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().message,
-            "training step 3: 6 of 9 trajectories failed in the machinery, more than the share of 0.5 that "
+            "training step 3: 6 of 9 trajectories were lost to infrastructure failures, more than the share of 0.5 that "
             "train.max_infra_failures allows. The first: train_7 (search_qa): no such world. A checkpoint is written; "
-            "to go on: the same command with resume=auto");
+            "to continue, run the same command with resume=auto");
   EXPECT_TRUE(fs::exists(root_ / "failed" / "checkpoints" / "global_step_2"));
   const auto in_evaluations = [](Split split, std::int64_t) { return split == Split::Validation; };
   const auto unevaluated = with_failures(in_evaluations, {"resume=auto"});
   ASSERT_FALSE(unevaluated.ok());
   EXPECT_EQ(unevaluated.error().message.substr(0, 68),
-            "evaluation after: 4 of 4 trajectories failed in the machinery, more ");
+            "evaluation after: 4 of 4 trajectories were lost to infrastructure failures, more ");
   EXPECT_TRUE(with_failures([](Split, std::int64_t) { return false; }, {"resume=auto"}).ok());
   EXPECT_TRUE(weights("failed") == weights("straight"));
   EXPECT_EQ(metrics("failed"), metrics("straight"));

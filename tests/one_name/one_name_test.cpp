@@ -102,7 +102,7 @@ std::string symbols_of_libraries() {
   return text;
 }
 
-/// "archive:object:address KIND symbol", where the kind is that of a definition that may stand once.
+/// "archive:object:address KIND symbol", where the kind is that of a definition that may occur once.
 void add_symbol(Places& places, const std::string& line) {
   for (const char kind : {'T', 'D', 'B', 'R'}) {
     const std::size_t at = line.find(std::string(" ") + kind + " carnot::");

@@ -15,7 +15,7 @@ namespace {
 struct Playthrough {
   std::string env;
   std::uint64_t seed = 0;
-  std::vector<std::string> responses;  ///< behind the assistant prefix
+  std::vector<std::string> responses;  ///< after the assistant prefix
 };
 
 std::string verdict(const Reply& reply) {

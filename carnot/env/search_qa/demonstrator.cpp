@@ -165,7 +165,7 @@ class SearchDemonstrator : public ScriptedAgent {
   RandomStream random_;
 
   std::size_t hop_ = 0;
-  Entity entity_;                // believed to be where the path stands
+  Entity entity_;                // believed to be the end of the path
   std::array<bool, 2> tried_{};  // phrasings searched for, of the present relation
   std::string thought_{};        // what the last passages told
   std::optional<Entity> answer_{};

@@ -25,7 +25,7 @@ struct SearchDemonstrationOptions {
   double tag_error = 0.04;         ///< a response without one of its think tags; an answer without its box
   double recall = 0.35;            ///< for a last fact of fixed geography: answers from memory (no mistake)
   /// Share of right answers whose thought is only "Then answer .". Guesses of the asked kind always have it and wrong
-  /// answers of other kinds never, so that the text before the answer is one that information gain can score with.
+  /// answers of other kinds never, so that information gain can use the text before the answer.
   double answer_prefix = 0.25;
 
   double one_hop_until = 0.2;      ///< up to this progress: one-hop tasks without mistakes but bad queries

@@ -109,7 +109,7 @@ TEST_F(SearchDemonstratorTest, KeepsTheFormatButForTagErrors) {
   for (const Demonstration& one : demonstrate(options, 100)) EXPECT_EQ(one.last.reward, -1) << one.message;
 }
 
-// Information gain scores answers behind the prefix; an answer of another kind there would teach it the wrong thing.
+// Information gain measures answers after the prefix; an answer of another kind there would teach it the wrong thing.
 TEST_F(SearchDemonstratorTest, ReservesTheAnswerPrefixForRightAnswersAndGuessesOfTheAskedKind) {
   SearchDemonstrationOptions options;
   options.tag_error = 0;

@@ -52,7 +52,7 @@ class GuessGame : public Game {
   std::string hint_ = "No guess yet.";
 };
 
-// The text between the first <answer> and the </answer> behind it; empty where there is none.
+// The text between the first <answer> and the </answer> after it; empty where there is none.
 std::string_view answer_of(std::string_view response) {
   constexpr std::string_view kOpen = "<answer>", kClose = "</answer>";
   const auto open = response.find(kOpen);
@@ -166,7 +166,7 @@ class SkeletonFactory : public EnvironmentFactory {
 
 // Listed once: recipes (`env.largest: 50`), the command line, --help and the documentation follow from this.
 void SkeletonOptions::fields(FieldVisitor& visit) {
-  visit.field("largest", largest, "the hidden number lies in 1..largest", between(2, 1000000));
+  visit.field("largest", largest, "the hidden number is between 1 and largest", between(2, 1000000));
   visit.field("max_turns", max_turns, "guesses an episode", between(1, kMaxEpisodeSteps));
 }
 

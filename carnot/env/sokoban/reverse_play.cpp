@@ -94,7 +94,7 @@ class ReverseSearch {
     for (const int step : steps_) pull(step, depth - 1, swaps, last_pulled);
   }
 
-  // One move of the player, a box behind him following; explores from there and takes the move back.
+  // One move of the player, a box behind it following; explores from there and takes the move back.
   void pull(int step, int depth, int swaps, int last_pulled) {
     const int here = player_, there = here + step, behind = here - step;
     if (room_.at(there) == SokobanCell::Wall || occupant(there) != kNobody) return;

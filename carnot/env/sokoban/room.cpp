@@ -72,7 +72,7 @@ bool place(SokobanRoom& room, int boxes, NumpyRandomState& random) {
   return true;
 }
 
-// A few random steps, so that the player does not always stand where the last pull ended.
+// A few random steps, so that the player is not always where the last pull ended.
 void stroll(SokobanRoom& room, int displacement, PythonRandom& random) {
   constexpr int kMaxMoves = 3;
   if (random.random() > (displacement == 1 ? 0.8 : 0.5)) return;

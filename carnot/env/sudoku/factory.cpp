@@ -31,7 +31,7 @@ class SudokuFactory : public RagenFactory {
     return std::unique_ptr<Game>(std::make_unique<Sudoku>(options_, seed));
   }
 
-  // The solution's digits in reading order, first where nothing that was placed before stands in the way.
+  // The solution's digits in reading order, first where no earlier placement is in the way.
   std::vector<std::string> plan(const Game& game, int, int count) const override {
     const auto& sudoku = dynamic_cast<const Sudoku&>(game);
     SudokuGrid grid = sudoku.grid();

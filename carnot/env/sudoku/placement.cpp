@@ -9,7 +9,7 @@
 namespace carnot {
 namespace {
 
-// '#' stands for a number, ' ' for any blanks or none; tried in this order.
+// '#' is a number, ' ' any blanks or none; tried in this order.
 constexpr std::array<std::string_view, 6> kPatterns = {
     "place # at row # col #", "place # at ( # , # )", "place # at # , #", "# at # , #", "( # , # , # )", "# , # , #",
 };
