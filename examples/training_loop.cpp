@@ -1,4 +1,4 @@
-// A training loop: a few supervised steps on a script's demonstrations, then a few steps of GRPO.
+// A training loop: a few steps of SFT on a script's demonstrations, then a few steps of GRPO.
 //
 //   cmake --build build --target example_training_loop && build/example_training_loop
 //
@@ -28,7 +28,7 @@ int fail(const Error& error) {
   return 1;
 }
 
-Status warm_start(const Recipe& recipe, ModelBundle& bundle) {
+Status sft(const Recipe& recipe, ModelBundle& bundle) {
   bundle.policy->requires_grad(true);
   AdamW optimizer(optimizer_parameters(bundle.policy->trained()), recipe.sft.optimizer);
   SftTrainer trainer(*bundle.policy, optimizer,
@@ -39,7 +39,7 @@ Status warm_start(const Recipe& recipe, ModelBundle& bundle) {
   for (std::int64_t step = 0; step < recipe.sft.steps; ++step) {
     const auto metrics = trainer.step(step);
     if (!metrics) return metrics.error();
-    std::printf("warm start %lld  loss %.3f\n", static_cast<long long>(step + 1), metrics->loss);
+    std::printf("SFT %lld  loss %.3f\n", static_cast<long long>(step + 1), metrics->loss);
   }
   return Done{};
 }
@@ -52,7 +52,7 @@ int main() {
   if (const Status ready = ModelBundle::prepare_device(recipe->run); !ready) return fail(ready.error());
   auto bundle = ModelBundle::make(*recipe);
   if (!bundle) return fail(bundle.error());
-  if (const Status warm = warm_start(*recipe, *bundle); !warm) return fail(warm.error());
+  if (const Status done = sft(*recipe, *bundle); !done) return fail(done.error());
 
   bundle->add_companions(*recipe);  // a reference or a critic, where the method asks for one
   Trainer trainer(*recipe, *bundle);

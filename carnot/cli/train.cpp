@@ -54,7 +54,7 @@ class TrainCommand final : public Command {
 CommandEntry train_entry() {
   return {.name = "train",
           .arguments = kArguments,
-          .summary = "warm start, reinforcement learning, evaluation",
+          .summary = "SFT, reinforcement learning, evaluation",
           .settings = Settings::OfRecipe,
           .make = make_command<TrainCommand<MemoryStage::Training>>};
 }
@@ -62,7 +62,7 @@ CommandEntry train_entry() {
 CommandEntry sft_entry() {
   return {.name = "sft",
           .arguments = kArguments,
-          .summary = "the warm start alone",
+          .summary = "SFT alone",
           .settings = Settings::OfRecipe,
           .make = make_command<TrainCommand<MemoryStage::Sft>>};
 }

@@ -165,7 +165,7 @@ Phase log_prob_phase(const MemorySettings& s, const Sizes& n) {
            part("logits", statistics_bytes(s, n, 1), "one strip; never tokens x vocabulary")}};
 }
 
-/// Of one step of the warm start: the last demonstration may go beyond sft.batch_tokens.
+/// Of one step of SFT: the last demonstration may go beyond sft.batch_tokens.
 Count demonstrated_tokens(const MemorySettings& s) { return s.sft.batch_tokens + context_of(s); }
 
 /// Rows of the largest micro-batch.
@@ -290,12 +290,12 @@ ActivationBytes activation_bytes(const MemorySettings& settings, std::int64_t ro
 std::vector<MemoryPart> memory_budget(const MemorySettings& settings) {
   std::vector<MemoryPart> parts = stage_budget(settings);
   if (settings.stage != MemoryStage::Training || settings.sft.steps == 0) return parts;
-  // The warm start is over before reference, critic and engine are made.
-  MemorySettings warm_start = settings;
-  warm_start.stage = MemoryStage::Sft;
-  warm_start.reference = warm_start.critic = false;
-  warm_start.evaluation = {.tasks = 0, .samples = 0};
-  std::vector<MemoryPart> first = stage_budget(warm_start);
+  // SFT is over before reference, critic and engine are made.
+  MemorySettings sft = settings;
+  sft.stage = MemoryStage::Sft;
+  sft.reference = sft.critic = false;
+  sft.evaluation = {.tasks = 0, .samples = 0};
+  std::vector<MemoryPart> first = stage_budget(sft);
   return Phase{first}.bytes() > Phase{parts}.bytes() ? first : parts;
 }
 

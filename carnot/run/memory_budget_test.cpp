@@ -112,7 +112,7 @@ TEST(MemoryBudget, CountsTheWarmStartsDemonstrationsAndUpdates) {
   const std::int64_t without = predicted_peak(settings);
   settings.sft = {.steps = 10, .batch_tokens = 1 << 20};
   const std::int64_t with = predicted_peak(settings);
-  EXPECT_GT(with - without, activation_bytes(settings, 1 << 19, 64).kept) << "rows of the warm start's micro-batches";
+  EXPECT_GT(with - without, activation_bytes(settings, 1 << 19, 64).kept) << "rows of the SFT stage's micro-batches";
   settings.train.micro_batch_tokens = 4096;
   const std::int64_t in_small_batches = predicted_peak(settings);
   settings.sft.batch_tokens = 100 << 20;

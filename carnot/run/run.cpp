@@ -78,16 +78,16 @@ void announce(const Run& run, const ModelBundle& bundle) {
   log_warnings(run.recipe.method);
 }
 
-/// "Ahead: warm start of 1000 steps, training of 130 steps"
+/// "Ahead: SFT of 1000 steps, training of 130 steps"
 void announce_steps(const Run& run, const ModelBundle& bundle) {
   run.control.out << "Ahead: ";
   if (!bundle.checkpoint && run.recipe.sft.steps > 0)
-    run.control.out << "warm start of " << run.recipe.sft.steps << " steps, ";
+    run.control.out << "SFT of " << run.recipe.sft.steps << " steps, ";
   run.control.out << "training of " << run.recipe.train.steps << " steps\n";
 }
 
-/// A fresh policy, warm-started if the recipe says so.
-Result<RunEnd> warm_start(Run& run, ModelBundle& bundle) {
+/// A fresh policy, after SFT if the recipe says so.
+Result<RunEnd> sft_before_training(Run& run, ModelBundle& bundle) {
   if (run.recipe.sft.steps == 0) return RunEnd::Complete;
   const fs::path root = run.folder.root / "warm_start";
   const auto lock = FolderLock::take(root);
@@ -119,7 +119,7 @@ struct Start {
 
 /// Refuses what does not fit, in settings or in memory, before any weights are there.
 Result<Start> start(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, MemoryStage stage) {
-  // The warm start lays its checkpoint over the recipe's own model (sft_stage).
+  // SFT lays its checkpoint over the recipe's own model (sft_stage).
   const bool from_checkpoint = checkpoint && stage != MemoryStage::Sft;
   auto bundle = ModelBundle::open(recipe, from_checkpoint ? std::optional(checkpoint->path) : std::nullopt);
   if (!bundle) return bundle.error();
@@ -142,7 +142,7 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
   announce(run, bundle);
   announce_steps(run, bundle);
   if (!bundle.checkpoint) {
-    const auto end = warm_start(run, bundle);
+    const auto end = sft_before_training(run, bundle);
     if (!end || *end == RunEnd::Interrupted) return end;
   }
   bundle.add_companions(run.recipe);
@@ -161,7 +161,7 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
     const auto evaluation = state.step > 0 ? kept_or_new_evaluation : evaluation_stage;
     auto evaluated = evaluation(run, "before", bundle, trainer.engine());
     if (!evaluated) return evaluated.error();
-    if (!*evaluated) return stopped(run, "in the evaluation before training; what the warm start learnt is kept");
+    if (!*evaluated) return stopped(run, "in the evaluation before training; what SFT learnt is kept");
     before = std::move(*evaluated);
   }
   const auto end = reinforcement_stage(run, bundle, trainer, state);
@@ -193,7 +193,7 @@ Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
 }
 
 Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control) {
-  if (recipe.sft.steps == 0) return Error{"sft.steps: is 0; expected how many steps the warm start takes"};
+  if (recipe.sft.steps == 0) return Error{"sft.steps: is 0; expected how many steps SFT takes"};
   const auto lock = lock_folder(recipe);
   if (!lock) return lock.error();
   const auto checkpoint = checkpoint_to_resume(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints());
@@ -210,7 +210,7 @@ Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control) {
   const Generation generation = make_generation(bundle, recipe.rollout, recipe.step_trajectories());
   const auto after = evaluation_stage(run, "after", bundle, *generation.engine);
   if (!after) return after.error();
-  if (!*after) return stopped(run, "in the evaluation after the warm start; a checkpoint is written");
+  if (!*after) return stopped(run, "in the evaluation after SFT; a checkpoint is written");
   control.out << evaluation_table({{"after", (*after)->evaluation}}, recipe.evaluation.breakdown)
               << "\nRun folder: " << run.folder.root.string() << "\n";
   return RunEnd::Complete;

@@ -159,7 +159,7 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
     if (written) saved = step;
     return written;
   };
-  const std::string stage = "warm start";
+  const std::string stage = "SFT";
   const Stopwatch watch;
   double loss = 0;
   std::int64_t updates = 0;

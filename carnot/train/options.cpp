@@ -41,7 +41,7 @@ void TokenizerOptions::fields(FieldVisitor& visit) {
 }
 
 void SftOptions::fields(FieldVisitor& visit) {
-  visit.field("steps", steps, "optimizer steps of the warm start on demonstrations; 0: none", count_from(0));
+  visit.field("steps", steps, "optimizer steps of SFT on demonstrations; 0: none", count_from(0));
   visit.field("batch_tokens", batch_tokens, "tokens of one step's demonstrations", at_least(1));
   visit.field("context_weight", context_weight, "loss weight of tokens that the demonstrator did not say",
               between(0, 1));

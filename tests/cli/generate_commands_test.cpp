@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-/// A model after one step of a warm start, made once.
+/// A model after one step of SFT, made once.
 class GenerateCommands : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -173,7 +173,7 @@ TEST(TrainCommand, SaysAtOnceThatItStopsAndStopsInsideAnEvaluation) {
 
 TEST(TrainCommand, ASecondCtrlCEndsAStepThatIsNotFinished) {
   const ScratchFolder scratch;
-  // One step of the warm start takes minutes.
+  // One step of SFT takes minutes.
   const auto run = signal_carnot(
       {"train", tiny_recipe(scratch), "sft.steps=2", "sft.batch_tokens=5000000", "memory.check=off"},
       {{.ready = [&](const std::string&) { return std::filesystem::exists(scratch.path("run/config.yaml")); }},

@@ -99,7 +99,7 @@ TEST_F(Comparisons, StoppedAnywhereAndGoneOnWithSayTheSame) {
 
 TEST_F(Comparisons, TheirRunsAreThoseOfTrainToTheBit) {
   ASSERT_TRUE(compare("compared").ok());
-  // With the warm start inside the run, and from the comparison's.
+  // With SFT inside the run, and from the comparison's.
   train("whole", {"method=grpo", "seed=1"});
   EXPECT_TRUE(weights("whole") == weights("compared/seed_1/grpo"));
   const fs::path start = root_ / "compared/seed_1/warm_start/checkpoints/global_step_4";
@@ -121,7 +121,7 @@ TEST_F(Comparisons, AFinishedOneRunsNothingAgainAndAnotherIsRefused) {
 }
 
 TEST_F(Comparisons, ARunThatFailsIsListedAndTheOthersGoOn) {
-  ASSERT_TRUE(compare("out", 6).ok());  // the warm start of seed 0 and the first steps behind it
+  ASSERT_TRUE(compare("out", 6).ok());  // SFT of seed 0 and the first steps after it
   fs::remove_all(root_ / "out/seed_0/grpo");
   ASSERT_TRUE(write_file_atomically(root_ / "out/seed_0/grpo", "a file where a folder should be").ok());
   const auto end = compare("out");

@@ -65,7 +65,7 @@ class Runs : public testing::Test {
 
   using Stop = std::function<bool()>;
 
-  /// Lines of a run's metrics, those of its warm start included.
+  /// Lines of a run's metrics, those of its SFT included.
   std::size_t steps_logged(const std::string& name) const {
     std::size_t lines = 0;
     for (const fs::path& folder : {root_ / name / "warm_start", root_ / name})
@@ -133,7 +133,7 @@ class Runs : public testing::Test {
 
 TEST_F(Runs, StoppedAnywhereAndResumedEqualTheStraightRun) {
   EXPECT_EQ(train("straight", {}), RunEnd::Complete);
-  // Six steps of warm start, the first evaluation, four steps of training; inside evaluations and rollouts as well.
+  // Six steps of SFT, the first evaluation, four steps of training; inside evaluations and rollouts as well.
   const std::pair<std::size_t, int> stops[] = {{0, 0}, {3, 0}, {6, 0}, {6, 9}, {7, 0}, {7, 9}, {9, 30}};
   for (const auto& [steps, asks] : stops) {
     const std::string name = "stopped_" + std::to_string(steps) + "_" + std::to_string(asks);
@@ -528,12 +528,12 @@ TEST_F(Runs, ThatUpdateNothingAreNoSuccess) {
             "last checkpoint is written");
   EXPECT_TRUE(fs::exists(root_ / "trained" / "checkpoints" / "global_step_4"));
 
-  auto supervised =
-      Recipe::parse(kTinyRecipe, "tiny.yaml", {"model.init_std=1e30", "run_folder=" + (root_ / "supervised").string()})
+  auto recipe =
+      Recipe::parse(kTinyRecipe, "tiny.yaml", {"model.init_std=1e30", "run_folder=" + (root_ / "sft").string()})
           .value();
-  const auto warm_start = run_sft(supervised, {.out = out});
-  ASSERT_FALSE(warm_start.ok());
-  EXPECT_EQ(warm_start.error().message.substr(0, 43), "warm start: no update changed the weights; ");
+  const auto sft = run_sft(recipe, {.out = out});
+  ASSERT_FALSE(sft.ok());
+  EXPECT_EQ(sft.error().message.substr(0, 36), "SFT: no update changed the weights; ");
 }
 
 TEST_F(Runs, MoreThreadsThanAnyMachineHasAreRefused) {

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One-hop questions over small worlds, a short warm start on imperfect demonstrations, then GRPO.
+// One-hop questions over small worlds, a short SFT on imperfect demonstrations, then GRPO.
 constexpr const char* kRecipe = R"(
 model: {hidden_size: 128, intermediate_size: 384, num_layers: 3, num_heads: 4, num_kv_heads: 2, head_dim: 32}
 env: {name: search_qa, hop_shares: [1, 0, 0], people: 16, towns: 9, regions: 3, companies: 4}
@@ -41,7 +41,7 @@ TEST_P(Learning, ReinforcementRaisesSuccessOnHeldOutQuestions) {
   const auto before = load_evaluation(folder, "before", ""), after = load_evaluation(folder, "after", "");
   ASSERT_TRUE(before.ok() && after.ok());
   std::cout << evaluation_table({{"before", before->evaluation}, {"after", after->evaluation}}, "");
-  EXPECT_GT(before->evaluation.success.value(), 0.1) << "the warm start did not learn";
+  EXPECT_GT(before->evaluation.success.value(), 0.1) << "SFT did not learn";
   // Without a working gradient the difference is noise: its standard deviation is 0.03.
   EXPECT_GT(after->evaluation.success.value(), before->evaluation.success.value() + 0.12);
   fs::remove_all(folder);

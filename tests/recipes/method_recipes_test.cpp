@@ -57,7 +57,7 @@ TEST(MethodRecipes, ShowDefaults) {
   }
 }
 
-/// The recipes over a still smaller world, with a policy warm-started once for all of them.
+/// The recipes over a still smaller world, with a policy SFT-trained once for all of them.
 class RecipeOfAMethod : public ::testing::TestWithParam<std::string> {
  protected:
   static void SetUpTestSuite() {
@@ -171,7 +171,7 @@ TEST_P(RecipeOfAMethod, TrainsAndShowsWhatItDoes) {
     EXPECT_GT(step.at("actor/grad_norm"), 0);
   }
   EXPECT_GT(grpo[0].at("critic/score/max"), grpo[0].at("critic/score/min"))
-      << "the warm start is too good or too bad for a signal";
+      << "SFT is too good or too bad for a signal";
   ASSERT_TRUE(traces().contains(GetParam()));
   EXPECT_TRUE(traces().at(GetParam())(steps[0], grpo[0])) << shown(steps[0]);
 }

@@ -24,7 +24,7 @@ void SearchQaOptions::fields(FieldVisitor& visit) {
   visit.field("max_response_tokens", max_response_tokens, "tokens of one response", between(1, kMaxResponseTokens));
   enum_field(visit, "reward", reward, {"exact_match", "f1"}, "what an answer of valid format earns");
   visit.field("format_reward", format_reward, "reward where the format is broken");
-  section(visit, "demonstration", demonstration, "the scripted agent of the warm start");
+  section(visit, "demonstration", demonstration, "the scripted agent of SFT");
 }
 
 std::vector<std::string> SearchQaOptions::problems() const {
