@@ -166,13 +166,19 @@ std::string reply_json(const std::string& response, const Reply& reply) {
   return line.text();
 }
 
+std::string heading_of(ReplyForm form) {
+  switch (form) {
+    case ReplyForm::Inline: return "";
+    case ReplyForm::ToolResult: return "[tool]\n";
+    case ReplyForm::UserMessage:
+    case ReplyForm::FreshPrompt: break;
+  }
+  return "[user]\n";
+}
+
 std::string reply_text(const Reply& reply) {
   std::string text;
-  if (!reply.done)
-    text = (reply.form == ReplyForm::Inline       ? ""
-            : reply.form == ReplyForm::ToolResult ? "[tool]\n"
-                                                  : "[user]\n") +
-           shown_text(reply) + "\n";
+  if (!reply.done) text = heading_of(reply.form) + shown_text(reply) + "\n";
   text += "[reward " + json_number(reply.reward) + ", penalty " + json_number(reply.penalty) +
           (reply.valid_action ? "" : ", no valid action");
   if (reply.done) text += ", " + std::string(name_of(reply.outcome)) + (reply.success ? ", success" : ", no success");

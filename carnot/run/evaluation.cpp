@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 
 #include "carnot/base/check.h"
+#include "carnot/base/file.h"
 #include "carnot/branch/independent.h"
 #include "carnot/data/trajectory.h"
 
@@ -218,8 +220,11 @@ std::map<std::string, double> evaluation_metrics(const Evaluation& e, const std:
   return metrics;
 }
 
-std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation>>& columns,
-                             const std::string& breakdown) {
+namespace {
+
+using NamedEvaluations = std::span<const std::pair<std::string, Evaluation>>;
+
+std::string table_of(NamedEvaluations columns, const std::string& breakdown) {
   std::vector<std::vector<std::string>> rows{{""}};
   const auto row = [&](const std::string& title, const std::function<std::string(const Evaluation&)>& cell) {
     std::vector<std::string> cells{title};
@@ -259,6 +264,23 @@ std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation
   row("trajectories that count", [](const Evaluation& e) { return std::to_string(e.success.trials); });
   row("infrastructure failures", [](const Evaluation& e) { return std::to_string(e.infra_failures); });
   return aligned(rows);
+}
+
+int widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  for (const std::string_view line : split_lines(text)) widest = std::max(widest, line.size());
+  return static_cast<int>(widest);
+}
+
+}  // namespace
+
+std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation>>& columns,
+                             const std::string& breakdown, int width) {
+  std::string table = table_of(columns, breakdown);
+  if (columns.size() < 2 || widest_line(table) <= width) return table;
+  table.clear();
+  for (const auto& column : columns) table += (table.empty() ? "" : "\n") + table_of({&column, 1}, breakdown);
+  return table;
 }
 
 }  // namespace carnot

@@ -82,8 +82,9 @@ std::string evaluation_json(const Evaluation& evaluation);
 std::map<std::string, double> evaluation_metrics(const Evaluation& evaluation, const std::string& environment,
                                                  int samples);
 
-/// A table with one column per evaluation, for the terminal.
+/// A table with one column per evaluation, for the terminal. Where it would be wider than `width` columns, a table of
+/// each evaluation instead, one below the other.
 std::string evaluation_table(const std::vector<std::pair<std::string, Evaluation>>& columns,
-                             const std::string& breakdown);
+                             const std::string& breakdown, int width = 79);
 
 }  // namespace carnot

@@ -93,6 +93,17 @@ TEST(Evaluation, SaysHowManyTrajectoriesCountAndHowManyFailed) {
   EXPECT_EQ(metrics.at("val-aux/gsm8k/infra_failures"), 1);
 }
 
+TEST(Evaluation, AreTablesOneBelowTheOtherWhereOneIsTooWide) {
+  const Evaluation evaluation = summarize(four_tasks(), "");
+  const std::vector<std::pair<std::string, Evaluation>> columns = {{"before", evaluation}, {"after", evaluation}};
+  const std::string together = evaluation_table(columns, "", 79);
+  EXPECT_EQ(evaluation_table(columns, "", 40),
+            evaluation_table({columns[0]}, "") + "\n" + evaluation_table({columns[1]}, ""));
+  const auto width = static_cast<int>(together.find('\n', together.find('\n') + 1) - together.find('\n') - 1);
+  EXPECT_EQ(evaluation_table(columns, "", width), together);
+  EXPECT_NE(evaluation_table(columns, "", width - 1), together);
+}
+
 TEST(PassAt, IsTheShareOfDrawsThatHoldASuccess) {
   for (int n = 1; n <= 7; ++n)
     for (int c = 0; c <= n; ++c)

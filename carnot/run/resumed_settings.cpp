@@ -39,7 +39,8 @@ Result<std::vector<SettingDifference>> check_resumed_settings(Recipe& recipe, co
   auto differing = differing_settings(config, recipe, kNothing);
   if (!differing && !allowed)
     return Error{differing.error().message + "\n" + config.string() +
-                 ": cannot be compared with the settings that are asked for; resume_changes=allow resumes without the comparison"};
+                 ": cannot be compared with the settings that are asked for; resume_changes=allow resumes without the "
+                 "comparison"};
   if (!differing) {
     log_warning(config.string() + ": cannot be compared: " + differing.error().message);
     return std::vector<SettingDifference>{};

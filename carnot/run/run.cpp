@@ -78,12 +78,14 @@ void announce(const Run& run, const ModelBundle& bundle) {
   log_warnings(run.recipe.method);
 }
 
+std::string counted_steps(std::int64_t steps) { return std::to_string(steps) + (steps == 1 ? " step" : " steps"); }
+
 /// "Ahead: SFT of 1000 steps, training of 130 steps"
 void announce_steps(const Run& run, const ModelBundle& bundle) {
   run.control.out << "Ahead: ";
   if (!bundle.checkpoint && run.recipe.sft.steps > 0)
-    run.control.out << "SFT of " << run.recipe.sft.steps << " steps, ";
-  run.control.out << "training of " << run.recipe.train.steps << " steps\n";
+    run.control.out << "SFT of " << counted_steps(run.recipe.sft.steps) << ", ";
+  run.control.out << "training of " << counted_steps(run.recipe.train.steps) << "\n";
 }
 
 /// A fresh policy, after SFT if the recipe says so.

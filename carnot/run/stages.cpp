@@ -271,7 +271,8 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
     if (const Status status = write_rollouts(run, bundle, done, *result); !status) return status.error();
     if (!result->trained) {
       if (const Status status = save(step); !status) return status.error();
-      return Error{stage + " step " + std::to_string(done) + ": " + result->trained.error().message + ". " + kHowToContinue};
+      return Error{stage + " step " + std::to_string(done) + ": " + result->trained.error().message + ". " +
+                   kHowToContinue};
     }
     if (is_evaluated(run, done)) {
       const StepMetrics unwritten = result->metrics;
@@ -317,7 +318,8 @@ Status summary_stage(Run& run, const ModelBundle& bundle, const EvaluatedGroups&
         << printable(transcript(after.groups[*task], *bundle.tokenizer));
   }
   out << "\n"
-      << evaluation_table({{"before", before.evaluation}, {"after", after.evaluation}}, run.recipe.evaluation.breakdown)
+      << evaluation_table({{"before", before.evaluation}, {"after", after.evaluation}}, run.recipe.evaluation.breakdown,
+                          run.progress.width())
       << "\nMemory: " << measured << " MiB at the peak, " << predicted << " predicted"
       << "\nRun folder: " << run.folder.root.string() << "\n";
   return Done{};
