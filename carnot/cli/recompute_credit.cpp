@@ -21,6 +21,54 @@ struct PartFields {
   void fields(FieldVisitor& visit) { recipe.part_fields(part, visit); }
 };
 
+/// Shows a visitor the presets alone.
+class PresetsOnly final : public FieldVisitor {
+ public:
+  explicit PresetsOnly(FieldVisitor& to) : to_(to) {}
+
+  void field(std::string_view name, std::string& value, std::string_view help, const Limits& limits) override {
+    if (name == "preset") to_.field(name, value, help, limits);
+  }
+  void field(std::string_view, bool&, std::string_view) override {}
+  void field(std::string_view, std::int64_t&, std::string_view, const Limits&) override {}
+  void field(std::string_view, double&, std::string_view, const Limits&) override {}
+  void field(std::string_view, std::vector<double>&, std::string_view, const Limits&) override {}
+  void field(std::string_view, std::vector<std::string>&, std::string_view, const Limits&) override {}
+  void begin_section(std::string_view name, std::string_view help) override { to_.begin_section(name, help); }
+  void end_section() override { to_.end_section(); }
+
+ private:
+  FieldVisitor& to_;
+};
+
+template <class Options>
+struct AllFields {
+  Options& options;
+  void fields(FieldVisitor& visit) { options.fields(visit); }
+};
+
+template <class Options>
+struct PresetFields {
+  Options& options;
+  void fields(FieldVisitor& visit) {
+    PresetsOnly presets(visit);
+    options.fields(presets);
+  }
+};
+
+/// Reads the options under each name by which they may be given: `method.grpo.epsilon`, `grpo.epsilon`, `epsilon`.
+template <template <class> class Shown>
+void read_options(ConfigReader& reader, MethodRecipe& recipe) {
+  Shown<MethodRecipe> all{recipe};
+  reader.read("method", all);
+  reader.read("", all);
+  for (std::size_t i = 0; i < recipe.parts.size(); ++i) {
+    PartFields part{recipe, i};
+    Shown<PartFields> shown{part};
+    reader.read("", shown);
+  }
+}
+
 /// An option under each name by which it may be given; without the method's name only where no part reads it.
 void refuse_unread(ConfigReader& reader, MethodRecipe& recipe, const UnreadKey& unread) {
   reader.unread("method." + unread.key, unread.why);
@@ -35,12 +83,9 @@ Result<Method> method_of(const CreditRequest& request) {
   auto recipe = parse_method(request.method);
   if (!recipe) return recipe.error();
   ConfigReader reader(*document);
-  reader.read("method", *recipe);
-  reader.read("", *recipe);
-  for (std::size_t i = 0; i < recipe->parts.size(); ++i) {
-    PartFields part{*recipe, i};
-    reader.read("", part);
-  }
+  // A preset sets defaults, so it comes before every option, whatever their names.
+  read_options<PresetFields>(reader, *recipe);
+  read_options<AllFields>(reader, *recipe);
   Method method = build_method(*recipe, [&](Method& built) {
     reader.read("filter", built.filter);
     reader.read("objective", built.objective);

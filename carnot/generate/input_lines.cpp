@@ -96,7 +96,8 @@ Tokens object_tokens(const Json& object, const std::vector<Kind>& kinds, const I
     const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& k) { return k.key == key; });
     if (kind == kinds.end() && key != "id") return Error{key + ": unknown key; expected " + keys_of(kinds) + " or id"};
     if (kind == kinds.end()) continue;
-    if (given != nullptr) return Error{key + ": given together with " + given->key + "; expected one of " + keys_of(kinds)};
+    if (given != nullptr)
+      return Error{key + ": given together with " + given->key + "; expected one of " + keys_of(kinds)};
     given = &*kind;
   }
   if (given == nullptr) return Error{"has none of the keys " + keys_of(kinds)};

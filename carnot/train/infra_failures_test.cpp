@@ -30,8 +30,8 @@ TEST(InfraFailures, MayReachTheLimitAndNotPassIt) {
   const Status refused = check_failures({.failed = 5, .all = 8}, 0.5, {"train_3: no such world", "train_4: too"});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().message,
-            "5 of 8 trajectories were lost to infrastructure failures, more than the share of 0.5 that train.max_infra_failures "
-            "allows. The first: train_3: no such world");
+            "5 of 8 trajectories were lost to infrastructure failures, more than the share of 0.5 that "
+            "train.max_infra_failures allows. The first: train_3: no such world");
 }
 
 }  // namespace

@@ -208,6 +208,20 @@ TEST(CreditCommand, CreditsEachStepAsABatchOfItsOwn) {
   }
 }
 
+TEST(CreditCommand, APresetLeavesOptionsAloneWhateverTheirNames) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.write("one.jsonl", lines_of({row("a", "a/0", 5)}));
+  // `code` lets a group of one keep its reward.
+  for (const std::string option : {"", "grpo.", "method.grpo."})
+    for (const std::string preset : {"", "grpo.", "method.grpo."}) {
+      const auto run = run_carnot({"credit", file, "--method", "grpo", option + "singleton=zero",
+                                   preset + "preset=code", "objective.kl_coefficient=0"});
+      ASSERT_EQ(run.exit, 0) << run.err;
+      SCOPED_TRACE(option + "singleton, " + preset + "preset");
+      expect_on_sampled(rows_of(run.out).at(0).at("advantage"), 0);
+    }
+}
+
 TEST(CreditCommand, ExplainsWhatAStepWouldDoToEachToken) {
   const ScratchFolder scratch;
   auto rows = two_groups();

@@ -497,7 +497,7 @@ TEST_F(Runs, InWhichTooManyTrajectoriesFailEndWithAMessageAndACheckpointAndGoOnO
   const auto in_evaluations = [](Split split, std::int64_t) { return split == Split::Validation; };
   const auto unevaluated = with_failures(in_evaluations, {"resume=auto"});
   ASSERT_FALSE(unevaluated.ok());
-  EXPECT_EQ(unevaluated.error().message.substr(0, 68),
+  EXPECT_EQ(unevaluated.error().message.substr(0, 81),
             "evaluation after: 4 of 4 trajectories were lost to infrastructure failures, more ");
   EXPECT_TRUE(with_failures([](Split, std::int64_t) { return false; }, {"resume=auto"}).ok());
   EXPECT_TRUE(weights("failed") == weights("straight"));
