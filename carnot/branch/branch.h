@@ -22,8 +22,8 @@ enum class BranchStreak {
 
 /// How the entropy of a turn is measured (branch/turn_entropy.h).
 struct TurnEntropyMeasure {
-  int tokens = 20;     ///< the first so many sampled tokens
-  int candidates = 0;  ///< 0: full softmax; else the most probable so many, and the sampled one, not renormalised
+  int tokens = 20;     ///< how many of the first sampled tokens
+  int candidates = 0;  ///< 0: full softmax; else so many likeliest tokens and the sampled one, not renormalised
 };
 
 /// Entropies of one trajectory sampled before the budget is divided (AEPO).

@@ -12,7 +12,7 @@ class CompareCommand final : public Command {
  public:
   void declare(OptionParser& take) override {
     take.operand("RECIPE", request_.recipe, "YAML file", Presence::Required);
-    take.operand("KEY=VALUE", request_.settings, "laid over the recipe for all runs: train.steps=10");
+    take.operand("KEY=VALUE", request_.settings, "override the recipe for all runs: train.steps=10");
     take.text("--methods", "LIST", request_.methods,
               "separated by commas, settings of one in brackets: \"grpo, grpo + aem, a2tgpo [train.epochs=2]\"; "
               "default: all");
@@ -20,7 +20,7 @@ class CompareCommand final : public Command {
     take.text("--base", "M", request_.base,
               "the method that others are compared with; default: the first, of all grpo");
     take.text("--output", "FOLDER", request_.output, "folder of all runs and the report; default: runs/compare");
-    take.flag("--dry-run", dry_run_, "print the runs and what is there of them, run nothing");
+    take.flag("--dry-run", dry_run_, "print the runs and their state; run nothing");
   }
 
   Exit run(const Console& console) override {

@@ -11,7 +11,7 @@ class EvaluateCommand final : public Command {
  public:
   void declare(OptionParser& take) override {
     take.operand("PATH", request_.path, "run folder, or one of its checkpoints", Presence::Required);
-    take.operand("KEY=VALUE", request_.overrides, "laid over the run's config.yaml: eval.tasks=500");
+    take.operand("KEY=VALUE", request_.overrides, "override the run's config.yaml: eval.tasks=500");
     take.flag("--json", request_.json, "print the results as JSON");
   }
 

@@ -16,7 +16,7 @@ class TrainCommand final : public Command {
  public:
   void declare(OptionParser& take) override {
     take.operand("RECIPE", path_, "YAML file", Presence::Required);
-    take.operand("KEY=VALUE", overrides_, "laid over the recipe: train.steps=10");
+    take.operand("KEY=VALUE", overrides_, "override the recipe: train.steps=10");
     take.flag("--dry-run", dry_run_, "print the resolved configuration and the memory budget, run nothing");
   }
 

@@ -21,7 +21,7 @@ struct SampleRequest {
   int max_tokens = 1;
   std::vector<TokenId> stop_tokens{};  ///< any of them ends the request; it stays in the sequence
   int candidates = 0;                  ///< of TokenDraw::candidate_entropy; 0: not measured
-  int candidate_tokens = 0;            ///< of the request, the first so many tokens are measured
+  int candidate_tokens = 0;            ///< how many of the request's first tokens are measured
 };
 
 struct Sequence {

@@ -78,7 +78,7 @@ void work(const std::shared_ptr<State>& state, int self) {
     worker.inside = true;
     worker.tag = call.tag;
     worker.start = start;
-    state->ended.notify_all();  // whoever waits has a new deadline
+    state->ended.notify_all();  // waiting threads have a new deadline
     lock.unlock();
     FinishedCall finished{.tag = call.tag};
     std::exception_ptr bug;

@@ -1,7 +1,7 @@
 // generate/generator.h -- completions of prompts, many at a time, through the rollout engine.
 //
 // A text is a function of its prompt, the options, and its two numbers: the prompt's and the sample's. What else is
-// generated, and how much at a time, changes no bit of it (on the CPU's own kernels).
+// generated, and how much at a time, changes no bit of it (with Carnot's kernels on the CPU).
 #pragma once
 
 #include <cstdint>

@@ -134,7 +134,7 @@ Result<GenerateJob> prepare_generate(const GenerateRequest& request, std::istrea
     return Error{"--system: needs a chat format; the model has none, or --raw leaves it out"};
   if (model->unknown_template && !request.raw)
     log_warning(model->folder.string() +
-                ": its chat template is none that is known, so prompts are sent as they are; "
+                ": its chat template is unknown, so prompts are sent as they are; "
                 "--chat names a format, --raw says that this is meant");
   auto prompts = prompts_of(request, format, in);
   if (!prompts) return prompts.error();

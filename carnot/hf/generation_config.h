@@ -1,6 +1,6 @@
 // hf/generation_config.h -- what a model folder's generation_config.json says about generating. No LibTorch.
 //
-// The end tokens are used: all of them end a message. Sampling settings are for whoever generates outside of training;
+// The end tokens are used: all of them end a message. Sampling settings are for generation outside of training;
 // rollouts sample as the recipe says, because their log-probabilities have to be the policy's own.
 #pragma once
 

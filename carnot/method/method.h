@@ -1,6 +1,6 @@
 // method/method.h -- a method is data: it fills four slots. The trainer reads the slots and knows no paper's name.
 //
-// What a method needs is said once, where it is read: credit rules and the objective name their columns, and
+// What a method needs is stated once, where it is read: credit rules and the objective name their columns, and
 // measurements() follows from those. What branch policies look at, the entropies of turns, every rollout has.
 #pragma once
 
@@ -36,7 +36,7 @@ struct Method {
   std::vector<CreditRule> credit{};
   InfoGainOptions info_gain{};  ///< how the gains that its rules read are measured
   ObjectiveOptions objective{};
-  std::vector<SettingProblem> problems{};  ///< whoever builds the method refuses them
+  std::vector<SettingProblem> problems{};  ///< refused by the caller that builds the method
   std::vector<std::string> warnings{};     ///< combinations that work against each other, with the reason
 };
 

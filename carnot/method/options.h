@@ -79,7 +79,7 @@ class MethodKeys {
 class MethodOptions {
  public:
   virtual ~MethodOptions() = default;
-  /// Lists the keys, once for all purposes. What a key leaves unread is said after both.
+  /// Lists the keys, once for all purposes. What a key leaves unread is added after both.
   virtual void keys(MethodKeys& keys) = 0;
   /// Adds the method to what precedes it in `a + b + c`. The first base sets ratio, clip, reduction and KL; an
   /// add-on changes its own slots only.

@@ -153,7 +153,7 @@ struct LinearBackward {
     }
   }
 
-  /// Also adds the adapters' share to the input's gradient, where that is there.
+  /// Also adds the adapters' share to the input's gradient, if it is defined.
   void adapter_matrices(double scale) {
     at::Tensor dnarrow = at::empty_like(narrow);
     std::int64_t column = 0;

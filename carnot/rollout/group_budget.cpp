@@ -17,7 +17,7 @@ void GroupRollout::start_initial() {
   for (int i = 0; i < initial; ++i) start_from_prompt(num_trees_++, -1);
 }
 
-// A trajectory of its own from the first turn on: with the environment that opened the task, or one made anew.
+// A trajectory of its own from the first turn on: with the environment that opened the task, or a new one.
 void GroupRollout::start_from_prompt(int tree, int parent) {
   Member& member = add_member(
       {.parent = parent, .tree = tree, .episode = *first_, .sequence = root_, .num_tokens = prompt_tokens()});

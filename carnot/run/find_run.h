@@ -10,7 +10,7 @@ namespace carnot {
 
 /// A run folder's latest checkpoint (its SFT stage's if there is no other; a message says so), or the checkpoint folder
 /// itself. It was compared with its manifest. Where a run's latest checkpoint is damaged, no earlier one is
-/// chosen in silence: the error names the latest that is whole, and whoever wants that one names it.
+/// chosen in silence: the error names the latest that is whole, and a user who wants that one names it.
 Result<std::filesystem::path> find_checkpoint(const std::filesystem::path& path);
 
 /// The folder with config.json and weights: a Hugging Face folder as it is, or what find_checkpoint() finds.

@@ -58,7 +58,7 @@ struct Sizes {
   bool targets(Projection projection) const { return targeted[static_cast<std::size_t>(projection)]; }
 
   Count value, wide;  ///< bytes
-  bool own;           ///< the own kernels run; LibTorch's operators otherwise
+  bool own;           ///< Carnot's kernels run; LibTorch's operators otherwise
   Count hidden, inner, queries, keys, layers, head, parameters, projections;
   std::array<bool, 7> targeted{};
   Count adapters = 0;
@@ -117,7 +117,7 @@ Count strip_rows(const MemorySettings& s) {
   return std::clamp<Count>(kStripLogits / std::max(1, s.model.vocab_size), 16, 256);
 }
 
-/// Logits of a strip in float32 (LibTorch's operators hold five of them), and for the own kernels `packed` packed
+/// Logits of a strip in float32 (LibTorch's operators hold five of them), and for Carnot's kernels `packed` packed
 /// heads.
 Count statistics_bytes(const MemorySettings& s, const Sizes& n, Count packed) {
   const Count strip = strip_rows(s) * s.model.vocab_size * n.wide;
@@ -137,7 +137,7 @@ Count evaluated_trajectories(const MemorySettings& s) { return Count(s.evaluatio
 
 Count blocks_of_cache(const MemorySettings& s) { return cache_blocks(s.rollout, step_trajectories(s).value()); }
 
-/// Of so many trajectories at one time.
+/// Of this many trajectories at one time.
 Phase generation_phase(const MemorySettings& s, const Sizes& n, Count trajectories) {
   const Count rows = std::min<Count>(s.rollout.engine.max_batch_tokens, trajectories * context_of(s));
   const Count strip = Count(s.rollout.engine.logits_megabytes) * kMegabyte;
@@ -215,7 +215,7 @@ std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
           part("weights", weights * n.value,
                count(n.parameters, "parameters") + " x " + count(copies, "models") +
                    (adapted ? " and " + count(n.adapters, "of adapters") : "")),
-          part("packed weights", packed * n.value, "layouts for the matrix products of the own kernels"),
+          part("packed weights", packed * n.value, "layouts for the matrix products of Carnot's kernels"),
           part("optimizer", trained * per_trained,
                count(per_trained, "bytes for each trained parameter; lora.rank, dtype"))};
 }

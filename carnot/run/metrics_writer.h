@@ -31,7 +31,7 @@ class MetricsWriter {
 
   static Result<MetricsWriter> open(const Options& options);
 
-  /// Everything is with the system when this returns. Numbers that are none become null in JSON.
+  /// Everything has reached the operating system when this returns. NaN and infinities become null.
   Status write(std::int64_t step, const StepMetrics& metrics);
 
   /// What was written survives a power cut from here on. For a checkpoint to begin with: if it exists, so do the

@@ -153,7 +153,7 @@ std::vector<std::string> train_merges(std::span<const std::string> texts, const 
       merger.forget(*pair);
       continue;
     }
-    // A pair comes back where a later merge makes one of its parts anew; its first rank serves both.
+    // A pair comes back where a later merge makes one of its parts again; its first rank serves both.
     if (merged.insert(*pair).second) merges.push_back(left + " " + right);
     merger.merge(*pair, vocabulary.add(left + right));
   }

@@ -75,8 +75,8 @@ class ChatFamily {
   virtual bool takes_tools() const = 0;
 
   /// Reads the calls of an assistant message written in this format: the inverse of what render_opening() writes for
-  /// them. A message without anything that looks like a call has none; what looks like one and cannot be read is said
-  /// in `problem`, for the policy to read. REQUIRES: takes_tools().
+  /// them. A message without anything that looks like a call has none; what looks like one and cannot be read is
+  /// reported in `problem`, for the policy to read. REQUIRES: takes_tools().
   PolicyResponse parse_response(std::string text) const;
 
   /// Tokens that end an assistant message, the usual one first: the format's own, then also_stop_at()'s.

@@ -32,7 +32,7 @@ struct RunOptions {
 /// `model.*`: a checkpoint folder, or the shape of a random model.
 struct ModelOptions {
   std::string path{};     ///< Hugging Face folder; empty: random weights of `shape`
-  std::string adapter{};  ///< PEFT folder laid over the model; decides on lora.*
+  std::string adapter{};  ///< PEFT folder applied to the model; decides on lora.*
   double init_std = 0.05;
   ModelConfig shape{};
 

@@ -149,7 +149,8 @@ class Signals {
     }
     if (values.empty()) return at::Tensor();
     if (partial_ && values.size() < places.size()) return at::Tensor();
-    CARNOT_CHECK(values.size() == places.size(), std::string(name_of(column)) + " is there for some trajectories only");
+    CARNOT_CHECK(values.size() == places.size(),
+                 std::string(name_of(column)) + " is present for some trajectories only");
     return tensor_of(values);
   }
 

@@ -54,7 +54,7 @@ struct MicroBatch {
 
 /// The trajectories of one optimizer step, in micro-batches. `step` lists indices into `trajectories`; those that do
 /// not count are left out. First-fit by decreasing length: the same trajectories always pack alike.
-/// REQUIRES: each signal is there for all trajectories of the step or for none, unless options.partial_signals.
+/// REQUIRES: each signal is present for all trajectories of the step or for none, unless options.partial_signals.
 std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const CreditTable& credit,
                              std::span<const int> step, const PackingOptions& options);
 
