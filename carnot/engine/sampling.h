@@ -33,7 +33,7 @@ struct TokenDraw {
 struct RowRequest {
   int drawable = 0;    ///< only ids below are drawn (a model's vocabulary may be padded beyond the tokenizer's)
   double uniform = 0;  ///< in [0, 1)
-  int candidates = 0;  ///< > 0: candidate_entropy is -sum p ln p over the most probable ones and the drawn one
+  int candidates = 0;  ///< > 0: candidate_entropy is -sum p ln p over that many likeliest tokens and the drawn one
 };
 
 /// The token whose share of the cumulative distribution covers `uniform`.
