@@ -25,8 +25,7 @@ class A2tgpo final : public MethodOptions {
   }
 
   void compose(Method& method) const override {
-    if (!has_base(method)) {
-      start_group_base(method, {.group = {.normalisation = population_normalisation()}, .reward = reward_});
+    if (bring_group_base(method, {.group = {.normalisation = population_normalisation()}, .reward = reward_})) {
       method.objective = {.ratio = RatioLevel::Turn, .clip_low = 3e-3, .clip_high = 4e-3};
       mean_over_sequences(method.objective);
     }

@@ -26,10 +26,7 @@ class Aepo final : public MethodOptions {
   }
 
   void compose(Method& method) const override {
-    if (!has_base(method)) {
-      start_group_base(method, base_);
-      if (preset_ == Preset::Paper) method.objective.clip_high = 0.28;
-    }
+    if (bring_group_base(method, base_) && preset_ == Preset::Paper) method.objective.clip_high = 0.28;
     if (branching_) method.branch = balanced_branch(branch_);
     if (preserve_gradient_) method.objective.clip_gradient = ClipGradient::Preserve;
     if (entropy_scale_ == 0) return;

@@ -31,10 +31,7 @@ class Arpo final : public MethodOptions {
   }
 
   void compose(Method& method) const override {
-    if (!has_base(method)) {
-      start_group_base(method, base_);
-      if (preset_ == Preset::Paper) mean_over_sequences(method.objective);
-    }
+    if (bring_group_base(method, base_) && preset_ == Preset::Paper) mean_over_sequences(method.objective);
     method.branch = entropy_branch(branch_);
     if (share_prefix_) method.credit.push_back(shared_prefix());
   }

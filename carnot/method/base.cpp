@@ -25,6 +25,12 @@ void start_group_base(Method& method, const GroupBaseOptions& base) {
   method.credit.push_back(group_relative(base.group));
 }
 
+bool bring_group_base(Method& method, const GroupBaseOptions& base) {
+  if (has_base(method)) return false;
+  start_group_base(method, base);
+  return true;
+}
+
 void mean_over_sequences(ObjectiveOptions& objective) {
   objective.reduction = Reduction::SequenceMeanTokenMean;
   objective.dual_clip = 0;

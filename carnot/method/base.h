@@ -22,6 +22,9 @@ struct GroupBaseOptions {
 /// start_base() and GRPO's credit.
 void start_group_base(Method& method, const GroupBaseOptions& base);
 
+/// The same where no base precedes the method, which then also sets its own objective; else false, and nothing changes.
+bool bring_group_base(Method& method, const GroupBaseOptions& base);
+
 /// The loss as GRPO's paper writes it: the mean over trajectories of their token means, without a dual clip.
 void mean_over_sequences(ObjectiveOptions& objective);
 

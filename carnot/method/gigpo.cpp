@@ -24,10 +24,9 @@ class Gigpo final : public MethodOptions {
   }
 
   void compose(Method& method) const override {
-    if (!has_base(method)) {
-      GroupBaseOptions base = base_;
-      base.group.normalisation.divide_by_std = step_.normalisation.divide_by_std;
-      start_group_base(method, base);
+    GroupBaseOptions base = base_;
+    base.group.normalisation.divide_by_std = step_.normalisation.divide_by_std;
+    if (bring_group_base(method, base)) {
       method.objective.kl_coefficient = 0.01;
       if (preset_ == Preset::Paper) method.objective.dual_clip = 0;
       if (preset_ == Preset::Code) method.objective.entropy_coefficient = 0.001;
