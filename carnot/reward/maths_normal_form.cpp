@@ -122,13 +122,13 @@ void resolve_text_commands(std::string& text) {
       from = at + 1;
       if (close == std::string::npos) continue;
       const std::string content = text.substr(open + 1, close - open - 1);
-      const std::string_view behind = std::string_view(text).substr(close + 1);
-      const bool last =
-          strip(behind).empty() || behind == "^2" || behind == "^3" || behind == "^{2}" || behind == "^{3}";
+      const std::string_view following = std::string_view(text).substr(close + 1);
+      const bool last = strip(following).empty() || following == "^2" || following == "^3" || following == "^{2}" ||
+                        following == "^{3}";
       if (last && !strip(std::string_view(text).substr(0, at)).empty()) {
         text.resize(at);
       } else {
-        text = text.substr(0, at) + content + std::string(behind);
+        text = text.substr(0, at) + content + std::string(following);
       }
       from = at;
     }

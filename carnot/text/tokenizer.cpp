@@ -9,6 +9,7 @@
 #include "carnot/base/utf8.h"
 #include "carnot/text/byte_alphabet.h"
 #include "carnot/text/tokenizer_file.h"
+#include "carnot/text/tokenizer_folder.h"
 
 namespace carnot {
 

@@ -1,7 +1,9 @@
+#include "carnot/text/tokenizer_folder.h"
+
 #include "carnot/base/file.h"
 #include "carnot/text/json_problems.h"
 #include "carnot/text/qwen2_json.h"
-#include "carnot/text/tokenizer_file.h"
+#include "carnot/text/split_pattern.h"
 
 namespace carnot {
 namespace {
