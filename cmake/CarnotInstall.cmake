@@ -36,6 +36,8 @@ function(carnot_install_program target)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/carnot COMPONENT program)
   install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
     COMPONENT program)
+  install(FILES ${CMAKE_SOURCE_DIR}/third_party/uplot/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
+    RENAME LICENSE.uPlot COMPONENT program)
   install(PROGRAMS ${CMAKE_SOURCE_DIR}/tools/install_libtorch.sh DESTINATION ${CMAKE_INSTALL_LIBDIR}/carnot
     RENAME install_libtorch COMPONENT program)
 

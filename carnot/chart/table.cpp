@@ -1,18 +1,19 @@
 #include "carnot/chart/table.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 
 #include "carnot/base/check.h"
 #include "carnot/base/utf8.h"
-#include "carnot/chart/svg.h"
 
 namespace carnot {
 namespace {
 
-std::string html_row(const std::vector<std::string>& cells, const std::string& element) {
-  std::string text = "<tr>";
-  for (const std::string& cell : cells) text += '<' + element + '>' + escaped(cell) + "</" + element + '>';
-  return text + "</tr>\n";
+std::string text_of(const Cell& cell) {
+  const auto* text = std::get_if<std::string>(&cell);
+  return text != nullptr ? *text : number_text(std::get<double>(cell));
 }
 
 /// A cell of a pipe table cannot hold its separators.
@@ -27,34 +28,52 @@ std::string markdown_cell(const std::string& text) {
 
 }  // namespace
 
-std::string html(const Table& table) {
-  std::string text = "<table>\n<thead>" + html_row(table.columns, "th") + "</thead>\n<tbody>\n";
-  for (const auto& row : table.rows) {
-    CARNOT_CHECK_EQ(row.size(), table.columns.size());
-    text += html_row(row, "td");
-  }
-  return text + "</tbody>\n</table>\n";
+void Table::add_row(std::vector<Cell> row) {
+  CARNOT_CHECK_EQ(row.size(), columns.size());
+  rows.push_back(std::move(row));
+}
+
+std::size_t Table::index_of(const std::string& column) const {
+  const auto found = std::find(columns.begin(), columns.end(), column);
+  CARNOT_CHECK(found != columns.end(), name + " has no column " + column);
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+std::string number_text(double value) {
+  if (!std::isfinite(value)) return "-";
+  if (value == 0) return "0";
+  const double size = std::abs(value);
+  const bool is_plain = size >= 1e-4 && size < 1e7;
+  const int decimals = std::max(0, 3 - static_cast<int>(std::floor(std::log10(size))));
+  std::array<char, 64> text;
+  char* const end = text.data() + text.size();
+  const auto written = is_plain ? std::to_chars(text.data(), end, value, std::chars_format::fixed, decimals)
+                                : std::to_chars(text.data(), end, value, std::chars_format::general, 4);
+  std::string digits(text.data(), written.ptr);
+  if (!is_plain || decimals == 0) return digits;
+  digits.erase(digits.find_last_not_of('0') + 1);
+  if (digits.back() == '.') digits.pop_back();
+  return digits;
 }
 
 std::string markdown(const Table& table) {
-  std::vector<std::vector<std::string>> lines{table.columns};
-  lines.insert(lines.end(), table.rows.begin(), table.rows.end());
-  std::vector<std::size_t> widths(table.columns.size(), 3);
-  for (auto& line : lines) {
-    CARNOT_CHECK_EQ(line.size(), table.columns.size());
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      line[i] = markdown_cell(line[i]);
-      widths[i] = std::max(widths[i], count_characters(line[i]));
-    }
+  std::vector<std::vector<std::string>> lines(table.rows.size() + 1);
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    lines[0].push_back(markdown_cell(table.columns[c]));
+    for (std::size_t r = 0; r < table.rows.size(); ++r)
+      lines[r + 1].push_back(markdown_cell(text_of(table.rows[r][c])));
+    widths.push_back(3);
+    for (const auto& line : lines) widths[c] = std::max(widths[c], count_characters(line[c]));
   }
   std::string text;
   for (std::size_t r = 0; r < lines.size(); ++r) {
-    for (std::size_t i = 0; i < widths.size(); ++i)
-      text += "| " + lines[r][i] + std::string(widths[i] - count_characters(lines[r][i]) + 1, ' ');
+    for (std::size_t c = 0; c < widths.size(); ++c)
+      text += "| " + lines[r][c] + std::string(widths[c] - count_characters(lines[r][c]) + 1, ' ');
     text += "|\n";
     if (r > 0) continue;
-    for (std::size_t i = 0; i < widths.size(); ++i)
-      text += '|' + std::string(widths[i] + 1, '-') + (i == 0 ? "-" : ":");
+    for (std::size_t c = 0; c < widths.size(); ++c)
+      text += '|' + std::string(widths[c] + 1, '-') + (c == 0 ? "-" : ":");
     text += "|\n";
   }
   return text;

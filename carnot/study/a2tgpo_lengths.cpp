@@ -1,6 +1,4 @@
 // study/a2tgpo_lengths.cpp -- A2TGPO: lengths of responses and tool calls by step, arXiv:2605.06200
-#include <array>
-
 #include "carnot/study/entries.h"
 #include "carnot/study/run_curves.h"
 #include "carnot/study/text.h"
@@ -8,67 +6,50 @@
 namespace carnot {
 namespace {
 
-struct Measure {
-  std::string_view metric;
-  std::string_view title;
-};
-constexpr std::array<Measure, 2> kMeasures = {
-    {{"response_length", "Sampled tokens a rollout"}, {"tool_call_counts", "Tool calls a rollout"}}};
+Figure lengths_figure(std::string title, const std::string& measure) {
+  return {.title = std::move(title),
+          .caption = "Means over runs; the band reaches from the shortest to the longest.",
+          .table = "by step",
+          .rows = {{"measure", {measure}}},
+          .x = "step",
+          .y = {"mean"},
+          .series = {"runs"},
+          .low = "minimum",
+          .high = "maximum",
+          .x_axis = {.label = "training step"},
+          .y_axis = {.label = measure, .low = 0}};
+}
 
-class A2tgpoLengths final : public Analysis {
- public:
-  void fields(FieldVisitor& visit) override {
-    visit.field("window", window_, "steps that curves are smoothed over", at_least(1));
+std::string range_text(const LabelledRuns& one, const std::string& metric) {
+  const auto low = one.curves(metric + "/min"), high = one.curves(metric + "/max");
+  std::vector<double> ranges;
+  for (std::size_t r = 0; r < low.size(); ++r)
+    ranges.push_back(mean_between(high[r], 2.0 / 3, 1) - mean_between(low[r], 2.0 / 3, 1));
+  return mean_text(ranges);
+}
+
+class A2tgpoLengths final : public CurveAnalysis {
+  AnalysisReport begin() const override {
+    return {.tables = {{.name = "by step", .columns = {"runs", "measure", "step", "minimum", "mean", "maximum"}}},
+            .figures = {lengths_figure("Sampled tokens a rollout: minimum, mean, maximum", "response_length"),
+                        lengths_figure("Tool calls a rollout: minimum, mean, maximum", "tool_call_counts")}};
   }
 
-  Result<AnalysisReport> run(const AnalysisInput& input) const override {
-    auto runs = read_curves(input.paths);
-    if (!runs) return runs.error();
-    const std::vector<LabelledRuns> labelled = by_label(std::move(runs).value());
-    AnalysisReport report;
-    ResultTable table{.name = "by step", .columns = {"runs", "measure", "step", "minimum", "mean", "maximum"}};
-    for (const Measure& measure : kMeasures) {
-      const std::string metric(measure.metric);
-      Plot plot{.title = std::string(measure.title) + ": minimum, mean, maximum",
-                .x = {.label = "training step"},
-                .y = {.low = 0}};
-      for (std::size_t l = 0; l < labelled.size(); ++l) {
-        const LabelledRuns& one = labelled[l];
-        Series mean = series_of(one.label, one.curves(metric + "/mean"), window_);
-        mean.low = mean_curve(one.curves(metric + "/min"), window_).mean;
-        mean.high = mean_curve(one.curves(metric + "/max"), window_).mean;
-        for (std::size_t s = 0; s < mean.x.size(); ++s)
-          table.rows.push_back({one.label, metric, mean.x[s], mean.low[s], mean.y[s], mean.high[s]});
-        report.findings.push_back({one.label + ": " + metric + ", maximum minus minimum, last third",
-                                   metric == "response_length" ? "tighter with A2TGPO" : "-", range_text(one, metric)});
-        plot.series.push_back(std::move(mean));
+  void add(const std::vector<LabelledRuns>& all, AnalysisReport& report) const override {
+    for (const std::string metric : {"response_length", "tool_call_counts"})
+      for (const LabelledRuns& one : all) {
+        const auto curve = [&](const char* part) { return mean_curve(one.curves(metric + part), window_); };
+        const MeanCurve low = curve("/min"), mean = curve("/mean"), high = curve("/max");
+        for (std::size_t s = 0; s < mean.step.size(); ++s)
+          report.tables[0].add(one.label, metric, mean.step[s], low.mean[s], mean.mean[s], high.mean[s]);
+        report.find(one.label + ": " + metric + ", maximum minus minimum, last third",
+                    metric == "response_length" ? "tighter with A2TGPO" : "-", range_text(one, metric));
       }
-      report.figures.push_back({svg(plot), "Means over runs; the band reaches from the shortest to the longest."});
-    }
-    report.tables = {std::move(table)};
-    return report;
   }
-
- private:
-  static std::string range_text(const LabelledRuns& one, const std::string& metric) {
-    const auto low = one.curves(metric + "/min"), high = one.curves(metric + "/max");
-    std::vector<double> ranges;
-    for (std::size_t r = 0; r < low.size(); ++r)
-      ranges.push_back(mean_between(high[r], 2.0 / 3, 1) - mean_between(low[r], 2.0 / 3, 1));
-    return mean_text(ranges);
-  }
-
-  int window_ = 5;
 };
 
 }  // namespace
 
-AnalysisEntry a2tgpo_lengths_entry() {
-  return {.name = "a2tgpo-lengths",
-          .paper = "2605.06200",
-          .needs = AnalysisNeeds::Runs,
-          .summary = "shortest, mean and longest responses, and tool calls, by step",
-          .make = make_analysis<A2tgpoLengths>};
-}
+std::unique_ptr<Analysis> a2tgpo_lengths() { return std::make_unique<A2tgpoLengths>(); }
 
 }  // namespace carnot

@@ -3,13 +3,11 @@
 #include <cmath>
 
 #include "carnot/base/statistics.h"
-#include "carnot/chart/bar_chart.h"
-#include "carnot/chart/scale.h"
 #include "carnot/rollout/measure.h"
 #include "carnot/study/correlation.h"
 #include "carnot/study/entries.h"
 #include "carnot/study/opened_policy.h"
-#include "carnot/study/rollout_steps.h"
+#include "carnot/study/rollout_analysis.h"
 
 namespace carnot {
 namespace {
@@ -46,7 +44,7 @@ class ActfocusSignals final : public Analysis {
     enum_field(visit, "tokens", tokens_, {"all", "think", "action"}, "which sampled tokens are compared");
   }
 
-  Result<AnalysisReport> run(const AnalysisInput& input) const override {
+  Result<AnalysisReport> run(const AnalysisInput& input) override {
     std::vector<Group> text;
     int vocabulary = 0;
     std::vector<std::string> names;
@@ -75,33 +73,27 @@ class ActfocusSignals final : public Analysis {
  private:
   static AnalysisReport report_of(const std::vector<std::string>& names, const std::vector<Signals>& by_checkpoint) {
     AnalysisReport report;
-    ResultTable table{.name = "drift",
-                      .columns = {"signal", "from", "to", "Pearson", "mean absolute change", "deviation"}};
-    BarChart bars{.title = "Correlation of each token's signal with its value at the last checkpoint",
-                  .x_label = "checkpoint",
-                  .y = {.label = "Pearson", .low = 0, .high = 1}};
-    const std::size_t last = names.size() - 1;
-    for (std::size_t from = 0; from < last; ++from)
-      bars.categories.push_back(std::to_string(from) + ": " + names[from]);
-    for (std::size_t s = 0; s < kSignals.size(); ++s) {
-      BarSeries series{.name = std::string(kSignals[s])};
-      for (std::size_t from = 0; from < last; ++from) {
-        const std::vector<double>& before = by_checkpoint[from][s];
-        const std::vector<double>& after = by_checkpoint[last][s];
+    Table table{.name = "drift",
+                .columns = {"signal", "from", "to", "Pearson", "mean absolute change", "deviation", "checkpoint"}};
+    for (std::size_t s = 0; s < kSignals.size(); ++s)
+      for (std::size_t from = 0; from + 1 < names.size(); ++from) {
+        const std::vector<double>&before = by_checkpoint[from][s], &after = by_checkpoint.back()[s];
         const auto correlation = pearson(before, after);
         std::vector<double> change;
         for (std::size_t t = 0; t < before.size(); ++t) change.push_back(std::abs(after[t] - before[t]));
-        series.values.push_back(correlation.value_or(std::nan("")));
-        table.rows.push_back({std::string(kSignals[s]), names[from], names[last], correlation.value_or(std::nan("")),
-                              mean(change), std_population(after)});
-        report.findings.push_back(
-            {std::string(kSignals[s]) + ", " + names[from] + " to " + names[last], std::string(kPaper[s]),
-             correlation_text(correlation, before.size()) + ", mean change " + number_text(mean(change))});
+        table.add(kSignals[s], names[from], names.back(), correlation.value_or(std::nan("")), mean(change),
+                  std_population(after), std::to_string(from) + ": " + names[from]);
+        report.find(std::string(kSignals[s]) + ", " + names[from] + " to " + names.back(), std::string(kPaper[s]),
+                    correlation_text(correlation, before.size()) + ", mean change " + number_text(mean(change)));
       }
-      bars.series.push_back(std::move(series));
-    }
-    report.figures = {{svg(bars), ""}};
     report.tables = {std::move(table)};
+    report.figures = {{.title = "Correlation of each token's signal with its value at the last checkpoint",
+                       .table = "drift",
+                       .draw = Draw::Bars,
+                       .x = "checkpoint",
+                       .y = {"Pearson"},
+                       .series = {"signal"},
+                       .y_axis = {.low = -1, .high = 1}}};
     report.notes = {
         "The first checkpoint is the frozen reference, and the text is what it sampled; every checkpoint scores that "
         "text. The reference's signals are the same by construction.",
@@ -116,12 +108,6 @@ class ActfocusSignals final : public Analysis {
 
 }  // namespace
 
-AnalysisEntry actfocus_signals_entry() {
-  return {.name = "actfocus-signals",
-          .paper = "2605.14558",
-          .needs = AnalysisNeeds::Checkpoints,
-          .summary = "drift of the four signals between checkpoints, on the same text",
-          .make = make_analysis<ActfocusSignals>};
-}
+std::unique_ptr<Analysis> actfocus_signals() { return std::make_unique<ActfocusSignals>(); }
 
 }  // namespace carnot

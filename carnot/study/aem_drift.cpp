@@ -1,8 +1,6 @@
 // study/aem_drift.cpp -- AEM: training without the responses that should lower (raise) the entropy, arXiv:2605.00425
 #include <array>
 
-#include "carnot/chart/plot.h"
-#include "carnot/chart/scale.h"
 #include "carnot/credit/entropy_modulate.h"
 #include "carnot/credit/members.h"
 #include "carnot/run/progress.h"
@@ -53,28 +51,29 @@ class AemDrift final : public Analysis {
     section(visit, "aem", modulate_, "the factors alpha");
   }
 
-  Result<AnalysisReport> run(const AnalysisInput& input) const override {
+  Result<AnalysisReport> run(const AnalysisInput& input) override {
     AnalysisReport report;
-    ResultTable table{.name = "by step",
-                      .columns = {"arm", "step", "entropy", "success", "share of tokens in the loss"}};
-    Plot entropy{
-        .title = "Entropy of the policy", .x = {.label = "training step"}, .y = {.label = "nats a token", .low = 0}};
+    Table table{.name = "by step", .columns = {"arm", "step", "entropy", "success", "share of tokens in the loss"}};
     for (const Arm& arm : kArms) {
       const auto curves = train(input, arm);
       if (!curves) return curves.error();
-      const std::string name(arm.name);
       for (const auto& [step, value] : curves->entropy)
-        table.rows.push_back({name, static_cast<double>(step), value, curves->success.at(step), curves->kept.at(step)});
-      report.findings.push_back({name + ": entropy over the last fifth of the steps", std::string(arm.paper),
-                                 number_text(mean_between(curves->entropy, 0.8, 1))});
-      entropy.series.push_back(series_of(name, {curves->entropy}, 1));
+        table.add(arm.name, step, value, curves->success.at(step), curves->kept.at(step));
+      report.find(std::string(arm.name) + ": entropy over the last fifth of the steps", std::string(arm.paper),
+                  number_text(mean_between(curves->entropy, 0.8, 1)));
     }
-    report.figures = {{svg(entropy), "One training each from the same checkpoint, tasks and draws alike."}};
     report.tables = {std::move(table)};
+    report.figures = {{.title = "Entropy of the policy",
+                       .caption = "One training each from the same checkpoint, tasks and draws alike.",
+                       .table = "by step",
+                       .x = "step",
+                       .y = {"entropy"},
+                       .series = {"arm"},
+                       .x_axis = {.label = "training step"},
+                       .y_axis = {.label = "nats a token", .low = 0}}};
     report.notes = {
         "Every response's A and alpha are those of its step; a dropped response leaves numerator and denominator of "
-        "the "
-        "loss. Entropy: the mean over the tokens that the step's rollouts sampled."};
+        "the loss. Entropy: the mean over the tokens that the step's rollouts sampled."};
     return report;
   }
 
@@ -124,12 +123,6 @@ class AemDrift final : public Analysis {
 
 }  // namespace
 
-AnalysisEntry aem_drift_entry() {
-  return {.name = "aem-drift",
-          .paper = "2605.00425",
-          .needs = AnalysisNeeds::Checkpoint,
-          .summary = "trains without responses of one sign of A (alpha - 1): does the entropy go where it should?",
-          .make = make_analysis<AemDrift>};
-}
+std::unique_ptr<Analysis> aem_drift() { return std::make_unique<AemDrift>(); }
 
 }  // namespace carnot

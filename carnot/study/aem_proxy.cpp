@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "carnot/base/statistics.h"
-#include "carnot/chart/plot.h"
 #include "carnot/credit/entropy_modulate.h"
 #include "carnot/run/progress.h"
 #include "carnot/study/correlation.h"
@@ -25,12 +24,6 @@ struct State {
 /// alpha - 1 of the states, against minus what their response's surprisal has beyond the mean of many.
 struct Comparison {
   std::vector<double> proxy{}, target{};
-
-  std::int64_t equal_signs() const {
-    std::int64_t count = 0;
-    for (std::size_t i = 0; i < proxy.size(); ++i) count += (proxy[i] > 0) == (target[i] > 0) ? 1 : 0;
-    return count;
-  }
 };
 
 /// The factor that AEM gives each token, by trajectory.
@@ -66,7 +59,7 @@ class AemProxy final : public Analysis {
     section(visit, "aem", modulate_, "the factors");
   }
 
-  Result<AnalysisReport> run(const AnalysisInput& input) const override {
+  Result<AnalysisReport> run(const AnalysisInput& input) override {
     auto opened = open_policy(input.paths.front(), input.overrides);
     if (!opened) return opened.error();
     const RolloutSettings& rollout = opened->recipe.rollout;
@@ -131,28 +124,25 @@ class AemProxy final : public Analysis {
 
   static AnalysisReport report_of(const Comparison& summed, const Comparison& normalised) {
     AnalysisReport report;
-    ResultTable table{.name = "states", .columns = {"alpha - 1", "H - S", "H - S, a token"}};
-    for (std::size_t s = 0; s < summed.proxy.size(); ++s)
-      table.rows.push_back({summed.proxy[s], summed.target[s], normalised.target[s]});
+    Table table{.name = "states", .columns = {"alpha - 1", "H - S", "H - S, a token"}};
+    const std::size_t n = summed.proxy.size();
+    for (std::size_t s = 0; s < n; ++s) table.add(summed.proxy[s], summed.target[s], normalised.target[s]);
     const auto add = [&](const std::string& form, const Comparison& one, const std::string& r,
                          const std::string& signs) {
-      const std::size_t n = one.proxy.size();
-      report.findings.push_back(
-          {"Pearson of alpha - 1 and H - S" + form, r, correlation_text(pearson(one.proxy, one.target), n)});
-      report.findings.push_back(
-          {"equal signs" + form, signs, share_text(one.equal_signs(), static_cast<std::int64_t>(n))});
+      report.find("Pearson of alpha - 1 and H - S" + form, r, correlation_text(pearson(one.proxy, one.target), n));
+      report.find("equal signs" + form, signs, share_text(equal_signs(one.proxy, one.target), std::ssize(one.proxy)));
     };
     add("", summed, "0.63", "55 of 64 (85.9 %)");
     add(", surprisal a token", normalised, "-", "-");
-    Plot plot{.title = "AEM's factor and the surprisal it stands for",
-              .x = {.label = "H - S, nats"},
-              .y = {.label = "alpha - 1"}};
-    plot.series = {{.x = summed.target, .y = summed.proxy, .draw = Draw::Points, .width = 3}};
-    report.figures = {
-        {svg(plot),
-         "A point per state: a response's factor in its group, against how much less surprising it was than "
-         "responses from its state are on average."}};
     report.tables = {std::move(table)};
+    report.figures = {{.title = "AEM's factor and the surprisal it stands for",
+                       .caption = "A point per state: a response's factor in its group, against how much less "
+                                  "surprising it was than responses from its state are on average.",
+                       .table = "states",
+                       .draw = Draw::Points,
+                       .x = "H - S",
+                       .y = {"alpha - 1"},
+                       .x_axis = {.label = "H - S, nats"}}};
     report.notes = {
         "S: surprisal of the response. H: its mean over responses sampled from the same state. States come from groups "
         "whose entropies spread beyond the gate; elsewhere alpha is 1."};
@@ -167,12 +157,6 @@ class AemProxy final : public Analysis {
 
 }  // namespace
 
-AnalysisEntry aem_proxy_entry() {
-  return {.name = "aem-proxy",
-          .paper = "2605.00425",
-          .needs = AnalysisNeeds::Checkpoint,
-          .summary = "AEM's factor against the surprisal that it stands for, measured by sampling",
-          .make = make_analysis<AemProxy>};
-}
+std::unique_ptr<Analysis> aem_proxy() { return std::make_unique<AemProxy>(); }
 
 }  // namespace carnot

@@ -1,8 +1,7 @@
 // study/aem_theorem.cpp -- AEM's theorem 3.2.2 on random policies, arXiv:2605.00425
 #include <cmath>
 
-#include "carnot/chart/plot.h"
-#include "carnot/chart/scale.h"
+#include "carnot/study/correlation.h"
 #include "carnot/study/entries.h"
 #include "carnot/study/response_simplex.h"
 #include "carnot/study/sparse_decision.h"
@@ -11,16 +10,10 @@
 namespace carnot {
 namespace {
 
-/// What is compared: for each random policy the theorem's rate and the measured one.
-struct Comparison {
-  std::string name{};
+/// For each random policy the theorem's rate and the measured one.
+struct Rates {
+  std::string form{};
   std::vector<double> theorem{}, measured{};
-
-  std::int64_t equal_signs() const {
-    std::int64_t count = 0;
-    for (std::size_t i = 0; i < theorem.size(); ++i) count += (theorem[i] > 0) == (measured[i] > 0) ? 1 : 0;
-    return count;
-  }
 
   double largest_error() const {
     double largest = 0;
@@ -39,21 +32,23 @@ class AemTheorem final : public Analysis {
     visit.field("seed", seed_, "of the policies", at_least(0));
   }
 
-  Result<AnalysisReport> run(const AnalysisInput&) const override {
-    const std::vector<Comparison> comparisons = compare_all();
+  Result<AnalysisReport> run(const AnalysisInput&) override {
     AnalysisReport report;
-    ResultTable table{.name = "drift", .columns = {"form", "theorem", "measured"}};
-    Plot plot{.title = "Rate of change of the entropy", .x = {.label = "theorem"}, .y = {.label = "measured"}};
-    for (const Comparison& one : comparisons) {
-      report.findings.push_back({one.name + ": equal signs", "theorem 3.2.2",
-                                 share_text(one.equal_signs(), static_cast<std::int64_t>(one.theorem.size()))});
-      report.findings.push_back({one.name + ": largest error", "0", number_text(one.largest_error())});
-      for (std::size_t i = 0; i < one.theorem.size(); ++i)
-        table.rows.push_back({one.name, one.theorem[i], one.measured[i]});
-      plot.series.push_back({.name = one.name, .x = one.theorem, .y = one.measured, .draw = Draw::Points});
+    Table table{.name = "drift", .columns = {"form", "theorem", "measured"}};
+    for (const Rates& one : compare_all()) {
+      report.find(one.form + ": equal signs", "theorem 3.2.2",
+                  share_text(equal_signs(one.theorem, one.measured), std::ssize(one.theorem)));
+      report.find(one.form + ": largest error", "0", number_text(one.largest_error()));
+      for (std::size_t i = 0; i < one.theorem.size(); ++i) table.add(one.form, one.theorem[i], one.measured[i]);
     }
-    report.tables.push_back(std::move(table));
-    report.figures.push_back({svg(plot), "A point per random policy; the theorem says that they lie on the diagonal."});
+    report.tables = {std::move(table)};
+    report.figures = {{.title = "Rate of change of the entropy",
+                       .caption = "A point per random policy; the theorem says that they lie on the diagonal.",
+                       .table = "drift",
+                       .draw = Draw::Points,
+                       .x = "theorem",
+                       .y = {"measured"},
+                       .series = {"form"}}};
     report.notes = {
         "Measured: gradient by differences, natural gradient by solving with the Fisher matrix, entropy by "
         "differences along it. Errors are relative where the rate is above 1."};
@@ -61,8 +56,8 @@ class AemTheorem final : public Analysis {
   }
 
  private:
-  std::vector<Comparison> compare_all() const {
-    std::vector<Comparison> comparisons{{"one response"}, {"expected policy gradient"}, {"with entropy bonus and KL"}};
+  std::vector<Rates> compare_all() const {
+    std::vector<Rates> comparisons{{"one response"}, {"expected policy gradient"}, {"with entropy bonus and KL"}};
     RandomStream random(derive_seed(static_cast<std::uint64_t>(seed_), "aem-theorem"));
     for (int i = 0; i < policies_; ++i)
       for (std::size_t form = 0; form < comparisons.size(); ++form) {
@@ -104,12 +99,6 @@ class AemTheorem final : public Analysis {
 
 }  // namespace
 
-AnalysisEntry aem_theorem_entry() {
-  return {.name = "aem-theorem",
-          .paper = "2605.00425",
-          .needs = AnalysisNeeds::Nothing,
-          .summary = "entropy drift along the natural policy gradient: the theorem against measured steps",
-          .make = make_analysis<AemTheorem>};
-}
+std::unique_ptr<Analysis> aem_theorem() { return std::make_unique<AemTheorem>(); }
 
 }  // namespace carnot

@@ -7,7 +7,6 @@ namespace carnot {
 namespace {
 
 constexpr double kThird = 1.0 / 3;
-constexpr const char* kEntropy = "actor/entropy";
 
 std::vector<double> means_between(const std::vector<Curve>& curves, double from, double to) {
   std::vector<double> means;
@@ -15,53 +14,38 @@ std::vector<double> means_between(const std::vector<Curve>& curves, double from,
   return means;
 }
 
-class AemTransition final : public Analysis {
- public:
-  void fields(FieldVisitor& visit) override {
-    visit.field("window", window_, "steps that curves are smoothed over", at_least(1));
+class AemTransition final : public CurveAnalysis {
+  AnalysisReport begin() const override {
+    const Table entropy = curve_table("entropy by step", "runs"), success = curve_table("success by step", "runs");
+    return {.tables = {{.name = "by run",
+                        .columns = {"runs", "seed", "entropy, first third", "entropy, last third", "success after"}},
+                       entropy,
+                       success},
+            .figures = {curve_figure(entropy, "Entropy of the policy", {.label = "nats a token", .low = 0}),
+                        curve_figure(success, "Success while training", share_axis("success"))},
+            .notes = {"Give runs with and without AEM from the same seeds, as `carnot compare` makes them."}};
   }
 
-  Result<AnalysisReport> run(const AnalysisInput& input) const override {
-    auto runs = read_curves(input.paths);
-    if (!runs) return runs.error();
-    AnalysisReport report;
-    ResultTable table{.name = "by run",
-                      .columns = {"runs", "seed", "entropy, first third", "entropy, last third", "success after"}};
-    Plot entropy{
-        .title = "Entropy of the policy", .x = {.label = "training step"}, .y = {.label = "nats a token", .low = 0}};
-    Plot success{.title = "Success while training",
-                 .x = {.label = "training step"},
-                 .y = {.label = "success", .low = 0, .percent = true}};
-    for (const LabelledRuns& one : by_label(std::move(runs).value())) {
-      const std::vector<Curve> entropies = one.curves(kEntropy);
-      const auto early = means_between(entropies, 0, kThird), late = means_between(entropies, 2 * kThird, 1);
-      const auto after = one.final_success();
-      for (std::size_t r = 0; r < one.runs.size(); ++r)
-        table.rows.push_back({one.label, static_cast<double>(one.runs[r].run.seed), early[r], late[r], after[r]});
-      report.findings.push_back({one.label + ": entropy in the first third", "higher with AEM", mean_text(early)});
-      report.findings.push_back({one.label + ": entropy in the last third", "lower with AEM", mean_text(late)});
-      report.findings.push_back({one.label + ": success after training", "higher with AEM", mean_text(after)});
-      entropy.series.push_back(series_of(one.label, entropies, window_));
-      success.series.push_back(series_of(one.label, one.success_curves(), window_));
-    }
-    report.figures = {{svg(entropy), "Mean over runs, 95 % interval."}, {svg(success), ""}};
-    report.tables = {std::move(table)};
-    report.notes = {"Give runs with and without AEM from the same seeds, as `carnot compare` makes them."};
-    return report;
+  void add(const std::vector<LabelledRuns>& all, AnalysisReport& report) const override {
+    for (const LabelledRuns& one : all) add_runs(one, report);
   }
 
- private:
-  int window_ = 5;
+  void add_runs(const LabelledRuns& one, AnalysisReport& report) const {
+    const std::vector<Curve> entropies = one.curves("actor/entropy");
+    const auto early = means_between(entropies, 0, kThird), late = means_between(entropies, 2 * kThird, 1);
+    const auto after = one.final_success();
+    for (std::size_t r = 0; r < one.runs.size(); ++r)
+      report.tables[0].add(one.label, one.runs[r].run.seed, early[r], late[r], after[r]);
+    add_curve(report.tables[1], one.label, mean_curve(entropies, window_));
+    add_curve(report.tables[2], one.label, mean_curve(one.success_curves(), window_));
+    report.find(one.label + ": entropy in the first third", "higher with AEM", mean_text(early));
+    report.find(one.label + ": entropy in the last third", "lower with AEM", mean_text(late));
+    report.find(one.label + ": success after training", "higher with AEM", mean_text(after));
+  }
 };
 
 }  // namespace
 
-AnalysisEntry aem_transition_entry() {
-  return {.name = "aem-transition",
-          .paper = "2605.00425",
-          .needs = AnalysisNeeds::Runs,
-          .summary = "entropy and success by step: is entropy higher early and lower late with AEM?",
-          .make = make_analysis<AemTransition>};
-}
+std::unique_ptr<Analysis> aem_transition() { return std::make_unique<AemTransition>(); }
 
 }  // namespace carnot

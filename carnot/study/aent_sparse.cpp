@@ -3,8 +3,6 @@
 
 #include "carnot/base/statistics.h"
 #include "carnot/base/thread_pool.h"
-#include "carnot/chart/bar_chart.h"
-#include "carnot/chart/plot.h"
 #include "carnot/study/entries.h"
 #include "carnot/study/sparse_decision.h"
 #include "carnot/study/text.h"
@@ -20,24 +18,6 @@ constexpr std::array<Bonus, 4> kBonuses = {{{EntropyBonus::None, "none"},
                                             {EntropyBonus::Full, "full entropy"},
                                             {EntropyBonus::Clamped, "clamped"},
                                             {EntropyBonus::Adaptive, "clamped, adaptive"}}};
-
-/// Curves of all seeds with one bonus and one number of optimal actions.
-struct Runs {
-  std::vector<AscentCurve> curves{};
-
-  /// Mean over the steps, by seed: how early and how high the return rises.
-  std::vector<double> mean_returns() const {
-    std::vector<double> means;
-    for (const AscentCurve& curve : curves) means.push_back(mean(curve.expected_return));
-    return means;
-  }
-
-  std::vector<double> returns_at(std::size_t step) const {
-    std::vector<double> values;
-    for (const AscentCurve& curve : curves) values.push_back(curve.expected_return[step]);
-    return values;
-  }
-};
 
 class AentSparse final : public Analysis {
  public:
@@ -59,84 +39,91 @@ class AentSparse final : public Analysis {
                 at_least(0));
   }
 
-  Result<AnalysisReport> run(const AnalysisInput& input) const override {
+  Result<AnalysisReport> run(const AnalysisInput& input) override {
     AnalysisReport report;
-    ResultTable curves{.name = "curves",
-                       .columns = {"optimal actions", "bonus", "step", "return", "low", "high", "coefficient"}};
-    ResultTable summary{.name = "summary", .columns = {"optimal actions", "bonus", "mean return", "final return"}};
-    BarChart bars{.title = "Mean return over the steps",
-                  .x_label = "optimal actions of " + std::to_string(process_.actions),
-                  .y = {.label = "return", .low = 0, .high = 1}};
-    for (const Bonus& bonus : kBonuses) bars.series.push_back({.name = std::string(bonus.name)});
+    report.tables = {
+        {.name = "summary", .columns = {"optimal actions", "bonus", "mean return", "low", "high", "final return"}},
+        {.name = "curves", .columns = {"optimal actions", "bonus", "step", "return", "low", "high", "coefficient"}}};
+    report.figures = {{.title = "Mean return over the steps",
+                       .caption = "Higher: the return rises earlier and further. Whiskers: 95 % interval over seeds.",
+                       .table = "summary",
+                       .draw = Draw::Bars,
+                       .x = "optimal actions",
+                       .y = {"mean return"},
+                       .series = {"bonus"},
+                       .low = "low",
+                       .high = "high",
+                       .x_axis = {.label = "optimal actions of " + std::to_string(process_.actions)},
+                       .y_axis = {.label = "return", .low = 0, .high = 1}}};
+    report.notes = {
+        "All gradients are exact: nothing is sampled, so exploration cannot fail here; what is seen is what the "
+        "bonus does to the speed and the end of the ascent.",
+        "The bonus is the mean entropy of visited states, visits being weights without gradient."};
     for (const double count : optimal_) {
       if (count > process_.actions / 2)
         return Error{"optimal: found " + std::to_string(static_cast<int>(count)) +
                      ", expected at most half of the actions"};
       if (input.control.stop_requested()) return Error{"stopped"};
-      add_count(static_cast<int>(count), report, curves, summary, bars);
+      add_count(static_cast<int>(count), report);
     }
-    report.tables = {std::move(summary), std::move(curves)};
-    report.figures.insert(
-        report.figures.begin(),
-        {svg(bars), "Higher: the return rises earlier and further. Whiskers: 95 % interval over seeds."});
-    report.notes = {
-        "All gradients are exact: nothing is sampled, so exploration cannot fail here; what is seen is what the "
-        "bonus does to the speed and the end of the ascent.",
-        "The bonus is the mean entropy of visited states, visits being weights without gradient."};
     return report;
   }
 
  private:
-  Runs ascend_all(int optimal, EntropyBonus kind) const {
+  /// Curves of all seeds with one bonus and one number of optimal actions.
+  std::vector<AscentCurve> ascend_all(int optimal, EntropyBonus kind) const {
     SparseProcessOptions process = process_;
     process.optimal = optimal;
     AscentOptions ascent = ascent_;
     ascent.bonus = kind;
-    Runs runs{.curves = std::vector<AscentCurve>(seeds_)};
+    std::vector<AscentCurve> curves(seeds_);
     kernel_pool().run(seeds_, [&](std::int64_t seed) {
       const auto number = static_cast<std::uint64_t>(seed);
       RandomStream random(derive_seed(number, "aent-sparse", static_cast<std::uint64_t>(optimal)));
-      runs.curves[number] = ascend(sparse_process(process, random), ascent);
+      curves[number] = ascend(sparse_process(process, random), ascent);
     });
-    return runs;
+    return curves;
   }
 
-  void add_count(int optimal, AnalysisReport& report, ResultTable& curves, ResultTable& summary, BarChart& bars) const {
-    Plot plot{.title = std::to_string(optimal) + " optimal actions of " + std::to_string(process_.actions),
-              .x = {.label = "step"},
-              .y = {.label = "expected return", .low = 0, .high = 1}};
-    bars.categories.push_back(std::to_string(optimal));
+  void add_count(int optimal, AnalysisReport& report) const {
     std::string ours;
     std::vector<double> without;
     for (std::size_t b = 0; b < kBonuses.size(); ++b) {
-      const Runs runs = ascend_all(optimal, kBonuses[b].kind);
       const std::string name(kBonuses[b].name);
-      Series line{.name = name};
-      for (std::size_t step = 0; step <= static_cast<std::size_t>(ascent_.steps); ++step) {
-        const std::vector<double> returns = runs.returns_at(step);
-        const Interval interval = mean_interval(returns);
-        line.x.push_back(static_cast<double>(step));
-        line.y.push_back(mean(returns));
-        line.low.push_back(interval.low);
-        line.high.push_back(interval.high);
-        if (step % 10 == 0)
-          curves.rows.push_back({static_cast<double>(optimal), name, static_cast<double>(step), mean(returns),
-                                 interval.low, interval.high, runs.curves.front().coefficient[step]});
+      const std::vector<AscentCurve> curves = ascend_all(optimal, kBonuses[b].kind);
+      // Mean over the steps, by seed: how early and how high the return rises.
+      std::vector<double> means, finals;
+      for (const AscentCurve& curve : curves) {
+        means.push_back(mean(curve.expected_return));
+        finals.push_back(curve.expected_return.back());
       }
-      std::vector<double> means = runs.mean_returns();
-      summary.rows.push_back({static_cast<double>(optimal), name, mean(means), line.y.back()});
-      bars.series[b].values.push_back(mean(means));
-      bars.series[b].low.push_back(mean_interval(means).low);
-      bars.series[b].high.push_back(mean_interval(means).high);
+      for (std::size_t step = 0; step <= static_cast<std::size_t>(ascent_.steps); step += 10) {
+        std::vector<double> returns;
+        for (const AscentCurve& curve : curves) returns.push_back(curve.expected_return[step]);
+        const Interval interval = mean_interval(returns);
+        report.tables[1].add(optimal, name, step, mean(returns), interval.low, interval.high,
+                             curves.front().coefficient[step]);
+      }
+      const Interval interval = mean_interval(means);
+      report.tables[0].add(optimal, name, mean(means), interval.low, interval.high, mean(finals));
       if (b == 0) without = means;
       for (std::size_t seed = 0; seed < means.size(); ++seed) means[seed] -= b == 0 ? 0 : without[seed];
       ours += (b == 0 ? "" : "; ") + name + " " + mean_text(means);
-      plot.series.push_back(std::move(line));
     }
-    report.figures.push_back({svg(plot), "Mean over seeds, 95 % interval."});
+    report.figures.push_back(
+        {.title = std::to_string(optimal) + " optimal actions of " + std::to_string(process_.actions),
+         .caption = "Mean over seeds, 95 % interval.",
+         .table = "curves",
+         .rows = {{"optimal actions", {static_cast<double>(optimal)}}},
+         .x = "step",
+         .y = {"return"},
+         .series = {"bonus"},
+         .low = "low",
+         .high = "high",
+         .y_axis = {.label = "expected return", .low = 0, .high = 1}});
     const bool first = optimal == static_cast<int>(optimal_.front());
-    report.findings.push_back({std::to_string(optimal) + " optimal actions: mean return, and gains over it",
-                               first ? "the fewer, the less full entropy gains; clamped keeps its gain" : "", ours});
+    report.find(std::to_string(optimal) + " optimal actions: mean return, and gains over it",
+                first ? "the fewer, the less full entropy gains; clamped keeps its gain" : "", ours);
   }
 
   std::vector<double> optimal_{1, 3, 10, 30, 100, 300};
@@ -147,12 +134,6 @@ class AentSparse final : public Analysis {
 
 }  // namespace
 
-AnalysisEntry aent_sparse_entry() {
-  return {.name = "aent-sparse",
-          .paper = "2509.03493",
-          .needs = AnalysisNeeds::Nothing,
-          .summary = "what full, clamped and adaptive entropy bonuses do where few of many actions are optimal",
-          .make = make_analysis<AentSparse>};
-}
+std::unique_ptr<Analysis> aent_sparse() { return std::make_unique<AentSparse>(); }
 
 }  // namespace carnot

@@ -5,24 +5,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "carnot/base/fields.h"
 #include "carnot/base/result.h"
+#include "carnot/chart/figure.h"
 #include "carnot/run/run.h"
 
 namespace carnot {
-
-/// A number or a word of a table.
-using Cell = std::variant<double, std::string>;
-
-/// All numbers of one kind, row by row: a list of objects in the JSON file, a table on the page.
-struct ResultTable {
-  std::string name{};
-  std::vector<std::string> columns{};
-  std::vector<std::vector<Cell>> rows{};  ///< a cell per column
-};
 
 /// One line of what is printed: the paper's figure next to ours.
 struct Finding {
@@ -31,16 +21,15 @@ struct Finding {
   std::string ours{};
 };
 
-struct Figure {
-  std::string svg{};
-  std::string caption{};
-};
-
 struct AnalysisReport {
   std::vector<Finding> findings{};
-  std::vector<ResultTable> tables{};
+  std::vector<Table> tables{};
   std::vector<Figure> figures{};
   std::vector<std::string> notes{};  ///< what a reader must know to read the numbers
+
+  void find(std::string what, std::string paper, std::string ours) {
+    findings.push_back({std::move(what), std::move(paper), std::move(ours)});
+  }
 };
 
 /// The arguments after the analysis' name on the command line.
@@ -67,14 +56,9 @@ class Analysis {
   virtual ~Analysis() = default;
   virtual void fields(FieldVisitor& visit) = 0;
 
-  /// Fails where the input is not there or lacks something, saying what would have written it.
-  virtual Result<AnalysisReport> run(const AnalysisInput& input) const = 0;
+  /// Runs once. Fails if the input does not exist or lacks something, saying what would have written it.
+  virtual Result<AnalysisReport> run(const AnalysisInput& input) = 0;
 };
-
-template <class Kind>
-std::unique_ptr<Analysis> make_analysis() {
-  return std::make_unique<Kind>();
-}
 
 struct AnalysisEntry {
   std::string_view name;
@@ -84,7 +68,7 @@ struct AnalysisEntry {
   std::unique_ptr<Analysis> (*make)();
 };
 
-/// Every analysis there is. Adding one: one file here, and its line in analyses.cpp.
+/// Every analysis there is. Adding one: one file here, its line in entries.h and its row in analyses.cpp.
 const std::vector<AnalysisEntry>& analyses();
 
 }  // namespace carnot

@@ -5,9 +5,10 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/nearest_word.h"
+#include "carnot/chart/json.h"
+#include "carnot/chart/page.h"
 #include "carnot/config/document.h"
 #include "carnot/config/reader.h"
-#include "carnot/study/report_files.h"
 
 namespace carnot {
 namespace {
@@ -57,6 +58,23 @@ Status check_paths(const AnalysisEntry& entry, std::size_t count) {
 
 }  // namespace
 
+std::string report_json(const AnalysisReport& report, const AnalysisEntry& entry, const AnalysisRequest& request,
+                        const FieldTable& options) {
+  using Json = nlohmann::ordered_json;
+  Json json{{"title", "carnot analyze " + std::string(entry.name)}, {"analysis", entry.name}, {"paper", entry.paper}};
+  json["introduction"] = std::string(entry.summary) + " (arXiv:" + std::string(entry.paper) + ")";
+  json["inputs"] = Json::array();
+  for (const auto& path : request.paths) json["inputs"].push_back(path.string());
+  json["options"] = Json::object();
+  for (const FieldRow& row : options.rows()) json["options"][row.key] = row.value;
+  json["findings"] = Json::array();
+  for (const Finding& finding : report.findings)
+    json["findings"].push_back({{"what", finding.what}, {"paper", finding.paper}, {"here", finding.ours}});
+  add_tables_and_figures(json, report.tables, report.figures);
+  json["notes"] = report.notes;
+  return json_text(json);
+}
+
 Result<const AnalysisEntry*> find_analysis(std::string_view name) {
   std::vector<std::string> known;
   for (const AnalysisEntry& entry : analyses()) {
@@ -85,12 +103,10 @@ Result<AnalysisReport> analyze(const AnalysisRequest& request, const RunControl&
   if (const Status status = make_folder(request.output); !status) return status.error();
   FieldTable options;
   options.add("", *analysis);
-  const ReportContext context{.entry = **entry, .paths = request.paths, .options = options};
-  const std::filesystem::path file = request.output / request.name;
-  if (const Status status = write_file_atomically(file.string() + ".json", report_json(*report, context)); !status)
-    return status.error();
-  if (const Status status = write_file_atomically(file.string() + ".html", report_page(*report, context)); !status)
-    return status.error();
+  const std::string json = report_json(*report, **entry, request, options);
+  const std::string file = (request.output / request.name).string();
+  if (const Status status = write_file_atomically(file + ".json", json); !status) return status.error();
+  if (const Status status = write_file_atomically(file + ".html", page_html(json)); !status) return status.error();
   return report;
 }
 

@@ -26,6 +26,11 @@ Result<const AnalysisEntry*> find_analysis(std::string_view name);
 /// The options of an analysis, for help texts.
 FieldTable analysis_options(const AnalysisEntry& entry);
 
+/// {"analysis", "paper", "inputs", "options", "findings": [...], "tables": {NAME: [{column: value}]}, "figures",
+/// "notes"} and the texts of a page (chart/page.h). Numbers that are none are null.
+std::string report_json(const AnalysisReport& report, const AnalysisEntry& entry, const AnalysisRequest& request,
+                        const FieldTable& options);
+
 /// Writes OUTPUT/NAME.json and OUTPUT/NAME.html. Interrupted where the control asks for it: nothing is written.
 Result<AnalysisReport> analyze(const AnalysisRequest& request, const RunControl& control);
 

@@ -1,174 +1,108 @@
+#include "carnot/study/comparison_page.h"
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "carnot/chart/interval_chart.h"
+#include "carnot/chart/json.h"
 #include "carnot/chart/page.h"
-#include "carnot/chart/plot.h"
-#include "carnot/study/comparison_report.h"
 #include "carnot/study/comparison_text.h"
+#include "carnot/study/mean_curve.h"
 
 namespace carnot {
 namespace {
 
-constexpr std::size_t kMostBands = 6;  ///< more of them hide each other
+using Json = nlohmann::ordered_json;
 
 /// What one kind of curve shows.
 struct CurveKind {
   std::string metric{};
   std::string title{};
   Axis y{};
-  /// What the metric can be. Student's t knows no bounds: bands are cut to it.
-  Extent possible{0, std::numeric_limits<double>::infinity()};
   int window = 1;
 };
 
-constexpr Extent kShares{0, 1};
-constexpr Extent kDifferences{-100, 100};  ///< of percentages
-
-double cut(double value, const Extent& to) { return std::clamp(value, to.low, to.high); }
-
-Series mean_series(const ContestantResult& contestant, const CurveKind& kind, bool has_band) {
+std::vector<Curve> curves_of(const ContestantResult& contestant, const std::string& metric) {
   std::vector<Curve> curves;
   for (const ContestRun& run : contestant.runs)
-    if (const auto found = run.curves.find(kind.metric); run.finished && found != run.curves.end())
+    if (const auto found = run.curves.find(metric); run.finished && found != run.curves.end())
       curves.push_back(found->second);
-  MeanCurve mean = mean_curve(curves, kind.window);
-  if (!has_band) mean.low = mean.high = {};
-  for (double& x : mean.low) x = cut(x, kind.possible);
-  for (double& x : mean.high) x = cut(x, kind.possible);
-  return {.name = contestant.name, .x = mean.step, .y = mean.mean, .low = mean.low, .high = mean.high};
+  return curves;
 }
 
-/// All methods in one plot.
-std::string curves_svg(const Comparison& comparison, const CurveKind& kind) {
-  Plot plot{.title = kind.title, .x = {.label = "training step"}, .y = kind.y};
-  const std::size_t count = comparison.contestants.size();
+void add_curves(const Comparison& comparison, const CurveKind& kind, std::vector<Table>& tables,
+                std::vector<Figure>& figures) {
+  Table table = curve_table(kind.title, "method");
   for (const ContestantResult& contestant : comparison.contestants)
-    plot.series.push_back(mean_series(contestant, kind, count <= kMostBands));
-  plot.size = {.width = 820, .height = std::max(360.0, 70 + 19.0 * static_cast<double>(count))};
-  return svg(plot);
+    add_curve(table, contestant.name, mean_curve(curves_of(contestant, kind.metric), kind.window));
+  if (table.rows.empty()) return;
+  Figure figure = curve_figure(table, kind.title, kind.y);
+  figure.base = comparison.contestants[comparison.base].name;
+  figure.caption = "Mean over seeds; bands are 95 % intervals of the mean, of three or more.";
+  if (kind.window > 1)
+    figure.caption += " Each step is averaged with its neighbours over " + std::to_string(kind.window) + " steps.";
+  figures.push_back(std::move(figure));
+  tables.push_back(std::move(table));
 }
 
-/// A small plot for each method, over the base in grey.
-std::vector<std::string> curves_against_base(const Comparison& comparison, const CurveKind& kind) {
-  constexpr int kGrey = 7;
-  Series base = mean_series(comparison.contestants[comparison.base], kind, true);
-  base.name.clear();
-  base.colour = kGrey;
-  // The same axis everywhere, so that plots can be compared.
-  Axis y = kind.y;
-  std::vector<Series> all;
-  std::optional<Extent> extent;
-  for (const ContestantResult& contestant : comparison.contestants) {
-    all.push_back(mean_series(contestant, kind, true));
-    extent = joined(extent, extent_of(all.back().y));
-  }
-  y.label.clear();
-  if (extent && extent->low < extent->high) {
-    const double margin = 0.1 * (extent->high - extent->low);
-    y.low = cut(extent->low - margin, kind.possible);
-    y.high = cut(extent->high + margin, kind.possible);
-  }
-  std::vector<std::string> plots;
-  for (std::size_t c = 0; c < all.size(); ++c) {
-    if (c == comparison.base) continue;
-    Plot plot{.title = all[c].name, .y = y, .series = {base, all[c]}, .size = {.width = 290, .height = 210}};
-    plot.series[1].colour = 0;
-    plot.series[1].name.clear();
-    plots.push_back(svg(plot));
-  }
-  return plots;
-}
-
-std::string differences_svg(const Comparison& comparison) {
-  const std::string base = comparison.contestants[comparison.base].name;
-  IntervalChart chart{.title = "Success after training, difference to " + base,
-                      .x = {.label = "percentage points"},
-                      .mark = 0,
-                      .width = 820};
+/// Differences to the base in percentage points: means with their intervals, and those of single seeds.
+void add_differences(const Comparison& comparison, std::vector<Table>& tables, std::vector<Figure>& figures) {
+  const ContestantResult& base = comparison.contestants[comparison.base];
+  Table means{.name = "differences to " + base.name, .columns = {"method", "difference", "low", "high"}};
+  Table single{.name = "differences by seed", .columns = {"method", "seed", "difference"}};
+  const BySeed others = base.by_seed(&ContestRun::after);
   for (std::size_t c = 0; c < comparison.contestants.size(); ++c) {
-    if (c == comparison.base) continue;
+    const ContestantResult& contestant = comparison.contestants[c];
     const Estimate e = comparison.difference(c, &ContestRun::after);
-    IntervalRow row{.name = comparison.contestants[c].name,
-                    .value = e.count > 0 ? 100 * e.mean : std::nan(""),
-                    .emphasized = e.excludes_zero()};
-    if (e.interval)
-      row.interval = Extent{cut(100 * e.interval->low, kDifferences), cut(100 * e.interval->high, kDifferences)};
-    const BySeed own = comparison.contestants[c].by_seed(&ContestRun::after),
-                 others = comparison.contestants[comparison.base].by_seed(&ContestRun::after);
-    for (const auto& [seed, value] : own)
-      if (others.contains(seed)) row.single.push_back(100 * (value - others.at(seed)));
-    chart.rows.push_back(std::move(row));
+    if (c == comparison.base || e.count == 0) continue;
+    const Interval interval = e.interval.value_or(Interval{std::nan(""), std::nan("")});
+    means.add(contestant.name, 100 * e.mean, 100 * interval.low, 100 * interval.high);
+    for (const auto& [seed, value] : contestant.by_seed(&ContestRun::after))
+      if (others.contains(seed)) single.add(contestant.name, seed, 100 * (value - others.at(seed)));
   }
-  return svg(chart);
-}
-
-/// Steps over which single noisy steps are averaged: a tenth of the run.
-int smoothing_window(const Comparison& comparison) {
-  return static_cast<int>(std::max<std::int64_t>(1, comparison.training_steps / 10));
-}
-
-std::vector<CurveKind> curve_kinds(const Comparison& comparison) {
-  const ShownMetrics shown = ShownMetrics::in(comparison.environment, comparison.evaluation_samples);
-  const int window = smoothing_window(comparison);
-  const Axis success{.label = "success", .percent = true};
-  const auto is_evaluated = [&](const ContestRun& run) { return run.curves.contains(shown.validation); };
-  std::vector<CurveKind> kinds;
-  if (std::any_of(comparison.contestants.begin(), comparison.contestants.end(), [&](const ContestantResult& one) {
-        return std::any_of(one.runs.begin(), one.runs.end(), is_evaluated);
-      }))
-    kinds.push_back(
-        {.metric = shown.validation, .title = "Success on validation tasks", .y = success, .possible = kShares});
-  kinds.push_back({.metric = shown.success,
-                   .title = "Success on training tasks",
-                   .y = success,
-                   .possible = kShares,
-                   .window = window});
-  kinds.push_back(
-      {.metric = shown.entropy, .title = "Entropy of the policy", .y = {.label = "nats a token"}, .window = window});
-  kinds.push_back({.metric = shown.response_length,
-                   .title = "Response length",
-                   .y = {.label = "sampled tokens a trajectory"},
-                   .window = window});
-  return kinds;
-}
-
-std::string caption_of(const CurveKind& kind) {
-  return kind.window > 1
-             ? "Mean over seeds, each step averaged with its neighbours over " + std::to_string(kind.window) + " steps."
-             : "Mean over seeds.";
-}
-
-void add_curves(Page& page, const Comparison& comparison) {
-  const std::size_t count = comparison.contestants.size();
-  page.heading("Curves");
-  if (count <= kMostBands && comparison.contestants.front().runs.size() >= kFewestForInterval)
-    page.paragraph("Bands are 95 % intervals of the mean.");
-  for (const CurveKind& kind : curve_kinds(comparison)) {
-    page.figure(curves_svg(comparison, kind), caption_of(kind));
-    if (count > 2)
-      page.gallery(curves_against_base(comparison, kind), kind.title + ": each method against " +
-                                                              comparison.contestants[comparison.base].name +
-                                                              " (grey), with 95 % intervals of the means.");
-  }
+  if (means.rows.empty()) return;
+  figures.push_back(
+      {.title = "Success after training, difference to " + base.name,
+       .caption =
+           "Large dots: means over seeds; small dots: seeds; grey where the interval contains 0 or there is none.",
+       .table = means.name,
+       .draw = Draw::Intervals,
+       .x = "method",
+       .y = {"difference"},
+       .low = "low",
+       .high = "high",
+       .y_axis = {.label = "percentage points", .low = -100, .high = 100},
+       .mark = 0,
+       .dots = single.name});
+  tables.insert(tables.end(), {std::move(means), std::move(single)});
 }
 
 }  // namespace
 
 std::string comparison_html(const Comparison& comparison) {
-  Page page("Comparison of methods");
-  page.paragraph(introduction(comparison)).table(comparison_table(comparison));
-  if (comparison.contestants.size() > 1)
-    page.figure(
-        differences_svg(comparison),
-        "Large dots: means over seeds; small dots: seeds; grey where the interval contains 0 or there is none.");
-  for (const Section& section : remarks(comparison)) page.heading(section.title).list(section.lines);
-  add_curves(page, comparison);
+  const ShownMetrics shown = ShownMetrics::in(comparison.environment, comparison.evaluation_samples);
+  // Single noisy steps are averaged over a tenth of the run.
+  const int window = static_cast<int>(std::max<std::int64_t>(1, comparison.training_steps / 10));
+  std::vector<Table> tables{seeds_table(comparison)};
+  std::vector<Figure> figures;
+  if (has_peaks(comparison)) tables.push_back(peak_table(comparison));
+  add_differences(comparison, tables, figures);
+  for (const CurveKind& kind :
+       {CurveKind{shown.validation, "Success on validation tasks", share_axis("success")},
+        CurveKind{shown.success, "Success on training tasks", share_axis("success"), window},
+        CurveKind{shown.entropy, "Entropy of the policy", {.label = "nats a token", .low = 0}, window},
+        CurveKind{
+            shown.response_length, "Response length", {.label = "sampled tokens a trajectory", .low = 0}, window}})
+    add_curves(comparison, kind, tables, figures);
+  Json json{{"title", "Comparison of methods"},
+            {"introduction", introduction(comparison)},
+            {"findings", rows_json(comparison_table(comparison))},
+            {"sections", Json::array()}};
+  for (const Section& section : remarks(comparison))
+    json["sections"].push_back({{"title", section.title}, {"lines", section.lines}});
   if (has_peaks(comparison))
-    page.heading("Peak against final success").table(peak_table(comparison)).paragraph(peak_note());
-  page.heading("Success after training, by seed").table(seeds_table(comparison));
-  return page.html();
+    json["sections"].push_back({{"title", peak_table(comparison).name}, {"lines", {peak_note()}}});
+  add_tables_and_figures(json, tables, figures);
+  return page_html(json_text(json));
 }
 
 }  // namespace carnot

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/study/comparison_page.h"
 #include "carnot/study/comparison_text.h"
 
 namespace carnot {
@@ -43,6 +44,8 @@ Json contestant_json(const Comparison& comparison, std::size_t index) {
   return json;
 }
 
+std::string titled(const Table& table) { return "\n## " + table.name + "\n\n" + markdown(table); }
+
 }  // namespace
 
 std::string comparison_json(const Comparison& comparison) {
@@ -69,9 +72,8 @@ std::string comparison_markdown(const Comparison& comparison) {
     text += "\n## " + section.title + "\n\n";
     for (const std::string& line : section.lines) text += "* " + line + "\n";
   }
-  if (has_peaks(comparison))
-    text += "\n## Peak against final success\n\n" + markdown(peak_table(comparison)) + "\n" + peak_note() + "\n";
-  return text + "\n## Success after training, by seed\n\n" + markdown(seeds_table(comparison));
+  if (has_peaks(comparison)) text += titled(peak_table(comparison)) + "\n" + peak_note() + "\n";
+  return text + titled(seeds_table(comparison));
 }
 
 Status write_comparison(const Comparison& comparison, const std::filesystem::path& output) {

@@ -1,4 +1,4 @@
-// study/comparison_report.h -- a comparison as JSON, as a Markdown table, and as a page with curves.
+// study/comparison_report.h -- a comparison as JSON and as Markdown, and its three files.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,6 @@ namespace carnot {
 std::string comparison_json(const Comparison& comparison);
 
 std::string comparison_markdown(const Comparison& comparison);
-std::string comparison_html(const Comparison& comparison);
 
 /// comparison.json, comparison.md and report.html in `output`.
 Status write_comparison(const Comparison& comparison, const std::filesystem::path& output);

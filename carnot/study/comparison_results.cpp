@@ -5,7 +5,6 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
-#include "carnot/chart/plot.h"
 #include "carnot/run/run_folder.h"
 
 namespace carnot {
@@ -118,30 +117,6 @@ Result<Comparison> read_comparison(const ComparisonPlan& plan, const RunProblems
     comparison.contestants.push_back(std::move(result));
   }
   return comparison;
-}
-
-MeanCurve mean_curve(const std::vector<Curve>& curves, int window) {
-  MeanCurve out;
-  if (curves.empty()) return out;
-  std::vector<std::vector<double>> values(curves.size());
-  for (const auto& [step, ignored] : curves.front()) {
-    bool everywhere = true;
-    for (const Curve& curve : curves) everywhere = everywhere && curve.contains(step);
-    if (!everywhere) continue;
-    out.step.push_back(static_cast<double>(step));
-    for (std::size_t i = 0; i < curves.size(); ++i) values[i].push_back(curves[i].at(step));
-  }
-  for (auto& run : values) run = smoothed(run, window);
-  for (std::size_t k = 0; k < out.step.size(); ++k) {
-    std::vector<double> column;
-    for (const auto& run : values) column.push_back(run[k]);
-    const Estimate estimate = estimate_of(column);
-    out.mean.push_back(estimate.mean);
-    if (!estimate.interval) continue;
-    out.low.push_back(estimate.interval->low);
-    out.high.push_back(estimate.interval->high);
-  }
-  return out;
 }
 
 }  // namespace carnot

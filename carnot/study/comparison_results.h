@@ -20,9 +20,9 @@ struct ContestRun {
   std::int64_t seed = 0;
   std::string folder{};  ///< below the comparison's
   bool finished = false;
-  std::string problem{};       ///< why it failed, where this is known
-  double before = 0;           ///< success of the shared start on validation tasks
-  double after = 0;            ///< and of this run's policy at its end
+  std::string problem{};  ///< why it failed, where this is known
+  double before = 0;      ///< success of the shared start on validation tasks
+  double after = 0;       ///< and of this run's policy at its end
   /// The best success of its evaluations, those before and after included, and the step of the first that reached it;
   /// not a number without eval.every.
   double peak = std::numeric_limits<double>::quiet_NaN();
@@ -40,7 +40,7 @@ struct ContestantResult {
   std::vector<ContestRun> runs{};  ///< one per seed
 
   /// A value of every finished run that has it.
-  BySeed by_seed(double ContestRun::*value) const;
+  BySeed by_seed(double ContestRun::* value) const;
 };
 
 struct Comparison {
@@ -55,7 +55,7 @@ struct Comparison {
   std::vector<LeftOut> left_out{};
   std::vector<std::string> notes{};
 
-  Estimate difference(std::size_t contestant, double ContestRun::*value) const;
+  Estimate difference(std::size_t contestant, double ContestRun::* value) const;
 };
 
 /// Names of the metrics that comparisons show, of training steps.
@@ -73,14 +73,5 @@ using RunProblems = std::map<std::string, std::string>;
 
 /// Reads what exists. A run that is not finished, or not begun, is no failure; a file that cannot be read is.
 Result<Comparison> read_comparison(const ComparisonPlan& plan, const RunProblems& problems);
-
-/// Mean and interval over runs at every step that all of them have, of curves smoothed over `window` steps.
-struct MeanCurve {
-  std::vector<double> step{};
-  std::vector<double> mean{};
-  std::vector<double> low{};  ///< empty for fewer than three runs
-  std::vector<double> high{};
-};
-MeanCurve mean_curve(const std::vector<Curve>& curves, int window);
 
 }  // namespace carnot

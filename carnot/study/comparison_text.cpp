@@ -109,25 +109,25 @@ Table comparison_table(const Comparison& comparison) {
     const Estimate after = estimate_of(contestant.by_seed(&ContestRun::after));
     const Estimate difference = comparison.difference(c, &ContestRun::after);
     const bool is_base = c == comparison.base;
-    table.rows.push_back({contestant.name, std::to_string(after.count),
-                          share_text(estimate_of(contestant.by_seed(&ContestRun::before))), share_text(after),
-                          is_base ? "(base)" : difference_text(difference), is_base ? "" : reading_of(difference),
-                          mean_text(contestant, &ContestRun::response_length, "%.1f"),
-                          mean_text(contestant, &ContestRun::entropy, "%.3f"),
-                          mean_text(contestant, &ContestRun::sampled_tokens, "%.0f"), time_text(contestant)});
+    table.add(contestant.name, std::to_string(after.count),
+              share_text(estimate_of(contestant.by_seed(&ContestRun::before))), share_text(after),
+              is_base ? "(base)" : difference_text(difference), is_base ? "" : reading_of(difference),
+              mean_text(contestant, &ContestRun::response_length, "%.1f"),
+              mean_text(contestant, &ContestRun::entropy, "%.3f"),
+              mean_text(contestant, &ContestRun::sampled_tokens, "%.0f"), time_text(contestant));
   }
   return table;
 }
 
 Table seeds_table(const Comparison& comparison) {
-  Table table{.columns = {"method"}};
+  Table table{.name = "Success after training, by seed", .columns = {"method"}};
   for (const ContestRun& run : comparison.contestants.front().runs)
     table.columns.push_back("seed " + std::to_string(run.seed));
   const auto add = [&](const std::string& name, const ContestantResult& contestant, double ContestRun::* value) {
-    std::vector<std::string> row{name};
+    std::vector<Cell> row{name};
     for (const ContestRun& run : contestant.runs)
-      row.push_back(run.finished ? formatted("%.1f %%", 100 * (run.*value)) : "-");
-    table.rows.push_back(std::move(row));
+      row.emplace_back(run.finished ? formatted("%.1f %%", 100 * (run.*value)) : "-");
+    table.add_row(std::move(row));
   };
   add("(before)", comparison.contestants[comparison.base], &ContestRun::before);
   for (const ContestantResult& contestant : comparison.contestants)
@@ -143,12 +143,13 @@ bool has_peaks(const Comparison& comparison) {
 }
 
 Table peak_table(const Comparison& comparison) {
-  Table table{.columns = {"method", "seeds", "peak", "final", "final minus peak", "step of the peak"}};
+  Table table{.name = "Peak against final success",
+              .columns = {"method", "seeds", "peak", "final", "final minus peak", "step of the peak"}};
   for (const ContestantResult& contestant : comparison.contestants) {
     const BySeed peak = contestant.by_seed(&ContestRun::peak), after = contestant.by_seed(&ContestRun::after);
-    table.rows.push_back({contestant.name, std::to_string(peak.size()), share_text(estimate_of(peak)),
-                          share_text(estimate_of(after)), difference_text(paired_difference(after, peak)),
-                          mean_text(contestant, &ContestRun::peak_step, "%.1f")});
+    table.add(contestant.name, std::to_string(peak.size()), share_text(estimate_of(peak)),
+              share_text(estimate_of(after)), difference_text(paired_difference(after, peak)),
+              mean_text(contestant, &ContestRun::peak_step, "%.1f"));
   }
   return table;
 }

@@ -53,6 +53,13 @@ Interval correlation_interval(double correlation, std::size_t pairs) {
   return {std::tanh(centre - half), std::tanh(centre + half)};
 }
 
+std::int64_t equal_signs(std::span<const double> x, std::span<const double> y) {
+  CARNOT_CHECK_EQ(x.size(), y.size());
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) count += (x[i] > 0) == (y[i] > 0) ? 1 : 0;
+  return count;
+}
+
 std::string correlation_text(const std::optional<double>& correlation, std::size_t pairs) {
   std::array<char, 96> text{};
   if (!correlation) {

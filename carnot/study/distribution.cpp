@@ -50,4 +50,18 @@ std::vector<Cell> distribution_cells(std::span<const double> values) {
   return cells;
 }
 
+Table table_by_turn(const std::string& name, const std::string& what) {
+  Table table{.name = name, .columns = {what, "turn"}};
+  for (std::string& column : distribution_columns()) table.columns.push_back(std::move(column));
+  return table;
+}
+
+void add_by_turn(Table& table, const std::string& what, const ByTurn& values) {
+  for (const auto& [turn, sample] : values) {
+    std::vector<Cell> row{what, static_cast<double>(turn)};
+    for (Cell& cell : distribution_cells(sample)) row.push_back(std::move(cell));
+    table.add_row(std::move(row));
+  }
+}
+
 }  // namespace carnot

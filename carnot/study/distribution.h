@@ -1,11 +1,12 @@
 // study/distribution.h -- a sample in a few numbers, and values sorted into bins of equal size.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "carnot/study/analysis.h"
+#include "carnot/chart/table.h"
 
 namespace carnot {
 
@@ -21,5 +22,13 @@ std::vector<int> quantile_bins(std::span<const double> values, int bins);
 std::vector<std::string> distribution_columns();
 /// Not a number for what an empty sample does not have.
 std::vector<Cell> distribution_cells(std::span<const double> values);
+
+/// Samples by turn, counted from 1 as the papers do.
+using ByTurn = std::map<int, std::vector<double>>;
+
+/// An empty table for add_by_turn: `what`, "turn", distribution_columns.
+Table table_by_turn(const std::string& name, const std::string& what);
+/// Adds a row per turn; `what` is its first cell.
+void add_by_turn(Table& table, const std::string& what, const ByTurn& values);
 
 }  // namespace carnot

@@ -1,31 +1,33 @@
-// study/entries.h -- one entry per analysis; each in the file of its name, sweeps of runs in sweeps.cpp.
+// study/entries.h -- one function per analysis; each in the file of its name, sweeps of runs in sweeps.cpp.
 #pragma once
+
+#include <memory>
 
 #include "carnot/study/analysis.h"
 
 namespace carnot {
 
-AnalysisEntry aem_proxy_entry();
-AnalysisEntry aem_drift_entry();
-AnalysisEntry aem_theorem_entry();
-AnalysisEntry aem_transition_entry();
-AnalysisEntry aem_ablation_entry();
-AnalysisEntry aem_cost_entry();
-AnalysisEntry aepo_branches_entry();
-AnalysisEntry aepo_diversity_entry();
-AnalysisEntry aepo_clip_entry();
-AnalysisEntry aepo_budget_entry();
-AnalysisEntry aepo_ablation_entry();
-AnalysisEntry a2tgpo_similarity_entry();
-AnalysisEntry a2tgpo_gain_entry();
-AnalysisEntry a2tgpo_clip_entry();
-AnalysisEntry a2tgpo_sweep_entry();
-AnalysisEntry a2tgpo_lengths_entry();
-AnalysisEntry aent_sparse_entry();
-AnalysisEntry actfocus_energy_entry();
-AnalysisEntry actfocus_signals_entry();
-AnalysisEntry actfocus_weights_entry();
-AnalysisEntry actfocus_ablation_entry();
-AnalysisEntry actfocus_sweep_entry();
+std::unique_ptr<Analysis> aem_proxy();
+std::unique_ptr<Analysis> aem_drift();
+std::unique_ptr<Analysis> aem_theorem();
+std::unique_ptr<Analysis> aem_transition();
+std::unique_ptr<Analysis> aem_ablation();
+std::unique_ptr<Analysis> aem_cost();
+std::unique_ptr<Analysis> aepo_branches();
+std::unique_ptr<Analysis> aepo_diversity();
+std::unique_ptr<Analysis> aepo_clip();
+std::unique_ptr<Analysis> aepo_budget();
+std::unique_ptr<Analysis> aepo_ablation();
+std::unique_ptr<Analysis> a2tgpo_similarity();
+std::unique_ptr<Analysis> a2tgpo_gain();
+std::unique_ptr<Analysis> a2tgpo_clip();
+std::unique_ptr<Analysis> a2tgpo_sweep();
+std::unique_ptr<Analysis> a2tgpo_lengths();
+std::unique_ptr<Analysis> aent_sparse();
+std::unique_ptr<Analysis> actfocus_energy();
+std::unique_ptr<Analysis> actfocus_signals();
+std::unique_ptr<Analysis> actfocus_weights();
+std::unique_ptr<Analysis> actfocus_ablation();
+std::unique_ptr<Analysis> actfocus_sweep();
 
 }  // namespace carnot

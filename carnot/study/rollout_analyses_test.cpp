@@ -47,13 +47,14 @@ class RolloutAnalyses : public ::testing::Test {
     const auto report = analyze(
         {.name = name, .paths = {root_ / "run"}, .overrides = overrides, .output = root_ / "out"}, {.out = out});
     EXPECT_TRUE(report.ok()) << (report.ok() ? "" : report.error().message);
+    EXPECT_TRUE(report && !report->figures.empty());
     return report.ok() ? *report : AnalysisReport{};
   }
 
   /// The value of `column` in each row of a table.
   static std::vector<double> column(const AnalysisReport& report, const std::string& table, const std::string& column) {
     std::vector<double> values;
-    for (const ResultTable& one : report.tables) {
+    for (const Table& one : report.tables) {
       if (one.name != table) continue;
       const auto at = std::find(one.columns.begin(), one.columns.end(), column) - one.columns.begin();
       for (const auto& row : one.rows) values.push_back(number(row[at]));
@@ -115,7 +116,7 @@ TEST_F(RolloutAnalyses, AdvantagesOfTurnsByStepAreThoseOfTheMethods) {
 
 TEST_F(RolloutAnalyses, NormalisedGainsHaveMeanZeroInEveryTurnOfChains) {
   const AnalysisReport report = run("a2tgpo-gain");
-  for (const ResultTable& table : report.tables) {
+  for (const Table& table : report.tables) {
     if (table.name != "by turn") continue;
     for (const auto& row : table.rows)
       if (std::get<std::string>(row[0]) == "normalised gain") {

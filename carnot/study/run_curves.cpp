@@ -74,26 +74,16 @@ std::vector<LabelledRuns> by_label(std::vector<RunCurves> runs) {
   return out;
 }
 
-double mean_between(const Curve& curve, double from, double to) {
-  const auto size = static_cast<double>(curve.size());
-  double sum = 0, count = 0, place = 0;
-  for (const auto& [step, value] : curve) {
-    const double share = (place++ + 0.5) / size;
-    if (share < from || share >= to) continue;
-    sum += value;
-    count += 1;
-  }
-  if (count == 0 && !curve.empty() && to == 1) return curve.rbegin()->second;
-  return count == 0 ? std::nan("") : sum / count;
+void CurveAnalysis::fields(FieldVisitor& visit) {
+  visit.field("window", window_, "steps that curves are smoothed over", at_least(1));
 }
 
-Series series_of(const std::string& name, const std::vector<Curve>& curves, int window) {
-  MeanCurve found = mean_curve(curves, window);
-  return {.name = name,
-          .x = std::move(found.step),
-          .y = std::move(found.mean),
-          .low = std::move(found.low),
-          .high = std::move(found.high)};
+Result<AnalysisReport> CurveAnalysis::run(const AnalysisInput& input) {
+  auto runs = read_curves(input.paths);
+  if (!runs) return runs.error();
+  AnalysisReport report = begin();
+  add(by_label(std::move(runs).value()), report);
+  return report;
 }
 
 }  // namespace carnot

@@ -1,4 +1,4 @@
-// study/run_curves.h -- metrics of runs by training step, and their means over runs of one label.
+// study/run_curves.h -- metrics of runs by training step, by label, and analyses of them.
 #pragma once
 
 #include <map>
@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "carnot/chart/plot.h"
-#include "carnot/study/comparison_results.h"
-#include "carnot/study/metric_curves.h"
+#include "carnot/study/analysis.h"
+#include "carnot/study/mean_curve.h"
 #include "carnot/study/run_set.h"
 
 namespace carnot {
@@ -40,11 +39,18 @@ struct LabelledRuns {
 };
 std::vector<LabelledRuns> by_label(std::vector<RunCurves> runs);
 
-/// Mean of the curve over the steps whose place among them lies in [from, to), 0 <= from < to <= 1; not a number of
-/// none.
-double mean_between(const Curve& curve, double from, double to);
+/// An analysis of runs.
+class CurveAnalysis : public Analysis {
+ public:
+  void fields(FieldVisitor& visit) final;
+  Result<AnalysisReport> run(const AnalysisInput& input) final;
 
-/// Mean with its band over runs, smoothed over `window` steps.
-Series series_of(const std::string& name, const std::vector<Curve>& curves, int window);
+ protected:
+  /// The report without rows and findings.
+  virtual AnalysisReport begin() const = 0;
+  virtual void add(const std::vector<LabelledRuns>& all, AnalysisReport& report) const = 0;
+
+  int window_ = 5;  ///< of steps that curves are smoothed over
+};
 
 }  // namespace carnot

@@ -46,5 +46,13 @@ TEST(RunCurves, ReadsRunsThatHaveTrainedAndGroupsThemByLabel) {
   EXPECT_FALSE(read_curves(std::vector{root}).ok());
 }
 
+TEST(Smoothed, AveragesNeighboursAndPassesOverMissingValues) {
+  const double none = std::nan("");
+  EXPECT_EQ(smoothed(std::vector{1.0, 2.0, 6.0, 0.0}, 3), (std::vector<double>{1.5, 3, 8.0 / 3, 3}));
+  EXPECT_EQ(smoothed(std::vector{1.0, none, 3.0}, 3), (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(smoothed(std::vector{1.0, 2.0}, 1), (std::vector<double>{1, 2}));
+  EXPECT_TRUE(std::isnan(smoothed(std::vector{none}, 3)[0]));
+}
+
 }  // namespace
 }  // namespace carnot

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "carnot/chart/scale.h"
+#include "carnot/chart/table.h"
 #include "carnot/study/estimate.h"
 
 namespace carnot {

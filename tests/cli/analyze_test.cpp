@@ -25,7 +25,7 @@ class Analyze : public ::testing::Test {
     const auto page = read_file(scratch_.path("out/" + name + ".html"));
     EXPECT_TRUE(page.ok());
     if (page) {
-      EXPECT_THAT(*page, HasSubstr("<svg"));
+      EXPECT_THAT(*page, HasSubstr("new uPlot("));
     }
     const auto text = read_file(scratch_.path("out/" + name + ".json"));
     return text ? Json::parse(*text) : Json::object();

@@ -1,0 +1,64 @@
+#include "carnot/chart/json.h"
+
+#include <array>
+#include <cmath>
+
+namespace carnot {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<const char*, 4> kDrawNames = {"lines", "points", "bars", "intervals"};
+
+Json json_of(const Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  const double value = std::get<double>(cell);
+  return std::isfinite(value) ? Json(value) : Json();
+}
+
+Json json_of(const Axis& axis) {
+  Json json{{"label", axis.label}, {"percent", axis.percent}};
+  if (axis.low) json["low"] = *axis.low;
+  if (axis.high) json["high"] = *axis.high;
+  return json;
+}
+
+Json json_of(const Figure& figure) {
+  Json json{{"title", figure.title}, {"table", figure.table}, {"draw", kDrawNames[static_cast<int>(figure.draw)]},
+            {"x", figure.x},         {"y", figure.y},         {"series", figure.series}};
+  for (const auto& [column, cells] : figure.rows)
+    for (const Cell& cell : cells) json["rows"][column].push_back(json_of(cell));
+  const std::pair<const char*, const std::string&> texts[] = {{"caption", figure.caption}, {"low", figure.low},
+                                                              {"high", figure.high},       {"spread", figure.spread},
+                                                              {"base", figure.base},       {"dots", figure.dots}};
+  for (const auto& [name, text] : texts)
+    if (!text.empty()) json[name] = text;
+  if (figure.mark) json["mark"] = *figure.mark;
+  json["x_axis"] = json_of(figure.x_axis);
+  json["y_axis"] = json_of(figure.y_axis);
+  return json;
+}
+
+}  // namespace
+
+Json rows_json(const Table& table) {
+  Json rows = Json::array();
+  for (const auto& row : table.rows) {
+    Json one = Json::object();
+    for (std::size_t c = 0; c < table.columns.size(); ++c) one[table.columns[c]] = json_of(row[c]);
+    rows.push_back(std::move(one));
+  }
+  return rows;
+}
+
+void add_tables_and_figures(Json& json, std::span<const Table> tables, std::span<const Figure> figures) {
+  check_figures(figures, tables);
+  json["tables"] = Json::object();
+  for (const Table& table : tables) json["tables"][table.name] = rows_json(table);
+  json["figures"] = Json::array();
+  for (const Figure& figure : figures) json["figures"].push_back(json_of(figure));
+}
+
+std::string json_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace carnot

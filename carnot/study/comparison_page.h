@@ -1,0 +1,13 @@
+// study/comparison_page.h -- a comparison as a page: its tables, differences to the base, and curves by training step.
+#pragma once
+
+#include <string>
+
+#include "carnot/study/comparison_results.h"
+
+namespace carnot {
+
+/// A page of chart/page.h.
+std::string comparison_html(const Comparison& comparison);
+
+}  // namespace carnot
