@@ -2,6 +2,7 @@
 #include "carnot/env/environment.h"
 #include "carnot/env/frozen_lake/factory.h"
 #include "carnot/env/gsm8k/environment.h"
+#include "carnot/env/process/environment.h"
 #include "carnot/env/search_qa/factory.h"
 #include "carnot/env/skeleton/environment.h"
 #include "carnot/env/sokoban/factory.h"
@@ -16,6 +17,7 @@ const std::vector<EnvironmentEntry>& environments() {
       {"sudoku", "4x4 Sudoku with feedback (RAGEN)", make_sudoku},
       {"search_qa", "questions of one to three hops over an invented world, with a search tool", make_search_qa},
       {"gsm8k", "word problems in one turn, from files of GSM8K's or verl's rows", make_gsm8k},
+      {"process", "your own, in any language: a program that answers in JSON", make_process},
       {"skeleton", "guess a number: a small environment to copy", make_skeleton},
   };
   return table;
