@@ -1,0 +1,42 @@
+"""Answers by a hash of everything it heard: any mix-up of episodes shows."""
+import os
+import sys
+import zlib
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+from carnot_environment import Environment, Prompt, Reply, serve
+
+
+class Counting(Environment):
+    max_turns = 4
+    max_response_tokens = 12
+    stop = ("z",)
+    replay = True
+
+    def __init__(self, batch=False, clone=False):
+        self.batch, self.clone = batch, clone
+
+    def reset(self, task):
+        self.heard, self.turn = task.seed, 0
+        return Prompt("task %d" % task.index, system="be brief", assistant_prefix="<think>", info={"index": task.index})
+
+    def step(self, response):
+        self.heard = zlib.crc32(("%d %s" % (self.heard, response)).encode())
+        self.turn += 1
+        reward = self.heard % 5
+        if self.turn == 3:
+            return Reply(reward=reward, done=True, success=reward > 2, measures={"turns": self.turn})
+        return Reply("heard %d" % (self.heard % 1000), reward=reward, inline=self.heard % 2 == 0)
+
+    def step_batch(self, environments, responses):
+        # The order of work is not the order of the list.
+        replies = {}
+        for i in reversed(range(len(environments))):
+            replies[i] = environments[i].step(responses[i])
+        return [replies[i] for i in range(len(environments))]
+
+    def anchor(self):
+        return str(self.heard)
+
+
+serve(Counting)
