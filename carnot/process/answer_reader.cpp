@@ -102,8 +102,10 @@ void AnswerReader::word(std::string_view key, std::size_t& value, const std::vec
   std::string text;
   const Json* found = member(key);
   if (found == nullptr) return;
-  const auto place = found->is_string() ? std::find(words.begin(), words.end(), found->get<std::string>()) : words.end();
-  if (place == words.end()) return problem(key, "one of " + join(std::vector<std::string>(words.begin(), words.end())), *found);
+  const auto place =
+      found->is_string() ? std::find(words.begin(), words.end(), found->get<std::string>()) : words.end();
+  if (place == words.end())
+    return problem(key, "one of " + join(std::vector<std::string>(words.begin(), words.end())), *found);
   value = static_cast<std::size_t>(place - words.begin());
 }
 
@@ -125,7 +127,9 @@ std::size_t AnswerReader::list_size(std::string_view key) {
   return 0;
 }
 
-const Json& AnswerReader::list_item(std::string_view key, std::size_t index) const { return object_->find(key)->at(index); }
+const Json& AnswerReader::list_item(std::string_view key, std::size_t index) const {
+  return object_->find(key)->at(index);
+}
 
 std::string AnswerReader::item_name(std::string_view key, std::size_t index) {
   return std::string(key) + "[" + std::to_string(index) + "]";

@@ -32,7 +32,8 @@ class AnswerReader {
   /// Calls `read` with a reader of the object under `key`; without one, not at all.
   template <class Read>
   void object(std::string_view key, Read read) {
-    if (const nlohmann::json* found = member(key); found != nullptr && is_object(key, *found)) read_nested(key, *found, read);
+    if (const nlohmann::json* found = member(key); found != nullptr && is_object(key, *found))
+      read_nested(key, *found, read);
   }
   /// The same for each object of the list under `key`.
   template <class Read>

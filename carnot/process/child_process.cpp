@@ -27,9 +27,7 @@ Result<Pipe> make_pipe() {
   return Pipe{.read_end = Descriptor(ends[0]), .write_end = Descriptor(ends[1])};
 }
 
-void make_non_blocking(const Descriptor& end) {
-  ::fcntl(end.get(), F_SETFL, ::fcntl(end.get(), F_GETFL) | O_NONBLOCK);
-}
+void make_non_blocking(const Descriptor& end) { ::fcntl(end.get(), F_SETFL, ::fcntl(end.get(), F_GETFL) | O_NONBLOCK); }
 
 /// What posix_spawn is told: destroyed on every way out.
 class SpawnSettings {
@@ -82,8 +80,8 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const ProgramCall& cal
   for (const std::string& argument : call.command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   std::unique_ptr<ChildProcess> child(new ChildProcess);
-  const int problem = ::posix_spawnp(&child->id_, arguments[0], &settings.actions, &settings.attributes,
-                                     arguments.data(), environ);
+  const int problem =
+      ::posix_spawnp(&child->id_, arguments[0], &settings.actions, &settings.attributes, arguments.data(), environ);
   if (problem != 0) {
     child->id_ = -1;
     return Error{"cannot start \"" + call.command.front() + "\"" +

@@ -153,7 +153,8 @@ class Peer::Connection {
   void fail(const std::string& why) {
     if (!failure_.empty()) return;
     failure_ = why;
-    if (!last_words_.empty()) failure_ += "; its last words: " + join(std::vector<std::string>(last_words_.begin(), last_words_.end()), " | ");
+    if (!last_words_.empty())
+      failure_ += "; its last words: " + join(std::vector<std::string>(last_words_.begin(), last_words_.end()), " | ");
     child_->kill();
     for (const auto& [id, waiting] : waiting_) waiting->changed.notify_all();
   }

@@ -68,7 +68,8 @@ std::shared_ptr<Peer> PeerPool::live_peer(Slot& slot) {
     return slot.peer;
   } catch (const PeerFailure& failure) {
     slot.failure = failure.what();
-    slot.next_try = Clock::now() + std::chrono::seconds(std::min(1 << std::min(slot.failed_starts++, 5), kLongestPause));
+    slot.next_try =
+        Clock::now() + std::chrono::seconds(std::min(1 << std::min(slot.failed_starts++, 5), kLongestPause));
     throw;
   }
 }

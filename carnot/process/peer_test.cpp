@@ -22,10 +22,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 PeerOptions shell(const std::string& script, double seconds = 5) {
-  return {.name = "peer",
-          .program = {.command = {"sh", "-c", script}},
-          .start_seconds = seconds,
-          .call_seconds = seconds};
+  return {
+      .name = "peer", .program = {.command = {"sh", "-c", script}}, .start_seconds = seconds, .call_seconds = seconds};
 }
 
 /// Answers every request with its id and its `x`.
@@ -101,7 +99,8 @@ TEST(Peer, SendsWhatGatheredInOneBatch) {
 }
 
 TEST(Peer, TellsAnErrorOfTheOtherSideAndLivesOn) {
-  Peer peer(shell(kGreets + R"(read line; echo '{"id":2,"error":"no such task"}'; read line; echo '{"id":3}'; cat)"), {});
+  Peer peer(shell(kGreets + R"(read line; echo '{"id":2,"error":"no such task"}'; read line; echo '{"id":3}'; cat)"),
+            {});
   try {
     peer.call({});
     FAIL() << "expected a failure";
@@ -177,7 +176,9 @@ TEST(Peer, ThatClosedItsStandardErrorCostsNoTime) {
 
 TEST(Peer, IsKilledWithItsChildrenWhereItDoesNotEnd) {
   const Stopwatch watch;
-  { Peer peer(shell(kGreets + "sleep 60 & sleep 60"), {}); }
+  {
+    Peer peer(shell(kGreets + "sleep 60 & sleep 60"), {});
+  }
   EXPECT_LT(watch.seconds(), 10) << "its children hold its output open";
 }
 

@@ -26,6 +26,7 @@ CARNOT_FUZZ_TARGET(maths_answer);
 CARNOT_FUZZ_TARGET(method_list);
 CARNOT_FUZZ_TARGET(metrics);
 CARNOT_FUZZ_TARGET(model_config);
+CARNOT_FUZZ_TARGET(process_answers);
 CARNOT_FUZZ_TARGET(recipe);
 CARNOT_FUZZ_TARGET(rollout_rows);
 CARNOT_FUZZ_TARGET(safetensors);
@@ -69,6 +70,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(method_list, kInMemory),
                                           CARNOT_TARGET(metrics, kThroughFiles),
                                           CARNOT_TARGET(model_config, kInMemory),
+                                          CARNOT_TARGET(process_answers, kInMemory),
                                           CARNOT_TARGET(recipe, kInMemory),
                                           CARNOT_TARGET(rollout_rows, kInMemory),
                                           CARNOT_TARGET(safetensors, kInMemory),

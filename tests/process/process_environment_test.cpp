@@ -76,7 +76,8 @@ TEST(ProcessEnvironment, EndsAtTheLastTurn) {
 TEST(ProcessEnvironment, ThatDoesNotStartIsRefusedWithTheReason) {
   EXPECT_THAT(error_of({}), HasSubstr("env.command: names no program"));
   EXPECT_THAT(error_of({"command=[no_such_program]"}), HasSubstr("cannot start \"no_such_program\""));
-  EXPECT_THAT(error_of({script("/nowhere.py")}), AllOf(HasSubstr("exited with status 2"), HasSubstr("can't open file")));
+  EXPECT_THAT(error_of({script("/nowhere.py")}),
+              AllOf(HasSubstr("exited with status 2"), HasSubstr("can't open file")));
   EXPECT_THAT(error_of({script(kPython + "guess_number.py"), "settings=[size]"}),
               HasSubstr("env.settings: expected key=value, found \"size\""));
   EXPECT_THAT(error_of({script(kPython + "guess_number.py"), "settings=[size=4]"}),
@@ -155,9 +156,8 @@ void play(const EnvironmentFactory& factory, std::int64_t index, Tally& tally) {
 }
 
 TEST(ProcessEnvironment, OfManyFaultsNoneBecomesARewardAndNoneStopsTheRest) {
-  const auto factory = process({script(kTests + "faulty_environment.py"), "processes=2", "timeout=0.5",
-                                "settings=[share=0.5]"})
-                           .value();
+  const auto factory =
+      process({script(kTests + "faulty_environment.py"), "processes=2", "timeout=0.5", "settings=[share=0.5]"}).value();
   // Every process that dies is started again: a fifth of the episodes, unless all are asked for.
   const char* wanted = std::getenv("CARNOT_FAULT_CASES");
   const int episodes = wanted != nullptr && std::string_view(wanted) == "all" ? 2000 : 400;

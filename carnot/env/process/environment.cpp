@@ -13,6 +13,7 @@ namespace carnot {
 namespace {
 
 constexpr int kMostProcesses = 256;
+constexpr double kLongestWait = 1e6;  ///< seconds
 
 /// Episodes have numbers of their own in this program, so that no process sees one twice.
 std::int64_t next_episode() {
@@ -132,12 +133,11 @@ class ProcessFactory final : public EnvironmentFactory {
     auto hello = hello_request(options_.settings);
     if (!hello) return hello.error();
     seed_ = seed;
-    world_ = std::make_shared<World>(
-        PeerOptions{.name = "env.command",
-                    .program = {.command = options_.command, .folder = options_.folder},
-                    .start_seconds = options_.start_timeout,
-                    .call_seconds = options_.timeout},
-        std::move(hello).value(), options_.processes);
+    world_ = std::make_shared<World>(PeerOptions{.name = "env.command",
+                                                 .program = {.command = options_.command, .folder = options_.folder},
+                                                 .start_seconds = options_.start_timeout,
+                                                 .call_seconds = options_.timeout},
+                                     std::move(hello).value(), options_.processes);
     if (const Status started = world_->pool.start(); !started) return started;
     try {
       world_->greeting = read_greeting(world_->pool.take()->greeting());
@@ -145,8 +145,7 @@ class ProcessFactory final : public EnvironmentFactory {
       return Error{failure.what()};
     }
     if (options_.max_turns > 0) world_->greeting.protocol.max_turns = options_.max_turns;
-    if (options_.max_response_tokens > 0)
-      world_->greeting.protocol.max_response_tokens = options_.max_response_tokens;
+    if (options_.max_response_tokens > 0) world_->greeting.protocol.max_response_tokens = options_.max_response_tokens;
     return Done{};
   }
 
@@ -179,12 +178,13 @@ class ProcessFactory final : public EnvironmentFactory {
 }  // namespace
 
 void ProcessOptions::fields(FieldVisitor& visit) {
+  const Limits seconds{.low = 0, .high = kLongestWait, .open_low = true};
   visit.field("command", command, "the program and its arguments: [python3, my_environment.py]");
   visit.field("folder", folder, "where the program runs; empty: where Carnot runs");
   visit.field("settings", settings, "key=value each, handed to the program when it starts");
   visit.field("processes", processes, "that share the episodes", between(1, kMostProcesses));
-  visit.field("timeout", timeout, "seconds that an answer may take before the process is replaced", above(0));
-  visit.field("start_timeout", start_timeout, "seconds from the start to the first answer", above(0));
+  visit.field("timeout", timeout, "seconds that an answer may take before the process is replaced", seconds);
+  visit.field("start_timeout", start_timeout, "seconds from the start to the first answer", seconds);
   visit.field("max_turns", max_turns, "turns of an episode; 0: what the program says", between(0, kMaxEpisodeSteps));
   visit.field("max_response_tokens", max_response_tokens, "tokens of a response; 0: what the program says",
               between(0, kMaxResponseTokens));

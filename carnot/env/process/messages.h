@@ -1,6 +1,8 @@
-// env/process/messages.h -- the messages between Carnot and a process environment, as JSON (docs/process_environments.md).
+// env/process/messages.h -- the messages between Carnot and a process environment, as JSON
+// (docs/process_environments.md).
 //
-// Each read_...() throws PeerFailure with every problem of the answer: process, line, field, what was found and expected.
+// Each read_...() throws PeerFailure with every problem of the answer: process, line, field, what was found and
+// expected.
 #pragma once
 
 #include <cstdint>
