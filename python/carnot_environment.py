@@ -214,7 +214,9 @@ def _response(request):
     return response
 
 
-class _Server:
+class Server:
+    """Answers requests by the method that `op` names; carnot_reward.py derives from it."""
+
     def __init__(self, make):
         self.make = make
         self.settings = {}
@@ -268,7 +270,12 @@ class _Server:
             message = getattr(self, request["op"])(request)
             if message is None:
                 return None
-            message["id"] = request["id"]
+            return self.line(dict(message, id=request["id"]), request)
+        except Exception as error:
+            return self.failure(request, error)
+
+    def line(self, message, request):
+        try:
             return json.dumps(message, ensure_ascii=False, allow_nan=False)
         except Exception as error:
             return self.failure(request, error)
@@ -294,8 +301,7 @@ class _Server:
             return lines + [self.failure(request, error) for request in steps]
         for request, environment, reply, response in zip(steps, environments, replies, responses):
             try:
-                message = dict(_reply(environment, reply, response), id=request["id"])
-                lines.append(json.dumps(message, ensure_ascii=False, allow_nan=False))
+                lines.append(self.line(dict(_reply(environment, reply, response), id=request["id"]), request))
             except Exception as error:
                 lines.append(self.failure(request, error))
         return lines
@@ -303,11 +309,14 @@ class _Server:
 
 def serve(environment):
     """Answers Carnot until it closes standard input. `environment`: a class, or a function that makes one episode."""
+    answer_forever(Server(environment))
+
+
+def answer_forever(server):
     # What the environment prints must not get between the answers.
     answers = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    server = _Server(environment)
     rest = b""
     while True:
         data = os.read(0, 1 << 20)

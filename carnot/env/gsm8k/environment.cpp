@@ -1,11 +1,10 @@
 #include "carnot/env/gsm8k/environment.h"
 
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "carnot/base/check.h"
 #include "carnot/base/limits.h"
+#include "carnot/env/epoch_order.h"
 #include "carnot/reward/answer_metrics.h"
 #include "carnot/reward/maths_answer.h"
 #include "carnot/reward/maths_normal_form.h"
@@ -102,31 +101,6 @@ class SolutionReader : public ScriptedAgent {
   std::string solution_;
 };
 
-/// The rows of training, in an order of its own each epoch.
-class EpochOrder {
- public:
-  EpochOrder(std::size_t rows, std::uint64_t seed) : order_(rows), seed_(seed) { shuffle(0); }
-
-  std::size_t row(std::int64_t index) {
-    const auto number = static_cast<std::uint64_t>(index);
-    const std::scoped_lock lock(mutex_);
-    if (number / order_.size() != epoch_) shuffle(number / order_.size());
-    return order_[number % order_.size()];
-  }
-
- private:
-  void shuffle(std::uint64_t epoch) {
-    epoch_ = epoch;
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    RandomStream(derive_seed(seed_, "gsm8k_epoch", epoch)).shuffle(order_);
-  }
-
-  std::mutex mutex_;
-  std::vector<std::size_t> order_;
-  std::uint64_t seed_;
-  std::uint64_t epoch_ = 0;
-};
-
 class Gsm8kFactory : public EnvironmentFactory {
  public:
   void fields(FieldVisitor& visit) override { options_.fields(visit); }
@@ -142,7 +116,7 @@ class Gsm8kFactory : public EnvironmentFactory {
       if (!read) return read.error();
       *rows = std::move(read).value();
     }
-    order_ = std::make_unique<EpochOrder>(train_.size(), seed);
+    order_ = std::make_unique<EpochOrder>(train_.size(), seed, "gsm8k_epoch");
     return Done{};
   }
 

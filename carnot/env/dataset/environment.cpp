@@ -1,0 +1,218 @@
+#include "carnot/env/dataset/environment.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "carnot/base/check.h"
+#include "carnot/base/file.h"
+#include "carnot/base/limits.h"
+#include "carnot/base/nearest_word.h"
+#include "carnot/base/strings.h"
+#include "carnot/env/dataset/python_reward.h"
+#include "carnot/env/epoch_order.h"
+
+namespace carnot {
+namespace {
+
+constexpr std::string_view kPython = "python";
+constexpr std::size_t kTokenizerTexts = 2000;
+
+/// What all tasks share.
+struct Dataset {
+  DatasetOptions options{};
+  std::vector<DatasetRow> train{}, test{};
+  std::vector<WeightedScorer> weights{};
+  std::vector<std::unique_ptr<Scorer>> scorers{};  ///< as `weights`; null: the Python function
+  std::unique_ptr<PythonReward> python{};
+};
+
+class DatasetTask final : public Environment {
+ public:
+  DatasetTask(std::shared_ptr<const Dataset> data, const DatasetRow& row) : data_(std::move(data)), row_(&row) {}
+
+  Protocol protocol() const override {
+    const DatasetOptions& options = data_->options;
+    return {.think_tag = options.think_tag,
+            .action_tags = {options.answer_tag},
+            .max_turns = 1,
+            .max_response_tokens = options.max_response_tokens};
+  }
+
+  Opening open() override {
+    return {.system = row_->system,
+            .history = row_->history,
+            .user = row_->user,
+            .assistant_prefix = data_->options.assistant_prefix};
+  }
+
+  Reply step(const PolicyResponse& response) override {
+    CARNOT_CHECK(!done_, "the episode is over");
+    done_ = true;
+    ScoredResponse scored{.response = response.text,
+                          .answer = answer_at(data_->options.answer_in, response.text, data_->options.answer_tag),
+                          .golds = row_->answers};
+    Reply reply{.done = true};
+    for (std::size_t s = 0; s < data_->weights.size(); ++s) {
+      const double score = data_->scorers[s] ? data_->scorers[s]->score(scored)
+                                             : data_->python->score(*row_, response.text);
+      reply.reward += data_->weights[s].weight * score;
+      reply.measures[data_->weights[s].name] = score;
+      if (s == 0) reply.success = score >= data_->options.success_at;
+    }
+    reply.valid_action = scored.answer && !scored.answer->empty();
+    if (reply.valid_action) reply.answer = std::move(scored.answer);
+    return reply;
+  }
+
+  std::string anchor() const override { return row_->user; }
+  std::vector<std::string> ground_truth() const override { return row_->answers; }
+  std::map<std::string, std::string> info() const override { return {{"question", row_->user}}; }
+  Branching branching() const override { return Branching::Cloned; }
+  std::unique_ptr<Environment> clone() const override { return std::make_unique<DatasetTask>(*this); }
+
+ private:
+  std::shared_ptr<const Dataset> data_;
+  const DatasetRow* row_;
+  bool done_ = false;
+};
+
+class DatasetFactory final : public EnvironmentFactory {
+ public:
+  void fields(FieldVisitor& visit) override { options_.fields(visit); }
+
+  Status prepare(std::uint64_t seed) override {
+    auto data = std::make_shared<Dataset>();
+    data->options = options_;
+    if (const Status status = make_scorers(*data); !status) return status;
+    if (const Status status = read_rows(*data); !status) return status;
+    order_ = std::make_unique<EpochOrder>(data->train.size(), seed, "dataset_epoch");
+    data_ = std::move(data);
+    return Done{};
+  }
+
+  std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
+    CARNOT_CHECK(data_ != nullptr, "prepare() has not been called");
+    CARNOT_CHECK_GE(index, 0);
+    const DatasetRow& row = split == Split::Train
+                                ? data_->train[order_->row(index)]
+                                : data_->test[static_cast<std::size_t>(index) % data_->test.size()];
+    return std::make_unique<DatasetTask>(data_, row);
+  }
+
+  std::vector<std::string> tokenizer_texts() const override {
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < std::min(data_->train.size(), kTokenizerTexts); ++i)
+      texts.push_back(data_->train[i].user + "\n" + join(data_->train[i].answers, "\n"));
+    return texts;
+  }
+
+ private:
+  /// The recipe's list; without one the Python function, or exact_match.
+  std::vector<std::string> scorer_texts() const {
+    if (!options_.scorers.empty()) return options_.scorers;
+    return {options_.reward.empty() ? "exact_match" : std::string(kPython)};
+  }
+
+  Status make_scorers(Dataset& data) {
+    ScorerOptions scorer = options_.scorer;
+    if (!options_.schema_file.empty()) {
+      auto schema = read_file(options_.schema_file);
+      if (!schema) return Error{"env.schema: " + schema.error().message};
+      scorer.schema = std::move(schema).value();
+    }
+    data.options.columns.needs_answer = false;
+    for (const std::string& text : scorer_texts()) {
+      const auto weighted = parse_weighted_scorer(text);
+      if (!weighted) return Error{"env.scorers: " + weighted.error().message};
+      data.weights.push_back(*weighted);
+      data.scorers.emplace_back();
+      if (weighted->name == kPython) continue;
+      const ScorerEntry& entry = *std::find_if(scorers().begin(), scorers().end(),
+                                               [&](const ScorerEntry& one) { return one.name == weighted->name; });
+      auto made = entry.make(scorer);
+      if (!made) return made.error();
+      data.scorers.back() = std::move(made).value();
+      data.options.columns.needs_answer |= entry.needs_gold;
+    }
+    return start_python(data);
+  }
+
+  Status start_python(Dataset& data) {
+    const bool wanted = std::any_of(data.weights.begin(), data.weights.end(),
+                                    [](const WeightedScorer& one) { return one.name == kPython; });
+    if (!wanted && !options_.reward.empty())
+      return Error{"env.reward: has no effect, for env.scorers does not list 'python'"};
+    if (!wanted) return Done{};
+    auto python = PythonReward::start(
+        {.function = options_.reward, .python = options_.python, .timeout = options_.timeout});
+    if (!python) return python.error();
+    data.python = std::move(python).value();
+    return Done{};
+  }
+
+  Status read_rows(Dataset& data) {
+    for (auto& [rows, file, key] : {std::tuple{&data.train, &options_.train_file, "env.train_file"},
+                                    std::tuple{&data.test, &options_.test_file, "env.test_file"}}) {
+      if (file->empty()) return Error{std::string(key) + ": names no file; expected JSON lines or CSV (docs/datasets.md)"};
+      auto read = read_dataset(*file, data.options.columns);
+      if (!read) return Error{std::string(key) + ": " + read.error().message};
+      *rows = std::move(read).value();
+    }
+    return Done{};
+  }
+
+  DatasetOptions options_;
+  std::shared_ptr<const Dataset> data_{};
+  std::unique_ptr<EpochOrder> order_{};
+};
+
+}  // namespace
+
+Result<WeightedScorer> parse_weighted_scorer(const std::string& text) {
+  WeightedScorer out;
+  std::string_view name = trim(text);
+  if (const std::size_t star = name.find('*'); star != std::string_view::npos) {
+    const std::string_view number = trim(name.substr(0, star));
+    const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), out.weight);
+    if (problem != std::errc{} || end != number.data() + number.size() || !std::isfinite(out.weight) ||
+        std::abs(out.weight) > 1e6)
+      return Error{"\"" + text + "\": expected a weight of at most a million before '*', as in \"0.5 * format\""};
+    name = trim(name.substr(star + 1));
+  }
+  out.name = name;
+  std::vector<std::string> known{std::string(kPython)};
+  for (const ScorerEntry& entry : scorers()) known.emplace_back(entry.name);
+  if (std::find(known.begin(), known.end(), out.name) == known.end())
+    return Error{unknown_word("scorer", out.name, known)};
+  return out;
+}
+
+void DatasetOptions::fields(FieldVisitor& visit) {
+  visit.field("train_file", train_file, "rows of training: JSON lines or .csv, plain or .xz");
+  visit.field("test_file", test_file, "rows of validation");
+  visit.field("question", columns.question,
+              "column of the question, a text or a list of messages; empty: question, problem, prompt, messages, ...");
+  visit.field("answer", columns.answer,
+              "column of the right answer or a list of them; empty: answer, solution, ground_truth, ...");
+  visit.field("system", columns.system, "system message; {column} is the row's column");
+  visit.field("prompt", columns.prompt, "user message; {question} is the question, {column} any column");
+  visit.field("assistant_prefix", assistant_prefix, "what every response starts with");
+  enum_field(visit, "answer_in", answer_in, kAnswerPlaces, "where in a response its answer is");
+  visit.field("answer_tag", answer_tag, "of answer_in: tag");
+  visit.field("think_tag", think_tag, "tag of the thinking");
+  visit.field("scorers", scorers, "what the reward adds up, with weights: [maths, 0.1 * format]");
+  visit.field("success_at", success_at, "the first scorer's value from which a response counts as a success");
+  visit.field("pattern", scorer.pattern, "regular expression (PCRE2) of the scorer pattern");
+  visit.field("schema", schema_file, "file with the JSON schema of the scorer json");
+  visit.field("length", scorer.length, "characters of the scorer length", between(1, kMaxResponseTokens));
+  visit.field("reward", reward, "FILE:FUNCTION, a Python function: the scorer python");
+  visit.field("python", python, "the interpreter that runs it");
+  visit.field("timeout", timeout, "seconds that it may take", Limits{.low = 0, .high = 1e6, .open_low = true});
+  visit.field("max_response_tokens", max_response_tokens, "tokens of a response", between(1, kMaxResponseTokens));
+}
+
+std::unique_ptr<EnvironmentFactory> make_dataset() { return std::make_unique<DatasetFactory>(); }
+
+}  // namespace carnot

@@ -1,0 +1,47 @@
+// env/dataset/environment.h -- questions from a file of your own, in one turn, scored by a list of scorers.
+//
+// Training goes through all rows, each epoch in another order; validation task i is row i of the test file, counted
+// around its end. A response scores the weighted sum of `scorers` (reward/scorer.h); `python` among them is a Python
+// function, which a process beside this one runs (python/carnot_reward.py).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "carnot/env/dataset/rows.h"
+#include "carnot/env/environment.h"
+#include "carnot/reward/scorer.h"
+
+namespace carnot {
+
+struct DatasetOptions {
+  std::string train_file{};
+  std::string test_file{};
+  DatasetColumns columns{};
+  AnswerPlace answer_in = AnswerPlace::Whole;
+  std::string answer_tag = "answer";
+  std::vector<std::string> scorers{};
+  ScorerOptions scorer{};
+  std::string schema_file{};
+  std::string reward{};
+  std::string python = "python3";
+  double timeout = 60;
+  double success_at = 1;
+  std::string assistant_prefix{};
+  std::string think_tag = "think";
+  int max_response_tokens = 1024;
+
+  void fields(FieldVisitor& visit);
+};
+
+/// "maths", "0.5 * format": the weight 1 where none is given. The error names the known scorers.
+struct WeightedScorer {
+  std::string name{};
+  double weight = 1;
+};
+Result<WeightedScorer> parse_weighted_scorer(const std::string& text);
+
+std::unique_ptr<EnvironmentFactory> make_dataset();
+
+}  // namespace carnot

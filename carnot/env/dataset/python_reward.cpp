@@ -1,0 +1,45 @@
+#include "carnot/env/dataset/python_reward.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "carnot/process/answer_reader.h"
+#include "carnot/process/python_folder.h"
+
+namespace carnot {
+
+using Json = nlohmann::json;
+
+Result<std::unique_ptr<PythonReward>> PythonReward::start(const PythonRewardOptions& options) {
+  const std::size_t colon = options.function.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == options.function.size())
+    return Error{"env.reward: expected FILE:FUNCTION, found \"" + options.function + "\""};
+  if (const std::string file = options.function.substr(0, colon); !std::filesystem::exists(file))
+    return Error{"env.reward: " + file + ": no such file"};
+  const auto folder = python_folder();
+  if (!folder) return Error{"env.reward: " + folder.error().message};
+  PeerOptions peer{
+      .name = "env.reward",
+      .program = {.command = {options.python, (*folder / "carnot_reward.py").string(), options.function}},
+      .start_seconds = options.timeout,
+      .call_seconds = options.timeout};
+  auto pool = std::make_unique<PeerPool>(std::move(peer), Json{{"op", "hello"}, {"protocol", 1}}, 1);
+  if (const Status started = pool->start(); !started) return started.error();
+  return std::unique_ptr<PythonReward>(new PythonReward(std::move(pool)));
+}
+
+double PythonReward::score(const DatasetRow& row, std::string_view response) {
+  const PeerAnswer answer = pool_->take()->call({{"op", "score"},
+                                                 {"response", response},
+                                                 {"prompt", row.user},
+                                                 {"answers", row.answers},
+                                                 {"row", Json::parse(row.json)}});
+  AnswerReader reader(answer);
+  double score = 0;
+  reader.number("score", score);
+  if (!reader.has("score")) reader.refuse("score", "a finite number");
+  reader.finish();
+  return score;
+}
+
+}  // namespace carnot

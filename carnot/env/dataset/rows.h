@@ -1,0 +1,44 @@
+// env/dataset/rows.h -- rows of a data set from a file of JSON lines or CSV, and the columns that make a task.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/data/message.h"
+
+namespace carnot {
+
+/// Which columns are read, and how they become messages. A column may lie within others: reward_model.ground_truth.
+struct DatasetColumns {
+  std::string question{};              ///< text, or a list of messages; empty: the first of the usual names
+  std::string answer{};                ///< text, number, or a list of them; empty: the first of the usual names
+  std::string system{};                ///< text of the system message, with {column} in it
+  std::string prompt{"{question}"};  ///< of the user message; {question} is the question, {column} any column
+  bool needs_answer = true;
+};
+
+struct DatasetRow {
+  std::vector<Message> history{};  ///< messages before the last
+  std::string system{};
+  std::string user{};
+  std::vector<std::string> answers{};
+  std::string json{};  ///< the row itself
+};
+
+/// Rows of JSON objects, one a line; lines of white space are passed over. Or, where the name ends in .csv (.csv.xz), a
+/// header and records (RFC 4180). The error names line, column and what was expected, for all bad rows at once (the
+/// first twenty).
+Result<std::vector<DatasetRow>> parse_dataset(std::string_view text, const std::string& name,
+                                              const DatasetColumns& columns);
+
+/// The same from a file, decompressed where its name ends in .xz. A file without rows is an error.
+Result<std::vector<DatasetRow>> read_dataset(const std::filesystem::path& path, const DatasetColumns& columns);
+
+/// The records of a CSV text, the header first. The error names the line.
+Result<std::vector<std::vector<std::string>>> parse_csv(std::string_view text, const std::string& name);
+
+}  // namespace carnot

@@ -1,0 +1,63 @@
+#include "carnot/reward/pattern.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <array>
+#include <stdexcept>
+
+#include "carnot/base/check.h"
+#include "carnot/base/limits.h"
+
+namespace carnot {
+namespace {
+
+PCRE2_SPTR subject(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
+
+std::string message_of(int code) {
+  std::array<char, 160> text{};
+  pcre2_get_error_message(code, reinterpret_cast<PCRE2_UCHAR*>(text.data()), text.size());
+  return text.data();
+}
+
+}  // namespace
+
+struct Pattern::State {
+  std::unique_ptr<pcre2_code, void (*)(pcre2_code*)> code{nullptr, pcre2_code_free};
+  std::unique_ptr<pcre2_match_context, void (*)(pcre2_match_context*)> limits{nullptr, pcre2_match_context_free};
+};
+
+Pattern::Pattern(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Pattern::~Pattern() = default;
+Pattern::Pattern(Pattern&&) noexcept = default;
+Pattern& Pattern::operator=(Pattern&&) noexcept = default;
+
+Result<Pattern> Pattern::compile(const std::string& expression) {
+  if (expression.size() > kMaxPatternBytes)
+    return Error{"a regular expression of " + std::to_string(expression.size()) + " bytes; expected at most " +
+                 std::to_string(kMaxPatternBytes)};
+  int problem = 0;
+  PCRE2_SIZE place = 0;
+  auto state = std::make_unique<State>();
+  state->code.reset(
+      pcre2_compile(subject(expression), expression.size(), PCRE2_UTF | PCRE2_UCP, &problem, &place, nullptr));
+  if (!state->code) return Error{"'" + expression + "', at byte " + std::to_string(place) + ": " + message_of(problem)};
+  state->limits.reset(pcre2_match_context_create(nullptr));
+  CARNOT_CHECK(state->limits != nullptr, "out of memory");
+  pcre2_set_match_limit(state->limits.get(), kMaxMatchSteps);
+  pcre2_set_heap_limit(state->limits.get(), kMaxMatchKilobytes);
+  return Pattern(std::move(state));
+}
+
+bool Pattern::matches(std::string_view text) const {
+  const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> match(
+      pcre2_match_data_create_from_pattern(state_->code.get(), nullptr), pcre2_match_data_free);
+  CARNOT_CHECK(match != nullptr, "out of memory");
+  const int found =
+      pcre2_match(state_->code.get(), subject(text), text.size(), 0, 0, match.get(), state_->limits.get());
+  if (found == PCRE2_ERROR_MATCHLIMIT || found == PCRE2_ERROR_HEAPLIMIT)
+    throw std::runtime_error("a regular expression gave up: " + message_of(found));
+  return found >= 0;
+}
+
+}  // namespace carnot

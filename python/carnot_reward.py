@@ -1,0 +1,83 @@
+"""Scores responses for Carnot with a Python function of yours: `env.reward: my_reward.py:score` in a recipe.
+
+    def score(completions, answer, **columns):
+        return [1.0 if a in c else 0.0 for c, a in zip(completions, answer)]
+
+The function gets lists, one entry for each response, and returns as many numbers. It may ask for: `completions` (the
+responses), `prompts` (what they answer, as text), `answers` (right answers, a list each), and the columns of the data
+set by their names. Carnot starts this file; it is not to be imported.
+"""
+
+import importlib.util
+import inspect
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import carnot_environment
+
+
+def load(spec):
+    """The function that FILE:FUNCTION names."""
+    path, _, name = spec.rpartition(":")
+    if not path or not name:
+        raise ValueError("expected FILE:FUNCTION, got %r" % spec)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    module_spec = importlib.util.spec_from_file_location(os.path.splitext(os.path.basename(path))[0], path)
+    if module_spec is None:
+        raise ValueError("%s is no Python file" % path)
+    module = importlib.util.module_from_spec(module_spec)
+    module_spec.loader.exec_module(module)
+    if not callable(getattr(module, name, None)):
+        raise ValueError("%s has no function %s" % (path, name))
+    return getattr(module, name)
+
+
+class Scorer:
+    def __init__(self, function):
+        self.function = function
+        parameters = inspect.signature(function).parameters.values()
+        self.takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        self.names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        self.required = [p.name for p in parameters if p.name in self.names and p.default is p.empty]
+
+    def scores(self, requests):
+        columns = {key: [request["row"].get(key) for request in requests]
+                   for key in dict.fromkeys(key for request in requests for key in request["row"])}
+        columns.update(completions=[request["response"] for request in requests],
+                       prompts=[request["prompt"] for request in requests],
+                       answers=[request["answers"] for request in requests])
+        missing = [name for name in self.required if name not in columns]
+        if missing:
+            raise TypeError("the function asks for %s; the rows have %s" % (", ".join(missing), ", ".join(columns)))
+        chosen = columns if self.takes_all else {name: columns[name] for name in self.names if name in columns}
+        scores = list(self.function(**chosen))
+        if len(scores) != len(requests):
+            raise ValueError("the function returned %d scores for %d responses" % (len(scores), len(requests)))
+        return [float(score) for score in scores]
+
+
+class RewardServer(carnot_environment.Server):
+    """hello and score, of carnot_environment's server."""
+
+    def __init__(self, function):
+        super().__init__(None)
+        self.scorer = Scorer(function)
+
+    def hello(self, request):
+        return {"protocol": carnot_environment.PROTOCOL, "batch": True}
+
+    def score(self, request):
+        return {"score": self.scorer.scores([request])[0]}
+
+    def answer_batch(self, requests):
+        try:
+            scores = self.scorer.scores(requests)
+        except Exception:
+            # One bad response must not cost the others their scores.
+            return [self.answer(request) for request in requests]
+        return [self.line({"id": request["id"], "score": score}, request) for request, score in zip(requests, scores)]
+
+
+if __name__ == "__main__":
+    carnot_environment.answer_forever(RewardServer(load(sys.argv[1])))
