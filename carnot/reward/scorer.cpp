@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#define VALIJSON_USE_EXCEPTIONS 1
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
@@ -84,7 +85,10 @@ char choice_of(std::string_view text) {
     // "I" and "A" are words of English, but an answer that ends in one means the choice.
     if (text[i] <= 'Z') alone = text[i];
   }
-  const char found = bracketed != 0 ? bracketed : alone != 0 ? alone : text.size() == 1 && is_letter(text[0]) ? text[0] : 0;
+  const char found = bracketed != 0                           ? bracketed
+                     : alone != 0                             ? alone
+                     : text.size() == 1 && is_letter(text[0]) ? text[0]
+                                                              : 0;
   return found >= 'a' ? static_cast<char>(found - 'a' + 'A') : found;
 }
 

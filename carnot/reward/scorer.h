@@ -37,7 +37,7 @@ std::optional<std::string> answer_at(AnswerPlace place, std::string_view respons
 /// What a scorer looks at.
 struct ScoredResponse {
   std::string_view response{};
-  std::optional<std::string> answer{};    ///< what answer_at() found
+  std::optional<std::string> answer{};   ///< what answer_at() found
   std::span<const std::string> golds{};  ///< answers that count as right
 };
 

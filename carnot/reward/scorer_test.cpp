@@ -60,13 +60,25 @@ TEST(Scorers, CompareAnswersEachInItsWay) {
 TEST(Scorers, GiveNothingToAResponseWithoutAnAnswer) {
   const std::vector<std::string> golds{""};
   for (const ScorerEntry& entry : scorers())
-    if (entry.needs_gold || entry.name == "json")
+    if (entry.needs_gold || entry.name == "json") {
       EXPECT_EQ(scorer(entry.name)->score({.response = "", .answer = std::nullopt, .golds = golds}), 0) << entry.name;
+    }
 }
 
 TEST(Scorers, AreNumbersFromZeroToOneOfAnyText) {
-  const std::vector<std::string> texts = {"", " ", "\xff\xfe", std::string(100000, '('), "<think>", "{", "\\boxed{",
-                                          "1/0", "-1e999", "NaN", std::string("\0", 1), "√", "<answer></answer>"};
+  const std::vector<std::string> texts = {"",
+                                          " ",
+                                          "\xff\xfe",
+                                          std::string(100000, '('),
+                                          "<think>",
+                                          "{",
+                                          "\\boxed{",
+                                          "1/0",
+                                          "-1e999",
+                                          "NaN",
+                                          std::string("\0", 1),
+                                          "√",
+                                          "<answer></answer>"};
   for (const ScorerEntry& entry : scorers())
     for (const std::string& text : texts)
       for (const std::string& gold : texts) {

@@ -18,6 +18,7 @@
 #define CARNOT_FUZZ_TARGET(name) extern "C" int name##_fuzz_one_input(const std::uint8_t* data, std::size_t size)
 CARNOT_FUZZ_TARGET(adapter_config);
 CARNOT_FUZZ_TARGET(command_line);
+CARNOT_FUZZ_TARGET(dataset_rows);
 CARNOT_FUZZ_TARGET(environment_replies);
 CARNOT_FUZZ_TARGET(generation_config);
 CARNOT_FUZZ_TARGET(input_lines);
@@ -62,6 +63,7 @@ int mutation_factor() {
 const std::vector<Target>& targets() {
   static const std::vector<Target> all = {CARNOT_TARGET(adapter_config, kInMemory),
                                           CARNOT_TARGET(command_line, kInMemory),
+                                          CARNOT_TARGET(dataset_rows, kInMemory),
                                           CARNOT_TARGET(environment_replies, kInMemory),
                                           CARNOT_TARGET(generation_config, kInMemory),
                                           CARNOT_TARGET(input_lines, kInMemory),

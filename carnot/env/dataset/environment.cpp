@@ -55,8 +55,8 @@ class DatasetTask final : public Environment {
                           .golds = row_->answers};
     Reply reply{.done = true};
     for (std::size_t s = 0; s < data_->weights.size(); ++s) {
-      const double score = data_->scorers[s] ? data_->scorers[s]->score(scored)
-                                             : data_->python->score(*row_, response.text);
+      const double score =
+          data_->scorers[s] ? data_->scorers[s]->score(scored) : data_->python->score(*row_, response.text);
       reply.reward += data_->weights[s].weight * score;
       reply.measures[data_->weights[s].name] = score;
       if (s == 0) reply.success = score >= data_->options.success_at;
@@ -95,9 +95,8 @@ class DatasetFactory final : public EnvironmentFactory {
   std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
     CARNOT_CHECK(data_ != nullptr, "prepare() has not been called");
     CARNOT_CHECK_GE(index, 0);
-    const DatasetRow& row = split == Split::Train
-                                ? data_->train[order_->row(index)]
-                                : data_->test[static_cast<std::size_t>(index) % data_->test.size()];
+    const DatasetRow& row = split == Split::Train ? data_->train[order_->row(index)]
+                                                  : data_->test[static_cast<std::size_t>(index) % data_->test.size()];
     return std::make_unique<DatasetTask>(data_, row);
   }
 
@@ -145,8 +144,8 @@ class DatasetFactory final : public EnvironmentFactory {
     if (!wanted && !options_.reward.empty())
       return Error{"env.reward: has no effect, for env.scorers does not list 'python'"};
     if (!wanted) return Done{};
-    auto python = PythonReward::start(
-        {.function = options_.reward, .python = options_.python, .timeout = options_.timeout});
+    auto python =
+        PythonReward::start({.function = options_.reward, .python = options_.python, .timeout = options_.timeout});
     if (!python) return python.error();
     data.python = std::move(python).value();
     return Done{};
@@ -155,7 +154,8 @@ class DatasetFactory final : public EnvironmentFactory {
   Status read_rows(Dataset& data) {
     for (auto& [rows, file, key] : {std::tuple{&data.train, &options_.train_file, "env.train_file"},
                                     std::tuple{&data.test, &options_.test_file, "env.test_file"}}) {
-      if (file->empty()) return Error{std::string(key) + ": names no file; expected JSON lines or CSV (docs/datasets.md)"};
+      if (file->empty())
+        return Error{std::string(key) + ": names no file; expected JSON lines or CSV (docs/datasets.md)"};
       auto read = read_dataset(*file, data.options.columns);
       if (!read) return Error{std::string(key) + ": " + read.error().message};
       *rows = std::move(read).value();

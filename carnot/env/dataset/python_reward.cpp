@@ -18,11 +18,10 @@ Result<std::unique_ptr<PythonReward>> PythonReward::start(const PythonRewardOpti
     return Error{"env.reward: " + file + ": no such file"};
   const auto folder = python_folder();
   if (!folder) return Error{"env.reward: " + folder.error().message};
-  PeerOptions peer{
-      .name = "env.reward",
-      .program = {.command = {options.python, (*folder / "carnot_reward.py").string(), options.function}},
-      .start_seconds = options.timeout,
-      .call_seconds = options.timeout};
+  PeerOptions peer{.name = "env.reward",
+                   .program = {.command = {options.python, (*folder / "carnot_reward.py").string(), options.function}},
+                   .start_seconds = options.timeout,
+                   .call_seconds = options.timeout};
   auto pool = std::make_unique<PeerPool>(std::move(peer), Json{{"op", "hello"}, {"protocol", 1}}, 1);
   if (const Status started = pool->start(); !started) return started.error();
   return std::unique_ptr<PythonReward>(new PythonReward(std::move(pool)));

@@ -16,8 +16,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array kQuestionNames{"question", "problem", "prompt", "messages", "input", "query", "instruction"};
-constexpr std::array kAnswerNames{"answer", "answers", "golden_answers", "solution", "ground_truth",
-                                  "reward_model.ground_truth", "target", "output", "label"};
+constexpr std::array kAnswerNames{"answer",   "answers",      "golden_answers",
+                                  "solution", "ground_truth", "reward_model.ground_truth",
+                                  "target",   "output",       "label"};
 
 /// The member under a dotted path; null where there is none.
 const Json* at_path(const Json& row, std::string_view path) {
@@ -82,7 +83,8 @@ class RowReader {
       else
         question = text_of(*found);
     }
-    if (trim(question).empty()) problem(question_.empty() ? "question" : question_, "expected a text that is not empty");
+    if (trim(question).empty())
+      problem(question_.empty() ? "question" : question_, "expected a text that is not empty");
     if (!columns_.system.empty()) out.system = filled(columns_.system, row, question);
     out.user = filled(columns_.prompt, row, question);
     read_answers(row, out);

@@ -14,9 +14,9 @@ namespace carnot {
 
 /// Which columns are read, and how they become messages. A column may lie within others: reward_model.ground_truth.
 struct DatasetColumns {
-  std::string question{};              ///< text, or a list of messages; empty: the first of the usual names
-  std::string answer{};                ///< text, number, or a list of them; empty: the first of the usual names
-  std::string system{};                ///< text of the system message, with {column} in it
+  std::string question{};            ///< text, or a list of messages; empty: the first of the usual names
+  std::string answer{};              ///< text, number, or a list of them; empty: the first of the usual names
+  std::string system{};              ///< text of the system message, with {column} in it
   std::string prompt{"{question}"};  ///< of the user message; {question} is the question, {column} any column
   bool needs_answer = true;
 };

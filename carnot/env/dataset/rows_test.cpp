@@ -36,10 +36,11 @@ TEST(DatasetRows, FindsTheUsualColumns) {
 }
 
 TEST(DatasetRows, ReadsVerlsRowsAsTheyAre) {
-  const auto got = rows(R"({"data_source": "x", "prompt": [{"role": "system", "content": "be brief"},
-      {"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}, {"role": "user", "content": "2+2?"}],
-      "reward_model": {"style": "rule", "ground_truth": "4"}})"
-                        "\n");
+  const auto got = rows(
+      R"({"data_source": "x", "prompt": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"},)"
+      R"( {"role": "assistant", "content": "hello"}, {"role": "user", "content": "2+2?"}],)"
+      R"( "reward_model": {"style": "rule", "ground_truth": "4"}})"
+      "\n");
   EXPECT_EQ(got[0].system, "be brief");
   ASSERT_EQ(got[0].history.size(), 2);
   EXPECT_EQ(got[0].history[1].content, "hello");

@@ -81,7 +81,7 @@ TEST(ProcessMessages, EveryProblemIsToldAtOnceWithItsPlace) {
             "reward: expected a finite number, found \"1\"; "
             "done: expected true or false, found 1; "
             "outcome: expected one of finished, out_of_turns, out_of_tokens, unparsable, tool_failed, found \"won\"; "
-            "measures: expected an object of finite numbers, found an object of 1 members; "
+            "measures: expected an object of finite numbers, found an object of size 1; "
             "score: no field of this answer");
 }
 

@@ -1,0 +1,160 @@
+// The environment `dataset`: rows of files, scorers with weights, a Python function as reward.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "carnot/config/document.h"
+#include "carnot/config/reader.h"
+#include "carnot/env/dataset/environment.h"
+
+namespace carnot {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const std::string kFunctions = std::string(CARNOT_SOURCE_DIR) + "/tests/process/reward_functions.py:";
+
+class DatasetEnvironment : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("CARNOT_PYTHON", CARNOT_SOURCE_DIR "/python", 1);
+    folder_ = std::filesystem::path(::testing::TempDir()) / "carnot_dataset";
+    std::filesystem::create_directories(folder_);
+    write("train.jsonl", R"({"question": "2+2?", "answer": "4", "level": 2})"
+                         "\n"
+                         R"({"question": "3+3?", "answer": "6", "level": 3})"
+                         "\n");
+    write("test.jsonl", R"({"question": "2+2?", "answer": "4", "level": 2})"
+                        "\n");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+
+  Result<std::shared_ptr<EnvironmentFactory>> dataset(std::vector<std::string> settings) const {
+    settings.insert(settings.begin(), {"train_file=" + (folder_ / "train.jsonl").string(),
+                                       "test_file=" + (folder_ / "test.jsonl").string()});
+    std::shared_ptr<EnvironmentFactory> factory = make_dataset();
+    const auto document = Document::parse("", "test", {.overrides = settings, .aliases = {}});
+    if (!document) return document.error();
+    ConfigReader reader(*document);
+    reader.read("", *factory);
+    if (const Status read = reader.finish(); !read) return read.error();
+    if (const Status prepared = factory->prepare(5); !prepared) return prepared.error();
+    return factory;
+  }
+
+  /// The reply to a response to the validation task 2+2.
+  Reply reply(const std::vector<std::string>& settings, const std::string& response) const {
+    const auto environment = dataset(settings).value()->make(Split::Validation, 0);
+    environment->open();
+    return environment->step(response);
+  }
+
+  std::string error_of(const std::vector<std::string>& settings) const {
+    const auto made = dataset(settings);
+    return made ? "" : made.error().message;
+  }
+
+  /// What a step throws.
+  std::string failure_of(const std::string& function, const std::string& response) const {
+    try {
+      (void)reply({"reward=" + kFunctions + function, "timeout=20"}, response);
+    } catch (const std::runtime_error& failure) {
+      return failure.what();
+    }
+    return "";
+  }
+
+  std::filesystem::path folder_{};
+};
+
+TEST_F(DatasetEnvironment, OpensRowsByTheTemplates) {
+  const auto factory = dataset({"system=level {level}", R"(prompt="{question} Use \\boxed{}.")"}).value();
+  const auto environment = factory->make(Split::Validation, 5);
+  const Opening opening = environment->open();
+  EXPECT_EQ(opening.system, "level 2");
+  EXPECT_EQ(opening.user, "2+2? Use \\boxed{}.");
+  EXPECT_EQ(environment->ground_truth(), std::vector<std::string>{"4"});
+}
+
+TEST_F(DatasetEnvironment, TrainsOnEveryRowOnceAnEpoch) {
+  const auto factory = dataset({}).value();
+  for (std::int64_t epoch = 0; epoch < 10; ++epoch)
+    EXPECT_NE(factory->make(Split::Train, 2 * epoch)->open().user,
+              factory->make(Split::Train, 2 * epoch + 1)->open().user);
+}
+
+TEST_F(DatasetEnvironment, AddsUpItsScorersByWeight) {
+  const Reply right = reply({"scorers=[maths, 0.5 * format, -0.25 * length]", "answer_in=tag", "length=1000"},
+                            "<think>so</think><answer>\\frac{8}{2}</answer>");
+  EXPECT_DOUBLE_EQ(right.reward, 1 + 0.5 - 0.25);
+  EXPECT_TRUE(right.success);
+  EXPECT_EQ(right.measures, (std::map<std::string, double>{{"format", 1}, {"length", 1}, {"maths", 1}}));
+  EXPECT_EQ(right.answer, "\\frac{8}{2}");
+  const Reply wrong = reply({"scorers=[maths, 0.5 * format]", "answer_in=tag"}, "<think>so</think><answer>5</answer>");
+  EXPECT_DOUBLE_EQ(wrong.reward, 0.5);
+  EXPECT_FALSE(wrong.success);
+  const Reply none = reply({"scorers=[maths]", "answer_in=tag"}, "4");
+  EXPECT_EQ(none.reward, 0);
+  EXPECT_FALSE(none.valid_action);
+  EXPECT_EQ(none.answer, std::nullopt);
+}
+
+TEST_F(DatasetEnvironment, IsScoredByAPythonFunctionOfTwoLines) {
+  EXPECT_EQ(reply({"reward=" + kFunctions + "contains"}, "it is 4").reward, 1);
+  EXPECT_EQ(reply({"reward=" + kFunctions + "contains"}, "it is 5").reward, 0);
+  EXPECT_EQ(reply({"reward=" + kFunctions + "uses_columns"}, "any").reward, 0.5);
+  EXPECT_EQ(reply({"reward=" + kFunctions + "contains", "scorers=[0.5 * python, number]"}, "4").reward, 1.5);
+}
+
+TEST_F(DatasetEnvironment, AFunctionThatFailsGivesNoReward) {
+  EXPECT_THAT(failure_of("wants_more", "4"), HasSubstr("the function asks for mood; the rows have question"));
+  EXPECT_THAT(failure_of("raises_for_five", "5"), HasSubstr("ValueError: not five"));
+  EXPECT_THAT(failure_of("dies_for_five", "5"), HasSubstr("exited with status 1"));
+  EXPECT_THAT(failure_of("not_finite", "4"), HasSubstr("Out of range float values are not JSON compliant"));
+  EXPECT_THAT(failure_of("too_few", "4"), HasSubstr("the function returned 0 scores for 1 responses"));
+}
+
+TEST_F(DatasetEnvironment, ResponsesThatGatherAreScoredInOneCallAndAFaultStaysItsOwn) {
+  const auto score = [&](EnvironmentFactory& factory, const std::string& response) {
+    const auto environment = factory.make(Split::Validation, 0);
+    environment->open();
+    try {
+      return environment->step(response).reward;
+    } catch (const std::runtime_error&) {
+      return -1.0;
+    }
+  };
+  const auto slow = dataset({"reward=" + kFunctions + "slow_each_call"}).value();
+  const auto picky = dataset({"reward=" + kFunctions + "raises_for_five"}).value();
+  constexpr int kCallers = 8;
+  std::vector<double> sizes(kCallers), scores(kCallers);
+  std::vector<std::thread> callers;
+  for (int c = 0; c < kCallers; ++c)
+    callers.emplace_back([&, c] {
+      sizes[c] = score(*slow, "4");
+      scores[c] = score(*picky, c % 4 == 0 ? "5" : "4");
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_GT(*std::max_element(sizes.begin(), sizes.end()), 1) << "every call had one response";
+  for (int c = 0; c < kCallers; ++c) EXPECT_EQ(scores[c], c % 4 == 0 ? -1 : 2) << c;
+}
+
+TEST_F(DatasetEnvironment, SaysWhatIsWrongBeforeTheRun) {
+  EXPECT_THAT(error_of({"scorers=[mats]"}), HasSubstr("env.scorers: there is no scorer 'mats'; did you mean 'maths'?"));
+  EXPECT_THAT(error_of({"scorers=[x * maths]"}), HasSubstr("env.scorers: \"x * maths\": expected a weight"));
+  EXPECT_THAT(error_of({"scorers=[python]"}), HasSubstr("env.reward: expected FILE:FUNCTION"));
+  EXPECT_THAT(error_of({"reward=x.py:f", "scorers=[maths]"}), HasSubstr("env.reward: has no effect"));
+  EXPECT_THAT(error_of({"reward=/nowhere.py:f"}), HasSubstr("env.reward: /nowhere.py: no such file"));
+  EXPECT_THAT(error_of({"reward=" + kFunctions + "nothing"}), HasSubstr("has no function nothing"));
+  EXPECT_THAT(error_of({"test_file=/nowhere.jsonl"}), AllOf(HasSubstr("env.test_file: "), HasSubstr("/nowhere.jsonl")));
+  EXPECT_THAT(error_of({"answer=gold"}), HasSubstr("gold: no such column"));
+}
+
+}  // namespace
+}  // namespace carnot
