@@ -1,0 +1,90 @@
+// What a step of a process environment costs beyond the environment's own work.
+//
+//   process_bench [STEPS]
+//
+// Plays STEPS (20,000) steps of bench/trivial_environment.py with 1, 4 and 16 episodes at a time in one process, step
+// by step and in batches, and prints microseconds a step of wall time and of processor time, both processes together,
+// and steps a second of one core.
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "carnot/env/process/environment.h"
+
+namespace carnot {
+namespace {
+
+double cpu_seconds_of(int who) {
+  rusage usage{};
+  ::getrusage(who, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double cpu_seconds() { return cpu_seconds_of(RUSAGE_SELF) + cpu_seconds_of(RUSAGE_CHILDREN); }
+
+/// Sets the command.
+class Settings final : public FieldVisitor {
+ public:
+  explicit Settings(bool batches) : batches_(batches) {}
+  void field(std::string_view, bool&, std::string_view) override {}
+  void field(std::string_view, std::int64_t&, std::string_view, const Limits&) override {}
+  void field(std::string_view, double&, std::string_view, const Limits&) override {}
+  void field(std::string_view, std::string&, std::string_view, const Limits&) override {}
+  void field(std::string_view, std::vector<double>&, std::string_view, const Limits&) override {}
+  void field(std::string_view name, std::vector<std::string>& value, std::string_view, const Limits&) override {
+    if (name != "command") return;
+    value = {"python3", CARNOT_SOURCE_DIR "/bench/trivial_environment.py"};
+    if (batches_) value.emplace_back("batches");
+  }
+  void begin_section(std::string_view, std::string_view) override {}
+  void end_section() override {}
+
+ private:
+  bool batches_;
+};
+
+void measure(bool batches, int episodes, int steps) {
+  const double cpu_before = cpu_seconds();
+  double seconds = 0;
+  {
+    const auto factory = make_process();
+    Settings settings(batches);
+    factory->fields(settings);
+    if (const Status status = factory->prepare(0); !status) {
+      std::fprintf(stderr, "%s\n", status.error().message.c_str());
+      std::exit(1);
+    }
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<std::thread> threads;
+    for (int e = 0; e < episodes; ++e)
+      threads.emplace_back([&, e] {
+        for (int done = e; done < steps;) {
+          const auto environment = factory->make(Split::Train, done);
+          environment->open();
+          for (bool over = false; !over && done < steps; done += episodes) over = environment->step("?").done;
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  const double cpu = cpu_seconds() - cpu_before;
+  std::printf("%-8s %8d %12.1f %12.1f %14.0f\n", batches ? "batches" : "", episodes, 1e6 * seconds / steps,
+              1e6 * cpu / steps, steps / cpu);
+}
+
+}  // namespace
+}  // namespace carnot
+
+int main(int argc, char** argv) {
+  const int steps = argc > 1 ? std::atoi(argv[1]) : 20000;
+  std::printf("%-8s %8s %12s %12s %14s\n", "", "episodes", "wall, us", "cpu, us", "steps/s, core");
+  for (const bool batches : {false, true})
+    for (const int episodes : {1, 4, 16}) carnot::measure(batches, episodes, steps);
+}
