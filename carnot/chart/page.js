@@ -191,7 +191,7 @@ function plot(parent, figure, series, small = null) {
           range: u => small ?? extent(figure, series.filter((_, s) => u.series[s + 1].show), ...seen, with_bands)},
     },
     axes: [x_axis, y_axis],
-    cursor: {drag: {x: true, y: figure.draw === "points", uni: 20}, focus: {prox: series.length > 2 ? 30 : -1},
+    cursor: {drag: {x: true, y: false}, focus: {prox: series.length > 2 ? 30 : -1},
              points: {show: !counted}},
     focus: {alpha: 0.25},
     legend: {show: !small},
@@ -200,7 +200,7 @@ function plot(parent, figure, series, small = null) {
       {label: figure.x, value: (u, value, s, at) => at == null ? "-" : counted ? category(at) : text_on(figure.x_axis)(value)},
       ...series.map(one => ({
         label: one.name, stroke: one.colour, dash: one.dash, spanGaps: true, value: legend(one),
-        fill: counted ? one.colour : undefined,
+        fill: figure.draw === "lines" ? undefined : one.colour,
         width: one.name === figure.base ? 3.5 : figure.draw === "lines" ? 1.8 : 0,
         paths: figure.draw === "lines" ? undefined : () => null,
         points: {show: figure.draw === "points" || (figure.draw === "lines" && one.points.length === 1) ? true
@@ -210,8 +210,8 @@ function plot(parent, figure, series, small = null) {
     ],
   };
   const u = new uPlot(options, data, parent);
-  new ResizeObserver(() => parent.clientWidth !== u.width && u.setSize({width: parent.clientWidth, height: options.height}))
-      .observe(parent);
+  const fit = () => parent.clientWidth !== u.width && u.setSize({width: parent.clientWidth, height: options.height});
+  new ResizeObserver(() => requestAnimationFrame(fit)).observe(parent);
 }
 
 // A small plot for each series, over the base in grey; all with one range of y.

@@ -39,6 +39,20 @@ std::size_t Table::index_of(const std::string& column) const {
   return static_cast<std::size_t>(found - columns.begin());
 }
 
+Table Table::only(const std::string& column, const Cell& cell) const {
+  Table out = *this;
+  const std::size_t at = index_of(column);
+  std::erase_if(out.rows, [&](const auto& row) { return row[at] != cell; });
+  return out;
+}
+
+std::vector<double> Table::numbers(const std::string& column) const {
+  std::vector<double> values;
+  const std::size_t at = index_of(column);
+  for (const auto& row : rows) values.push_back(std::get<double>(row[at]));
+  return values;
+}
+
 std::string number_text(double value) {
   if (!std::isfinite(value)) return "-";
   if (value == 0) return "0";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -35,6 +36,12 @@ struct Table {
 
   /// REQUIRES: the column exists.
   std::size_t index_of(const std::string& column) const;
+
+  /// The rows that hold `cell` in `column`.
+  Table only(const std::string& column, const Cell& cell) const;
+
+  /// A column. REQUIRES: it holds numbers.
+  std::vector<double> numbers(const std::string& column) const;
 };
 
 /// A number for people, four significant digits: "0.1234", "1234000", "1.2e-05"; "-" if it is not finite.

@@ -21,6 +21,17 @@ TEST(Table, InMarkdownIsAlignedAndKeepsItsColumns) {
   EXPECT_ANY_THROW(table.add("one cell"));
 }
 
+TEST(Table, GivesItsColumnsAndTheRowsThatHoldACell) {
+  Table table{.columns = {"method", "step", "mean"}};
+  table.add("grpo", 1, 0.5);
+  table.add("aem", 1, 0.25);
+  table.add("grpo", 2, 0.75);
+  EXPECT_EQ(table.only("method", "grpo").numbers("mean"), (std::vector<double>{0.5, 0.75}));
+  EXPECT_EQ(table.only("step", 1.0).numbers("mean"), (std::vector<double>{0.5, 0.25}));
+  EXPECT_ANY_THROW(table.numbers("median"));
+  EXPECT_ANY_THROW(table.numbers("method"));
+}
+
 TEST(NumberText, KeepsFourSignificantDigits) {
   EXPECT_EQ(number_text(0.123456), "0.1235");
   EXPECT_EQ(number_text(71.5), "71.5");

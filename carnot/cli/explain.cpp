@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "carnot/study/explanation.h"
+#include "carnot/train/explanation.h"
 
 namespace carnot {
 namespace {

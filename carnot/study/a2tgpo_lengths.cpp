@@ -1,7 +1,7 @@
 // study/a2tgpo_lengths.cpp -- A2TGPO: lengths of responses and tool calls by step, arXiv:2605.06200
 #include "carnot/study/entries.h"
+#include "carnot/study/estimate.h"
 #include "carnot/study/run_curves.h"
-#include "carnot/study/text.h"
 
 namespace carnot {
 namespace {

@@ -10,33 +10,19 @@
 namespace carnot {
 namespace {
 
-/// Groups with tokens of a kind: their mean energy, and how far their rewards spread.
 struct Scope {
   SampledKind kind;
   std::string name;
   std::string paper;
-  std::vector<double> energy{}, deviation{};
-
-  void add(const StudiedStep& step);
 };
+const std::array<Scope, 3> kScopes = {{{SampledKind::Any, "all sampled tokens", "near 0"},
+                                       {SampledKind::Think, "think tokens", "near 0"},
+                                       {SampledKind::Action, "action tokens", "+0.537 (Sokoban, 3B)"}}};
 
-void Scope::add(const StudiedStep& step) {
-  struct Measured {
-    std::vector<double> energies{}, scores{};
-  };
-  std::map<int, Measured> by_group;
-  for (const int i : step.counting) {
-    auto& [energies, scores] = by_group[step.all[i].group_index];
-    const std::vector<double> values = sampled_values(step.all[i], Column::EnergyReference, kind);
-    energies.insert(energies.end(), values.begin(), values.end());
-    scores.push_back(step.all[i].leaf().score);
-  }
-  for (const auto& [group, found] : by_group) {
-    if (found.energies.empty() || found.scores.size() < 2) continue;
-    energy.push_back(mean(found.energies));
-    deviation.push_back(std_population(found.scores));
-  }
-}
+/// Of one group.
+struct Measured {
+  std::vector<double> energies{}, rewards{};
+};
 
 class ActfocusEnergy final : public RolloutAnalysis {
  public:
@@ -44,18 +30,30 @@ class ActfocusEnergy final : public RolloutAnalysis {
 
  private:
   void add(const StudiedStep& step) override {
-    for (Scope& scope : scopes_) scope.add(step);
+    for (const Scope& scope : kScopes) {
+      std::map<int, Measured> by_group;
+      for (const int i : step.counting) {
+        auto& [energies, rewards] = by_group[step.all[i].group_index];
+        const std::vector<double> values = sampled_values(step.all[i], Column::EnergyReference, scope.kind);
+        energies.insert(energies.end(), values.begin(), values.end());
+        rewards.push_back(step.all[i].leaf().score);
+      }
+      for (const auto& [group, found] : by_group)
+        if (!found.energies.empty() && found.rewards.size() > 1)
+          table_.add(scope.name, mean(found.energies), std_population(found.rewards));
+    }
   }
 
   Result<AnalysisReport> report(const AnalysisInput&) const override {
-    AnalysisReport report;
-    Table table{.name = "groups", .columns = {"tokens", "mean energy", "reward deviation"}};
-    for (const Scope& scope : scopes_) {
-      report.find("Spearman of energy and reward deviation: " + scope.name, scope.paper,
-                  correlation_text(spearman(scope.energy, scope.deviation), scope.energy.size()));
-      for (std::size_t g = 0; g < scope.energy.size(); ++g) table.add(scope.name, scope.energy[g], scope.deviation[g]);
+    AnalysisReport report{.tables = {table_}};
+    report.tables[0].rows.clear();
+    for (const Scope& scope : kScopes) {
+      const Table own = table_.only("tokens", scope.name);
+      report.find(
+          "Spearman of energy and reward deviation: " + scope.name, scope.paper,
+          correlation_text(spearman(own.numbers("mean energy"), own.numbers("reward deviation")), own.rows.size()));
+      for (const auto& row : own.rows) report.tables[0].add_row(row);
     }
-    report.tables = {std::move(table)};
     report.figures = {{.title = "Energy and spread of rewards, a point per group",
                        .table = "groups",
                        .draw = Draw::Points,
@@ -70,9 +68,7 @@ class ActfocusEnergy final : public RolloutAnalysis {
     return report;
   }
 
-  std::array<Scope, 3> scopes_ = {{{SampledKind::Any, "all sampled tokens", "near 0"},
-                                   {SampledKind::Think, "think tokens", "near 0"},
-                                   {SampledKind::Action, "action tokens", "+0.537 (Sokoban, 3B)"}}};
+  Table table_{.name = "groups", .columns = {"tokens", "mean energy", "reward deviation"}};
 };
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include "carnot/credit/span_weight.h"
 #include "carnot/study/entries.h"
+#include "carnot/study/estimate.h"
 #include "carnot/study/rollout_analysis.h"
-#include "carnot/study/text.h"
 
 namespace carnot {
 namespace {

@@ -5,9 +5,9 @@
 #include "carnot/base/stopwatch.h"
 #include "carnot/credit/entropy_modulate.h"
 #include "carnot/study/entries.h"
+#include "carnot/study/estimate.h"
 #include "carnot/study/rollout_analysis.h"
 #include "carnot/study/run_curves.h"
-#include "carnot/study/text.h"
 
 namespace carnot {
 namespace {

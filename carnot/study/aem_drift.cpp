@@ -39,11 +39,6 @@ CreditRule drop_by_sign(int sign, const EntropyModulateOptions& options) {
   return {.name = "drop_by_sign", .apply = apply, .columns = {Column::EntropyOld}};
 }
 
-/// What one arm's training shows, by step.
-struct ArmCurves {
-  Curve entropy{}, success{}, kept{};  ///< kept: share of sampled tokens in the loss
-};
-
 class AemDrift final : public Analysis {
  public:
   void fields(FieldVisitor& visit) override {
@@ -55,12 +50,10 @@ class AemDrift final : public Analysis {
     AnalysisReport report;
     Table table{.name = "by step", .columns = {"arm", "step", "entropy", "success", "share of tokens in the loss"}};
     for (const Arm& arm : kArms) {
-      const auto curves = train(input, arm);
-      if (!curves) return curves.error();
-      for (const auto& [step, value] : curves->entropy)
-        table.add(arm.name, step, value, curves->success.at(step), curves->kept.at(step));
+      const auto entropy = train(input, arm, table);
+      if (!entropy) return entropy.error();
       report.find(std::string(arm.name) + ": entropy over the last fifth of the steps", std::string(arm.paper),
-                  number_text(mean_between(curves->entropy, 0.8, 1)));
+                  number_text(mean_between(*entropy, 0.8, 1)));
     }
     report.tables = {std::move(table)};
     report.figures = {{.title = "Entropy of the policy",
@@ -78,7 +71,8 @@ class AemDrift final : public Analysis {
   }
 
  private:
-  Result<ArmCurves> train(const AnalysisInput& input, const Arm& arm) const {
+  /// Adds a row per step; returns the entropies.
+  Result<Curve> train(const AnalysisInput& input, const Arm& arm, Table& table) const {
     auto opened = open_policy(input.paths.front(), input.overrides);
     if (!opened) return opened.error();
     Recipe& recipe = opened->recipe;
@@ -86,19 +80,23 @@ class AemDrift final : public Analysis {
     if (arm.dropped != 0) recipe.method.credit.push_back(drop_by_sign(arm.dropped, modulate_));
     opened->bundle.add_companions(recipe);
     Trainer trainer(recipe, opened->bundle);
-    ArmCurves curves;
+    Curve entropies;
     Progress progress(input.control.out, {.terminal = input.control.terminal});
     progress.begin(arm.name, steps_);
     for (std::int64_t step = 0; step < steps_; ++step) {
       const auto done = trainer.step(step, {.go_on = [&] { return !input.control.stop_requested(); }});
       if (!done) return Error{"stopped"};
-      add_step(*done, recipe.environment_name, step + 1, curves);
+      const auto [entropy, kept] = over_tokens(*done);
+      const auto success = done->metrics.find("env/" + recipe.environment_name + "/success");
+      table.add(arm.name, step + 1, entropy, success == done->metrics.end() ? 0 : success->second, kept);
+      entropies[step + 1] = entropy;
       progress.update(step + 1);
     }
-    return curves;
+    return entropies;
   }
 
-  static void add_step(const TrainingStep& done, const std::string& environment, std::int64_t step, ArmCurves& curves) {
+  /// Mean entropy of the sampled tokens, and the share of them that is in the loss.
+  static std::pair<double, double> over_tokens(const TrainingStep& done) {
     double entropy = 0, tokens = 0, kept = 0;
     const std::vector<Trajectory> all = trajectories(done.groups);
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -111,10 +109,7 @@ class AemDrift final : public Analysis {
           tokens += 1;
         }
     }
-    curves.entropy[step] = tokens > 0 ? entropy / tokens : 0;
-    curves.kept[step] = tokens > 0 ? kept / tokens : 0;
-    const auto success = done.metrics.find("env/" + environment + "/success");
-    curves.success[step] = success == done.metrics.end() ? 0 : success->second;
+    return tokens > 0 ? std::pair(entropy / tokens, kept / tokens) : std::pair(0.0, 0.0);
   }
 
   int steps_ = 50;

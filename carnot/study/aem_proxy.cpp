@@ -1,15 +1,12 @@
 // study/aem_proxy.cpp -- AEM: does alpha - 1 stand for minus the surprisal beyond the entropy?, arXiv:2605.00425
-#include <cmath>
-#include <optional>
-
 #include "carnot/base/statistics.h"
 #include "carnot/credit/entropy_modulate.h"
 #include "carnot/run/progress.h"
 #include "carnot/study/correlation.h"
 #include "carnot/study/entries.h"
+#include "carnot/study/estimate.h"
 #include "carnot/study/opened_policy.h"
 #include "carnot/study/response_samples.h"
-#include "carnot/study/text.h"
 
 namespace carnot {
 namespace {
@@ -19,11 +16,6 @@ struct State {
   std::vector<TokenId> context{};
   double alpha = 1;
   SampledResponse response{};
-};
-
-/// alpha - 1 of the states, against minus what their response's surprisal has beyond the mean of many.
-struct Comparison {
-  std::vector<double> proxy{}, target{};
 };
 
 /// The factor that AEM gives each token, by trajectory.
@@ -70,7 +62,7 @@ class AemProxy final : public Analysis {
     if (states.size() < 2)
       return Error{"aem-proxy: no group's response entropies spread by " + std::to_string(modulate_.gate) +
                    " nats (aem.gate): every factor is 1; try more tasks or aem.gate=0"};
-    Comparison summed, normalised;
+    Table table{.name = "states", .columns = {"alpha - 1", "H - S", "H - S, a token"}};
     const Episode episode(open_environment(opened->recipe.environment->make(Split::Validation, 0)),
                           *opened->bundle.chat, rollout.options.episode);
     Progress progress(input.control.out, {.terminal = input.control.terminal});
@@ -83,11 +75,11 @@ class AemProxy final : public Analysis {
            .sampling = rollout.options.sampling,
            .max_context_tokens = rollout.options.episode.max_context_tokens,
            .key = {.seed = derive_seed(static_cast<std::uint64_t>(opened->recipe.run.seed), "aem-proxy"), .group = s}});
-      compare(states[s], sampled, summed, normalised);
+      add_row(states[s], sampled, table);
       progress.update(static_cast<std::int64_t>(s) + 1);
     }
     progress.end();
-    return report_of(summed, normalised);
+    return report_of(std::move(table));
   }
 
  private:
@@ -109,31 +101,26 @@ class AemProxy final : public Analysis {
     return states;
   }
 
-  static void compare(const State& state, const std::vector<SampledResponse>& sampled, Comparison& summed,
-                      Comparison& normalised) {
+  static void add_row(const State& state, const std::vector<SampledResponse>& sampled, Table& table) {
     std::vector<double> surprisals, rates;
     for (const SampledResponse& one : sampled) {
       surprisals.push_back(one.surprisal);
       rates.push_back(one.surprisal / one.tokens);
     }
-    summed.proxy.push_back(state.alpha - 1);
-    summed.target.push_back(-(state.response.surprisal - mean(surprisals)));
-    normalised.proxy.push_back(state.alpha - 1);
-    normalised.target.push_back(-(state.response.surprisal / state.response.tokens - mean(rates)));
+    const auto& [surprisal, tokens] = state.response;
+    table.add(state.alpha - 1, -(surprisal - mean(surprisals)), -(surprisal / tokens - mean(rates)));
   }
 
-  static AnalysisReport report_of(const Comparison& summed, const Comparison& normalised) {
+  static AnalysisReport report_of(Table table) {
     AnalysisReport report;
-    Table table{.name = "states", .columns = {"alpha - 1", "H - S", "H - S, a token"}};
-    const std::size_t n = summed.proxy.size();
-    for (std::size_t s = 0; s < n; ++s) table.add(summed.proxy[s], summed.target[s], normalised.target[s]);
-    const auto add = [&](const std::string& form, const Comparison& one, const std::string& r,
+    const std::vector<double> proxy = table.numbers("alpha - 1");
+    const auto add = [&](const std::string& form, const std::vector<double>& target, const std::string& r,
                          const std::string& signs) {
-      report.find("Pearson of alpha - 1 and H - S" + form, r, correlation_text(pearson(one.proxy, one.target), n));
-      report.find("equal signs" + form, signs, share_text(equal_signs(one.proxy, one.target), std::ssize(one.proxy)));
+      report.find("Pearson of alpha - 1 and H - S" + form, r, correlation_text(pearson(proxy, target), proxy.size()));
+      report.find("equal signs" + form, signs, share_text(equal_signs(proxy, target), std::ssize(proxy)));
     };
-    add("", summed, "0.63", "55 of 64 (85.9 %)");
-    add(", surprisal a token", normalised, "-", "-");
+    add("", table.numbers("H - S"), "0.63", "55 of 64 (85.9 %)");
+    add(", surprisal a token", table.numbers("H - S, a token"), "-", "-");
     report.tables = {std::move(table)};
     report.figures = {{.title = "AEM's factor and the surprisal it stands for",
                        .caption = "A point per state: a response's factor in its group, against how much less "

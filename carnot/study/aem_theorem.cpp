@@ -1,27 +1,24 @@
 // study/aem_theorem.cpp -- AEM's theorem 3.2.2 on random policies, arXiv:2605.00425
+#include <array>
 #include <cmath>
 
 #include "carnot/study/correlation.h"
 #include "carnot/study/entries.h"
+#include "carnot/study/estimate.h"
 #include "carnot/study/response_simplex.h"
 #include "carnot/study/sparse_decision.h"
-#include "carnot/study/text.h"
 
 namespace carnot {
 namespace {
 
-/// For each random policy the theorem's rate and the measured one.
-struct Rates {
-  std::string form{};
-  std::vector<double> theorem{}, measured{};
+constexpr std::array<const char*, 3> kForms = {"one response", "expected policy gradient", "with entropy bonus and KL"};
 
-  double largest_error() const {
-    double largest = 0;
-    for (std::size_t i = 0; i < theorem.size(); ++i)
-      largest = std::max(largest, std::abs(measured[i] - theorem[i]) / std::max(1.0, std::abs(theorem[i])));
-    return largest;
-  }
-};
+double largest_error(const std::vector<double>& theorem, const std::vector<double>& measured) {
+  double largest = 0;
+  for (std::size_t i = 0; i < theorem.size(); ++i)
+    largest = std::max(largest, std::abs(measured[i] - theorem[i]) / std::max(1.0, std::abs(theorem[i])));
+  return largest;
+}
 
 class AemTheorem final : public Analysis {
  public:
@@ -35,11 +32,21 @@ class AemTheorem final : public Analysis {
   Result<AnalysisReport> run(const AnalysisInput&) override {
     AnalysisReport report;
     Table table{.name = "drift", .columns = {"form", "theorem", "measured"}};
-    for (const Rates& one : compare_all()) {
-      report.find(one.form + ": equal signs", "theorem 3.2.2",
-                  share_text(equal_signs(one.theorem, one.measured), std::ssize(one.theorem)));
-      report.find(one.form + ": largest error", "0", number_text(one.largest_error()));
-      for (std::size_t i = 0; i < one.theorem.size(); ++i) table.add(one.form, one.theorem[i], one.measured[i]);
+    RandomStream random(derive_seed(static_cast<std::uint64_t>(seed_), "aem-theorem"));
+    std::array<std::vector<double>, kForms.size()> theorem, measured;
+    for (int i = 0; i < policies_; ++i)
+      for (std::size_t form = 0; form < kForms.size(); ++form) {
+        const std::vector<double> logits = normals(random);
+        const SimplexObjective objective = objective_of(form, logits, random);
+        theorem[form].push_back(entropy_drift(logits, objective));
+        measured[form].push_back(measured_entropy_drift(logits, objective));
+      }
+    for (std::size_t form = 0; form < kForms.size(); ++form) {
+      const std::string name = kForms[form];
+      for (int i = 0; i < policies_; ++i) table.add(name, theorem[form][i], measured[form][i]);
+      report.find(name + ": equal signs", "theorem 3.2.2",
+                  share_text(equal_signs(theorem[form], measured[form]), policies_));
+      report.find(name + ": largest error", "0", number_text(largest_error(theorem[form], measured[form])));
     }
     report.tables = {std::move(table)};
     report.figures = {{.title = "Rate of change of the entropy",
@@ -56,19 +63,6 @@ class AemTheorem final : public Analysis {
   }
 
  private:
-  std::vector<Rates> compare_all() const {
-    std::vector<Rates> comparisons{{"one response"}, {"expected policy gradient"}, {"with entropy bonus and KL"}};
-    RandomStream random(derive_seed(static_cast<std::uint64_t>(seed_), "aem-theorem"));
-    for (int i = 0; i < policies_; ++i)
-      for (std::size_t form = 0; form < comparisons.size(); ++form) {
-        const std::vector<double> logits = normals(random);
-        const SimplexObjective objective = objective_of(form, logits, random);
-        comparisons[form].theorem.push_back(entropy_drift(logits, objective));
-        comparisons[form].measured.push_back(measured_entropy_drift(logits, objective));
-      }
-    return comparisons;
-  }
-
   std::vector<double> normals(RandomStream& random) const {
     std::vector<double> values;
     for (int a = 0; a < responses_; ++a) values.push_back(spread_ * random.normal());

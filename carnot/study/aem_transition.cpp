@@ -1,7 +1,7 @@
 // study/aem_transition.cpp -- AEM: from exploration to exploitation, arXiv:2605.00425
 #include "carnot/study/entries.h"
+#include "carnot/study/estimate.h"
 #include "carnot/study/run_curves.h"
-#include "carnot/study/text.h"
 
 namespace carnot {
 namespace {

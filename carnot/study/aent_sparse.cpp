@@ -4,8 +4,8 @@
 #include "carnot/base/statistics.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/study/entries.h"
+#include "carnot/study/estimate.h"
 #include "carnot/study/sparse_decision.h"
-#include "carnot/study/text.h"
 
 namespace carnot {
 namespace {

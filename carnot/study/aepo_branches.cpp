@@ -5,8 +5,8 @@
 #include "carnot/study/branch_statistics.h"
 #include "carnot/study/distribution.h"
 #include "carnot/study/entries.h"
+#include "carnot/study/estimate.h"
 #include "carnot/study/rollout_analysis.h"
-#include "carnot/study/text.h"
 
 namespace carnot {
 namespace {

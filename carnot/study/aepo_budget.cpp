@@ -23,22 +23,20 @@ class AepoBudget final : public RolloutAnalysis {
         for (const Leaf& leaf : tree.leaves)
           if (leaf.valid()) scores.push_back(leaf.score);
       if (!probe || scores.size() < 2) continue;
-      budgets_.push_back(balanced_budget(static_cast<int>(scores.size()), *probe, slope_, form_));
-      differences_.push_back(probe->root - (probe->tool_calls.empty() ? probe->root : mean(probe->tool_calls)));
-      variances_.push_back(std_population(scores) * std_population(scores));
+      const double mean_of_calls = probe->tool_calls.empty() ? probe->root : mean(probe->tool_calls);
+      table_.add(balanced_budget(static_cast<int>(scores.size()), *probe, slope_, form_), probe->root - mean_of_calls,
+                 std_population(scores) * std_population(scores));
     }
   }
 
   Result<AnalysisReport> report(const AnalysisInput&) const override {
     AnalysisReport report;
-    const std::size_t n = budgets_.size();
-    Table table{.name = "groups", .columns = {"budget m", "entropy difference", "reward variance"}};
-    for (std::size_t g = 0; g < n; ++g) table.add(budgets_[g], differences_[g], variances_[g]);
+    const std::vector<double> variances = table_.numbers("reward variance");
     report.find("Spearman: budget m and reward variance of the group", "assumed positive, not measured",
-                correlation_text(spearman(budgets_, variances_), n));
+                correlation_text(spearman(table_.numbers("budget m"), variances), variances.size()));
     report.find("Spearman: entropy of root minus tool calls, and reward variance", "-",
-                correlation_text(spearman(differences_, variances_), n));
-    report.tables = {std::move(table)};
+                correlation_text(spearman(table_.numbers("entropy difference"), variances), variances.size()));
+    report.tables = {table_};
     report.figures = {{.title = "Budget signal and reward variance, a point per group",
                        .table = "groups",
                        .draw = Draw::Points,
@@ -54,7 +52,7 @@ class AepoBudget final : public RolloutAnalysis {
 
   double slope_ = 0.2;
   BalancedForm form_ = BalancedForm::Paper;
-  std::vector<double> budgets_{}, differences_{}, variances_{};
+  Table table_{.name = "groups", .columns = {"budget m", "entropy difference", "reward variance"}};
 };
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include "carnot/study/distribution.h"
 #include "carnot/study/entries.h"
+#include "carnot/study/estimate.h"
 #include "carnot/study/rollout_analysis.h"
-#include "carnot/study/text.h"
 #include "carnot/study/token_clip.h"
 
 namespace carnot {

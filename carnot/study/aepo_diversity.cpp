@@ -3,8 +3,8 @@
 
 #include "carnot/base/statistics.h"
 #include "carnot/study/entries.h"
+#include "carnot/study/estimate.h"
 #include "carnot/study/rollout_analysis.h"
-#include "carnot/study/text.h"
 #include "carnot/study/token_sets.h"
 
 namespace carnot {

@@ -1,10 +1,12 @@
-// study/estimate.h -- a mean over seeds with its 95 % interval, and the paired difference of two methods.
+// study/estimate.h -- a mean over seeds with its 95 % interval, the paired difference of two methods, and both in
+// words.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "carnot/base/statistics.h"
 
@@ -35,5 +37,16 @@ Estimate estimate_of(const BySeed& values);
 
 /// Of the differences `values` - `base` on the seeds that both have: what the seed itself does to both cancels.
 Estimate paired_difference(const BySeed& values, const BySeed& base);
+
+// In words.
+
+/// "85.9 %"; "-" of nothing.
+std::string percent_text(double share);
+
+/// "55 of 64 (85.9 %)"
+std::string share_text(std::int64_t part, std::int64_t whole);
+
+/// "0.412 ± 0.031": mean and half of its 95 % interval; the mean alone of fewer than three.
+std::string mean_text(std::span<const double> values);
 
 }  // namespace carnot

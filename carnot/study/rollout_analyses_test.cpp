@@ -53,13 +53,9 @@ class RolloutAnalyses : public ::testing::Test {
 
   /// The value of `column` in each row of a table.
   static std::vector<double> column(const AnalysisReport& report, const std::string& table, const std::string& column) {
-    std::vector<double> values;
-    for (const Table& one : report.tables) {
-      if (one.name != table) continue;
-      const auto at = std::find(one.columns.begin(), one.columns.end(), column) - one.columns.begin();
-      for (const auto& row : one.rows) values.push_back(number(row[at]));
-    }
-    return values;
+    for (const Table& one : report.tables)
+      if (one.name == table) return one.numbers(column);
+    return {};
   }
 
   template <class Visit>

@@ -8,7 +8,6 @@
 #include "carnot/study/entries.h"
 #include "carnot/study/estimate.h"
 #include "carnot/study/run_curves.h"
-#include "carnot/study/text.h"
 
 namespace carnot {
 namespace {

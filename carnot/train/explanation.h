@@ -1,4 +1,4 @@
-// study/explanation.h -- what one optimizer step over each training step's trajectories would do to each sampled token,
+// train/explanation.h -- what one optimizer step over each training step's trajectories would do to each sampled token,
 // from columns alone: no model is run.
 //
 // Column::LogProbCurrent stands for the policy that the step changes, Column::Value for its critic. All trajectories of

@@ -1,4 +1,4 @@
-#include "carnot/study/explanation.h"
+#include "carnot/train/explanation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
