@@ -109,7 +109,7 @@ stage_address() {
 # LibTorch is not instrumented: the rooms without it that have threads.
 stage_thread() {
   open_stage thread ""
-  local room rooms=(base env kernel text tool)
+  local room rooms=(base env kernel process text tool)
   run_case thread build build tsan "${rooms[@]/%/_test}"
   passed thread build || return 0
   for room in "${rooms[@]}"; do run_case thread "$room" "build-tsan/${room}_test"; done
