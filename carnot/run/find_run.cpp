@@ -1,6 +1,7 @@
 #include "carnot/run/find_run.h"
 
 #include "carnot/base/log.h"
+#include "carnot/hf/hub_cache.h"
 #include "carnot/run/checkpoint_folder.h"
 #include "carnot/run/run_folder.h"
 
@@ -37,8 +38,11 @@ Result<fs::path> find_checkpoint(const fs::path& path) {
   return Error{path.string() + ": holds no checkpoint; expected a run folder or a checkpoint folder"};
 }
 
-Result<fs::path> find_model(const fs::path& path) {
+Result<fs::path> find_model(const fs::path& path_or_id) {
   std::error_code ignored;
+  const auto found = pretrained_folder(path_or_id.string());
+  if (!found) return found.error();
+  const fs::path& path = *found;
   if (!fs::is_directory(path, ignored))
     return Error{path.string() + ": is no folder; expected a Hugging Face folder, a checkpoint or a run folder"};
   const bool plain = fs::exists(path / "config.json", ignored) && !fs::exists(path / "trainer_state.json", ignored);
@@ -63,8 +67,7 @@ bool is_recorded(const fs::path& recipe) {
 Result<Recipe> load_recorded(const fs::path& config, const std::vector<std::string>& overrides) {
   auto recipe = Recipe::load_recorded(config, overrides);
   if (!recipe) return recipe;
-  for (const std::string& line : recipe->passed_over)
-    log_warning(line + "; ignored, because the run was made with it");
+  for (const std::string& line : recipe->passed_over) log_warning(line + "; ignored, because the run was made with it");
   return recipe;
 }
 

@@ -14,6 +14,7 @@
 #include "carnot/base/thread_pool.h"
 #include "carnot/config/numbers.h"
 #include "carnot/hf/adapter_folder.h"
+#include "carnot/hf/hub_cache.h"
 #include "carnot/hf/model_config_file.h"
 #include "carnot/nn/cpu_memory.h"
 #include "carnot/nn/cuda_backend.h"
@@ -48,16 +49,11 @@ Result<Tokenizer> trained_tokenizer(const Recipe& recipe) {
   return Tokenizer::parse(*json, "trained tokenizer");
 }
 
-Result<Tokenizer> make_tokenizer(const Recipe& recipe) {
-  if (!recipe.tokenizer.path.empty()) return Tokenizer::load(recipe.tokenizer.path);
-  if (!recipe.model.path.empty()) return Tokenizer::load(recipe.model.path);
-  return trained_tokenizer(recipe);
-}
-
 /// The shape of the recipe's policy.
-Result<ModelConfig> policy_config(const Recipe& recipe, const Tokenizer& tokenizer, const ChatFamily& chat) {
-  if (!recipe.model.path.empty()) {
-    auto config = load_model_config(recipe.model.path);
+Result<ModelConfig> policy_config(const Recipe& recipe, const fs::path& pretrained, const Tokenizer& tokenizer,
+                                  const ChatFamily& chat) {
+  if (!pretrained.empty()) {
+    auto config = load_model_config(pretrained);
     if (config && config->vocab_size < tokenizer.vocab_size())
       return Error{recipe.model.path + ": the model knows " + std::to_string(config->vocab_size) +
                    " tokens, its tokenizer " + std::to_string(tokenizer.vocab_size())};
@@ -90,10 +86,13 @@ struct Source {
   fs::path tokenizer{};
 };
 
-Source source_of(const Recipe& recipe, const std::optional<fs::path>& checkpoint) {
-  if (checkpoint) return {.model = *checkpoint, .tokenizer = *checkpoint};
-  return {.model = recipe.model.path,
-          .tokenizer = recipe.tokenizer.path.empty() ? recipe.model.path : recipe.tokenizer.path};
+/// `pretrained`: the folder of model.path.
+Result<Source> source_of(const Recipe& recipe, const fs::path& pretrained, const std::optional<fs::path>& checkpoint) {
+  if (checkpoint) return Source{.model = *checkpoint, .tokenizer = *checkpoint};
+  if (recipe.tokenizer.path.empty()) return Source{.model = pretrained, .tokenizer = pretrained};
+  const auto tokenizer = pretrained_folder(recipe.tokenizer.path);
+  if (!tokenizer) return Error{"tokenizer.path: " + tokenizer.error().message};
+  return Source{.model = pretrained, .tokenizer = *tokenizer};
 }
 
 /// Lets the model folder's end tokens end a message; a model made here gets small files of its own.
@@ -168,12 +167,17 @@ Status ModelBundle::prepare_device(const RunOptions& run) {
 Result<ModelBundle> ModelBundle::open(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
   if (const Status status = recipe.environment->prepare(static_cast<std::uint64_t>(recipe.run.seed)); !status)
     return status.error();
-  auto tokenizer = checkpoint ? Tokenizer::load(*checkpoint) : make_tokenizer(recipe);
-  if (!tokenizer) return tokenizer.error();
   ModelBundle bundle;
+  // A checkpoint holds all it needs; only that of a run with adapters asks where its base is now.
+  auto pretrained = pretrained_folder(recipe.model.path);
+  if (!pretrained && !checkpoint) return Error{"model.path: " + pretrained.error().message};
+  bundle.pretrained = pretrained ? std::move(pretrained).value() : fs::path(recipe.model.path);
+  const auto source = source_of(recipe, bundle.pretrained, checkpoint);
+  if (!source) return source.error();
+  auto tokenizer = source->tokenizer.empty() ? trained_tokenizer(recipe) : Tokenizer::load(source->tokenizer);
+  if (!tokenizer) return tokenizer.error();
   bundle.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
-  const Source source = source_of(recipe, checkpoint);
-  auto files = read_model_files(source.model, source.tokenizer);
+  auto files = read_model_files(source->model, source->tokenizer);
   if (!files) return files.error();
   bundle.model_files = std::move(files).value();
   recipe.tokenizer.chat = chosen_chat(recipe.tokenizer.chat, bundle.model_files);
@@ -182,11 +186,11 @@ Result<ModelBundle> ModelBundle::open(Recipe& recipe, const std::optional<fs::pa
   bundle.chat = std::move(chat).value();
   if (recipe.tokenizer.control_tokens_in_messages) bundle.chat->read_control_tokens_as(ControlTokens::Tokens);
   if (const Status status = check_append_only(*bundle.chat); !status) return status.error();
-  const auto config =
-      checkpoint ? load_model_config(*checkpoint) : policy_config(recipe, *bundle.tokenizer, *bundle.chat);
+  const auto config = checkpoint ? load_model_config(*checkpoint)
+                                 : policy_config(recipe, bundle.pretrained, *bundle.tokenizer, *bundle.chat);
   if (!config) return config.error();
   bundle.config = *config;
-  if (const Status status = finish_chat(bundle, source); !status) return status.error();
+  if (const Status status = finish_chat(bundle, *source); !status) return status.error();
   if (const Status status = settle_adapters(recipe, checkpoint); !status) return status.error();
   bundle.checkpoint = checkpoint;
   return bundle;
@@ -195,9 +199,8 @@ Result<ModelBundle> ModelBundle::open(Recipe& recipe, const std::optional<fs::pa
 Status ModelBundle::load_policy(const Recipe& recipe) {
   const at::TensorOptions options = carnot::tensor_options(recipe.run);
   const auto seed = static_cast<std::uint64_t>(recipe.run.seed);
-  if (checkpoint || !recipe.model.path.empty()) {
-    auto loaded = checkpoint ? carnot::load_policy(*checkpoint, options, recipe.model.path)
-                             : load_merged(recipe.model.path, options);
+  if (checkpoint || !pretrained.empty()) {
+    auto loaded = checkpoint ? carnot::load_policy(*checkpoint, options, pretrained) : load_merged(pretrained, options);
     if (!loaded) return loaded.error();
     policy = std::make_unique<Model>(std::move(loaded).value());
   } else {
@@ -205,7 +208,7 @@ Status ModelBundle::load_policy(const Recipe& recipe) {
   }
   policy->checkpoint_activations(recipe.train.activation_checkpointing);
   if (checkpoint) {
-    auto below = read_base_model(*checkpoint, recipe.model.path);
+    auto below = read_base_model(*checkpoint, pretrained);
     if (!below) return below.error();
     base = std::move(below).value();
     return Done{};
@@ -215,8 +218,8 @@ Status ModelBundle::load_policy(const Recipe& recipe) {
   } else if (recipe.lora.rank > 0) {
     policy->add_adapters(recipe.lora, derive_seed(seed, "adapters"));
   }
-  if (!policy->has_adapters() || recipe.model.path.empty()) return Done{};
-  auto below = base_model_of(recipe.model.path);
+  if (!policy->has_adapters() || pretrained.empty()) return Done{};
+  auto below = base_model_of(pretrained);
   if (!below) return below.error();
   base = std::move(below).value();
   return Done{};

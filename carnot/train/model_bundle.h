@@ -23,6 +23,7 @@ struct ModelBundle {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<ChatFamily> chat;
   ModelConfig config{};                             ///< the policy's shape
+  std::filesystem::path pretrained{};               ///< the folder of model.path; empty: random weights
   std::optional<std::filesystem::path> checkpoint;  ///< that the policy comes from
   std::unique_ptr<Model> policy;
   std::optional<BaseModel> base;       ///< below the policy's adapters; none until random weights are stored

@@ -19,8 +19,10 @@ void RunOptions::fields(FieldVisitor& visit) {
 }
 
 void ModelOptions::fields(FieldVisitor& visit) {
-  visit.field("path", path,
-              "Hugging Face folder with config.json, safetensors and tokenizer.json; empty: random weights");
+  visit.field(
+      "path", path,
+      "Hugging Face folder with config.json, safetensors and tokenizer.json, or the id of a model that is in the "
+      "hub's cache (Qwen/Qwen2.5-0.5B-Instruct); empty: random weights");
   visit.field("adapter", adapter,
               "PEFT folder whose adapters are applied to the model and trained further; its rank, alpha and targets "
               "are lora.*");
