@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "carnot/base/json.h"
 #include "carnot/process/answer_reader.h"
 #include "carnot/process/python_folder.h"
 
@@ -32,7 +33,7 @@ double PythonReward::score(const DatasetRow& row, std::string_view response) {
                                                  {"response", response},
                                                  {"prompt", row.user},
                                                  {"answers", row.answers},
-                                                 {"row", Json::parse(row.json)}});
+                                                 {"row", parse_json(row.json, "row").value()}});
   AnswerReader reader(answer);
   double score = 0;
   reader.number("score", score);
