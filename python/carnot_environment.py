@@ -27,13 +27,16 @@ which never becomes a reward; the script goes on with the next one.
 """
 
 import copy
+import importlib.util
+import inspect
 import json
 import os
 import re
 import sys
+import threading
 import traceback
 
-__all__ = ["Environment", "Prompt", "Reply", "Response", "Task", "Tool", "ToolCall", "serve"]
+__all__ = ["Environment", "Prompt", "Reply", "Response", "Task", "Tool", "ToolCall", "load", "serve"]
 
 PROTOCOL = 1
 
@@ -141,7 +144,10 @@ class Reply:
 
 
 class Environment:
-    """One episode. A new object is made for each, with the recipe's `env.settings` as keyword arguments."""
+    """One episode. A new object is made for each, with the recipe's `env.settings` as keyword arguments.
+
+    `reset`, `step` and `close` may be coroutines (`async def`). Then all episodes run at once, in one event loop that
+    lives as long as the process, and an episode that waits holds up no other."""
 
     max_turns = 1
     max_response_tokens = 400
@@ -187,6 +193,26 @@ class Environment:
         """The episode is over, or nobody needs the rest of it."""
 
 
+class _EventLoop:
+    """The event loop of the process, in a thread of its own from the first use on."""
+
+    loop = None
+    lock = threading.Lock()
+
+    @classmethod
+    def result(cls, made):
+        """`made`, or what it comes to where it is a coroutine."""
+        if not inspect.iscoroutine(made):
+            return made
+        import asyncio
+
+        with cls.lock:
+            if cls.loop is None:
+                cls.loop = asyncio.new_event_loop()
+                threading.Thread(target=cls.loop.run_forever, daemon=True).start()
+        return asyncio.run_coroutine_threadsafe(made, cls.loop).result()
+
+
 def _text_of(value, name):
     if not isinstance(value, str):
         raise TypeError("%s: expected a str, got %s" % (name, type(value).__name__))
@@ -221,6 +247,7 @@ class Server:
         self.make = make
         self.settings = {}
         self.episodes = {}
+        self.is_async = False
 
     def hello(self, request):
         if request["protocol"] != PROTOCOL:
@@ -228,6 +255,7 @@ class Server:
         self.settings = request.get("settings", {})
         one = self.make(**self.settings)
         kind = type(one)
+        self.is_async = inspect.iscoroutinefunction(one.reset) or inspect.iscoroutinefunction(one.step)
         message = {"protocol": PROTOCOL, "name": kind.__name__, "replay": one.replay, "clone": one.clone,
                    "batch": one.batch, "demonstrate": kind.demonstrate is not Environment.demonstrate,
                    "max_turns": one.max_turns, "max_response_tokens": one.max_response_tokens, "stop": list(one.stop),
@@ -240,13 +268,14 @@ class Server:
 
     def reset(self, request):
         environment = self.make(**self.settings)
-        message = _opening(environment, environment.reset(Task(request["task"], request["seed"], request["split"])))
+        task = Task(request["task"], request["seed"], request["split"])
+        message = _opening(environment, _EventLoop.result(environment.reset(task)))
         self.episodes[request["episode"]] = environment
         return message
 
     def step(self, request):
         environment, response = self.episodes[request["episode"]], _response(request)
-        return _reply(environment, environment.step(response), response)
+        return _reply(environment, _EventLoop.result(environment.step(response)), response)
 
     def clone(self, request):
         self.episodes[request["copy"]] = self.episodes[request["episode"]].copy()
@@ -262,7 +291,7 @@ class Server:
     def close(self, request):
         environment = self.episodes.pop(request["episode"], None)
         if environment is not None:
-            environment.close()
+            _EventLoop.result(environment.close())
 
     def answer(self, request):
         """The line that answers a request; None where there is none to give."""
@@ -307,6 +336,25 @@ class Server:
         return lines
 
 
+def load(spec):
+    """The function or class that "my_file.py:name" or "my_module:name" names. A file finds the modules next to it, a
+    module is also looked for where the program was started."""
+    path, _, name = spec.rpartition(":")
+    if not path or not name:
+        raise ValueError("expected FILE:FUNCTION, got %r" % spec)
+    if path.endswith(".py"):
+        sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+        module_spec = importlib.util.spec_from_file_location(os.path.splitext(os.path.basename(path))[0], path)
+        module = importlib.util.module_from_spec(module_spec)
+        module_spec.loader.exec_module(module)
+    else:
+        sys.path.append(os.getcwd())
+        module = importlib.import_module(path)
+    if not callable(getattr(module, name, None)):
+        raise ValueError("%s has no function %s" % (path, name))
+    return getattr(module, name)
+
+
 def serve(environment):
     """Answers Carnot until it closes standard input. `environment`: a class, or a function that makes one episode."""
     answer_forever(Server(environment))
@@ -317,6 +365,14 @@ def answer_forever(server):
     answers = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
+    writing = threading.Lock()
+
+    def write(lines):
+        written = "".join(line + "\n" for line in lines if line is not None).encode("utf-8", "replace")
+        with writing:
+            while written:
+                written = written[os.write(answers, written):]
+
     rest = b""
     while True:
         data = os.read(0, 1 << 20)
@@ -326,7 +382,9 @@ def answer_forever(server):
         out = []
         for line in lines:
             request = json.loads(line)
-            out += server.answer_batch(request["calls"]) if "calls" in request else [server.answer(request)]
-        written = "".join(line + "\n" for line in out if line is not None).encode("utf-8", "replace")
-        while written:
-            written = written[os.write(answers, written):]
+            if server.is_async:
+                for one in request.get("calls", [request]):
+                    threading.Thread(target=lambda one=one: write([server.answer(one)]), daemon=True).start()
+            else:
+                out += server.answer_batch(request["calls"]) if "calls" in request else [server.answer(request)]
+        write(out)

@@ -8,29 +8,12 @@ responses), `prompts` (what they answer, as text), `answers` (right answers, a l
 set by their names. Carnot starts this file; it is not to be imported.
 """
 
-import importlib.util
 import inspect
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import carnot_environment
-
-
-def load(spec):
-    """The function that FILE:FUNCTION names."""
-    path, _, name = spec.rpartition(":")
-    if not path or not name:
-        raise ValueError("expected FILE:FUNCTION, got %r" % spec)
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    module_spec = importlib.util.spec_from_file_location(os.path.splitext(os.path.basename(path))[0], path)
-    if module_spec is None:
-        raise ValueError("%s is no Python file" % path)
-    module = importlib.util.module_from_spec(module_spec)
-    module_spec.loader.exec_module(module)
-    if not callable(getattr(module, name, None)):
-        raise ValueError("%s has no function %s" % (path, name))
-    return getattr(module, name)
 
 
 class Scorer:
@@ -80,4 +63,4 @@ class RewardServer(carnot_environment.Server):
 
 
 if __name__ == "__main__":
-    carnot_environment.answer_forever(RewardServer(load(sys.argv[1])))
+    carnot_environment.answer_forever(RewardServer(carnot_environment.load(sys.argv[1])))
