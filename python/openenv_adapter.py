@@ -67,9 +67,14 @@ class OpenEnv(Environment):
         if self.is_tool_world:
             return await self.step_with_tools(response)
         action = self.action(response.tag("answer"))
-        if action is None:
+        try:
+            result = None if action is None else await self.client.step(action)
+        except RuntimeError as error:
+            if "(code: VALIDATION_ERROR)" not in str(error):
+                raise
+            result = None
+        if result is None:
             return Reply("That is not an action. " + self.legal_actions(), penalty=-0.1, valid_action=False)
-        result = await self.client.step(action)
         return await self.reply(self.reward_of(result), result.done, text=self.shown(result.observation))
 
     async def step_with_tools(self, response):
