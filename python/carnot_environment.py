@@ -27,6 +27,7 @@ which never becomes a reward; the script goes on with the next one.
 """
 
 import copy
+import functools
 import importlib.util
 import inspect
 import json
@@ -336,6 +337,7 @@ class Server:
         return lines
 
 
+@functools.lru_cache(maxsize=None)
 def load(spec):
     """The function or class that "my_file.py:name" or "my_module:name" names. A file finds the modules next to it, a
     module is also looked for where the program was started."""

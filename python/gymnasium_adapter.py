@@ -62,7 +62,8 @@ class Gymnasium(Environment):
         if not isinstance(self.space, (Discrete, MultiDiscrete, MultiBinary, Text)):
             raise TypeError("%s: actions of %s cannot be written as text; a wrapper can make them discrete"
                             % (id, self.space))
-        self.names = re.findall(r"[^\s,\[\]]+", actions) if isinstance(actions, str) else [str(name) for name in actions]
+        words = re.findall(r"[^\s,\[\]]+", actions) if isinstance(actions, str) else actions
+        self.names = [str(word) for word in words]
         if self.names and not (isinstance(self.space, Discrete) and len(self.names) == self.space.n):
             raise ValueError("actions: %d names for the actions of %s" % (len(self.names), self.space))
         if isinstance(self.space, Discrete) and not self.names:

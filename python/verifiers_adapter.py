@@ -49,14 +49,16 @@ class LoadedEnvironment:
 
     def __init__(self, id, max_turns, harness, arguments):
         self.world = load(id)(**arguments) if ":" in id else verifiers.load_environment(id, **arguments)
+        if getattr(self.world, "requires_group_rollouts", False):
+            raise ValueError("%s has rewards that compare a group's rollouts; here each is scored alone" % id)
         rows, validation = self.world.get_dataset(), self.world.build_eval_dataset()
         if validation is None:
             cut = first_for_validation(len(rows))
             rows, validation = rows.select(range(cut)), rows.select(range(cut, len(rows)))
         self.rows = {"train": rows, "validation": validation}
-        if max_turns and hasattr(self.world, "max_turns"):
-            self.world.max_turns = max_turns
-        self.max_turns = max(getattr(self.world, "max_turns", 0), 0)
+        own = getattr(self.world, "max_turns", 1)
+        self.max_turns = 1 if own == 1 else max_turns or (own if own > 0 else 10)
+        self.world.max_turns = self.max_turns
 
     async def start(self, url):
         self.client = verifiers.ClientConfig(api_base_url=url, api_key_var=KEY)
@@ -210,7 +212,7 @@ class Verifiers(Environment):
 
     def __init__(self, success=1.0, replay=False, **settings):
         self.loaded = loaded(json.dumps(settings, sort_keys=True))
-        self.max_turns = self.loaded.max_turns or 10
+        self.max_turns = self.loaded.max_turns
         self.success, self.replay = success, replay
         self.name, self.calls, self.rollout = secrets.token_hex(16), None, None
 

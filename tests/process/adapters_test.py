@@ -186,22 +186,27 @@ def free_port():
 class OpenEnv(unittest.TestCase):
     script = os.path.join(PYTHON, "openenv_adapter.py")
 
-    def serve(self, world):
+    servers = {}
+
+    @classmethod
+    def serve(cls, world):
+        """The address of the world's server, which runs until the last test of the class."""
+        if world in cls.servers:
+            return cls.servers[world]
         port = free_port()
         command = [sys.executable, os.path.join(WORLDS, "openenv_servers.py"), world, str(port)]
         server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(server.wait)
-        self.addCleanup(server.kill)
-        url = "http://127.0.0.1:%d" % port
+        cls.addClassCleanup(server.wait)
+        cls.addClassCleanup(server.kill)
+        cls.servers[world] = "http://127.0.0.1:%d" % port
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        for _ in range(1200):
+        while server.poll() is None:
             try:
-                direct.open(url + "/health").close()
-                return url
+                direct.open(cls.servers[world] + "/health").close()
+                return cls.servers[world]
             except OSError:
-                self.assertIsNone(server.poll(), "the server of OpenEnv ended")
                 time.sleep(0.1)
-        raise TimeoutError("the server of OpenEnv did not start")
+        raise RuntimeError("the server of OpenEnv ended")
 
     def test_an_action_of_one_field_is_the_answer(self):
         with Process(self.script, url=self.serve("echo"), show="said", level="hard", max_turns=5) as process:
@@ -324,6 +329,10 @@ class VerifiersEnvironments(VerifiersEpisodes, unittest.TestCase):
             self.assertEqual(process.step("It is Lima.", 1)["measures"], {"correct": 1, "num_turns": 1})
             wrong = process.step("", 2)
             self.assertEqual((wrong["reward"], wrong["done"]), (0, True))
+
+    def test_rewards_that_compare_a_group_are_refused(self):
+        with Process(self.script, id="loaded_environments:ranked") as process:
+            self.assertIn("compare a group", process.greeting["error"])
 
     def test_rows_for_evaluation_are_for_validation(self):
         with Process(self.script, id=self.guess) as process:

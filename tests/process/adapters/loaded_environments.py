@@ -29,7 +29,8 @@ class Guess(vf.MultiTurnEnv):
     async def env_response(self, messages, state, **rest):
         guess, number = int(messages[-1]["content"]), int(state["answer"])
         state["won"] = guess == number
-        said = [{"role": "user", "content": "Right." if state["won"] else "Too low." if guess < number else "Too high."}]
+        text = "Right." if state["won"] else "Too low." if guess < number else "Too high."
+        said = [{"role": "user", "content": text}]
         if state["won"]:
             state["final_env_response"] = said
         return said
@@ -42,3 +43,11 @@ def guess():
     rows = [{"question": "Guess my number from 1 to 20.", "answer": str(i + 1)} for i in range(20)]
     return Guess(dataset=Dataset.from_list(rows), eval_dataset=Dataset.from_list(rows[:5]), rubric=vf.Rubric([won]),
                  max_turns=4)
+
+
+def ranked():
+    async def best(states) -> list[float]:
+        return [0.0 for _ in states]
+
+    rows = [{"question": "?", "answer": "!"}] * 2
+    return vf.SingleTurnEnv(dataset=Dataset.from_list(rows), rubric=vf.Rubric([best]))
