@@ -187,7 +187,7 @@ class Environment:
         return ""
 
     def demonstrate(self, observation, progress):
-        """The next response of an expert, for the warm start. `progress`: from 0 to 1, how far the warm start is."""
+        """The next response of an expert, for SFT. `progress`: from 0 to 1, how far it is."""
         raise NotImplementedError
 
     def close(self):

@@ -138,7 +138,7 @@ class Comparer {
 
   Result<RunEnd> interrupted() {
     if (const auto written = write_report(); !written) return written.error();
-    control_.out << "Stopped with " << done_ << " of " << total_ << " runs done. To go on: the same command\n";
+    control_.out << "Stopped with " << done_ << " of " << total_ << " runs done. To continue: the same command\n";
     return RunEnd::Interrupted;
   }
 

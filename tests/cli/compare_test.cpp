@@ -58,7 +58,7 @@ TEST(CompareCommand, StopsAtCtrlCAndGoesOnWithTheSameCommand) {
       "0-1",     "--output",           scratch.path("out"), "train.steps=15"};
   const auto stopped = interrupt_carnot(command, [&] { return std::filesystem::exists(first); });
   EXPECT_EQ(stopped.exit, 130);
-  EXPECT_THAT(stopped.out, HasSubstr("To go on: the same command"));
+  EXPECT_THAT(stopped.out, HasSubstr("To continue: the same command"));
   const auto whole = run_carnot(command);
   ASSERT_EQ(whole.exit, 0) << whole.err;
   EXPECT_THAT(whole.out, HasSubstr("4 of 4 runs finished"));

@@ -80,7 +80,7 @@ class Comparisons : public ::testing::Test {
 TEST_F(Comparisons, StoppedAnywhereAndGoneOnWithSayTheSame) {
   ASSERT_TRUE(compare("straight").ok());
   ASSERT_TRUE(compare("stopped", 2, {"threads=1"}).ok());
-  EXPECT_THAT(out_.str(), HasSubstr("Stopped with 0 of 4 runs done. To go on: the same command"));
+  EXPECT_THAT(out_.str(), HasSubstr("Stopped with 0 of 4 runs done. To continue: the same command"));
   int rounds = 1;
   for (const int polls : {5, 60, 120, 250}) {
     const auto end = compare("stopped", polls, {"threads=2"});
