@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Turns verl's parquet datasets into the JSON lines that `env.train_file` and `env.test_file` name.
+"""Turns parquet datasets into the JSON lines that `env.train_file` and `env.test_file` name.
 
     pip install pyarrow==26.0.1
     python3 tools/parquet_to_jsonl.py train.parquet train.jsonl
 
-A row keeps its columns: data_source, prompt, reward_model, extra_info and what else there is. The columns that Carnot needs
-are checked before anything is written; the output appears whole or not at all.
+A row keeps its columns. The output appears whole or not at all.
 """
 
 import argparse
@@ -15,16 +14,10 @@ import sys
 
 import pyarrow.parquet
 
-NEEDED = ("prompt", "reward_model")
-
 
 def convert(source, target, batch_rows=4096):
     """Writes one object a line; returns how many."""
     file = pyarrow.parquet.ParquetFile(source)
-    missing = [name for name in NEEDED if name not in file.schema_arrow.names]
-    if missing:
-        raise SystemExit(f"{source}: has no column {' and no column '.join(missing)}; it has: "
-                         + ", ".join(file.schema_arrow.names))
     rows = 0
     unfinished = target + ".unfinished"
     try:
