@@ -32,6 +32,7 @@ at::Tensor token_shares(Reduction reduction, Counting counting, const LossInputs
     case Reduction::TokenSumOverConstant: return count_T * inverse_or_zero(step.constant);
   }
   CARNOT_CHECK(false, "every reduction has a case");
+  return {};
 }
 
 }  // namespace carnot
