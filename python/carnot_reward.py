@@ -24,15 +24,18 @@ class Scorer:
         self.names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         self.required = [p.name for p in parameters if p.name in self.names and p.default is p.empty]
 
+    def check(self, columns):
+        missing = [name for name in self.required if name not in columns]
+        if missing:
+            raise TypeError("the function asks for %s; the rows have %s" % (", ".join(missing), ", ".join(columns)))
+
     def scores(self, requests):
         columns = {key: [request["row"].get(key) for request in requests]
                    for key in dict.fromkeys(key for request in requests for key in request["row"])}
         columns.update(completions=[request["response"] for request in requests],
                        prompts=[request["prompt"] for request in requests],
                        answers=[request["answers"] for request in requests])
-        missing = [name for name in self.required if name not in columns]
-        if missing:
-            raise TypeError("the function asks for %s; the rows have %s" % (", ".join(missing), ", ".join(columns)))
+        self.check(columns)
         chosen = columns if self.takes_all else {name: columns[name] for name in self.names if name in columns}
         scores = list(self.function(**chosen))
         if len(scores) != len(requests):
@@ -48,6 +51,7 @@ class RewardServer(carnot_environment.Server):
         self.scorer = Scorer(function)
 
     def hello(self, request):
+        self.scorer.check([*request["row"], "completions", "prompts", "answers"])
         return {"protocol": carnot_environment.PROTOCOL, "batch": True}
 
     def score(self, request):

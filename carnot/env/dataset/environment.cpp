@@ -87,6 +87,7 @@ class DatasetFactory final : public EnvironmentFactory {
     data->options = options_;
     if (const Status status = make_scorers(*data); !status) return status;
     if (const Status status = read_rows(*data); !status) return status;
+    if (const Status status = start_python(*data); !status) return status;
     order_ = std::make_unique<EpochOrder>(data->train.size(), seed, "dataset_epoch");
     data_ = std::move(data);
     return Done{};
@@ -135,7 +136,7 @@ class DatasetFactory final : public EnvironmentFactory {
       data.scorers.back() = std::move(made).value();
       data.options.columns.needs_answer |= entry.needs_gold;
     }
-    return start_python(data);
+    return Done{};
   }
 
   Status start_python(Dataset& data) {
@@ -144,8 +145,8 @@ class DatasetFactory final : public EnvironmentFactory {
     if (!wanted && !options_.reward.empty())
       return Error{"env.reward: has no effect, for env.scorers does not list 'python'"};
     if (!wanted) return Done{};
-    auto python =
-        PythonReward::start({.function = options_.reward, .python = options_.python, .timeout = options_.timeout});
+    auto python = PythonReward::start(
+        {.function = options_.reward, .python = options_.python, .timeout = options_.timeout}, data.train.front());
     if (!python) return python.error();
     data.python = std::move(python).value();
     return Done{};

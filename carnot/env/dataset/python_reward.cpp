@@ -11,7 +11,7 @@ namespace carnot {
 
 using Json = nlohmann::json;
 
-Result<std::unique_ptr<PythonReward>> PythonReward::start(const PythonRewardOptions& options) {
+Result<std::unique_ptr<PythonReward>> PythonReward::start(const PythonRewardOptions& options, const DatasetRow& row) {
   const std::size_t colon = options.function.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == options.function.size())
     return Error{"env.reward: expected FILE:FUNCTION, found \"" + options.function + "\""};
@@ -23,7 +23,8 @@ Result<std::unique_ptr<PythonReward>> PythonReward::start(const PythonRewardOpti
                    .program = {.command = {options.python, (*folder / "carnot_reward.py").string(), options.function}},
                    .start_seconds = options.timeout,
                    .call_seconds = options.timeout};
-  auto pool = std::make_unique<PeerPool>(std::move(peer), Json{{"op", "hello"}, {"protocol", 1}}, 1);
+  const Json hello{{"op", "hello"}, {"protocol", 1}, {"row", parse_json(row.json, "row").value()}};
+  auto pool = std::make_unique<PeerPool>(std::move(peer), hello, 1);
   if (const Status started = pool->start(); !started) return started.error();
   return std::unique_ptr<PythonReward>(new PythonReward(std::move(pool)));
 }

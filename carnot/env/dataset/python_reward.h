@@ -18,8 +18,9 @@ struct PythonRewardOptions {
 
 class PythonReward {
  public:
-  /// Starts the process; the error says why the function cannot be called.
-  static Result<std::unique_ptr<PythonReward>> start(const PythonRewardOptions& options);
+  /// Starts the process; the error says why the function cannot be called: also where it asks for a column that `row`,
+  /// the first of the data set, lacks.
+  static Result<std::unique_ptr<PythonReward>> start(const PythonRewardOptions& options, const DatasetRow& row);
 
   /// The function's score of a response to `row`. Responses that gather while it is at work are scored together. Throws
   /// PeerFailure where there is none, or none that is a finite number. Any thread.
