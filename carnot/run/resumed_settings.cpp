@@ -57,20 +57,22 @@ Result<std::vector<SettingDifference>> check_resumed_settings(Recipe& recipe, co
 }
 
 Status write_config(const RunFolder& folder, Recipe& recipe, std::int64_t step) {
-  const auto differing = differing_settings(folder.config(), recipe, kNothing);
-  const bool changes = !differing || !differing->empty();
-  const fs::path kept = folder.earlier_configs() / ("until_step_" + std::to_string(step) + ".yaml");
-  // A configuration that is replaced at the step it began at has trained nothing.
-  if (changes && !fs::exists(kept)) {
-    const auto text = read_file(folder.config());
-    if (!text) return text.error();
-    if (const Status made = make_folder(folder.earlier_configs()); !made) return made;
-    if (const Status written = write_file_atomically(kept, *text); !written) return written;
-  }
   // The permission is for this start alone: who runs config.yaml again is asked again.
   const std::string permission = std::exchange(recipe.run.resume_changes, "refuse");
   const std::string text = recipe.to_yaml();
   recipe.run.resume_changes = permission;
+  const auto differing = differing_settings(folder.config(), recipe, kNothing);
+  if (!differing || !differing->empty()) {
+    const auto recorded = read_file(folder.config());
+    if (!recorded) return recorded.error();
+    const fs::path kept = folder.earlier_configs() / ("until_step_" + std::to_string(step) + ".yaml");
+    // A comparison that failed on a passing read error is no change. A configuration that is replaced at the step it
+    // began at has trained nothing.
+    if (*recorded != text && !fs::exists(kept)) {
+      if (const Status made = make_folder(folder.earlier_configs()); !made) return made;
+      if (const Status written = write_file_atomically(kept, *recorded); !written) return written;
+    }
+  }
   return write_file_atomically(folder.config(), text);
 }
 
