@@ -5,6 +5,7 @@
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
 #include "carnot/base/limits.h"
+#include "carnot/base/strings.h"
 #include "carnot/reward/answer_metrics.h"
 
 namespace carnot {
@@ -46,7 +47,7 @@ class RowReader {
       return "";
     }
     const auto& found = value->get_ref<const std::string&>();
-    if (strip(found).empty()) problem(path, "expected a text that is not empty");
+    if (trim(found).empty()) problem(path, "expected a text that is not empty");
     return found;
   }
 
@@ -116,7 +117,7 @@ class RowReader {
 std::string solution_answer(std::string_view solution) {
   const auto mark = solution.rfind(kSolutionMark);
   if (mark == std::string_view::npos) return "";
-  std::string answer(strip(solution.substr(mark + kSolutionMark.size())));
+  std::string answer(trim(solution.substr(mark + kSolutionMark.size())));
   std::erase(answer, ',');
   return answer;
 }
@@ -127,7 +128,7 @@ Result<std::vector<TaskRow>> parse_task_rows(std::string_view text, const std::s
   std::size_t number = 0;
   for (const std::string_view line : split_lines(text)) {
     ++number;
-    if (strip(line).empty()) continue;
+    if (trim(line).empty()) continue;
     const std::string where = name + ":" + std::to_string(number) + ": ";
     const auto row = parse_json_object(line, name + ":" + std::to_string(number));
     if (!row) {

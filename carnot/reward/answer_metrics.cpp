@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "carnot/base/strings.h"
+
 namespace carnot {
 namespace {
 
@@ -110,13 +112,6 @@ double f1_of(const std::string& prediction, const std::string& gold) {
 
 }  // namespace
 
-std::string_view strip(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\n\r\f\v";
-  const auto begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
-}
-
 std::string normalize_answer(std::string_view text) {
   std::string out;
   for (const auto& word : blank_separated(without_articles(lower_without_punctuation(text))))
@@ -147,7 +142,7 @@ std::vector<std::string> split_gold_answers(std::string_view joined) {
   std::vector<std::string> golds;
   while (true) {
     const auto at = joined.find(kSplit);
-    golds.emplace_back(strip(joined.substr(0, at)));
+    golds.emplace_back(trim(joined.substr(0, at)));
     if (at == std::string_view::npos) return golds;
     joined.remove_prefix(at + kSplit.size());
   }
@@ -165,7 +160,7 @@ std::optional<std::string> boxed_content(std::string_view text) {
     else if (text[at] == '{')
       ++depth;
     else if (text[at] == '}' && --depth == 0)
-      return std::string(strip(text.substr(begin, at - begin)));
+      return std::string(trim(text.substr(begin, at - begin)));
   }
   return std::nullopt;
 }

@@ -32,7 +32,4 @@ std::vector<std::string> split_gold_answers(std::string_view joined);
 /// None where there is no box or the last one is not closed. Stripped of white space at both ends.
 std::optional<std::string> boxed_content(std::string_view text);
 
-/// Without white space at both ends.
-std::string_view strip(std::string_view text);
-
 }  // namespace carnot

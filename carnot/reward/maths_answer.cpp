@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "carnot/base/strings.h"
 #include "carnot/base/utf8.h"
 #include "carnot/reward/answer_metrics.h"
 #include "carnot/reward/maths_normal_form.h"
@@ -233,8 +234,8 @@ std::optional<std::string> last_number(std::string_view response) {
 std::optional<std::string> boxed_or_last_expression(std::string_view response) {
   if (const auto boxed = boxed_content(response)) return boxed;
   const auto formula = last_formula(response);
-  if (formula && !strip(formula->text).empty() && !last_expression(response.substr(formula->end)))
-    return std::string(strip(formula->text));
+  if (formula && !trim(formula->text).empty() && !last_expression(response.substr(formula->end)))
+    return std::string(trim(formula->text));
   return last_expression(response);
 }
 

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <utility>
 
+#include "carnot/base/strings.h"
 #include "carnot/reward/answer_metrics.h"
 
 namespace carnot {
@@ -53,16 +54,16 @@ std::size_t closing_brace(std::string_view text, std::size_t open) {
 std::string_view without_delimiters(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kDelimiters{
       {{"$$", "$$"}, {"$", "$"}, {"\\(", "\\)"}, {"\\[", "\\]"}}};
-  text = strip(text);
+  text = trim(text);
   for (bool changed = true; changed;) {
     changed = false;
     if (text.ends_with('.')) {
-      text = strip(text.substr(0, text.size() - 1));
+      text = trim(text.substr(0, text.size() - 1));
       changed = true;
     }
     for (const auto& [open, close] : kDelimiters) {
       if (text.size() < open.size() + close.size() || !text.starts_with(open) || !text.ends_with(close)) continue;
-      text = strip(text.substr(open.size(), text.size() - open.size() - close.size()));
+      text = trim(text.substr(open.size(), text.size() - open.size() - close.size()));
       changed = true;
     }
   }
@@ -123,9 +124,9 @@ void resolve_text_commands(std::string& text) {
       if (close == std::string::npos) continue;
       const std::string content = text.substr(open + 1, close - open - 1);
       const std::string_view following = std::string_view(text).substr(close + 1);
-      const bool last = strip(following).empty() || following == "^2" || following == "^3" || following == "^{2}" ||
+      const bool last = trim(following).empty() || following == "^2" || following == "^3" || following == "^{2}" ||
                         following == "^{3}";
-      if (last && !strip(std::string_view(text).substr(0, at)).empty()) {
+      if (last && !trim(std::string_view(text).substr(0, at)).empty()) {
         text.resize(at);
       } else {
         text = text.substr(0, at) + content + std::string(following);
@@ -139,7 +140,7 @@ void resolve_text_commands(std::string& text) {
 void take_right_side(std::string& text) {
   const auto equals = text.find('=');
   if (equals == std::string::npos || text.find('=', equals + 1) != std::string::npos) return;
-  std::string_view name = strip(std::string_view(text).substr(0, equals));
+  std::string_view name = trim(std::string_view(text).substr(0, equals));
   const bool command = name.starts_with('\\');
   if (command) name.remove_prefix(1);
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_letter) || (!command && name.size() > 2)) return;
@@ -324,13 +325,13 @@ void trim_zeros(std::string& text) {
 }  // namespace
 
 std::string normalize_maths(std::string_view answer) {
-  if (answer.size() > kLongestMathsAnswer) return std::string(strip(answer));
+  if (answer.size() > kLongestMathsAnswer) return std::string(trim(answer));
   std::string text(without_delimiters(answer));
   unify_signs(text);
   resolve_thin_spaces(text);
   resolve_text_commands(text);
   take_right_side(text);
-  text = std::string(strip(text));
+  text = std::string(trim(text));
   drop_units(text);
   replace_all(text, " and ", ", ");
   replace_all(text, " or ", ", ");

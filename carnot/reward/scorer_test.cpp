@@ -5,7 +5,9 @@
 
 #include <cmath>
 
+#include "carnot/base/file.h"
 #include "carnot/reward/pattern.h"
+#include "testing/paths.h"
 
 namespace carnot {
 namespace {
@@ -130,6 +132,12 @@ TEST(Scorers, SayWhatIsWrongWithTheirOptions) {
   EXPECT_THAT(error("pattern", {.pattern = "(a"}), HasSubstr("env.pattern: '(a', at byte 2: missing closing"));
   EXPECT_THAT(error("json", {.schema = "{"}), HasSubstr("env.schema: not JSON"));
   EXPECT_THAT(error("json", {.schema = R"({"type": 5})"}), HasSubstr("env.schema: not a JSON schema: "));
+}
+
+TEST(Scorers, EachHasItsRowInTheManual) {
+  const std::string page = read_file(source_path("docs/datasets.md")).value();
+  for (const ScorerEntry& entry : scorers())
+    EXPECT_THAT(page, HasSubstr("\n| `" + std::string(entry.name) + "` | ")) << entry.name;
 }
 
 TEST(Pattern, MatchesAnywhereAndGivesUpInsteadOfGuessing) {

@@ -4,6 +4,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/limits.h"
+#include "carnot/base/strings.h"
 #include "carnot/env/epoch_order.h"
 #include "carnot/reward/answer_metrics.h"
 #include "carnot/reward/maths_answer.h"
@@ -74,7 +75,7 @@ class MathsGame : public Game {
   std::string observation() const override { return shown_.empty() ? row_->question : shown_; }
 
   GameStep step(std::string_view action) override {
-    if (strip(action).empty()) return {.observation = observation(), .reward = {.value = 0, .integer = true}};
+    if (trim(action).empty()) return {.observation = observation(), .reward = {.value = 0, .integer = true}};
     const bool right = maths_equal(action, row_->ground_truth);
     shown_ = right ? "Right." : "Wrong: " + row_->ground_truth + ".";
     return {.observation = shown_,
@@ -230,7 +231,7 @@ std::string without_calculator_marks(std::string_view text) {
 
 std::string worked_solution(const TaskRow& row, MathsStyle style) {
   std::string_view steps = row.solution;
-  steps = strip(steps.substr(0, steps.rfind("#### ")));
+  steps = trim(steps.substr(0, steps.rfind("#### ")));
   const std::string end = style == MathsStyle::Verl ? "#### " + row.ground_truth
                                                     : "The final answer is $\\boxed{" + row.ground_truth + "}$.";
   return without_calculator_marks(steps) + (steps.empty() ? "" : "\n") + end;

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "carnot/base/strings.h"
 #include "carnot/env/search_qa/environment.h"
 #include "carnot/reward/answer_metrics.h"
 
@@ -28,9 +29,9 @@ class SearchGame : public Game {
   }
 
   GameStep step(std::string_view action) override {
-    action = strip(action);
+    action = trim(action);
     const auto blank = std::min(action.find(' '), action.size());
-    const auto verb = action.substr(0, blank), text = strip(action.substr(blank));
+    const auto verb = action.substr(0, blank), text = trim(action.substr(blank));
     if (verb == "search" && !text.empty() && searches_left_ > 0) return search(text);
     if (verb == "answer" && !text.empty()) return answer(text);
     return {.observation = observation(), .reward = {.value = 0, .integer = true}};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "carnot/base/strings.h"
 #include "carnot/reward/answer_metrics.h"
 
 namespace carnot {
@@ -65,18 +66,18 @@ std::vector<std::string> search_protocol_tokens() {
 }
 
 SearchResponse parse_search_response(std::string_view response) {
-  response = strip(response);
+  response = trim(response);
   if (response.ends_with(kSearchClose)) {
     response.remove_suffix(kSearchClose.size());
     const auto open = response.rfind(kSearchOpen);
     if (open == std::string_view::npos) return {};
-    return {.action = SearchAction::Search, .text = strip(response.substr(open + kSearchOpen.size()))};
+    return {.action = SearchAction::Search, .text = trim(response.substr(open + kSearchOpen.size()))};
   }
   const auto close = response.rfind(kAnswerClose);
   const auto open = response.substr(0, close).rfind(kAnswerOpen);
   if (close == std::string_view::npos || open == std::string_view::npos) return {};
   const auto begin = open + kAnswerOpen.size();
-  return {.action = SearchAction::Answer, .text = strip(response.substr(begin, close - begin))};
+  return {.action = SearchAction::Answer, .text = trim(response.substr(begin, close - begin))};
 }
 
 std::string search_result(std::string_view passages) { return " <result>\n" + std::string(passages) + "\n</result>"; }
