@@ -96,7 +96,7 @@ double training_speed(const ModelBundle& bench, const std::vector<Batch>& batche
   return median(speeds);
 }
 
-std::vector<Batch> warm_start_batches(const Recipe& recipe, const ModelBundle& bench) {
+std::vector<Batch> sft_batches(const Recipe& recipe, const ModelBundle& bench) {
   std::vector<Batch> batches;
   std::int64_t index = 0;
   for (int b = 0; b < 16; ++b) {
@@ -216,7 +216,7 @@ int measure(const std::string& folder, const std::string& workload_file, const s
   table.row("sudoku, steps and text, one thread",
             game_speed("sudoku", {"place 1 at row 1 col 1", "place 2 at row 2 col 3"}), "steps/s");
 
-  const std::vector<Batch> warm = warm_start_batches(recipe, bench);
+  const std::vector<Batch> warm = sft_batches(recipe, bench);
   recipe.train.groups = 8;  // 64 trajectories at a time
   recipe.rollout.options.group_size = 8;
   Trainer trainer(recipe, bench);
@@ -235,8 +235,8 @@ int measure(const std::string& folder, const std::string& workload_file, const s
   const auto equal = equal_lengths(warm, 80);
 
   table.row("rollout of 64 trajectories", median(stages["perf/rollout_tokens_per_s"]), "sampled tokens/s");
-  table.row("warm start, ragged", training_speed(bench, warm, micro), "tokens/s");
-  table.row("warm start, equal lengths", training_speed(bench, equal, micro), "tokens/s");
+  table.row("SFT, ragged", training_speed(bench, warm, micro), "tokens/s");
+  table.row("SFT, equal lengths", training_speed(bench, equal, micro), "tokens/s");
   table.row("reinforcement update, ragged", training_speed(bench, reinforcement, micro), "tokens/s");
   table.row("engine's bookkeeping, share of rollout",
             median(stages["timing_s/gen_scheduling"]) / median(stages["timing_s/gen"]), "");
@@ -246,8 +246,8 @@ int measure(const std::string& folder, const std::string& workload_file, const s
 
   if (!workload_file.empty())
     std::ofstream(workload_file) << Json{{"checkpoint", checkpoint->path.string()},
-                                         {"warm start, ragged", workload_json(warm)},
-                                         {"warm start, equal lengths", workload_json(equal)},
+                                         {"SFT, ragged", workload_json(warm)},
+                                         {"SFT, equal lengths", workload_json(equal)},
                                          {"reinforcement update, ragged", workload_json(reinforcement)},
                                          {"episodes", episodes_json(views)}};
   if (!json_file.empty()) std::ofstream(json_file) << table.figures().dump(2) << "\n";

@@ -25,7 +25,7 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, StoppingCriteria, StoppingCriteriaList
 
-TRAINING = ["warm start, ragged", "warm start, equal lengths", "reinforcement update, ragged"]
+TRAINING = ["SFT, ragged", "SFT, equal lengths", "reinforcement update, ragged"]
 ROLLOUT = "rollout of 64 trajectories"
 TARGETS = {ROLLOUT: 5.0, TRAINING[0]: 1.5, TRAINING[1]: 1.2, TRAINING[2]: 1.5}
 

@@ -12,9 +12,10 @@ GroupRollout::GroupRollout(RolloutContext& context, const RolloutTask& task, int
     : context_(context),
       task_(task),
       index_(index),
-      budget_(context.options.group_size),
-      opened_(std::make_shared<OpenedEnvironment>()),
-      expansion_(context.policy.expansion(context.options.group_size)) {}
+      draws_(context.key, index),
+      budget_(context.policy, context.options.group_size, draws_),
+      copies_(context, task),
+      opened_(std::make_shared<OpenedEnvironment>()) {}
 
 void GroupRollout::open() {
   const Owner owner{.group = index_, .member = -1};
@@ -65,7 +66,7 @@ void GroupRollout::poll() {
   if (finished_ || (!root_prefilling_ && members_.empty())) return;
   if (root_prefilling_ && context_.engine.prefilled(root_)) {
     root_prefilling_ = false;
-    start_initial();
+    for (const Start& from : budget_.initial()) start(from);
   }
   bool any_held = false;
   for (const auto& member : members_) {
@@ -76,11 +77,10 @@ void GroupRollout::poll() {
     any_held = true;
   }
   if (root_prefilling_) return;
-  if (any_held) {
-    decide();
-  } else {
-    spend_budget();
-  }
+  if (any_held) return decide();
+  const std::vector<Start> starts = budget_.next(members_);
+  for (const Start& from : starts) start(from);
+  if (starts.empty()) finish();
 }
 
 Member& GroupRollout::add_member(Boundary from) {
@@ -103,18 +103,99 @@ void GroupRollout::own_sequence(Member& member, SequenceId sequence) {
 
 // What was computed for the context before stays only where trees may still grow from it.
 void GroupRollout::start_context(Member& member, std::span<const TokenId> tokens) {
-  if (member.sequence >= 0 && expansion_) member.left.push_back(member.sequence);
-  if (member.sequence >= 0 && !expansion_) context_.engine.release(member.sequence);
+  if (member.sequence >= 0 && budget_.grows_trees()) member.left.push_back(member.sequence);
+  if (member.sequence >= 0 && !budget_.grows_trees()) context_.engine.release(member.sequence);
   own_sequence(member, context_.engine.start(tokens));
   member.turn_begin = static_cast<int>(tokens.size());
 }
 
-void GroupRollout::start(Boundary from) {
+// With a copy of the node's environment where it starts at one; it fails at once where there is no copy.
+void GroupRollout::start(const Start& from) {
+  if (from.node == nullptr) return start_from_prompt(from.tree, from.parent);
+  ++context_.branches;
+  Boundary boundary = *from.node;
+  std::shared_ptr<Environment> copy;
+  const FinishedCall call = copies_.copy(boundary.episode, copy);
+  if (call.status != FinishedCall::Status::Returned) return fail(add_member(std::move(boundary)), call.message);
+  boundary.episode = boundary.episode.branch(std::move(copy));
+  start_at(std::move(boundary));
+}
+
+// A trajectory of its own from the first turn on: with the environment that opened the task, or a new one.
+void GroupRollout::start_from_prompt(int tree, int parent) {
+  Member& member = add_member(
+      {.parent = parent, .tree = tree, .episode = *first_, .sequence = root_, .num_tokens = prompt_tokens()});
+  if (!first_taken_) {
+    first_taken_ = true;
+    own_sequence(member, context_.engine.fork(root_, prompt_tokens()));
+    return begin_turn(member);
+  }
+  member.state = Member::State::Opening;
+  member.opening = std::make_shared<OpenedEnvironment>();
+  const Owner owner{.group = index_, .member = member.sibling};
+  context_.workers.submit(owner.tag(),
+                          [opened = member.opening, make = task_.make] { *opened = open_environment(make()); });
+}
+
+void GroupRollout::start_at(Boundary from) {
   const SequenceId shared = from.sequence;
   const int tokens = from.num_tokens;
   Member& member = add_member(std::move(from));
   own_sequence(member, context_.engine.fork(shared, tokens));
   begin_turn(member);
+}
+
+// All active members wait. They are asked about in their order; branches start after the last decision.
+void GroupRollout::decide() {
+  std::vector<Boundary> chosen;
+  std::vector<Member*> held;
+  for (const auto& member : members_)
+    if (member->state == Member::State::Held) held.push_back(member.get());
+  for (Member* member : held) {
+    for (int attempt = 0; attempt < context_.policy.attempts(); ++attempt) {
+      const int trajectories = size() + static_cast<int>(chosen.size());
+      if (trajectories >= budget_.trajectories() || !budget_.branches(*member, attempt, trajectories)) continue;
+      if (auto boundary = boundary_of(*member)) chosen.push_back(std::move(*boundary));
+    }
+  }
+  context_.branches += static_cast<std::int64_t>(chosen.size());
+  for (Boundary& boundary : chosen) start_at(std::move(boundary));
+  for (Member* member : held) resume(*member);
+}
+
+void GroupRollout::resume(Member& member) {
+  if (!member.gate_ahead) return begin_turn(member);  // held after an observation
+  member.gate_ahead = false;
+  if (!member.lost.empty()) return fail(member, member.lost);
+  if (member.response_ended) return ask_environment(member);
+  request_tokens(member, member.response_limit - member.response.size());
+}
+
+// Where the member's present response begins.
+Boundary GroupRollout::boundary_at(const Member& member, Episode episode) const {
+  return {.parent = member.sibling,
+          .tree = member.tree,
+          .shared_turns = member.num_turns(),
+          .episode = std::move(episode),
+          .sequence = member.sequence,
+          .num_tokens = member.turn_begin};
+}
+
+// The same with an environment of its own. None where that cannot be had.
+std::optional<Boundary> GroupRollout::boundary_of(Member& member) {
+  std::shared_ptr<Environment> copy;
+  const FinishedCall call = copies_.copy(member.episode, copy);
+  if (call.status == FinishedCall::Status::Returned) return boundary_at(member, member.episode.branch(std::move(copy)));
+  // A copy that hangs may still be reading the environment.
+  if (call.status == FinishedCall::Status::TimedOut) member.lost = call.message;
+  report(member.sibling, "", "no branch, " + call.message);
+  return std::nullopt;
+}
+
+// A place to grow from later. An environment that is replayed then is not copied now.
+std::optional<Boundary> GroupRollout::node_of(Member& member) {
+  if (member.episode.environment()->branching() == Branching::Cloned) return boundary_of(member);
+  return boundary_at(member, member.episode);
 }
 
 void GroupRollout::begin_turn(Member& member) {
@@ -128,7 +209,7 @@ void GroupRollout::begin_turn(Member& member) {
   member.response_limit = std::min(member.episode.max_response_tokens(), room);
   member.response_ended = member.cut = false;
   const bool after_observation = context_.policy.timing() == BranchTiming::AfterObservation;
-  member.gate_ahead = gates() && after_observation && !member.turns.empty();
+  member.gate_ahead = budget_.may_branch(size()) && after_observation && !member.turns.empty();
   const int first_tokens = std::max(1, context_.policy.measure().tokens);
   request_tokens(member, member.gate_ahead ? std::min(member.response_limit, first_tokens) : member.response_limit);
 }
@@ -138,7 +219,7 @@ void GroupRollout::request_tokens(Member& member, int count) {
   const int sampled = member.response.size();
   member.state = Member::State::Sampling;
   context_.engine.sample(member.sequence, {.sampling = context_.options.sampling,
-                                           .key = draw_key("", member.sibling, member.num_turns(), sampled),
+                                           .key = draws_.key("", member.sibling, member.num_turns(), sampled),
                                            .max_tokens = count,
                                            .stop_tokens = member.episode.stop_tokens(),
                                            .candidates = measure.candidates,
@@ -218,10 +299,10 @@ void GroupRollout::on_answer(Member& member) {
     context_.engine.append(member.sequence, rendered->tokens);
     member.turn_begin = before + static_cast<int>(rendered->tokens.size());
   }
-  if (expansion_) {
+  if (budget_.grows_trees()) {
     if (auto node = node_of(member)) member.boundaries.push_back(std::move(*node));
   }
-  if (gates() && context_.policy.timing() == BranchTiming::SameTurn) {
+  if (budget_.may_branch(size()) && context_.policy.timing() == BranchTiming::SameTurn) {
     member.state = Member::State::Prefilling;
   } else {
     begin_turn(member);
@@ -242,7 +323,7 @@ void GroupRollout::end(Member& member, Outcome outcome, const Reply& reply) {
   member.state = Member::State::Ended;
   member.outcome = outcome;
   member.last_reply = reply;
-  if (!expansion_ && member.sequence >= 0) context_.engine.release(member.sequence);
+  if (!budget_.grows_trees() && member.sequence >= 0) context_.engine.release(member.sequence);
 }
 
 void GroupRollout::fail(Member& member, const std::string& why) {
@@ -286,8 +367,19 @@ void GroupRollout::on_too_long(int member) {
   }
 }
 
+void GroupRollout::finish() {
+  if (root_ >= 0) context_.engine.release(root_);
+  if (budget_.grows_trees()) {
+    for (const auto& member : members_) {
+      for (SequenceId sequence : member->left) context_.engine.release(sequence);
+      if (member->sequence >= 0) context_.engine.release(member->sequence);
+    }
+  }
+  finished_ = true;
+}
+
 int GroupRollout::num_ended() const {
-  if (finished_) return budget_;
+  if (finished_) return budget_.trajectories();
   return static_cast<int>(std::count_if(members_.begin(), members_.end(),
                                         [](const auto& member) { return member->state == Member::State::Ended; }));
 }
@@ -295,7 +387,7 @@ int GroupRollout::num_ended() const {
 void GroupRollout::abandon() {
   if (finished_) return;
   for (const auto& member : members_)
-    if (!expansion_ && member->state != Member::State::Ended && member->sequence >= 0)
+    if (!budget_.grows_trees() && member->state != Member::State::Ended && member->sequence >= 0)
       context_.engine.release(member->sequence);
   finish();
 }
@@ -309,11 +401,11 @@ Group GroupRollout::take_group() {
               .ground_truth = first_ ? first_->opened().ground_truth : std::vector<std::string>{},
               .info = first_ ? first_->opened().info : std::map<std::string, std::string>{}};
   if (!unstarted_) {
-    group.trees = trees_of(members_, num_trees_, dropped_, task_.uid);
+    group.trees = trees_of(members_, budget_.num_trees(), budget_.dropped(), task_.uid);
     return group;
   }
   const SpannedTokens prompt = first_ ? first_->opening() : SpannedTokens{};
-  for (int sibling = 0; sibling < budget_; ++sibling)
+  for (int sibling = 0; sibling < budget_.trajectories(); ++sibling)
     group.trees.push_back(unstarted_tree(prompt,
                                          {.turn = 0,
                                           .sibling = sibling,
@@ -321,16 +413,6 @@ Group GroupRollout::take_group() {
                                           .outcome = *unstarted_},
                                          context_.key.policy_version));
   return group;
-}
-
-DrawKey GroupRollout::draw_key(std::string_view purpose, int sibling, int turn, int position) const {
-  const RolloutKey& key = context_.key;
-  return {.seed = purpose.empty() ? key.seed : derive_seed(key.seed, purpose),
-          .step = static_cast<std::uint64_t>(key.step),
-          .group = key.first_group + static_cast<std::uint64_t>(index_),
-          .sibling = static_cast<std::uint64_t>(sibling),
-          .turn = static_cast<std::uint64_t>(turn),
-          .position = static_cast<std::uint64_t>(position)};
 }
 
 }  // namespace carnot

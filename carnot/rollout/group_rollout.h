@@ -11,45 +11,12 @@
 #include <vector>
 
 #include "carnot/env/environment_workers.h"
+#include "carnot/rollout/environment_copies.h"
+#include "carnot/rollout/group_budget.h"
 #include "carnot/rollout/member.h"
-#include "carnot/rollout/rollout.h"
+#include "carnot/rollout/rollout_context.h"
 
 namespace carnot {
-
-/// Whose event it is. Member -1: the group's own.
-struct Owner {
-  int group = -1;
-  int member = -1;
-
-  std::int64_t tag() const { return (static_cast<std::int64_t>(group) << 32) + member + 1; }
-  static Owner of(std::int64_t tag) { return {static_cast<int>(tag >> 32), static_cast<int>(tag & 0xffffffff) - 1}; }
-};
-
-/// What all groups of one rollout share.
-struct RolloutContext {
-  Engine& engine;
-  const ChatFamily& chat;
-  const BranchPolicy& policy;
-  const RolloutOptions& options;
-  const RolloutKey& key;
-  EnvironmentWorkers& workers;
-  EnvironmentWorkers& copier;  ///< for copies of environments, which the caller waits for
-  const RolloutEvents& events;
-  bool stopped = false;         ///< events.go_on() said no
-  std::vector<Owner> owners{};  ///< by SequenceId, of those that sample
-  std::int64_t branches = 0;
-
-  /// Asks, unless the answer was no before.
-  bool may_continue() {
-    stopped = stopped || !events.go_on();
-    return !stopped;
-  }
-
-  void claim(SequenceId sequence, Owner owner) {
-    if (owners.size() <= static_cast<std::size_t>(sequence)) owners.resize(static_cast<std::size_t>(sequence) + 1);
-    owners[sequence] = owner;
-  }
-};
 
 /// An infrastructure failure. Sibling -1: the group's own.
 struct Failure {
@@ -82,12 +49,11 @@ class GroupRollout {
   Group take_group();
 
  private:
-  // group_rollout.cpp: one trajectory
+  // one trajectory
   void on_opened(const FinishedCall& call);
   void on_opened(Member& member, const FinishedCall& call);
   void on_answer(Member& member);
   Member& add_member(Boundary from);
-  void start(Boundary from);
   void start_context(Member& member, std::span<const TokenId> tokens);
   void own_sequence(Member& member, SequenceId sequence);
   void begin_turn(Member& member);
@@ -101,34 +67,28 @@ class GroupRollout {
   void report(int sibling, const std::string& where, const std::string& why);
   void measure_entropy(Member& member);
 
-  // group_budget.cpp: how the budget is spent
-  bool gates() const;
-  void start_initial();
+  // where trajectories start
+  void start(const Start& from);
   void start_from_prompt(int tree, int parent);
+  void start_at(Boundary from);
   void decide();
-  bool branches(Member& member, int attempt, int trajectories);
-  void start_copy(Boundary from, const Episode& of);
-  FinishedCall copy_environment_of(const Episode& episode, std::shared_ptr<Environment>& copy);
+  void resume(Member& member);
   Boundary boundary_at(const Member& member, Episode episode) const;
   std::optional<Boundary> boundary_of(Member& member);
   std::optional<Boundary> node_of(Member& member);
-  void resume(Member& member);
-  void spend_budget();
-  EntropyProbe probe() const;
-  void expand_trees();
-  void keep_some_leaves();
   void finish();
 
   Member& at(int member) { return *members_[member]; }
   const Member& at(int member) const { return *members_[member]; }
   int size() const { return static_cast<int>(members_.size()); }
   int prompt_tokens() const { return static_cast<int>(first_->opening().tokens.size()); }
-  DrawKey draw_key(std::string_view purpose, int sibling, int turn, int position) const;
 
   RolloutContext& context_;
   const RolloutTask& task_;
   int index_;
-  int budget_;
+  GroupDraws draws_;
+  GroupBudget budget_;
+  EnvironmentCopies copies_;
   std::shared_ptr<OpenedEnvironment> opened_;
   std::optional<Episode> first_;      ///< at the prompt
   std::optional<Outcome> unstarted_;  ///< of every trajectory, where none could start
@@ -136,15 +96,8 @@ class GroupRollout {
   SequenceId root_ = -1;
   bool root_prefilling_ = false;
   bool first_taken_ = false;  ///< a member has the environment that `first_` was opened with
-  bool probing_ = false;
   bool finished_ = false;
-  int num_trees_ = 0;
-  int round_ = 0;   ///< of expansion
-  int streak_ = 0;  ///< branches in a row, over the task
-  std::optional<TreeExpansion> expansion_;
   std::vector<std::unique_ptr<Member>> members_;
-  std::vector<bool> dropped_;
-  std::string copies_hang_;  ///< what a copy that did not come back left as message; no more are tried
 };
 
 }  // namespace carnot

@@ -84,8 +84,8 @@ class Comparer {
       const auto end = run_apart(start.sft.steps > 0 ? run_sft : run_training, start, control_);
       if (!end || *end == RunEnd::Interrupted) return end;
       const double took = watch.seconds();
-      remaining_.add_warm_start(took);
-      say(who + "warm start  " + clock_time(took));
+      remaining_.add_start(took);
+      say(who + "start  " + clock_time(took));
     }
     for (std::size_t c = 0; c < planned.runs.size(); ++c) {
       if (control_.stop_requested()) return RunEnd::Interrupted;
@@ -107,7 +107,7 @@ class Comparer {
 
   void say(const std::string& line) const { control_.out << line << "\n" << std::flush; }
 
-  std::int64_t warm_starts_left() const {
+  std::int64_t starts_left() const {
     return std::count_if(plan_.seeds.begin(), plan_.seeds.end(),
                          [](const PlannedSeed& planned) { return !is_start_finished(planned.start.run.run_folder); });
   }
@@ -115,7 +115,7 @@ class Comparer {
   /// "(3 of 15, about 1:20 left)"
   std::string place() const {
     std::string text = "(" + std::to_string(done_) + " of " + std::to_string(total_);
-    const auto left = remaining_.estimate(warm_starts_left(), total_ - done_);
+    const auto left = remaining_.estimate(starts_left(), total_ - done_);
     if (left && done_ < total_) text += ", about " + clock_time(*left) + " left";
     return text + ")";
   }

@@ -10,7 +10,7 @@
 namespace carnot {
 
 /// Makes the runs that are missing; what each has to say goes to log.txt in its folder. A run that fails or crashes is
-/// listed, and the others continue; then the result is an error that names them. A warm start that fails ends the
+/// listed, and the others continue; then the result is an error that names them. A start that fails ends the
 /// comparison, and another process that is writing into its folder refuses it. Uses up the plan's recipes.
 Result<RunEnd> run_comparison(ComparisonPlan& plan, const RunControl& control);
 

@@ -54,7 +54,7 @@ std::vector<std::string> problems_with_keys(const ComparisonRequest& request,
   return problems;
 }
 
-/// The shape that the warm start's policy has.
+/// The shape that the policy of the start has.
 bool is_decided_by_the_start(const std::string& key) {
   return key == "tokenizer.vocab_size" || (key.starts_with("model.") && key != "model.adapter");
 }
@@ -67,7 +67,7 @@ Result<Recipe> start_recipe(const ComparisonRequest& request, std::int64_t seed)
                                                    "resume=auto", "resume_changes=allow"});
   auto recipe = Recipe::load(request.recipe, settings);
   if (!recipe || recipe->sft.steps > 0) return recipe;
-  // Without a warm start there is only the evaluation of what the runs start from: a run of no steps.
+  // Without SFT there is only the evaluation of what the runs start from: a run of no steps.
   return Recipe::load(request.recipe, laid_over(settings, {"train.steps=0", "eval.before_training=false"}));
 }
 
@@ -111,8 +111,8 @@ bool after_the_start(std::string_view key) {
   return stands_in(key, {"method.", "filter.", "objective.", "critic.", "train."}) && key != "train.micro_batch_tokens";
 }
 
-/// A run that begins at the warm start takes no such steps, and where that lies follows from the layout of the folder,
-/// under whatever path it is seen.
+/// A run that begins at the start of a seed takes no such steps, and where that lies follows from the layout of the
+/// folder, under whatever path it is seen.
 Ignored before_the_run(const PlannedSeed& planned) {
   return [has_start = planned.start.sft.steps > 0](std::string_view key) {
     return has_start && (key == "model.path" || key.starts_with("sft."));

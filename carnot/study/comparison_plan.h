@@ -56,7 +56,7 @@ std::string plan_text(const ComparisonPlan& plan);
 
 /// True where the folder holds a whole run.
 bool is_finished(const std::filesystem::path& run_folder);
-/// The same for a warm start.
+/// The same for the start of a seed.
 bool is_start_finished(const std::filesystem::path& run_folder);
 
 }  // namespace carnot

@@ -2,10 +2,10 @@
 
 namespace carnot {
 
-std::optional<double> RemainingTime::estimate(std::int64_t warm_starts, std::int64_t runs) const {
+std::optional<double> RemainingTime::estimate(std::int64_t starts, std::int64_t runs) const {
   if (runs_.count == 0) return std::nullopt;
   const double start = starts_.count > 0 ? starts_.mean() : runs_.mean();
-  return static_cast<double>(warm_starts) * start + static_cast<double>(runs) * runs_.mean();
+  return static_cast<double>(starts) * start + static_cast<double>(runs) * runs_.mean();
 }
 
 }  // namespace carnot

@@ -6,15 +6,15 @@
 
 namespace carnot {
 
-/// The one estimate that a comparison prints. Runs and warm starts have a mean each: every seed has one warm start and
+/// The one estimate that a comparison prints. Runs and starts have a mean each: every seed has one start and
 /// many runs, which take longer.
 class RemainingTime {
  public:
-  void add_warm_start(double seconds) { starts_.add(seconds); }
+  void add_start(double seconds) { starts_.add(seconds); }
   void add_run(double seconds) { runs_.add(seconds); }
 
-  /// Seconds for what is still to do. None before a run was timed; until a warm start was, one counts as long as a run.
-  std::optional<double> estimate(std::int64_t warm_starts, std::int64_t runs) const;
+  /// Seconds for what is still to do. None before a run was timed; until a start was, one counts as long as a run.
+  std::optional<double> estimate(std::int64_t starts, std::int64_t runs) const;
 
  private:
   struct Timed {

@@ -8,7 +8,7 @@ namespace {
 TEST(RemainingTime, AddsUpRunsAndWarmStartsByTheirOwnMeans) {
   RemainingTime time;
   EXPECT_EQ(time.estimate(2, 4), std::nullopt);
-  time.add_warm_start(20);
+  time.add_start(20);
   EXPECT_EQ(time.estimate(1, 4), std::nullopt) << "no run was timed";
   time.add_run(50);
   time.add_run(70);
