@@ -4,6 +4,7 @@
 #
 #   ./run check [stage ...]       thread fuzz faults odr address; all of them by default
 #   CARNOT_FUZZ_SECONDS=600       time of each fuzz target
+#   CARNOT_JOBS=2                 compilers and cases at a time; ./run check sets it to what the machine can hold
 #   CARNOT_FAULT_CASES=all        or how many of each fault test, chosen by CARNOT_FAULT_SEED
 #
 # A stage continues where it stopped: build-check/STAGE holds what passed on this state of the sources and what was printed.
@@ -60,8 +61,6 @@ amount() {
        }' "$1"
 }
 
-failures=0
-
 # run_case stage case command...
 run_case() {
   local stage=$1 name=$2 log=$STATE/$1/$2.log began=$SECONDS result=passed
@@ -70,15 +69,28 @@ run_case() {
   "$@" >"$log" 2>&1 || result=FAILED
   local seconds=$((SECONDS - began)) results=$STATE/$stage/results
   touch "$results"
-  awk -F '\t' -v name="$name" '$1 != name' "$results" >"$results.new"
-  printf '%s\t%s\t%s\t%s\n' "$name" "$result" "$seconds" "$(amount "$log")" >>"$results.new"
-  mv "$results.new" "$results"
+  {
+    flock 9
+    awk -F '\t' -v name="$name" '$1 != name' "$results" >"$results.new"
+    printf '%s\t%s\t%s\t%s\n' "$name" "$result" "$seconds" "$(amount "$log")" >>"$results.new"
+    mv "$results.new" "$results"
+  } 9>"$STATE/$stage/lock"
   if [[ $result == passed ]]; then
     say "$stage $name: passed, $seconds s"
   else
-    failures=$((failures + 1))
     say "$stage $name: FAILED, see $log"
   fi
+}
+
+# The same in the background, JOBS cases at a time. `wait` afterwards.
+start_case() {
+  while (($(jobs -rp | wc -l) >= JOBS)); do wait -n; done
+  run_case "$@" &
+}
+
+failures() {
+  local stage
+  for stage in "$@"; do awk -F '\t' '$2 == "FAILED"' "$STATE/$stage/results"; done | wc -l
 }
 
 # build preset [target ...]
@@ -102,8 +114,9 @@ stage_address() {
   local test tests
   tests=$(ctest --test-dir build-sanitize --show-only | sed -nE 's/^ *Test +#[0-9]+: (.+)$/\1/p')
   for test in $tests; do
-    run_case address "$test" ctest --test-dir build-sanitize --verbose --tests-regex "^$test\$" --timeout 7200
+    start_case address "$test" ctest --test-dir build-sanitize --verbose --tests-regex "^$test\$" --timeout 7200
   done
+  wait
 }
 
 # LibTorch is not instrumented: the rooms without it that have threads.
@@ -114,8 +127,9 @@ stage_thread() {
   passed thread build || return 0
   # A test asks for more memory than there can be.
   for room in "${rooms[@]}"; do
-    run_case thread "$room" env TSAN_OPTIONS=allocator_may_return_null=1 "build-tsan/${room}_test"
+    start_case thread "$room" env TSAN_OPTIONS=allocator_may_return_null=1 "build-tsan/${room}_test"
   done
+  wait
 }
 
 stage_faults() {
@@ -134,10 +148,11 @@ stage_faults() {
     if [[ $test == *. ]]; then
       suite=$test
     else
-      run_case faults "$suite$test" env CARNOT_FAULT_CASES="$FAULT_CASES" CARNOT_FAULT_DONE="$STATE/faults/done" \
+      start_case faults "$suite$test" env CARNOT_FAULT_CASES="$FAULT_CASES" CARNOT_FAULT_DONE="$STATE/faults/done" \
         build/faults_test "--gtest_filter=$suite$test"
     fi
   done < <(build/faults_test --gtest_list_tests | grep -v '^Running')
+  wait
 }
 
 stage_fuzz() {
@@ -155,9 +170,10 @@ stage_fuzz() {
     mkdir -p "$corpus"
     local seeds=()
     [[ ! -d tests/fuzz/corpus/$name ]] || seeds=("tests/fuzz/corpus/$name")
-    run_case fuzz "$name" "$program" -max_total_time="$FUZZ_SECONDS" -artifact_prefix="$STATE/fuzz/$name." \
+    start_case fuzz "$name" "$program" -max_total_time="$FUZZ_SECONDS" -artifact_prefix="$STATE/fuzz/$name." \
       "$corpus" "${seeds[@]}"
   done
+  wait
 }
 
 processor() { sed -nE 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1; }
@@ -205,6 +221,8 @@ for stage in "$@"; do
   declare -F "stage_$stage" >/dev/null || fail "unknown stage \"$stage\"; expected: ${STAGES[*]}"
 done
 trap report EXIT
+trap 'trap "" TERM; kill -TERM 0; wait; exit 130' INT # what runs in the background does not see Ctrl-C
 for stage in "$@"; do "stage_$stage"; done
-((failures == 0)) || fail "$failures cases failed; their logs are in $STATE."
+failed=$(failures "$@")
+((failed == 0)) || fail "$failed cases failed; their logs are in $STATE."
 say "everything passed; the result is in $REPORT."
