@@ -6,17 +6,31 @@
 #     LIBRARIES CLI11::CLI11         # outside libraries
 #     TORCH                          # this room stands above the LibTorch line
 #     PROGRAM_ONLY                   # not installed with the library
+#     ALONE safetensors_test.cpp     # never compiled as one with others of the room, whose internal names it has too;
+#                                    # without names: none of the room is
 #     TESTS group_relative_test.cpp  # stand beside the sources
 #     TEST_DEPENDS text)             # rooms that only the tests see
 #
 # Each room's include path is a folder that holds nothing but a link carnot/<room> to its sources, so
 # `#include "carnot/credit/x.h"` resolves only for those who link the room `credit`.
 
+# Tests are targets of the top folder.
+function(carnot_compile_alone)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  set_source_files_properties(${ARGN} DIRECTORY ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}
+                              PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 function(add_room name)
-  cmake_parse_arguments(ROOM "TORCH;PROGRAM_ONLY" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ROOM "TORCH;PROGRAM_ONLY" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_DEPENDS;ALONE" ${ARGN})
   set(include_dir ${CMAKE_BINARY_DIR}/rooms/${name})
   file(MAKE_DIRECTORY ${include_dir}/carnot)
   file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${include_dir}/carnot/${name} SYMBOLIC)
+
+  if(ALONE IN_LIST ROOM_KEYWORDS_MISSING_VALUES)
+    set(ROOM_ALONE ${ROOM_SOURCES} ${ROOM_TESTS})
+  endif()
+  carnot_compile_alone(${ROOM_ALONE})
 
   if(NOT ROOM_SOURCES)  # headers only
     add_library(carnot_${name} INTERFACE)

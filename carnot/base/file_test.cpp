@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Files : public testing::Test {
+class Files : public ::testing::Test {
  protected:
   Files() : folder_(fs::temp_directory_path() / ("carnot_file_test_" + std::to_string(::getpid()))) {
     fs::create_directories(folder_);

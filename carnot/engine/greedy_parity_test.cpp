@@ -10,7 +10,7 @@
 namespace carnot {
 namespace {
 
-class GreedyParity : public testing::TestWithParam<std::tuple<std::string, at::ScalarType>> {
+class GreedyParity : public ::testing::TestWithParam<std::tuple<std::string, at::ScalarType>> {
  protected:
   static std::vector<TokenId> tokens(const at::Tensor& bytes) {
     const auto* first = bytes.data_ptr<std::uint8_t>();
@@ -19,9 +19,9 @@ class GreedyParity : public testing::TestWithParam<std::tuple<std::string, at::S
 };
 
 INSTANTIATE_TEST_SUITE_P(Families, GreedyParity,
-                         testing::Combine(testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2",
+                         ::testing::Combine(::testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2",
                                                           "qwen2_yarn", "qwen3"),
-                                          testing::Values(at::kFloat, at::kDouble)));
+                                          ::testing::Values(at::kFloat, at::kDouble)));
 
 TEST_P(GreedyParity, TokenForTokenAsGenerateBesideOtherSequences) {
   const std::filesystem::path folder =

@@ -32,7 +32,7 @@ class Recorded {
   std::map<std::string, at::Tensor> tensors_;
 };
 
-const auto kCases = testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2", "qwen2_yarn", "qwen3");
+const auto kCases = ::testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2", "qwen2_yarn", "qwen3");
 
 /// Relative to the largest expected value.
 void expect_close(const at::Tensor& got, const Recorded& recorded, const std::string& name, double bound) {
@@ -51,10 +51,10 @@ PackedAttention plan_of(const Recorded& recorded) {
   return plan;
 }
 
-class Parity : public testing::TestWithParam<std::tuple<std::string, at::ScalarType, KernelChoice>> {};
+class Parity : public ::testing::TestWithParam<std::tuple<std::string, at::ScalarType, KernelChoice>> {};
 INSTANTIATE_TEST_SUITE_P(Families, Parity,
-                         testing::Combine(kCases, testing::Values(at::kFloat, at::kDouble),
-                                          testing::Values(KernelChoice::Own, KernelChoice::Portable)));
+                         ::testing::Combine(kCases, ::testing::Values(at::kFloat, at::kDouble),
+                                          ::testing::Values(KernelChoice::Own, KernelChoice::Portable)));
 
 /// Products with fixed vectors from the right and from the left, as recorded.
 at::Tensor digest(const at::Tensor& gradient) {
@@ -86,8 +86,8 @@ TEST_P(Parity, StatesStatisticsAndGradientsEqualTransformers) {
   for (const NamedTensor& weight : model.parameters()) expect(digest(weight.tensor.grad()), "grad." + weight.name);
 }
 
-class LongParity : public testing::TestWithParam<std::tuple<std::string, at::ScalarType>> {};
-INSTANTIATE_TEST_SUITE_P(Families, LongParity, testing::Combine(kCases, testing::Values(at::kFloat, at::kDouble)));
+class LongParity : public ::testing::TestWithParam<std::tuple<std::string, at::ScalarType>> {};
+INSTANTIATE_TEST_SUITE_P(Families, LongParity, ::testing::Combine(kCases, ::testing::Values(at::kFloat, at::kDouble)));
 
 TEST_P(LongParity, StatesBehindThousandsOfTokensEqualTransformers) {
   const at::NoGradGuard no_grad;
@@ -104,7 +104,7 @@ TEST_P(LongParity, StatesBehindThousandsOfTokensEqualTransformers) {
                dtype == at::kFloat ? "long.hidden_single" : "long.hidden", bound_of(dtype));
 }
 
-class HalfPrecision : public testing::TestWithParam<std::string> {};
+class HalfPrecision : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Families, HalfPrecision, kCases);
 
 // The recorded error is that of transformers' bfloat16 against float64, 0.04 to 0.15 nats on these models.

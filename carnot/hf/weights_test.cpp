@@ -54,8 +54,8 @@ TEST(Weights, SavedAndLoadedAgainAreTheSameBits) {
   fs::remove_all(folder);
 }
 
-class WeightsOf : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Families, WeightsOf, testing::Values("llama2", "llama3", "mistral", "qwen2", "qwen3"));
+class WeightsOf : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Families, WeightsOf, ::testing::Values("llama2", "llama3", "mistral", "qwen2", "qwen3"));
 
 TEST_P(WeightsOf, MissingExtraAndMisshapenOnesAreAllListed) {
   const std::string folder = kGolden + GetParam();

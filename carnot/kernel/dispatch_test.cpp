@@ -12,7 +12,7 @@ namespace carnot::kernel {
 namespace {
 
 template <class T>
-class InnerLoops : public testing::Test {
+class InnerLoops : public ::testing::Test {
  protected:
   std::vector<T> normal(std::size_t count, double scale = 1) {
     std::vector<T> values(count);
@@ -23,7 +23,7 @@ class InnerLoops : public testing::Test {
 
   RandomStream stream_{11};
 };
-using Scalars = testing::Types<float, double>;
+using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(InnerLoops, Scalars);
 
 TYPED_TEST(InnerLoops, RowStatisticsMatchTheDefinitions) {

@@ -13,7 +13,7 @@
 namespace carnot {
 namespace {
 
-class OnCuda : public testing::TestWithParam<std::string> {
+class OnCuda : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     const Status cuda = load_cuda_backend();
@@ -41,7 +41,7 @@ class OnCuda : public testing::TestWithParam<std::string> {
   const at::Tensor positions_ = at::cat({at::arange(20, at::kLong), at::arange(13, at::kLong)});
 };
 
-INSTANTIATE_TEST_SUITE_P(Families, OnCuda, testing::ValuesIn(model_family_names()));
+INSTANTIATE_TEST_SUITE_P(Families, OnCuda, ::testing::ValuesIn(model_family_names()));
 
 TEST_P(OnCuda, StatisticsAndGradientsEqualTheCpus) {
   Model cpu = make(at::kCPU), gpu = make(at::kCUDA);

@@ -47,7 +47,7 @@ TEST(TokenStatistics, NeverHoldTokensTimesVocabulary) {
   EXPECT_LT(peak_memory() - before, 100 << 20);
 }
 
-class TokenStatisticsOn : public testing::TestWithParam<KernelChoice> {
+class TokenStatisticsOn : public ::testing::TestWithParam<KernelChoice> {
  protected:
   /// Statistics of rows of logits: their product with the identity.
   TokenStatistics of_logits(const at::Tensor& logits, double entropy_clamp, double temperature = 1) const {
@@ -56,7 +56,7 @@ class TokenStatisticsOn : public testing::TestWithParam<KernelChoice> {
                             {.temperature = temperature, .entropy_clamp = entropy_clamp, .kernels = GetParam()});
   }
 };
-INSTANTIATE_TEST_SUITE_P(Kernels, TokenStatisticsOn, testing::Values(KernelChoice::Own, KernelChoice::Portable),
+INSTANTIATE_TEST_SUITE_P(Kernels, TokenStatisticsOn, ::testing::Values(KernelChoice::Own, KernelChoice::Portable),
                          [](const auto& kernels) { return kernels.param == KernelChoice::Own ? "Own" : "Portable"; });
 
 TEST_P(TokenStatisticsOn, GradientOfEachOutputMatchesFiniteDifferences) {

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class RunSet : public testing::Test {
+class RunSet : public ::testing::Test {
  protected:
   RunSet() : root_(fs::temp_directory_path() / ("carnot_run_set_" + std::to_string(::getpid()))) {}
   ~RunSet() override { fs::remove_all(root_); }

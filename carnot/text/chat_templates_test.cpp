@@ -44,7 +44,7 @@ std::vector<Message> messages_of(const ordered_json& list) {
   return messages;
 }
 
-class ChatTemplates : public testing::TestWithParam<std::string> {
+class ChatTemplates : public ::testing::TestWithParam<std::string> {
  protected:
   ordered_json recorded_ =
       ordered_json::parse(read_file(source_path("tests/golden/chat/") + GetParam() + ".json").value());
@@ -58,7 +58,7 @@ class ChatTemplates : public testing::TestWithParam<std::string> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Published, ChatTemplates,
-                         testing::Values("qwen2.5", "qwen3", "llama2", "llama3", "llama3.1", "mistral", "mistral_nemo"),
+                         ::testing::Values("qwen2.5", "qwen3", "llama2", "llama3", "llama3.1", "mistral", "mistral_nemo"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '.', '_');
@@ -243,12 +243,12 @@ TEST(Qwen3Thinking, EveryTurnsTokensBeginWithThoseOfTheTurnBefore) {
   }
 }
 
-class SentencePieceChat : public testing::TestWithParam<std::string> {
+class SentencePieceChat : public ::testing::TestWithParam<std::string> {
  protected:
   const Tokenizer tokenizer_ = Tokenizer::load(source_path("tests/golden/tokenizer/") + GetParam() + ".json").value();
   const std::unique_ptr<ChatFamily> chat_ = make_chat_family("llama2", tokenizer_).value();
 };
-INSTANTIATE_TEST_SUITE_P(Trained, SentencePieceChat, testing::Values("sentence_piece", "metaspace"));
+INSTANTIATE_TEST_SUITE_P(Trained, SentencePieceChat, ::testing::Values("sentence_piece", "metaspace"));
 
 TEST_P(SentencePieceChat, GrowsOnlyAtItsEndAlthoughBlanksArePutBeforeText) {
   const auto status = check_append_only(*chat_);

@@ -141,9 +141,9 @@ void mutate_once(RandomStream& random, const std::vector<std::string>& corpus, s
   }
 }
 
-class FuzzTargets : public testing::TestWithParam<Target> {};
+class FuzzTargets : public ::testing::TestWithParam<Target> {};
 
-INSTANTIATE_TEST_SUITE_P(All, FuzzTargets, testing::ValuesIn(targets()),
+INSTANTIATE_TEST_SUITE_P(All, FuzzTargets, ::testing::ValuesIn(targets()),
                          [](const auto& target) { return target.param.name; });
 
 TEST_P(FuzzTargets, HoldOnTheirCorpusAndOnSeededMutationsOfIt) {

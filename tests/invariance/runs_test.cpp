@@ -56,7 +56,7 @@ train: {steps: 4, groups: 2, learning_rate: 1e-3, save_every: 1}
 eval: {tasks: 2}
 )";
 
-class Runs : public testing::Test {
+class Runs : public ::testing::Test {
  protected:
   Runs() : root_(fs::temp_directory_path() / ("carnot_runs_test_" + std::to_string(::getpid()))) {
     fs::create_directories(root_);

@@ -26,8 +26,8 @@ train: {steps: 35, groups: 16, mini_batches: 2, learning_rate: 5e-4, beta2: 0.95
 eval: {tasks: 400}
 )";
 
-class Learning : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, Learning, testing::Values(1, 2));
+class Learning : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, Learning, ::testing::Values(1, 2));
 
 TEST_P(Learning, ReinforcementRaisesSuccessOnHeldOutQuestions) {
   const fs::path folder =

@@ -53,7 +53,7 @@ std::string transcript(const Playthrough& playthrough) {
   return text;
 }
 
-class Playthroughs : public testing::TestWithParam<Playthrough> {};
+class Playthroughs : public ::testing::TestWithParam<Playthrough> {};
 
 TEST_P(Playthroughs, EqualTheirFile) {
   const auto path = source_path("tests/playthroughs/") + GetParam().env + "_" +
@@ -101,7 +101,7 @@ const std::vector<Playthrough> kPlaythroughs = {
           "<think> Then answer . </think> <answer> \\boxed{ Wilwin Kelstrand } </answer>"}},
 };
 
-INSTANTIATE_TEST_SUITE_P(Files, Playthroughs, testing::ValuesIn(kPlaythroughs),
+INSTANTIATE_TEST_SUITE_P(Files, Playthroughs, ::testing::ValuesIn(kPlaythroughs),
                          [](const auto& info) { return info.param.env; });
 
 }  // namespace

@@ -35,7 +35,7 @@ Demonstration play(SearchQa& qa, ScriptedAgent& agent) {
   return played;
 }
 
-class SearchDemonstratorTest : public testing::Test {
+class SearchDemonstratorTest : public ::testing::Test {
  protected:
   SearchDemonstratorTest() : factory_(make_search_qa()) { EXPECT_TRUE(factory_->prepare(1).ok()); }
 
@@ -76,7 +76,7 @@ double mean_searches(const std::vector<Demonstration>& all) {
 }
 
 void report(const char* name, const std::vector<Demonstration>& all) {
-  testing::Test::RecordProperty(
+  ::testing::Test::RecordProperty(
       name, "success " + std::to_string(success_rate(all, 0)) + " by hops " + std::to_string(success_rate(all, 1)) +
                 " " + std::to_string(success_rate(all, 2)) + " " + std::to_string(success_rate(all, 3)) + ", words " +
                 std::to_string(mean_words(all)) + ", searches " + std::to_string(mean_searches(all)));

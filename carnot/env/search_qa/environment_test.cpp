@@ -17,7 +17,7 @@ std::string answer_with(const std::string& text) {
   return "<think> x </think> <answer> \\boxed{ " + text + " } </answer>";
 }
 
-class SearchQaTest : public testing::Test {
+class SearchQaTest : public ::testing::Test {
  protected:
   SearchQaTest() : factory_(make_search_qa()) { EXPECT_TRUE(factory_->prepare(1).ok()); }
 

@@ -68,8 +68,8 @@ struct Problem {
 };
 
 template <class T>
-class Attention : public testing::Test {};
-using Scalars = testing::Types<float, double>;
+class Attention : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(Attention, Scalars);
 
 TYPED_TEST(Attention, EqualsTheDefinition) {

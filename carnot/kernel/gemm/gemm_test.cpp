@@ -40,8 +40,8 @@ std::vector<T> transposed(const std::vector<T>& x, std::int64_t rows, std::int64
 }
 
 template <class T>
-class Gemm : public testing::Test {};
-using Scalars = testing::Types<float, double>;
+class Gemm : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(Gemm, Scalars);
 
 constexpr std::int64_t kShapes[][3] = {{1, 1, 1},     {5, 7, 3},       {12, 256, 32},

@@ -13,7 +13,7 @@ namespace carnot::kernel {
 namespace {
 
 template <class T>
-class Selection : public testing::Test {
+class Selection : public ::testing::Test {
  protected:
   void expect_reference(const std::vector<T>& row, std::int64_t removed) {
     const auto n = static_cast<std::int64_t>(row.size());
@@ -27,7 +27,7 @@ class Selection : public testing::Test {
     }
   }
 };
-using Scalars = testing::Types<float, double>;
+using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(Selection, Scalars);
 
 TYPED_TEST(Selection, RemovesExactlyTheLowestEntries) {
