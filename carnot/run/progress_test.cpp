@@ -107,10 +107,10 @@ TEST(Progress, ANarrowTerminalTakesFromTheBarAndNotFromTheTime) {
   std::ostringstream out;
   double time = 0;
   Progress progress(out, {.terminal = true, .columns = [] { return 60; }, .now = [&time] { return time; }});
-  progress.begin("SFT", 1000);
+  progress.begin("evaluation", 1000);
   time = 65;
   progress.update(500);
-  EXPECT_THAT(out.str(), EndsWith("\x1b[K[========         ] SFT 500/1000 (50 %), 1:05 left"));
+  EXPECT_THAT(out.str(), EndsWith("\x1b[K[========         ] evaluation 500/1000 (50 %), 1:05 left"));
 }
 
 TEST(Progress, SurvivesEmptyStagesAndTooMuchWork) {
