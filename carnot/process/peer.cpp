@@ -18,6 +18,7 @@
 
 #include "carnot/base/json.h"
 #include "carnot/base/log.h"
+#include "carnot/base/no_pipe_signal.h"
 #include "carnot/base/strings.h"
 #include "carnot/process/line_splitter.h"
 
@@ -41,30 +42,6 @@ std::string seconds_text(double seconds) {
   Json number = seconds;
   return number.dump() + " s";
 }
-
-/// Writing to a process that ended is an error here, not a signal that ends the program.
-class NoPipeSignal {
- public:
-  NoPipeSignal() {
-    ::sigemptyset(&pipe_);
-    ::sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    ::sigpending(&pending);
-    was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
-    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~NoPipeSignal() {
-    const timespec at_once{};
-    if (!was_pending_) (void)::sigtimedwait(&pipe_, nullptr, &at_once);
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  NoPipeSignal(const NoPipeSignal&) = delete;
-  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
-
- private:
-  sigset_t pipe_{}, before_{};
-  bool was_pending_ = false;
-};
 
 /// Milliseconds for poll(), at least 1 before the deadline.
 int poll_time(Clock::time_point deadline) {

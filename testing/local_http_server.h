@@ -1,0 +1,56 @@
+// testing/local_http_server.h -- an HTTP server on this machine whose answers a test gives.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace carnot::testing {
+
+struct ReceivedRequest {
+  std::string method{};
+  std::string target{};                          ///< path and query, as they were sent
+  std::map<std::string, std::string> headers{};  ///< names in lower case
+  std::string body{};
+};
+
+struct GivenAnswer {
+  int status = 200;
+  std::string body{};
+  std::string type = "application/json";
+  std::map<std::string, std::string> headers{};
+};
+
+class LocalHttpServer {
+ public:
+  /// Answers each request by `answer`, on several threads at once.
+  explicit LocalHttpServer(std::function<GivenAnswer(const ReceivedRequest&)> answer);
+  ~LocalHttpServer();
+
+  /// "http://127.0.0.1:4711" and `path`.
+  std::string url(const std::string& path = "") const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// A server that does with each connection, one after the other, what a test says: what it writes need not be HTTP.
+class RawServer {
+ public:
+  /// `serve` gets the connection's descriptor once the head of a request has come; it is closed afterwards.
+  explicit RawServer(std::function<void(int descriptor)> serve);
+  ~RawServer();
+
+  std::string url() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Writes all of it; false where the other side is gone.
+bool write_all(int descriptor, const std::string& bytes);
+
+}  // namespace carnot::testing
