@@ -3,11 +3,14 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <stdexcept>
 
 #include "carnot/base/check.h"
 #include "carnot/base/limits.h"
+#include "carnot/base/utf8.h"
 
 namespace carnot {
 namespace {
@@ -49,15 +52,46 @@ Result<Pattern> Pattern::compile(const std::string& expression) {
   return Pattern(std::move(state));
 }
 
-bool Pattern::matches(std::string_view text) const {
-  const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> match(
-      pcre2_match_data_create_from_pattern(state_->code.get(), nullptr), pcre2_match_data_free);
-  CARNOT_CHECK(match != nullptr, "out of memory");
-  const int found =
-      pcre2_match(state_->code.get(), subject(text), text.size(), 0, 0, match.get(), state_->limits.get());
-  if (found == PCRE2_ERROR_MATCHLIMIT || found == PCRE2_ERROR_HEAPLIMIT)
-    throw std::runtime_error("a regular expression gave up: " + message_of(found));
-  return found >= 0;
+/// Matches one after the other.
+struct Pattern::Search {
+  explicit Search(const State& state)
+      : state(state), match(pcre2_match_data_create_from_pattern(state.code.get(), nullptr), pcre2_match_data_free) {
+    CARNOT_CHECK(match != nullptr, "out of memory");
+  }
+
+  /// Groups of the next match from `begin`, itself counted as the first; 0 where there is none.
+  int next(std::string_view text, std::size_t begin) {
+    const std::uint32_t checked = begin == 0 ? 0 : PCRE2_NO_UTF_CHECK;
+    const int found =
+        pcre2_match(state.code.get(), subject(text), text.size(), begin, checked, match.get(), state.limits.get());
+    if (found == PCRE2_ERROR_MATCHLIMIT || found == PCRE2_ERROR_HEAPLIMIT)
+      throw std::runtime_error("a regular expression gave up: " + message_of(found));
+    return std::max(found, 0);
+  }
+
+  const PCRE2_SIZE* places() const { return pcre2_get_ovector_pointer(match.get()); }
+
+  const State& state;
+  std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> match;
+};
+
+bool Pattern::matches(std::string_view text) const { return Search(*state_).next(text, 0) > 0; }
+
+std::optional<std::string> Pattern::last_match(std::string_view text) const {
+  Search search(*state_);
+  std::optional<std::string> last;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const int groups = search.next(text, begin);
+    if (groups == 0) break;
+    const PCRE2_SIZE* places = search.places();
+    int group = groups > 1 ? 1 : 0;
+    while (group + 1 < groups && places[2 * group] == PCRE2_UNSET) ++group;
+    last = std::string(text.substr(places[2 * group], places[2 * group + 1] - places[2 * group]));
+    begin = std::max<std::size_t>(places[1], places[0] + 1);
+    while (begin < text.size() && continues_character(text[begin])) ++begin;
+  }
+  return last;
 }
 
 }  // namespace carnot

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,8 +23,13 @@ class Pattern {
   /// throws std::runtime_error: whether it matches is unknown. Any thread.
   bool matches(std::string_view text) const;
 
+  /// The last match in `text`: of an expression with groups, the first group that took part in it. None where nothing
+  /// matches. Fails as matches() does.
+  std::optional<std::string> last_match(std::string_view text) const;
+
  private:
   struct State;
+  struct Search;
   explicit Pattern(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -21,6 +21,7 @@ CARNOT_FUZZ_TARGET(command_line);
 CARNOT_FUZZ_TARGET(dataset_rows);
 CARNOT_FUZZ_TARGET(environment_replies);
 CARNOT_FUZZ_TARGET(generation_config);
+CARNOT_FUZZ_TARGET(http_input);
 CARNOT_FUZZ_TARGET(input_lines);
 CARNOT_FUZZ_TARGET(manifest);
 CARNOT_FUZZ_TARGET(maths_answer);
@@ -66,6 +67,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(dataset_rows, kInMemory),
                                           CARNOT_TARGET(environment_replies, kInMemory),
                                           CARNOT_TARGET(generation_config, kInMemory),
+                                          CARNOT_TARGET(http_input, kInMemory),
                                           CARNOT_TARGET(input_lines, kInMemory),
                                           CARNOT_TARGET(manifest, kThroughFiles),
                                           CARNOT_TARGET(maths_answer, kInMemory),

@@ -16,7 +16,7 @@
 namespace carnot {
 namespace {
 
-constexpr std::string_view kPython = "python";
+constexpr std::string_view kPython = "python", kJudge = "judge";
 constexpr std::size_t kTokenizerTexts = 2000;
 
 /// What all tasks share.
@@ -24,8 +24,17 @@ struct Dataset {
   DatasetOptions options{};
   std::vector<DatasetRow> train{}, test{};
   std::vector<WeightedScorer> weights{};
-  std::vector<std::unique_ptr<Scorer>> scorers{};  ///< as `weights`; null: the Python function
+  std::vector<std::unique_ptr<Scorer>> scorers{};  ///< as `weights`; null: the Python function, or the judge
   std::unique_ptr<PythonReward> python{};
+  std::unique_ptr<Judge> judge{};
+
+  bool lists(std::string_view name) const {
+    return std::any_of(weights.begin(), weights.end(), [&](const WeightedScorer& one) { return one.name == name; });
+  }
+  double score(std::size_t s, const DatasetRow& row, const ScoredResponse& scored) const {
+    if (scorers[s]) return scorers[s]->score(scored);
+    return weights[s].name == kJudge ? judge->score(row, scored.response) : python->score(row, scored.response);
+  }
 };
 
 class DatasetTask final : public Environment {
@@ -55,8 +64,7 @@ class DatasetTask final : public Environment {
                           .golds = row_->answers};
     Reply reply{.done = true};
     for (std::size_t s = 0; s < data_->weights.size(); ++s) {
-      const double score =
-          data_->scorers[s] ? data_->scorers[s]->score(scored) : data_->python->score(*row_, response.text);
+      const double score = data_->score(s, *row_, scored);
       reply.reward += data_->weights[s].weight * score;
       reply.measures[data_->weights[s].name] = score;
       if (s == 0) reply.success = score >= data_->options.success_at;
@@ -86,6 +94,7 @@ class DatasetFactory final : public EnvironmentFactory {
     auto data = std::make_shared<Dataset>();
     data->options = options_;
     if (const Status status = make_scorers(*data); !status) return status;
+    if (const Status status = open_judge(*data); !status) return status;
     if (const Status status = read_rows(*data); !status) return status;
     if (const Status status = start_python(*data); !status) return status;
     order_ = std::make_unique<EpochOrder>(data->train.size(), seed, "dataset_epoch");
@@ -128,7 +137,7 @@ class DatasetFactory final : public EnvironmentFactory {
       if (!weighted) return Error{"env.scorers: " + weighted.error().message};
       data.weights.push_back(*weighted);
       data.scorers.emplace_back();
-      if (weighted->name == kPython) continue;
+      if (weighted->name == kPython || weighted->name == kJudge) continue;
       const ScorerEntry& entry = *std::find_if(scorers().begin(), scorers().end(),
                                                [&](const ScorerEntry& one) { return one.name == weighted->name; });
       auto made = entry.make(scorer);
@@ -139,9 +148,20 @@ class DatasetFactory final : public EnvironmentFactory {
     return Done{};
   }
 
+  Status open_judge(Dataset& data) {
+    const bool wanted = data.lists(kJudge);
+    if (!wanted && !options_.judge.endpoint.url.empty())
+      return Error{"env.judge: has no effect, for env.scorers does not list 'judge'"};
+    if (!wanted) return Done{};
+    auto judge = Judge::open(options_.judge);
+    if (!judge) return judge.error();
+    data.judge = std::move(judge).value();
+    data.options.columns.needs_answer |= data.judge->needs_answer();
+    return Done{};
+  }
+
   Status start_python(Dataset& data) {
-    const bool wanted = std::any_of(data.weights.begin(), data.weights.end(),
-                                    [](const WeightedScorer& one) { return one.name == kPython; });
+    const bool wanted = data.lists(kPython);
     if (!wanted && !options_.reward.empty())
       return Error{"env.reward: has no effect, for env.scorers does not list 'python'"};
     if (!wanted) return Done{};
@@ -183,7 +203,7 @@ Result<WeightedScorer> parse_weighted_scorer(const std::string& text) {
     name = trim(name.substr(star + 1));
   }
   out.name = name;
-  std::vector<std::string> known{std::string(kPython)};
+  std::vector<std::string> known{std::string(kPython), std::string(kJudge)};
   for (const ScorerEntry& entry : scorers()) known.emplace_back(entry.name);
   if (std::find(known.begin(), known.end(), out.name) == known.end())
     return Error{unknown_word("scorer", out.name, known)};
@@ -211,6 +231,7 @@ void DatasetOptions::fields(FieldVisitor& visit) {
   visit.field("reward", reward, "FILE:FUNCTION, a Python function: the scorer python");
   visit.field("python", python, "the interpreter that runs it");
   visit.field("timeout", timeout, "seconds that it may take", Limits{.low = 0, .high = 1e6, .open_low = true});
+  section(visit, "judge", judge, "a language model behind an OpenAI-compatible API: the scorer judge");
   visit.field("max_response_tokens", max_response_tokens, "tokens of a response", between(1, kMaxResponseTokens));
 }
 

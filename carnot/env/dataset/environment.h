@@ -2,13 +2,14 @@
 //
 // Training goes through all rows, each epoch in another order; validation task i is row i of the test file, counted
 // around its end. A response scores the weighted sum of `scorers` (reward/scorer.h); `python` among them is a Python
-// function, which a process beside this one runs (python/carnot_reward.py).
+// function, which a process beside this one runs (python/carnot_reward.py), and `judge` a language model (judge.h).
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "carnot/env/dataset/judge.h"
 #include "carnot/env/dataset/rows.h"
 #include "carnot/env/environment.h"
 #include "carnot/reward/scorer.h"
@@ -27,6 +28,7 @@ struct DatasetOptions {
   std::string reward{};
   std::string python = "python3";
   double timeout = 60;
+  JudgeOptions judge{};
   double success_at = 1;
   std::string assistant_prefix{};
   std::string think_tag = "think";

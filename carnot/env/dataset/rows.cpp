@@ -43,28 +43,6 @@ std::string names_of(const Json& row) {
   return join(names);
 }
 
-/// `text` with the row's columns in place of {column}; other braces stay, as in \boxed{}.
-std::string filled(std::string_view text, const Json& row, const std::string& question) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t open = std::min(text.find('{'), text.size());
-    out += text.substr(0, open);
-    text.remove_prefix(open);
-    const std::size_t close = text.find('}');
-    if (close == std::string_view::npos) return out.append(text);
-    const std::string_view name = text.substr(1, close - 1);
-    const Json* column = name == "question" ? nullptr : at_path(row, name);
-    if (name != "question" && column == nullptr) {
-      out += '{';
-      text.remove_prefix(1);
-      continue;
-    }
-    out += column == nullptr ? question : text_of(*column);
-    text.remove_prefix(close + 1);
-  }
-  return out;
-}
-
 /// Reads rows one by one and collects what is wrong.
 class RowReader {
  public:
@@ -85,8 +63,10 @@ class RowReader {
     }
     if (trim(question).empty())
       problem(question_.empty() ? "question" : question_, "expected a text that is not empty");
-    if (!columns_.system.empty()) out.system = filled(columns_.system, row, question);
-    out.user = filled(columns_.prompt, row, question);
+    const std::map<std::string, std::string, std::less<>> own{{"question", question}};
+    if (!columns_.system.empty()) out.system = fill_template(columns_.system, row, own);
+    out.user = fill_template(columns_.prompt, row, own);
+    out.question = std::move(question);
     read_answers(row, out);
     return out;
   }
@@ -202,6 +182,29 @@ Result<std::vector<PlacedRow>> csv_rows(std::string_view text, const std::string
 bool is_csv(const std::string& name) { return name.ends_with(".csv") || name.ends_with(".csv.xz"); }
 
 }  // namespace
+
+std::string fill_template(std::string_view text, const Json& row,
+                          const std::map<std::string, std::string, std::less<>>& own) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t open = std::min(text.find('{'), text.size());
+    out += text.substr(0, open);
+    text.remove_prefix(open);
+    const std::size_t close = text.find('}');
+    if (close == std::string_view::npos) return out.append(text);
+    const std::string_view name = text.substr(1, close - 1);
+    const auto value = own.find(name);
+    const Json* column = value != own.end() ? nullptr : at_path(row, name);
+    if (value == own.end() && column == nullptr) {
+      out += '{';
+      text.remove_prefix(1);
+      continue;
+    }
+    out += column == nullptr ? value->second : text_of(*column);
+    text.remove_prefix(close + 1);
+  }
+  return out;
+}
 
 Result<std::vector<std::vector<std::string>>> parse_csv(std::string_view text, const std::string& name) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);

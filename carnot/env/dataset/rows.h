@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -24,10 +26,15 @@ struct DatasetColumns {
 struct DatasetRow {
   std::vector<Message> history{};  ///< messages before the last
   std::string system{};
-  std::string user{};
+  std::string question{};  ///< as the row has it
+  std::string user{};      ///< as the policy is asked
   std::vector<std::string> answers{};
   std::string json{};  ///< the row itself
 };
+
+/// `text` with values in place of {name}: those of `own`, else the row's columns; other braces stay, as in \boxed{}.
+std::string fill_template(std::string_view text, const nlohmann::ordered_json& row,
+                          const std::map<std::string, std::string, std::less<>>& own);
 
 /// Rows of JSON objects, one a line; lines of white space are passed over. Or, where the name ends in .csv (.csv.xz), a
 /// header and records (RFC 4180). The error names line, column and what was expected, for all bad rows at once (the
