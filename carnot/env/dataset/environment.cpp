@@ -11,18 +11,15 @@
 #include "carnot/base/nearest_word.h"
 #include "carnot/base/strings.h"
 #include "carnot/env/dataset/python_reward.h"
-#include "carnot/env/epoch_order.h"
+#include "carnot/env/dataset/question_set.h"
 
 namespace carnot {
 namespace {
 
 constexpr std::string_view kPython = "python", kJudge = "judge";
-constexpr std::size_t kTokenizerTexts = 2000;
-
-/// What all tasks share.
-struct Dataset {
+/// What all tasks share beside the rows.
+struct Scoring {
   DatasetOptions options{};
-  std::vector<DatasetRow> train{}, test{};
   std::vector<WeightedScorer> weights{};
   std::vector<std::unique_ptr<Scorer>> scorers{};  ///< as `weights`; null: the Python function, or the judge
   std::unique_ptr<PythonReward> python{};
@@ -31,90 +28,50 @@ struct Dataset {
   bool lists(std::string_view name) const {
     return std::any_of(weights.begin(), weights.end(), [&](const WeightedScorer& one) { return one.name == name; });
   }
+
   double score(std::size_t s, const DatasetRow& row, const ScoredResponse& scored) const {
     if (scorers[s]) return scorers[s]->score(scored);
     return weights[s].name == kJudge ? judge->score(row, scored.response) : python->score(row, scored.response);
   }
-};
 
-class DatasetTask final : public Environment {
- public:
-  DatasetTask(std::shared_ptr<const Dataset> data, const DatasetRow& row) : data_(std::move(data)), row_(&row) {}
-
-  Protocol protocol() const override {
-    const DatasetOptions& options = data_->options;
-    return {.think_tag = options.think_tag,
-            .action_tags = {options.answer_tag},
-            .max_turns = 1,
-            .max_response_tokens = options.max_response_tokens};
-  }
-
-  Opening open() override {
-    return {.system = row_->system,
-            .history = row_->history,
-            .user = row_->user,
-            .assistant_prefix = data_->options.assistant_prefix};
-  }
-
-  Reply step(const PolicyResponse& response) override {
-    CARNOT_CHECK(!done_, "the episode is over");
-    done_ = true;
+  Reply grade(const DatasetRow& row, const PolicyResponse& response) const {
     ScoredResponse scored{.response = response.text,
-                          .answer = answer_at(data_->options.answer_in, response.text, data_->options.answer_tag),
-                          .golds = row_->answers};
-    Reply reply{.done = true};
-    for (std::size_t s = 0; s < data_->weights.size(); ++s) {
-      const double score = data_->score(s, *row_, scored);
-      reply.reward += data_->weights[s].weight * score;
-      reply.measures[data_->weights[s].name] = score;
-      if (s == 0) reply.success = score >= data_->options.success_at;
+                          .answer = answer_at(options.answer_in, response.text, options.answer_tag),
+                          .golds = row.answers};
+    Reply reply;
+    for (std::size_t s = 0; s < weights.size(); ++s) {
+      const double value = score(s, row, scored);
+      reply.reward += weights[s].weight * value;
+      reply.measures[weights[s].name] = value;
+      if (s == 0) reply.success = value >= options.success_at;
     }
     reply.valid_action = scored.answer && !scored.answer->empty();
     if (reply.valid_action) reply.answer = std::move(scored.answer);
     return reply;
   }
-
-  std::string anchor() const override { return row_->user; }
-  std::vector<std::string> ground_truth() const override { return row_->answers; }
-  std::map<std::string, std::string> info() const override { return {{"question", row_->user}}; }
-  Branching branching() const override { return Branching::Cloned; }
-  std::unique_ptr<Environment> clone() const override { return std::make_unique<DatasetTask>(*this); }
-
- private:
-  std::shared_ptr<const Dataset> data_;
-  const DatasetRow* row_;
-  bool done_ = false;
 };
 
-class DatasetFactory final : public EnvironmentFactory {
+class DatasetFactory final : public QuestionFactory {
  public:
   void fields(FieldVisitor& visit) override { options_.fields(visit); }
 
   Status prepare(std::uint64_t seed) override {
-    auto data = std::make_shared<Dataset>();
-    data->options = options_;
-    if (const Status status = make_scorers(*data); !status) return status;
-    if (const Status status = open_judge(*data); !status) return status;
-    if (const Status status = read_rows(*data); !status) return status;
-    if (const Status status = start_python(*data); !status) return status;
-    order_ = std::make_unique<EpochOrder>(data->train.size(), seed, "dataset_epoch");
-    data_ = std::move(data);
+    auto scoring = std::make_shared<Scoring>();
+    scoring->options = options_;
+    if (const Status status = make_scorers(*scoring); !status) return status;
+    if (const Status status = open_judge(*scoring); !status) return status;
+    QuestionSet questions{.protocol = {.think_tag = options_.think_tag,
+                                       .action_tags = {options_.answer_tag},
+                                       .max_turns = 1,
+                                       .max_response_tokens = options_.max_response_tokens},
+                          .assistant_prefix = options_.assistant_prefix};
+    if (const Status status = read_rows(scoring->options.columns, questions); !status) return status;
+    if (const Status status = start_python(*scoring, questions.train.front()); !status) return status;
+    questions.grade = [scoring](const DatasetRow& row, const PolicyResponse& response) {
+      return scoring->grade(row, response);
+    };
+    set_questions(std::move(questions), seed, "dataset_epoch");
     return Done{};
-  }
-
-  std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
-    CARNOT_CHECK(data_ != nullptr, "prepare() has not been called");
-    CARNOT_CHECK_GE(index, 0);
-    const DatasetRow& row = split == Split::Train ? data_->train[order_->row(index)]
-                                                  : data_->test[static_cast<std::size_t>(index) % data_->test.size()];
-    return std::make_unique<DatasetTask>(data_, row);
-  }
-
-  std::vector<std::string> tokenizer_texts() const override {
-    std::vector<std::string> texts;
-    for (std::size_t i = 0; i < std::min(data_->train.size(), kTokenizerTexts); ++i)
-      texts.push_back(data_->train[i].user + "\n" + join(data_->train[i].answers, "\n"));
-    return texts;
   }
 
  private:
@@ -124,60 +81,60 @@ class DatasetFactory final : public EnvironmentFactory {
     return {options_.reward.empty() ? "exact_match" : std::string(kPython)};
   }
 
-  Status make_scorers(Dataset& data) {
+  Status make_scorers(Scoring& scoring) {
     ScorerOptions scorer = options_.scorer;
     if (!options_.schema_file.empty()) {
       auto schema = read_file(options_.schema_file);
       if (!schema) return Error{"env.schema: " + schema.error().message};
       scorer.schema = std::move(schema).value();
     }
-    data.options.columns.needs_answer = false;
+    scoring.options.columns.needs_answer = false;
     for (const std::string& text : scorer_texts()) {
       const auto weighted = parse_weighted_scorer(text);
       if (!weighted) return Error{"env.scorers: " + weighted.error().message};
-      data.weights.push_back(*weighted);
-      data.scorers.emplace_back();
+      scoring.weights.push_back(*weighted);
+      scoring.scorers.emplace_back();
       if (weighted->name == kPython || weighted->name == kJudge) continue;
       const ScorerEntry& entry = *std::find_if(scorers().begin(), scorers().end(),
                                                [&](const ScorerEntry& one) { return one.name == weighted->name; });
       auto made = entry.make(scorer);
       if (!made) return made.error();
-      data.scorers.back() = std::move(made).value();
-      data.options.columns.needs_answer |= entry.needs_gold;
+      scoring.scorers.back() = std::move(made).value();
+      scoring.options.columns.needs_answer |= entry.needs_gold;
     }
     return Done{};
   }
 
-  Status open_judge(Dataset& data) {
-    const bool wanted = data.lists(kJudge);
+  Status open_judge(Scoring& scoring) {
+    const bool wanted = scoring.lists(kJudge);
     if (!wanted && !options_.judge.endpoint.url.empty())
       return Error{"env.judge: has no effect, for env.scorers does not list 'judge'"};
     if (!wanted) return Done{};
     auto judge = Judge::open(options_.judge);
     if (!judge) return judge.error();
-    data.judge = std::move(judge).value();
-    data.options.columns.needs_answer |= data.judge->needs_answer();
+    scoring.judge = std::move(judge).value();
+    scoring.options.columns.needs_answer |= scoring.judge->needs_answer();
     return Done{};
   }
 
-  Status start_python(Dataset& data) {
-    const bool wanted = data.lists(kPython);
+  Status start_python(Scoring& scoring, const DatasetRow& row) {
+    const bool wanted = scoring.lists(kPython);
     if (!wanted && !options_.reward.empty())
       return Error{"env.reward: has no effect, for env.scorers does not list 'python'"};
     if (!wanted) return Done{};
-    auto python = PythonReward::start(
-        {.function = options_.reward, .python = options_.python, .timeout = options_.timeout}, data.train.front());
+    auto python =
+        PythonReward::start({.function = options_.reward, .python = options_.python, .timeout = options_.timeout}, row);
     if (!python) return python.error();
-    data.python = std::move(python).value();
+    scoring.python = std::move(python).value();
     return Done{};
   }
 
-  Status read_rows(Dataset& data) {
-    for (auto& [rows, file, key] : {std::tuple{&data.train, &options_.train_file, "env.train_file"},
-                                    std::tuple{&data.test, &options_.test_file, "env.test_file"}}) {
+  Status read_rows(const DatasetColumns& columns, QuestionSet& questions) const {
+    for (auto& [rows, file, key] : {std::tuple{&questions.train, &options_.train_file, "env.train_file"},
+                                    std::tuple{&questions.test, &options_.test_file, "env.test_file"}}) {
       if (file->empty())
         return Error{std::string(key) + ": names no file; expected JSON lines or CSV (docs/datasets.md)"};
-      auto read = read_dataset(*file, data.options.columns);
+      auto read = read_dataset(*file, columns);
       if (!read) return Error{std::string(key) + ": " + read.error().message};
       *rows = std::move(read).value();
     }
@@ -185,8 +142,6 @@ class DatasetFactory final : public EnvironmentFactory {
   }
 
   DatasetOptions options_;
-  std::shared_ptr<const Dataset> data_{};
-  std::unique_ptr<EpochOrder> order_{};
 };
 
 }  // namespace

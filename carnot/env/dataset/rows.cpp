@@ -67,6 +67,7 @@ class RowReader {
     if (!columns_.system.empty()) out.system = fill_template(columns_.system, row, own);
     out.user = fill_template(columns_.prompt, row, own);
     out.question = std::move(question);
+    out.info = {{"question", out.user}};
     read_answers(row, out);
     return out;
   }

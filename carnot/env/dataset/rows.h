@@ -29,7 +29,9 @@ struct DatasetRow {
   std::string question{};  ///< as the row has it
   std::string user{};      ///< as the policy is asked
   std::vector<std::string> answers{};
-  std::string json{};  ///< the row itself
+  std::string solution{};                     ///< a worked one, for demonstrations; empty where the row has none
+  std::map<std::string, std::string> info{};  ///< for reports; has "question"
+  std::string json{};                         ///< the row itself
 };
 
 /// `text` with values in place of {name}: those of `own`, else the row's columns; other braces stay, as in \boxed{}.

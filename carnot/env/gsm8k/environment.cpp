@@ -5,7 +5,7 @@
 #include "carnot/base/check.h"
 #include "carnot/base/limits.h"
 #include "carnot/base/strings.h"
-#include "carnot/env/epoch_order.h"
+#include "carnot/env/dataset/question_set.h"
 #include "carnot/reward/answer_metrics.h"
 #include "carnot/reward/maths_answer.h"
 #include "carnot/reward/maths_normal_form.h"
@@ -13,71 +13,44 @@
 namespace carnot {
 namespace {
 
-using Rows = std::vector<TaskRow>;
+Reply grade(const DatasetRow& row, std::string_view response, const Gsm8kOptions& options) {
+  const auto answer = find_answer(response, options);
+  const std::string vote = answer ? canonical_answer(*answer, options.style) : "";
+  const bool right = answer && same_answer(*answer, row.answers.front(), options);
+  const double score = right ? 1 : vote.empty() ? 0 : options.format_score;
+  Reply reply;
+  reply.reward = (score + options.reward_bias) * options.reward_scale;
+  reply.valid_action = !vote.empty();
+  reply.success = right;
+  reply.measures = {{"answered", !vote.empty()}};
+  if (!vote.empty()) reply.answer = vote;
+  return reply;
+}
 
-constexpr std::size_t kTokenizerTexts = 2000;
-
-class MathsProblem : public Environment {
- public:
-  MathsProblem(const TaskRow& row, const Gsm8kOptions& options) : row_(&row), options_(options) {}
-
-  Protocol protocol() const override {
-    return {.think_tag = "", .action_tags = {}, .max_turns = 1, .max_response_tokens = options_.max_response_tokens};
-  }
-
-  Opening open() override {
-    const std::string suffix(row_->whole_prompt ? "" : prompt_suffix(options_.style));
-    return {.system = row_->system, .user = row_->question + suffix};
-  }
-
-  Reply step(const PolicyResponse& response) override {
-    CARNOT_CHECK(!done_, "the episode is over");
-    done_ = true;
-    const auto answer = find_answer(response.text, options_);
-    const std::string vote = answer ? canonical_answer(*answer, options_.style) : "";
-    const bool right = answer && same_answer(*answer, row_->ground_truth, options_);
-    const double score = right ? 1 : vote.empty() ? 0 : options_.format_score;
-    Reply reply;
-    reply.reward = (score + options_.reward_bias) * options_.reward_scale;
-    reply.valid_action = !vote.empty();
-    reply.done = true;
-    reply.success = right;
-    reply.measures = {{"answered", !vote.empty()}};
-    if (!vote.empty()) reply.answer = vote;
-    return reply;
-  }
-
-  std::string anchor() const override { return row_->question; }
-  std::vector<std::string> ground_truth() const override { return {row_->ground_truth}; }
-  std::map<std::string, std::string> info() const override {
-    return {{"question", row_->question}, {"data_source", row_->data_source}};
-  }
-  Branching branching() const override { return Branching::Cloned; }
-  std::unique_ptr<Environment> clone() const override { return std::make_unique<MathsProblem>(*this); }
-
-  const TaskRow& row() const { return *row_; }
-
- private:
-  const TaskRow* row_;
-  Gsm8kOptions options_;
-  bool done_ = false;
-};
+DatasetRow dataset_row(const TaskRow& task, MathsStyle style) {
+  return {.system = task.system,
+          .question = task.question,
+          .user = task.question + std::string(task.whole_prompt ? "" : prompt_suffix(style)),
+          .answers = {task.ground_truth},
+          .solution = worked_solution(task, style),
+          .info = {{"question", task.question}, {"data_source", task.data_source}}};
+}
 
 /// The bare problem: a line of input is the final answer.
 class MathsGame : public Game {
  public:
-  explicit MathsGame(const TaskRow& row) : row_(&row) {}
+  explicit MathsGame(const DatasetRow& row) : row_(&row) {}
 
   std::string board_json() const override {
-    return nlohmann::ordered_json{{"question", row_->question}, {"answer", row_->ground_truth}}.dump();
+    return nlohmann::ordered_json{{"question", row_->question}, {"answer", row_->answers.front()}}.dump();
   }
 
   std::string observation() const override { return shown_.empty() ? row_->question : shown_; }
 
   GameStep step(std::string_view action) override {
     if (trim(action).empty()) return {.observation = observation(), .reward = {.value = 0, .integer = true}};
-    const bool right = maths_equal(action, row_->ground_truth);
-    shown_ = right ? "Right." : "Wrong: " + row_->ground_truth + ".";
+    const bool right = maths_equal(action, row_->answers.front());
+    shown_ = right ? "Right." : "Wrong: " + row_->answers.front() + ".";
     return {.observation = shown_,
             .reward = {.value = right ? 1.0 : 0.0, .integer = true},
             .done = true,
@@ -89,46 +62,33 @@ class MathsGame : public Game {
   std::unique_ptr<Game> clone() const override { return std::make_unique<MathsGame>(*this); }
 
  private:
-  const TaskRow* row_;
+  const DatasetRow* row_;
   std::string shown_{};
 };
 
-class SolutionReader : public ScriptedAgent {
- public:
-  explicit SolutionReader(std::string solution) : solution_(std::move(solution)) {}
-  PolicyResponse respond(std::string_view) override { return solution_; }
-
- private:
-  std::string solution_;
-};
-
-class Gsm8kFactory : public EnvironmentFactory {
+class Gsm8kFactory final : public QuestionFactory {
  public:
   void fields(FieldVisitor& visit) override { options_.fields(visit); }
 
   Status prepare(std::uint64_t seed) override {
     if (options_.flexible && options_.style != MathsStyle::Verl)
       return Error{"env.flexible: is of style verl alone; expected false, or env.style: verl"};
-    for (auto& [rows, file, key, stem] : {std::tuple{&train_, &options_.train_file, "train_file", "train"},
-                                          std::tuple{&test_, &options_.test_file, "test_file", "test"}}) {
+    QuestionSet questions{
+        .protocol = {
+            .think_tag = "", .action_tags = {}, .max_turns = 1, .max_response_tokens = options_.max_response_tokens}};
+    for (auto& [rows, file, key, stem] : {std::tuple{&questions.train, &options_.train_file, "train_file", "train"},
+                                          std::tuple{&questions.test, &options_.test_file, "test_file", "test"}}) {
       const auto path = file_of(*file, key, stem);
       if (!path) return path.error();
-      auto read = read_task_rows(*path);
-      if (!read) return read.error();
-      *rows = std::move(read).value();
+      const auto tasks = read_task_rows(*path);
+      if (!tasks) return tasks.error();
+      for (const TaskRow& task : *tasks) rows->push_back(dataset_row(task, options_.style));
     }
-    order_ = std::make_unique<EpochOrder>(train_.size(), seed, "gsm8k_epoch");
+    questions.grade = [options = options_](const DatasetRow& row, const PolicyResponse& response) {
+      return grade(row, response.text, options);
+    };
+    set_questions(std::move(questions), seed, "gsm8k_epoch");
     return Done{};
-  }
-
-  std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
-    return std::make_unique<MathsProblem>(row(split, index), options_);
-  }
-
-  std::unique_ptr<ScriptedAgent> script(const Environment& environment, double, RandomStream) const override {
-    const auto* problem = dynamic_cast<const MathsProblem*>(&environment);
-    CARNOT_CHECK(problem != nullptr, "the environment is not one of this factory");
-    return std::make_unique<SolutionReader>(worked_solution(problem->row(), options_.style));
   }
 
   Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const override {
@@ -136,14 +96,6 @@ class Gsm8kFactory : public EnvironmentFactory {
   }
 
   std::string answer_lead() const override { return options_.style == MathsStyle::Verl ? "#### " : "\\boxed{"; }
-
-  std::vector<std::string> tokenizer_texts() const override {
-    std::vector<std::string> texts;
-    for (std::size_t i = 0; i < std::min(train_.size(), kTokenizerTexts); ++i)
-      texts.push_back(MathsProblem(train_[i], options_).open().user + "\n" +
-                      worked_solution(train_[i], options_.style));
-    return texts;
-  }
 
  private:
   Result<std::filesystem::path> file_of(const std::string& file, const std::string& key,
@@ -157,16 +109,7 @@ class Gsm8kFactory : public EnvironmentFactory {
     return found;
   }
 
-  const TaskRow& row(Split split, std::int64_t index) const {
-    CARNOT_CHECK_GE(index, 0);
-    CARNOT_CHECK(order_ != nullptr, "prepare() has not been called");
-    if (split == Split::Train) return train_[order_->row(index)];
-    return test_[static_cast<std::size_t>(index) % test_.size()];
-  }
-
   Gsm8kOptions options_;
-  Rows train_, test_;
-  std::unique_ptr<EpochOrder> order_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// env/gsm8k/environment.h -- word problems with a checkable answer, in one turn.
+// env/gsm8k/environment.h -- word problems with a checkable answer, in one turn: a preset of env/dataset.
 //
 // GSM8K (Cobbe et al., arXiv:2110.14168) and rows like it.
 // Three styles, each a prompt and a way to find and compare the answer (reward/maths_answer.h):
@@ -8,8 +8,7 @@
 // A response scores 1 if its answer is right, `format_score` if it only has one, else 0; the reward is
 // (score + reward_bias) * reward_scale. AEnt trains with areal, bias -0.5, scale 10 (arXiv:2509.03493).
 //
-// Tasks are rows of files (env/task_rows.h). Training goes through all rows, each epoch in another order; validation
-// task i is row i of the test file, counted around its end.
+// Tasks are rows of files (env/task_rows.h), asked and counted as env/dataset/question_set.h says.
 #pragma once
 
 #include <memory>
