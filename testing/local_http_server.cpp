@@ -68,8 +68,6 @@ struct RawServer::State {
     while (!over) {
       const int connection = ::accept(listener, nullptr, nullptr);
       if (connection < 0) continue;
-      std::string head;
-      for (char c = 0; !head.ends_with("\r\n\r\n") && ::recv(connection, &c, 1, 0) == 1;) head += c;
       if (!over) serve(connection);
       ::close(connection);
     }
@@ -99,6 +97,11 @@ RawServer::~RawServer() {
 }
 
 std::string RawServer::url() const { return "http://127.0.0.1:" + std::to_string(state_->port); }
+
+void read_head(int descriptor) {
+  std::string head;
+  for (char c = 0; !head.ends_with("\r\n\r\n") && ::recv(descriptor, &c, 1, 0) == 1;) head += c;
+}
 
 bool write_all(int descriptor, const std::string& bytes) {
   return ::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());

@@ -39,7 +39,7 @@ class LocalHttpServer {
 /// A server that does with each connection, one after the other, what a test says: what it writes need not be HTTP.
 class RawServer {
  public:
-  /// `serve` gets the connection's descriptor once the head of a request has come; it is closed afterwards.
+  /// `serve` gets the connection's descriptor; it is closed afterwards.
   explicit RawServer(std::function<void(int descriptor)> serve);
   ~RawServer();
 
@@ -49,6 +49,9 @@ class RawServer {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Reads the head of a request, up to its empty line.
+void read_head(int descriptor);
 
 /// Writes all of it; false where the other side is gone.
 bool write_all(int descriptor, const std::string& bytes);

@@ -181,8 +181,9 @@ Result<HttpAnswer> exchange(const HttpRequest& request, const HttpLimits& limits
   if (intake.is_too_large())
     return failed("the answer has more than " + std::to_string(limits.answer_bytes) + " bytes");
   if (intake.was_ended_by_reader()) return std::move(intake).answer();
-  if (!result && cause == Watch::Cause::Cancelled) return failed("cancelled");
-  if (!result && (cause == Watch::Cause::Time || result.error() == httplib::Error::ConnectionTimeout))
+  // A body without a length looks whole when its connection is ended from here.
+  if (cause == Watch::Cause::Cancelled) return failed("cancelled");
+  if (cause == Watch::Cause::Time || (!result && result.error() == httplib::Error::ConnectionTimeout))
     return failed("no whole answer within " + seconds_text(limits.time));
   if (!result) return failed(failure_text(result.error()));
   return std::move(intake).answer();

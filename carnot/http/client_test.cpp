@@ -20,6 +20,7 @@ using ::testing::HasSubstr;
 using testing::LocalHttpServer;
 using ::testing::Not;
 using testing::RawServer;
+using testing::read_head;
 using testing::ReceivedRequest;
 using testing::write_all;
 
@@ -30,9 +31,12 @@ std::string error_of(const HttpRequest& request, const HttpLimits& limits = {}) 
   return answer ? "" : answer.error().message;
 }
 
-/// Answers every connection with these bytes, whatever it asks.
+/// Answers every request with these bytes, whatever it asks.
 RawServer says(const std::string& bytes) {
-  return RawServer([bytes](int connection) { write_all(connection, bytes); });
+  return RawServer([bytes](int connection) {
+    read_head(connection);
+    write_all(connection, bytes);
+  });
 }
 
 /// Waits until the other side closes the connection.
@@ -108,6 +112,7 @@ TEST(HttpClient, WaitsNoLongerForWhatComesByteByByte) {
   // Neither a head nor a body that never ends keeps an exchange alive, though each byte comes in time.
   for (const std::string begin : {"HTTP/1.1 200 OK\r\nX: ", "HTTP/1.1 200 OK\r\n\r\n"}) {
     const RawServer slow([&](int connection) {
+      read_head(connection);
       for (bool open = write_all(connection, begin); open; open = write_all(connection, "a"))
         std::this_thread::sleep_for(5ms);
     });
@@ -129,6 +134,7 @@ TEST(HttpClient, RefusesAnAnswerThatIsTooLarge) {
   EXPECT_TRUE(http_exchange(get(server.url()), {.answer_bytes = 1001}).ok());
   EXPECT_THAT(error_of(get(server.url()), {.answer_bytes = 1000}), HasSubstr("the answer has more than 1000 bytes"));
   const RawServer endless([&](int connection) {
+    read_head(connection);
     for (bool open = write_all(connection, "HTTP/1.1 200 OK\r\n\r\n"); open;)
       open = write_all(connection, std::string(4096, 'a'));
   });
@@ -156,6 +162,7 @@ TEST(HttpClient, HandsOverAStreamAsItComes) {
   // The second event is sent only after the first one has arrived.
   std::stop_source first_came;
   const RawServer server([&](int connection) {
+    read_head(connection);
     write_all(connection, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: one\n\ndata: tw");
     while (!first_came.stop_requested()) std::this_thread::sleep_for(1ms);
     write_all(connection, "o\n\ndata: three\n\n");
@@ -197,7 +204,10 @@ TEST(HttpClient, LetsAReadersExceptionThrough) {
 }
 
 TEST(HttpClient, SaysThatAServerDoesNotSpeakTls) {
-  const RawServer plain = says("HTTP/1.1 200 OK\r\n\r\n");
+  const RawServer plain([](int connection) {
+    char first = 0;
+    if (::read(connection, &first, 1) == 1) write_all(connection, "HTTP/1.1 400 Bad Request\r\n\r\n");
+  });
   HttpRequest request = get(plain.url());
   request.url.secure = true;
   EXPECT_THAT(error_of(request, {.time = 5s}), HasSubstr("no secure connection"));
