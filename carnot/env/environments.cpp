@@ -18,7 +18,7 @@ const std::vector<EnvironmentEntry>& environments() {
       {"sudoku", "4x4 Sudoku with feedback (RAGEN)", make_sudoku},
       {"search_qa", "questions of one to three hops over an invented world, with a search tool", make_search_qa},
       {"gsm8k", "word problems in one turn, from files of GSM8K's or verl's rows", make_gsm8k},
-      {"dataset", "questions and answers from a file of your own, in one turn", make_dataset},
+      {"dataset", "questions and answers from a file of your own, with tools if you like", make_dataset},
       {"process", "your own, in any language: a program that answers in JSON", make_process},
       {"skeleton", "guess a number: a small environment to copy", make_skeleton},
   };

@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -16,6 +17,21 @@ extern char** environ;
 
 namespace carnot {
 namespace {
+
+/// `own`, then what this process has under other names.
+std::vector<char*> variables(const std::vector<std::string>& own) {
+  std::vector<char*> all;
+  for (const std::string& one : own) all.push_back(const_cast<char*>(one.c_str()));
+  const auto is_named = [&](std::string_view name) {
+    return std::any_of(own.begin(), own.end(), [&](const std::string& one) {
+      return one.size() > name.size() && one.starts_with(name) && one[name.size()] == '=';
+    });
+  };
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    if (const std::string_view text(*variable); !is_named(text.substr(0, text.find('=')))) all.push_back(*variable);
+  all.push_back(nullptr);
+  return all;
+}
 
 struct Pipe {
   Descriptor read_end{}, write_end{};
@@ -80,8 +96,9 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const ProgramCall& cal
   for (const std::string& argument : call.command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   std::unique_ptr<ChildProcess> child(new ChildProcess);
-  const int problem =
-      ::posix_spawnp(&child->id_, arguments[0], &settings.actions, &settings.attributes, arguments.data(), environ);
+  std::vector<char*> environment = variables(call.environment);
+  const int problem = ::posix_spawnp(&child->id_, arguments[0], &settings.actions, &settings.attributes,
+                                     arguments.data(), environment.data());
   if (problem != 0) {
     child->id_ = -1;
     return Error{"cannot start \"" + call.command.front() + "\"" +

@@ -17,8 +17,9 @@
 namespace carnot {
 
 struct ProgramCall {
-  std::vector<std::string> command{};  ///< the program, found in PATH, and its arguments
-  std::filesystem::path folder{};      ///< it runs there; empty: where this process runs
+  std::vector<std::string> command{};      ///< the program, found in PATH, and its arguments
+  std::filesystem::path folder{};          ///< it runs there; empty: where this process runs
+  std::vector<std::string> environment{};  ///< NAME=value each, besides and before this process's own variables
 };
 
 /// Owns the process: it leads a process group of its own, so that Ctrl-C in a terminal does not reach it.

@@ -1,26 +1,15 @@
 #include "carnot/process/peer.h"
 
-#include <poll.h>
-#include <signal.h>
-#include <sys/eventfd.h>
-
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cerrno>
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "carnot/base/json.h"
-#include "carnot/base/log.h"
-#include "carnot/base/no_pipe_signal.h"
-#include "carnot/base/strings.h"
-#include "carnot/process/line_splitter.h"
+#include "carnot/process/line_program.h"
 
 namespace carnot {
 namespace {
@@ -30,9 +19,6 @@ using Json = nlohmann::json;
 
 /// A line of an answer: an opening with a long history and tools; far more than a context holds.
 constexpr JsonLimits kAnswerLimits{.bytes = std::size_t{16} << 20, .values = std::size_t{1} << 20, .depth = 32};
-constexpr std::size_t kLongestErrorLine = 4096;
-constexpr std::size_t kLastWords = 5;  ///< lines of standard error that a message repeats
-constexpr auto kFarewell = std::chrono::milliseconds(500);
 
 Clock::time_point after(double seconds) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
@@ -43,20 +29,14 @@ std::string seconds_text(double seconds) {
   return number.dump() + " s";
 }
 
-/// Milliseconds for poll(), at least 1 before the deadline.
-int poll_time(Clock::time_point deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000));
-}
-
 }  // namespace
 
 class Peer::Connection {
  public:
-  explicit Connection(const PeerOptions& options)
-      : name_(options.name), child_(start(options)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (!wake_.is_open()) throw PeerFailure(name_ + ": no event descriptor");
-    reader_ = std::thread([this] { read_all(); });
+  explicit Connection(const PeerOptions& options) : name_(options.name), program_(start(options)) {
+    program_->listen({.on_line = [this](std::string_view line, bool whole,
+                                        const std::string& where) { receive(line, whole, where); },
+                      .on_end = [this](const std::string& why) { broken(why); }});
   }
 
   ~Connection() {
@@ -64,11 +44,7 @@ class Peer::Connection {
       const std::lock_guard lock(mutex_);
       if (failure_.empty()) failure_ = name_ + " is being closed";
     }
-    child_->close_input();
-    if (!child_->ended(kFarewell)) child_->kill();
-    const std::uint64_t one = 1;
-    (void)!::write(wake_.get(), &one, sizeof(one));
-    reader_.join();
+    program_->close();
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -90,7 +66,7 @@ class Peer::Connection {
     }
     waiting_.erase(id);
     if (waiting.answer.value) return answer_of(std::move(waiting.answer));
-    fail(name_ + label() + " did not answer within " + seconds_text(seconds));
+    fail(program_->label() + " did not answer within " + seconds_text(seconds));
     throw PeerFailure(failure_);
   }
 
@@ -112,10 +88,10 @@ class Peer::Connection {
     PeerAnswer answer{};
   };
 
-  static std::unique_ptr<ChildProcess> start(const PeerOptions& options) {
-    auto child = ChildProcess::start(options.program);
-    if (!child) throw PeerFailure(options.name + ": " + child.error().message);
-    return std::move(child).value();
+  static std::unique_ptr<LineProgram> start(const PeerOptions& options) {
+    auto program = LineProgram::start(options.name, options.program, kAnswerLimits.bytes);
+    if (!program) throw PeerFailure(program.error().message);
+    return std::move(program).value();
   }
 
   static PeerAnswer answer_of(PeerAnswer answer) {
@@ -124,15 +100,11 @@ class Peer::Connection {
     throw PeerFailure(answer.where + ": " + (error->is_string() ? error->get<std::string>() : shown(*error)));
   }
 
-  std::string label() const { return " (process " + std::to_string(child_->id()) + ")"; }
-
   /// Everything that waits gets `why`, and the process is killed. REQUIRES: the lock is held.
   void fail(const std::string& why) {
     if (!failure_.empty()) return;
-    failure_ = why;
-    if (!last_words_.empty())
-      failure_ += "; its last words: " + join(std::vector<std::string>(last_words_.begin(), last_words_.end()), " | ");
-    child_->kill();
+    failure_ = why + program_->last_words();
+    program_->kill();
     for (const auto& [id, waiting] : waiting_) waiting->changed.notify_all();
   }
 
@@ -162,70 +134,15 @@ class Peer::Connection {
   }
 
   void write(const Json& message, Clock::time_point deadline) {
-    const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    const std::lock_guard one_writer(write_mutex_);
-    const NoPipeSignal no_signal;
-    std::string_view rest = line;
-    while (!rest.empty()) {
-      const ssize_t written = ::write(child_->standard_input(), rest.data(), rest.size());
-      if (written > 0) {
-        rest.remove_prefix(static_cast<std::size_t>(written));
-        continue;
-      }
-      if (errno == EINTR) continue;
-      pollfd ready{.fd = child_->standard_input(), .events = POLLOUT, .revents = 0};
-      const bool full = errno == EAGAIN;
-      if (full && Clock::now() < deadline) {
-        ::poll(&ready, 1, poll_time(deadline));
-        continue;
-      }
-      // A process that ended says so through its output; one that reads no more has hung.
-      if (!full) return;
-      const std::lock_guard lock(mutex_);
-      fail(name_ + label() + " takes no more requests");
-      return;
-    }
+    if (!program_->write(message.dump(-1, ' ', false, Json::error_handler_t::replace), deadline))
+      broken(program_->label() + " takes no more requests");
   }
 
-  void read_all() {
-    LineSplitter answers(kAnswerLimits.bytes), words(kLongestErrorLine);
-    bool is_open = true, has_words = true;
-    while (is_open) {
-      std::array<pollfd, 3> ready{{{.fd = child_->standard_output(), .events = POLLIN, .revents = 0},
-                                   {.fd = has_words ? child_->standard_error() : -1, .events = POLLIN, .revents = 0},
-                                   {.fd = wake_.get(), .events = POLLIN, .revents = 0}}};
-      if (::poll(ready.data(), ready.size(), -1) < 0) continue;
-      // Standard error first: what it says may explain why the output ends.
-      if (ready[1].revents != 0) has_words = read_words(words);
-      if (ready[0].revents != 0) is_open = read_answers(answers);
-      if (ready[2].revents != 0) is_open = false;
-    }
-    read_words(words);
-    const auto end = child_->ended(std::chrono::milliseconds(100));
-    const std::lock_guard lock(mutex_);
-    fail(name_ + label() + (end ? " " + *end : " closed its standard output"));
-  }
-
-  /// False once standard error has ended.
-  bool read_words(LineSplitter& words) {
-    return words.read(child_->standard_error(), [&](std::string_view line, bool) {
-      log_info(name_ + label() + ": " + std::string(line));
-      const std::lock_guard lock(mutex_);
-      last_words_.emplace_back(line);
-      if (last_words_.size() > kLastWords) last_words_.pop_front();
-    });
-  }
-
-  /// False once the output has ended.
-  bool read_answers(LineSplitter& answers) {
-    return answers.read(child_->standard_output(), [&](std::string_view line, bool whole) {
-      ++lines_;
-      const std::string where = name_ + label() + ", line " + std::to_string(lines_);
-      if (!whole) return broken(where + ": " + std::to_string(kAnswerLimits.bytes) + " bytes without an end");
-      auto parsed = parse_json(line, where, kAnswerLimits);
-      if (!parsed) return broken(parsed.error().message);
-      deliver(std::make_shared<const Json>(std::move(parsed).value()), where);
-    });
+  void receive(std::string_view line, bool whole, const std::string& where) {
+    if (!whole) return broken(where + ": " + std::to_string(kAnswerLimits.bytes) + " bytes without an end");
+    auto parsed = parse_json(line, where, kAnswerLimits);
+    if (!parsed) return broken(parsed.error().message);
+    deliver(std::make_shared<const Json>(std::move(parsed).value()), where);
   }
 
   void broken(const std::string& why) {
@@ -247,19 +164,14 @@ class Peer::Connection {
   }
 
   std::string name_;
-  std::unique_ptr<ChildProcess> child_;
-  Descriptor wake_;
-  std::thread reader_{};
-  std::mutex write_mutex_{};
   mutable std::mutex mutex_{};
   std::string failure_{};  // why the process is over; empty while it lives
-  std::deque<std::string> last_words_{};
   std::map<std::int64_t, Waiting*> waiting_{};
   std::vector<std::int64_t> queued_{};  // ids that nobody has sent yet
   std::int64_t in_flight_ = 0;          // sent and not answered
   std::atomic<bool> batching_ = false;
   std::int64_t last_id_ = 0;
-  std::int64_t lines_ = 0;  // of its output; the reader's
+  std::unique_ptr<LineProgram> program_;
 };
 
 Peer::Peer(const PeerOptions& options, Json greeting)

@@ -1,29 +1,20 @@
 #include "carnot/process/peer_pool.h"
 
-#include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "carnot/base/check.h"
 #include "carnot/base/log.h"
+#include "carnot/process/restart_pause.h"
 
 namespace carnot {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr int kLongestPause = 30;  ///< seconds between two tries to start a program
-
-}  // namespace
 
 struct PeerPool::Slot {
   std::mutex mutex{};
   std::shared_ptr<Peer> peer{};
   int starts = 0;
-  int failed_starts = 0;  ///< in a row
-  Clock::time_point next_try{};
-  std::string failure{};
+  RestartPause pause{};
 };
 
 PeerPool::PeerPool(PeerOptions options, nlohmann::json greeting, int processes)
@@ -59,17 +50,15 @@ std::shared_ptr<Peer> PeerPool::take() {
 std::shared_ptr<Peer> PeerPool::live_peer(Slot& slot) {
   const std::lock_guard lock(slot.mutex);
   if (slot.peer && slot.peer->is_alive()) return slot.peer;
-  if (Clock::now() < slot.next_try) throw PeerFailure(slot.failure);
+  slot.pause.check();
   if (slot.starts > 0) log_warning(options_.name + " is started again");
   try {
     ++slot.starts;
     slot.peer = std::make_shared<Peer>(options_, *greeting_);
-    slot.failed_starts = 0;
+    slot.pause.succeeded();
     return slot.peer;
   } catch (const PeerFailure& failure) {
-    slot.failure = failure.what();
-    slot.next_try =
-        Clock::now() + std::chrono::seconds(std::min(1 << std::min(slot.failed_starts++, 5), kLongestPause));
+    slot.pause.failed(failure.what());
     throw;
   }
 }

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#define VALIJSON_USE_EXCEPTIONS 1
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
+#include <optional>
 
 #include "carnot/base/json.h"
+#include "carnot/base/json_schema.h"
 #include "carnot/base/strings.h"
 #include "carnot/base/utf8.h"
 #include "carnot/reward/answer_metrics.h"
@@ -21,7 +18,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::json;
 using Made = Result<std::unique_ptr<Scorer>>;
 
 double as_score(bool right) { return right ? 1 : 0; }
@@ -115,33 +111,26 @@ Made make_pattern(const ScorerOptions& options) {
 
 class JsonScorer final : public Scorer {
  public:
-  explicit JsonScorer(std::unique_ptr<valijson::Schema> schema) : schema_(std::move(schema)) {}
+  explicit JsonScorer(std::optional<JsonSchema> schema) : schema_(std::move(schema)) {}
 
   double score(const ScoredResponse& scored) const override {
     if (!scored.answer) return 0;
     const auto parsed = parse_json(*scored.answer, "answer");
     if (!parsed) return 0;
-    if (!schema_) return 1;
-    valijson::Validator validator;
-    return as_score(validator.validate(*schema_, valijson::adapters::NlohmannJsonAdapter(*parsed), nullptr));
+    return as_score(!schema_ || schema_->fits(*parsed));
   }
 
  private:
-  std::unique_ptr<valijson::Schema> schema_;
+  std::optional<JsonSchema> schema_;
 };
 
 Made make_json(const ScorerOptions& options) {
-  if (options.schema.empty()) return std::unique_ptr<Scorer>(std::make_unique<JsonScorer>(nullptr));
+  if (options.schema.empty()) return std::unique_ptr<Scorer>(std::make_unique<JsonScorer>(std::nullopt));
   const auto parsed = parse_json(options.schema, "env.schema");
   if (!parsed) return parsed.error();
-  auto schema = std::make_unique<valijson::Schema>();
-  try {
-    valijson::SchemaParser parser;
-    parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(*parsed), *schema);
-  } catch (const std::exception& problem) {
-    return Error{std::string("env.schema: not a JSON schema: ") + problem.what()};
-  }
-  return std::unique_ptr<Scorer>(std::make_unique<JsonScorer>(std::move(schema)));
+  auto schema = JsonSchema::compile(*parsed, "env.schema");
+  if (!schema) return schema.error();
+  return std::unique_ptr<Scorer>(std::make_unique<JsonScorer>(std::move(schema).value()));
 }
 
 class FormatScorer final : public Scorer {

@@ -17,6 +17,7 @@
 // CMakeLists.txt renames each target's function, so that all of them are in one program.
 #define CARNOT_FUZZ_TARGET(name) extern "C" int name##_fuzz_one_input(const std::uint8_t* data, std::size_t size)
 CARNOT_FUZZ_TARGET(adapter_config);
+CARNOT_FUZZ_TARGET(calculator);
 CARNOT_FUZZ_TARGET(command_line);
 CARNOT_FUZZ_TARGET(dataset_rows);
 CARNOT_FUZZ_TARGET(environment_replies);
@@ -25,9 +26,11 @@ CARNOT_FUZZ_TARGET(http_input);
 CARNOT_FUZZ_TARGET(input_lines);
 CARNOT_FUZZ_TARGET(manifest);
 CARNOT_FUZZ_TARGET(maths_answer);
+CARNOT_FUZZ_TARGET(mcp_messages);
 CARNOT_FUZZ_TARGET(method_list);
 CARNOT_FUZZ_TARGET(metrics);
 CARNOT_FUZZ_TARGET(model_config);
+CARNOT_FUZZ_TARGET(passages);
 CARNOT_FUZZ_TARGET(process_answers);
 CARNOT_FUZZ_TARGET(recipe);
 CARNOT_FUZZ_TARGET(rollout_rows);
@@ -63,6 +66,7 @@ int mutation_factor() {
 
 const std::vector<Target>& targets() {
   static const std::vector<Target> all = {CARNOT_TARGET(adapter_config, kInMemory),
+                                          CARNOT_TARGET(calculator, kInMemory),
                                           CARNOT_TARGET(command_line, kInMemory),
                                           CARNOT_TARGET(dataset_rows, kInMemory),
                                           CARNOT_TARGET(environment_replies, kInMemory),
@@ -71,9 +75,11 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(input_lines, kInMemory),
                                           CARNOT_TARGET(manifest, kThroughFiles),
                                           CARNOT_TARGET(maths_answer, kInMemory),
+                                          CARNOT_TARGET(mcp_messages, kInMemory),
                                           CARNOT_TARGET(method_list, kInMemory),
                                           CARNOT_TARGET(metrics, kThroughFiles),
                                           CARNOT_TARGET(model_config, kInMemory),
+                                          CARNOT_TARGET(passages, kInMemory),
                                           CARNOT_TARGET(process_answers, kInMemory),
                                           CARNOT_TARGET(recipe, kInMemory),
                                           CARNOT_TARGET(rollout_rows, kInMemory),

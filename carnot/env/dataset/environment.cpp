@@ -71,7 +71,14 @@ class DatasetFactory final : public QuestionFactory {
       return scoring->grade(row, response);
     };
     set_questions(std::move(questions), seed, "dataset_epoch");
+    auto tools = ToolUse::open(options_.tool_use);
+    if (!tools) return tools.error();
+    tools_ = std::move(tools).value();
     return Done{};
+  }
+
+  std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
+    return ToolUse::add_to(QuestionFactory::make(split, index), tools_);
   }
 
  private:
@@ -142,6 +149,7 @@ class DatasetFactory final : public QuestionFactory {
   }
 
   DatasetOptions options_;
+  std::shared_ptr<const ToolUse> tools_{};
 };
 
 }  // namespace
@@ -188,6 +196,7 @@ void DatasetOptions::fields(FieldVisitor& visit) {
   visit.field("timeout", timeout, "seconds that it may take", Limits{.low = 0, .high = 1e6, .open_low = true});
   section(visit, "judge", judge, "a language model behind an OpenAI-compatible API: the scorer judge");
   visit.field("max_response_tokens", max_response_tokens, "tokens of a response", between(1, kMaxResponseTokens));
+  tool_use.fields(visit);
 }
 
 std::unique_ptr<EnvironmentFactory> make_dataset() { return std::make_unique<DatasetFactory>(); }

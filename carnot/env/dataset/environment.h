@@ -1,4 +1,5 @@
-// env/dataset/environment.h -- questions from a file of your own, in one turn, scored by a list of scorers.
+// env/dataset/environment.h -- questions from a file of your own, in one turn, scored by a list of scorers; with tools,
+// in as many turns as the policy calls them.
 //
 // Training goes through all rows, each epoch in another order; validation task i is row i of the test file, counted
 // around its end. A response scores the weighted sum of `scorers` (reward/scorer.h); `python` among them is a Python
@@ -12,6 +13,7 @@
 #include "carnot/env/dataset/judge.h"
 #include "carnot/env/dataset/rows.h"
 #include "carnot/env/environment.h"
+#include "carnot/env/tool_use.h"
 #include "carnot/reward/scorer.h"
 
 namespace carnot {
@@ -31,6 +33,7 @@ struct DatasetOptions {
   JudgeOptions judge{};
   double success_at = 1;
   std::string assistant_prefix{};
+  ToolUseOptions tool_use{};
   std::string think_tag = "think";
   int max_response_tokens = 1024;
 

@@ -146,6 +146,9 @@ class ProcessFactory final : public EnvironmentFactory {
     }
     if (options_.max_turns > 0) world_->greeting.protocol.max_turns = options_.max_turns;
     if (options_.max_response_tokens > 0) world_->greeting.protocol.max_response_tokens = options_.max_response_tokens;
+    auto tools = ToolUse::open(options_.tool_use);
+    if (!tools) return tools.error();
+    tools_ = std::move(tools).value();
     return Done{};
   }
 
@@ -154,12 +157,13 @@ class ProcessFactory final : public EnvironmentFactory {
     const std::uint64_t seed = derive_seed(seed_, split == Split::Train ? "process train" : "process validation",
                                            static_cast<std::uint64_t>(index));
     // 53 bits: a number that every JSON parser keeps.
-    return std::make_unique<ProcessEnvironment>(world_, Task{.split = split, .index = index, .seed = seed >> 11});
+    return ToolUse::add_to(
+        std::make_unique<ProcessEnvironment>(world_, Task{.split = split, .index = index, .seed = seed >> 11}), tools_);
   }
 
   std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress, RandomStream) const override {
     if (!world_->greeting.demonstrate) return nullptr;
-    const auto* ours = dynamic_cast<const ProcessEnvironment*>(&environment);
+    const auto* ours = dynamic_cast<const ProcessEnvironment*>(&without_tools(environment));
     CARNOT_CHECK(ours != nullptr, "the environment is not one of this factory");
     return std::make_unique<Demonstrator>(*ours, progress);
   }
@@ -173,6 +177,7 @@ class ProcessFactory final : public EnvironmentFactory {
   ProcessOptions options_;
   std::uint64_t seed_ = 0;
   std::shared_ptr<World> world_{};
+  std::shared_ptr<const ToolUse> tools_{};
 };
 
 }  // namespace
@@ -188,6 +193,7 @@ void ProcessOptions::fields(FieldVisitor& visit) {
   visit.field("max_turns", max_turns, "turns of an episode; 0: what the program says", between(0, kMaxEpisodeSteps));
   visit.field("max_response_tokens", max_response_tokens, "tokens of a response; 0: what the program says",
               between(0, kMaxResponseTokens));
+  tool_use.fields(visit);
 }
 
 std::unique_ptr<EnvironmentFactory> make_process() { return std::make_unique<ProcessFactory>(); }

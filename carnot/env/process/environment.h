@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "carnot/env/environment.h"
+#include "carnot/env/tool_use.h"
 
 namespace carnot {
 
@@ -22,6 +23,7 @@ struct ProcessOptions {
   double start_timeout = 120;
   int max_turns = 0;
   int max_response_tokens = 0;
+  ToolUseOptions tool_use{};
 
   void fields(FieldVisitor& visit);
 };

@@ -1,0 +1,59 @@
+// env/tool_use.h -- gives the episodes of an environment the tools that a recipe lists (tool/toolbox.h).
+//
+// A response that calls tools is answered with their results, and the environment beneath does not hear of it; the
+// first response without calls is its response. What the policy gets wrong (an unknown tool, arguments that do not fit,
+// a call that cannot be read) is a result that says so. What a tool's server gets wrong is an exception, and the
+// trajectory an infrastructure failure.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "carnot/env/environment.h"
+#include "carnot/tool/toolbox.h"
+
+namespace carnot {
+
+struct ToolUseOptions {
+  std::vector<std::string> tools{};
+  int max_tool_calls = 8;
+  double tool_timeout = 30;
+  double tool_start_timeout = 60;
+  int tool_output = 4000;
+  ToolSessions tool_sessions = ToolSessions::Auto;
+  std::string tool_python = "python3";
+
+  void fields(FieldVisitor& visit);
+};
+
+/// What all episodes share.
+class ToolUse {
+ public:
+  /// Starts the tools. Without any, episodes stay as they are. The error names each entry that cannot be used.
+  static Result<std::shared_ptr<const ToolUse>> open(const ToolUseOptions& options);
+
+  ToolUse(ToolUseOptions options, std::shared_ptr<const Toolbox> toolbox)
+      : options_(std::move(options)), toolbox_(std::move(toolbox)) {}
+
+  /// `environment` with the tools. Its own tools stay; in a response that calls both, it hears of its own calls only.
+  /// Branches are refused where a tool changes what all episodes see, and played again where each has a server of its
+  /// own.
+  static std::unique_ptr<Environment> add_to(std::unique_ptr<Environment> environment,
+                                             const std::shared_ptr<const ToolUse>& tools);
+
+  const ToolUseOptions& options() const { return options_; }
+  const Toolbox& toolbox() const { return *toolbox_; }
+
+ private:
+  ToolUseOptions options_;
+  std::shared_ptr<const Toolbox> toolbox_;  ///< none: no tools
+};
+
+/// The environment beneath the tools; without any, the environment itself.
+const Environment& without_tools(const Environment& environment);
+
+/// `text` cut after `longest` characters, with a mark that says how many are left out.
+std::string cut_output(std::string text, int longest);
+
+}  // namespace carnot

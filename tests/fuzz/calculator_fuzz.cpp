@@ -1,0 +1,18 @@
+// Whatever a policy calculates has a finite value, which reads back, or is refused with a sentence.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "carnot/base/check.h"
+#include "carnot/tool/calculator/expression.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto value = carnot::calculate({reinterpret_cast<const char*>(data), size});
+  if (!value) {
+    CARNOT_CHECK(!value.error().message.empty(), "a sentence");
+    return 0;
+  }
+  CARNOT_CHECK(std::isfinite(*value), "a finite value");
+  CARNOT_CHECK_EQ(carnot::calculate(carnot::number_text(*value)).value(), *value);
+  return 0;
+}

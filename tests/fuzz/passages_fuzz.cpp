@@ -1,0 +1,12 @@
+// Whatever a file of passages holds is read or refused. The first byte chooses lines of JSON or of text.
+#include <cstddef>
+#include <cstdint>
+
+#include "carnot/tool/search/passages.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  (void)carnot::parse_passages({reinterpret_cast<const char*>(data + 1), size - 1},
+                               data[0] % 2 == 0 ? "passages.jsonl" : "passages.txt");
+  return 0;
+}
