@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "carnot/base/json.h"
@@ -15,6 +16,7 @@
 #include "carnot/env/dataset/environment.h"
 #include "carnot/env/environment_boundary.h"
 #include "carnot/env/process/environment.h"
+#include "carnot/process/line_program.h"
 #include "carnot/text/chat_families.h"
 #include "testing/small_tokenizer.h"
 
@@ -127,6 +129,12 @@ TEST_F(ToolUseTest, AQuestionIsAnsweredWithAPythonFunctionOfThreeLines) {
   EXPECT_EQ(last.reward, 1);
   EXPECT_EQ(last.measures.at("tool_calls"), 1);
   EXPECT_EQ(last.measures.at("tool_errors"), 0);
+}
+
+TEST_F(ToolUseTest, AToolOfThreeLinesIsOffered) {
+  const auto environment = opened(dataset("\"" CARNOT_SOURCE_DIR "/python/letter_count.py:count_letter\"").value());
+  EXPECT_THAT(texts(environment->step(call("count_letter", R"({"word": "Strawberry", "letter": "r"})"))),
+              ElementsAre("3"));
 }
 
 TEST_F(ToolUseTest, WhatThePolicyGetsWrongIsAResultThatSaysSo) {
@@ -360,6 +368,119 @@ TEST_F(ToolUseTest, TwoToolsOfOneNameEndTheEpisodeAsAFailure) {
   const auto environment = factory->make(Split::Train, 3);
   EXPECT_THROW(check_opening(environment->open()), EnvironmentFailure);
 }
+
+/// A server of tests/process/mcp_server.py behind an address, until the end of the scope.
+class RunningServer {
+ public:
+  explicit RunningServer(const std::vector<std::string>& arguments) {
+    std::vector<std::string> command{"python3", kTests + "mcp_server.py"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    program_ = LineProgram::start("server", {.command = command}, 1000).value();
+    program_->listen(
+        {.on_line = [this](std::string_view line, bool, const std::string&) { port_.set_value(std::string(line)); },
+         .on_end = [](const std::string&) {}});
+    address_ = "http://127.0.0.1:" + port_.get_future().get() + "/mcp";
+  }
+  const std::string& address() const { return address_; }
+
+ private:
+  std::promise<std::string> port_{};
+  std::string address_{};
+  std::unique_ptr<LineProgram> program_{};
+};
+
+class ToolUseOverHttp : public ToolUseTest, public ::testing::WithParamInterface<std::vector<std::string>> {};
+
+TEST_P(ToolUseOverHttp, AServersToolsAreCalledAndEachEpisodeHasItsSession) {
+  const RunningServer server(GetParam());
+  const auto factory = dataset("\"mcp " + server.address() + "\"").value();
+  const auto first = opened(factory), second = opened(factory);
+  EXPECT_THAT(texts(first->step(call("add", R"({"a": 400, "b": 8})"))), ElementsAre("408"));
+  EXPECT_THAT(texts(first->step(call("fault", R"({"what": "say more"})"))), ElementsAre("right"))
+      << "a ping in between was answered";
+  EXPECT_THAT(texts(first->step(call("refuse", "{}"))), ElementsAre("I will not."));
+  if (GetParam().back() != "--stateless") {
+    const auto count = [](Environment& one) { return texts(one.step(call("count_up", "{}"))).at(0); };
+    EXPECT_EQ(count(*first), "1");
+    EXPECT_EQ(count(*first), "2");
+    EXPECT_EQ(count(*second), "1");
+  }
+  EXPECT_EQ(first->step("408").reward, 1);
+}
+
+TEST_P(ToolUseOverHttp, WhatAServerGetsWrongIsNoReward) {
+  const RunningServer server(GetParam());
+  const auto factory = dataset("\"mcp " + server.address() + "\"", {"tool_timeout=1"}).value();
+  const auto ask = [&](const std::string& what) {
+    return failure_of(*opened(factory), call("fault", R"({"what": ")" + what + "\"}"));
+  };
+  EXPECT_EQ(ask("right"), "");
+  EXPECT_THAT(ask("garbage"), HasSubstr("mcp " + server.address()));
+  EXPECT_THAT(ask("internal error"), HasSubstr("tools/call of fault: the database is away"));
+  EXPECT_THAT(ask("no content"), HasSubstr("expected content in the answer to tools/call"));
+  EXPECT_THAT(ask("hang"), HasSubstr("mcp " + server.address()));
+  EXPECT_EQ(ask("slow"), "") << "other sessions go on";
+  EXPECT_THAT(ask("exit"), HasSubstr("mcp " + server.address()));
+  EXPECT_THAT(ask("right"), HasSubstr("no connection")) << "nobody starts a server that is not ours";
+}
+
+INSTANTIATE_TEST_SUITE_P(Revisions, ToolUseOverHttp,
+                         ::testing::Values(std::vector<std::string>{"--sse", "0", "--version", "2024-11-05"},
+                                           std::vector<std::string>{"--http", "0", "--version", "2025-03-26"},
+                                           std::vector<std::string>{"--http", "0", "--version", "2025-06-18"},
+                                           std::vector<std::string>{"--http", "0", "--stateless"}));
+
+TEST_F(ToolUseTest, AKeyForAServerStandsInTheListOfServers) {
+  const RunningServer server({"--http", "0", "--token", "secret"});
+  EXPECT_THAT(error_of("\"mcp " + server.address() + "\""), HasSubstr("answered with status 401: it wants a key"));
+  ::setenv("CARNOT_TEST_TOKEN", "secret", 1);
+  std::ofstream(folder_ / "servers.json") << R"({"mcpServers": {"far": {"url": ")" + server.address() +
+                                                 R"(", "headers": {"Authorization": "Bearer ${CARNOT_TEST_TOKEN}"}}}})";
+  const auto environment = opened(dataset((folder_ / "servers.json").string()).value());
+  EXPECT_THAT(texts(environment->step(call("add", R"({"a": 1, "b": 2})"))), ElementsAre("3"));
+}
+
+TEST_F(ToolUseTest, AnAddressWhereNobodyAnswersIsToldBeforeTheRun) {
+  EXPECT_THAT(error_of("\"mcp http://127.0.0.1:1/mcp?key=secret\""),
+              AllOf(HasSubstr("mcp http://127.0.0.1:1/mcp: "), HasSubstr("no connection"),
+                    ::testing::Not(HasSubstr("secret"))));
+  EXPECT_THAT(error_of("\"mcp http://127.0.0.1:http/\""), HasSubstr("env.tools: mcp"));
+}
+
+/// Servers made with the package mcp: CARNOT_MCP_PYTHON is an interpreter that has it
+/// (python/requirements-adapters.txt).
+class RealMcpServers : public ToolUseTest, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(RealMcpServers, AreSpokenTo) {
+  const char* python = std::getenv("CARNOT_MCP_PYTHON");
+  if (python == nullptr) GTEST_SKIP() << "CARNOT_MCP_PYTHON names no interpreter with the package mcp";
+  const std::string script = kTests + "adapters/mcp_package_server.py";
+  std::string entry = "mcp " + std::string(python) + " " + script + " stdio";
+  std::unique_ptr<LineProgram> server;
+  if (GetParam() != "stdio") {
+    const std::string port = GetParam() == "sse" ? "18731" : "18732";
+    server = LineProgram::start("server", {.command = {python, script, GetParam(), port}}, 1000).value();
+    server->listen({.on_line = [](std::string_view, bool, const std::string&) {}, .on_end = [](const std::string&) {}});
+    entry = "mcp http://127.0.0.1:" + port + (GetParam() == "sse" ? "/sse" : "/mcp");
+  }
+  auto factory = dataset("\"" + entry + "\"");
+  for (int i = 0; i < 600 && !factory && factory.error().message.find("no connection") != std::string::npos; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    factory = dataset("\"" + entry + "\"");
+  }
+  ASSERT_TRUE(factory.ok()) << factory.error().message;
+  const auto environment = opened(*factory);
+  EXPECT_THAT(texts(environment->step(call("add", R"({"a": 407})"))), ElementsAre("408"));
+  EXPECT_THAT(texts(environment->step(call("add", R"({"a": "x"})"))), ElementsAre(HasSubstr("a: ")));
+  EXPECT_THAT(texts(environment->step(call("note", R"({"text": "one"})"))), ElementsAre("1 notes"));
+  const Reply failed = environment->step(call("fail", R"({"reason": "no such city"})"));
+  EXPECT_THAT(texts(failed), ElementsAre(HasSubstr("fail")));
+  EXPECT_EQ(failed.status, "error");
+  EXPECT_EQ(environment->step("408").reward, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, RealMcpServers, ::testing::Values("stdio", "sse", "streamable-http"),
+                         [](const auto& info) { return info.param == "streamable-http" ? "streamable" : info.param; });
 
 /// Every message of an episode in the family's own text, with the calls as the policy would write them.
 std::string conversation(const ChatFamily& chat, Environment& environment, const std::vector<PolicyResponse>& plan) {

@@ -4,6 +4,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/strings.h"
+#include "carnot/env/tool_use.h"
 
 namespace carnot {
 namespace {
@@ -74,7 +75,7 @@ std::unique_ptr<Environment> QuestionFactory::make(Split split, std::int64_t ind
 }
 
 std::unique_ptr<ScriptedAgent> QuestionFactory::script(const Environment& environment, double, RandomStream) const {
-  const auto* question = dynamic_cast<const Question*>(&environment);
+  const auto* question = dynamic_cast<const Question*>(&without_tools(environment));
   if (question == nullptr || question->row().solution.empty()) return nullptr;
   return std::make_unique<SolutionReader>(question->row().solution);
 }

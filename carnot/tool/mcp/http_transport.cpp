@@ -89,7 +89,8 @@ class HttpTransport final : public McpTransport {
   HttpRequest request(const std::string& http_method) const {
     const std::lock_guard lock(mutex_);
     HttpRequest made{.method = http_method, .url = endpoint_.value_or(url_), .headers = headers_};
-    made.headers.push_back({"Accept", http_method == "GET" ? "text/event-stream" : "application/json, text/event-stream"});
+    made.headers.push_back(
+        {"Accept", http_method == "GET" ? "text/event-stream" : "application/json, text/event-stream"});
     if (!session_.empty()) made.headers.push_back({"Mcp-Session-Id", session_});
     if (!version_.empty() && !endpoint_) made.headers.push_back({"MCP-Protocol-Version", version_});
     return made;
@@ -106,20 +107,20 @@ class HttpTransport final : public McpTransport {
     EventStream events(kLongestMessage);
     std::string body, problem;
     bool was_answered = false;
-    const auto answer = http_stream(
-        posted, {.time = until(deadline), .answer_bytes = kLongestMessage, .cancel = stop_.get_token()},
-        [&](const HttpAnswer& so_far, std::string_view piece) {
-          if (!is_event_stream(so_far)) {
-            body += piece;
-            return true;
-          }
-          const auto more = events.add(piece, [&](const ServerSentEvent& event) {
-            was_answered = handle(event) || was_answered;
-            return !was_answered;
-          });
-          if (!more) problem = more.error().message;
-          return more && *more;
-        });
+    const auto answer =
+        http_stream(posted, {.time = until(deadline), .answer_bytes = kLongestMessage, .cancel = stop_.get_token()},
+                    [&](const HttpAnswer& so_far, std::string_view piece) {
+                      if (!is_event_stream(so_far)) {
+                        body += piece;
+                        return true;
+                      }
+                      const auto more = events.add(piece, [&](const ServerSentEvent& event) {
+                        was_answered = handle(event) || was_answered;
+                        return !was_answered;
+                      });
+                      if (!more) problem = more.error().message;
+                      return more && *more;
+                    });
     if (!answer) throw PeerFailure(name_ + ": " + answer.error().message);
     if (!problem.empty()) throw PeerFailure(name_ + ": " + problem);
     keep_session(answer->headers);
@@ -165,21 +166,20 @@ class HttpTransport final : public McpTransport {
     listener_ = std::thread([this] {
       EventStream events(kLongestMessage);
       std::string problem;
-      const auto answer = http_stream(request("GET"),
-                                      {.time = kWholeRun,
-                                       .answer_bytes = std::numeric_limits<std::size_t>::max(),
-                                       .cancel = stop_.get_token()},
-                                      [&](const HttpAnswer&, std::string_view piece) {
-                                        const auto more = events.add(piece, [&](const ServerSentEvent& event) {
-                                          if (event.event == "endpoint")
-                                            problem = take_endpoint(event.data);
-                                          else
-                                            handle(event);
-                                          return problem.empty();
-                                        });
-                                        if (!more) problem = more.error().message;
-                                        return more && *more;
-                                      });
+      const auto answer = http_stream(
+          request("GET"),
+          {.time = kWholeRun, .answer_bytes = std::numeric_limits<std::size_t>::max(), .cancel = stop_.get_token()},
+          [&](const HttpAnswer&, std::string_view piece) {
+            const auto more = events.add(piece, [&](const ServerSentEvent& event) {
+              if (event.event == "endpoint")
+                problem = take_endpoint(event.data);
+              else
+                handle(event);
+              return problem.empty();
+            });
+            if (!more) problem = more.error().message;
+            return more && *more;
+          });
       if (!answer) problem = answer.error().message;
       if (answer && !answer->is_success()) problem = "answered with status " + std::to_string(answer->status);
       end_listening(name_ + ": " + (problem.empty() ? "closed its stream of events" : problem));

@@ -14,9 +14,10 @@ constexpr auto kAnswerTime = std::chrono::seconds(5);
 
 McpSession::McpSession(std::unique_ptr<McpTransport> transport, Deadline deadline) : transport_(std::move(transport)) {
   try {
-    transport_->open({.on_message = [this](std::string_view text, const std::string& where) { return receive(text, where); },
-                      .on_end = [this](const std::string& why) { fail(why); }},
-                     deadline);
+    transport_->open(
+        {.on_message = [this](std::string_view text, const std::string& where) { return receive(text, where); },
+         .on_end = [this](const std::string& why) { fail(why); }},
+        deadline);
     shake_hands(deadline);
     list_tools(deadline);
   } catch (...) {
