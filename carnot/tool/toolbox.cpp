@@ -15,14 +15,14 @@
 
 namespace carnot {
 
-using Tools = std::vector<std::shared_ptr<Tool>>;
+using SharedTools = std::vector<std::shared_ptr<Tool>>;
 
 /// What one entry of the list stands for; Python's functions are one source together.
 class ToolSource {
  public:
   virtual ~ToolSource() = default;
   virtual const std::string& name() const = 0;
-  virtual Tools for_an_episode() const = 0;
+  virtual SharedTools for_an_episode() const = 0;
   virtual ToolMemory memory() const = 0;
 };
 
@@ -34,15 +34,15 @@ constexpr std::string_view kExpected =
 /// Tools that are the same for everybody.
 class CommonTools final : public ToolSource {
  public:
-  CommonTools(std::string name, Tools tools, ToolMemory memory)
+  CommonTools(std::string name, SharedTools tools, ToolMemory memory)
       : name_(std::move(name)), tools_(std::move(tools)), memory_(memory) {}
   const std::string& name() const override { return name_; }
-  Tools for_an_episode() const override { return tools_; }
+  SharedTools for_an_episode() const override { return tools_; }
   ToolMemory memory() const override { return memory_; }
 
  private:
   std::string name_;
-  Tools tools_;
+  SharedTools tools_;
   ToolMemory memory_;
 };
 
@@ -55,7 +55,7 @@ class McpSource final : public ToolSource {
     sessions_ = all ? McpSessions::Common : McpSessions::Own;
   }
   const std::string& name() const override { return server_->name(); }
-  Tools for_an_episode() const override { return mcp_tools(server_, tools_, sessions_); }
+  SharedTools for_an_episode() const override { return mcp_tools(server_, tools_, sessions_); }
   ToolMemory memory() const override { return sessions_ == McpSessions::Own ? ToolMemory::Episode : ToolMemory::None; }
 
  private:
@@ -95,7 +95,7 @@ class ToolList {
       return problems_.push_back("env.tools: the process described " + std::to_string(made->tools.size()) + " of " +
                                  std::to_string(functions_.size()) + " functions");
     for (std::size_t i = 0; i < functions_.size(); ++i)
-      sources_[places_[i]] = std::make_unique<CommonTools>(functions_[i], Tools{made->tools[i]},
+      sources_[places_[i]] = std::make_unique<CommonTools>(functions_[i], SharedTools{made->tools[i]},
                                                            made->change_state ? ToolMemory::World : ToolMemory::None);
   }
 
@@ -105,7 +105,7 @@ class ToolList {
  private:
   void add_tool(const std::string& name, Result<std::shared_ptr<Tool>> tool) {
     if (!tool) return problems_.push_back("env.tools: " + tool.error().message);
-    sources_.push_back(std::make_unique<CommonTools>(name, Tools{std::move(tool).value()}, ToolMemory::None));
+    sources_.push_back(std::make_unique<CommonTools>(name, SharedTools{std::move(tool).value()}, ToolMemory::None));
   }
 
   void add_function(const std::string& spec) {
@@ -189,7 +189,7 @@ Result<std::shared_ptr<const Toolbox>> Toolbox::open(const ToolboxOptions& optio
 ToolSet Toolbox::for_an_episode() const { return common_ ? *common_ : make_tools(); }
 
 ToolSet Toolbox::make_tools() const {
-  Tools tools;
+  SharedTools tools;
   for (const auto& source : sources_)
     for (std::shared_ptr<Tool>& tool : source->for_an_episode()) {
       const std::size_t place = tools.size();

@@ -137,7 +137,7 @@ void McpSession::answer(const McpJson& request) {
 bool McpSession::deliver(McpMessage message) {
   const std::lock_guard lock(mutex_);
   const auto place = waiting_.find(message.id);
-  if (place == waiting_.end() || place->second->answer) return false;
+  if (!failure_.empty() || place == waiting_.end() || place->second->answer) return false;
   place->second->answer = std::move(message);
   place->second->changed.notify_all();
   return true;

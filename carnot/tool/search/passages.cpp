@@ -15,8 +15,8 @@ using Json = nlohmann::json;
 
 constexpr int kUsualHits = 3;
 
-Result<Passage> passage_of(const Json& row, const std::string& where) {
-  Passage passage;
+Result<SearchPassage> passage_of(const Json& row, const std::string& where) {
+  SearchPassage passage;
   const auto text_at = [&](const char* key, std::string& value) {
     const auto found = row.find(key);
     if (found == row.end() || !found->is_string()) return false;
@@ -31,7 +31,7 @@ Result<Passage> passage_of(const Json& row, const std::string& where) {
 
 class Search final : public Tool {
  public:
-  explicit Search(std::vector<Passage> passages) : passages_(std::move(passages)), index_(texts(passages_), {}) {}
+  explicit Search(std::vector<SearchPassage> passages) : passages_(std::move(passages)), index_(texts(passages_), {}) {}
 
   const ToolDescription& description() const override { return description_; }
 
@@ -41,7 +41,7 @@ class Search final : public Tool {
     if (hits.empty()) return {.text = "Nothing was found.", .status = "empty"};
     std::string text;
     for (std::size_t i = 0; i < hits.size(); ++i) {
-      const Passage& passage = passages_[static_cast<std::size_t>(hits[i].document)];
+      const SearchPassage& passage = passages_[static_cast<std::size_t>(hits[i].document)];
       text += (i > 0 ? "\n\n[" : "[") + std::to_string(i + 1) + "] " +
               (passage.title.empty() ? "" : passage.title + "\n") + passage.text;
     }
@@ -49,9 +49,9 @@ class Search final : public Tool {
   }
 
  private:
-  static std::vector<std::string> texts(const std::vector<Passage>& passages) {
+  static std::vector<std::string> texts(const std::vector<SearchPassage>& passages) {
     std::vector<std::string> all;
-    for (const Passage& passage : passages) all.push_back(passage.title + "\n" + passage.text);
+    for (const SearchPassage& passage : passages) all.push_back(passage.title + "\n" + passage.text);
     return all;
   }
 
@@ -61,14 +61,14 @@ class Search final : public Tool {
       .parameters = R"({"type": "object", "properties": {"query": {"type": "string", "description": "words to look )"
                     R"(for"}, "limit": {"type": "integer", "minimum": 1, "maximum": 10, "description": "passages, 3 )"
                     R"(by default"}}, "required": ["query"]})"};
-  std::vector<Passage> passages_;
+  std::vector<SearchPassage> passages_;
   Bm25Index index_;
 };
 
 }  // namespace
 
-Result<std::vector<Passage>> parse_passages(std::string_view text, const std::string& name) {
-  std::vector<Passage> passages;
+Result<std::vector<SearchPassage>> parse_passages(std::string_view text, const std::string& name) {
+  std::vector<SearchPassage> passages;
   std::vector<std::string> problems;
   const bool is_plain = name.ends_with(".txt") || name.ends_with(".txt.xz");
   const auto lines = split_lines(text);
@@ -82,7 +82,7 @@ Result<std::vector<Passage>> parse_passages(std::string_view text, const std::st
     }
     const std::string where = name + ":" + std::to_string(i + 1);
     const auto row = parse_json_object(line, where);
-    auto passage = row ? passage_of(*row, where) : Result<Passage>(row.error());
+    auto passage = row ? passage_of(*row, where) : Result<SearchPassage>(row.error());
     if (passage)
       passages.push_back(std::move(passage).value());
     else

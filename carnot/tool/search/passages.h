@@ -11,7 +11,7 @@
 
 namespace carnot {
 
-struct Passage {
+struct SearchPassage {
   std::string title{};
   std::string text{};
 };
@@ -19,7 +19,7 @@ struct Passage {
 /// JSON lines: objects with `text` (or `contents`, `content`, `passage`) and maybe `title`. With a name that ends in
 /// .txt (.txt.xz): a passage a line. Blank lines are passed over. The error names line, field and what was expected,
 /// for all bad lines at once (the first twenty). No passage at all is an error.
-Result<std::vector<Passage>> parse_passages(std::string_view text, const std::string& name);
+Result<std::vector<SearchPassage>> parse_passages(std::string_view text, const std::string& name);
 
 /// The tool over the passages of a file, plain or .xz.
 Result<std::shared_ptr<Tool>> make_search(const std::filesystem::path& file);
