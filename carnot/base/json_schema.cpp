@@ -1,5 +1,6 @@
 #include "carnot/base/json_schema.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #define VALIJSON_USE_EXCEPTIONS 1
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
@@ -26,6 +27,29 @@ std::string place_of(const std::vector<std::string>& context) {
   return place;
 }
 
+/// Whether references lead from `part` to references without end; valijson would follow them as long as there is stack.
+bool leads_in_a_circle(const nlohmann::json& schema, const nlohmann::json& part) {
+  const nlohmann::json* at = &part;
+  for (std::size_t step = 0; step < kMaxJsonDepth; ++step) {
+    const auto reference = at->is_object() ? at->find("$ref") : at->end();
+    if (!at->is_object() || reference == at->end() || !reference->is_string()) return false;
+    const auto& text = reference->get_ref<const std::string&>();
+    if (!text.starts_with("#")) return false;
+    try {
+      at = &schema.at(nlohmann::json::json_pointer(text.substr(1)));
+    } catch (const nlohmann::json::exception&) {
+      return false;  // leads nowhere, which valijson says
+    }
+  }
+  return true;
+}
+
+bool has_a_circle(const nlohmann::json& schema, const nlohmann::json& part) {
+  return leads_in_a_circle(schema, part) ||
+         (part.is_structured() &&
+          std::any_of(part.begin(), part.end(), [&](const auto& one) { return has_a_circle(schema, one); }));
+}
+
 }  // namespace
 
 struct JsonSchema::State {
@@ -38,6 +62,7 @@ JsonSchema::JsonSchema(JsonSchema&&) noexcept = default;
 JsonSchema& JsonSchema::operator=(JsonSchema&&) noexcept = default;
 
 Result<JsonSchema> JsonSchema::compile(const nlohmann::json& schema, const std::string& where) {
+  if (has_a_circle(schema, schema)) return Error{where + ": not a JSON schema: its references lead in a circle"};
   auto state = std::make_unique<State>();
   try {
     valijson::SchemaParser().populateSchema(NlohmannJsonAdapter(schema), state->schema);

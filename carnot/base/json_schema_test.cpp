@@ -36,8 +36,15 @@ TEST(JsonSchema, FollowsReferencesWithinItself) {
   EXPECT_THAT(problems(of, R"({"a": "z"})"), ElementsAre(HasSubstr("a: ")));
 }
 
+TEST(JsonSchema, MayDescribeATree) {
+  const std::string of = R"({"type": "object", "properties": {"of": {"$ref": "#"}}, "additionalProperties": false})";
+  EXPECT_THAT(problems(of, R"({"of": {"of": {}}})"), IsEmpty());
+  EXPECT_FALSE(problems(of, R"({"of": {"of": {"a": 1}}})").empty());
+}
+
 TEST(JsonSchema, ThatIsNoneIsRefusedWithItsName) {
-  for (const char* wrong : {R"({"type": 5})", R"({"properties": [1]})", R"({"$ref": "http://example.org/a.json"})"}) {
+  for (const char* wrong : {R"({"type": 5})", R"({"properties": [1]})", R"({"$ref": "http://example.org/a.json"})",
+                            R"({"$ref": "#"})", R"({"items": {"$ref": "#/a"}, "a": {"$ref": "#/items"}})"}) {
     const auto made = schema(wrong);
     ASSERT_FALSE(made.ok()) << wrong;
     EXPECT_THAT(made.error().message, HasSubstr("my schema: not a JSON schema: "));
