@@ -132,37 +132,39 @@ void Engine::sample_rows(const at::Tensor& hidden_TH) {
     float* logits = logits_BV.data_ptr<float>();
     kernel_pool().run(static_cast<std::int64_t>(end - begin), [&](std::int64_t i) {
       const auto row = static_cast<std::size_t>(i);
-      const SequenceId id = rows[begin + row].sequence;
-      draws_[begin + row] = draw_next(sequences_.at(id), {logits + row * vocabulary, vocabulary});
+      draws_[begin + row] = draw_next(rows[begin + row].sequence, {logits + row * vocabulary, vocabulary});
     });
   }
-  for (std::size_t i = 0; i < rows.size(); ++i) deliver(rows[i].sequence, draws_[i]);
+  for (SampledToken& token : draws_) deliver(std::move(token));
 }
 
-TokenDraw Engine::draw_next(const Sequence& sequence, std::span<float> logits) const {
+SampledToken Engine::draw_next(SequenceId id, std::span<float> logits) const {
+  const Sequence& sequence = sequences_.at(id);
   const SampleRequest& request = sequence.request;
   DrawKey key = request.key;
   key.position += static_cast<std::uint64_t>(sequence.sampled);
   const int drawable = options_.drawable_tokens > 0 ? options_.drawable_tokens : static_cast<int>(logits.size());
   const int candidates = sequence.sampled < request.candidate_tokens ? request.candidates : 0;
-  return sample_token(logits, request.sampling,
-                      {.drawable = drawable, .uniform = uniform(key), .candidates = candidates});
+  SampledToken token{.sequence = id,
+                     .draw = sample_token(logits, request.sampling,
+                                          {.drawable = drawable, .uniform = uniform(key), .candidates = candidates})};
+  token.likeliest = likeliest_tokens(logits, token.draw.logsumexp, request.likeliest);
+  return token;
 }
 
-void Engine::deliver(SequenceId id, const TokenDraw& draw) {
-  Sequence& sequence = sequences_.at(id);
-  sequence.tokens.push_back(draw.token);
+void Engine::deliver(SampledToken token) {
+  Sequence& sequence = sequences_.at(token.sequence);
+  sequence.tokens.push_back(token.draw.token);
   ++sequence.sampled;
   ++metrics_.sampled_tokens;
   const std::vector<TokenId>& stops = sequence.request.stop_tokens;
-  SampleEnd end = SampleEnd::GoesOn;
-  if (std::find(stops.begin(), stops.end(), draw.token) != stops.end()) {
-    end = SampleEnd::StopToken;
+  if (std::find(stops.begin(), stops.end(), token.draw.token) != stops.end()) {
+    token.end = SampleEnd::StopToken;
   } else if (sequence.sampled == sequence.request.max_tokens) {
-    end = SampleEnd::MaxTokens;
+    token.end = SampleEnd::MaxTokens;
   }
-  if (end != SampleEnd::GoesOn) sequence.sampling = false;
-  result_.tokens.push_back({.sequence = id, .draw = draw, .end = end});
+  if (token.end != SampleEnd::GoesOn) sequence.sampling = false;
+  result_.tokens.push_back(std::move(token));
 }
 
 }  // namespace carnot

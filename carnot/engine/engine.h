@@ -40,6 +40,7 @@ struct SampledToken {
   SequenceId sequence = 0;
   TokenDraw draw{};
   SampleEnd end = SampleEnd::GoesOn;
+  std::vector<TokenLogProb> likeliest{};  ///< as many as the request asks for, most likely first
 };
 
 struct StepResult {
@@ -100,8 +101,8 @@ class Engine {
   void check_ids(std::span<const TokenId> tokens) const;
   at::Tensor forward();
   void sample_rows(const at::Tensor& hidden_TH);
-  TokenDraw draw_next(const Sequence& sequence, std::span<float> logits) const;
-  void deliver(SequenceId id, const TokenDraw& draw);
+  SampledToken draw_next(SequenceId id, std::span<float> logits) const;
+  void deliver(SampledToken token);
 
   ModelRunner& runner_;
   EngineOptions options_;
@@ -110,7 +111,7 @@ class Engine {
   Scheduler scheduler_;
 
   ScheduledStep scheduled_;
-  std::vector<TokenDraw> draws_;
+  std::vector<SampledToken> draws_;
   StepResult result_;
   EngineMetrics metrics_;
 };

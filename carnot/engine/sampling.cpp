@@ -160,4 +160,13 @@ TokenDraw sample_token(std::span<float> logits, const SamplingOptions& options, 
   return draw;
 }
 
+std::vector<TokenLogProb> likeliest_tokens(std::span<const float> logits, float logsumexp, int count) {
+  CARNOT_CHECK_GE(count, 0);
+  std::vector<TokenLogProb> tokens;
+  if (count == 0) return tokens;
+  for (const std::uint32_t token : by_logit(logits, std::min(logits.size(), static_cast<std::size_t>(count))))
+    tokens.push_back({.token = static_cast<TokenId>(token), .log_prob = logits[token] - logsumexp});
+  return tokens;
+}
+
 }  // namespace carnot

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "carnot/base/fields.h"
 #include "carnot/data/tokens.h"
@@ -36,6 +37,14 @@ struct RowRequest {
   int candidates = 0;  ///< > 0: candidate_entropy is -sum p ln p over that many likeliest tokens and the drawn one
 };
 
+/// A token and its log-probability, as TokenDraw has it.
+struct TokenLogProb {
+  TokenId token = 0;
+  float log_prob = 0;
+
+  bool operator==(const TokenLogProb&) const = default;
+};
+
 /// The token whose share of the cumulative distribution covers `uniform`.
 ///
 /// Uncut, tokens are lined up by id. With top-k and top-p, by logit, ties to the smaller id: the first top_k of them,
@@ -43,5 +52,9 @@ struct RowRequest {
 /// smaller id. `logits` are left divided by the temperature. REQUIRES: finite logits; 0 < drawable <=
 /// logits.size().
 TokenDraw sample_token(std::span<float> logits, const SamplingOptions& options, const RowRequest& request);
+
+/// The `count` likeliest tokens, or all where there are fewer, most likely first, ties to the smaller id. `logits`: as
+/// sample_token() left them; `logsumexp`: of its draw.
+std::vector<TokenLogProb> likeliest_tokens(std::span<const float> logits, float logsumexp, int count);
 
 }  // namespace carnot

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -104,6 +105,30 @@ TEST(Sampling, CandidateEntropySumsTheMostProbableTokensAndTheDrawnOne) {
   EXPECT_NEAR(entropy_of(0.3, 2), part(0.4) + part(0.3), 1e-6) << "the drawn token is among them";
   EXPECT_NEAR(entropy_of(0.05, 2), part(0.4) + part(0.3) + part(0.1), 1e-6) << "the drawn token comes on top";
   EXPECT_NEAR(entropy_of(0.05, 4), sample(logits, {}, 0.05).entropy, 1e-6);
+}
+
+TEST(Sampling, TheLikeliestTokensAreThoseOfTheSortedRowWithTheDrawsLogProbabilities) {
+  RandomStream random(5);
+  for (const SamplingOptions& options :
+       {SamplingOptions{}, SamplingOptions{.temperature = 0.7, .top_k = 3}, SamplingOptions{.temperature = 0}}) {
+    std::vector<float> logits = random_logits(random, 300, 2);
+    logits[7] = logits[200];
+    const int size = static_cast<int>(logits.size());
+    const TokenDraw draw = sample_token(logits, options, {.drawable = size, .uniform = 0.6});
+    std::vector<TokenLogProb> expected;
+    for (int id = 0; id < size; ++id) expected.push_back({.token = id, .log_prob = logits[id] - draw.logsumexp});
+    std::stable_sort(expected.begin(), expected.end(),
+                     [](const TokenLogProb& a, const TokenLogProb& b) { return a.log_prob > b.log_prob; });
+    EXPECT_EQ(likeliest_tokens(logits, draw.logsumexp, size + 5), expected);
+    expected.resize(20);
+    EXPECT_EQ(likeliest_tokens(logits, draw.logsumexp, 20), expected);
+    const auto place = std::find_if(expected.begin(), expected.end(),
+                                    [&](const TokenLogProb& one) { return one.token == draw.token; });
+    if (place != expected.end()) {
+      EXPECT_EQ(place->log_prob, draw.log_prob);
+    }
+    EXPECT_TRUE(likeliest_tokens(logits, draw.logsumexp, 0).empty());
+  }
 }
 
 TEST(Sampling, HoldsTheEntropyOfAnAlmostCertainToken) {

@@ -22,6 +22,7 @@ struct SampleRequest {
   std::vector<TokenId> stop_tokens{};  ///< any of them ends the request; it stays in the sequence
   int candidates = 0;                  ///< of TokenDraw::candidate_entropy; 0: not measured
   int candidate_tokens = 0;            ///< how many of the request's first tokens are measured
+  int likeliest = 0;                   ///< of SampledToken::likeliest
 };
 
 struct Sequence {

@@ -2,13 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
-#include <optional>
 
 #include "carnot/base/check.h"
-#include "carnot/engine/decoder_runner.h"
-#include "carnot/engine/engine.h"
-#include "carnot/generate/text_stream.h"
 
 namespace carnot {
 namespace {
@@ -19,7 +14,7 @@ int token_limit(const Model& model, std::size_t prompt_tokens, const GenerateOpt
   return std::min(options.max_tokens, model.config().max_positions - static_cast<int>(prompt_tokens));
 }
 
-int cache_blocks(const Model& model, std::span<const std::vector<TokenId>> prompts, const GenerateOptions& options) {
+int cache_tokens(const Model& model, std::span<const std::vector<TokenId>> prompts, const GenerateOptions& options) {
   std::int64_t longest = 0;
   for (const auto& prompt : prompts)
     longest = std::max(longest, static_cast<std::int64_t>(prompt.size()) + token_limit(model, prompt.size(), options));
@@ -27,36 +22,30 @@ int cache_blocks(const Model& model, std::span<const std::vector<TokenId>> promp
   const std::int64_t at_a_time = std::min<std::int64_t>(options.batch, texts);
   const std::int64_t wanted =
       options.cache_tokens > 0 ? options.cache_tokens : std::min(longest * at_a_time, kMostCacheTokens);
-  const std::int64_t tokens = std::max(wanted, longest);
-  // A partly filled block for every text, and one for the prompt that they share.
-  return static_cast<int>((tokens + kBlockTokens - 1) / kBlockTokens + at_a_time + 1);
+  return static_cast<int>(std::max(wanted, longest));
 }
 
-/// One text in work.
-struct Running {
-  GeneratedText result{};
-  TextStream stream;
-};
+int texts_at_a_time(std::span<const std::vector<TokenId>> prompts, const GenerateOptions& options) {
+  const auto texts = static_cast<std::int64_t>(prompts.size()) * options.samples;
+  return static_cast<int>(std::clamp<std::int64_t>(texts, 1, options.batch));
+}
 
 class Generator {
  public:
   Generator(const Model& model, const Tokenizer& tokenizer, std::span<const std::vector<TokenId>> prompts,
             const GenerateOptions& options, const GenerateEvents& events)
       : model_(model),
-        tokenizer_(tokenizer),
         prompts_(prompts),
         options_(options),
         events_(events),
-        runner_(model, cache_blocks(model, prompts, options)),
-        engine_(runner_, {.drawable_tokens = std::min(tokenizer.vocab_size(), model.config().vocab_size)}) {}
+        batch_(model, tokenizer,
+               {.texts = texts_at_a_time(prompts, options), .cache_tokens = cache_tokens(model, prompts, options)}) {}
 
   bool run() {
     while (next_delivery_.first < prompts_.size()) {
       if (!events_.go_on()) return false;
-      admit();
-      const StepResult& step = engine_.step();
-      CARNOT_CHECK_EQ(step.too_long.size(), std::size_t{0});  // the cache holds the longest text
-      for (const SampledToken& token : step.tokens) take(token);
+      while (next_prompt_ < prompts_.size() && !batch_.has_waiting()) add(next_prompt_++);
+      for (const TextStep& step : batch_.step()) take(step);
       if (!deliver()) return false;
     }
     return true;
@@ -69,60 +58,28 @@ class Generator {
     return number.second + 1 < options_.samples ? Number{number.first, number.second + 1} : Number{number.first + 1, 0};
   }
 
-  /// Starts texts while there is room. A prompt is computed once; its samples are forks of it.
-  void admit() {
-    while (next_start_.first < prompts_.size() && static_cast<int>(running_.size()) < options_.batch) {
-      const std::vector<TokenId>& prompt = prompts_[next_start_.first];
-      if (!root_) root_ = engine_.start(prompt);
-      SequenceId sequence = *root_;
-      const bool last = next_start_.second + 1 == options_.samples;
-      if (options_.samples > 1) {
-        if (!engine_.prefilled(*root_)) return;
-        sequence = engine_.fork(*root_, static_cast<int>(prompt.size()));
-        if (last) engine_.release(*root_);
-      }
-      if (last) root_.reset();
-      begin(sequence, next_start_);
-      next_start_ = after(next_start_);
-    }
+  void add(std::size_t prompt) {
+    batch_.add(static_cast<TextJobId>(prompt), {.prompt = prompts_[prompt],
+                                                .samples = options_.samples,
+                                                .sampling = options_.sampling,
+                                                .key = {.seed = options_.seed, .group = prompt},
+                                                .max_tokens = token_limit(model_, prompts_[prompt].size(), options_),
+                                                .stop_tokens = options_.stop_tokens,
+                                                .stop_strings = options_.stop_strings});
   }
 
-  void begin(SequenceId sequence, Number number) {
-    engine_.sample(
-        sequence,
-        {.sampling = options_.sampling,
-         .key = {.seed = options_.seed, .group = number.first, .sibling = static_cast<std::uint64_t>(number.second)},
-         .max_tokens = token_limit(model_, prompts_[number.first].size(), options_),
-         .stop_tokens = options_.stop_tokens});
-    running_.emplace(sequence, Running{.result = {.prompt = number.first, .sample = number.second},
-                                       .stream = TextStream(tokenizer_, options_.stop_strings)});
-  }
-
-  void take(const SampledToken& token) {
-    const auto found = running_.find(token.sequence);
-    CARNOT_CHECK(found != running_.end(), "a token of a text that has ended");
-    Running& running = found->second;
-    GeneratedText& result = running.result;
-    result.draws.push_back(token.draw);
-    if (token.end != SampleEnd::StopToken) add(result, running.stream.push(token.draw.token));
-    if (const auto& stop = running.stream.stop_string()) {
-      result.stop_string = *stop;
-      result.finish = Finish::StopString;
-    } else if (token.end == SampleEnd::GoesOn) {
-      return;
-    } else {
-      result.finish = token.end == SampleEnd::StopToken ? Finish::StopToken : Finish::Length;
-      add(result, running.stream.finish());
-    }
-    engine_.release(token.sequence);
-    finished_.emplace(Number{result.prompt, result.sample}, std::move(result));
-    running_.erase(found);
-  }
-
-  void add(GeneratedText& result, const std::string& piece) {
-    if (piece.empty()) return;
-    result.text += piece;
-    if (events_.on_piece) events_.on_piece(result.prompt, result.sample, piece);
+  void take(const TextStep& step) {
+    const Number number{static_cast<std::size_t>(step.job), step.sample};
+    GeneratedText& text = running_[number];
+    text.draws.push_back(step.draw);
+    text.text += step.piece;
+    if (!step.piece.empty() && events_.on_piece) events_.on_piece(number.first, number.second, step.piece);
+    if (!step.finish) return;
+    text.prompt = number.first;
+    text.sample = number.second;
+    text.finish = *step.finish;
+    text.stop_string = step.stop_string;
+    finished_.insert(running_.extract(number));
   }
 
   bool deliver() {
@@ -136,17 +93,14 @@ class Generator {
   }
 
   const Model& model_;
-  const Tokenizer& tokenizer_;
   std::span<const std::vector<TokenId>> prompts_;
   const GenerateOptions& options_;
   const GenerateEvents& events_;
-  DecoderRunner runner_;
-  Engine engine_;
+  TextBatch batch_;
 
-  Number next_start_{}, next_delivery_{};
-  std::optional<SequenceId> root_;  ///< of the prompt whose samples are being started
-  std::map<SequenceId, Running> running_;
-  std::map<Number, GeneratedText> finished_;
+  std::size_t next_prompt_ = 0;
+  Number next_delivery_{};
+  std::map<Number, GeneratedText> running_, finished_;
 };
 
 }  // namespace

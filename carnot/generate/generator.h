@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "carnot/engine/sampling.h"
+#include "carnot/generate/text_batch.h"
 #include "carnot/nn/model.h"
 #include "carnot/text/tokenizer.h"
 
@@ -28,8 +28,6 @@ struct GenerateOptions {
   int cache_tokens =
       0;  ///< positions of the KV cache; 0: enough for `batch`, at most 65536. Never less than one text needs
 };
-
-enum class Finish : std::uint8_t { StopToken, StopString, Length };
 
 struct GeneratedText {
   std::size_t prompt = 0;

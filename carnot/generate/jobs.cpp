@@ -63,22 +63,9 @@ Result<std::vector<InputLine>> prompts_of(const GenerateRequest& request, const 
   return prompts;
 }
 
-std::vector<TokenId> stop_tokens(const LoadedModel& model, bool raw) {
-  std::vector<TokenId> tokens;
-  if (!raw && model.chat) tokens = model.chat->stop_tokens();
-  for (const auto* ends : {&model.model->config().eos_tokens, &model.generation.eos_tokens})
-    for (const TokenId end : *ends)
-      if (std::find(tokens.begin(), tokens.end(), end) == tokens.end()) tokens.push_back(end);
-  return tokens;
-}
-
 /// Flags win over generation_config.json; where neither says to sample, the most likely token is taken.
-SamplingOptions sampling_of(const GenerateRequest& request, const GenerationConfig& folder) {
-  SamplingOptions sampling{.temperature = 0};
-  if (folder.do_sample.value_or(false))
-    sampling = {.temperature = folder.temperature.value_or(1),
-                .top_p = folder.top_p.value_or(1),
-                .top_k = folder.top_k.value_or(0)};
+SamplingOptions sampling_of(const GenerateRequest& request, const LoadedModel& model) {
+  SamplingOptions sampling = folder_sampling(model).value_or(SamplingOptions{.temperature = 0});
   sampling.temperature = request.temperature.value_or(sampling.temperature);
   sampling.top_p = request.top_p.value_or(sampling.top_p);
   sampling.top_k = request.top_k.value_or(sampling.top_k);
@@ -138,11 +125,10 @@ Result<GenerateJob> prepare_generate(const GenerateRequest& request, std::istrea
                 "--chat names a format, --raw says that this is meant");
   auto prompts = prompts_of(request, format, in);
   if (!prompts) return prompts.error();
-  for (const std::string& setting : model->generation.ignored)
-    log_warning(model->folder.string() + "/generation_config.json: " + setting + " is not applied");
+  warn_of_ignored_settings(*model);
   GenerateOptions options = request.options;
-  options.sampling = sampling_of(request, model->generation);
-  options.stop_tokens = stop_tokens(*model, request.raw);
+  options.sampling = sampling_of(request, *model);
+  options.stop_tokens = request.raw ? end_tokens(*model) : answer_end_tokens(*model);
   if (options.samples > 1 && options.sampling.temperature == 0)
     return Error{"--samples: at temperature 0 all samples are alike; expected --temperature above 0"};
   return GenerateJob{.model = std::move(model).value(),

@@ -1,5 +1,8 @@
 #include "carnot/generate/loaded_model.h"
 
+#include <algorithm>
+
+#include "carnot/base/log.h"
 #include "carnot/hf/adapter_folder.h"
 #include "carnot/hf/model_files.h"
 #include "carnot/hf/weights.h"
@@ -85,6 +88,35 @@ Result<LoadedModel> load_for_log_probs(const ModelRequest& request) {
     loaded->tokenizer_problem = tokenizer.error().message;
   if (const Status status = load_weights(*loaded, run); !status) return status.error();
   return loaded;
+}
+
+std::vector<TokenId> end_tokens(const LoadedModel& model) {
+  std::vector<TokenId> tokens;
+  for (const auto* ends : {&model.model->config().eos_tokens, &model.generation.eos_tokens})
+    for (const TokenId end : *ends)
+      if (std::find(tokens.begin(), tokens.end(), end) == tokens.end()) tokens.push_back(end);
+  return tokens;
+}
+
+std::vector<TokenId> answer_end_tokens(const LoadedModel& model) {
+  std::vector<TokenId> tokens;
+  if (model.chat) tokens = model.chat->stop_tokens();
+  for (const TokenId end : end_tokens(model))
+    if (std::find(tokens.begin(), tokens.end(), end) == tokens.end()) tokens.push_back(end);
+  return tokens;
+}
+
+std::optional<SamplingOptions> folder_sampling(const LoadedModel& model) {
+  const GenerationConfig& folder = model.generation;
+  if (!folder.do_sample.value_or(false)) return std::nullopt;
+  return SamplingOptions{.temperature = folder.temperature.value_or(1),
+                         .top_p = folder.top_p.value_or(1),
+                         .top_k = folder.top_k.value_or(0)};
+}
+
+void warn_of_ignored_settings(const LoadedModel& model) {
+  for (const std::string& setting : model.generation.ignored)
+    log_warning(model.folder.string() + "/generation_config.json: " + setting + " is not applied");
 }
 
 }  // namespace carnot

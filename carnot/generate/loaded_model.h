@@ -3,9 +3,12 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "carnot/base/result.h"
+#include "carnot/engine/sampling.h"
 #include "carnot/hf/generation_config.h"
 #include "carnot/nn/model.h"
 #include "carnot/text/chat.h"
@@ -37,5 +40,16 @@ Result<LoadedModel> load_for_generation(const ModelRequest& request);
 /// The same without a chat format, and without a tokenizer where the folder has none that can be read: token ids do not
 /// need one.
 Result<LoadedModel> load_for_log_probs(const ModelRequest& request);
+
+/// Tokens that end a text: those of config.json and generation_config.json.
+std::vector<TokenId> end_tokens(const LoadedModel& model);
+/// Those that end an assistant's message: the chat format's, if there is one, then the others.
+std::vector<TokenId> answer_end_tokens(const LoadedModel& model);
+
+/// How generation_config.json says to sample, if it does.
+std::optional<SamplingOptions> folder_sampling(const LoadedModel& model);
+
+/// A warning for each setting of generation_config.json that is not applied.
+void warn_of_ignored_settings(const LoadedModel& model);
 
 }  // namespace carnot

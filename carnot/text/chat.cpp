@@ -75,6 +75,19 @@ PolicyResponse ChatFamily::parse_response(std::string text) const {
   return response;
 }
 
+Status ChatFamily::check_writable(std::span<const Message> messages, Tools tools) const {
+  if (!tools.empty() && !takes_tools())
+    return Error{"chat format " + std::string(name()) + " has no way to offer tools"};
+  for (const Message& message : messages) {
+    const std::string& role = message.role;
+    if (role != "system" && role != "user" && role != "assistant" && role != "tool")
+      return Error{"role '" + role + "': expected system, user, assistant or tool"};
+    if (!message.tool_calls.empty() && !takes_tools())
+      return Error{"chat format " + std::string(name()) + " has no way to write tool calls"};
+  }
+  return check_places(messages, tools);
+}
+
 Result<SpannedTokens> ChatFamily::try_render_inline(std::string_view text) const {
   auto tokens = content_tokens(text, TextBefore::Text);
   if (!tokens) return tokens.error();
@@ -135,6 +148,14 @@ std::vector<TokenId> ChatFamily::present_tokens(std::initializer_list<std::strin
     if (const auto id = tokenizer_->id_of(name); id && tokenizer_->is_added(*id)) present.push_back(*id);
   CARNOT_CHECK(!present.empty(), std::string(*names.begin()) + " is no added token");
   return present;
+}
+
+Status check_system_is_first(std::span<const Message> messages, std::string_view format) {
+  for (std::size_t i = 1; i < messages.size(); ++i)
+    if (messages[i].role == "system")
+      return Error{"chat format " + std::string(format) + " knows a system message at the start only; message " +
+                   std::to_string(i + 1) + " is another"};
+  return Done{};
 }
 
 Status check_append_only(const ChatFamily& chat) {

@@ -79,6 +79,14 @@ class ChatFamily {
   /// reported in `problem`, for the policy to read. REQUIRES: takes_tools().
   PolicyResponse parse_response(std::string text) const;
 
+  /// What such a message says beside its calls, as write_calls() would have it back. REQUIRES: parse_response() reads
+  /// calls in it.
+  std::string_view text_beside_calls(std::string_view text) const { return before_calls(text); }
+
+  /// Whether the format can write these messages and tools: roles in a place that it knows, as many calls in a message
+  /// as it has room for. The render functions REQUIRE it.
+  Status check_writable(std::span<const Message> messages, Tools tools = {}) const;
+
   /// Tokens that end an assistant message, the usual one first: the format's own, then also_stop_at()'s.
   std::vector<TokenId> stop_tokens() const;
 
@@ -110,6 +118,10 @@ class ChatFamily {
   /// Fails with what is wrong with the calls; none where there are none.
   virtual Result<std::vector<ToolCall>> parse_tool_calls(std::string_view text) const = 0;
 
+  virtual std::string_view before_calls(std::string_view) const { return {}; }
+  /// check_writable() beyond roles and whether there are calls at all.
+  virtual Status check_places(std::span<const Message>, Tools) const { return Done{}; }
+
   /// What a policy of this format says around the content of a message: a blank, in some formats.
   virtual std::string_view before_speech() const { return {}; }
   virtual std::string_view after_speech() const { return {}; }
@@ -122,6 +134,9 @@ class ChatFamily {
   std::vector<TokenId> further_stops_;
   ControlTokens in_contents_ = ControlTokens::Text;
 };
+
+/// For formats that know a system message at the start only.
+Status check_system_is_first(std::span<const Message> messages, std::string_view format);
 
 /// Start-up check: rendering turn by turn equals rendering at once, and decoding gives the text back. Says where not.
 Status check_append_only(const ChatFamily& chat);

@@ -9,6 +9,7 @@ namespace carnot {
 namespace {
 
 constexpr std::string_view kTail = "<|im_end|>\n";
+constexpr std::string_view kOpen = "<tool_call>", kClose = "</tool_call>";
 
 std::string head_of(std::string_view role) { return "<|im_start|>" + std::string(role) + "\n"; }
 
@@ -102,9 +103,14 @@ void ChatMl::add_tool_message(LabelledText& text, std::span<const Message> messa
   text.add(SpanKind::Template, "\n</tool_response>" + std::string(last ? kTail : ""));
 }
 
+std::string_view ChatMl::before_calls(std::string_view text) const {
+  text = text.substr(0, text.find(kOpen));
+  if (text.ends_with('\n')) text.remove_suffix(1);  // the one that write_calls() puts there
+  return text;
+}
+
 // Each pair of tags holds a call; text before the first belongs to the message.
 Result<std::vector<ToolCall>> ChatMl::parse_tool_calls(std::string_view text) const {
-  constexpr std::string_view kOpen = "<tool_call>", kClose = "</tool_call>";
   std::vector<ToolCall> calls;
   for (auto begin = text.find(kOpen); begin != std::string_view::npos; begin = text.find(kOpen)) {
     text.remove_prefix(begin + kOpen.size());

@@ -34,6 +34,7 @@ class ChatMl : public ChatFamily {
   void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
                    SpanKind content_kind) const override;
   Result<std::vector<ToolCall>> parse_tool_calls(std::string_view text) const override;
+  std::string_view before_calls(std::string_view text) const override;
 
   void add_system(LabelledText& text, const Message* system, Tools tools) const;
   void add_messages(LabelledText& text, std::span<const Message> messages, SpanKind content_kind) const;

@@ -141,6 +141,8 @@ TEST_P(ChatTemplates, CallsAreSaidAsPublishedAndReadBack) {
       const PolicyResponse read = family->parse_response(text);
       EXPECT_EQ(read.problem, "");
       ASSERT_EQ(read.tool_calls.size(), message.tool_calls.size());
+      const auto beside = std::string(family->text_beside_calls(text));
+      EXPECT_EQ(family->spoken_calls(beside, message.tool_calls, ""), tokens) << "'" << beside << "'";
       for (std::size_t i = 0; i < read.tool_calls.size(); ++i) {
         EXPECT_EQ(read.tool_calls[i].name, message.tool_calls[i].name);
         EXPECT_EQ(ordered_json::parse(read.tool_calls[i].arguments),
@@ -171,6 +173,38 @@ TEST_P(ChatTemplates, ConversationsWithCallsGrowAsTheyAreRenderedAtOnce) {
   append(grown, family->render_reply(messages.last(1), "", true));
   EXPECT_EQ(small_tokenizer().decode(grown.tokens),
             small_tokenizer().decode(family->render_opening(messages, "", {&tool, 1}).tokens));
+}
+
+TEST_P(ChatTemplates, WhatTheFormatCannotWriteIsSaidBeforeItIsRendered) {
+  const auto family = make_chat_family(GetParam(), small_tokenizer()).value();
+  const std::string tool = R"({"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}})";
+  const std::vector<Tools> offers = {{}, {&tool, 1}};
+  const ToolCall call{.name = "wait", .id = "abcdef123"};
+  const std::vector<std::vector<Message>> conversations = {
+      {{"user", "Hi"}},
+      {{"system", "S"}},
+      {{"system", "S"}, {"system", "T"}, {"user", "Hi"}},
+      {{"user", "Hi"}, {"system", "S"}},
+      {{"user", "Hi"}, {.role = "assistant", .tool_calls = {call}}, {"tool", "x", {}, "abcdef123"}},
+      {{"user", "Hi"}, {.role = "assistant", .tool_calls = {call, call}}, {"tool", "x", {}, "abcdef123"}},
+      {{"usr", "Hi"}}};
+  for (const auto& messages : conversations) {
+    for (const Tools tools : offers) {
+      // What is accepted is rendered; what would be a bug to render is refused.
+      bool rendered = true;
+      try {
+        (void)family->render_opening(messages, "", tools);
+      } catch (const CheckError&) {
+        rendered = false;
+      }
+      const Status writable = family->check_writable(messages, tools);
+      EXPECT_TRUE(rendered || !writable.ok()) << messages.back().role;
+      if (messages.size() == 1 && messages[0].role == "user") {
+        EXPECT_EQ(writable.ok(), tools.empty() || family->takes_tools());
+      }
+    }
+  }
+  EXPECT_FALSE(family->check_writable(conversations.back()).ok());
 }
 
 TEST_P(ChatTemplates, WhatIsNoCallIsTextAndWhatIsABrokenOneIsSaid) {

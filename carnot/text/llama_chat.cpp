@@ -93,6 +93,20 @@ Result<std::vector<ToolCall>> HeaderChat::parse_tool_calls(std::string_view text
   return std::vector<ToolCall>{std::move(call).value()};
 }
 
+Status HeaderChat::check_places(std::span<const Message> messages, Tools tools) const {
+  for (const Message& message : messages)
+    if (message.tool_calls.size() > 1)
+      return Error{"chat format " + std::string(name()) + " has one tool call in a message, not several"};
+  const bool has_system = !messages.empty() && messages[0].role == "system";
+  if (!tools.empty() && messages.size() <= (has_system ? 1u : 0u))
+    return Error{"chat format " + std::string(name()) + " offers tools in the first user message, and there is none"};
+  return Done{};
+}
+
+Status Llama2Chat::check_places(std::span<const Message> messages, Tools) const {
+  return check_system_is_first(messages, name());
+}
+
 void Llama2Chat::write_opening(LabelledText& text, std::span<const Message> messages, Tools) const {
   const Message* system = !messages.empty() && messages[0].role == "system" ? &messages[0] : nullptr;
   add_messages(text, messages.subspan(system ? 1 : 0), system, SpanKind::Prompt);

@@ -34,6 +34,7 @@ class HeaderChat : public ChatFamily {
   void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
                    SpanKind content_kind) const override;
   Result<std::vector<ToolCall>> parse_tool_calls(std::string_view text) const override;
+  Status check_places(std::span<const Message> messages, Tools tools) const override;
 
   void add_message(LabelledText& text, const Message& message, SpanKind content_kind) const;
 
@@ -63,6 +64,7 @@ class Llama2Chat : public ChatFamily {
     text.add(content_kind, content);
   }
   Result<std::vector<ToolCall>> parse_tool_calls(std::string_view) const override { return std::vector<ToolCall>{}; }
+  Status check_places(std::span<const Message> messages, Tools tools) const override;
 
   void add_messages(LabelledText& text, std::span<const Message> messages, const Message* system,
                     SpanKind content_kind) const;

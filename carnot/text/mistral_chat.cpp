@@ -9,6 +9,8 @@
 namespace carnot {
 namespace {
 
+constexpr std::string_view kMark = "[TOOL_CALLS]";
+
 std::string written(std::span<const ToolCall> calls) {
   std::string text = "[";
   for (const ToolCall& call : calls)
@@ -82,8 +84,13 @@ void MistralChat::write_calls(LabelledText& text, std::string_view, std::span<co
   text.add(content_kind, written(calls));
 }
 
+std::string_view MistralChat::before_calls(std::string_view text) const { return text.substr(0, text.find(kMark)); }
+
+Status MistralChat::check_places(std::span<const Message> messages, Tools) const {
+  return check_system_is_first(messages, name());
+}
+
 Result<std::vector<ToolCall>> MistralChat::parse_tool_calls(std::string_view text) const {
-  constexpr std::string_view kMark = "[TOOL_CALLS]";
   const auto mark = text.find(kMark);
   if (mark == std::string_view::npos) return std::vector<ToolCall>{};
   return parse_tool_call_list(trim(text.substr(mark + kMark.size())), "arguments");

@@ -34,6 +34,8 @@ class MistralChat : public ChatFamily {
   void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
                    SpanKind content_kind) const override;
   Result<std::vector<ToolCall>> parse_tool_calls(std::string_view text) const override;
+  std::string_view before_calls(std::string_view text) const override;
+  Status check_places(std::span<const Message> messages, Tools tools) const override;
 
   void add_message(LabelledText& text, const Message& message, const Message* system, SpanKind content_kind) const;
   void add_assistant_message(LabelledText& text, const Message& message, SpanKind content_kind) const;
