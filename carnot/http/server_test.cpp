@@ -1,0 +1,262 @@
+#include "carnot/http/server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "carnot/base/descriptor.h"
+
+namespace carnot {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+Descriptor connected(int port) {
+  Descriptor client(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  return client;
+}
+
+void send(const Descriptor& to, const std::string& text) {
+  EXPECT_EQ(::send(to.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+}
+
+/// Until the server closes, or has said `last`.
+std::string received(const Descriptor& from, const std::string& last = "\n\n\n") {
+  std::string all;
+  char bytes[4096];
+  for (ssize_t count = 0; !all.ends_with(last) && (count = ::recv(from.get(), bytes, sizeof bytes, 0)) > 0;)
+    all.append(bytes, static_cast<std::size_t>(count));
+  return all;
+}
+
+std::string request_text(const std::string& method, const std::string& path, const std::string& body = "",
+                         const std::string& headers = "") {
+  return method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers +
+         (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") + "\r\n" + body;
+}
+
+/// One request on a connection of its own, closed afterwards.
+std::string exchanged(int port, const std::string& request) {
+  const Descriptor client = connected(port);
+  send(client, request);
+  return received(client);
+}
+
+const std::string kClose = "Connection: close\r\n";
+
+HttpReply echo(const HttpCall& call, const HttpConnection&) {
+  return {.body = call.method + " " + call.path + " '" + call.body + "'"};
+}
+
+HttpServerOptions options() {
+  return {.error_body = [](int status, const std::string& message) { return std::to_string(status) + "! " + message; }};
+}
+
+std::unique_ptr<HttpServer> started(const HttpServerOptions& with, HttpHandler handler = echo) {
+  auto server = HttpServer::start(with, std::move(handler));
+  EXPECT_TRUE(server.ok());
+  return std::move(server).value();
+}
+
+TEST(HttpServer, AnswersRequestsOneAfterTheOtherOnAConnection) {
+  const auto server = started(options());
+  const Descriptor client = connected(server->port());
+  send(client, request_text("POST", "/a/b", "body", "Accept-Encoding: gzip, br\r\nRange: bytes=0-1\r\n"));
+  EXPECT_THAT(received(client, "'body'"), StartsWith("HTTP/1.1 200"));
+  // The next two at once.
+  send(client, request_text("GET", "/c") + request_text("PUT", "/d", "x", kClose));
+  const std::string rest = received(client);
+  EXPECT_THAT(rest, HasSubstr("GET /c ''"));
+  EXPECT_THAT(rest, HasSubstr("PUT /d 'x'"));
+}
+
+TEST(HttpServer, ReadsABodyInChunks) {
+  const auto server = started(options());
+  EXPECT_THAT(exchanged(server->port(), request_text("POST", "/", "", kClose + "Transfer-Encoding: chunked\r\n") +
+                                            "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"),
+              HasSubstr("'abcde'"));
+}
+
+TEST(HttpServer, StreamsPiecesAsTheyCome) {
+  std::promise<void> first_was_read;
+  auto read = first_was_read.get_future();
+  const auto server = started(options(), [&](const HttpCall&, const HttpConnection&) {
+    return HttpReply{.content_type = "text/event-stream",
+                     .pieces = [&read, count = 0]() mutable -> std::optional<std::string> {
+                       if (count == 1) read.wait();
+                       return count < 3 ? std::optional<std::string>("piece" + std::to_string(count++)) : std::nullopt;
+                     }};
+  });
+  const Descriptor client = connected(server->port());
+  send(client, request_text("GET", "/"));
+  EXPECT_THAT(received(client, "piece0\r\n"), HasSubstr("text/event-stream"));
+  first_was_read.set_value();
+  EXPECT_EQ(received(client, "0\r\n\r\n"), "6\r\npiece1\r\n6\r\npiece2\r\n0\r\n\r\n");
+}
+
+TEST(HttpServer, TellsWhenTheClientHasLeftAndFreesTheAnswer) {
+  std::promise<void> freed;
+  const auto server = started(options(), [&](const HttpCall&, const HttpConnection& connection) {
+    EXPECT_TRUE(connection.is_open());
+    const std::shared_ptr<int> held(new int(0), [&](int* value) {
+      delete value;
+      freed.set_value();
+    });
+    return HttpReply{.pieces = [&connection, held]() -> std::optional<std::string> {
+      return connection.is_open() ? std::optional<std::string>("more") : std::nullopt;
+    }};
+  });
+  {
+    const Descriptor client = connected(server->port());
+    send(client, request_text("GET", "/"));
+    received(client, "more\r\n");
+  }
+  EXPECT_EQ(freed.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+}
+
+TEST(HttpServer, RefusesABodyThatIsTooLarge) {
+  HttpServerOptions with = options();
+  with.max_body_bytes = 10;
+  const auto server = started(with);
+  EXPECT_THAT(exchanged(server->port(), request_text("POST", "/", "0123456789", kClose)), HasSubstr("'0123456789'"));
+  const std::string too_large = exchanged(server->port(), request_text("POST", "/", "0123456789a"));
+  EXPECT_THAT(too_large, StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(too_large, HasSubstr("413! the body is larger than 10 bytes"));
+  EXPECT_THAT(exchanged(server->port(), request_text("POST", "/", "", "Transfer-Encoding: chunked\r\n") +
+                                            "6\r\nabcdef\r\n6\r\nabcdef\r\n0\r\n\r\n"),
+              StartsWith("HTTP/1.1 413"));
+}
+
+TEST(HttpServer, RefusesAHeaderThatIsTooLarge) {
+  HttpServerOptions with = options();
+  with.max_header_bytes = 1000;
+  const auto server = started(with);
+  std::string headers;
+  for (int i = 0; i < 100; ++i) headers += "X-" + std::to_string(i) + ": 01234567890\r\n";
+  EXPECT_THAT(exchanged(server->port(), request_text("GET", "/", "", headers)), StartsWith("HTTP/1.1 400"));
+}
+
+TEST(HttpServer, WhatIsNoHttpIsAnError) {
+  const auto server = started(options());
+  EXPECT_THAT(exchanged(server->port(), "hello\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(
+      exchanged(server->port(), request_text("POST", "/", "x", "Content-Type: multipart/form-data; boundary=b\r\n")),
+      StartsWith("HTTP/1.1 415"));
+}
+
+TEST(HttpServer, ARequestThatDoesNotArriveInTimeIsEnded) {
+  HttpServerOptions with = options();
+  with.receive_time = milliseconds(50);
+  const auto server = started(with);
+  for (const std::string part : {"GET / HT", "GET / HTTP/1.1\r\nHost: local",
+                                 "POST / HTTP/1.1\r\nHost: localhost\r\n"
+                                 "Content-Length: 9\r\n\r\nabc"}) {
+    EXPECT_THAT(exchanged(server->port(), part), StartsWith("HTTP/1.1 408")) << part;
+  }
+}
+
+TEST(HttpServer, AnIdleConnectionIsClosed) {
+  HttpServerOptions with = options();
+  with.idle_time = milliseconds(50);
+  const auto server = started(with);
+  EXPECT_EQ(received(connected(server->port())), "");
+}
+
+TEST(HttpServer, MoreConnectionsThanThereMayBeAreToldToComeLater) {
+  HttpServerOptions with = options();
+  with.max_connections = 2;
+  const auto server = started(with);
+  const Descriptor first = connected(server->port()), second = connected(server->port());
+  for (const Descriptor* client : {&first, &second}) {
+    send(*client, request_text("GET", "/"));
+    received(*client, "''");
+  }
+  const std::string refused = exchanged(server->port(), request_text("GET", "/"));
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(refused, HasSubstr("Retry-After: 1"));
+}
+
+TEST(HttpServer, AKeyIsNeededWhereThereIsOne) {
+  HttpServerOptions with = options();
+  with.key = "secret";
+  with.open_paths = {"/health"};
+  const auto server = started(with);
+  const auto status = [&](const std::string& headers, const std::string& path = "/") {
+    return exchanged(server->port(), request_text("POST", path, "x", kClose + headers)).substr(9, 3);
+  };
+  EXPECT_EQ(status(""), "401");
+  EXPECT_EQ(status("Authorization: Bearer secre\r\n"), "401");
+  EXPECT_EQ(status("Authorization: Bearer secrets\r\n"), "401");
+  EXPECT_EQ(status("Authorization: Basic secret\r\n"), "401");
+  EXPECT_EQ(status("Authorization: Bearer secret\r\n"), "200");
+  EXPECT_EQ(status("authorization: bearer secret\r\n"), "200");
+  EXPECT_EQ(status("", "/health"), "200");
+}
+
+TEST(HttpServer, OnLoopbackOtherNamesAreRefused) {
+  const auto server = started(options());
+  const auto status = [&](const std::string& host) {
+    return exchanged(server->port(), "GET / HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n").substr(9, 3);
+  };
+  EXPECT_EQ(status("127.0.0.1:8000"), "200");
+  EXPECT_EQ(status("localhost"), "200");
+  EXPECT_EQ(status("rebound.example"), "403");
+  EXPECT_EQ(status("127.rebound.example"), "403");
+}
+
+TEST(HttpServer, AHandlerThatThrowsIsAnError) {
+  const auto server = started(
+      options(), [](const HttpCall&, const HttpConnection&) -> HttpReply { throw std::runtime_error("broken"); });
+  EXPECT_THAT(exchanged(server->port(), request_text("GET", "/")), StartsWith("HTTP/1.1 500"));
+}
+
+TEST(HttpServer, StopsOnceWhatIsInWorkIsAnswered) {
+  std::promise<void> arrived, go;
+  auto may_go = go.get_future();
+  auto server = started(options(), [&](const HttpCall& call, const HttpConnection&) {
+    if (call.path != "/slow") return HttpReply{.body = "ok"};
+    arrived.set_value();
+    may_go.wait();
+    return HttpReply{.body = "done at last"};
+  });
+  const Descriptor idle = connected(server->port());
+  const Descriptor client = connected(server->port());
+  send(client, request_text("GET", "/slow"));
+  arrived.get_future().wait();
+  std::thread stopper([&] { server->stop(); });
+  go.set_value();
+  EXPECT_THAT(received(client), HasSubstr("done at last"));
+  stopper.join();
+  EXPECT_EQ(received(idle), "");
+}
+
+TEST(HttpServer, AnAddressThatIsTakenIsAnErrorThatNamesIt) {
+  const auto server = started(options());
+  HttpServerOptions same = options();
+  same.port = server->port();
+  const auto second = HttpServer::start(same, echo);
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(second.error().message, HasSubstr("cannot listen on 127.0.0.1:" + std::to_string(same.port)));
+}
+
+TEST(HttpServer, LoopbackAddressesAreThoseOfThisMachine) {
+  for (const char* host : {"127.0.0.1", "127.1.2.3", "localhost", "::1"}) EXPECT_TRUE(is_loopback(host)) << host;
+  for (const char* host : {"0.0.0.0", "::", "10.0.0.1", "127.example.org", "localhost.example", ""})
+    EXPECT_FALSE(is_loopback(host)) << host;
+}
+
+}  // namespace
+}  // namespace carnot
