@@ -24,6 +24,7 @@ const CommandTable& carnot_commands() {
               evaluate_entry(),
               generate_entry(),
               score_entry(),
+              serve_entry(),
               export_entry(),
               inspect_entry(),
               credit_entry(credit_explainer()),

@@ -27,6 +27,7 @@ CommandEntry generate_entry();
 CommandEntry manual_entry();
 CommandEntry rollout_entry();
 CommandEntry score_entry();
+CommandEntry serve_entry();
 CommandEntry sft_entry();
 CommandEntry train_entry();
 

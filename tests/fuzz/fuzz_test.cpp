@@ -31,6 +31,7 @@ CARNOT_FUZZ_TARGET(method_list);
 CARNOT_FUZZ_TARGET(metrics);
 CARNOT_FUZZ_TARGET(model_config);
 CARNOT_FUZZ_TARGET(passages);
+CARNOT_FUZZ_TARGET(openai_requests);
 CARNOT_FUZZ_TARGET(process_answers);
 CARNOT_FUZZ_TARGET(recipe);
 CARNOT_FUZZ_TARGET(rollout_rows);

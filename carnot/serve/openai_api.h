@@ -1,0 +1,43 @@
+// serve/openai_api.h -- OpenAI's API over one model: which path does what, from request to tokens to answer.
+//
+//   GET /health   GET /v1/models   GET /v1/models/NAME   POST /v1/chat/completions   POST /v1/completions
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "carnot/generate/loaded_model.h"
+#include "carnot/http/server.h"
+#include "carnot/openai/answer.h"
+#include "carnot/serve/text_service.h"
+
+namespace carnot {
+
+class OpenAiApi {
+ public:
+  /// Both must outlive the API and every answer. `name`: of the model, as requests may name it. `seed`: of the draws of
+  /// requests without a seed.
+  OpenAiApi(const LoadedModel& model, TextService& service, std::string name, std::uint64_t seed);
+
+  /// Any thread.
+  HttpReply answer(const HttpCall& call, const HttpConnection& connection);
+
+ private:
+  HttpReply generated(const HttpCall& call, const HttpConnection& connection, bool chat);
+
+  const LoadedModel& model_;
+  TextService& service_;
+  std::string name_;
+  std::uint64_t seed_;
+  std::int64_t started_;  ///< seconds since 1970
+  std::atomic<std::uint64_t> requests_ = 0;
+};
+
+/// What to sample for a request, one job a prompt, or what is wrong with its fields. `longest`: positions of a text.
+/// `seed`: of the draws, where the request has none.
+std::variant<std::vector<TextJob>, std::vector<FieldProblem>> text_jobs(const OpenAiRequest& request,
+                                                                        const LoadedModel& model, int longest,
+                                                                        std::uint64_t seed);
+
+}  // namespace carnot
