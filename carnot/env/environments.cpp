@@ -1,4 +1,5 @@
 #include "carnot/base/nearest_word.h"
+#include "carnot/env/agent/environment.h"
 #include "carnot/env/dataset/environment.h"
 #include "carnot/env/environment.h"
 #include "carnot/env/frozen_lake/factory.h"
@@ -20,6 +21,7 @@ const std::vector<EnvironmentEntry>& environments() {
       {"gsm8k", "word problems in one turn, from files of GSM8K's or verl's rows", make_gsm8k},
       {"dataset", "questions and answers from a file of your own, with tools if you like", make_dataset},
       {"process", "your own, in any language: a program that answers in JSON", make_process},
+      {"agent", "agents written elsewhere: programs that talk to the policy by OpenAI's API", make_agent},
       {"skeleton", "guess a number: a small environment to copy", make_skeleton},
   };
   return table;
