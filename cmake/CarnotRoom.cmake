@@ -134,3 +134,10 @@ function(carnot_compare_types)
     DEPENDS ${objects} VERBATIM)
   add_custom_target(odr DEPENDS compared_types.o)
 endfunction()
+
+# The text of a file in a variable, for configure_file; a change of the file configures again.
+function(carnot_embed_file variable file)
+  file(READ ${file} text)
+  set(${variable} "${text}" PARENT_SCOPE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+endfunction()

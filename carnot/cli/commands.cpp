@@ -26,6 +26,7 @@ const CommandTable& carnot_commands() {
               score_entry(),
               serve_entry(),
               export_entry(),
+              view_entry(),
               inspect_entry(),
               credit_entry(credit_explainer()),
               analyze_entry(),

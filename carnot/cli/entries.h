@@ -30,5 +30,6 @@ CommandEntry score_entry();
 CommandEntry serve_entry();
 CommandEntry sft_entry();
 CommandEntry train_entry();
+CommandEntry view_entry();
 
 }  // namespace carnot

@@ -9,7 +9,7 @@
 #include "carnot/cli/entries.h"
 #include "carnot/cli/terminal_text.h"
 #include "carnot/cli/trajectory_view.h"
-#include "carnot/config/numbers.h"
+#include "carnot/view/run_files.h"
 
 namespace carnot {
 namespace {
@@ -25,51 +25,6 @@ struct InspectRequest {
   std::vector<std::string> columns{};  ///< of that table; empty: all there are
   bool colour = true;
 };
-
-/// The number in "step_12.jsonl" or "global_step_12"; -1 for other names.
-std::int64_t step_in(const fs::path& path, std::string_view prefix) {
-  const std::string name = path.stem() == path.filename() ? path.filename().string() : path.stem().string();
-  if (!name.starts_with(prefix)) return -1;
-  return parse_whole_number(std::string_view(name).substr(prefix.size())).value_or(-1);
-}
-
-/// The entry of `folder` whose name holds the largest step; empty where there is none.
-fs::path latest_in(const fs::path& folder, std::string_view prefix) {
-  fs::path latest;
-  std::int64_t step = -1;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
-    const std::int64_t found = step_in(entry.path(), prefix);
-    if (found <= step) continue;
-    step = found;
-    latest = entry.path();
-  }
-  return latest;
-}
-
-Result<fs::path> rollouts_of(const fs::path& path) {
-  if (!fs::is_directory(path)) return path;
-  const fs::path inside = fs::is_directory(path / "rollouts") ? path / "rollouts" : path;
-  const fs::path latest = latest_in(inside, "step_");
-  if (!latest.empty()) return latest;
-  return Error{path.string() + ": expected a rollouts file or a run folder, found no rollouts/step_N.jsonl in it"};
-}
-
-/// The tokenizer of the run that `rollouts` belongs to; empty where there is none.
-fs::path tokenizer_beside(const fs::path& rollouts) {
-  const fs::path run = fs::absolute(rollouts).parent_path().parent_path();
-  for (const fs::path& folder : {run, latest_in(run / "checkpoints", "global_step_")})
-    if (!folder.empty() && fs::exists(folder / "tokenizer.json")) return folder / "tokenizer.json";
-  return {};
-}
-
-Status check_tokens(const Trajectory& trajectory, const Tokenizer& tokenizer, const fs::path& path) {
-  for (const TokenId id : trajectory.tokens())
-    if (id < 0 || id >= tokenizer.vocab_size() || !tokenizer.has(id))
-      return Error{path.string() + ": has no token " + std::to_string(id) +
-                   ", which the rollouts contain; name their tokenizer with --tokenizer"};
-  return Done{};
-}
 
 Status check_columns(const std::vector<std::string>& columns) {
   const std::vector<std::string> known = token_columns();
@@ -117,22 +72,23 @@ std::string text_of_row(std::string_view line) {
 /// `input` and `output`, without spans.
 Result<std::string> inspect(const InspectRequest& request) {
   if (const Status status = check_columns(request.columns); !status) return status.error();
-  const auto path = rollouts_of(request.path);
-  if (!path) return path.error();
-  const auto text = read_maybe_compressed(*path);
+  const auto steps = rollouts_at(request.path);
+  if (!steps) return steps.error();
+  const fs::path path = steps->back().path;
+  const auto text = read_maybe_compressed(path);
   if (!text) return text.error();
-  const auto file = parse_rollout_rows(*text, path->string());
+  const auto file = parse_rollout_rows(*text, path.string());
   if (!file) return file.error();
   if (request.row == 0 && request.trajectory.empty()) return trajectory_list(*file);
 
   const std::vector<Trajectory> all = trajectories(file->groups);
-  const auto chosen = choose(request, *path, *file, all);
+  const auto chosen = choose(request, path, *file, all);
   if (!chosen) return chosen.error();
   const Trajectory& trajectory = all[*chosen];
   const Credit* credit = file->credit.empty() ? nullptr : &file->credit[*chosen];
 
   std::optional<Tokenizer> tokenizer;
-  if (const fs::path from = request.tokenizer.empty() ? tokenizer_beside(*path) : request.tokenizer; !from.empty()) {
+  if (const fs::path from = request.tokenizer.empty() ? tokenizer_beside(path) : request.tokenizer; !from.empty()) {
     auto loaded = Tokenizer::load(from);
     if (!loaded) return loaded.error();
     if (const Status status = check_tokens(trajectory, *loaded, from); !status) return status.error();

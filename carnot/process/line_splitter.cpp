@@ -7,10 +7,16 @@
 #include <cerrno>
 
 namespace carnot {
+namespace {
+
+/// Who writes without end does not keep the reader from everything else.
+constexpr int kMostBuffers = 16;
+
+}  // namespace
 
 bool LineSplitter::read(int descriptor, const OnLine& on_line) {
   std::array<char, 1 << 16> bytes;
-  for (;;) {
+  for (int buffers = 0; buffers < kMostBuffers;) {
     const ssize_t count = ::read(descriptor, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
@@ -20,7 +26,9 @@ bool LineSplitter::read(int descriptor, const OnLine& on_line) {
     }
     add({bytes.data(), static_cast<std::size_t>(count)}, on_line);
     if (static_cast<std::size_t>(count) < bytes.size()) return true;
+    ++buffers;
   }
+  return true;
 }
 
 void LineSplitter::add(std::string_view bytes, const OnLine& on_line) {

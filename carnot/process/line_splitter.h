@@ -16,8 +16,9 @@ class LineSplitter {
 
   using OnLine = std::function<void(std::string_view line, bool whole)>;
 
-  /// Reads what is there from a non-blocking descriptor and calls `on_line` for every line that is complete, without
-  /// its line break; a last line without one counts as complete at the end. False at the end of the stream.
+  /// Reads what is there from a non-blocking descriptor, up to a megabyte, and calls `on_line` for every line that is
+  /// complete, without its line break; a last line without one counts as complete at the end. False at the end of the
+  /// stream.
   bool read(int descriptor, const OnLine& on_line);
 
  private:

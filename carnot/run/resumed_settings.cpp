@@ -20,7 +20,10 @@ constexpr std::string_view kFreeKeys[] = {"train.steps",
                                           "memory.limit_megabytes",
                                           "rollout.cache_tokens",
                                           "rollout.max_batch_tokens",
-                                          "rollout.environment_threads"};
+                                          "rollout.environment_threads",
+                                          "track.command",
+                                          "track.transcripts",
+                                          "track.finish_seconds"};
 
 std::string listed(const std::vector<SettingDifference>& differences) {
   std::string text;

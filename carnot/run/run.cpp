@@ -1,5 +1,6 @@
 #include "carnot/run/run.h"
 
+#include <functional>
 #include <limits>
 
 #include "carnot/base/file.h"
@@ -140,6 +141,28 @@ Result<Start> start(Recipe& recipe, const std::optional<FoundCheckpoint>& checkp
   return Start{std::move(bundle).value(), *memory};
 }
 
+void track_evaluation(Run& run, std::string_view stage, std::int64_t step, const EvaluatedGroups& evaluated) {
+  run.tracking.metrics(
+      stage, step,
+      evaluation_metrics(evaluated.evaluation, run.recipe.environment_name, run.recipe.evaluation.samples));
+}
+
+/// Starts the tracker before anything is written; what is refused leaves no folder.
+Result<Tracking> start_tracking(Recipe& recipe, bool resumed) {
+  return Tracking::start(recipe, RunFolder{recipe.run.run_folder}, resumed);
+}
+
+/// The run with its tracker told the end.
+Result<RunEnd> tracked(Run& run, const std::function<Result<RunEnd>()>& stages) {
+  if (const Status kept = run.tracking.keep_id(run.folder); !kept) return kept.error();
+  auto end = stages();
+  if (!end)
+    run.tracking.end("failed", end.error().message);
+  else
+    run.tracking.end(*end == RunEnd::Complete ? "complete" : "interrupted");
+  return end;
+}
+
 Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
   announce(run, bundle);
   announce_steps(run, bundle);
@@ -158,6 +181,9 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
     state = std::move(loaded).value();
     trainer.set_coefficients(state.coefficients);
   }
+  // A step whose evaluation was stopped is told about once more.
+  run.tracking.stage(kTrainingStage, state.unwritten_metrics.empty() ? state.step : state.step - 1,
+                     run.recipe.train.steps);
   std::optional<EvaluatedGroups> before;
   if (run.recipe.evaluation.before_training) {
     const auto evaluation = state.step > 0 ? kept_or_new_evaluation : evaluation_stage;
@@ -165,14 +191,30 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
     if (!evaluated) return evaluated.error();
     if (!*evaluated) return stopped(run, "in the evaluation before training; what SFT learnt is kept");
     before = std::move(*evaluated);
+    track_evaluation(run, kTrainingStage, 0, *before);
   }
   const auto end = reinforcement_stage(run, bundle, trainer, state);
   if (!end || *end == RunEnd::Interrupted) return end;
   const auto after = evaluation_stage(run, "after", bundle, trainer.engine());
   if (!after) return after.error();
   if (!*after) return stopped(run, "in the evaluation after training; a checkpoint is written");
+  track_evaluation(run, kTrainingStage, run.recipe.train.steps, **after);
   if (const Status status = summary_stage(run, bundle, before ? *before : **after, **after); !status)
     return status.error();
+  return RunEnd::Complete;
+}
+
+Result<RunEnd> sft_from(Run& run, ModelBundle& bundle, const std::optional<FoundCheckpoint>& checkpoint) {
+  announce(run, bundle);
+  const auto end = sft_stage(run, run.folder, bundle, checkpoint);
+  if (!end || *end == RunEnd::Interrupted) return end;
+  const Generation generation = make_generation(bundle, run.recipe.rollout, run.recipe.step_trajectories());
+  const auto after = evaluation_stage(run, "after", bundle, *generation.engine);
+  if (!after) return after.error();
+  if (!*after) return stopped(run, "in the evaluation after SFT; a checkpoint is written");
+  track_evaluation(run, kSftStage, run.recipe.sft.steps, **after);
+  run.control.out << evaluation_table({{"after", (*after)->evaluation}}, run.recipe.evaluation.breakdown)
+                  << "\nRun folder: " << run.folder.root.string() << "\n";
   return RunEnd::Complete;
 }
 
@@ -185,13 +227,16 @@ Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
   if (!checkpoint) return checkpoint.error();
   auto begun = start(recipe, *checkpoint, MemoryStage::Training);
   if (!begun) return begun.error();
+  auto tracking = start_tracking(recipe, checkpoint->has_value());
+  if (!tracking) return tracking.error();
   auto folder = open_folder(recipe, *checkpoint);
   if (!folder) return folder.error();
   const Status settled = settle_checkpoints(folder->checkpoints(), *checkpoint, recipe.train);
   if (!settled) return settled.error();
   Run run(recipe, control, std::move(folder).value());
   run.predicted_memory = begun->predicted_memory;
-  return train_from(run, begun->bundle);
+  run.tracking = std::move(tracking).value();
+  return tracked(run, [&] { return train_from(run, begun->bundle); });
 }
 
 Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control) {
@@ -202,20 +247,13 @@ Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control) {
   if (!checkpoint) return checkpoint.error();
   auto begun = start(recipe, *checkpoint, MemoryStage::Sft);
   if (!begun) return begun.error();
-  ModelBundle& bundle = begun->bundle;
+  auto tracking = start_tracking(recipe, checkpoint->has_value());
+  if (!tracking) return tracking.error();
   auto folder = open_folder(recipe, *checkpoint);
   if (!folder) return folder.error();
   Run run(recipe, control, std::move(folder).value());
-  announce(run, bundle);
-  const auto end = sft_stage(run, run.folder, bundle, *checkpoint);
-  if (!end || *end == RunEnd::Interrupted) return end;
-  const Generation generation = make_generation(bundle, recipe.rollout, recipe.step_trajectories());
-  const auto after = evaluation_stage(run, "after", bundle, *generation.engine);
-  if (!after) return after.error();
-  if (!*after) return stopped(run, "in the evaluation after SFT; a checkpoint is written");
-  control.out << evaluation_table({{"after", (*after)->evaluation}}, recipe.evaluation.breakdown)
-              << "\nRun folder: " << run.folder.root.string() << "\n";
-  return RunEnd::Complete;
+  run.tracking = std::move(tracking).value();
+  return tracked(run, [&] { return sft_from(run, begun->bundle, *checkpoint); });
 }
 
 Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {

@@ -2,6 +2,7 @@
 //
 //   .carnot-lock           who is writing (run/folder_lock.h), while somebody is
 //   config.yaml            the resolved recipe
+//   run_id                 names the run to trackers (run/tracking.h); where there is one
 //   earlier_configs/       until_step_N.yaml: what it was before the run resumed with other settings
 //   metrics.jsonl          one line a step
 //   tensorboard/           the same numbers as event files
@@ -22,6 +23,7 @@ struct RunFolder {
   std::filesystem::path root{};
 
   std::filesystem::path config() const { return root / "config.yaml"; }
+  std::filesystem::path run_id() const { return root / "run_id"; }
   std::filesystem::path earlier_configs() const { return root / "earlier_configs"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path tensorboard() const { return root / "tensorboard"; }

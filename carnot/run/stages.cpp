@@ -34,6 +34,11 @@ Status write_rollouts(const Run& run, const ModelBundle& bundle, std::int64_t st
   return write_file_atomically(run.folder.rollouts(step), rollout_rows(result.groups, result.credit, decode));
 }
 
+void track_step(Run& run, const ModelBundle& bundle, std::int64_t step, const TrainingStep& result) {
+  run.tracking.transcripts(step, result.groups,
+                           [&](std::span<const TokenId> tokens) { return bundle.tokenizer->decode(tokens); });
+}
+
 CheckpointParts parts_of(ModelBundle& bundle, Trainer& trainer) {
   return {.bundle = &bundle,
           .optimizer = &trainer.optimizer(),
@@ -71,6 +76,7 @@ Result<RunEnd> evaluate_step(Run& run, ModelBundle& bundle, Trainer& trainer, st
 
 Status finish_step(Run& run, MetricsWriter& writer, std::int64_t step, const StepMetrics& metrics) {
   if (const Status status = writer.write(step, metrics); !status) return status;
+  run.tracking.metrics(kTrainingStage, step, metrics);
   run.progress.update(step);  // first, so that the bar below the line knows the step
   run.progress.print(step_line({.step = step, .steps = run.recipe.train.steps, .width = run.progress.width()}, metrics,
                                run.recipe.environment_name));
@@ -164,6 +170,7 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
   double loss = 0;
   std::int64_t updates = 0;
   run.progress.begin(stage, options.steps, first);
+  run.tracking.stage(kSftStage, first, options.steps);
   for (std::int64_t step = first; step < options.steps; ++step) {
     if (run.control.stop_requested()) {
       if (const Status status = save(step); !status) return status.error();
@@ -171,8 +178,10 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
     }
     const auto metrics = trainer.step(step);
     if (!metrics) return metrics.error();
-    if (is_logged(step + 1))
+    if (is_logged(step + 1)) {
       if (const Status status = writer->write(step + 1, sft_metrics(*metrics)); !status) return status.error();
+      run.tracking.metrics(kSftStage, step + 1, sft_metrics(*metrics));
+    }
     loss = metrics->loss;
     updates += metrics->skipped ? 0 : 1;
     run.progress.update(step + 1);
@@ -269,6 +278,7 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
     }
     const std::int64_t done = step + 1;
     if (const Status status = write_rollouts(run, bundle, done, *result); !status) return status.error();
+    track_step(run, bundle, done, *result);
     if (!result->trained) {
       if (const Status status = save(step); !status) return status.error();
       return Error{stage + " step " + std::to_string(done) + ": " + result->trained.error().message + ". " +

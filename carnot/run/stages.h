@@ -11,6 +11,7 @@
 #include "carnot/run/report.h"
 #include "carnot/run/run.h"
 #include "carnot/run/run_folder.h"
+#include "carnot/run/tracking.h"
 #include "carnot/train/model_bundle.h"
 #include "carnot/train/trainer.h"
 
@@ -23,6 +24,7 @@ struct Run {
   RunFolder folder;
   Progress progress;
   std::int64_t predicted_memory = 0;  ///< bytes at the peak
+  Tracking tracking{};
 
   Run(Recipe& of, const RunControl& with, RunFolder in)
       : recipe(of),

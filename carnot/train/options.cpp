@@ -100,6 +100,15 @@ void MemoryOptions::fields(FieldVisitor& visit) {
               "memory that the run may take; 0: what the machine or the control group has available", count_from(0));
 }
 
+void TrackOptions::fields(FieldVisitor& visit) {
+  visit.field("command", command,
+              "program and its arguments that gets the run's metrics and transcripts as JSON lines "
+              "([python3, python/wandb_tracker.py]); empty: none");
+  visit.field("transcripts", transcripts, "trajectories of a training step that it gets", at_least(0));
+  visit.field("finish_seconds", finish_seconds, "time that it may take at the end of the run; then it is killed",
+              between(0, 86400));
+}
+
 void EvaluationOptions::fields(FieldVisitor& visit) {
   visit.field("every", every, "training steps between evaluations; 0: before and after only", count_from(0));
   visit.field("before_training", before_training, "evaluate before the first training step");

@@ -110,6 +110,15 @@ struct MemoryOptions {
   void fields(FieldVisitor& visit);
 };
 
+/// `track.*`: a program that is told about the run while it runs (docs/trackers.md).
+struct TrackOptions {
+  std::vector<std::string> command{};  ///< empty: none
+  int transcripts = 4;                 ///< of a training step
+  double finish_seconds = 30;          ///< that the program may take at the end
+
+  void fields(FieldVisitor& visit);
+};
+
 /// `eval.*`
 struct EvaluationOptions {
   std::int64_t every = 0;  ///< training steps between evaluations; 0: before and after only

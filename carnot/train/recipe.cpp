@@ -112,6 +112,7 @@ Result<Recipe> resolved(ConfigReader& reader) {
   reader.read("critic", recipe.critic);
   reader.read("memory", recipe.memory);
   reader.read("eval", recipe.evaluation);
+  reader.read("track", recipe.track);
   check_temperatures(reader, recipe);
   check_loaded_parts(reader, recipe);
   if (recipe.lora.rank > 0 && recipe.lora.targets.empty())
@@ -216,6 +217,7 @@ FieldTable Recipe::table() {
   table.add("critic", critic);
   table.add("memory", memory);
   table.add("eval", evaluation);
+  table.add("track", track);
   return table;
 }
 

@@ -31,6 +31,7 @@ struct Recipe {
   CriticOptions critic{};
   MemoryOptions memory{};
   EvaluationOptions evaluation{};
+  TrackOptions track{};
   std::vector<std::string> passed_over{};  ///< by load_recorded(): settings without effect, a line each
 
   /// Reads a recipe with `key=value` overrides. Every problem at once: where, which key, what was found and expected.

@@ -1,0 +1,170 @@
+#include "carnot/view/page.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "carnot/base/check.h"
+#include "carnot/base/json.h"
+#include "carnot/chart/page.h"
+#include "carnot/data/trajectory.h"
+#include "carnot/view/page_files.h"
+#include "carnot/view/token_texts.h"
+
+namespace carnot {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Signals that the page shows.
+constexpr std::array kShown = {Column::EntropyRollout, Column::LogProbRollout, Column::LogProbCurrent,
+                               Column::LogProbReference, Column::Value};
+
+std::string written(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json rounded(double value) {
+  if (!std::isfinite(value)) return Json();
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.5g", value);
+  return std::strtod(text.data(), nullptr);
+}
+
+/// Adds the list, or its one value; nothing where there is none.
+void add_list(Json& to, std::string_view name, const std::vector<Json>& values) {
+  if (std::ranges::all_of(values, [](const Json& value) { return value.is_null(); })) return;
+  const bool constant = std::ranges::all_of(values, [&](const Json& value) { return value == values.front(); });
+  to[std::string(name)] = constant ? values.front() : Json(values);
+}
+
+template <class Value>
+void add_unless(Json& to, const char* name, const Value& value, const Value& usual) {
+  if (value != usual) to[name] = value;
+}
+
+Json turn_json(const Tree& tree, int number, const Tokenizer* tokenizer) {
+  const Turn& turn = tree.turns[static_cast<std::size_t>(number)];
+  Json json{{"parent", turn.parent}, {"tokens", turn.tokens}, {"sampled", {turn.sampled_begin, turn.sampled_end}}};
+  for (const Span& span : turn.spans) json["spans"].push_back({static_cast<int>(span.kind), span.begin, span.end});
+  if (turn.context == Context::Fresh) json["fresh"] = true;
+  add_unless(json, "reward", turn.reward, 0.0);
+  add_unless(json, "penalty", turn.penalty, 0.0);
+  add_unless(json, "valid_action", turn.valid_action, true);
+  if (turn.info_gain) json["info_gain"] = rounded(*turn.info_gain);
+  add_unless(json, "tool", turn.tool, std::string());
+  add_unless(json, "status", turn.status, std::string());
+  if (turn.latency_ms > 0) json["latency_ms"] = rounded(turn.latency_ms);
+  add_unless(json, "policy_version", turn.policy_version, 0);
+  if (tokenizer != nullptr) {
+    const std::vector<std::string> texts = token_texts(turn.tokens, *tokenizer);
+    for (std::size_t t = 0; t < texts.size(); ++t)
+      if (!texts[t].empty() && !is_text(*tokenizer, turn.tokens[t])) json["texts"][std::to_string(t)] = texts[t];
+  }
+  for (const Column column : kShown) {
+    if (number >= tree.columns.num_turns(column)) continue;
+    const std::vector<double>& all = tree.columns.turn(column, number);
+    if (all.size() != turn.tokens.size()) continue;
+    std::vector<Json> values;
+    for (int t = turn.sampled_begin; t < turn.sampled_end; ++t)
+      values.push_back(rounded(all[static_cast<std::size_t>(t)]));
+    add_list(json, name_of(column), values);
+  }
+  return json;
+}
+
+/// Letters of token_states.h' words; '-' where the step did not train the token.
+std::string letter_of(const std::string& clip_state) {
+  if (clip_state.empty()) return "-";
+  return clip_state == "limit" ? "m" : clip_state.substr(0, 1);
+}
+
+void add_credit(Json& json, const Trajectory& trajectory, const Credit* credit, const TokenStates* states) {
+  const std::vector<bool> sampled = trajectory.sampled();
+  const auto on_sampled = [&](std::string_view name, const std::vector<double>& values) {
+    if (values.size() != sampled.size()) return;
+    std::vector<Json> kept;
+    for (std::size_t t = 0; t < values.size(); ++t)
+      if (sampled[t]) kept.push_back(rounded(values[t]));
+    add_list(json, name, kept);
+  };
+  if (credit != nullptr && trajectory.leaf().is_included()) {
+    on_sampled("advantage", credit->advantage);
+    on_sampled("weight", credit->weight);
+    on_sampled("clip_scale", credit->clip_scale);
+    on_sampled("value_target", credit->value_target);
+  }
+  if (states == nullptr || states->clip_state.size() != sampled.size()) return;
+  on_sampled("ratio", states->ratio);
+  std::string letters;
+  for (std::size_t t = 0; t < sampled.size(); ++t)
+    if (sampled[t]) letters += letter_of(states->clip_state[t]);
+  if (letters.find_first_not_of('-') != std::string::npos) json["clip"] = letters;
+}
+
+Json leaf_json(const Trajectory& trajectory, const Credit* credit, const TokenStates* states) {
+  const Leaf& leaf = trajectory.leaf();
+  Json json{{"turn", leaf.turn},
+            {"id", leaf.trajectory_id},
+            {"outcome", name_of(leaf.outcome)},
+            {"score", rounded(leaf.score)}};
+  add_unless(json, "parent", leaf.parent, -1);
+  add_unless(json, "branch_turn", leaf.branch_turn, -1);
+  add_unless(json, "success", leaf.success, false);
+  add_unless(json, "dropped", leaf.dropped, false);
+  for (const auto& [name, value] : leaf.measures) json["measures"][name] = rounded(value);
+  if (leaf.answer) json["answer"] = *leaf.answer;
+  add_credit(json, trajectory, credit, states);
+  return json;
+}
+
+Json group_json(const ViewedGroup& viewed, const Tokenizer* tokenizer) {
+  const Group& group = *viewed.group;
+  Json json{{"step", viewed.step}, {"uid", group.uid}};
+  if (!group.ground_truth.empty()) json["truth"] = group.ground_truth;
+  if (!group.info.empty()) json["info"] = group.info;
+  Json trees = Json::array();
+  for (const Tree& tree : group.trees) {
+    Json turns = Json::array();
+    for (std::size_t turn = 0; turn < tree.turns.size(); ++turn)
+      turns.push_back(turn_json(tree, static_cast<int>(turn), tokenizer));
+    trees.push_back({{"turns", std::move(turns)}, {"leaves", Json::array()}});
+  }
+  const std::vector<Trajectory> all = trajectories(std::span(&group, 1));
+  CARNOT_CHECK(viewed.credit.empty() || viewed.credit.size() == all.size(), "credit is numbered as the trajectories");
+  CARNOT_CHECK(viewed.states.empty() || viewed.states.size() == all.size(), "states are numbered as the trajectories");
+  for (std::size_t i = 0; i < all.size(); ++i)
+    trees[static_cast<std::size_t>(all[i].tree_index)]["leaves"].push_back(
+        leaf_json(all[i], viewed.credit.empty() ? nullptr : &viewed.credit[i],
+                  viewed.states.empty() ? nullptr : &viewed.states[i]));
+  json["trees"] = std::move(trees);
+  return json;
+}
+
+}  // namespace
+
+bool Page::add(const ViewedGroup& viewed, std::size_t bytes) {
+  const std::string text = written(group_json(viewed, tokenizer_));
+  if (groups_.size() + text.size() + 2 > bytes) return false;
+  groups_ += (groups_.empty() ? "" : ",\n") + text;
+  for (const Tree& tree : viewed.group->trees)
+    for (const Turn& turn : tree.turns) used_.insert(turn.tokens.begin(), turn.tokens.end());
+  return true;
+}
+
+std::string Page::html(const PageHead& head) const {
+  Json facts = Json::array(), vocabulary;
+  for (const auto& [name, value] : head.facts) facts.push_back({name, value});
+  if (tokenizer_ != nullptr) {
+    vocabulary = Json::object();
+    for (const TokenId id : used_)
+      if (is_text(*tokenizer_, id)) vocabulary[std::to_string(id)] = std::string(tokenizer_->bytes_of(id));
+  }
+  std::string data =
+      written({{"title", head.title}, {"facts", facts}, {"notes", head.notes}, {"vocabulary", vocabulary}});
+  data.back() = ',';
+  data += "\n\"groups\": [\n" + groups_ + "\n]}\n";
+  return html_page({.style = kViewStyle, .data_id = "data", .data = data, .script = kViewScript});
+}
+
+}  // namespace carnot

@@ -1,0 +1,11 @@
+// view/page_files.h -- script and style of the page, put into the library when it is configured (CMakeLists.txt).
+#pragma once
+
+#include <string_view>
+
+namespace carnot {
+
+extern const std::string_view kViewStyle;   ///< page.css
+extern const std::string_view kViewScript;  ///< page.js
+
+}  // namespace carnot
