@@ -15,6 +15,8 @@ constexpr std::string_view kNoPadding = "sequences are packed without padding";
 constexpr std::string_view kEnvironmentTasks = "tasks and prompts come from the environment";
 constexpr std::string_view kEnvironmentTools = "the environment says what tools there are and how they are called";
 constexpr std::string_view kAlwaysWritten = "console, metrics.jsonl, TensorBoard and rollouts are always written";
+constexpr std::string_view kTrackers =
+    "metrics.jsonl and TensorBoard are always written; track.command adds W&B, MLflow or trackio (docs/trackers.md)";
 constexpr std::string_view kEnvironmentRewards = "rewards come from the environment (docs/adding_an_environment.md)";
 
 }  // namespace
@@ -145,7 +147,7 @@ std::span<const Alias> verl_aliases() {
       {.theirs = "trainer.device", .note = "`device` says where tensors live"},
       {.theirs = "trainer.project_name", .note = "run_folder names a run"},
       {.theirs = "trainer.experiment_name", .note = "run_folder names a run"},
-      {.theirs = "trainer.logger", .note = kAlwaysWritten},
+      {.theirs = "trainer.logger", .note = kTrackers},
       {.theirs = "trainer.log_val_generations", .note = kAlwaysWritten},
       {.theirs = "trainer.rollout_data_dir", .note = kAlwaysWritten},
       {.theirs = "trainer.validation_data_dir", .note = kAlwaysWritten},

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Opens pages of `carnot view` in headless Chromium, presses the keys, and compares what is shown with the rows.
+
+Run from the repository root, once build/carnot is built, with Debian's package `chromium` and:
+    pip install -r tools/checks/requirements_view.txt
+    python3 tools/checks/view_page.py RUN [PICTURE.png]
+
+RUN is a run folder. One page is of that run, one of a copy of its rows in which every text is hostile. With PICTURE a
+picture of the first page is written.
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from playwright.sync_api import sync_playwright
+
+HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>\x1b[2J\u202e"
+
+
+def carnot(*arguments):
+    subprocess.run(["build/carnot", *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
+
+
+def rows_of(run, step):
+    groups = {}
+    for line in (run / "rollouts" / f"step_{step}.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        groups.setdefault(row["uid"], []).append(row)
+    return list(groups.values())
+
+
+class Opened:
+    """A page, with everything that it complains about or asks for."""
+
+    def __init__(self, browser, path, **settings):
+        self.page = browser.new_page(viewport={"width": 1500, "height": 900}, **settings)
+        self.problems = []
+        self.page.on("console", lambda message: self.problems.append(message.text))
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.problems.append("a dialog"))
+        self.page.on("request", lambda request: request.url.startswith("file:") or self.problems.append(request.url))
+        self.page.goto(f"file://{path.resolve()}")
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def count(self, selector):
+        return self.page.locator(selector).count()
+
+    def close(self):
+        assert not self.page.evaluate("window.hacked"), "a script of the rows has run"
+        assert not self.problems, self.problems
+        self.page.close()
+
+
+def shown(text):
+    """As the page writes a text: breaks of sampled tokens have a sign."""
+    return text.replace("\u21b5\n", "\n")
+
+
+def check_texts(opened, groups):
+    """Walks through the groups with j; every sibling's text and tokens are those of its row."""
+    for i, rows in enumerate(groups):
+        cards = opened.page.locator("article")
+        assert cards.count() == len(rows), (i, cards.count())
+        for n, row in enumerate(rows):
+            card = cards.nth(n)
+            assert card.locator("b").first.text_content() == row["traj_id"]
+            tokens = card.evaluate("card => [...card.querySelectorAll('details')].reduce((sum, fold) => {"
+                                   "fold.fill(); return sum + fold.querySelectorAll('i').length; }, 0)")
+            assert tokens == sum(row["loss_mask"]), (row["traj_id"], tokens)
+            text = "".join(card.locator(".text").all_text_contents())
+            assert shown(text) == row["input"] + row["output"], row["traj_id"]
+        opened.press("j")
+
+
+def colours(opened):
+    return opened.page.evaluate("new Set([...document.querySelectorAll('main i')].map(t => t.style.background)).size")
+
+
+def check_keys(opened, groups):
+    page = opened.page
+    opened.press(*["k"] * len(groups))
+    first = page.locator("h2").first.text_content()
+    assert colours(opened) > 3, "entropy has no colours"
+    opened.press("ArrowRight")
+    assert "chosen" in page.locator("article").nth(1).get_attribute("class")
+    opened.press("x")
+    assert page.locator("article").nth(1).locator("details[open]").count() == 0
+    opened.press("x", "s")
+    assert opened.count("article") == 1
+    opened.press("s", "2")
+    assert "advantage" in page.locator("footer").text_content()
+    opened.press("4")
+    assert "clip state" in page.locator("footer").text_content()
+    opened.press("1", "?")
+    assert page.locator("dialog[open]").count() == 1
+    opened.press("?", "t")
+    assert page.evaluate("document.documentElement.className") == "dark"
+    opened.press("t", "j")
+    assert page.locator("h2").first.text_content() != first
+    page.locator("main i").first.hover()
+    assert "entropy" in page.locator("#token").text_content()
+    page.locator("select").nth(1).select_option("+")
+    successes = sum(any(row["success"] for row in rows) for rows in groups)
+    assert opened.count("nav a") == successes, (opened.count("nav a"), successes)
+    page.locator("select").nth(1).select_option("")
+    opened.press("/")
+    page.keyboard.type("a text that nobody said")
+    assert opened.count("nav a") == 0 and opened.count("article") == 0
+    page.locator("input.search").fill("")
+    assert opened.count("nav a") == len(groups)
+
+
+def hostile_copy(run, folder, step):
+    """The step's rows with a hostile text in every field that is one, and in the conversation."""
+    tokenizer = json.loads(next(run.glob("checkpoints/*/tokenizer.json")).read_text())
+    ids = [tokenizer["model"]["vocab"][sign] for sign in "</script><script>alert(1)</script>"]
+    (folder / "rollouts").mkdir(parents=True)
+    shutil.copy(next(run.glob("checkpoints/*/tokenizer.json")), folder / "tokenizer.json")
+    lines = []
+    for n, rows in enumerate(rows_of(run, step)):
+        for row in rows:
+            for at, bit in enumerate(row["loss_mask"]):
+                if bit:
+                    row["token_ids"][at] = ids[at % len(ids)]
+            row.update(uid=f"{HOSTILE} {n}", gts=[HOSTILE], answer=HOSTILE, info={HOSTILE: HOSTILE})
+            row["traj_id"] += HOSTILE
+            row["parent"], row["branch_turn"], row["tree"] = None, None, row["sibling"]
+            row["measures"][HOSTILE] = 1
+            for turn in row["turns"]:
+                turn.update(tool=HOSTILE, status=HOSTILE)
+            lines.append(json.dumps(row))
+    (folder / "rollouts" / f"step_{step}.jsonl").write_text("\n".join(lines) + "\n")
+    return len(rows_of(folder, step))
+
+
+def main(run, picture):
+    step = max(int(path.stem.split("_")[1]) for path in run.glob("rollouts/step_*.jsonl"))
+    groups = rows_of(run, step)
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
+        scratch = pathlib.Path(scratch)
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        carnot("view", run, "--steps", step, "--output", scratch / "page.html")
+        opened = Opened(browser, scratch / "page.html")
+        check_texts(opened, groups)
+        check_keys(opened, groups)
+        if picture:
+            opened.page.screenshot(path=picture)
+        opened.close()
+        count = hostile_copy(run, scratch / "hostile", step)
+        carnot("view", scratch / "hostile")
+        opened = Opened(browser, scratch / "hostile" / "view.html", color_scheme="dark")
+        assert opened.count("nav a") == count
+        opened.press(*["j", "ArrowRight", "c"] * count)
+        assert "</script>" in opened.page.locator("main").text_content()
+        assert "\x1b" not in opened.page.locator("body").text_content().replace("\\u001b", "")
+        opened.close()
+        browser.close()
+    print(f"{len(groups)} groups of step {step}, and as many hostile ones: as the rows")
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None)
