@@ -59,7 +59,9 @@ void expect_rounded(const std::vector<double>& shown, const std::vector<Json>& r
   ASSERT_EQ(shown.size(), row.size()) << what;
   for (std::size_t i = 0; i < row.size(); ++i) {
     EXPECT_EQ(std::isnan(shown[i]), row[i].is_null()) << what << " " << i;
-    if (!row[i].is_null()) EXPECT_EQ(shown[i], five_digits(row[i].get<double>())) << what << " " << i;
+    if (!row[i].is_null()) {
+      EXPECT_EQ(shown[i], five_digits(row[i].get<double>())) << what << " " << i;
+    }
   }
 }
 
