@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "carnot/base/check.h"
 #include "carnot/base/file.h"
 #include "carnot/base/limits.h"
 #include "carnot/base/nearest_word.h"

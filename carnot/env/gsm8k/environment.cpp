@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "carnot/base/check.h"
 #include "carnot/base/limits.h"
 #include "carnot/base/strings.h"
 #include "carnot/env/dataset/question_set.h"
