@@ -12,7 +12,7 @@ namespace {
 
 using testing::small_tokenizer;
 
-const Model& small_model() {
+const Model& batch_model() {
   static const Model model(ModelConfig{.vocab_size = small_tokenizer().vocab_size() + 5,
                                        .hidden_size = 32,
                                        .intermediate_size = 48,
@@ -42,7 +42,7 @@ void take(const std::vector<TextStep>& steps, Texts& texts) {
 }
 
 Texts alone(TextJobId id) {
-  TextBatch batch(small_model(), small_tokenizer(), {.texts = 1, .cache_tokens = 64});
+  TextBatch batch(batch_model(), small_tokenizer(), {.texts = 1, .cache_tokens = 64});
   batch.add(id, job_of(id));
   Texts texts;
   while (batch.has_work()) take(batch.step(), texts);
@@ -51,7 +51,7 @@ Texts alone(TextJobId id) {
 
 TEST(TextBatch, JobsThatJoinAndLeaveAtAnyTimeSayWhatTheySayAlone) {
   for (const int cache_tokens : {64, 1000}) {  // with and without evictions
-    TextBatch batch(small_model(), small_tokenizer(), {.texts = 4, .cache_tokens = cache_tokens});
+    TextBatch batch(batch_model(), small_tokenizer(), {.texts = 4, .cache_tokens = cache_tokens});
     Texts texts;
     TextJobId added = 0;
     for (int step = 0; added < 8 || batch.has_work(); ++step) {
@@ -67,7 +67,7 @@ TEST(TextBatch, JobsThatJoinAndLeaveAtAnyTimeSayWhatTheySayAlone) {
 }
 
 TEST(TextBatch, ACancelledJobSaysNothingMoreAndItsPlaceIsFree) {
-  TextBatch batch(small_model(), small_tokenizer(), {.texts = 1, .cache_tokens = 64});
+  TextBatch batch(batch_model(), small_tokenizer(), {.texts = 1, .cache_tokens = 64});
   batch.add(1, job_of(1));
   batch.add(2, job_of(2));
   batch.step();
@@ -87,7 +87,7 @@ TEST(TextBatch, ACancelledJobSaysNothingMoreAndItsPlaceIsFree) {
 }
 
 TEST(TextBatch, TheLikeliestTokensAreToldWithTheirLogProbabilities) {
-  TextBatch batch(small_model(), small_tokenizer(), {.texts = 1, .cache_tokens = 64});
+  TextBatch batch(batch_model(), small_tokenizer(), {.texts = 1, .cache_tokens = 64});
   TextJob job = job_of(1);
   job.sampling = {.temperature = 0};
   job.likeliest = 4;
@@ -103,7 +103,7 @@ TEST(TextBatch, TheLikeliestTokensAreToldWithTheirLogProbabilities) {
 }
 
 TEST(TextBatch, ATextBeyondTheCacheIsABug) {
-  TextBatch batch(small_model(), small_tokenizer(), {.texts = 1, .cache_tokens = 16});
+  TextBatch batch(batch_model(), small_tokenizer(), {.texts = 1, .cache_tokens = 16});
   EXPECT_THROW(batch.add(1, {.prompt = std::vector<TokenId>(10, 5), .max_tokens = 7}), CheckError);
 }
 

@@ -8,7 +8,7 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// System messages at the start, joined; then the others.
 std::pair<std::string, std::vector<Message>> parted(const std::vector<Message>& messages) {
@@ -20,13 +20,13 @@ std::pair<std::string, std::vector<Message>> parted(const std::vector<Message>& 
 }
 
 Result<ToolDescription> tool_of(const std::string& json) {
-  const auto tool = parse_json_object<Json>(json, "the tool");
+  const auto tool = parse_json_object<OrderedJson>(json, "the tool");
   if (!tool) return tool.error();
-  const Json& function = tool->at("function");
+  const OrderedJson& function = tool->at("function");
   ToolDescription description{.name = function.at("name").get<std::string>()};
   if (const auto text = function.find("description"); text != function.end()) description.description = *text;
   if (const auto schema = function.find("parameters"); schema != function.end())
-    description.parameters = schema->dump(-1, ' ', false, Json::error_handler_t::replace);
+    description.parameters = schema->dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   if (const Status right = description.check(); !right) return right.error();
   return description;
 }

@@ -14,7 +14,7 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kLongestWait = 1e6;               // seconds
 constexpr std::size_t kLongestVariable = 100'000;  // Linux takes 128 KiB
@@ -142,17 +142,17 @@ class AgentFactory final : public EnvironmentFactory {
     CARNOT_CHECK_GE(index, 0);
     const bool train = split == Split::Train;
     const char* purpose = train ? "agent train" : "agent validation";
-    Json task{{"split", train ? "train" : "validation"},
-              {"index", index},
-              // 53 bits: a number that every JSON parser keeps.
-              {"seed", derive_seed(seed_, purpose, static_cast<std::uint64_t>(index)) >> 11},
-              {"task", nullptr}};
+    OrderedJson task{{"split", train ? "train" : "validation"},
+                     {"index", index},
+                     // 53 bits: a number that every JSON parser keeps.
+                     {"seed", derive_seed(seed_, purpose, static_cast<std::uint64_t>(index)) >> 11},
+                     {"task", nullptr}};
     const auto& rows = train ? world_->train : world_->test;
     if (!rows.empty()) {
       const std::size_t row = train ? order_->row(index) : static_cast<std::size_t>(index) % rows.size();
-      task["task"] = parse_json<Json>(rows[row], "task").value();
+      task["task"] = parse_json<OrderedJson>(rows[row], "task").value();
     }
-    return std::make_unique<AgentEnvironment>(world_, task.dump(-1, ' ', false, Json::error_handler_t::replace));
+    return std::make_unique<AgentEnvironment>(world_, task.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
   }
 
  private:
@@ -165,7 +165,7 @@ class AgentFactory final : public EnvironmentFactory {
     for (const std::string_view line : split_lines(*text)) {
       ++number;
       if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      const auto row = parse_json_object<Json>(line, path + ":" + std::to_string(number));
+      const auto row = parse_json_object<OrderedJson>(line, path + ":" + std::to_string(number));
       if (!row && problems.size() < kMaxProblems) problems.push_back(row.error().message);
       if (row) rows.emplace_back(line);
     }

@@ -7,7 +7,7 @@
 namespace carnot {
 namespace {
 
-constexpr std::chrono::milliseconds kSlice{100};  // between two looks at whether the harness is still there
+constexpr std::chrono::milliseconds kPresenceSlice{100};  // between two looks at whether the harness is still there
 
 }  // namespace
 
@@ -49,7 +49,7 @@ std::optional<Message> AgentEpisode::ask(OpenAiRequest request, const std::funct
   calls_.push_back(call);
   changed_.notify_all();
   while (!call->answer && !call->over) {
-    changed_.wait_for(lock, kSlice);
+    changed_.wait_for(lock, kPresenceSlice);
     lock.unlock();
     const bool there = is_there();
     lock.lock();

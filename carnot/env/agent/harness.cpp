@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 constexpr std::size_t kShownLine = 500;
-constexpr std::chrono::milliseconds kSlice{100};
+constexpr std::chrono::milliseconds kPipeSlice{100};
 
 }  // namespace
 
@@ -57,7 +57,7 @@ void Harness::watch() {
     if (output_open) pipes.push_back({.fd = process_->standard_output(), .events = POLLIN, .revents = 0});
     if (error_open) pipes.push_back({.fd = process_->standard_error(), .events = POLLIN, .revents = 0});
     if (writing) pipes.push_back({.fd = process_->standard_input(), .events = POLLOUT, .revents = 0});
-    if (!ended) ::poll(pipes.data(), pipes.size(), static_cast<int>(kSlice.count()));
+    if (!ended) ::poll(pipes.data(), pipes.size(), static_cast<int>(kPipeSlice.count()));
     if (writing) writing = write_task();
     if (output_open)
       output_open = output.read(process_->standard_output(), [&](std::string_view line, bool whole) {
@@ -74,7 +74,7 @@ void Harness::watch() {
 
 void Harness::tell_end() {
   std::optional<std::string> end;
-  while (!(end = process_->ended(kSlice))) continue;
+  while (!(end = process_->ended(kPipeSlice))) continue;
   std::string why = "the harness " + *end;
   std::optional<EpisodeReward> reward;
   if (*end == "exited with status 0") {

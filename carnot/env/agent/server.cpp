@@ -11,7 +11,7 @@
 namespace carnot {
 namespace {
 
-constexpr std::chrono::milliseconds kSlice{100};
+constexpr std::chrono::milliseconds kOfferSlice{100};
 constexpr int kOfferSlices = 300;  // 30 s, then the harness is told to ask again
 constexpr int kMostConnections = 1024;
 const std::string kPolicy = "policy";
@@ -135,7 +135,7 @@ HttpReply AgentServer::asked(AgentEpisode& episode, const std::string& body, con
 HttpReply AgentServer::next_offer(const HttpConnection& connection) {
   std::unique_lock lock(mutex_);
   for (int slice = 0; offers_.empty() && slice < kOfferSlices && connection.is_open() && !stopping_; ++slice)
-    changed_.wait_for(lock, kSlice);
+    changed_.wait_for(lock, kOfferSlice);
   if (offers_.empty() || !connection.is_open()) return refused(503, "there is no episode now; ask again");
   HttpReply reply{.body = std::move(offers_.front().text)};
   offers_.pop_front();
