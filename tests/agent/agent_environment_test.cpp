@@ -120,7 +120,7 @@ TEST(AgentEnvironment, NoFaultIsAReward) {
   EXPECT_THAT(failure_of({harness("nan")}), HasSubstr("without a reward"));
   EXPECT_THAT(failure_of({harness("status")}), HasSubstr("exited with status 3: a reason"));
   EXPECT_THAT(failure_of({harness("early")}), HasSubstr("before it asked anything"));
-  EXPECT_THAT(failure_of({"command=[no_such_program]"}), HasSubstr("before it asked anything"));
+  EXPECT_THAT(failure_of({"command=[no_such_program]"}), HasSubstr("cannot start \"no_such_program\""));
   EXPECT_THAT(failure_of({"start_timeout=0.2"}), HasSubstr("the harness did nothing for"));
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "carnot/base/log.h"
+#include "carnot/base/no_pipe_signal.h"
 #include "carnot/base/strings.h"
 #include "carnot/process/line_splitter.h"
 
@@ -19,11 +20,8 @@ constexpr std::chrono::milliseconds kPipeSlice{100};
 }  // namespace
 
 Result<std::unique_ptr<Harness>> Harness::start(const HarnessCall& call, std::shared_ptr<AgentEpisode> episode) {
-  // env(1) adds the variables: those of this process stay as they are, whatever its other threads do.
-  std::vector<std::string> command{"env"};
-  command.insert(command.end(), call.variables.begin(), call.variables.end());
-  command.insert(command.end(), call.command.begin(), call.command.end());
-  auto process = ChildProcess::start({.command = std::move(command), .folder = call.folder});
+  auto process =
+      ChildProcess::start({.command = call.command, .folder = call.folder, .environment = call.variables});
   if (!process) return process.error();
   return std::unique_ptr<Harness>(new Harness(std::move(process).value(), std::move(episode), call.task + "\n"));
 }
@@ -48,6 +46,7 @@ bool Harness::write_task() {
 }
 
 void Harness::watch() {
+  const NoPipeSignal no_pipe_signal;  // it may close its standard input unread
   LineSplitter output(kLongestLine), error(kLongestLine);
   const std::string name = "harness " + std::to_string(process_->id());
   bool output_open = true, error_open = true, writing = true;
