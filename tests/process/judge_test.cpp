@@ -327,8 +327,11 @@ TEST_F(JudgeScorer, ProcessesThatAreKilledLeaveACacheThatCanBeUsed) {
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
   }
-  for (int i = 0; i < 20; ++i)
-    if (const auto stored = cache.find("request " + std::to_string(i))) EXPECT_EQ(*stored, answer);
+  for (int i = 0; i < 20; ++i) {
+    if (const auto stored = cache.find("request " + std::to_string(i))) {
+      EXPECT_EQ(*stored, answer);
+    }
+  }
 }
 
 TEST_F(JudgeScorer, SaysWhatIsWrongBeforeTheRun) {
