@@ -14,7 +14,7 @@ class Calculator final : public Tool {
     const auto given = parse_json_object(arguments, "arguments").value();
     const auto value = calculate(given.at("expression").get<std::string>());
     if (!value) return {.text = "Error: " + value.error().message, .status = "error"};
-    return {.text = number_text(*value)};
+    return {.text = exact_text(*value)};
   }
 
  private:

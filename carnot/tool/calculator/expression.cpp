@@ -198,7 +198,7 @@ std::string calculator_functions() {
   return join(names);
 }
 
-std::string number_text(double value) {
+std::string exact_text(double value) {
   std::array<char, 40> digits{};
   constexpr double kExact = 9007199254740992.0;
   const bool is_whole = value == std::floor(value) && std::abs(value) <= kExact;

@@ -17,6 +17,6 @@ Result<double> calculate(std::string_view expression);
 std::string calculator_functions();
 
 /// The shortest text that reads back as the number; whole numbers up to 2^53 without a point.
-std::string number_text(double value);
+std::string exact_text(double value);
 
 }  // namespace carnot

@@ -11,7 +11,7 @@ namespace {
 
 std::string answer(std::string_view expression) {
   const auto value = calculate(expression);
-  return value ? number_text(*value) : value.error().message;
+  return value ? exact_text(*value) : value.error().message;
 }
 
 TEST(Calculator, HasPythonsPrecedence) {
@@ -62,7 +62,7 @@ struct Built {
 Built build(RandomStream& random, int depth) {
   if (depth == 0 || random.chance(0.2)) {
     const auto number = static_cast<double>(random.below(100));
-    return {number_text(number), number};
+    return {exact_text(number), number};
   }
   const Built left = build(random, depth - 1), right = build(random, depth - 1);
   switch (random.below(4)) {
@@ -87,7 +87,7 @@ TEST(Calculator, ItsNumbersReadBack) {
   RandomStream random(8);
   for (int trial = 0; trial < 1000; ++trial) {
     const double value = std::ldexp(random.uniform() - 0.5, static_cast<int>(random.below(200)) - 100);
-    const std::string text = number_text(value);
+    const std::string text = exact_text(value);
     ASSERT_EQ(calculate(text).value(), value) << text;
   }
 }
