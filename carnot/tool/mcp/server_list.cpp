@@ -92,9 +92,10 @@ Result<std::vector<McpServerOptions>> parse_mcp_servers(std::string_view text, c
     McpServerOptions options{.name = "mcp " + name, .url = reader.text("url"), .headers = reader.pairs("headers")};
     options.program.folder = reader.text("cwd");
     for (const auto& [key, value] : reader.pairs("env")) options.program.environment.push_back(key + "=" + value);
+    std::vector<std::string> command = reader.texts("args");
     if (server.contains("command")) {
-      options.program.command = reader.texts("args");
-      options.program.command.insert(options.program.command.begin(), reader.text("command"));
+      command.insert(command.begin(), reader.text("command"));
+      options.program.command = std::move(command);
     }
     if (options.program.command.empty() == options.url.empty()) reader.problem("command", "either a command or a url");
     all.push_back(std::move(options));
