@@ -4,6 +4,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/json.h"
+#include "carnot/base/utf8.h"
 
 namespace carnot {
 namespace {
@@ -101,7 +102,7 @@ std::optional<Reply> continuation(const AnsweredCall& last, const OpenAiRequest&
 Message told(const PolicyResponse& response, int number) {
   Message message{.role = "assistant"};
   message.tool_calls = response.tool_calls;
-  if (message.tool_calls.empty()) message.content = response.text;
+  if (message.tool_calls.empty()) message.content = with_replacement_characters(response.text);
   for (std::size_t i = 0; i < message.tool_calls.size(); ++i)
     if (std::string& id = message.tool_calls[i].id; id.empty())
       id = "call_" + std::to_string(number) + "_" + std::to_string(i);

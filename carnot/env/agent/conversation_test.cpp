@@ -74,6 +74,14 @@ TEST(AgentConversation, ResultsOfAllCallsInTheirOrderGoOn) {
   EXPECT_FALSE(further("call_3_0", "own", "").has_value()) << "other tools are another prompt";
 }
 
+TEST(AgentConversation, AnAnswerComesBackAsItWasTold) {
+  const AnsweredCall last = answered("caf\xC3");  // half a character cannot be told
+  const auto reply = continuation(
+      last, request(kHi + ", {\"role\": \"assistant\", \"content\": \"caf\xEF\xBF\xBD\"}, " +
+                    R"({"role": "user", "content": "Sure?"})"));
+  EXPECT_TRUE(reply.has_value());
+}
+
 TEST(AgentConversation, AnythingElseIsAFreshPrompt) {
   const AnsweredCall last = answered("Yes");
   for (
