@@ -13,6 +13,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   CARNOT_CHECK(std::isfinite(*value), "a finite value");
-  CARNOT_CHECK_EQ(carnot::calculate(carnot::number_text(*value)).value(), *value);
+  CARNOT_CHECK_EQ(carnot::calculate(carnot::exact_text(*value)).value(), *value);
   return 0;
 }
