@@ -10,10 +10,10 @@
 namespace carnot {
 namespace {
 
-constexpr double kLongestWait = 1e6;     ///< seconds
-constexpr int kLongestOutput = 200'000;  ///< characters of a result
+constexpr double kLongestToolTime = 1e6;  ///< seconds
+constexpr int kLongestOutput = 200'000;   ///< characters of a result
 
-struct Counts {
+struct ToolCounts {
   int calls = 0, errors = 0;
 };
 
@@ -162,7 +162,7 @@ class ToolUsingEnvironment final : public Environment {
   std::shared_ptr<const ToolUse> use_;
   ToolSet tools_;
   bool beneath_offers_ = false;  // tools of its own
-  Counts counts_{};
+  ToolCounts counts_{};
   std::uint64_t used_ = 0;    // what was called, in order
   bool was_refused_ = false;  // the policy has heard that no calls are left
 };
@@ -170,7 +170,7 @@ class ToolUsingEnvironment final : public Environment {
 }  // namespace
 
 void ToolUseOptions::fields(FieldVisitor& visit) {
-  const Limits seconds{.low = 0, .high = kLongestWait, .open_low = true};
+  const Limits seconds{.low = 0, .high = kLongestToolTime, .open_low = true};
   visit.field("tools", tools,
               "tools of every episode: calculator, search FILE, FILE.py:FUNCTION, mcp COMMAND, mcp URL, FILE.json");
   visit.field("max_tool_calls", max_tool_calls, "calls of these tools in an episode", between(1, kMaxEpisodeSteps / 2));
