@@ -28,6 +28,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kSlice{100};  // between two looks at whether the server stops
 constexpr std::size_t kReadBytes = std::size_t{16} << 10;
+constexpr int kBacklog = 1024;
 
 // In time that does not depend on where the two differ.
 bool same_secret(const std::string& a, const std::string& b) {
@@ -260,6 +261,7 @@ class HttpServer::Listener final : public httplib::Server {
     if (port_ < 0)
       return Error{"cannot listen on " + options_.host + ":" + std::to_string(options_.port) + ": " +
                    (errno == 0 ? "the address is not one of this machine" : std::strerror(errno))};
+    (void)::listen(svr_sock_, kBacklog);  // the library's five are too few for clients that come together
     thread_ = std::thread([this] { listen_after_bind(); });
     return Done{};
   }

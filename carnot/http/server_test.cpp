@@ -189,6 +189,14 @@ TEST(HttpServer, MoreConnectionsThanThereMayBeAreToldToComeLater) {
   EXPECT_THAT(refused, HasSubstr("Retry-After: 1"));
 }
 
+TEST(HttpServer, AnswersManyClientsThatComeTogether) {
+  const auto server = started(options());
+  std::vector<Descriptor> clients;
+  for (int i = 0; i < 200; ++i) clients.push_back(connected(server->port()));
+  for (const Descriptor& client : clients) send(client, request_text("GET", "/together", "", kClose));
+  for (const Descriptor& client : clients) EXPECT_THAT(received(client), HasSubstr("GET /together ''"));
+}
+
 TEST(HttpServer, AKeyIsNeededWhereThereIsOne) {
   HttpServerOptions with = options();
   with.key = "secret";
