@@ -173,8 +173,8 @@ TEST(InspectLog, CountsTokensAndHoldsLogProbabilities) {
 TEST(InspectLog, IsOneForAnyGroups) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     RandomStream random(seed);
-    const std::vector<Group> groups =
-        testing::random_groups(random, {.vocabulary = 299, .columns = testing::all_columns()});
+    const std::vector<Group> groups = testing::random_groups(
+        random, {.vocabulary = small_tokenizer().vocab_size(), .columns = testing::all_columns()});
     const Json log = log_of(groups, testing::random_credit(random, groups));
     const std::vector<Trajectory> all = trajectories(groups);
     ASSERT_EQ(log.at("samples").size(), all.size());

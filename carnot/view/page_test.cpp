@@ -137,8 +137,9 @@ TEST(ViewPage, HoldsWhatTheRowsHold) {
   int branches = 0, trajectories_compared = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     RandomStream random(seed);
-    const std::vector<Group> groups =
-        testing::random_groups(random, {.vocabulary = 299, .dropped_share = 0.2, .columns = testing::all_columns()});
+    const std::vector<Group> groups = testing::random_groups(
+        random,
+        {.vocabulary = small_tokenizer().vocab_size(), .dropped_share = 0.2, .columns = testing::all_columns()});
     const CreditTable credit = testing::random_credit(random, groups);
     const std::string rows = rollout_rows(groups, credit, {});
     Page page(&small_tokenizer());
