@@ -8,7 +8,6 @@
 namespace carnot {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -33,7 +32,7 @@ TEST(JsonSchema, TellsEveryProblemWithItsPlace) {
 TEST(JsonSchema, FollowsReferencesWithinItself) {
   const std::string of = R"({"properties": {"a": {"$ref": "#/$defs/word"}}, "$defs": {"word": {"enum": ["x", "y"]}}})";
   EXPECT_THAT(problems(of, R"({"a": "x"})"), IsEmpty());
-  EXPECT_THAT(problems(of, R"({"a": "z"})"), ElementsAre(HasSubstr("a: ")));
+  EXPECT_THAT(problems(of, R"({"a": "z"})"), ::testing::Contains(HasSubstr("a: ")));
 }
 
 TEST(JsonSchema, MayDescribeATree) {

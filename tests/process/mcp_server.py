@@ -236,9 +236,12 @@ class Events(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         number = urllib.parse.parse_qs(urllib.parse.urlparse(self.path).query).get("session", [""])[0]
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        said = b"Accepted" if number in self.sessions else b"Method Not Allowed"
         self.send_response(202 if number in self.sessions else 405)
-        self.send_header("Content-Length", "0")
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(said)))
         self.end_headers()
+        self.wfile.write(said)
         if number in self.sessions:
             self.wfile.flush()
             threading.Thread(target=self.sessions[number].receive, args=(json.loads(body),), daemon=True).start()

@@ -25,9 +25,9 @@ std::chrono::milliseconds until(McpTransport::Deadline deadline) {
                   std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()));
 }
 
-bool is_event_stream(const HttpAnswer& answer) {
-  const std::string* type = find_header(answer.headers, "Content-Type");
-  return type != nullptr && lower_case(*type).starts_with("text/event-stream");
+bool is_of_type(const HttpAnswer& answer, std::string_view type) {
+  const std::string* found = find_header(answer.headers, "Content-Type");
+  return found != nullptr && lower_case(*found).starts_with(type);
 }
 
 /// The address that an endpoint event names: a path of the same server, or the whole address of one there.
@@ -110,7 +110,7 @@ class HttpTransport final : public McpTransport {
     const auto answer =
         http_stream(posted, {.time = until(deadline), .answer_bytes = kLongestMessage, .cancel = stop_.get_token()},
                     [&](const HttpAnswer& so_far, std::string_view piece) {
-                      if (!is_event_stream(so_far)) {
+                      if (!is_of_type(so_far, "text/event-stream")) {
                         body += piece;
                         return true;
                       }
@@ -126,7 +126,7 @@ class HttpTransport final : public McpTransport {
     keep_session(answer->headers);
     if (!answer->is_success()) body = answer->body;
     return {.status = answer->status,
-            .was_answered = was_answered || (!method.empty() && read_body(body, answer->is_success())),
+            .was_answered = was_answered || (!method.empty() && read_body(*answer, body)),
             .location = location_of(*answer)};
   }
 
@@ -142,10 +142,12 @@ class HttpTransport final : public McpTransport {
     session_ = *session;
   }
 
-  /// A refusal may hold the answer, too: an error of JSON-RPC.
-  bool read_body(const std::string& body, bool is_success) {
+  /// A refusal may hold the answer, too: an error of JSON-RPC. A text ("Accepted") says that the answer comes
+  /// elsewhere.
+  bool read_body(const HttpAnswer& answer, const std::string& body) {
     const std::string where = name_ + ": the answer";
-    if (body.empty() || (!is_success && !parse_mcp(body, where))) return false;
+    if (body.empty() || !is_of_type(answer, "application/json")) return false;
+    if (!answer.is_success() && !parse_mcp(body, where)) return false;
     return handlers_.on_message(body, where);
   }
 

@@ -46,7 +46,16 @@ void McpSession::shake_hands(Deadline deadline) {
   const auto version = read_mcp_version(answer.body);
   if (!version) throw PeerFailure(transport_->label() + " " + version.error().message);
   transport_->set_version(*version);
-  transport_->send(mcp_notification("notifications/initialized"), "", "", deadline);
+  send(mcp_notification("notifications/initialized"), "", "", deadline);
+  if (!is_alive()) throw PeerFailure(failure_);
+}
+
+void McpSession::send(const std::string& message, std::string_view method, std::string_view tool, Deadline deadline) {
+  try {
+    transport_->send(message, method, tool, deadline);
+  } catch (const PeerFailure& failure) {
+    fail(failure.what());  // unless it has failed before, which is then the cause of this
+  }
 }
 
 McpJson McpSession::result_of(std::string_view method, McpJson params, Deadline deadline) {
@@ -96,11 +105,7 @@ McpMessage McpSession::request(std::string_view method, McpJson params, std::str
   const std::int64_t id = ++last_id_;
   waiting_[id] = &waiting;
   lock.unlock();
-  try {
-    transport_->send(mcp_request(id, method, std::move(params), is_stateless_), method, tool, deadline);
-  } catch (const PeerFailure& failure) {
-    fail(failure.what());
-  }
+  send(mcp_request(id, method, std::move(params), is_stateless_), method, tool, deadline);
   lock.lock();
   waiting.changed.wait_until(lock, deadline, [&] { return waiting.answer || !failure_.empty(); });
   waiting_.erase(id);
@@ -119,18 +124,11 @@ bool McpSession::receive(std::string_view text, const std::string& where) {
   }
   bool has_answer = false;
   for (McpMessage& message : *messages) {
-    if (message.kind == McpMessage::Kind::Request) answer(message.body);
+    if (message.kind == McpMessage::Kind::Request)
+      send(mcp_answer(message.body), "", "", std::chrono::steady_clock::now() + kAnswerTime);
     if (message.kind == McpMessage::Kind::Answer) has_answer = deliver(std::move(message)) || has_answer;
   }
   return has_answer;
-}
-
-void McpSession::answer(const McpJson& request) {
-  try {
-    transport_->send(mcp_answer(request), "", "", std::chrono::steady_clock::now() + kAnswerTime);
-  } catch (const PeerFailure& failure) {
-    fail(failure.what());
-  }
 }
 
 // What belongs to no open request answers a call that was given up.

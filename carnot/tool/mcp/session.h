@@ -48,7 +48,8 @@ class McpSession {
   void shake_hands(Deadline deadline);
   void list_tools(Deadline deadline);
   bool receive(std::string_view text, const std::string& where);
-  void answer(const McpJson& request);
+  /// What goes wrong ends the session.
+  void send(const std::string& message, std::string_view method, std::string_view tool, Deadline deadline);
   bool deliver(McpMessage message);
   void fail(const std::string& why);
   void close();
