@@ -82,6 +82,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(model_config, kInMemory),
                                           CARNOT_TARGET(passages, kInMemory),
                                           CARNOT_TARGET(process_answers, kInMemory),
+                                          CARNOT_TARGET(openai_requests, kInMemory),
                                           CARNOT_TARGET(recipe, kInMemory),
                                           CARNOT_TARGET(rollout_rows, kInMemory),
                                           CARNOT_TARGET(safetensors, kInMemory),
