@@ -27,7 +27,8 @@ eval: {{tasks: 1}}
 
 def python_with_package(folder):
     python = os.path.join(folder, "venv", "bin", "python")
-    if subprocess.run([python, "-c", "import openai"], capture_output=True, check=False).returncode == 0:
+    known = [python, "-c", "import openai"]
+    if os.path.exists(python) and subprocess.run(known, capture_output=True, check=False).returncode == 0:
         return python
     for command in ([sys.executable, "-m", "venv", os.path.join(folder, "venv")],
                     [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "0",
