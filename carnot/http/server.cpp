@@ -262,7 +262,10 @@ class HttpServer::Listener final : public httplib::Server {
       return Error{"cannot listen on " + options_.host + ":" + std::to_string(options_.port) + ": " +
                    (errno == 0 ? "the address is not one of this machine" : std::strerror(errno))};
     (void)::listen(svr_sock_, kBacklog);  // the library's five are too few for clients that come together
-    thread_ = std::thread([this] { listen_after_bind(); });
+    thread_ = std::thread([this] {
+      listen_after_bind();
+      ended_ = true;
+    });
     return Done{};
   }
 
@@ -274,7 +277,6 @@ class HttpServer::Listener final : public httplib::Server {
     while (!is_running() && !ended_) std::this_thread::sleep_for(milliseconds(1));  // it only just starts
     Server::stop();
     thread_.join();
-    ended_ = true;
   }
 
  private:
