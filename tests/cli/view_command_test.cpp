@@ -76,7 +76,7 @@ TEST(ViewCommand, SaysWhatIsNotOnThePage) {
   const auto chosen = run_carnot({"view", scratch.path("run"), "--steps", "2", "--output", page});
   ASSERT_EQ(chosen.exit, 0) << chosen.err;
   EXPECT_THAT(data_of(text_of(page)).at("notes").at(0), HasSubstr("Steps 2 of 3 are on this page"));
-  const auto small = run_carnot({"view", scratch.path("run"), "--megabytes", "0.02", "--output", page});
+  const auto small = run_carnot({"view", scratch.path("run"), "--megabytes", "0.005", "--output", page});
   ASSERT_EQ(small.exit, 0) << small.err;
   EXPECT_THAT(small.out, HasSubstr("of 6 groups found no room and were left out"));
   const auto none = run_carnot({"view", scratch.path("run"), "--steps", "9"});
