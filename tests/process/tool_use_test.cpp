@@ -410,7 +410,7 @@ TEST_P(ToolUseOverHttp, AServersToolsAreCalledAndEachEpisodeHasItsSession) {
 
 TEST_P(ToolUseOverHttp, WhatAServerGetsWrongIsNoReward) {
   const RunningServer server(GetParam());
-  const auto factory = dataset("\"mcp " + server.address() + "\"", {"tool_timeout=1"}).value();
+  const auto factory = dataset("\"mcp " + server.address() + "\"", {"tool_timeout=4"}).value();
   const auto ask = [&](const std::string& what) {
     return failure_of(*opened(factory), call("fault", R"({"what": ")" + what + "\"}"));
   };
