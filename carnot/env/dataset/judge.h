@@ -19,7 +19,7 @@ struct JudgeOptions {
   std::string system{};
   std::string prompt{};  ///< empty: that of prompt_file, or default_judge_prompt()
   std::string prompt_file{};
-  std::string score_pattern = R"((?i)\bscore\W*(-?\d+(?:\.\d+)?))";
+  std::string score_pattern = R"((?i)\bscore[^\w-]*(-?\d+(?:\.\d+)?))";
   std::string score_field{};
   double lowest = 0;
   double highest = 10;
