@@ -30,8 +30,8 @@ CARNOT_FUZZ_TARGET(mcp_messages);
 CARNOT_FUZZ_TARGET(method_list);
 CARNOT_FUZZ_TARGET(metrics);
 CARNOT_FUZZ_TARGET(model_config);
-CARNOT_FUZZ_TARGET(passages);
 CARNOT_FUZZ_TARGET(openai_requests);
+CARNOT_FUZZ_TARGET(passages);
 CARNOT_FUZZ_TARGET(process_answers);
 CARNOT_FUZZ_TARGET(recipe);
 CARNOT_FUZZ_TARGET(rollout_rows);
@@ -80,9 +80,9 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(method_list, kInMemory),
                                           CARNOT_TARGET(metrics, kThroughFiles),
                                           CARNOT_TARGET(model_config, kInMemory),
+                                          CARNOT_TARGET(openai_requests, kInMemory),
                                           CARNOT_TARGET(passages, kInMemory),
                                           CARNOT_TARGET(process_answers, kInMemory),
-                                          CARNOT_TARGET(openai_requests, kInMemory),
                                           CARNOT_TARGET(recipe, kInMemory),
                                           CARNOT_TARGET(rollout_rows, kInMemory),
                                           CARNOT_TARGET(safetensors, kInMemory),

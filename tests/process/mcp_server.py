@@ -235,16 +235,18 @@ class Events(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         number = urllib.parse.parse_qs(urllib.parse.urlparse(self.path).query).get("session", [""])[0]
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if number in self.sessions and "id" not in message:
+            self.sessions[number].receive(message)  # what is told is known before the next request comes
         said = b"Accepted" if number in self.sessions else b"Method Not Allowed"
         self.send_response(202 if number in self.sessions else 405)
         self.send_header("Content-Type", "text/plain")
         self.send_header("Content-Length", str(len(said)))
         self.end_headers()
         self.wfile.write(said)
-        if number in self.sessions:
+        if number in self.sessions and "id" in message:
             self.wfile.flush()
-            threading.Thread(target=self.sessions[number].receive, args=(json.loads(body),), daemon=True).start()
+            threading.Thread(target=self.sessions[number].receive, args=(message,), daemon=True).start()
 
 
 def serve_http(options, handler, port):
