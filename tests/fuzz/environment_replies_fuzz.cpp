@@ -17,6 +17,7 @@ using carnot::testing::small_tokenizer;
 std::vector<std::unique_ptr<carnot::EnvironmentFactory>> prepared_factories() {
   std::vector<std::unique_ptr<carnot::EnvironmentFactory>> prepared;
   for (const auto& entry : carnot::environments()) {
+    if (entry.name == "agent") continue;  // waits for a program to ask
     auto factory = entry.make();
     // One that needs a data set is left out.
     if (factory->prepare(0)) prepared.push_back(std::move(factory));
