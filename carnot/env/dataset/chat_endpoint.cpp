@@ -187,7 +187,7 @@ void ChatEndpointOptions::fields(FieldVisitor& visit) {
   visit.field("first_pause", first_pause, "seconds before the first retry; doubled for each further one", above_zero);
   visit.field("concurrency", concurrency, "requests at a time", between(1, 1024));
   visit.field("max_requests", max_requests, "requests that a run may send; afterwards nothing is scored",
-              count_from(1));
+              between(1, 100'000'000));
 }
 
 }  // namespace carnot
