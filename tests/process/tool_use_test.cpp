@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -54,8 +55,9 @@ class ToolUseTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ::setenv("CARNOT_PYTHON", CARNOT_SOURCE_DIR "/python", 1);
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              (std::string("carnot_tools_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder_ =
+        std::filesystem::path(::testing::TempDir()) / ("carnot_tools_" + std::to_string(::getpid()) + "_" +
+                                                       ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(folder_);
     std::ofstream(folder_ / "rows.jsonl") << R"({"question": "12 * 34?", "answer": "408"})" << "\n";
   }
