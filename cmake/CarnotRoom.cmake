@@ -14,7 +14,7 @@
 # Each room's include path is a folder that holds nothing but a link carnot/<room> to its sources, so
 # `#include "carnot/credit/x.h"` resolves only for those who link the room `credit`.
 
-# Tests are targets of the top folder.
+# Sources that are never compiled as one with others. Tests are targets of the top folder.
 function(carnot_compile_alone)
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   set_source_files_properties(${ARGN} DIRECTORY ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}

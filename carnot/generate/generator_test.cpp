@@ -12,6 +12,7 @@
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/rollout/log_prob_pass.h"
+#include "testing/small_model.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot {
@@ -20,15 +21,7 @@ namespace {
 using testing::small_tokenizer;
 
 const Model& small_model() {
-  static const Model model(ModelConfig{.vocab_size = small_tokenizer().vocab_size() + 5,
-                                       .hidden_size = 32,
-                                       .intermediate_size = 48,
-                                       .num_layers = 2,
-                                       .num_heads = 4,
-                                       .num_kv_heads = 2,
-                                       .head_dim = 8,
-                                       .max_positions = 256},
-                           3, at::TensorOptions().dtype(at::kFloat), 0.4);
+  static const Model model = testing::small_model(256);
   return model;
 }
 

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "carnot/base/check.h"
+#include "testing/small_model.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot {
@@ -13,15 +14,7 @@ namespace {
 using testing::small_tokenizer;
 
 const Model& batch_model() {
-  static const Model model(ModelConfig{.vocab_size = small_tokenizer().vocab_size() + 5,
-                                       .hidden_size = 32,
-                                       .intermediate_size = 48,
-                                       .num_layers = 2,
-                                       .num_heads = 4,
-                                       .num_kv_heads = 2,
-                                       .head_dim = 8,
-                                       .max_positions = 256},
-                           3, at::TensorOptions().dtype(at::kFloat), 0.4);
+  static const Model model = testing::small_model(256);
   return model;
 }
 

@@ -13,6 +13,7 @@
 #include "carnot/text/bpe_training.h"
 #include "carnot/text/chat_families.h"
 #include "testing/chain_model.h"
+#include "testing/small_model.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot {
@@ -33,15 +34,7 @@ LoadedModel random_model() {
   loaded.tokenizer =
       std::make_unique<Tokenizer>(Tokenizer::parse(testing::small_tokenizer_json(), "tokenizer").value());
   loaded.chat = make_chat_family("chatml", *loaded.tokenizer).value();
-  loaded.model = std::make_unique<Model>(ModelConfig{.vocab_size = loaded.tokenizer->vocab_size() + 5,
-                                                     .hidden_size = 32,
-                                                     .intermediate_size = 48,
-                                                     .num_layers = 2,
-                                                     .num_heads = 4,
-                                                     .num_kv_heads = 2,
-                                                     .head_dim = 8,
-                                                     .max_positions = 512},
-                                         3, at::TensorOptions().dtype(at::kFloat), 0.4);
+  loaded.model = std::make_unique<Model>(testing::small_model(512));
   return loaded;
 }
 

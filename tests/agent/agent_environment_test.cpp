@@ -6,12 +6,11 @@
 #include <thread>
 
 #include "carnot/base/file.h"
-#include "carnot/config/document.h"
-#include "carnot/config/reader.h"
 #include "carnot/env/agent/environment.h"
 #include "carnot/env/environment_boundary.h"
 #include "carnot/http/client.h"
 #include "carnot/http/server.h"
+#include "testing/prepared_environment.h"
 #include "testing/scripted_rollout.h"
 
 namespace carnot {
@@ -24,14 +23,7 @@ using ::testing::HasSubstr;
 const std::string kHarness = std::string(CARNOT_SOURCE_DIR) + "/tests/agent/arithmetic_harness.py";
 
 Result<std::shared_ptr<EnvironmentFactory>> agent(const std::vector<std::string>& settings) {
-  std::shared_ptr<EnvironmentFactory> factory = make_agent();
-  const auto document = Document::parse("", "test", {.overrides = settings, .aliases = {}});
-  if (!document) return document.error();
-  ConfigReader reader(*document);
-  reader.read("", *factory);
-  if (const Status read = reader.finish(); !read) return read.error();
-  if (const Status prepared = factory->prepare(5); !prepared) return prepared.error();
-  return factory;
+  return testing::prepared(make_agent(), settings);
 }
 
 std::string harness(const std::string& mode) { return "command=[python3, " + kHarness + ", " + mode + "]"; }

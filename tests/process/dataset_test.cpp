@@ -6,9 +6,8 @@
 #include <fstream>
 #include <thread>
 
-#include "carnot/config/document.h"
-#include "carnot/config/reader.h"
 #include "carnot/env/dataset/environment.h"
+#include "testing/prepared_environment.h"
 
 namespace carnot {
 namespace {
@@ -38,14 +37,7 @@ class DatasetEnvironment : public ::testing::Test {
   Result<std::shared_ptr<EnvironmentFactory>> dataset(std::vector<std::string> settings) const {
     settings.insert(settings.begin(), {"train_file=" + (folder_ / "train.jsonl").string(),
                                        "test_file=" + (folder_ / "test.jsonl").string()});
-    std::shared_ptr<EnvironmentFactory> factory = make_dataset();
-    const auto document = Document::parse("", "test", {.overrides = settings, .aliases = {}});
-    if (!document) return document.error();
-    ConfigReader reader(*document);
-    reader.read("", *factory);
-    if (const Status read = reader.finish(); !read) return read.error();
-    if (const Status prepared = factory->prepare(5); !prepared) return prepared.error();
-    return factory;
+    return testing::prepared(make_dataset(), settings);
   }
 
   /// The reply to a response to the validation task 2+2.

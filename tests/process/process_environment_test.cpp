@@ -7,10 +7,9 @@
 #include <map>
 #include <thread>
 
-#include "carnot/config/document.h"
-#include "carnot/config/reader.h"
 #include "carnot/env/environment_boundary.h"
 #include "carnot/env/process/environment.h"
+#include "testing/prepared_environment.h"
 #include "testing/scripted_rollout.h"
 
 namespace carnot {
@@ -24,14 +23,7 @@ const std::string kTests = std::string(CARNOT_SOURCE_DIR) + "/tests/process/";
 
 /// The factory with these settings, prepared.
 Result<std::shared_ptr<EnvironmentFactory>> process(const std::vector<std::string>& settings) {
-  std::shared_ptr<EnvironmentFactory> factory = make_process();
-  const auto document = Document::parse("", "test", {.overrides = settings, .aliases = {}});
-  if (!document) return document.error();
-  ConfigReader reader(*document);
-  reader.read("", *factory);
-  if (const Status read = reader.finish(); !read) return read.error();
-  if (const Status prepared = factory->prepare(5); !prepared) return prepared.error();
-  return factory;
+  return testing::prepared(make_process(), settings);
 }
 
 std::string script(const std::string& path) { return "command=[python3, " + path + "]"; }

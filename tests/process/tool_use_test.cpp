@@ -12,13 +12,12 @@
 
 #include "carnot/base/json.h"
 #include "carnot/base/log.h"
-#include "carnot/config/document.h"
-#include "carnot/config/reader.h"
 #include "carnot/env/dataset/environment.h"
 #include "carnot/env/environment_boundary.h"
 #include "carnot/env/process/environment.h"
 #include "carnot/process/line_program.h"
 #include "carnot/text/chat_families.h"
+#include "testing/prepared_environment.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot {
@@ -63,22 +62,11 @@ class ToolUseTest : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  Result<std::shared_ptr<EnvironmentFactory>> made(std::shared_ptr<EnvironmentFactory> factory,
-                                                   const std::vector<std::string>& settings) const {
-    const auto document = Document::parse("", "test", {.overrides = settings, .aliases = {}});
-    if (!document) return document.error();
-    ConfigReader reader(*document);
-    reader.read("", *factory);
-    if (const Status read = reader.finish(); !read) return read.error();
-    if (const Status prepared = factory->prepare(5); !prepared) return prepared.error();
-    return factory;
-  }
-
   Result<std::shared_ptr<EnvironmentFactory>> dataset(const std::string& tools,
                                                       std::vector<std::string> settings = {}) const {
     const std::string rows = (folder_ / "rows.jsonl").string();
     settings.insert(settings.end(), {"train_file=" + rows, "test_file=" + rows, "tools=[" + tools + "]"});
-    return made(make_dataset(), settings);
+    return testing::prepared(make_dataset(), settings);
   }
 
   std::string error_of(const std::string& tools, const std::vector<std::string>& settings = {}) const {
@@ -345,7 +333,8 @@ TEST_F(ToolUseTest, WhatCannotBeUsedIsToldBeforeTheRunAllAtOnce) {
 
 TEST_F(ToolUseTest, AProcessKeepsItsOwnToolsAndHearsOfItsOwnCallsOnly) {
   const auto factory =
-      made(make_process(), {"command=[python3, " + kTests + "tool_environment.py]", "tools=[calculator]"}).value();
+      testing::prepared(make_process(), {"command=[python3, " + kTests + "tool_environment.py]", "tools=[calculator]"})
+          .value();
   const auto environment = factory->make(Split::Train, 3);
   const Opening opening = environment->open();
   ASSERT_EQ(opening.tools.size(), 2u);
@@ -364,8 +353,8 @@ TEST_F(ToolUseTest, AProcessKeepsItsOwnToolsAndHearsOfItsOwnCallsOnly) {
 }
 
 TEST_F(ToolUseTest, TwoToolsOfOneNameEndTheEpisodeAsAFailure) {
-  const auto factory = made(make_process(), {"command=[python3, " + kTests + "tool_environment.py]",
-                                             "tools=[calculator]", "settings=[tool=calculator]"})
+  const auto factory = testing::prepared(make_process(), {"command=[python3, " + kTests + "tool_environment.py]",
+                                                          "tools=[calculator]", "settings=[tool=calculator]"})
                            .value();
   const auto environment = factory->make(Split::Train, 3);
   EXPECT_THROW(check_opening(environment->open()), EnvironmentFailure);
