@@ -140,7 +140,7 @@ stage_faults() {
     rm -f "$STATE/faults/results"
   fi
   open_stage faults "$wanted"
-  run_case faults build build release faults_test process_environment_test
+  run_case faults build build ci faults_test process_environment_test
   passed faults build || return 0
   run_case faults environments env CARNOT_FAULT_CASES="$FAULT_CASES" build/process_environment_test
   local test suite=
