@@ -15,9 +15,9 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "carnot/base/json.h"
 #include "carnot/env/environment.h"
 #include "carnot/nn/token_statistics.h"
 #include "carnot/rollout/demonstration.h"
@@ -26,8 +26,6 @@
 
 namespace carnot {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// One sequence to train on: tokens, and which of them the loss counts.
 struct Sequence {
@@ -131,10 +129,10 @@ std::vector<Batch> equal_lengths(const std::vector<Batch>& batches, std::size_t 
   return out;
 }
 
-Json workload_json(const std::vector<Batch>& batches) {
-  Json all = Json::array();
+OrderedJson workload_json(const std::vector<Batch>& batches) {
+  OrderedJson all = OrderedJson::array();
   for (const Batch& batch : batches) {
-    Json one = Json::array();
+    OrderedJson one = OrderedJson::array();
     for (const Sequence& sequence : batch)
       one.push_back(
           {{"tokens", sequence.tokens}, {"counts", std::vector<int>(sequence.counts.begin(), sequence.counts.end())}});
@@ -144,10 +142,10 @@ Json workload_json(const std::vector<Batch>& batches) {
 }
 
 /// Turns of every trajectory: the tokens in front of each response, and how many tokens the response has.
-Json episodes_json(const std::vector<Trajectory>& views) {
-  Json all = Json::array();
+OrderedJson episodes_json(const std::vector<Trajectory>& views) {
+  OrderedJson all = OrderedJson::array();
   for (const Trajectory& view : views) {
-    Json turns = Json::array();
+    OrderedJson turns = OrderedJson::array();
     for (int k = 0; k < view.num_turns(); ++k)
       turns.push_back({{"begin", view.sampled_begin(k)}, {"end", view.sampled_end(k)}});
     all.push_back({{"tokens", view.tokens()}, {"turns", turns}});
@@ -193,10 +191,10 @@ class Table {
     std::fflush(stdout);
     figures_[what] = value;
   }
-  const Json& figures() const { return figures_; }
+  const OrderedJson& figures() const { return figures_; }
 
  private:
-  Json figures_ = Json::object();
+  OrderedJson figures_ = OrderedJson::object();
 };
 
 int measure(const std::string& folder, const std::string& workload_file, const std::string& json_file) {
@@ -245,11 +243,11 @@ int measure(const std::string& folder, const std::string& workload_file, const s
     table.row("step of 64 trajectories: " + name, 1000 * median(stages["timing_s/" + name]), "ms");
 
   if (!workload_file.empty())
-    std::ofstream(workload_file) << Json{{"checkpoint", checkpoint->path.string()},
-                                         {"SFT, ragged", workload_json(warm)},
-                                         {"SFT, equal lengths", workload_json(equal)},
-                                         {"reinforcement update, ragged", workload_json(reinforcement)},
-                                         {"episodes", episodes_json(views)}};
+    std::ofstream(workload_file) << OrderedJson{{"checkpoint", checkpoint->path.string()},
+                                                {"SFT, ragged", workload_json(warm)},
+                                                {"SFT, equal lengths", workload_json(equal)},
+                                                {"reinforcement update, ragged", workload_json(reinforcement)},
+                                                {"episodes", episodes_json(views)}};
   if (!json_file.empty()) std::ofstream(json_file) << table.figures().dump(2) << "\n";
   return 0;
 }

@@ -131,14 +131,14 @@ Result<AnyJson> parse_json_object(std::string_view text, const std::string& wher
   return value;
 }
 
-std::string shown(const nlohmann::json& value) {
+std::string shown(const Json& value) {
   if (value.is_structured()) return "an " + std::string(value.type_name()) + " of size " + std::to_string(value.size());
-  return cut(value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace), kShownValue);
+  return cut(value.dump(-1, ' ', true, Json::error_handler_t::replace), kShownValue);
 }
 
-template Result<nlohmann::json> parse_json(std::string_view, const std::string&, const JsonLimits&);
-template Result<nlohmann::ordered_json> parse_json(std::string_view, const std::string&, const JsonLimits&);
-template Result<nlohmann::json> parse_json_object(std::string_view, const std::string&);
-template Result<nlohmann::ordered_json> parse_json_object(std::string_view, const std::string&);
+template Result<Json> parse_json(std::string_view, const std::string&, const JsonLimits&);
+template Result<OrderedJson> parse_json(std::string_view, const std::string&, const JsonLimits&);
+template Result<Json> parse_json_object(std::string_view, const std::string&);
+template Result<OrderedJson> parse_json_object(std::string_view, const std::string&);
 
 }  // namespace carnot

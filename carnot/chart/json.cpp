@@ -3,29 +3,30 @@
 #include <array>
 #include <cmath>
 
+#include "carnot/base/json.h"
+
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::array<const char*, 4> kDrawNames = {"lines", "points", "bars", "intervals"};
 
-Json json_of(const Cell& cell) {
+OrderedJson json_of(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   const double value = std::get<double>(cell);
-  return std::isfinite(value) ? Json(value) : Json();
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson();
 }
 
-Json json_of(const Axis& axis) {
-  Json json{{"label", axis.label}, {"percent", axis.percent}};
+OrderedJson json_of(const Axis& axis) {
+  OrderedJson json{{"label", axis.label}, {"percent", axis.percent}};
   if (axis.low) json["low"] = *axis.low;
   if (axis.high) json["high"] = *axis.high;
   return json;
 }
 
-Json json_of(const Figure& figure) {
-  Json json{{"title", figure.title}, {"table", figure.table}, {"draw", kDrawNames[static_cast<int>(figure.draw)]},
-            {"x", figure.x},         {"y", figure.y},         {"series", figure.series}};
+OrderedJson json_of(const Figure& figure) {
+  OrderedJson json{
+      {"title", figure.title}, {"table", figure.table}, {"draw", kDrawNames[static_cast<int>(figure.draw)]},
+      {"x", figure.x},         {"y", figure.y},         {"series", figure.series}};
   for (const auto& [column, cells] : figure.rows)
     for (const Cell& cell : cells) json["rows"][column].push_back(json_of(cell));
   const std::pair<const char*, const std::string&> texts[] = {{"caption", figure.caption}, {"low", figure.low},
@@ -41,24 +42,26 @@ Json json_of(const Figure& figure) {
 
 }  // namespace
 
-Json rows_json(const Table& table) {
-  Json rows = Json::array();
+OrderedJson rows_json(const Table& table) {
+  OrderedJson rows = OrderedJson::array();
   for (const auto& row : table.rows) {
-    Json one = Json::object();
+    OrderedJson one = OrderedJson::object();
     for (std::size_t c = 0; c < table.columns.size(); ++c) one[table.columns[c]] = json_of(row[c]);
     rows.push_back(std::move(one));
   }
   return rows;
 }
 
-void add_tables_and_figures(Json& json, std::span<const Table> tables, std::span<const Figure> figures) {
+void add_tables_and_figures(OrderedJson& json, std::span<const Table> tables, std::span<const Figure> figures) {
   check_figures(figures, tables);
-  json["tables"] = Json::object();
+  json["tables"] = OrderedJson::object();
   for (const Table& table : tables) json["tables"][table.name] = rows_json(table);
-  json["figures"] = Json::array();
+  json["figures"] = OrderedJson::array();
   for (const Figure& figure : figures) json["figures"].push_back(json_of(figure));
 }
 
-std::string json_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string json_text(const OrderedJson& json) {
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
 
 }  // namespace carnot

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "carnot/base/json.h"
 #include "carnot/chart/json.h"
 
 namespace carnot {
@@ -12,7 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Json = nlohmann::ordered_json;
 
 /// Two methods, two steps; one number is missing.
 Table curves() {
@@ -37,14 +37,14 @@ Figure success() {
 }
 
 TEST(Figures, ReadBackFromJsonAsTheyWere) {
-  Json written;
+  OrderedJson written;
   add_tables_and_figures(written, std::vector{curves()}, std::vector{success()});
-  const Json json = Json::parse(json_text(written));
-  const Json& figure = json.at("figures").at(0);
+  const OrderedJson json = OrderedJson::parse(json_text(written));
+  const OrderedJson& figure = json.at("figures").at(0);
   EXPECT_EQ(figure.at("draw"), "lines");
-  EXPECT_EQ(figure.at("y_axis"), Json::parse(R"({"label": "success", "percent": true, "low": 0, "high": 1})"));
+  EXPECT_EQ(figure.at("y_axis"), OrderedJson::parse(R"({"label": "success", "percent": true, "low": 0, "high": 1})"));
   EXPECT_FALSE(figure.contains("spread"));
-  const Json& rows = json.at("tables").at(figure.at("table").get<std::string>());
+  const OrderedJson& rows = json.at("tables").at(figure.at("table").get<std::string>());
   EXPECT_EQ(rows.at(1).at(figure.at("x").get<std::string>()), 2);
   EXPECT_EQ(rows.at(1).at(figure.at("high").get<std::string>()), 0.75);
   EXPECT_TRUE(rows.at(2).at(figure.at("y").at(0).get<std::string>()).is_null());
@@ -78,11 +78,11 @@ std::string report_in(const std::string& html) {
 }
 
 TEST(Page, HoldsTheReportWhateverItsTextsSay) {
-  Json json{{"title", "<!-- <script> & \"</script>\""}};
+  OrderedJson json{{"title", "<!-- <script> & \"</script>\""}};
   add_tables_and_figures(json, std::vector{curves()}, std::vector{success()});
   const std::string report = report_in(page_html(json_text(json)));
   EXPECT_THAT(report, Not(HasSubstr("<")));
-  EXPECT_EQ(Json::parse(report), json);
+  EXPECT_EQ(OrderedJson::parse(report), json);
 }
 
 TEST(Page, HasItsScriptsInsideAndLoadsNothing) {

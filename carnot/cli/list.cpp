@@ -1,9 +1,9 @@
 #include "carnot/cli/list.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "carnot/base/json.h"
 #include "carnot/cli/entries.h"
 #include "carnot/cli/terminal_text.h"
 #include "carnot/env/environment.h"
@@ -13,10 +13,9 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
-std::string written(const Json& json) { return json.dump(2) + "\n"; }
+std::string written(const OrderedJson& json) { return json.dump(2) + "\n"; }
 
 std::string place_of(const MethodEntry& entry) {
   if (entry.is_base() && entry.is_add_on()) return "base or add-on";
@@ -24,15 +23,15 @@ std::string place_of(const MethodEntry& entry) {
 }
 
 /// The default first.
-Json presets_json(const MethodEntry& entry) {
-  Json presets = Json::array();
+OrderedJson presets_json(const MethodEntry& entry) {
+  OrderedJson presets = OrderedJson::array();
   for (const PresetEntry& preset : entry.presets())
     presets.push_back({{"name", name_of(preset.preset)}, {"sets", preset.sets}});
   return presets;
 }
 
-Json methods_json() {
-  Json list = Json::array();
+OrderedJson methods_json() {
+  OrderedJson list = OrderedJson::array();
   for (const MethodEntry& entry : methods())
     list.push_back({{"name", entry.name},
                     {"paper", entry.paper},
@@ -64,8 +63,8 @@ std::string method_tables() {
   return text_table(method_rows()) + "\npresets, the default first (method.NAME.preset):\n" + text_table(preset_rows());
 }
 
-Json environments_json() {
-  Json list = Json::array();
+OrderedJson environments_json() {
+  OrderedJson list = OrderedJson::array();
   for (const EnvironmentEntry& entry : environments())
     list.push_back({{"name", entry.name}, {"summary", entry.summary}});
   return list;
@@ -91,7 +90,7 @@ Result<std::string> list_environments(bool json) {
 }
 
 Result<std::string> list_chats(bool json) {
-  return json ? written(Json(chat_family_names())) : text_table(chat_rows());
+  return json ? written(OrderedJson(chat_family_names())) : text_table(chat_rows());
 }
 
 /// The three of them.

@@ -13,8 +13,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct PartFields {
   MethodRecipe& recipe;
   std::size_t part;
@@ -170,27 +168,27 @@ Status check_fields(const CreditedRows& rows, std::span<const CreditRule> chain,
   return Done{};
 }
 
-Json on_sampled(const std::vector<double>& values, const std::vector<bool>& sampled) {
-  Json list = Json::array();
+OrderedJson on_sampled(const std::vector<double>& values, const std::vector<bool>& sampled) {
+  OrderedJson list = OrderedJson::array();
   for (std::size_t t = 0; t < values.size(); ++t)
-    list.push_back(sampled[t] && std::isfinite(values[t]) ? Json(values[t]) : Json());
+    list.push_back(sampled[t] && std::isfinite(values[t]) ? OrderedJson(values[t]) : OrderedJson());
   return list;
 }
 
-Json list_of(const std::vector<double>& numbers) {
-  Json list = Json::array();
-  for (const double number : numbers) list.push_back(std::isfinite(number) ? Json(number) : Json());
+OrderedJson list_of(const std::vector<double>& numbers) {
+  OrderedJson list = OrderedJson::array();
+  for (const double number : numbers) list.push_back(std::isfinite(number) ? OrderedJson(number) : OrderedJson());
   return list;
 }
-Json list_of(const std::vector<std::string>& words) {
-  Json list = Json::array();
-  for (const std::string& word : words) list.push_back(word.empty() ? Json() : Json(word));
+OrderedJson list_of(const std::vector<std::string>& words) {
+  OrderedJson list = OrderedJson::array();
+  for (const std::string& word : words) list.push_back(word.empty() ? OrderedJson() : OrderedJson(word));
   return list;
 }
 
 std::string with_credit(std::string_view line, const Trajectory& trajectory, const Credit& credit,
                         const TokenLists& further) {
-  Json row = parse_json<Json>(line, "row").value();  // it was read as a rollout before
+  OrderedJson row = parse_json<OrderedJson>(line, "row").value();  // it was read as a rollout before
   const std::vector<bool> sampled = trajectory.sampled();
   row["advantage"] = on_sampled(credit.advantage, sampled);
   row["weight"] = on_sampled(credit.weight, sampled);
@@ -200,7 +198,7 @@ std::string with_credit(std::string_view line, const Trajectory& trajectory, con
     row[name] = std::visit([](const auto& list) { return list_of(list); }, values);
   row.erase("dropped");
   if (trajectory.leaf().dropped) row["dropped"] = true;
-  return row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return row.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 /// What an earlier filter dropped takes part again: this method's filter decides.

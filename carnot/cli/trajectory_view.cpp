@@ -125,7 +125,7 @@ Cells cells_of(const std::vector<double>& values) {
 }
 
 /// A list of the row that is neither signal nor credit, as it is there.
-std::optional<Cells> listed_cells(const nlohmann::json& row, std::string_view name, std::size_t tokens) {
+std::optional<Cells> listed_cells(const Json& row, std::string_view name, std::size_t tokens) {
   const auto found = row.find(name);
   if (found == row.end() || !found->is_array() || found->size() != tokens) return std::nullopt;
   Cells cells;
@@ -137,7 +137,7 @@ std::optional<Cells> listed_cells(const nlohmann::json& row, std::string_view na
 }
 
 /// A column by name, one cell per token; none where the file has none.
-std::optional<Cells> column_cells(const Trajectory& trajectory, const Credit* credit, const nlohmann::json& row,
+std::optional<Cells> column_cells(const Trajectory& trajectory, const Credit* credit, const Json& row,
                                   std::string_view name) {
   if (std::find(kExplainedColumns.begin(), kExplainedColumns.end(), name) != kExplainedColumns.end())
     return listed_cells(row, name, trajectory.num_tokens());

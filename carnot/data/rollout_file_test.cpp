@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/data/rollout_write.h"
 #include "testing/random_groups.h"
 #include "testing/trials.h"
@@ -19,7 +19,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-using Json = nlohmann::ordered_json;
 
 std::string decode(std::span<const TokenId> tokens) {
   std::string text;
@@ -39,18 +38,18 @@ std::string error_of(const std::string& text) {
 }
 
 /// A small valid row to change.
-Json row(const std::string& id = "a") {
+OrderedJson row(const std::string& id = "a") {
   return {{"uid", "task"}, {"traj_id", id}, {"token_ids", {1, 2, 3, 4}}, {"loss_mask", {0, 1, 1, 0}}, {"score", 0.5}};
 }
 
 /// Two turns: tokens 1 2 | 3 4.
-Json two_turns(const std::string& id = "a") {
-  Json json = row(id);
+OrderedJson two_turns(const std::string& id = "a") {
+  OrderedJson json = row(id);
   json["turns"] = {{{"start", 0}, {"end", 2}}, {{"start", 2}, {"end", 4}}};
   return json;
 }
 
-std::string line(const Json& json) { return json.dump() + "\n"; }
+std::string line(const OrderedJson& json) { return json.dump() + "\n"; }
 
 TEST(RolloutFile, WritesReadsAndWritesTheSameBytes) {
   RandomStream random(1);
@@ -123,19 +122,19 @@ TEST(RolloutFile, WritesVerlsFieldsAndNullsWhereNothingWasSampled) {
             .leaves = {{.turn = 0, .trajectory_id = "a", .outcome = Outcome::InfraFailed, .score = 0.25}}};
   tree.columns.edit(Column::EntropyRollout, 0, 3)[1] = 0.1;
   const std::vector<Group> groups{{.uid = "task", .step = 12, .ground_truth = {"42"}, .trees = {tree}}};
-  const Json json = Json::parse(rollout_rows(groups, fresh_credit(trajectories(groups)), decode));
+  const OrderedJson json = OrderedJson::parse(rollout_rows(groups, fresh_credit(trajectories(groups)), decode));
   EXPECT_EQ(json["input"], "<7>");
   EXPECT_EQ(json["output"], "<8><9>");
-  EXPECT_EQ(json["gts"], Json({"42"}));
+  EXPECT_EQ(json["gts"], OrderedJson({"42"}));
   EXPECT_EQ(json["score"], 0.25);
   EXPECT_EQ(json["step"], 12);
   EXPECT_EQ(json["prompt_tokens"], 1);
   EXPECT_EQ(json["outcome"], "infra_failed");
   EXPECT_EQ(json["valid"], false);
-  EXPECT_EQ(json["loss_mask"], Json({0, 1, 0}));
-  EXPECT_EQ(json["segment"], Json({"prompt", "action", "observation"}));
-  EXPECT_EQ(json["entropy"], Json({nullptr, 0.1, nullptr}));
-  EXPECT_EQ(json["weight"], Json({nullptr, 1.0, nullptr}));
+  EXPECT_EQ(json["loss_mask"], OrderedJson({0, 1, 0}));
+  EXPECT_EQ(json["segment"], OrderedJson({"prompt", "action", "observation"}));
+  EXPECT_EQ(json["entropy"], OrderedJson({nullptr, 0.1, nullptr}));
+  EXPECT_EQ(json["weight"], OrderedJson({nullptr, 1.0, nullptr}));
   EXPECT_TRUE(json["parent"].is_null());
   EXPECT_EQ(json.count("dropped"), 0u);
 }
@@ -154,7 +153,7 @@ TEST(ForeignRows, NeedFiveFieldsOnly) {
 }
 
 TEST(ForeignRows, AreGuessedNoTurns) {
-  Json json = row();
+  OrderedJson json = row();
   json["loss_mask"] = {0, 1, 0, 1};
   EXPECT_EQ(error_of(line(json)), "r.jsonl:1: misses the field turns: loss_mask has several runs of sampled tokens");
   json["turns"] = {{{"start", 0}, {"end", 2}}, {{"start", 2}, {"end", 4}}};
@@ -165,7 +164,7 @@ TEST(ForeignRows, AreGuessedNoTurns) {
 }
 
 TEST(ForeignRows, MayNumberTasksAndUseSwitchesForMasks) {
-  Json json = row();
+  OrderedJson json = row();
   json["uid"] = 17;
   json["gts"] = 42;
   json["loss_mask"] = {false, true, true, false};
@@ -176,13 +175,13 @@ TEST(ForeignRows, MayNumberTasksAndUseSwitchesForMasks) {
 }
 
 TEST(ForeignRows, CountAnInvalidRowAsAnInfrastructureFailure) {
-  Json json = row();
+  OrderedJson json = row();
   json["valid"] = false;
   EXPECT_FALSE(trajectories(read(line(json)).groups)[0].leaf().valid());
 }
 
 TEST(ForeignRows, OfOneGroupNeedNotBeNeighbours) {
-  Json other = row("x");
+  OrderedJson other = row("x");
   other["uid"] = "other";
   const RolloutFile file = read(line(row("a")) + line(other) + line(row("b")));
   ASSERT_EQ(file.groups.size(), 2u);
@@ -190,13 +189,13 @@ TEST(ForeignRows, OfOneGroupNeedNotBeNeighbours) {
 }
 
 TEST(ForeignRows, OfDifferentStepsAreDifferentGroups) {
-  Json later = row("a");
+  OrderedJson later = row("a");
   later["step"] = 1;
   EXPECT_EQ(read(line(row("a")) + line(later)).groups.size(), 2u);
 }
 
 TEST(Trees, ABranchSharesItsParentsTurns) {
-  Json child = two_turns("b");
+  OrderedJson child = two_turns("b");
   child["parent"] = "a";
   child["branch_turn"] = 1;
   child["token_ids"] = {1, 2, 9, 9};
@@ -207,7 +206,7 @@ TEST(Trees, ABranchSharesItsParentsTurns) {
 }
 
 TEST(Trees, ABranchThatDiffersFromItsParentIsRefused) {
-  Json child = two_turns("b");
+  OrderedJson child = two_turns("b");
   child["parent"] = "a";
   child["branch_turn"] = 1;
   child["token_ids"] = {1, 9, 3, 4};
@@ -216,7 +215,7 @@ TEST(Trees, ABranchThatDiffersFromItsParentIsRefused) {
 }
 
 TEST(Trees, AMeasurementOfASharedTurnMayStandInEitherRow) {
-  Json child = two_turns("b");
+  OrderedJson child = two_turns("b");
   child["parent"] = "a";
   child["branch_turn"] = 1;
   child["entropy"] = {nullptr, 0.5, 0.25, nullptr};
@@ -235,8 +234,8 @@ struct Damage {
 class DamagedRow : public ::testing::TestWithParam<Damage> {};
 
 TEST_P(DamagedRow, IsRefusedWithItsPlace) {
-  Json json = two_turns("b");
-  json[GetParam().field] = Json::parse(GetParam().value);
+  OrderedJson json = two_turns("b");
+  json[GetParam().field] = OrderedJson::parse(GetParam().value);
   EXPECT_THAT(error_of(line(two_turns("a")) + line(json)), HasSubstr(std::string("r.jsonl:2: ") + GetParam().message));
 }
 
@@ -272,14 +271,14 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"version", "2", "version: row format 2 is newer than this program's 1"}));
 
 TEST(DamagedRows, ASampledRangeWithAHoleIsRefused) {
-  Json json = row();
+  OrderedJson json = row();
   json["loss_mask"] = {1, 0, 1, 0};
   json["turns"] = {{{"start", 0}, {"end", 4}}};
   EXPECT_EQ(error_of(line(json)), "r.jsonl:1: turns[0]: loss_mask has several runs of sampled tokens in one turn");
 }
 
 TEST(DamagedRows, AParentThatIsNotThereIsNamed) {
-  Json json = two_turns("b");
+  OrderedJson json = two_turns("b");
   json["parent"] = "nobody";
   json["branch_turn"] = 1;
   EXPECT_EQ(error_of(line(json)), "r.jsonl:1: parent: no earlier line of this group has the traj_id \"nobody\"");
@@ -289,7 +288,7 @@ TEST(DamagedRows, AParentThatIsNotThereIsNamed) {
 }
 
 TEST(DamagedRows, AreAllReportedAtOnceUpToALimit) {
-  Json bad = row("b");
+  OrderedJson bad = row("b");
   bad["score"] = "x";
   bad["seed"] = "y";
   const std::string message = error_of(line(bad) + "{\n" + line(bad));

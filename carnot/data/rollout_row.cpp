@@ -8,8 +8,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// The fields of one JSON object: takes them out by type, and notes what is missing or of another type.

@@ -1,10 +1,10 @@
 // Every board, both renderings and every step that the published Python made (data folder "boards").
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/env/environment.h"
 #include "carnot/env/play.h"
 #include "carnot/env/ragen/grid_text.h"
@@ -16,23 +16,21 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct BoardFile {
   std::string env;
   std::string file;
 };
 
-std::vector<Json> records(const std::string& file) {
+std::vector<OrderedJson> records(const std::string& file) {
   const auto text = read_file(data_path("boards/") + file);
   EXPECT_TRUE(text.ok()) << text.error().message;
-  std::vector<Json> all;
+  std::vector<OrderedJson> all;
   for (const auto line : split_lines(*text))
-    if (!line.empty()) all.push_back(Json::parse(line));
+    if (!line.empty()) all.push_back(OrderedJson::parse(line));
   return all;
 }
 
-std::unique_ptr<EnvironmentFactory> factory_for(const std::string& env, const Json& config) {
+std::unique_ptr<EnvironmentFactory> factory_for(const std::string& env, const OrderedJson& config) {
   auto factory = make_environment_factory(env).value();
   std::map<std::string, std::string> values;
   for (const auto& [key, value] : config.items())
@@ -45,10 +43,10 @@ std::unique_ptr<EnvironmentFactory> factory_for(const std::string& env, const Js
 }
 
 // A step as Python's json.dumps writes it, without the renderings that only the golden files have.
-std::string golden_line(const Json& step) {
+std::string golden_line(const OrderedJson& step) {
   std::string line;
   for (const char* key : {"action", "observation", "reward", "done", "success", "effective", "valid"}) {
-    const Json& value = step.at(key);
+    const OrderedJson& value = step.at(key);
     const std::string text = value.is_string() ? json_text(value.get<std::string>()) : value.dump();
     line += (line.empty() ? "{\"" : ", \"") + std::string(key) + "\": " + text;
   }
@@ -58,11 +56,11 @@ std::string golden_line(const Json& step) {
 class Boards : public ::testing::TestWithParam<BoardFile> {};
 
 TEST_P(Boards, ReplayTheirTracesAsTheCommandPrintsThem) {
-  for (const Json& record : records(GetParam().file)) {
+  for (const OrderedJson& record : records(GetParam().file)) {
     const auto seed = record.at("seed").get<std::uint64_t>();
     const auto factory = factory_for(GetParam().env, record.at("config"));
     std::string actions, expected;
-    for (const Json& step : record.at("trace")) {
+    for (const OrderedJson& step : record.at("trace")) {
       actions += step.at("action").get<std::string>() + "\n";
       expected += golden_line(step) + "\n";
     }
@@ -73,7 +71,7 @@ TEST_P(Boards, ReplayTheirTracesAsTheCommandPrintsThem) {
 
     const std::string text = out.str();
     const auto head_end = text.find('\n');
-    const Json head = Json::parse(text.substr(0, head_end));
+    const OrderedJson head = OrderedJson::parse(text.substr(0, head_end));
     EXPECT_EQ(head.at("env"), record.at("env"));
     EXPECT_EQ(head.at("seed"), record.at("seed"));
     EXPECT_EQ(head.at("board"), record.at("board")) << "seed " << seed;
@@ -84,15 +82,15 @@ TEST_P(Boards, ReplayTheirTracesAsTheCommandPrintsThem) {
 }
 
 TEST_P(Boards, ShowTheOtherRenderingToo) {
-  for (const Json& record : records(GetParam().file)) {
+  for (const OrderedJson& record : records(GetParam().file)) {
     for (const std::string format : {"grid", "grid_coord"}) {
       const std::string key = "observation_" + format;
       if (!record.contains(key)) continue;
-      Json config = record.at("config");
+      OrderedJson config = record.at("config");
       config["observation_format"] = format;
       const auto game = factory_for(GetParam().env, config)->make_game(record.at("seed")).value();
       EXPECT_EQ(game->observation(), record.at(key).get<std::string>());
-      for (const Json& step : record.at("trace"))
+      for (const OrderedJson& step : record.at("trace"))
         EXPECT_EQ(game->step(step.at("action").get<std::string>()).observation, step.at(key).get<std::string>());
     }
   }
@@ -106,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Golden, Boards,
                          [](const auto& info) { return info.param.file.substr(0, info.param.file.find('.')); });
 
 TEST(Boards, SudokuKeepsTheSolutionThatPuzzlesWereMadeFrom) {
-  for (const Json& record : records("sudoku.jsonl"))
+  for (const OrderedJson& record : records("sudoku.jsonl"))
     EXPECT_EQ(digits_text(Sudoku({}, record.at("seed")).puzzle().solution), record.at("solution").get<std::string>());
 }
 

@@ -11,8 +11,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::string_view kSolutionMark = "#### ";
 constexpr std::string_view kGsm8k = "openai/gsm8k";
 

@@ -7,22 +7,22 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
+std::string line_of(const OrderedJson& object) {
+  return object.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
 
-std::string line_of(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
-void add_id(Json& object, const InputLine& line) {
-  if (!line.id.empty()) object["id"] = parse_json<Json>(line.id, "id").value();
+void add_id(OrderedJson& object, const InputLine& line) {
+  if (!line.id.empty()) object["id"] = parse_json<OrderedJson>(line.id, "id").value();
 }
 
 /// One entry per token of the sequence; the first has nothing before it.
-Json after_first(std::span<const double> values) {
-  Json list = Json::array({nullptr});
+OrderedJson after_first(std::span<const double> values) {
+  OrderedJson list = OrderedJson::array({nullptr});
   for (const double value : values) list.push_back(value);
   return list;
 }
 
-Json mean(std::span<const double> values) {
+OrderedJson mean(std::span<const double> values) {
   if (values.empty()) return nullptr;
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
@@ -30,13 +30,13 @@ Json mean(std::span<const double> values) {
 }  // namespace
 
 std::string generated_line(const GeneratedText& text, const InputLine& prompt) {
-  Json object{{"prompt", text.prompt}, {"sample", text.sample}};
+  OrderedJson object{{"prompt", text.prompt}, {"sample", text.sample}};
   add_id(object, prompt);
   object["text"] = text.text;
   object["finish_reason"] = text.finish == Finish::Length ? "length" : "stop";
-  object["stop"] = text.finish == Finish::StopString ? Json(text.stop_string) : Json();
+  object["stop"] = text.finish == Finish::StopString ? OrderedJson(text.stop_string) : OrderedJson();
   object["prompt_ids"] = prompt.tokens;
-  Json ids = Json::array(), log_probs = Json::array(), entropies = Json::array();
+  OrderedJson ids = OrderedJson::array(), log_probs = OrderedJson::array(), entropies = OrderedJson::array();
   for (const TokenDraw& draw : text.draws) {
     ids.push_back(draw.token);
     log_probs.push_back(draw.log_prob);
@@ -49,7 +49,7 @@ std::string generated_line(const GeneratedText& text, const InputLine& prompt) {
 }
 
 std::string statistics_line(std::size_t index, const InputLine& line, const SequenceStatistics& statistics) {
-  Json object{{"index", index}};
+  OrderedJson object{{"index", index}};
   add_id(object, line);
   object["ids"] = line.tokens;
   object["logp"] = after_first(statistics.log_prob);

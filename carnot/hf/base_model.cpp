@@ -9,7 +9,6 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 
@@ -38,7 +37,7 @@ Result<std::vector<std::string>> telling_files(const fs::path& folder) {
   return names;
 }
 
-bool is_readable(const Json& json) {
+bool is_readable(const OrderedJson& json) {
   if (!json.contains("version") || json["version"] != kVersion) return false;
   if (!json.contains("folder") || !json["folder"].is_string()) return false;
   if (!json.contains("sha256") || !json["sha256"].is_object() || json["sha256"].empty()) return false;
@@ -88,8 +87,8 @@ bool is_of_same_run(const BaseModel& base, const fs::path& checkpoint) {
 std::string base_model_json(const BaseModel& base, const fs::path& checkpoint) {
   const bool moves_along = is_of_same_run(base, checkpoint);
   const fs::path folder = moves_along ? base.folder.lexically_relative(normal(checkpoint)) : base.folder;
-  return Json{{"version", kVersion}, {"folder", folder.string()}, {"sha256", base.sha256}}.dump(
-             2, ' ', false, Json::error_handler_t::replace) +
+  return OrderedJson{{"version", kVersion}, {"folder", folder.string()}, {"sha256", base.sha256}}.dump(
+             2, ' ', false, OrderedJson::error_handler_t::replace) +
          "\n";
 }
 
@@ -99,9 +98,9 @@ Result<std::optional<BaseModel>> read_base_model(const fs::path& checkpoint, con
   if (!fs::exists(path, ignored)) return std::optional<BaseModel>();
   const auto text = read_file(path);
   if (!text) return text.error();
-  const auto parsed = parse_json_object<Json>(*text, path.string());
+  const auto parsed = parse_json_object<OrderedJson>(*text, path.string());
   if (!parsed) return parsed.error();
-  const Json& json = *parsed;
+  const OrderedJson& json = *parsed;
   if (!is_readable(json)) return Error{path.string() + ": expected JSON with version 1, folder and sha256"};
   fs::path folder = normal(checkpoint / json["folder"].get<std::string>());
   if (!moved_to.empty() && !fs::exists(folder, ignored)) folder = normal(moved_to);

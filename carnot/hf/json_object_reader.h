@@ -4,49 +4,49 @@
 #pragma once
 
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "carnot/base/json.h"
 
 namespace carnot {
 
 class JsonObjectReader {
  public:
-  using Json = nlohmann::ordered_json;
 
   /// `where` precedes each problem: the file's name, or the file's and the object's.
-  JsonObjectReader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
+  JsonObjectReader(const OrderedJson& json, std::string where) : json_(json), where_(std::move(where)) {}
 
   void problem(const std::string& key, const std::string& expected) {
-    const Json* value = find(key);
+    const OrderedJson* value = find(key);
     const std::string found =
-        value ? " is " + value->dump(-1, ' ', false, Json::error_handler_t::replace) : " is missing";
+        value ? " is " + value->dump(-1, ' ', false, OrderedJson::error_handler_t::replace) : " is missing";
     problems_.push_back(where_ + ": " + key + found + ", expected " + expected);
   }
   std::vector<std::string>& problems() { return problems_; }
 
   /// Null where the key is absent or null.
-  const Json* find(const std::string& key) const {
+  const OrderedJson* find(const std::string& key) const {
     const auto found = json_.find(key);
     return found == json_.end() || found->is_null() ? nullptr : &*found;
   }
   bool has(const std::string& key) const { return json_.contains(key); }
 
   void integer(const std::string& key, int& value, bool required) {
-    const Json* found = find(key);
+    const OrderedJson* found = find(key);
     if (!found && !required) return;
     if (!found || !is_count(*found)) return problem(key, "an integer of at least 0");
     value = found->get<int>();
   }
   void number(const std::string& key, double& value, bool required = false) {
-    const Json* found = find(key);
+    const OrderedJson* found = find(key);
     if (!found && !required) return;
     if (!found || !found->is_number()) return problem(key, "a number");
     value = found->get<double>();
   }
   void boolean(const std::string& key, bool& value) {
-    const Json* found = find(key);
+    const OrderedJson* found = find(key);
     if (!found) return;
     if (!found->is_boolean()) return problem(key, "true or false");
     value = found->get<bool>();
@@ -64,7 +64,7 @@ class JsonObjectReader {
   void token(const std::string& key, int& value) {
     if (!has(key)) return;
     value = -1;
-    const Json* found = find(key);
+    const OrderedJson* found = find(key);
     if (!found) return;
     if (!is_token(*found)) return problem(key, "a token id");
     value = found->get<int>();
@@ -73,17 +73,17 @@ class JsonObjectReader {
   void tokens(const std::string& key, std::vector<int>& values) {
     if (!has(key)) return;
     values.clear();
-    const Json* found = find(key);
+    const OrderedJson* found = find(key);
     if (!found) return;
-    const Json list = found->is_array() ? *found : Json::array({*found});
-    for (const Json& token : list) {
+    const OrderedJson list = found->is_array() ? *found : OrderedJson::array({*found});
+    for (const OrderedJson& token : list) {
       if (!is_token(token)) return problem(key, "a token id or a list of them");
       if (token != -1) values.push_back(token.get<int>());
     }
   }
   /// Refuses every value but the one that we compute.
-  void only(const std::string& key, const Json& accepted) {
-    const Json* found = find(key);
+  void only(const std::string& key, const OrderedJson& accepted) {
+    const OrderedJson* found = find(key);
     if (found && *found != accepted) problem(key, accepted.dump() + ", the only value that is computed");
   }
   void refuse(const std::string& key, const std::string& why) {
@@ -91,14 +91,14 @@ class JsonObjectReader {
   }
 
  private:
-  static bool is_count(const Json& value) {
+  static bool is_count(const OrderedJson& value) {
     return value.is_number_integer() && value.get<std::int64_t>() >= 0 &&
            value.get<std::int64_t>() <= std::numeric_limits<int>::max();
   }
   /// Some files say -1 if there is none.
-  static bool is_token(const Json& value) { return is_count(value) || value == -1; }
+  static bool is_token(const OrderedJson& value) { return is_count(value) || value == -1; }
 
-  const Json& json_;
+  const OrderedJson& json_;
   std::string where_;
   std::vector<std::string> problems_;
 };

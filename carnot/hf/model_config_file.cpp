@@ -9,8 +9,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string quoted_list(const std::vector<std::string>& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i)
@@ -43,7 +41,7 @@ void read_rotary_object(JsonObjectReader& reader, ModelConfig& config) {
   reader.number("rope_theta", config.rope_theta);
   reader.only("partial_rotary_factor", 1.0);
   const std::string key = reader.find("rope_type") ? "rope_type" : "type";
-  const Json* kind = reader.find(key);
+  const OrderedJson* kind = reader.find(key);
   const bool known = kind && (*kind == "default" || *kind == "linear" || *kind == "llama3" || *kind == "yarn");
   if (!known && (kind || reader.find("factor")))
     return reader.problem(key, "\"default\", \"linear\", \"llama3\" or \"yarn\", the only kinds that are computed");
@@ -62,7 +60,7 @@ void read_rotary(JsonObjectReader& reader, const std::string& name, ModelConfig&
   reader.number("rope_theta", config.rope_theta);
   // transformers 5 moves all of it into rope_parameters.
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
-    const Json* rotary = reader.find(key);
+    const OrderedJson* rotary = reader.find(key);
     if (!rotary) continue;
     if (!rotary->is_object()) {
       reader.problem(key, "an object");
@@ -96,15 +94,16 @@ void refuse_unsupported(JsonObjectReader& reader, const ModelFamily& family) {
   reader.refuse("quantization_config", "weights are float32, float16 or bfloat16");
   for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts"})
     reader.refuse(key, "mixtures of experts are not computed");
-  const Json* layers = reader.find("layer_types");
+  const OrderedJson* layers = reader.find("layer_types");
   if (!layers) return;
-  const bool all_full = layers->is_array() && std::all_of(layers->begin(), layers->end(),
-                                                          [](const Json& type) { return type == "full_attention"; });
+  const bool all_full = layers->is_array() && std::all_of(layers->begin(), layers->end(), [](const OrderedJson& type) {
+                          return type == "full_attention";
+                        });
   if (!all_full) reader.problem("layer_types", "\"full_attention\" in every layer");
 }
 
 const ModelFamily& read_family(JsonObjectReader& reader) {
-  const Json* type = reader.find("model_type");
+  const OrderedJson* type = reader.find("model_type");
   const std::string name = type && type->is_string() ? type->get<std::string>() : std::string();
   if (const ModelFamily* family = find_model_family(name)) return *family;
   const bool experts = name.find("moe") != std::string::npos || name == "mixtral";
@@ -139,8 +138,8 @@ void read_special_tokens(JsonObjectReader& reader, const ModelFamily& family, Mo
   reader.tokens("eos_token_id", config.eos_tokens);
 }
 
-Json rotary_json(const RotaryScaling& scaling) {
-  Json json = {{"rope_type", scaling.kind}, {"factor", scaling.factor}};
+OrderedJson rotary_json(const RotaryScaling& scaling) {
+  OrderedJson json = {{"rope_type", scaling.kind}, {"factor", scaling.factor}};
   if (scaling.kind == "llama3" || scaling.kind == "yarn")
     json["original_max_position_embeddings"] = scaling.original_max_positions;
   if (scaling.kind == "llama3") {
@@ -157,15 +156,15 @@ Json rotary_json(const RotaryScaling& scaling) {
 }
 
 /// Null where there is none: absent would mean the family's default.
-Json token_json(const std::vector<int>& tokens) {
+OrderedJson token_json(const std::vector<int>& tokens) {
   if (tokens.empty()) return nullptr;
-  return tokens.size() == 1 ? Json(tokens[0]) : Json(tokens);
+  return tokens.size() == 1 ? OrderedJson(tokens[0]) : OrderedJson(tokens);
 }
 
 }  // namespace
 
 Result<ModelConfig> parse_model_config(std::string_view json_text, const std::string& name) {
-  const auto json = parse_json_object<Json>(json_text, name);
+  const auto json = parse_json_object<OrderedJson>(json_text, name);
   if (!json) return json.error();
   JsonObjectReader reader(*json, name);
   const ModelFamily& family = read_family(reader);
@@ -183,28 +182,28 @@ Result<ModelConfig> parse_model_config(std::string_view json_text, const std::st
 std::string model_config_json(const ModelConfig& config, const std::string& dtype) {
   const ModelFamily& family = *find_model_family(config.family);
   const auto token = [](int id) { return token_json(id < 0 ? std::vector<int>() : std::vector<int>{id}); };
-  Json json = {{"architectures", {family.architecture}},
-               {"attention_dropout", 0.0},
-               {"bos_token_id", token(config.bos_token)},
-               {"eos_token_id", token_json(config.eos_tokens)},
-               {"head_dim", config.head_dim},
-               {"hidden_act", "silu"},
-               {"hidden_size", config.hidden_size},
-               {"initializer_range", 0.02},
-               {"intermediate_size", config.intermediate_size},
-               {"max_position_embeddings", config.max_positions},
-               {"model_type", config.family},
-               {"num_attention_heads", config.num_heads},
-               {"num_hidden_layers", config.num_layers},
-               {"num_key_value_heads", config.num_kv_heads},
-               {"pad_token_id", token(config.pad_token)},
-               {"rms_norm_eps", config.rms_norm_epsilon},
-               {"rope_scaling", nullptr},
-               {"rope_theta", config.rope_theta},
-               {"tie_word_embeddings", config.tied_head},
-               {"torch_dtype", dtype},
-               {"use_cache", true},
-               {"vocab_size", config.vocab_size}};
+  OrderedJson json = {{"architectures", {family.architecture}},
+                      {"attention_dropout", 0.0},
+                      {"bos_token_id", token(config.bos_token)},
+                      {"eos_token_id", token_json(config.eos_tokens)},
+                      {"head_dim", config.head_dim},
+                      {"hidden_act", "silu"},
+                      {"hidden_size", config.hidden_size},
+                      {"initializer_range", 0.02},
+                      {"intermediate_size", config.intermediate_size},
+                      {"max_position_embeddings", config.max_positions},
+                      {"model_type", config.family},
+                      {"num_attention_heads", config.num_heads},
+                      {"num_hidden_layers", config.num_layers},
+                      {"num_key_value_heads", config.num_kv_heads},
+                      {"pad_token_id", token(config.pad_token)},
+                      {"rms_norm_eps", config.rms_norm_epsilon},
+                      {"rope_scaling", nullptr},
+                      {"rope_theta", config.rope_theta},
+                      {"tie_word_embeddings", config.tied_head},
+                      {"torch_dtype", dtype},
+                      {"use_cache", true},
+                      {"vocab_size", config.vocab_size}};
   if (config.rope_scaling.kind != "default") json["rope_scaling"] = rotary_json(config.rope_scaling);
   if (family.sliding_window > 0) json["sliding_window"] = nullptr;
   return json.dump(2) + "\n";

@@ -34,9 +34,9 @@ Result<ModelFiles> read_model_files(const fs::path& model, const fs::path& token
 
 ModelFiles new_model_files(const ChatFamily& chat) {
   const std::vector<TokenId> stops = chat.stop_tokens();
-  const nlohmann::ordered_json tokenizer_config = {{"clean_up_tokenization_spaces", false},
-                                                   {"eos_token", chat.tokenizer().bytes_of(stops.front())},
-                                                   {"tokenizer_class", "PreTrainedTokenizerFast"}};
+  const OrderedJson tokenizer_config = {{"clean_up_tokenization_spaces", false},
+                                        {"eos_token", chat.tokenizer().bytes_of(stops.front())},
+                                        {"tokenizer_class", "PreTrainedTokenizerFast"}};
   return {{kGeneration, generation_config_json(stops)}, {kTokenizerConfig, tokenizer_config.dump(2) + "\n"}};
 }
 
@@ -48,9 +48,8 @@ std::optional<std::string> chat_template(const ModelFiles& files) {
   if (!json || !json->contains("chat_template")) return {};
   const auto& value = json->at("chat_template");
   if (value.is_string()) return value.get<std::string>();
-  for (const auto& one : value.is_array() ? value : nlohmann::json::array())
-    if (one.is_object() && one.value("name", nlohmann::json()) == "default" &&
-        one.value("template", nlohmann::json()).is_string())
+  for (const auto& one : value.is_array() ? value : Json::array())
+    if (one.is_object() && one.value("name", Json()) == "default" && one.value("template", Json()).is_string())
       return one["template"].get<std::string>();
   return {};
 }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "carnot/base/check.h"
@@ -205,7 +204,7 @@ Status write_model_tensors(const fs::path& folder, const std::vector<NamedTensor
   }
   if (shards.size() == 1) return write_safetensors(folder / kWeights, tensors, metadata);
 
-  nlohmann::json index{{"metadata", {{"total_size", total}}}, {"weight_map", nlohmann::json::object()}};
+  Json index{{"metadata", {{"total_size", total}}}, {"weight_map", Json::object()}};
   for (std::size_t i = 0; i < shards.size(); ++i) {
     char name[64];
     std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", i + 1, shards.size());

@@ -10,8 +10,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::uint64_t kLengthBytes = 8;
 
 struct DtypeSize {
@@ -49,7 +47,7 @@ std::uint64_t little_endian(std::string_view bytes) {
   return value;
 }
 
-void read_metadata(const Json& value, std::map<std::string, std::string>& metadata, Problems& problems) {
+void read_metadata(const OrderedJson& value, std::map<std::string, std::string>& metadata, Problems& problems) {
   if (!value.is_object()) return problems.add("__metadata__ is not an object");
   for (const auto& [key, text] : value.items()) {
     if (text.is_string())
@@ -60,10 +58,11 @@ void read_metadata(const Json& value, std::map<std::string, std::string>& metada
 }
 
 /// Elements of the shape; nothing where it is not a list of sizes or the bytes overflow.
-bool read_shape(const Json& value, int bytes_per_element, std::vector<std::int64_t>& shape, std::uint64_t& bytes) {
+bool read_shape(const OrderedJson& value, int bytes_per_element, std::vector<std::int64_t>& shape,
+                std::uint64_t& bytes) {
   if (!value.is_array()) return false;
   bytes = static_cast<std::uint64_t>(bytes_per_element);
-  for (const Json& size : value) {
+  for (const OrderedJson& size : value) {
     if (!size.is_number_unsigned()) return false;
     const auto n = size.get<std::uint64_t>();
     constexpr auto kLimit = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
@@ -75,7 +74,7 @@ bool read_shape(const Json& value, int bytes_per_element, std::vector<std::int64
 }
 
 /// Reads one entry; its offsets still count from the end of the header.
-void read_entry(const std::string& name, const Json& value, std::uint64_t data_size, SafetensorsHeader& header,
+void read_entry(const std::string& name, const OrderedJson& value, std::uint64_t data_size, SafetensorsHeader& header,
                 Problems& problems) {
   const std::string tensor = "tensor " + in_quotes(name);
   if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
@@ -90,7 +89,7 @@ void read_entry(const std::string& name, const Json& value, std::uint64_t data_s
   if (!read_shape(value["shape"], bytes_per_element, entry.shape, bytes))
     return problems.add(tensor + ": shape " + value["shape"].dump() + " is not a list of possible sizes");
 
-  const Json& offsets = value["data_offsets"];
+  const OrderedJson& offsets = value["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
       !offsets[1].is_number_unsigned())
     return problems.add(tensor + ": data_offsets " + offsets.dump() + " are not two positions");
@@ -142,7 +141,7 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view file, const 
   if (!text.starts_with('{')) return Error{name + ": the header is not a JSON object"};
 
   Problems problems(name);
-  const auto json = parse_json_object<Json>(text, name + ": header");
+  const auto json = parse_json_object<OrderedJson>(text, name + ": header");
   if (!json) return json.error();
   const std::uint64_t data_begin = kLengthBytes + length, data_size = file.size() - data_begin;
   SafetensorsHeader header;
@@ -165,7 +164,7 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view file, const 
 }
 
 Result<std::map<std::string, std::string>> parse_weight_map(std::string_view text, const std::string& name) {
-  const auto json = parse_json_object<Json>(text, name);
+  const auto json = parse_json_object<OrderedJson>(text, name);
   if (!json) return json.error();
   const auto listed = json->find("weight_map");
   if (listed == json->end() || !listed->is_object()) return Error{name + ": expected a JSON object with a weight_map"};
@@ -181,7 +180,7 @@ Result<std::map<std::string, std::string>> parse_weight_map(std::string_view tex
 }
 
 std::string safetensors_header_bytes(const SafetensorsHeader& header) {
-  Json json = Json::object();
+  OrderedJson json = OrderedJson::object();
   if (!header.metadata.empty()) json["__metadata__"] = header.metadata;
   for (const TensorEntry& entry : header.entries)
     json[entry.name] = {{"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", {entry.begin, entry.end}}};

@@ -5,9 +5,9 @@
 
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/loss/kl.h"
 #include "carnot/loss/loss.h"
 #include "carnot/loss/reduction.h"
@@ -17,7 +17,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::json;
 using reference::LossSequences;
 using reference::LossToken;
 

@@ -1,41 +1,40 @@
 #include "carnot/openai/answer.h"
 
-#include <nlohmann/json.hpp>
-
 #include "carnot/base/check.h"
+#include "carnot/base/json.h"
 #include "carnot/base/utf8.h"
 
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
+std::string text_of(const OrderedJson& value) {
+  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
 
-std::string text_of(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string event_of(const OrderedJson& value) { return "data: " + text_of(value) + "\n\n"; }
 
-std::string event_of(const Json& value) { return "data: " + text_of(value) + "\n\n"; }
-
-Json head_of(const OpenAiRequest& request, const AnswerHead& head, bool piece) {
+OrderedJson head_of(const OpenAiRequest& request, const AnswerHead& head, bool piece) {
   const char* object = !request.chat ? "text_completion" : piece ? "chat.completion.chunk" : "chat.completion";
   return {{"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
 }
 
-Json usage_of(const TokenUsage& usage) {
+OrderedJson usage_of(const TokenUsage& usage) {
   return {{"prompt_tokens", usage.prompt},
           {"completion_tokens", usage.completion},
           {"total_tokens", usage.prompt + usage.completion}};
 }
 
-Json named(const NamedLogProb& token) {
-  Json bytes = Json::array();
+OrderedJson named(const NamedLogProb& token) {
+  OrderedJson bytes = OrderedJson::array();
   for (const char byte : token.bytes) bytes.push_back(static_cast<unsigned char>(byte));
   return {{"token", token.bytes}, {"logprob", token.log_prob}, {"bytes", std::move(bytes)}};
 }
 
-Json chat_log_probs(const AnsweredChoice& choice) {
-  Json content = Json::array();
+OrderedJson chat_log_probs(const AnsweredChoice& choice) {
+  OrderedJson content = OrderedJson::array();
   for (const AnsweredToken& token : choice.tokens) {
-    Json one = named(token.drawn);
-    one["top_logprobs"] = Json::array();
+    OrderedJson one = named(token.drawn);
+    one["top_logprobs"] = OrderedJson::array();
     for (const NamedLogProb& likely : token.likeliest) one["top_logprobs"].push_back(named(likely));
     content.push_back(std::move(one));
   }
@@ -43,13 +42,14 @@ Json chat_log_probs(const AnsweredChoice& choice) {
 }
 
 // Offsets count the characters of the tokens' texts.
-Json completion_log_probs(const AnsweredChoice& choice, int likeliest) {
-  Json tokens = Json::array(), log_probs = Json::array(), top = Json::array(), offsets = Json::array();
+OrderedJson completion_log_probs(const AnsweredChoice& choice, int likeliest) {
+  OrderedJson tokens = OrderedJson::array(), log_probs = OrderedJson::array(), top = OrderedJson::array(),
+              offsets = OrderedJson::array();
   std::size_t offset = choice.text_offset;
   for (const AnsweredToken& token : choice.tokens) {
     tokens.push_back(token.drawn.bytes);
     log_probs.push_back(token.drawn.log_prob);
-    Json likely = Json::object();
+    OrderedJson likely = OrderedJson::object();
     for (const NamedLogProb& one : token.likeliest)
       likely.emplace(with_replacement_characters(one.bytes), one.log_prob);
     top.push_back(std::move(likely));
@@ -58,31 +58,31 @@ Json completion_log_probs(const AnsweredChoice& choice, int likeliest) {
   }
   return {{"tokens", std::move(tokens)},
           {"token_logprobs", std::move(log_probs)},
-          {"top_logprobs", likeliest > 0 ? std::move(top) : Json()},
+          {"top_logprobs", likeliest > 0 ? std::move(top) : OrderedJson()},
           {"text_offset", std::move(offsets)}};
 }
 
-Json log_probs_of(const OpenAiRequest& request, const AnsweredChoice& choice) {
+OrderedJson log_probs_of(const OpenAiRequest& request, const AnsweredChoice& choice) {
   if (!request.likeliest) return nullptr;
   return request.chat ? chat_log_probs(choice) : completion_log_probs(choice, *request.likeliest);
 }
 
-Json finish_of(const AnsweredChoice& choice) {
-  return choice.finish_reason.empty() ? Json() : Json(choice.finish_reason);
+OrderedJson finish_of(const AnsweredChoice& choice) {
+  return choice.finish_reason.empty() ? OrderedJson() : OrderedJson(choice.finish_reason);
 }
 
-void add_ids(Json& to, const OpenAiRequest& request, const AnsweredChoice& choice) {
+void add_ids(OrderedJson& to, const OpenAiRequest& request, const AnsweredChoice& choice) {
   if (!request.return_token_ids) return;
   if (!choice.prompt.empty()) to["prompt_token_ids"] = choice.prompt;
-  Json ids = Json::array();
+  OrderedJson ids = OrderedJson::array();
   for (const AnsweredToken& token : choice.tokens) ids.push_back(token.id);
   to["token_ids"] = std::move(ids);
 }
 
-Json calls_of(const std::vector<ToolCall>& calls, bool numbered) {
-  Json list = Json::array();
+OrderedJson calls_of(const std::vector<ToolCall>& calls, bool numbered) {
+  OrderedJson list = OrderedJson::array();
   for (const ToolCall& call : calls) {
-    Json one = Json::object();
+    OrderedJson one = OrderedJson::object();
     if (numbered) one["index"] = list.size();
     one["id"] = call.id;
     one["type"] = "function";
@@ -92,16 +92,16 @@ Json calls_of(const std::vector<ToolCall>& calls, bool numbered) {
   return list;
 }
 
-Json chat_message(const AnsweredChoice& choice) {
-  Json message{{"role", "assistant"}, {"content", choice.text}};
+OrderedJson chat_message(const AnsweredChoice& choice) {
+  OrderedJson message{{"role", "assistant"}, {"content", choice.text}};
   if (choice.tool_calls.empty()) return message;
   if (choice.text.empty()) message["content"] = nullptr;
   message["tool_calls"] = calls_of(choice.tool_calls, false);
   return message;
 }
 
-Json whole_choice(const OpenAiRequest& request, const AnsweredChoice& choice) {
-  Json object{{"index", choice.index}};
+OrderedJson whole_choice(const OpenAiRequest& request, const AnsweredChoice& choice) {
+  OrderedJson object{{"index", choice.index}};
   if (request.chat)
     object["message"] = chat_message(choice);
   else
@@ -112,22 +112,22 @@ Json whole_choice(const OpenAiRequest& request, const AnsweredChoice& choice) {
   return object;
 }
 
-Json piece_of(const OpenAiRequest& request, const AnsweredChoice& piece) {
+OrderedJson piece_of(const OpenAiRequest& request, const AnsweredChoice& piece) {
   if (!request.chat) return whole_choice(request, piece);
-  Json delta = Json::object();
+  OrderedJson delta = OrderedJson::object();
   if (!piece.text.empty() || (piece.tool_calls.empty() && piece.finish_reason.empty())) delta["content"] = piece.text;
   if (!piece.tool_calls.empty()) delta["tool_calls"] = calls_of(piece.tool_calls, true);
-  Json object{{"index", piece.index},
-              {"delta", std::move(delta)},
-              {"logprobs", log_probs_of(request, piece)},
-              {"finish_reason", finish_of(piece)}};
+  OrderedJson object{{"index", piece.index},
+                     {"delta", std::move(delta)},
+                     {"logprobs", log_probs_of(request, piece)},
+                     {"finish_reason", finish_of(piece)}};
   add_ids(object, request, piece);
   return object;
 }
 
-std::string piece_event(const OpenAiRequest& request, const AnswerHead& head, Json choices,
+std::string piece_event(const OpenAiRequest& request, const AnswerHead& head, OrderedJson choices,
                         std::span<const TokenId> prompt) {
-  Json object = head_of(request, head, true);
+  OrderedJson object = head_of(request, head, true);
   object["choices"] = std::move(choices);
   if (request.include_usage) object["usage"] = nullptr;
   if (request.return_token_ids && !prompt.empty()) object["prompt_token_ids"] = prompt;
@@ -143,15 +143,15 @@ const char* type_of(int status) {
   }
 }
 
-Json error_of(int status, const std::string& message, const std::string& param) {
+OrderedJson error_of(int status, const std::string& message, const std::string& param) {
   return {{"error",
            {{"message", message},
             {"type", type_of(status)},
-            {"param", param.empty() ? Json() : Json(param)},
-            {"code", status == 401 ? Json("invalid_api_key") : Json()}}}};
+            {"param", param.empty() ? OrderedJson() : OrderedJson(param)},
+            {"code", status == 401 ? OrderedJson("invalid_api_key") : OrderedJson()}}}};
 }
 
-Json model_object(const std::string& model, std::int64_t created, int max_positions) {
+OrderedJson model_object(const std::string& model, std::int64_t created, int max_positions) {
   return {{"id", model},
           {"object", "model"},
           {"created", created},
@@ -163,8 +163,8 @@ Json model_object(const std::string& model, std::int64_t created, int max_positi
 
 std::string whole_answer(const OpenAiRequest& request, const AnswerHead& head, std::span<const AnsweredChoice> choices,
                          const TokenUsage& usage, std::span<const TokenId> prompt) {
-  Json object = head_of(request, head, false);
-  object["choices"] = Json::array();
+  OrderedJson object = head_of(request, head, false);
+  object["choices"] = OrderedJson::array();
   for (const AnsweredChoice& choice : choices) object["choices"].push_back(whole_choice(request, choice));
   object["usage"] = usage_of(usage);
   if (request.return_token_ids && !prompt.empty()) object["prompt_token_ids"] = prompt;
@@ -174,20 +174,20 @@ std::string whole_answer(const OpenAiRequest& request, const AnswerHead& head, s
 std::string opening_event(const OpenAiRequest& request, const AnswerHead& head, int choice,
                           std::span<const TokenId> prompt) {
   return piece_event(request, head,
-                     Json::array({{{"index", choice},
-                                   {"delta", {{"role", "assistant"}, {"content", ""}}},
-                                   {"logprobs", nullptr},
-                                   {"finish_reason", nullptr}}}),
+                     OrderedJson::array({{{"index", choice},
+                                          {"delta", {{"role", "assistant"}, {"content", ""}}},
+                                          {"logprobs", nullptr},
+                                          {"finish_reason", nullptr}}}),
                      prompt);
 }
 
 std::string choice_event(const OpenAiRequest& request, const AnswerHead& head, const AnsweredChoice& piece) {
-  return piece_event(request, head, Json::array({piece_of(request, piece)}), {});
+  return piece_event(request, head, OrderedJson::array({piece_of(request, piece)}), {});
 }
 
 std::string usage_event(const OpenAiRequest& request, const AnswerHead& head, const TokenUsage& usage) {
-  Json object = head_of(request, head, true);
-  object["choices"] = Json::array();
+  OrderedJson object = head_of(request, head, true);
+  object["choices"] = OrderedJson::array();
   object["usage"] = usage_of(usage);
   return event_of(object);
 }
@@ -207,7 +207,7 @@ std::string error_answer(std::span<const FieldProblem> problems) {
 }
 
 std::string models_answer(const std::string& model, std::int64_t created, int max_positions) {
-  return text_of({{"object", "list"}, {"data", Json::array({model_object(model, created, max_positions)})}});
+  return text_of({{"object", "list"}, {"data", OrderedJson::array({model_object(model, created, max_positions)})}});
 }
 
 std::string model_answer(const std::string& model, std::int64_t created, int max_positions) {

@@ -8,8 +8,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::json;
-
 const AnswerHead kHead{.id = "chatcmpl-1", .model = "m", .created = 7};
 
 Json parsed(const std::string& text) { return parse_json(text, "answer").value(); }

@@ -11,30 +11,28 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;  // tools are rendered with their keys in order
-
 constexpr std::size_t kLongestName = 128;
 constexpr std::size_t kMostStops = 16;
 constexpr double kLeastTemperature = 1e-4;  // logits divided by it stay finite
 
-std::string found(const Json& value) { return ", found " + shown(nlohmann::json(value)); }
+std::string found(const OrderedJson& value) { return ", found " + shown(Json(value)); }
 
 class Reader {
  public:
   explicit Reader(bool chat) { request.chat = chat; }
 
-  void refuse(const std::string& field, const std::string& expected, const Json& value) {
+  void refuse(const std::string& field, const std::string& expected, const OrderedJson& value) {
     add(field, "expected " + expected + found(value));
   }
   void add(const std::string& field, const std::string& message) {
     if (problems.size() < kMaxProblems) problems.push_back({field, message});
   }
 
-  bool flag(const std::string& field, const Json& value) {
+  bool flag(const std::string& field, const OrderedJson& value) {
     if (!value.is_boolean()) refuse(field, "true or false", value);
     return value.is_boolean() && value.get<bool>();
   }
-  std::optional<std::int64_t> integer(const std::string& field, const Json& value, std::int64_t low,
+  std::optional<std::int64_t> integer(const std::string& field, const OrderedJson& value, std::int64_t low,
                                       std::int64_t high) {
     // 1.0 is a whole number in JSON too.
     const bool whole = value.is_number_float() && std::floor(value.get<double>()) == value.get<double>() &&
@@ -50,11 +48,11 @@ class Reader {
     refuse(field, between(low, high), value);
     return std::nullopt;
   }
-  std::optional<int> count(const std::string& field, const Json& value, int low, int high) {
+  std::optional<int> count(const std::string& field, const OrderedJson& value, int low, int high) {
     const auto number = integer(field, value, low, high);
     return number ? std::optional<int>(static_cast<int>(*number)) : std::nullopt;
   }
-  std::optional<double> number(const std::string& field, const Json& value, double low, double high,
+  std::optional<double> number(const std::string& field, const OrderedJson& value, double low, double high,
                                const std::string& expected) {
     if (value.is_number()) {
       const double given = value.get<double>();
@@ -63,7 +61,7 @@ class Reader {
     refuse(field, expected, value);
     return std::nullopt;
   }
-  std::string text(const std::string& field, const Json& value) {
+  std::string text(const std::string& field, const OrderedJson& value) {
     if (value.is_string()) return value.get<std::string>();
     refuse(field, "a text", value);
     return {};
@@ -92,8 +90,8 @@ bool is_name(const std::string& text) {
 }
 
 /// Null where the object has no such key.
-const Json& member(const Json& object, const char* key) {
-  static const Json kNull;
+const OrderedJson& member(const OrderedJson& object, const char* key) {
+  static const OrderedJson kNull;
   const auto place = object.find(key);
   return place == object.end() ? kNull : *place;
 }
@@ -103,7 +101,8 @@ std::string unknown_field(const std::string& key, const std::vector<std::string>
 }
 
 /// Tells of keys that nobody reads.
-void refuse_others(Reader& to, const Json& object, const std::string& field, const std::vector<std::string>& known) {
+void refuse_others(Reader& to, const OrderedJson& object, const std::string& field,
+                   const std::vector<std::string>& known) {
   for (const auto& [key, value] : object.items())
     if (!value.is_null() && std::find(known.begin(), known.end(), key) == known.end())
       to.add(field + "." + key.substr(0, kLongestName), unknown_field(key, known));
@@ -112,7 +111,7 @@ void refuse_others(Reader& to, const Json& object, const std::string& field, con
 // ---- messages
 
 /// A text, or a list of parts with texts.
-std::string read_content(Reader& to, const std::string& field, const Json& content) {
+std::string read_content(Reader& to, const std::string& field, const OrderedJson& content) {
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) {
     to.refuse(field, "a text or a list of text parts", content);
@@ -120,7 +119,7 @@ std::string read_content(Reader& to, const std::string& field, const Json& conte
   }
   std::string text;
   for (std::size_t i = 0; i < content.size(); ++i) {
-    const Json& part = content[i];
+    const OrderedJson& part = content[i];
     const bool is_text = part.is_object() && member(part, "type") == "text" && member(part, "text").is_string();
     if (!is_text) {
       to.refuse(item(field, i), R"(a part {"type": "text", "text": ...}; images and sound are not read)", part);
@@ -132,34 +131,35 @@ std::string read_content(Reader& to, const std::string& field, const Json& conte
   return text;
 }
 
-ToolCall read_tool_call(Reader& to, const std::string& field, const Json& given) {
+ToolCall read_tool_call(Reader& to, const std::string& field, const OrderedJson& given) {
   ToolCall call;
   if (!given.is_object()) {
     to.refuse(field, "an object", given);
     return call;
   }
   refuse_others(to, given, field, {"id", "type", "function", "index"});
-  if (const Json& type = member(given, "type"); !type.is_null() && type != "function")
+  if (const OrderedJson& type = member(given, "type"); !type.is_null() && type != "function")
     to.refuse(field + ".type", "\"function\"", type);
-  const Json& id = member(given, "id");
+  const OrderedJson& id = member(given, "id");
   if (!id.is_string() || !is_name(id.get<std::string>()))
     to.refuse(field + ".id", "up to 128 letters, digits and -_.:", id);
   else
     call.id = id.get<std::string>();
-  const Json& function = member(given, "function");
+  const OrderedJson& function = member(given, "function");
   if (!function.is_object()) {
     to.refuse(field + ".function", "an object with name and arguments", function);
     return call;
   }
   refuse_others(to, function, field + ".function", {"name", "arguments"});
-  const Json& name = member(function, "name");
+  const OrderedJson& name = member(function, "name");
   if (!name.is_string() || !is_name(name.get<std::string>()))
     to.refuse(field + ".function.name", "up to 128 letters, digits and -_.:", name);
   else
     call.name = name.get<std::string>();
-  const Json& arguments = member(function, "arguments");
-  const auto object = arguments.is_string() ? parse_json_object<Json>(arguments.get_ref<const std::string&>(), "JSON")
-                                            : Result<Json>(Error{""});
+  const OrderedJson& arguments = member(function, "arguments");
+  const auto object = arguments.is_string()
+                          ? parse_json_object<OrderedJson>(arguments.get_ref<const std::string&>(), "JSON")
+                          : Result<OrderedJson>(Error{""});
   if (object)
     call.arguments = arguments.get<std::string>();
   else
@@ -167,13 +167,13 @@ ToolCall read_tool_call(Reader& to, const std::string& field, const Json& given)
   return call;
 }
 
-Message read_message(Reader& to, const std::string& field, const Json& given) {
+Message read_message(Reader& to, const std::string& field, const OrderedJson& given) {
   Message message;
   if (!given.is_object()) {
     to.refuse(field, "an object with role and content", given);
     return message;
   }
-  const Json& role = member(given, "role");
+  const OrderedJson& role = member(given, "role");
   message.role = role == "developer" ? "system" : role.is_string() ? role.get<std::string>() : "";
   const std::vector<std::string> roles{"system", "user", "assistant", "tool"};
   if (std::find(roles.begin(), roles.end(), message.role) == roles.end()) {
@@ -189,63 +189,64 @@ Message read_message(Reader& to, const std::string& field, const Json& given) {
     if (!empty && std::find(known.begin(), known.end(), key) == known.end())
       to.add(field + "." + key.substr(0, kLongestName), unknown_field(key, known));
   }
-  if (const Json& calls = member(given, "tool_calls"); !calls.is_null() && message.role == "assistant") {
+  if (const OrderedJson& calls = member(given, "tool_calls"); !calls.is_null() && message.role == "assistant") {
     if (!calls.is_array()) to.refuse(field + ".tool_calls", "a list", calls);
     for (std::size_t i = 0; calls.is_array() && i < calls.size(); ++i)
       message.tool_calls.push_back(read_tool_call(to, item(field + ".tool_calls", i), calls[i]));
   }
   if (message.role == "tool") {
-    const Json& id = member(given, "tool_call_id");
+    const OrderedJson& id = member(given, "tool_call_id");
     if (!id.is_string() || !is_name(id.get<std::string>()))
       to.refuse(field + ".tool_call_id", "the id of a call", id);
     else
       message.tool_call_id = id.get<std::string>();
   }
-  const Json& content = member(given, "content");
+  const OrderedJson& content = member(given, "content");
   if (!content.is_null() || message.tool_calls.empty()) message.content = read_content(to, field + ".content", content);
   return message;
 }
 
-void read_messages(Reader& to, const Json& value) {
+void read_messages(Reader& to, const OrderedJson& value) {
   if (!value.is_array() || value.empty()) return to.refuse("messages", "a list of at least one message", value);
   std::vector<Message>& messages = to.request.messages;
   for (std::size_t i = 0; i < value.size(); ++i) messages.push_back(read_message(to, item("messages", i), value[i]));
   if (messages.back().role == "assistant") to.add("messages", "the last one is the assistant's; expected another's");
 }
 
-void read_tools(Reader& to, const Json& value) {
+void read_tools(Reader& to, const OrderedJson& value) {
   if (!value.is_array()) return to.refuse("tools", "a list", value);
   for (std::size_t i = 0; i < value.size(); ++i) {
     const std::string field = item("tools", i);
-    const Json& tool = value[i];
+    const OrderedJson& tool = value[i];
     const bool is_function =
         tool.is_object() && member(tool, "type") == "function" && member(tool, "function").is_object();
     if (!is_function) {
       to.refuse(field, R"({"type": "function", "function": {...}})", tool);
       continue;
     }
-    const Json& function = member(tool, "function");
+    const OrderedJson& function = member(tool, "function");
     refuse_others(to, tool, field, {"type", "function"});
     refuse_others(to, function, field + ".function", {"name", "description", "parameters", "strict"});
-    if (const Json& strict = member(function, "strict"); !strict.is_null()) to.flag(field + ".function.strict", strict);
-    const Json& name = member(function, "name");
+    if (const OrderedJson& strict = member(function, "strict"); !strict.is_null())
+      to.flag(field + ".function.strict", strict);
+    const OrderedJson& name = member(function, "name");
     if (!name.is_string() || !is_name(name.get<std::string>()))
       to.refuse(field + ".function.name", "up to 128 letters, digits and -_.:", name);
-    const Json& description = member(function, "description");
+    const OrderedJson& description = member(function, "description");
     if (!description.is_string() && !description.is_null())
       to.refuse(field + ".function.description", "a text", description);
-    const Json& parameters = member(function, "parameters");
+    const OrderedJson& parameters = member(function, "parameters");
     if (!parameters.is_object() && !parameters.is_null())
       to.refuse(field + ".function.parameters", "a JSON schema", parameters);
-    Json kept = tool;
+    OrderedJson kept = tool;
     for (const char* key : {"strict", "description", "parameters"})  // what says nothing is not rendered
       if (kept["function"].contains(key) && (kept["function"][key].is_null() || std::string_view(key) == "strict"))
         kept["function"].erase(key);
-    to.request.tools.push_back(kept.dump(-1, ' ', false, Json::error_handler_t::replace));
+    to.request.tools.push_back(kept.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
   }
 }
 
-void read_tool_choice(Reader& to, const Json& value) {
+void read_tool_choice(Reader& to, const OrderedJson& value) {
   if (value != "none" && value != "auto")
     return to.refuse("tool_choice", "\"none\" or \"auto\"; a call cannot be forced", value);
   to.tool_choice = value.get<std::string>();
@@ -253,18 +254,18 @@ void read_tool_choice(Reader& to, const Json& value) {
 
 // ---- prompts
 
-bool is_ids(const Json& list) {
-  return std::all_of(list.begin(), list.end(), [](const Json& id) { return id.is_number(); });
+bool is_ids(const OrderedJson& list) {
+  return std::all_of(list.begin(), list.end(), [](const OrderedJson& id) { return id.is_number(); });
 }
 
-RequestPrompt read_ids(Reader& to, const std::string& field, const Json& list) {
+RequestPrompt read_ids(Reader& to, const std::string& field, const OrderedJson& list) {
   std::vector<TokenId> ids;
   for (std::size_t i = 0; i < list.size(); ++i)
     if (const auto id = to.count(item(field, i), list[i], 0, static_cast<int>(kMaxTokenId))) ids.push_back(*id);
   return ids;
 }
 
-void read_prompt(Reader& to, const Json& value) {
+void read_prompt(Reader& to, const OrderedJson& value) {
   constexpr const char* kExpected = "a text, a list of texts, token ids or a list of lists of token ids";
   std::vector<RequestPrompt>& prompts = to.request.prompts;
   if (value.is_string()) {
@@ -278,7 +279,7 @@ void read_prompt(Reader& to, const Json& value) {
       return to.add("prompt", "expected at most " + std::to_string(kMostChoices) + " prompts, found " +
                                   std::to_string(value.size()));
     for (std::size_t i = 0; i < value.size(); ++i) {
-      const Json& one = value[i];
+      const OrderedJson& one = value[i];
       if (one.is_string() == value[0].is_string() && one.is_string())
         prompts.emplace_back(one.get<std::string>());
       else if (one.is_array() && value[0].is_array() && is_ids(one))
@@ -294,8 +295,8 @@ void read_prompt(Reader& to, const Json& value) {
 
 // ---- all fields
 
-void read_stop(Reader& to, const Json& value) {
-  const auto add = [&](const std::string& field, const Json& one) {
+void read_stop(Reader& to, const OrderedJson& value) {
+  const auto add = [&](const std::string& field, const OrderedJson& one) {
     if (!one.is_string() || one.get_ref<const std::string&>().empty())
       return to.refuse(field, "a text that is not empty", one);
     to.request.stop.push_back(one.get<std::string>());
@@ -305,10 +306,10 @@ void read_stop(Reader& to, const Json& value) {
   for (std::size_t i = 0; i < value.size(); ++i) add(item("stop", i), value[i]);
 }
 
-void read_stream_options(Reader& to, const Json& value) {
+void read_stream_options(Reader& to, const OrderedJson& value) {
   if (!value.is_object()) return to.refuse("stream_options", "an object", value);
   refuse_others(to, value, "stream_options", {"include_usage", "include_obfuscation"});
-  if (const Json& usage = member(value, "include_usage"); !usage.is_null())
+  if (const OrderedJson& usage = member(value, "include_usage"); !usage.is_null())
     to.request.include_usage = to.flag("stream_options.include_usage", usage);
   if (member(value, "include_obfuscation") == true)
     to.add("stream_options.include_obfuscation", "not supported; expected false");
@@ -319,83 +320,94 @@ enum class In { Both, Chat, Completions };
 struct Field {
   const char* name;
   In in;
-  std::function<void(Reader&, const Json&)> read;
+  std::function<void(Reader&, const OrderedJson&)> read;
 };
 
 /// Not supported: only what leaves the answer as it is.
-Field neutral(const char* name, In in, const char* expected, const std::function<bool(const Json&)>& is_neutral) {
-  return {name, in, [=](Reader& to, const Json& value) {
+Field neutral(const char* name, In in, const char* expected,
+              const std::function<bool(const OrderedJson&)>& is_neutral) {
+  return {name, in, [=](Reader& to, const OrderedJson& value) {
             if (!is_neutral(value)) to.refuse(name, std::string(expected) + ": more is not supported", value);
           }};
 }
 /// Does not change the answer, whatever it says.
 Field ignored(const char* name, In in = In::Both) {
-  return {name, in, [](Reader&, const Json&) {}};
+  return {name, in, [](Reader&, const OrderedJson&) {}};
 }
 
-bool is_empty(const Json& value) { return (value.is_object() || value.is_array()) && value.empty(); }
-bool is_zero(const Json& value) { return value.is_number() && value.get<double>() == 0; }
-bool is_false(const Json& value) { return value == false; }
-bool is_text_format(const Json& value) {
+bool is_empty(const OrderedJson& value) { return (value.is_object() || value.is_array()) && value.empty(); }
+bool is_zero(const OrderedJson& value) { return value.is_number() && value.get<double>() == 0; }
+bool is_false(const OrderedJson& value) { return value == false; }
+bool is_text_format(const OrderedJson& value) {
   return value.is_object() && value.size() == 1 && member(value, "type") == "text";
 }
 
 const std::vector<Field>& fields() {
   static const std::vector<Field> kFields = {
-      {"model", In::Both, [](Reader& to, const Json& value) { to.request.model = to.text("model", value); }},
+      {"model", In::Both, [](Reader& to, const OrderedJson& value) { to.request.model = to.text("model", value); }},
       {"messages", In::Chat, read_messages},
       {"tools", In::Chat, read_tools},
       {"tool_choice", In::Chat, read_tool_choice},
       {"prompt", In::Completions, read_prompt},
       {"n", In::Both,
-       [](Reader& to, const Json& value) { to.request.samples = to.count("n", value, 1, kMostChoices).value_or(1); }},
+       [](Reader& to, const OrderedJson& value) {
+         to.request.samples = to.count("n", value, 1, kMostChoices).value_or(1);
+       }},
       {"temperature", In::Both,
-       [](Reader& to, const Json& value) {
+       [](Reader& to, const OrderedJson& value) {
          if (!is_zero(value) && value.is_number() && value.get<double>() < kLeastTemperature)
            return to.refuse("temperature", "0 or a number from 0.0001 on", value);
          to.request.temperature = to.number("temperature", value, 0, 1e6, "0 or a number from 0.0001 on");
        }},
       {"top_p", In::Both,
-       [](Reader& to, const Json& value) {
+       [](Reader& to, const OrderedJson& value) {
          to.request.top_p = to.number("top_p", value, 1e-9, 1, "a number above 0, at most 1");
        }},
       {"top_k", In::Both,
-       [](Reader& to, const Json& value) {  // vLLM's way to say "all" is -1
+       [](Reader& to, const OrderedJson& value) {  // vLLM's way to say "all" is -1
          if (const auto count = to.count("top_k", value, -1, 1'000'000'000)) to.request.top_k = std::max(*count, 0);
        }},
       {"max_tokens", In::Both,
-       [](Reader& to, const Json& value) { to.request.max_tokens = to.count("max_tokens", value, 1, 1'000'000'000); }},
+       [](Reader& to, const OrderedJson& value) {
+         to.request.max_tokens = to.count("max_tokens", value, 1, 1'000'000'000);
+       }},
       {"max_completion_tokens", In::Chat,
-       [](Reader& to, const Json& value) {
+       [](Reader& to, const OrderedJson& value) {
          to.max_completion_tokens = to.count("max_completion_tokens", value, 1, 1'000'000'000);
        }},
       {"seed", In::Both,
-       [](Reader& to, const Json& value) {
+       [](Reader& to, const OrderedJson& value) {
          if (const auto seed = to.integer("seed", value, INT64_MIN, INT64_MAX))
            to.request.seed = static_cast<std::uint64_t>(*seed);
        }},
       {"stop", In::Both, read_stop},
-      {"logprobs", In::Chat, [](Reader& to, const Json& value) { to.wants_log_probs = to.flag("logprobs", value); }},
+      {"logprobs", In::Chat,
+       [](Reader& to, const OrderedJson& value) { to.wants_log_probs = to.flag("logprobs", value); }},
       {"logprobs", In::Completions,
-       [](Reader& to, const Json& value) { to.request.likeliest = to.count("logprobs", value, 0, kMostLikeliest); }},
+       [](Reader& to, const OrderedJson& value) {
+         to.request.likeliest = to.count("logprobs", value, 0, kMostLikeliest);
+       }},
       {"top_logprobs", In::Chat,
-       [](Reader& to, const Json& value) { to.top_log_probs = to.count("top_logprobs", value, 0, kMostLikeliest); }},
-      {"stream", In::Both, [](Reader& to, const Json& value) { to.request.stream = to.flag("stream", value); }},
+       [](Reader& to, const OrderedJson& value) {
+         to.top_log_probs = to.count("top_logprobs", value, 0, kMostLikeliest);
+       }},
+      {"stream", In::Both, [](Reader& to, const OrderedJson& value) { to.request.stream = to.flag("stream", value); }},
       {"stream_options", In::Both, read_stream_options},
       {"return_token_ids", In::Both,
-       [](Reader& to, const Json& value) { to.request.return_token_ids = to.flag("return_token_ids", value); }},
+       [](Reader& to, const OrderedJson& value) { to.request.return_token_ids = to.flag("return_token_ids", value); }},
 
       neutral("presence_penalty", In::Both, "0", is_zero),
       neutral("frequency_penalty", In::Both, "0", is_zero),
       neutral("logit_bias", In::Both, "nothing", is_empty),
       neutral("response_format", In::Chat, R"({"type": "text"})", is_text_format),
       neutral("functions", In::Chat, "none, and tools instead", is_empty),
-      neutral("modalities", In::Chat, "[\"text\"]", [](const Json& value) { return value == Json::array({"text"}); }),
+      neutral("modalities", In::Chat, "[\"text\"]",
+              [](const OrderedJson& value) { return value == OrderedJson::array({"text"}); }),
       neutral("echo", In::Completions, "false", is_false),
-      neutral("best_of", In::Completions, "1", [](const Json& value) { return value == 1; }),
-      neutral("suffix", In::Completions, "none", [](const Json& value) { return value == ""; }),
+      neutral("best_of", In::Completions, "1", [](const OrderedJson& value) { return value == 1; }),
+      neutral("suffix", In::Completions, "none", [](const OrderedJson& value) { return value == ""; }),
       // How many calls there are is up to the model, as it is at OpenAI where this is true.
-      neutral("parallel_tool_calls", In::Chat, "true", [](const Json& value) { return value == true; }),
+      neutral("parallel_tool_calls", In::Chat, "true", [](const OrderedJson& value) { return value == true; }),
 
       ignored("user"),
       ignored("metadata"),
@@ -426,7 +438,7 @@ void check_together(Reader& to) {
 }
 
 ReadRequest read(std::string_view body, bool chat) {
-  const auto json = parse_json_object<Json>(body, "the body");
+  const auto json = parse_json_object<OrderedJson>(body, "the body");
   if (!json) return std::vector<FieldProblem>{{"", json.error().message}};
   Reader to(chat);
   std::vector<std::string> known;

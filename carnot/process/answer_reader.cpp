@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/json.h"
 #include "carnot/base/strings.h"
 
 namespace carnot {
-
-using Json = nlohmann::json;
 
 AnswerReader::AnswerReader(const PeerAnswer& answer)
     : object_(answer.value.get()), where_(answer.where), problems_(&own_problems_) {

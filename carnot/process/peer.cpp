@@ -15,7 +15,6 @@ namespace carnot {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Json = nlohmann::json;
 
 /// A line of an answer: an opening with a long history and tools; far more than a context holds.
 constexpr JsonLimits kAnswerLimits{.bytes = std::size_t{16} << 20, .values = std::size_t{1} << 20, .depth = 32};

@@ -5,11 +5,11 @@
 
 #include <chrono>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 #include <vector>
 
+#include "carnot/base/json.h"
 #include "carnot/base/log.h"
 #include "carnot/base/stopwatch.h"
 #include "carnot/process/peer_pool.h"
@@ -17,7 +17,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

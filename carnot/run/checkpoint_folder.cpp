@@ -15,7 +15,6 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr char kManifest[] = "MANIFEST.json";
 constexpr char kPointer[] = "latest_checkpointed_iteration.txt";
@@ -60,7 +59,7 @@ Status put_in_place(const fs::path& made, const fs::path& path) {
 }
 
 Status write_files(const fs::path& folder, std::int64_t step, std::span<const CheckpointFile> files) {
-  Json listed = Json::object();
+  OrderedJson listed = OrderedJson::object();
   for (const CheckpointFile& file : files) {
     const fs::path path = folder / file.name;
     if (const Status made = make_folder(path.parent_path()); !made) return made;
@@ -74,7 +73,7 @@ Status write_files(const fs::path& folder, std::int64_t step, std::span<const Ch
     if (reason) return failure(path, "cannot read its size", reason);
     listed[file.name] = {{"size", size}, {"sha256", *digest}};
   }
-  const Json manifest = {{"version", kManifestVersion}, {"step", step}, {"files", listed}};
+  const OrderedJson manifest = {{"version", kManifestVersion}, {"step", step}, {"files", listed}};
   return write_file_atomically(folder / kManifest, manifest.dump(2) + "\n");
 }
 
@@ -101,7 +100,7 @@ Result<std::vector<std::int64_t>> steps_in(const fs::path& checkpoints) {
 }
 
 /// Empty, or what is wrong with one file of a manifest.
-std::string file_problem(const fs::path& path, const Json& entry) {
+std::string file_problem(const fs::path& path, const OrderedJson& entry) {
   const bool readable = entry.is_object() && entry.contains("size") && entry["size"].is_number_unsigned() &&
                         entry.contains("sha256") && entry["sha256"].is_string();
   if (!readable) return path.string() + ": its entry in " + kManifest + " has no size and sha256";
@@ -118,13 +117,13 @@ std::string file_problem(const fs::path& path, const Json& entry) {
   return "";
 }
 
-Result<Json> read_manifest(const fs::path& checkpoint) {
+Result<OrderedJson> read_manifest(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kManifest;
   const auto text = read_file(path);
   if (!text) return text.error();
-  auto parsed = parse_json_object<Json>(*text, path.string());
+  auto parsed = parse_json_object<OrderedJson>(*text, path.string());
   if (!parsed) return Error{parsed.error().message + "; it is damaged"};
-  Json manifest = std::move(parsed).value();
+  OrderedJson manifest = std::move(parsed).value();
   const bool has_files = manifest.contains("files") && manifest["files"].is_object();
   if (!has_files) return Error{path.string() + ": damaged: expected JSON with an object `files`"};
   if (manifest["files"].empty()) return Error{path.string() + ": damaged: it lists no files"};

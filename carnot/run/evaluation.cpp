@@ -3,19 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/branch/independent.h"
 #include "carnot/data/trajectory.h"
 
 namespace carnot {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 void count(Rate& rate, bool success) {
   rate.successes += success ? 1 : 0;
@@ -41,7 +39,7 @@ std::string with_interval(const Rate& rate) {
   return text;
 }
 
-Json rate_json(const Rate& rate) {
+OrderedJson rate_json(const Rate& rate) {
   const Interval interval = rate.interval();
   return {{"success", rate.value()}, {"low", interval.low}, {"high", interval.high}, {"trials", rate.trials}};
 }
@@ -186,8 +184,8 @@ std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const 
 }
 
 std::string evaluation_json(const Evaluation& e) {
-  Json json = rate_json(e.success);
-  Json by_group = Json::object();
+  OrderedJson json = rate_json(e.success);
+  OrderedJson by_group = OrderedJson::object();
   for (const auto& [name, rate] : e.by_group) by_group[name] = rate_json(rate);
   json["by_group"] = by_group;
   json["measures"] = e.measures;

@@ -18,7 +18,6 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 std::string dtype_name(at::ScalarType dtype) {
   if (dtype == at::kDouble) return "float64";
@@ -65,12 +64,14 @@ Result<std::vector<NamedTensor>> exported_weights(const fs::path& from, const Ex
   return tensors;
 }
 
-Status write_json(const fs::path& path, const Json& json) { return write_file_atomically(path, json.dump(2) + "\n"); }
+Status write_json(const fs::path& path, const OrderedJson& json) {
+  return write_file_atomically(path, json.dump(2) + "\n");
+}
 
-Result<Json> read_object(const fs::path& path) {
+Result<OrderedJson> read_object(const fs::path& path) {
   const auto text = read_file(path);
   if (!text) return text.error();
-  return parse_json_object<Json>(*text, path.string());
+  return parse_json_object<OrderedJson>(*text, path.string());
 }
 
 /// transformers 4 reads torch_dtype, transformers 5 dtype where there is one.
@@ -120,7 +121,7 @@ Status write_adapter(const fs::path& checkpoint, const fs::path& to, const fs::p
   if (!options.dtype.empty())
     if (const Status converted = convert(file->tensors, dtype_of(options.dtype)); !converted) return converted;
   if (const Status made = make_folder(to); !made) return made;
-  Json& named = (*config)["base_model_name_or_path"];
+  OrderedJson& named = (*config)["base_model_name_or_path"];
   if (named.is_null() || (*trained_on && is_of_same_run(**trained_on, checkpoint))) named = base.string();
   if (const Status written = write_json(to / kAdapterConfigFile, *config); !written) return written;
   return write_safetensors(to / kAdapterWeightsFile, file->tensors, {{"format", "pt"}});

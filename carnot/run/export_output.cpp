@@ -12,7 +12,6 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr char kMarker[] = "carnot_export.json";
 constexpr int kMarkerVersion = 1;
@@ -58,10 +57,10 @@ Result<std::set<std::string>> files_below(const fs::path& folder) {
 /// The files that an export wrote; none where no export wrote the folder.
 std::set<std::string> exported_files(const fs::path& folder) {
   const auto text = read_file(folder / kMarker);
-  const auto marker = text ? parse_json_object<Json>(*text, kMarker) : Result<Json>(text.error());
+  const auto marker = text ? parse_json_object<OrderedJson>(*text, kMarker) : Result<OrderedJson>(text.error());
   if (!marker || !marker->contains("files") || !marker->at("files").is_array()) return {};
   std::set<std::string> names;
-  for (const Json& name : marker->at("files"))
+  for (const OrderedJson& name : marker->at("files"))
     if (name.is_string()) names.insert(name.get<std::string>());
   return names;
 }
@@ -122,7 +121,7 @@ Result<fs::path> export_output(const ExportPlace& place) {
 Status mark_as_export(const fs::path& folder) {
   const auto files = files_below(folder);
   if (!files) return files.error();
-  const Json marker{{"version", kMarkerVersion}, {"files", *files}};
+  const OrderedJson marker{{"version", kMarkerVersion}, {"files", *files}};
   return write_file_atomically(folder / kMarker, marker.dump(2) + "\n");
 }
 

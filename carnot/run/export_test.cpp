@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/base/random.h"
 #include "carnot/hf/adapter_folder.h"
 #include "carnot/hf/safetensors.h"
@@ -24,7 +24,6 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr const char* kRecipe = R"(
 model: {family: qwen3, hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16, init_std: 0.3}

@@ -18,7 +18,6 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr char kLockFile[] = ".carnot-lock";
 
@@ -40,8 +39,8 @@ std::string time_now() {
 }
 
 void write_holder(int file) {
-  const Json holder{{"pid", ::getpid()}, {"host", host_name()}, {"since", time_now()}};
-  const std::string line = holder.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+  const OrderedJson holder{{"pid", ::getpid()}, {"host", host_name()}, {"since", time_now()}};
+  const std::string line = holder.dump(-1, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
   // Who cannot read this is told of a holder without a name; the lock holds all the same.
   if (::ftruncate(file, 0) == 0) (void)!::pwrite(file, line.data(), line.size(), 0);
 }
@@ -51,7 +50,7 @@ std::string holder_in(int file) {
   std::array<char, 1024> text{};
   const ssize_t size = ::pread(file, text.data(), text.size(), 0);
   const auto length = static_cast<std::size_t>(std::max<ssize_t>(size, 0));
-  const auto holder = parse_json_object<Json>({text.data(), length}, kLockFile);
+  const auto holder = parse_json_object<OrderedJson>({text.data(), length}, kLockFile);
   const auto is_text = [&](const char* key) { return holder->contains(key) && holder->at(key).is_string(); };
   const bool readable =
       holder && holder->contains("pid") && holder->at("pid").is_number_integer() && is_text("host") && is_text("since");

@@ -18,7 +18,6 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -26,7 +25,7 @@ double wall_time() {
 
 /// The step of a whole line; none where it cannot be read.
 std::optional<std::int64_t> step_of(std::string_view line) {
-  const auto row = parse_json_object<Json>(line, "");
+  const auto row = parse_json_object<OrderedJson>(line, "");
   const bool has_step = row && row->contains("step") && row->at("step").is_number_integer();
   return has_step ? std::optional(row->at("step").get<std::int64_t>()) : std::nullopt;
 }
@@ -125,8 +124,8 @@ Status MetricsWriter::sync() {
 }
 
 std::string metrics_line(std::int64_t step, const StepMetrics& metrics) {
-  Json line = {{"step", step}};
-  for (const auto& [name, value] : metrics) line[name] = std::isfinite(value) ? Json(value) : Json();
+  OrderedJson line = {{"step", step}};
+  for (const auto& [name, value] : metrics) line[name] = std::isfinite(value) ? OrderedJson(value) : OrderedJson();
   return line.dump();
 }
 

@@ -309,14 +309,13 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
 }
 
 Status summary_stage(Run& run, const ModelBundle& bundle, const EvaluatedGroups& before, const EvaluatedGroups& after) {
-  using Json = nlohmann::ordered_json;
   const RunOptions& options = run.recipe.run;
-  Json summary{{"environment", run.recipe.environment_name},
-               {"method", run.recipe.method.name},
-               {"seed", options.seed},
-               {"training_steps", run.recipe.train.steps},
-               {"before", parse_json<Json>(evaluation_json(before.evaluation), "before").value()},
-               {"after", parse_json<Json>(evaluation_json(after.evaluation), "after").value()}};
+  OrderedJson summary{{"environment", run.recipe.environment_name},
+                      {"method", run.recipe.method.name},
+                      {"seed", options.seed},
+                      {"training_steps", run.recipe.train.steps},
+                      {"before", parse_json<OrderedJson>(evaluation_json(before.evaluation), "before").value()},
+                      {"after", parse_json<OrderedJson>(evaluation_json(after.evaluation), "after").value()}};
   const std::int64_t predicted = run.predicted_memory >> 20, measured = peak_resident_memory() >> 20;
   summary["memory"] = {{"predicted_peak_mib", predicted}, {"measured_peak_mib", measured}};
   const Status status = write_file_atomically(run.folder.root / "summary.json", summary.dump(2) + "\n");

@@ -12,23 +12,23 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int kProtocol = 1;
 
-std::string line(const Json& message) { return message.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string line(const OrderedJson& message) {
+  return message.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
 
 /// Numbers and switches as such; a text as it is; a list as a recipe writes it.
-Json value_of(const FieldRow& row) {
+OrderedJson value_of(const FieldRow& row) {
   const bool is_quoted = row.value.starts_with('"');
   if (row.type == "list of texts" || row.type == "list of numbers" || (row.type == "text" && !is_quoted))
     return row.value;
-  auto parsed = parse_json<Json>(row.value, row.key);
-  return parsed ? std::move(parsed).value() : Json(row.value);
+  auto parsed = parse_json<OrderedJson>(row.value, row.key);
+  return parsed ? std::move(parsed).value() : OrderedJson(row.value);
 }
 
-Json settings_of(Recipe& recipe) {
-  Json settings = Json::object();
+OrderedJson settings_of(Recipe& recipe) {
+  OrderedJson settings = OrderedJson::object();
   const FieldTable table = recipe.table();
   for (const FieldRow& row : table.rows()) settings[row.key] = value_of(row);
   return settings;
@@ -49,23 +49,23 @@ Result<std::string> id_of(const RunFolder& folder) {
   return unguessable->substr(begin, unguessable->rfind('.') - begin);
 }
 
-Json transcript_of(const Trajectory& trajectory, std::int64_t step, const Decode& decode) {
+OrderedJson transcript_of(const Trajectory& trajectory, std::int64_t step, const Decode& decode) {
   const Leaf& leaf = trajectory.leaf();
   const std::vector<TokenId> tokens = trajectory.tokens();
   const std::vector<bool> sampled = trajectory.sampled();
   const auto first = static_cast<std::size_t>(std::ranges::find(sampled, true) - sampled.begin());
   const std::span<const TokenId> all(tokens);
-  Json message{{"type", "transcript"},
-               {"stage", kTrainingStage},
-               {"step", step},
-               {"uid", trajectory.group->uid},
-               {"traj_id", leaf.trajectory_id},
-               {"outcome", name_of(leaf.outcome)},
-               {"success", leaf.success},
-               {"score", leaf.score},
-               {"turns", trajectory.num_turns()},
-               {"gts", trajectory.group->ground_truth},
-               {"measures", leaf.measures}};
+  OrderedJson message{{"type", "transcript"},
+                      {"stage", kTrainingStage},
+                      {"step", step},
+                      {"uid", trajectory.group->uid},
+                      {"traj_id", leaf.trajectory_id},
+                      {"outcome", name_of(leaf.outcome)},
+                      {"success", leaf.success},
+                      {"score", leaf.score},
+                      {"turns", trajectory.num_turns()},
+                      {"gts", trajectory.group->ground_truth},
+                      {"measures", leaf.measures}};
   message["input"] = decode(all.first(first));
   message["output"] = decode(all.subspan(first));
   return message;
@@ -87,14 +87,14 @@ Result<Tracking> Tracking::start(Recipe& recipe, const RunFolder& folder, bool r
   tracking.transcripts_ = options.transcripts;
   const std::filesystem::path path = std::filesystem::absolute(folder.root).lexically_normal();
   const std::string name = (path.has_filename() ? path : path.parent_path()).filename().string();
-  const Json greeting{{"type", "start"},    {"protocol", kProtocol},        {"run", tracking.id_},
-                      {"name", name},       {"folder", path.string()},      {"resumed", resumed},
-                      {"restarted", false}, {"config", settings_of(recipe)}};
+  const OrderedJson greeting{{"type", "start"},    {"protocol", kProtocol},        {"run", tracking.id_},
+                             {"name", name},       {"folder", path.string()},      {"resumed", resumed},
+                             {"restarted", false}, {"config", settings_of(recipe)}};
   auto listener = Listener::start(
       {.name = "tracker", .program = {.command = options.command}, .finish_seconds = options.finish_seconds},
       {.greeting =
            [greeting](int start) {
-             Json message = greeting;
+             OrderedJson message = greeting;
              message["restarted"] = start > 1;
              return line(message);
            },
@@ -130,7 +130,7 @@ void Tracking::transcripts(std::int64_t step, std::span<const Group> groups, con
 
 void Tracking::end(std::string_view status, const std::string& message) {
   if (!listener_) return;
-  Json last{{"type", "end"}, {"status", status}};
+  OrderedJson last{{"type", "end"}, {"status", status}};
   if (!message.empty()) last["message"] = message;
   listener_->finish(line(last));
   listener_.reset();

@@ -14,7 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
-using Json = nlohmann::json;
 
 class TrackingTest : public testing::Test {
  protected:

@@ -8,16 +8,16 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int kVersion = 1;
 
-Json counts_json(const UpdateCounts& counts) { return {{"updates", counts.updates}, {"skipped", counts.skipped}}; }
+OrderedJson counts_json(const UpdateCounts& counts) {
+  return {{"updates", counts.updates}, {"skipped", counts.skipped}};
+}
 
 /// Takes members out of an object and notes what is wrong with them.
 class StateReader {
  public:
-  StateReader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
+  StateReader(const OrderedJson& object, std::string where) : object_(object), where_(std::move(where)) {}
 
   TrainerState read() {
     std::int64_t version = 0;
@@ -40,7 +40,7 @@ class StateReader {
     problems_.push_back(where_ + ": " + key + ": expected " + what);
   }
 
-  void whole(const Json& object, const std::string& key, std::int64_t& value, std::int64_t least) {
+  void whole(const OrderedJson& object, const std::string& key, std::int64_t& value, std::int64_t least) {
     const auto found = object.find(key);
     const bool fits = found != object.end() && found->is_number_integer() &&
                       (!found->is_number_unsigned() ||
@@ -85,7 +85,7 @@ class StateReader {
     }
   }
 
-  const Json& object_;
+  const OrderedJson& object_;
   std::string where_;
   std::vector<std::string> problems_{};
 };
@@ -93,16 +93,16 @@ class StateReader {
 }  // namespace
 
 std::string trainer_state_json(const TrainerState& state) {
-  Json json{{"version", kVersion}, {"step", state.step}, {"seed", state.seed}};
+  OrderedJson json{{"version", kVersion}, {"step", state.step}, {"seed", state.seed}};
   if (state.optimizer) json["optimizer"] = counts_json(*state.optimizer);
   if (state.critic_optimizer) json["critic_optimizer"] = counts_json(*state.critic_optimizer);
   json["coefficients"] = state.coefficients;
   if (!state.unwritten_metrics.empty()) json["unwritten_metrics"] = state.unwritten_metrics;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 Result<TrainerState> parse_trainer_state(std::string_view text, const std::string& where) {
-  const auto json = parse_json_object<Json>(text, where);
+  const auto json = parse_json_object<OrderedJson>(text, where);
   if (!json) return json.error();
   StateReader reader(*json, where);
   TrainerState state = reader.read();

@@ -19,7 +19,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::json;
 using ::testing::HasSubstr;
 
 class TestConnection final : public HttpConnection {

@@ -1,9 +1,9 @@
 #include "carnot/study/analyze.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/base/nearest_word.h"
 #include "carnot/chart/json.h"
 #include "carnot/chart/page.h"
@@ -60,14 +60,14 @@ Status check_paths(const AnalysisEntry& entry, std::size_t count) {
 
 std::string report_json(const AnalysisReport& report, const AnalysisEntry& entry, const AnalysisRequest& request,
                         const FieldTable& options) {
-  using Json = nlohmann::ordered_json;
-  Json json{{"title", "carnot analyze " + std::string(entry.name)}, {"analysis", entry.name}, {"paper", entry.paper}};
+  OrderedJson json{
+      {"title", "carnot analyze " + std::string(entry.name)}, {"analysis", entry.name}, {"paper", entry.paper}};
   json["introduction"] = std::string(entry.summary) + " (arXiv:" + std::string(entry.paper) + ")";
-  json["inputs"] = Json::array();
+  json["inputs"] = OrderedJson::array();
   for (const auto& path : request.paths) json["inputs"].push_back(path.string());
-  json["options"] = Json::object();
+  json["options"] = OrderedJson::object();
   for (const FieldRow& row : options.rows()) json["options"][row.key] = row.value;
-  json["findings"] = Json::array();
+  json["findings"] = OrderedJson::array();
   for (const Finding& finding : report.findings)
     json["findings"].push_back({{"what", finding.what}, {"paper", finding.paper}, {"here", finding.ours}});
   add_tables_and_figures(json, report.tables, report.figures);
@@ -119,7 +119,7 @@ std::vector<std::vector<std::string>> analysis_rows() {
 }
 
 std::string analyses_json() {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  OrderedJson list = OrderedJson::array();
   for (const AnalysisEntry& entry : analyses())
     list.push_back(
         {{"name", entry.name}, {"paper", entry.paper}, {"needs", name_of(entry.needs)}, {"summary", entry.summary}});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "carnot/base/json.h"
 #include "carnot/chart/json.h"
 #include "carnot/chart/page.h"
 #include "carnot/study/comparison_text.h"
@@ -10,8 +11,6 @@
 
 namespace carnot {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// What one kind of curve shows.
 struct CurveKind {
@@ -93,10 +92,10 @@ std::string comparison_html(const Comparison& comparison) {
         CurveKind{
             shown.response_length, "Response length", {.label = "sampled tokens a trajectory", .low = 0}, window}})
     add_curves(comparison, kind, tables, figures);
-  Json json{{"title", "Comparison of methods"},
-            {"introduction", introduction(comparison)},
-            {"findings", rows_json(comparison_table(comparison))},
-            {"sections", Json::array()}};
+  OrderedJson json{{"title", "Comparison of methods"},
+                   {"introduction", introduction(comparison)},
+                   {"findings", rows_json(comparison_table(comparison))},
+                   {"sections", OrderedJson::array()}};
   for (const Section& section : remarks(comparison))
     json["sections"].push_back({{"title", section.title}, {"lines", section.lines}});
   if (has_peaks(comparison))

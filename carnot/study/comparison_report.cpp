@@ -1,26 +1,24 @@
 #include "carnot/study/comparison_report.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/study/comparison_page.h"
 #include "carnot/study/comparison_text.h"
 
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json estimate_json(const Estimate& e) {
+OrderedJson estimate_json(const Estimate& e) {
   if (e.count == 0) return nullptr;
-  Json json{{"seeds", e.count}, {"mean", e.mean}};
+  OrderedJson json{{"seeds", e.count}, {"mean", e.mean}};
   if (e.interval) json.update({{"low", e.interval->low}, {"high", e.interval->high}});
   return json;
 }
 
-Json run_json(const ContestRun& run) {
-  Json json{{"seed", run.seed}, {"folder", run.folder}, {"finished", run.finished}};
+OrderedJson run_json(const ContestRun& run) {
+  OrderedJson json{{"seed", run.seed}, {"folder", run.folder}, {"finished", run.finished}};
   if (!run.problem.empty()) json["problem"] = run.problem;
   if (!run.finished) return json;
   json.update({{"before", run.before},
@@ -33,13 +31,13 @@ Json run_json(const ContestRun& run) {
   return json;
 }
 
-Json contestant_json(const Comparison& comparison, std::size_t index) {
+OrderedJson contestant_json(const Comparison& comparison, std::size_t index) {
   const ContestantResult& contestant = comparison.contestants[index];
-  Json json{{"method", contestant.name},
-            {"before", estimate_json(estimate_of(contestant.by_seed(&ContestRun::before)))},
-            {"after", estimate_json(estimate_of(contestant.by_seed(&ContestRun::after)))}};
+  OrderedJson json{{"method", contestant.name},
+                   {"before", estimate_json(estimate_of(contestant.by_seed(&ContestRun::before)))},
+                   {"after", estimate_json(estimate_of(contestant.by_seed(&ContestRun::after)))}};
   if (index != comparison.base) json["difference"] = estimate_json(comparison.difference(index, &ContestRun::after));
-  json["runs"] = Json::array();
+  json["runs"] = OrderedJson::array();
   for (const ContestRun& run : contestant.runs) json["runs"].push_back(run_json(run));
   return json;
 }
@@ -49,15 +47,15 @@ std::string titled(const Table& table) { return "\n## " + table.name + "\n\n" + 
 }  // namespace
 
 std::string comparison_json(const Comparison& comparison) {
-  Json json{{"recipe", comparison.recipe},
-            {"environment", comparison.environment},
-            {"training_steps", comparison.training_steps},
-            {"trajectories_a_step", comparison.trajectories},
-            {"validation_tasks", comparison.validation_tasks},
-            {"base", comparison.contestants[comparison.base].name},
-            {"methods", Json::array()},
-            {"left_out", Json::array()},
-            {"notes", comparison.notes}};
+  OrderedJson json{{"recipe", comparison.recipe},
+                   {"environment", comparison.environment},
+                   {"training_steps", comparison.training_steps},
+                   {"trajectories_a_step", comparison.trajectories},
+                   {"validation_tasks", comparison.validation_tasks},
+                   {"base", comparison.contestants[comparison.base].name},
+                   {"methods", OrderedJson::array()},
+                   {"left_out", OrderedJson::array()},
+                   {"notes", comparison.notes}};
   for (std::size_t c = 0; c < comparison.contestants.size(); ++c)
     json["methods"].push_back(contestant_json(comparison, c));
   for (const LeftOut& left : comparison.left_out)

@@ -11,7 +11,6 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 Result<Json> read_json(const fs::path& path) {
   const auto text = read_file(path);

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "carnot/base/json.h"
 #include "carnot/study/comparison_page.h"
 #include "carnot/study/comparison_report.h"
 #include "carnot/study/comparison_text.h"
@@ -14,7 +14,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::json;
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

@@ -10,13 +10,11 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::json;
-
 double success_after(const std::filesystem::path& folder) {
   const auto text = read_file(folder / "summary.json");
   const auto parsed = text ? parse_json(*text, "summary.json") : Result<Json>(text.error());
   const Json summary = parsed ? *parsed : Json();
-  const auto place = nlohmann::json::json_pointer("/after/success");
+  const auto place = Json::json_pointer("/after/success");
   return summary.is_object() && summary.contains(place) && summary[place].is_number() ? summary[place].get<double>()
                                                                                       : std::nan("");
 }

@@ -1,10 +1,10 @@
 #include "carnot/text/bpe_training.h"
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
 
+#include "carnot/base/json.h"
 #include "carnot/base/utf8.h"
 #include "carnot/text/added_tokens.h"
 #include "carnot/text/byte_alphabet.h"
@@ -14,8 +14,6 @@
 
 namespace carnot {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::int64_t kLeastCount = 2;
 

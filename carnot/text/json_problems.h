@@ -13,8 +13,6 @@
 
 namespace carnot {
 
-using Json = nlohmann::json;
-
 class JsonProblems {
  public:
   /// `name`: of the file; precedes each problem.

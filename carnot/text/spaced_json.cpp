@@ -6,17 +6,15 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json parsed(std::string_view text) {
-  return parse_json<Json>(text, "what a chat format is given").value();
+OrderedJson parsed(std::string_view text) {
+  return parse_json<OrderedJson>(text, "what a chat format is given").value();
 }
 
-std::string dumped(const Json& value, int indent = -1) {
-  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+std::string dumped(const OrderedJson& value, int indent = -1) {
+  return value.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-void write(const Json& value, std::string& out) {
+void write(const OrderedJson& value, std::string& out) {
   if (!value.is_structured()) {
     out += dumped(value);
     return;
@@ -32,7 +30,7 @@ void write(const Json& value, std::string& out) {
   out += value.is_object() ? '}' : ']';
 }
 
-std::string spaced(const Json& value) {
+std::string spaced(const OrderedJson& value) {
   std::string out;
   write(value, out);
   return out;
@@ -44,10 +42,10 @@ std::string spaced_json(std::string_view json) { return spaced(parsed(json)); }
 
 std::string indented_json(std::string_view json) { return dumped(parsed(json), 4); }
 
-std::string quoted_json(std::string_view text) { return dumped(Json(std::string(text))); }
+std::string quoted_json(std::string_view text) { return dumped(OrderedJson(std::string(text))); }
 
 std::string json_member(std::string_view json, std::string_view key) {
-  const Json object = parsed(json);
+  const OrderedJson object = parsed(json);
   CARNOT_CHECK(object.is_object(), "not an object: " + std::string(json));
   const auto found = object.find(std::string(key));
   return found == object.end() ? std::string() : spaced(*found);

@@ -1,14 +1,10 @@
 #include "carnot/tool/checked_tool.h"
 
-#include <nlohmann/json.hpp>
-
 #include "carnot/base/json.h"
 #include "carnot/base/strings.h"
 
 namespace carnot {
 namespace {
-
-using Json = nlohmann::json;
 
 class CheckedTool final : public Tool {
  public:

@@ -17,10 +17,10 @@ bool is_name_character(char c) {
 }  // namespace
 
 std::string ToolDescription::json() const {
-  using Json = nlohmann::ordered_json;
-  const Json schema = parse_json_object<Json>(parameters, name + ".parameters").value();
-  const Json function{{"name", name}, {"description", description}, {"parameters", schema}};
-  return Json{{"type", "function"}, {"function", function}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const OrderedJson schema = parse_json_object<OrderedJson>(parameters, name + ".parameters").value();
+  const OrderedJson function{{"name", name}, {"description", description}, {"parameters", schema}};
+  return OrderedJson{{"type", "function"}, {"function", function}}.dump(-1, ' ', false,
+                                                                        OrderedJson::error_handler_t::replace);
 }
 
 Status ToolDescription::check() const {

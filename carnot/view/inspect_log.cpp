@@ -17,8 +17,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// "2026-11-22T10:00:00+00:00"
 std::string time_text(std::int64_t seconds) {
   const std::time_t time = seconds;
@@ -38,7 +36,7 @@ std::string plain(std::string text) {
 
 std::string log_id(const InspectTask& task) { return plain(task.run) + "-step-" + std::to_string(task.step); }
 
-Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+OrderedJson finite(double value) { return std::isfinite(value) ? OrderedJson(value) : OrderedJson(); }
 
 /// The role that the text before a message names last; a chat format without words for them has users alone.
 std::string role_after(std::string_view scaffolding) {
@@ -61,7 +59,7 @@ class Conversation {
     end_message();
   }
 
-  const Json& messages() const { return messages_; }
+  const OrderedJson& messages() const { return messages_; }
   std::string first_request() const { return first_request_; }
   std::string last_response() const { return last_response_; }
 
@@ -111,16 +109,16 @@ class Conversation {
     int end = turn.sampled_end;
     while (end > turn.sampled_begin && tokenizer_.is_control(turn.tokens[static_cast<std::size_t>(end - 1)])) --end;
     last_response_ = prefix + text(turn, turn.sampled_begin, end);
-    Json message{{"role", "assistant"}, {"content", last_response_}, {"source", "generate"}};
+    OrderedJson message{{"role", "assistant"}, {"content", last_response_}, {"source", "generate"}};
     if (!turn.tool.empty()) {
       call_ = "call-" + std::to_string(k);
       tool_ = turn.tool;
-      const Json arguments{{"text", action_of(turn)}};
-      message["tool_calls"] = Json::array();
+      const OrderedJson arguments{{"text", action_of(turn)}};
+      message["tool_calls"] = OrderedJson::array();
       message["tool_calls"].push_back(
           {{"id", call_}, {"function", turn.tool}, {"arguments", arguments}, {"type", "function"}});
     }
-    Json facts{{"turn", k}, {"reward", turn.reward}};
+    OrderedJson facts{{"turn", k}, {"reward", turn.reward}};
     if (turn.penalty != 0) facts["penalty"] = turn.penalty;
     if (!turn.valid_action) facts["valid_action"] = false;
     if (turn.info_gain) facts["info_gain"] = finite(*turn.info_gain);
@@ -137,7 +135,7 @@ class Conversation {
 
   void end_message() {
     if (role_.empty()) return;
-    Json message{{"role", role_}, {"content", content_}};
+    OrderedJson message{{"role", role_}, {"content", content_}};
     if (role_ == "tool" && !call_.empty()) {
       message["tool_call_id"] = call_;
       message["function"] = tool_;
@@ -150,7 +148,7 @@ class Conversation {
 
   const Trajectory& trajectory_;
   const Tokenizer& tokenizer_;
-  Json messages_ = Json::array();
+  OrderedJson messages_ = OrderedJson::array();
   std::string scaffolding_{}, role_{}, content_{};  // of the message that is being read
   std::string call_{}, tool_{};                     // of the last response
   std::string first_request_{}, last_response_{};
@@ -166,8 +164,8 @@ std::optional<double> mean_of(const std::vector<double>& values, const std::vect
 }
 
 /// Log-probabilities of the last response, token by token.
-Json log_probs(const Trajectory& trajectory, const Tokenizer& tokenizer) {
-  Json content = Json::array();
+OrderedJson log_probs(const Trajectory& trajectory, const Tokenizer& tokenizer) {
+  OrderedJson content = OrderedJson::array();
   for (int k = trajectory.num_turns() - 1; k >= 0 && content.empty(); --k) {
     const Turn& turn = trajectory.turn(k);
     const Columns& columns = trajectory.tree->columns;
@@ -176,22 +174,24 @@ Json log_probs(const Trajectory& trajectory, const Tokenizer& tokenizer) {
     const std::vector<double>& values = columns.turn(Column::LogProbRollout, number);
     for (int t = turn.sampled_begin; t < turn.sampled_end; ++t) {
       const auto at = static_cast<std::size_t>(t);
-      if (at >= values.size() || !std::isfinite(values[at])) return Json();
+      if (at >= values.size() || !std::isfinite(values[at])) return OrderedJson();
       content.push_back(
           {{"token", with_replacement_characters(tokenizer.bytes_of(turn.tokens[at]))}, {"logprob", values[at]}});
     }
   }
-  return content.empty() ? Json() : Json{{"content", std::move(content)}};
+  return content.empty() ? OrderedJson() : OrderedJson{{"content", std::move(content)}};
 }
 
 struct Usage {
   std::int64_t input = 0, output = 0;
 
-  Json json() const { return {{"input_tokens", input}, {"output_tokens", output}, {"total_tokens", input + output}}; }
+  OrderedJson json() const {
+    return {{"input_tokens", input}, {"output_tokens", output}, {"total_tokens", input + output}};
+  }
 };
 
-Json score_json(double value, const Leaf& leaf) {
-  Json json{{"value", finite(value)}, {"explanation", name_of(leaf.outcome)}};
+OrderedJson score_json(double value, const Leaf& leaf) {
+  OrderedJson json{{"value", finite(value)}, {"explanation", name_of(leaf.outcome)}};
   if (leaf.answer) json["answer"] = *leaf.answer;
   return json;
 }
@@ -204,25 +204,27 @@ std::map<std::string, double> scores_of(const Leaf& leaf) {
   return scores;
 }
 
-Json sample_json(const Trajectory& trajectory, const Credit* credit, int epoch, const InspectTask& task,
-                 const Tokenizer& tokenizer, Usage& usage) {
+OrderedJson sample_json(const Trajectory& trajectory, const Credit* credit, int epoch, const InspectTask& task,
+                        const Tokenizer& tokenizer, Usage& usage) {
   const Group& group = *trajectory.group;
   const Leaf& leaf = trajectory.leaf();
   const Conversation conversation(trajectory, tokenizer);
-  Json choice{{"message", {{"role", "assistant"}, {"content", conversation.last_response()}, {"source", "generate"}}},
-              {"stop_reason", leaf.outcome == Outcome::OutOfTokens ? "max_tokens" : "stop"}};
-  if (Json tokens = log_probs(trajectory, tokenizer); !tokens.is_null()) choice["logprobs"] = std::move(tokens);
+  OrderedJson choice{
+      {"message", {{"role", "assistant"}, {"content", conversation.last_response()}, {"source", "generate"}}},
+      {"stop_reason", leaf.outcome == Outcome::OutOfTokens ? "max_tokens" : "stop"}};
+  if (OrderedJson tokens = log_probs(trajectory, tokenizer); !tokens.is_null()) choice["logprobs"] = std::move(tokens);
   usage = {.input = trajectory.num_tokens() - trajectory.num_sampled(), .output = trajectory.num_sampled()};
-  const Json used = Json{{task.model, usage.json()}};
-  Json sample{
+  const OrderedJson used = OrderedJson{{task.model, usage.json()}};
+  OrderedJson sample{
       {"id", group.uid},
       {"epoch", epoch},
       {"input", conversation.first_request()},
       {"target", group.ground_truth},
       {"messages", conversation.messages()},
-      {"output", {{"model", task.model}, {"choices", Json::array({std::move(choice)})}, {"usage", usage.json()}}},
+      {"output",
+       {{"model", task.model}, {"choices", OrderedJson::array({std::move(choice)})}, {"usage", usage.json()}}},
       {"model_usage", used}};
-  Json metadata{{"step", task.step}, {"trajectory", leaf.trajectory_id}, {"outcome", name_of(leaf.outcome)}};
+  OrderedJson metadata{{"step", task.step}, {"trajectory", leaf.trajectory_id}, {"outcome", name_of(leaf.outcome)}};
   for (const auto& [name, value] : group.info) metadata[name] = value;
   if (leaf.dropped) metadata["dropped"] = true;
   if (leaf.parent >= 0) {
@@ -248,9 +250,9 @@ Json sample_json(const Trajectory& trajectory, const Credit* credit, int epoch, 
 }
 
 /// Mean and standard error of each score over the samples that have it.
-Json results_json(const std::map<std::string, std::vector<double>>& scores, std::size_t samples,
-                  std::size_t completed) {
-  Json list = Json::array();
+OrderedJson results_json(const std::map<std::string, std::vector<double>>& scores, std::size_t samples,
+                         std::size_t completed) {
+  OrderedJson list = OrderedJson::array();
   for (const auto& [name, values] : scores) {
     const double error = std_sample(values) / std::sqrt(static_cast<double>(values.size()));
     list.push_back({{"name", name},
@@ -276,7 +278,7 @@ std::string inspect_log(const InspectTask& task, std::span<const Group> groups, 
                         const Tokenizer& tokenizer) {
   const std::vector<Trajectory> all = trajectories(groups);
   CARNOT_CHECK(credit.empty() || credit.size() == all.size(), "credit is numbered as the trajectories");
-  Json samples = Json::array();
+  OrderedJson samples = OrderedJson::array();
   std::map<std::string, std::vector<double>> scores;
   std::map<int, int> epochs;  // members of each group so far
   std::size_t completed = 0;
@@ -293,29 +295,30 @@ std::string inspect_log(const InspectTask& task, std::span<const Group> groups, 
   }
   int most = 1;
   for (const auto& [group, members] : epochs) most = std::max(most, members);
-  Json ids = Json::array();
+  OrderedJson ids = OrderedJson::array();
   for (const Group& group : groups) ids.push_back(group.uid);
   const std::string time = time_text(task.made_at);
   const std::string id = log_id(task);
-  Json log{{"version", 2},
-           {"status", "success"},
-           {"eval",
-            {{"eval_id", id},
-             {"run_id", plain(task.run)},
-             {"created", time},
-             {"task", task.task},
-             {"task_id", id},
-             {"task_version", 0},
-             {"task_args", {{"step", task.step}}},
-             {"dataset", {{"name", task.task}, {"samples", groups.size()}, {"sample_ids", std::move(ids)}}},
-             {"model", task.model},
-             {"config", {{"epochs", most}}},
-             {"metadata", {{"step", task.step}, {"settings", task.settings}}}}},
-           {"plan", {{"name", "plan"}, {"steps", Json::array()}, {"config", Json::object()}}},
-           {"results", results_json(scores, all.size(), completed)},
-           {"stats", {{"started_at", time}, {"completed_at", time}, {"model_usage", {{task.model, total.json()}}}}},
-           {"samples", std::move(samples)}};
-  return log.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  OrderedJson log{
+      {"version", 2},
+      {"status", "success"},
+      {"eval",
+       {{"eval_id", id},
+        {"run_id", plain(task.run)},
+        {"created", time},
+        {"task", task.task},
+        {"task_id", id},
+        {"task_version", 0},
+        {"task_args", {{"step", task.step}}},
+        {"dataset", {{"name", task.task}, {"samples", groups.size()}, {"sample_ids", std::move(ids)}}},
+        {"model", task.model},
+        {"config", {{"epochs", most}}},
+        {"metadata", {{"step", task.step}, {"settings", task.settings}}}}},
+      {"plan", {{"name", "plan"}, {"steps", OrderedJson::array()}, {"config", OrderedJson::object()}}},
+      {"results", results_json(scores, all.size(), completed)},
+      {"stats", {{"started_at", time}, {"completed_at", time}, {"model_usage", {{task.model, total.json()}}}}},
+      {"samples", std::move(samples)}};
+  return log.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace carnot

@@ -14,7 +14,6 @@ namespace carnot {
 namespace {
 
 using testing::small_tokenizer;
-using Json = nlohmann::json;
 
 const InspectTask kTask{.task = "search_qa",
                         .run = "quick",

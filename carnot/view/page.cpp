@@ -16,36 +16,37 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// Signals that the page shows.
 constexpr std::array kShown = {Column::EntropyRollout, Column::LogProbRollout, Column::LogProbCurrent,
                                Column::LogProbReference, Column::Value};
 
-std::string written(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string written(const OrderedJson& json) {
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
 
-Json rounded(double value) {
-  if (!std::isfinite(value)) return Json();
+OrderedJson rounded(double value) {
+  if (!std::isfinite(value)) return OrderedJson();
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.5g", value);
   return std::strtod(text.data(), nullptr);
 }
 
 /// Adds the list, or its one value; nothing where there is none.
-void add_list(Json& to, std::string_view name, const std::vector<Json>& values) {
-  if (std::ranges::all_of(values, [](const Json& value) { return value.is_null(); })) return;
-  const bool constant = std::ranges::all_of(values, [&](const Json& value) { return value == values.front(); });
-  to[std::string(name)] = constant ? values.front() : Json(values);
+void add_list(OrderedJson& to, std::string_view name, const std::vector<OrderedJson>& values) {
+  if (std::ranges::all_of(values, [](const OrderedJson& value) { return value.is_null(); })) return;
+  const bool constant = std::ranges::all_of(values, [&](const OrderedJson& value) { return value == values.front(); });
+  to[std::string(name)] = constant ? values.front() : OrderedJson(values);
 }
 
 template <class Value>
-void add_unless(Json& to, const char* name, const Value& value, const Value& usual) {
+void add_unless(OrderedJson& to, const char* name, const Value& value, const Value& usual) {
   if (value != usual) to[name] = value;
 }
 
-Json turn_json(const Tree& tree, int number, const Tokenizer* tokenizer) {
+OrderedJson turn_json(const Tree& tree, int number, const Tokenizer* tokenizer) {
   const Turn& turn = tree.turns[static_cast<std::size_t>(number)];
-  Json json{{"parent", turn.parent}, {"tokens", turn.tokens}, {"sampled", {turn.sampled_begin, turn.sampled_end}}};
+  OrderedJson json{
+      {"parent", turn.parent}, {"tokens", turn.tokens}, {"sampled", {turn.sampled_begin, turn.sampled_end}}};
   for (const Span& span : turn.spans) json["spans"].push_back({static_cast<int>(span.kind), span.begin, span.end});
   if (turn.context == Context::Fresh) json["fresh"] = true;
   add_unless(json, "reward", turn.reward, 0.0);
@@ -65,7 +66,7 @@ Json turn_json(const Tree& tree, int number, const Tokenizer* tokenizer) {
     if (number >= tree.columns.num_turns(column)) continue;
     const std::vector<double>& all = tree.columns.turn(column, number);
     if (all.size() != turn.tokens.size()) continue;
-    std::vector<Json> values;
+    std::vector<OrderedJson> values;
     for (int t = turn.sampled_begin; t < turn.sampled_end; ++t)
       values.push_back(rounded(all[static_cast<std::size_t>(t)]));
     add_list(json, name_of(column), values);
@@ -79,11 +80,11 @@ std::string letter_of(const std::string& clip_state) {
   return clip_state == "limit" ? "m" : clip_state.substr(0, 1);
 }
 
-void add_credit(Json& json, const Trajectory& trajectory, const Credit* credit, const TokenStates* states) {
+void add_credit(OrderedJson& json, const Trajectory& trajectory, const Credit* credit, const TokenStates* states) {
   const std::vector<bool> sampled = trajectory.sampled();
   const auto on_sampled = [&](std::string_view name, const std::vector<double>& values) {
     if (values.size() != sampled.size()) return;
-    std::vector<Json> kept;
+    std::vector<OrderedJson> kept;
     for (std::size_t t = 0; t < values.size(); ++t)
       if (sampled[t]) kept.push_back(rounded(values[t]));
     add_list(json, name, kept);
@@ -102,12 +103,12 @@ void add_credit(Json& json, const Trajectory& trajectory, const Credit* credit, 
   if (letters.find_first_not_of('-') != std::string::npos) json["clip"] = letters;
 }
 
-Json leaf_json(const Trajectory& trajectory, const Credit* credit, const TokenStates* states) {
+OrderedJson leaf_json(const Trajectory& trajectory, const Credit* credit, const TokenStates* states) {
   const Leaf& leaf = trajectory.leaf();
-  Json json{{"turn", leaf.turn},
-            {"id", leaf.trajectory_id},
-            {"outcome", name_of(leaf.outcome)},
-            {"score", rounded(leaf.score)}};
+  OrderedJson json{{"turn", leaf.turn},
+                   {"id", leaf.trajectory_id},
+                   {"outcome", name_of(leaf.outcome)},
+                   {"score", rounded(leaf.score)}};
   add_unless(json, "parent", leaf.parent, -1);
   add_unless(json, "branch_turn", leaf.branch_turn, -1);
   add_unless(json, "success", leaf.success, false);
@@ -118,17 +119,17 @@ Json leaf_json(const Trajectory& trajectory, const Credit* credit, const TokenSt
   return json;
 }
 
-Json group_json(const ViewedGroup& viewed, const Tokenizer* tokenizer) {
+OrderedJson group_json(const ViewedGroup& viewed, const Tokenizer* tokenizer) {
   const Group& group = *viewed.group;
-  Json json{{"step", viewed.step}, {"uid", group.uid}};
+  OrderedJson json{{"step", viewed.step}, {"uid", group.uid}};
   if (!group.ground_truth.empty()) json["truth"] = group.ground_truth;
   if (!group.info.empty()) json["info"] = group.info;
-  Json trees = Json::array();
+  OrderedJson trees = OrderedJson::array();
   for (const Tree& tree : group.trees) {
-    Json turns = Json::array();
+    OrderedJson turns = OrderedJson::array();
     for (std::size_t turn = 0; turn < tree.turns.size(); ++turn)
       turns.push_back(turn_json(tree, static_cast<int>(turn), tokenizer));
-    trees.push_back({{"turns", std::move(turns)}, {"leaves", Json::array()}});
+    trees.push_back({{"turns", std::move(turns)}, {"leaves", OrderedJson::array()}});
   }
   const std::vector<Trajectory> all = trajectories(std::span(&group, 1));
   CARNOT_CHECK(viewed.credit.empty() || viewed.credit.size() == all.size(), "credit is numbered as the trajectories");
@@ -153,10 +154,10 @@ bool Page::add(const ViewedGroup& viewed, std::size_t bytes) {
 }
 
 std::string Page::html(const PageHead& head) const {
-  Json facts = Json::array(), vocabulary;
+  OrderedJson facts = OrderedJson::array(), vocabulary;
   for (const auto& [name, value] : head.facts) facts.push_back({name, value});
   if (tokenizer_ != nullptr) {
-    vocabulary = Json::object();
+    vocabulary = OrderedJson::object();
     for (const TokenId id : used_)
       if (is_text(*tokenizer_, id)) vocabulary[std::to_string(id)] = std::string(tokenizer_->bytes_of(id));
   }

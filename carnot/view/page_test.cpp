@@ -22,7 +22,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::small_tokenizer;
-using Json = nlohmann::json;
 
 constexpr std::size_t kEnough = std::size_t{1} << 30;
 

@@ -12,7 +12,7 @@ TokenStates states_in_row(std::string_view row, std::size_t tokens) {
   const auto json = parse_json(row, "row").value();
   const auto list = [&](const char* name) {
     const auto found = json.find(name);
-    return found != json.end() && found->is_array() && found->size() == tokens ? *found : nlohmann::json::array();
+    return found != json.end() && found->is_array() && found->size() == tokens ? *found : Json::array();
   };
   TokenStates states;
   for (const auto& value : list("ratio"))

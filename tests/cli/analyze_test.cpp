@@ -3,16 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "program.h"
 
 namespace carnot::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using Json = nlohmann::json;
 
 class Analyze : public ::testing::Test {
  protected:

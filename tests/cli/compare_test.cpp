@@ -2,9 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "program.h"
 
 namespace carnot::testing {
@@ -12,7 +11,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using Json = nlohmann::json;
 
 std::string tiny_recipe(const ScratchFolder& scratch) {
   return scratch.write("tiny.yaml", R"(

@@ -4,9 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "testing/paths.h"
 
 namespace carnot::testing {
@@ -14,7 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using Json = nlohmann::json;
 
 const std::string kQwen2 = data_path("tokenizer/qwen2");
 

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "program.h"
 #include "testing/paths.h"
 
@@ -13,10 +13,9 @@ namespace carnot::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using Json = nlohmann::ordered_json;
 
 /// Five tokens, of which two were sampled.
-Json row(const std::string& uid, const std::string& trajectory, double score) {
+OrderedJson row(const std::string& uid, const std::string& trajectory, double score) {
   return {{"uid", uid},
           {"traj_id", trajectory},
           {"score", score},
@@ -29,35 +28,35 @@ Json row(const std::string& uid, const std::string& trajectory, double score) {
 }
 
 /// Group a: scores 1 and 0, then a failed machine. Group b: scores 2 and 2. Rows of the groups alternate.
-std::vector<Json> two_groups() {
-  std::vector<Json> rows{row("a", "a/0", 1), row("b", "b/0", 2), row("a", "a/1", 0), row("b", "b/1", 2),
-                         row("a", "a/2", 9)};
+std::vector<OrderedJson> two_groups() {
+  std::vector<OrderedJson> rows{row("a", "a/0", 1), row("b", "b/0", 2), row("a", "a/1", 0), row("b", "b/1", 2),
+                                row("a", "a/2", 9)};
   rows[4]["outcome"] = "infra_failed";
   rows[4]["valid"] = false;
   return rows;
 }
 
 /// The same with two turns; no turn has a gain.
-Json in_two_turns(Json one) {
+OrderedJson in_two_turns(OrderedJson one) {
   one["loss_mask"] = {0, 1, 0, 1, 0};
   one["segment"] = {"prompt", "think", "observation", "action", "observation"};
   one["turns"] = {{{"start", 0}, {"end", 3}}, {{"start", 3}, {"end", 5}, {"reward", one.at("score")}}};
   return one;
 }
 
-std::string lines_of(const std::vector<Json>& rows) {
+std::string lines_of(const std::vector<OrderedJson>& rows) {
   std::string text;
-  for (const Json& one : rows) text += one.dump() + "\n";
+  for (const OrderedJson& one : rows) text += one.dump() + "\n";
   return text;
 }
 
-std::vector<Json> rows_of(const std::string& text) {
-  std::vector<Json> rows;
-  for (const auto line : split_lines(text)) rows.push_back(Json::parse(line));
+std::vector<OrderedJson> rows_of(const std::string& text) {
+  std::vector<OrderedJson> rows;
+  for (const auto line : split_lines(text)) rows.push_back(OrderedJson::parse(line));
   return rows;
 }
 
-void expect_on_sampled(const Json& values, double expected) {
+void expect_on_sampled(const OrderedJson& values, double expected) {
   ASSERT_EQ(values.size(), 5u);
   for (const std::size_t t : {0u, 1u, 4u}) EXPECT_TRUE(values.at(t).is_null());
   for (const std::size_t t : {2u, 3u}) EXPECT_NEAR(values.at(t).get<double>(), expected, 1e-12);
@@ -114,7 +113,7 @@ TEST(CreditCommand, RefusesKeysThatNothingReadsInEverySpelling) {
 TEST(CreditCommand, WarnsAboutCompositionsThatWorkAgainstThemselves) {
   const ScratchFolder scratch;
   auto rows = two_groups();
-  for (Json& one : rows) one["entropy_old"] = {nullptr, nullptr, 0.5, 0.25, nullptr};
+  for (OrderedJson& one : rows) one["entropy_old"] = {nullptr, nullptr, 0.5, 0.25, nullptr};
   const std::string file = scratch.write("step_0.jsonl", lines_of(rows));
   const auto run = run_carnot({"credit", file, "--method", "grpo + aem + gigpo"});
   EXPECT_EQ(run.exit, 0) << run.err;
@@ -189,7 +188,7 @@ TEST(CreditCommand, CreditsEachStepAsABatchOfItsOwn) {
     first[i]["value"] = second[i]["value"] = {nullptr, nullptr, 0.25, 0.5, nullptr};
     second[i]["score"] = 3 * static_cast<double>(i * i);
   }
-  std::vector<Json> mixed;
+  std::vector<OrderedJson> mixed;
   for (std::size_t i = 0; i < first.size(); ++i) mixed.insert(mixed.end(), {second[i], first[i]});
   const std::string files[] = {scratch.write("3.jsonl", lines_of(first)), scratch.write("4.jsonl", lines_of(second)),
                                scratch.write("mixed.jsonl", lines_of(mixed))};
@@ -226,7 +225,7 @@ TEST(CreditCommand, ExplainsWhatAStepWouldDoToEachToken) {
   const ScratchFolder scratch;
   auto rows = two_groups();
   const double up = std::log(1.5), down = std::log(0.5);
-  for (Json& one : rows) {
+  for (OrderedJson& one : rows) {
     one["logp_old"] = {nullptr, nullptr, -2, -2, nullptr};
     one["logp"] = {nullptr, nullptr, -2 + up, -2 + down, nullptr};
   }
@@ -237,14 +236,15 @@ TEST(CreditCommand, ExplainsWhatAStepWouldDoToEachToken) {
   EXPECT_THAT(run.err, HasSubstr("`gradient` leaves out the entropy bonus"));
   const auto explained = rows_of(run.out);
   // Eight sampled tokens count, two of each of the first four rows; advantages are +-1/2 in group a, 0 in group b.
-  const Json &gains = explained.at(0), &loses = explained.at(2), &failed = explained.at(4);
-  EXPECT_EQ(gains.at("clip_state"), Json({nullptr, nullptr, "high", "none", nullptr}));
-  EXPECT_EQ(loses.at("clip_state"), Json({nullptr, nullptr, "none", "low", nullptr}));
+  const OrderedJson &gains = explained.at(0), &loses = explained.at(2), &failed = explained.at(4);
+  EXPECT_EQ(gains.at("clip_state"), OrderedJson({nullptr, nullptr, "high", "none", nullptr}));
+  EXPECT_EQ(loses.at("clip_state"), OrderedJson({nullptr, nullptr, "none", "low", nullptr}));
   EXPECT_NEAR(gains.at("ratio").at(2).get<double>(), 1.5, 1e-12);
   EXPECT_EQ(gains.at("gradient").at(2), 0);
   EXPECT_NEAR(gains.at("gradient").at(3).get<double>(), -0.5 * 0.5 / 8, 1e-12);
   EXPECT_NEAR(loses.at("gradient").at(2).get<double>(), 0.5 * 1.5 / 8, 1e-12);
-  for (const char* name : {"ratio", "clip_state", "gradient"}) EXPECT_EQ(failed.at(name), Json(std::vector<Json>(5)));
+  for (const char* name : {"ratio", "clip_state", "gradient"})
+    EXPECT_EQ(failed.at(name), OrderedJson(std::vector<OrderedJson>(5)));
   EXPECT_EQ(gains.at("note"), "kept");
 
   const std::string written = scratch.write("explained.jsonl", run.out);
@@ -255,7 +255,7 @@ TEST(CreditCommand, ExplainsWhatAStepWouldDoToEachToken) {
 TEST(CreditCommand, ExplainsTheCriticAndScaledAdvantages) {
   const ScratchFolder scratch;
   auto rows = two_groups();
-  for (Json& one : rows) {
+  for (OrderedJson& one : rows) {
     one["logp_old"] = one["logp"] = {nullptr, nullptr, -2, -1, nullptr};
     one["value"] = {nullptr, nullptr, 0.25, 0.5, nullptr};
     one["entropy_old"] = {nullptr, nullptr, 1, 3, nullptr};
@@ -264,7 +264,7 @@ TEST(CreditCommand, ExplainsTheCriticAndScaledAdvantages) {
   const auto critic = run_carnot({"credit", file, "--method", "ppo", "--explain", "objective.kl_coefficient=0"});
   ASSERT_EQ(critic.exit, 0) << critic.err;
   EXPECT_EQ(critic.err.find("critic"), std::string::npos) << critic.err;
-  const Json valued = rows_of(critic.out).at(0);
+  const OrderedJson valued = rows_of(critic.out).at(0);
   // With gamma and lambda 1 the target is the score, 1, on both tokens. Eight tokens count.
   EXPECT_NEAR(valued.at("value_loss").at(2).get<double>(), 0.75 * 0.75 / 2, 1e-12);
   EXPECT_NEAR(valued.at("value_gradient").at(2).get<double>(), -0.75 / 8, 1e-12);
@@ -272,7 +272,7 @@ TEST(CreditCommand, ExplainsTheCriticAndScaledAdvantages) {
 
   const auto aepo = run_carnot({"credit", file, "--method", "aepo", "--explain"});
   ASSERT_EQ(aepo.exit, 0) << aepo.err;
-  const Json scaled = rows_of(aepo.out).at(0);
+  const OrderedJson scaled = rows_of(aepo.out).at(0);
   const double advantage = scaled.at("advantage").at(2).get<double>();
   const double z = 1 / std::sqrt(8.0 / 7);  // entropies 1 and 3, four of each: sample deviation sqrt(8 / 7)
   EXPECT_NEAR(scaled.at("scaled_advantage").at(2).get<double>(), advantage * (1 - 0.2 * z), 1e-12);

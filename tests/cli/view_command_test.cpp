@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "program.h"
 
 namespace carnot::testing {
@@ -14,7 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Json = nlohmann::json;
 
 std::string text_of(const std::string& path) {
   const auto text = read_file(path);

@@ -1,16 +1,15 @@
 #include "small_run.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 
 namespace carnot::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 // Two threads, so that threads can fail to start. PPO and the entropy bonus give an untrained policy gradients that
 // depend on what it sampled.
@@ -34,9 +33,9 @@ bool is_measured(const std::string& key) {
          key == "latency_ms";
 }
 
-void drop_measured(Json& json) {
+void drop_measured(OrderedJson& json) {
   if (json.is_array())
-    for (Json& element : json) drop_measured(element);
+    for (OrderedJson& element : json) drop_measured(element);
   if (!json.is_object()) return;
   std::vector<std::string> measured;
   for (auto& [key, value] : json.items()) {
@@ -48,7 +47,7 @@ void drop_measured(Json& json) {
 
 /// A line that is no JSON stays as it is.
 std::string without_measured(std::string_view text) {
-  Json json = Json::parse(text, nullptr, false);
+  OrderedJson json = OrderedJson::parse(text, nullptr, false);
   if (json.is_discarded()) return std::string(text);
   drop_measured(json);
   return json.dump();

@@ -2,7 +2,6 @@
 // message.
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/json.h"
 #include "carnot/env/process/messages.h"
@@ -11,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   auto parsed = carnot::parse_json({reinterpret_cast<const char*>(data + 1), size - 1}, "answer");
   if (!parsed || !parsed->is_object()) return 0;
-  const carnot::PeerAnswer answer{.value = std::make_shared<const nlohmann::json>(std::move(parsed).value()),
+  const carnot::PeerAnswer answer{.value = std::make_shared<const carnot::Json>(std::move(parsed).value()),
                                   .where = "answer"};
   try {
     switch (data[0] % 4) {

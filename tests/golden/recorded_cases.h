@@ -2,16 +2,14 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "carnot/base/json.h"
 #include "carnot/data/credit_table.h"
 #include "carnot/data/trajectory.h"
 
 namespace carnot::testing {
-
-using Json = nlohmann::json;
 
 /// Every case of credit/NAME.jsonl.xz. Throws, with a sentence, where the file is missing or broken.
 std::vector<Json> recorded_cases(const std::string& name);

@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/data/rollout_file.h"
 #include "carnot/hf/adapter_folder.h"
 #include "carnot/hf/safetensors.h"
@@ -27,7 +27,6 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 // An untrained policy earns the same reward everywhere. The critic and the entropy bonus make every token's gradient
 // depend on what was sampled all the same.

@@ -9,10 +9,10 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/env/dataset/environment.h"
 #include "testing/field_settings.h"
 #include "testing/local_http_server.h"
@@ -29,7 +29,6 @@ using testing::RawServer;
 using testing::ReceivedRequest;
 
 using Settings = std::map<std::string, std::string>;
-using Json = nlohmann::json;
 
 /// What a server answers whose model says `text`.
 GivenAnswer says(const std::string& text) {

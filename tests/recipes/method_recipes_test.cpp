@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/run/run.h"
 #include "testing/paths.h"
 
@@ -18,7 +18,6 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 using Metrics = std::map<std::string, double>;
 
 const fs::path kRecipes = source_path("recipes/methods");

@@ -9,8 +9,6 @@
 namespace carnot {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 /// System messages at the start, joined; then the others.
 std::pair<std::string, std::vector<Message>> parted(const std::vector<Message>& messages) {
   std::string system;
@@ -34,7 +32,7 @@ Result<ToolDescription> tool_of(const std::string& json) {
 
 bool same_json(const std::string& a, const std::string& b) {
   if (a == b) return true;
-  const auto left = parse_json<nlohmann::json>(a, "a"), right = parse_json<nlohmann::json>(b, "b");
+  const auto left = parse_json(a, "a"), right = parse_json(b, "b");
   return left && right && *left == *right;
 }
 

@@ -14,8 +14,6 @@
 namespace carnot {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr double kLongestWait = 1e6;               // seconds
 constexpr std::size_t kLongestVariable = 100'000;  // Linux takes 128 KiB
 

@@ -1,7 +1,6 @@
 #include "carnot/env/agent/server.h"
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "carnot/base/json.h"
@@ -80,10 +79,10 @@ EpisodeAddress AgentServer::open(const std::shared_ptr<AgentEpisode>& episode, c
   const std::lock_guard lock(mutex_);
   episodes_[id] = episode;
   if (!offered) return address;
-  nlohmann::ordered_json offer = parse_json_object<nlohmann::ordered_json>(task, "the task").value();
+  OrderedJson offer = parse_json_object<OrderedJson>(task, "the task").value();
   offer["base_url"] = address.base_url;
   offer["reward_url"] = address.reward_url;
-  offers_.push_back({id, offer.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)});
+  offers_.push_back({id, offer.dump(-1, ' ', false, OrderedJson::error_handler_t::replace)});
   changed_.notify_all();
   return address;
 }

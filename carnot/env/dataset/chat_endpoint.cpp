@@ -14,8 +14,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr double kLongestPause = 30;
 constexpr std::size_t kShownBytes = 300;
 constexpr std::size_t kMaxAnswerBytes = std::size_t{4} << 20;

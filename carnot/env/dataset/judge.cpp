@@ -15,8 +15,6 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::json;
-
 const std::string kSection = "env.judge.";
 constexpr std::size_t kShownBytes = 200;
 
@@ -110,7 +108,7 @@ double Judge::score(const DatasetRow& row, std::string_view response) {
 }
 
 std::string Judge::request_for(const DatasetRow& row, std::string_view response) const {
-  const auto columns = parse_json<nlohmann::ordered_json>(row.json, "row").value();
+  const auto columns = parse_json<OrderedJson>(row.json, "row").value();
   const std::map<std::string, std::string, std::less<>> own{{"question", row.question},
                                                             {"answer", join(row.answers, " or ")},
                                                             {"response", with_replacement_characters(response)}};

@@ -36,7 +36,7 @@ std::optional<std::string> JudgeCache::find(const std::string& request) const {
 Status JudgeCache::store(const std::string& request, const std::string& answer) const {
   const std::filesystem::path path = file_of(request);
   if (const Status made = make_folder(path.parent_path()); !made) return made;
-  return write_file_atomically(path, nlohmann::json{{"answer", answer}}.dump() + "\n");
+  return write_file_atomically(path, Json{{"answer", answer}}.dump() + "\n");
 }
 
 }  // namespace carnot

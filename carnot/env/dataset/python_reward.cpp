@@ -1,15 +1,12 @@
 #include "carnot/env/dataset/python_reward.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/json.h"
 #include "carnot/process/answer_reader.h"
 #include "carnot/process/python_folder.h"
 
 namespace carnot {
-
-using Json = nlohmann::json;
 
 Result<std::unique_ptr<PythonReward>> PythonReward::start(const PythonRewardOptions& options, const DatasetRow& row) {
   const std::size_t colon = options.function.rfind(':');

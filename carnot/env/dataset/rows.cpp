@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "carnot/base/file.h"
@@ -13,16 +12,14 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::array kQuestionNames{"question", "problem", "prompt", "messages", "input", "query", "instruction"};
 constexpr std::array kAnswerNames{"answer",   "answers",      "golden_answers",
                                   "solution", "ground_truth", "reward_model.ground_truth",
                                   "target",   "output",       "label"};
 
 /// The member under a dotted path; null where there is none.
-const Json* at_path(const Json& row, std::string_view path) {
-  const Json* place = &row;
+const OrderedJson* at_path(const OrderedJson& row, std::string_view path) {
+  const OrderedJson* place = &row;
   while (true) {
     if (!place->is_object()) return nullptr;
     // A column may have a period in its own name.
@@ -35,9 +32,9 @@ const Json* at_path(const Json& row, std::string_view path) {
   }
 }
 
-std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string text_of(const OrderedJson& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-std::string names_of(const Json& row) {
+std::string names_of(const OrderedJson& row) {
   std::vector<std::string> names;
   for (const auto& [name, value] : row.items()) names.push_back(name);
   return join(names);
@@ -46,16 +43,16 @@ std::string names_of(const Json& row) {
 /// Reads rows one by one and collects what is wrong.
 class RowReader {
  public:
-  RowReader(const DatasetColumns& columns, const Json& first) : columns_(columns) {
+  RowReader(const DatasetColumns& columns, const OrderedJson& first) : columns_(columns) {
     question_ = columns.question.empty() ? known_name(first, kQuestionNames) : columns.question;
     answer_ = columns.answer.empty() ? known_name(first, kAnswerNames) : columns.answer;
   }
 
-  DatasetRow read(const Json& row, const std::string& where) {
+  DatasetRow read(const OrderedJson& row, const std::string& where) {
     where_ = where;
-    DatasetRow out{.json = row.dump(-1, ' ', false, Json::error_handler_t::replace)};
+    DatasetRow out{.json = row.dump(-1, ' ', false, OrderedJson::error_handler_t::replace)};
     std::string question;
-    if (const Json* found = column(row, question_, "env.question"); found != nullptr) {
+    if (const OrderedJson* found = column(row, question_, "env.question"); found != nullptr) {
       if (found->is_array())
         read_messages(*found, out, question);
       else
@@ -80,24 +77,25 @@ class RowReader {
 
  private:
   template <std::size_t n>
-  static std::string known_name(const Json& row, const std::array<const char*, n>& names) {
+  static std::string known_name(const OrderedJson& row, const std::array<const char*, n>& names) {
     const auto found = std::find_if(names.begin(), names.end(), [&](const char* name) { return at_path(row, name); });
     return found == names.end() ? "" : *found;
   }
 
-  const Json* column(const Json& row, const std::string& name, const std::string& key) {
-    const Json* found = name.empty() ? nullptr : at_path(row, name);
+  const OrderedJson* column(const OrderedJson& row, const std::string& name, const std::string& key) {
+    const OrderedJson* found = name.empty() ? nullptr : at_path(row, name);
     if (found != nullptr && !found->is_null()) return found;
     problem(name.empty() ? key : name, "no such column; " + key + " names it, expected one of " + names_of(row));
     return nullptr;
   }
 
   /// A list of messages: a system message, then turns; the last is the question.
-  void read_messages(const Json& messages, DatasetRow& out, std::string& question) {
+  void read_messages(const OrderedJson& messages, DatasetRow& out, std::string& question) {
     for (std::size_t i = 0; i < messages.size(); ++i) {
-      const Json& one = messages[i];
+      const OrderedJson& one = messages[i];
       const std::string place = question_ + "[" + std::to_string(i) + "]";
-      if (!one.is_object() || !one.value("role", Json()).is_string() || !one.value("content", Json()).is_string()) {
+      if (!one.is_object() || !one.value("role", OrderedJson()).is_string() ||
+          !one.value("content", OrderedJson()).is_string()) {
         problem(place, "expected a message {\"role\", \"content\"}");
         continue;
       }
@@ -113,9 +111,9 @@ class RowReader {
     }
   }
 
-  void read_answers(const Json& row, DatasetRow& out) {
+  void read_answers(const OrderedJson& row, DatasetRow& out) {
     if (!columns_.needs_answer && (answer_.empty() || at_path(row, answer_) == nullptr)) return;
-    const Json* found = column(row, answer_, "env.answer");
+    const OrderedJson* found = column(row, answer_, "env.answer");
     if (found == nullptr) return;
     if (found->is_object() || (found->is_array() && found->empty()))
       return problem(answer_, "expected a text, a number or a list of them, found " + std::string(found->type_name()));
@@ -123,7 +121,7 @@ class RowReader {
       out.answers.push_back(text_of(*found));
       return;
     }
-    for (const Json& one : *found) out.answers.push_back(text_of(one));
+    for (const OrderedJson& one : *found) out.answers.push_back(text_of(one));
   }
 
   const DatasetColumns& columns_;
@@ -134,7 +132,7 @@ class RowReader {
 
 /// A row as JSON, and its place for messages.
 struct PlacedRow {
-  Json row{};
+  OrderedJson row{};
   std::string where{};
 };
 
@@ -146,7 +144,7 @@ Result<std::vector<PlacedRow>> json_rows(std::string_view text, const std::strin
     ++number;
     if (trim(line).empty()) continue;
     const std::string where = name + ":" + std::to_string(number);
-    auto parsed = parse_json_object<Json>(line, where);
+    auto parsed = parse_json_object<OrderedJson>(line, where);
     if (!parsed)
       problems.push_back(parsed.error().message);
     else
@@ -172,7 +170,7 @@ Result<std::vector<PlacedRow>> csv_rows(std::string_view text, const std::string
       if (problems.size() == kMaxProblems) break;
       continue;
     }
-    Json row = Json::object();
+    OrderedJson row = OrderedJson::object();
     for (std::size_t c = 0; c < header.size(); ++c) row[header[c]] = record[c];
     rows.push_back({.row = std::move(row), .where = where});
   }
@@ -184,7 +182,7 @@ bool is_csv(const std::string& name) { return name.ends_with(".csv") || name.end
 
 }  // namespace
 
-std::string fill_template(std::string_view text, const Json& row,
+std::string fill_template(std::string_view text, const OrderedJson& row,
                           const std::map<std::string, std::string, std::less<>>& own) {
   std::string out;
   while (!text.empty()) {
@@ -195,7 +193,7 @@ std::string fill_template(std::string_view text, const Json& row,
     if (close == std::string_view::npos) return out.append(text);
     const std::string_view name = text.substr(1, close - 1);
     const auto value = own.find(name);
-    const Json* column = value != own.end() ? nullptr : at_path(row, name);
+    const OrderedJson* column = value != own.end() ? nullptr : at_path(row, name);
     if (value == own.end() && column == nullptr) {
       out += '{';
       text.remove_prefix(1);

@@ -1,15 +1,11 @@
 #include "carnot/env/process/messages.h"
 
-#include <nlohmann/json.hpp>
-
 #include "carnot/base/json.h"
 #include "carnot/base/limits.h"
 #include "carnot/process/answer_reader.h"
 
 namespace carnot {
 namespace {
-
-using Json = nlohmann::json;
 
 /// The JSON value that `text` is, or else the text itself: size=4 is a number, colour=red a text.
 Json value_of(const std::string& text) {

@@ -12,7 +12,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-McpJson json(const std::string& text) { return parse_json<McpJson>(text, "test").value(); }
+OrderedJson json(const std::string& text) { return parse_json<OrderedJson>(text, "test").value(); }
 
 McpMessage one(const std::string& text) { return parse_mcp(text, "server, line 3").value().at(0); }
 
@@ -22,9 +22,9 @@ std::string complaint(const std::string& text) {
 }
 
 TEST(McpMessages, ARequestOfTheRevisionWithoutAHandshakeCarriesItsVersion) {
-  EXPECT_EQ(mcp_request(4, "tools/list", McpJson::object(), false),
+  EXPECT_EQ(mcp_request(4, "tools/list", OrderedJson::object(), false),
             R"({"jsonrpc":"2.0","id":4,"method":"tools/list"})");
-  const McpJson stateless = json(mcp_request(5, "tools/call", {{"name", "add"}}, true));
+  const OrderedJson stateless = json(mcp_request(5, "tools/call", {{"name", "add"}}, true));
   EXPECT_EQ(stateless["params"]["name"], "add");
   EXPECT_EQ(stateless["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
   EXPECT_EQ(json(mcp_request(1, "initialize", mcp_initialize_params(), false))["params"]["protocolVersion"],

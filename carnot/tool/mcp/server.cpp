@@ -37,7 +37,7 @@ class McpTool final : public Tool {
   const ToolDescription& description() const override { return description_; }
 
   ToolResult call(std::string_view arguments, Deadline deadline) override {
-    const auto given = parse_json_object<McpJson>(arguments, "arguments");
+    const auto given = parse_json_object<OrderedJson>(arguments, "arguments");
     if (!given) return {.text = "Error: " + given.error().message, .status = "bad_arguments"};
     return session_()->call(name_, *given, deadline);
   }

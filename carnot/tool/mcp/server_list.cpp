@@ -10,7 +10,7 @@ namespace {
 
 class ServerReader {
  public:
-  ServerReader(const McpJson& server, std::string where, std::vector<std::string>& problems)
+  ServerReader(const OrderedJson& server, std::string where, std::vector<std::string>& problems)
       : server_(server), where_(std::move(where)), problems_(problems) {}
 
   std::string text(const char* key) {
@@ -23,7 +23,7 @@ class ServerReader {
     const auto found = server_.find(key);
     if (found == server_.end()) return all;
     if (!found->is_array()) return problem(key, "a list of texts"), all;
-    for (const McpJson& one : *found) all.push_back(text_of(one, key));
+    for (const OrderedJson& one : *found) all.push_back(text_of(one, key));
     return all;
   }
 
@@ -46,7 +46,7 @@ class ServerReader {
   }
 
  private:
-  std::string text_of(const McpJson& value, const char* key) {
+  std::string text_of(const OrderedJson& value, const char* key) {
     if (!value.is_string()) return problem(key, "a text"), "";
     return with_variables(value.get<std::string>(), key);
   }
@@ -66,7 +66,7 @@ class ServerReader {
     return out + text.substr(at);
   }
 
-  const McpJson& server_;
+  const OrderedJson& server_;
   std::string where_;
   std::vector<std::string>& problems_;
 };
@@ -74,7 +74,7 @@ class ServerReader {
 }  // namespace
 
 Result<std::vector<McpServerOptions>> parse_mcp_servers(std::string_view text, const std::string& file) {
-  const auto parsed = parse_json_object<McpJson>(text, file);
+  const auto parsed = parse_json_object<OrderedJson>(text, file);
   if (!parsed) return parsed.error();
   const auto servers = parsed->find("mcpServers");
   if (servers == parsed->end() || !servers->is_object() || servers->empty())

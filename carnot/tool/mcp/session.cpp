@@ -58,7 +58,7 @@ void McpSession::send(const std::string& message, std::string_view method, std::
   }
 }
 
-McpJson McpSession::result_of(std::string_view method, McpJson params, Deadline deadline) {
+OrderedJson McpSession::result_of(std::string_view method, OrderedJson params, Deadline deadline) {
   McpMessage answer = request(method, std::move(params), "", deadline);
   if (answer.error) throw PeerFailure(transport_->label() + ": " + std::string(method) + ": " + answer.error->message);
   return std::move(answer.body);
@@ -68,7 +68,7 @@ void McpSession::list_tools(Deadline deadline) {
   std::set<std::string> names;
   std::string cursor;
   for (int page = 0; page < kMostPages; ++page) {
-    McpJson params = McpJson::object();
+    OrderedJson params = OrderedJson::object();
     if (!cursor.empty()) params["cursor"] = cursor;
     auto read = read_mcp_tools(result_of("tools/list", std::move(params), deadline));
     if (!read) throw PeerFailure(transport_->label() + ": " + read.error().message);
@@ -87,7 +87,7 @@ void McpSession::list_tools(Deadline deadline) {
   throw PeerFailure(transport_->label() + ": the list of tools has more than " + std::to_string(kMostPages) + " pages");
 }
 
-ToolResult McpSession::call(std::string_view tool, const McpJson& arguments, Deadline deadline) {
+ToolResult McpSession::call(std::string_view tool, const OrderedJson& arguments, Deadline deadline) {
   const McpMessage answer = request("tools/call", {{"name", tool}, {"arguments", arguments}}, tool, deadline);
   if (answer.error && answer.error->code == kMcpBadParameters)
     return {.text = "Error: " + answer.error->message, .status = "bad_arguments"};
@@ -98,7 +98,7 @@ ToolResult McpSession::call(std::string_view tool, const McpJson& arguments, Dea
   return std::move(result).value();
 }
 
-McpMessage McpSession::request(std::string_view method, McpJson params, std::string_view tool, Deadline deadline) {
+McpMessage McpSession::request(std::string_view method, OrderedJson params, std::string_view tool, Deadline deadline) {
   Waiting waiting;
   std::unique_lock lock(mutex_);
   if (!failure_.empty()) throw PeerFailure(failure_);

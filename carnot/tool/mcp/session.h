@@ -33,7 +33,7 @@ class McpSession {
   /// Calls a tool by the server's name for it. `arguments`: a JSON object. What the server calls an error of the call
   /// is a result with status "error"; a call that it cannot read one with "bad_arguments". Throws PeerFailure. Any
   /// thread.
-  ToolResult call(std::string_view tool, const McpJson& arguments, Deadline deadline);
+  ToolResult call(std::string_view tool, const OrderedJson& arguments, Deadline deadline);
 
   bool is_alive() const;
 
@@ -43,8 +43,8 @@ class McpSession {
     std::optional<McpMessage> answer{};
   };
 
-  McpMessage request(std::string_view method, McpJson params, std::string_view tool, Deadline deadline);
-  McpJson result_of(std::string_view method, McpJson params, Deadline deadline);
+  McpMessage request(std::string_view method, OrderedJson params, std::string_view tool, Deadline deadline);
+  OrderedJson result_of(std::string_view method, OrderedJson params, Deadline deadline);
   void shake_hands(Deadline deadline);
   void list_tools(Deadline deadline);
   bool receive(std::string_view text, const std::string& where);

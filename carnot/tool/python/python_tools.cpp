@@ -1,7 +1,6 @@
 #include "carnot/tool/python/python_tools.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/json.h"
 #include "carnot/process/answer_reader.h"
@@ -10,8 +9,6 @@
 
 namespace carnot {
 namespace {
-
-using Json = nlohmann::json;
 
 class PythonTool final : public Tool {
  public:

@@ -1,7 +1,5 @@
 #include "carnot/tool/search/passages.h"
 
-#include <nlohmann/json.hpp>
-
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
 #include "carnot/base/limits.h"
@@ -10,8 +8,6 @@
 
 namespace carnot {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr int kUsualHits = 3;
 
