@@ -24,7 +24,7 @@ endif()
 
 # A build from nothing takes half the time where several sources of a target are compiled as one (presets `ci` and
 # `user`); a changed source then takes longer.
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   add_compile_options(-Wno-subobject-linkage)  # takes sources that are included for headers
 endif()

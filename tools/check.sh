@@ -2,7 +2,7 @@
 # What takes too long for the continuous integration: every test under the sanitizers, types compared by the linker,
 # every system call, long fuzzing. Called by `./run check`.
 #
-#   ./run check [stage ...]       thread fuzz faults odr address; all of them by default
+#   ./run check [stage ...]       thread learning fuzz faults odr address; all of them by default
 #   CARNOT_FUZZ_SECONDS=600       time of each fuzz target
 #   CARNOT_JOBS=2                 compilers and cases at a time; ./run check sets it to what the machine can hold
 #   CARNOT_FAULT_CASES=all        or how many of each fault test, chosen by CARNOT_FAULT_SEED
@@ -12,7 +12,7 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-STAGES=(thread fuzz faults odr address) # the shorter ones first
+STAGES=(thread learning fuzz faults odr address) # the shorter ones first
 STATE=build-check
 REPORT=bench/results/check.md
 FUZZ_SECONDS=${CARNOT_FUZZ_SECONDS:-600}
@@ -130,6 +130,14 @@ stage_thread() {
     start_case thread "$room" env TSAN_OPTIONS=allocator_may_return_null=1 "build-tsan/${room}_test"
   done
   wait
+}
+
+# The continuous integration trains with the first of the seeds.
+stage_learning() {
+  open_stage learning ""
+  run_case learning build build ci learning_test
+  passed learning build || return 0
+  run_case learning seeds build/learning_test
 }
 
 stage_faults() {
