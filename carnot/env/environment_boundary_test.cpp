@@ -16,7 +16,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// What check() finds wrong; empty where nothing.
 template <class Check>
-std::string complaint(const Check& check) {
+std::string broken_bound(const Check& check) {
   try {
     check();
   } catch (const EnvironmentFailure& failure) {
@@ -26,7 +26,7 @@ std::string complaint(const Check& check) {
 }
 
 std::string complaint_about(const Reply& reply) {
-  return complaint([&] { check_reply(reply); });
+  return broken_bound([&] { check_reply(reply); });
 }
 
 TEST(EnvironmentBoundary, LetsAnOrdinaryReplyPass) {
@@ -59,19 +59,17 @@ TEST(EnvironmentBoundary, DoesNotLookAtMeasuresThatNobodyReads) {
 }
 
 TEST(EnvironmentBoundary, RefusesAProtocolThatLeavesNoRoomForAnAnswer) {
-  EXPECT_EQ(complaint([] { check_protocol({}); }), "");
-  EXPECT_THAT(complaint([] {
-                check_protocol({.stop_strings = {""}, .max_turns = 0, .max_response_tokens = -1});
-              }),
+  EXPECT_EQ(broken_bound([] { check_protocol({}); }), "");
+  EXPECT_THAT(broken_bound([] { check_protocol({.stop_strings = {""}, .max_turns = 0, .max_response_tokens = -1}); }),
               AllOf(HasSubstr("protocol.stop_strings holds an empty text"), HasSubstr("protocol.max_turns is 0"),
                     HasSubstr("protocol.max_response_tokens is -1")));
 }
 
 TEST(EnvironmentBoundary, RefusesTextsThatAreTooLong) {
   const std::string text(kLongestTextBytes + 1, 'x');
-  EXPECT_THAT(complaint([&] { check_opening({.user = text}); }), HasSubstr("opening.user has 1048577 bytes"));
-  EXPECT_THAT(complaint([&] { check_text("anchor()", text); }), HasSubstr("anchor() has 1048577 bytes"));
-  EXPECT_THAT(complaint([&] { check_info({text}, {{"hops", text}}); }),
+  EXPECT_THAT(broken_bound([&] { check_opening({.user = text}); }), HasSubstr("opening.user has 1048577 bytes"));
+  EXPECT_THAT(broken_bound([&] { check_text("anchor()", text); }), HasSubstr("anchor() has 1048577 bytes"));
+  EXPECT_THAT(broken_bound([&] { check_info({text}, {{"hops", text}}); }),
               AllOf(HasSubstr("ground_truth has"), HasSubstr("info[hops] has")));
 }
 

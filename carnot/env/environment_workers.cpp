@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kLongestWait = std::chrono::milliseconds(100);
+constexpr auto kLongestSleep = std::chrono::milliseconds(100);
 
 /// Calls that were given up and have not come back, of all EnvironmentWorkers: each keeps a thread.
 std::atomic<int> hanging_calls{0};
@@ -200,7 +200,7 @@ void EnvironmentWorkers::drop_queued() {
 }
 
 std::vector<FinishedCall> EnvironmentWorkers::collect(bool wait) {
-  const auto latest = Clock::now() + kLongestWait;
+  const auto latest = Clock::now() + kLongestSleep;
   std::unique_lock lock(state_->mutex);
   for (;;) {
     give_up_overdue();

@@ -15,9 +15,9 @@ constexpr std::string_view kSolutionMark = "#### ";
 constexpr std::string_view kGsm8k = "openai/gsm8k";
 
 /// The keys of one row, and what is wrong with them.
-class RowReader {
+class TaskRowReader {
  public:
-  RowReader(const Json& row, std::string where, std::vector<std::string>& problems)
+  TaskRowReader(const Json& row, std::string where, std::vector<std::string>& problems)
       : row_(row), where_(std::move(where)), problems_(problems) {}
 
   std::optional<TaskRow> read() {
@@ -131,7 +131,7 @@ Result<std::vector<TaskRow>> parse_task_rows(std::string_view text, const std::s
     const auto row = parse_json_object(line, name + ":" + std::to_string(number));
     if (!row) {
       problems.push_back(row.error().message);
-    } else if (auto task = RowReader(*row, where, problems).read()) {
+    } else if (auto task = TaskRowReader(*row, where, problems).read()) {
       tasks.push_back(std::move(*task));
     }
     if (problems.size() >= kMaxProblems) break;

@@ -108,7 +108,7 @@ double largest_error(const at::Tensor& actual, const std::vector<double>& expect
 
 constexpr double kTolerance = 1e-9;
 
-double metric(const Loss& loss, const std::string& name) {
+double metric_or_nan(const Loss& loss, const std::string& name) {
   for (const MetricSum& m : loss.metrics)
     if (m.name == name) return m.sum / m.count;
   return std::nan("");
@@ -130,7 +130,8 @@ void expect_recorded(const Json& recorded_case, const ObjectiveOptions& options,
     if (recorded_case["expected"].contains(field)) {
       // These means are over n + 1e-8 tokens there.
       const auto n = static_cast<double>(inputs.logprob_T.numel());
-      EXPECT_NEAR(metric(loss, name) * n / (n + 1e-8), recorded_case["expected"][field].get<double>(), kTolerance)
+      EXPECT_NEAR(metric_or_nan(loss, name) * n / (n + 1e-8), recorded_case["expected"][field].get<double>(),
+                  kTolerance)
           << recorded_case["id"] << " " << field;
     }
 }

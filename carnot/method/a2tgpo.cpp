@@ -5,14 +5,14 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kA2tgpoPresets[] = {
     {Preset::Paper, "gains of probabilities against the prompt alone, weight 1"},
     {Preset::Code, "gains of log-probabilities from the second turn on, weight 0.3; gains of 0 are lost"},
 };
 
 class A2tgpo final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets, preset_, [&] {
+    keys.preset(kA2tgpoPresets, preset_, [&] {
       const bool code = preset_ == Preset::Code;
       gain_.weight = code ? 0.3 : 1;
       gain_.steps = code ? GainSteps::NonzeroGains : GainSteps::Turns;

@@ -5,13 +5,13 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kActfocusPresets[] = {
     {Preset::Paper, "alpha 0.1, beta 0.5 on the reference's energy; there is no public program"},
 };
 
 class Actfocus final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets);
+    keys.preset(kActfocusPresets);
     keys.add(weight_);
   }
 

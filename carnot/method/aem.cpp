@@ -5,13 +5,13 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kAemPresets[] = {
     {Preset::Paper, "lambda 1 within the group, gate 0.1 nats; there is no public program"},
 };
 
 class Aem final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets);
+    keys.preset(kAemPresets);
     keys.add(modulate_);
   }
 

@@ -4,14 +4,14 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kAentPresets[] = {
     {Preset::Paper, "a coefficient that follows the entropy"},
     {Preset::Code, "a fixed coefficient"},
 };
 
 class Aent final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets, preset_, [&] { adaptive_.enabled = preset_ == Preset::Paper; });
+    keys.preset(kAentPresets, preset_, [&] { adaptive_.enabled = preset_ == Preset::Paper; });
     keys.visit.field("coefficient", coefficient_, "weight of the bonus, at the start; 0 with a fixed coefficient: off",
                      at_least(0));
     keys.visit.field("clamp", clamp_, "share of the vocabulary, the least likely, left out of the entropy",

@@ -5,14 +5,14 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kAepoPresets[] = {
     {Preset::Paper, "branching, budget and entropy scale as in the equations, clip 0.2 and 0.28"},
     {Preset::Code, "the program's branching without a probe, entropies of the micro-batch, clip 0.2"},
 };
 
 class Aepo final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets, preset_, [&] {
+    keys.preset(kAepoPresets, preset_, [&] {
       branch_ = preset_ == Preset::Code ? published_balanced_branch() : BalancedBranchOptions();
       scale_over_ = preset_ == Preset::Code ? EntropyScaleOver::CurrentMicroBatch : EntropyScaleOver::OldPolicyStep;
     });

@@ -6,7 +6,7 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kArpoPresets[] = {
     {Preset::Carnot,
      "branches with probability base + weight * rise of the turn after an observation; GRPO's token mean"},
     {Preset::Paper,
@@ -18,7 +18,7 @@ constexpr PresetEntry kPresets[] = {
 
 class Arpo final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets, preset_, [&] {
+    keys.preset(kArpoPresets, preset_, [&] {
       branch_.rule = preset_ == Preset::Paper ? EntropyBranchRule::Threshold : EntropyBranchRule::Probability;
       branch_.timing = preset_ == Preset::Code ? BranchTiming::SameTurn : BranchTiming::AfterObservation;
       branch_.measure.candidates = preset_ == Preset::Code ? 10 : 0;

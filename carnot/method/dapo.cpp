@@ -4,7 +4,7 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kDapoPresets[] = {
     {Preset::Carnot, "dual clip 10; a group of one gets 0"},
     {Preset::Paper, "no dual clip"},
     {Preset::Code, "dual clip 10; a group of one keeps its reward (verl's recipe)"},
@@ -12,7 +12,7 @@ constexpr PresetEntry kPresets[] = {
 
 class Dapo final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets, preset_, [&] { base_.group.normalisation.singleton = singleton_of(preset_); });
+    keys.preset(kDapoPresets, preset_, [&] { base_.group.normalisation.singleton = singleton_of(preset_); });
     keys.visit.field("max_refills", max_refills_, "batches of further rollouts for groups without a signal",
                      at_least(0));
     keys.add(base_);

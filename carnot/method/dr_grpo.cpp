@@ -4,7 +4,7 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kDrGrpoPresets[] = {
     {Preset::Carnot, "token losses of the step over a constant, dual clip 3; a group of one gets 0"},
     {Preset::Paper, "sequence_mean_token_sum, no dual clip"},
     {Preset::Code, "as carnot, but a group of one keeps its reward (verl)"},
@@ -12,7 +12,7 @@ constexpr PresetEntry kPresets[] = {
 
 class DrGrpo final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets, preset_, [&] { base_.group.normalisation.singleton = singleton_of(preset_); });
+    keys.preset(kDrGrpoPresets, preset_, [&] { base_.group.normalisation.singleton = singleton_of(preset_); });
     singleton_field(keys.visit, base_.group.normalisation.singleton);
     statistics_field(keys.visit, base_.group.statistics);
     keys.reward(base_.reward, RewardsRead::Totals);

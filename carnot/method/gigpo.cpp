@@ -5,7 +5,7 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kGigpoPresets[] = {
     {Preset::Carnot, "statistics over trajectories, dual clip 3"},
     {Preset::Paper, "statistics over trajectories, no dual clip"},
     {Preset::Code, "verl-agent: statistics over rows, a group of one keeps its reward, entropy bonus 0.001"},
@@ -15,7 +15,7 @@ class Gigpo final : public MethodOptions {
   void keys(MethodKeys& keys) override {
     keys.add(step_);
     if (!keys.is_base) return;
-    keys.preset(kPresets, preset_, [&] {
+    keys.preset(kGigpoPresets, preset_, [&] {
       base_.group = {.normalisation = {.singleton = singleton_of(preset_)}, .statistics = statistics_of(preset_)};
     });
     statistics_field(keys.visit, base_.group.statistics);

@@ -5,7 +5,7 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kGrpoPresets[] = {
     {Preset::Carnot, "token mean, dual clip 3, kl_coefficient 0.001; a group of one gets 0"},
     {Preset::Paper, "sequence_mean_token_mean (eq. 3), no dual clip, kl_coefficient 0.04 (section 4.2)"},
     {Preset::Code, "as carnot, but a group of one keeps its reward (verl)"},
@@ -13,7 +13,7 @@ constexpr PresetEntry kPresets[] = {
 
 class Grpo final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets, preset_, [&] { estimator_.group.normalisation.singleton = singleton_of(preset_); });
+    keys.preset(kGrpoPresets, preset_, [&] { estimator_.group.normalisation.singleton = singleton_of(preset_); });
     keys.add(estimator_);
     keys.reward(reward_, RewardsRead::Totals);
   }

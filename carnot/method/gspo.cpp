@@ -4,13 +4,13 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kGspoPresets[] = {
     {Preset::Paper, "one ratio per sequence, clip 3e-4 and 4e-4, sequence_mean_token_mean, no dual clip"},
 };
 
 class Gspo final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets);
+    keys.preset(kGspoPresets);
     keys.add(base_);
   }
 

@@ -5,7 +5,7 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kIgpoPresets[] = {
     {Preset::Paper, "gains and outcomes of a group normalised together and summed turn by turn"},
     {Preset::Code,
      "November 2025: gains as token rewards against the group's mean at each token index; entropy bonus 0.001"},
@@ -13,7 +13,7 @@ constexpr PresetEntry kPresets[] = {
 
 class Igpo final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets, preset_, [&] { estimator_.quirks.token_rewards = preset_ == Preset::Code; });
+    keys.preset(kIgpoPresets, preset_, [&] { estimator_.quirks.token_rewards = preset_ == Preset::Code; });
     keys.add(estimator_);
     keys.add("info_gain", info_gain_, "how gains are measured");
     keys.reward(reward_, RewardsRead::Totals);

@@ -7,13 +7,14 @@
 #include <numeric>
 
 #include "carnot/method/method.h"
-#include "testing/field_settings.h"
+#include "testing/method_recipes.h"
 #include "testing/random_groups.h"
 
 namespace carnot {
 namespace {
 
-using Settings = std::map<std::string, std::string>;
+using testing::MethodSettings;
+using testing::recipe_of;
 
 /// A field as it is, and other values that it could have.
 struct Field {
@@ -70,15 +71,7 @@ class Fields final : public FieldVisitor {
   std::string prefix_{};
 };
 
-MethodRecipe recipe_of(const std::string& composition, const Settings& settings) {
-  MethodRecipe recipe = parse_method(composition).value();
-  testing::FieldSettings visitor(settings);
-  recipe.fields(visitor);
-  EXPECT_THAT(visitor.unused(), ::testing::IsEmpty());
-  return recipe;
-}
-
-std::vector<Field> fields_of(const std::string& composition, const Settings& settings) {
+std::vector<Field> fields_of(const std::string& composition, const MethodSettings& settings) {
   MethodRecipe recipe = recipe_of(composition, settings);
   Fields fields;
   recipe.fields(fields);
@@ -177,9 +170,10 @@ Behaviour behaviour_of(const MethodRecipe& recipe) {
 }
 
 /// True where some other value of the field changes what the method does from `before`.
-bool has_effect(const std::string& composition, const Settings& settings, const Field& field, const Behaviour& before) {
+bool has_effect(const std::string& composition, const MethodSettings& settings, const Field& field,
+                const Behaviour& before) {
   return std::any_of(field.others.begin(), field.others.end(), [&](const std::string& other) {
-    Settings changed = settings;
+    MethodSettings changed = settings;
     changed[field.key] = other;
     return !(behaviour_of(recipe_of(composition, changed)) == before);
   });
@@ -187,8 +181,8 @@ bool has_effect(const std::string& composition, const Settings& settings, const 
 
 /// What is wrong with the keys that follow `prefix`, with these settings. A preset is looked at alone: beside other
 /// keys it may set just what they set.
-std::vector<std::string> wrong_keys(const std::string& composition, const std::string& prefix, const Settings& settings,
-                                    bool alone) {
+std::vector<std::string> wrong_keys(const std::string& composition, const std::string& prefix,
+                                    const MethodSettings& settings, bool alone) {
   std::vector<std::string> wrong;
   const MethodRecipe recipe = recipe_of(composition, settings);
   const UnreadKeys unread = recipe.unread_keys();
@@ -204,7 +198,7 @@ std::vector<std::string> wrong_keys(const std::string& composition, const std::s
 }
 
 /// Numbers at which a method's other keys can be told apart: the defaults are neutral, or meant for longer responses.
-Settings telling_numbers(const std::string& name) {
+MethodSettings telling_numbers(const std::string& name) {
   if (name == "ppo") return {{"ppo.lambda", "0.9"}};
   if (name == "dapo") return {{"dapo.reward.overlong_limit", "30"}, {"dapo.reward.overlong_buffer", "10"}};
   return {};
@@ -213,14 +207,14 @@ Settings telling_numbers(const std::string& name) {
 /// Every key where all others have their defaults, and beside every other value of each switch and word.
 void expect_keys_count(const std::string& composition, const std::string& name) {
   const std::string prefix = name + ".";
-  const Settings telling = telling_numbers(name);
+  const MethodSettings telling = telling_numbers(name);
   EXPECT_THAT(wrong_keys(composition, prefix, telling, true), ::testing::IsEmpty()) << composition;
   for (const Field& choice : fields_of(composition, {})) {
     if (!choice.is_choice || !choice.key.starts_with(prefix)) continue;
     for (const std::string& other : choice.others) {
       // Subtracting a mean changes nothing where a mean is subtracted anyway, and then it does not matter whose.
       if (choice.key == prefix + "reward.scaling" && other == "mean") continue;
-      Settings settings = telling;
+      MethodSettings settings = telling;
       settings[choice.key] = other;
       // Scaled inside its group a lone trajectory has reward 0, whatever a group of one gets.
       if (choice.key == prefix + "reward.scaling") settings[prefix + "reward.scaling_over"] = "batch";

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "testing/field_settings.h"
+#include "testing/method_recipes.h"
 #include "testing/random_groups.h"
 
 namespace carnot {
@@ -13,20 +14,8 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-Method build(const std::string& composition, const std::map<std::string, std::string>& settings = {}) {
-  MethodRecipe recipe = parse_method(composition).value();
-  testing::FieldSettings visitor(settings);
-  recipe.fields(visitor);
-  EXPECT_THAT(visitor.unused(), IsEmpty());
-  return build_method(recipe);
-}
-
-std::vector<std::string> rules_of(const Method& method) {
-  std::vector<std::string> names;
-  for (const CreditRule& rule : method.credit) names.push_back(rule.name);
-  return names;
-}
+using testing::method_of;
+using testing::rules_of;
 
 TEST(Methods, EachOneDocumentsItsOptionsAndBuilds) {
   for (const MethodEntry& entry : methods()) {
@@ -66,20 +55,20 @@ TEST(ParseMethod, RefusesTwoBasesAndEmptyParts) {
 }
 
 TEST(Grpo, IsGroupRelativeCreditWithASmallKl) {
-  const Method method = build("grpo");
+  const Method method = method_of("grpo");
   EXPECT_EQ(method.name, "grpo");
   EXPECT_THAT(rules_of(method), ElementsAre("group_relative"));
   EXPECT_THAT(measurements(method), ElementsAre(Measurement::OldPolicy, Measurement::Reference));
 }
 
 TEST(Grpo, WithoutKlNeedsNoReference) {
-  Method method = build("grpo");
+  Method method = method_of("grpo");
   method.objective.kl_coefficient = 0;
   EXPECT_THAT(measurements(method), ElementsAre(Measurement::OldPolicy));
 }
 
 TEST(Grpo, TakesItsOptions) {
-  const Method method = build("grpo", {{"grpo.divide_by_std", "false"}, {"grpo.singleton", "raw"}});
+  const Method method = method_of("grpo", {{"grpo.divide_by_std", "false"}, {"grpo.singleton", "raw"}});
   RandomStream random(11);
   const auto groups = testing::random_groups(random, {.groups = 1, .max_members = 1, .invalid_share = 0});
   const auto all = trajectories(groups);
@@ -90,7 +79,7 @@ TEST(Grpo, TakesItsOptions) {
 }
 
 TEST(Ppo, AsksForTheCritic) {
-  const Method method = build("ppo", {{"ppo.reward.per_turn", "true"}});
+  const Method method = method_of("ppo", {{"ppo.reward.per_turn", "true"}});
   EXPECT_THAT(rules_of(method), ElementsAre("turn_rewards", "gae"));
   EXPECT_THAT(measurements(method), ElementsAre(Measurement::OldPolicy, Measurement::Values));
   EXPECT_GT(method.objective.value_coefficient, 0);

@@ -6,25 +6,15 @@
 #include <cmath>
 
 #include "carnot/method/method.h"
-#include "testing/field_settings.h"
+#include "testing/method_recipes.h"
 #include "testing/random_groups.h"
 
 namespace carnot {
 namespace {
 
-using Settings = std::map<std::string, std::string>;
-
-MethodRecipe recipe_of(const std::string& composition, const Settings& settings = {}) {
-  MethodRecipe recipe = parse_method(composition).value();
-  testing::FieldSettings visitor(settings);
-  recipe.fields(visitor);
-  EXPECT_THAT(visitor.unused(), ::testing::IsEmpty());
-  return recipe;
-}
-
-Method build(const std::string& composition, const Settings& settings = {}) {
-  return build_method(recipe_of(composition, settings));
-}
+using testing::method_of;
+using testing::MethodSettings;
+using testing::recipe_of;
 
 std::string in_words(const std::set<Measurement>& needed) {
   std::string words;
@@ -36,7 +26,7 @@ std::string in_words(const std::set<Measurement>& needed) {
 /// its measurements itself.
 struct Declared {
   std::string composition{};
-  Settings settings{};
+  MethodSettings settings{};
   std::string needed{};
 };
 const Declared kDeclared[] = {
@@ -84,7 +74,7 @@ const Declared kDeclared[] = {
 
 TEST(Needs, FollowFromTheRulesAndTheObjectiveAsTheyWereDeclared) {
   for (const Declared& declared : kDeclared)
-    EXPECT_EQ(in_words(measurements(build(declared.composition, declared.settings))), declared.needed)
+    EXPECT_EQ(in_words(measurements(method_of(declared.composition, declared.settings))), declared.needed)
         << declared.composition << " " << ::testing::PrintToString(declared.settings);
 }
 
@@ -157,7 +147,7 @@ void expect_reads_what_it_names(const CreditRule& rule) {
 TEST(Needs, OfARuleAreNoFewerThanWhatItReads) {
   for (const Declared& declared : kDeclared) {
     SCOPED_TRACE(declared.composition);
-    for (const CreditRule& rule : credit_chain(build(declared.composition, declared.settings), 0.1))
+    for (const CreditRule& rule : credit_chain(method_of(declared.composition, declared.settings), 0.1))
       expect_reads_what_it_names(rule);
   }
 }

@@ -15,6 +15,7 @@
 #include "carnot/method/composition.h"
 #include "carnot/method/method.h"
 #include "testing/field_settings.h"
+#include "testing/method_recipes.h"
 #include "testing/random_groups.h"
 
 namespace carnot {
@@ -24,23 +25,10 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::method_of;
+using testing::MethodSettings;
+using testing::rules_of;
 using ::testing::StartsWith;
-
-using Settings = std::map<std::string, std::string>;
-
-Method build(const std::string& composition, const Settings& settings = {}) {
-  MethodRecipe recipe = parse_method(composition).value();
-  testing::FieldSettings visitor(settings);
-  recipe.fields(visitor);
-  EXPECT_THAT(visitor.unused(), IsEmpty());
-  return build_method(recipe);
-}
-
-std::vector<std::string> rules_of(const Method& method) {
-  std::vector<std::string> names;
-  for (const CreditRule& rule : method.credit) names.push_back(rule.name);
-  return names;
-}
 
 std::string refusal(const std::string& composition) {
   const auto parsed = parse_method(composition);
@@ -93,10 +81,10 @@ std::vector<std::string> objective_of(Method method) {
 }
 
 TEST(Presets, SetDefaultsThatExplicitKeysOverride) {
-  EXPECT_FALSE(build("a2tgpo", {{"a2tgpo.preset", "code"}}).info_gain.query_baseline);
-  EXPECT_TRUE(build("a2tgpo", {{"a2tgpo.preset", "code"}, {"a2tgpo.info_gain.query_baseline", "true"}})
+  EXPECT_FALSE(method_of("a2tgpo", {{"a2tgpo.preset", "code"}}).info_gain.query_baseline);
+  EXPECT_TRUE(method_of("a2tgpo", {{"a2tgpo.preset", "code"}, {"a2tgpo.info_gain.query_baseline", "true"}})
                   .info_gain.query_baseline);
-  EXPECT_TRUE(build("a2tgpo").info_gain.query_baseline);
+  EXPECT_TRUE(method_of("a2tgpo").info_gain.query_baseline);
 }
 
 TEST(Presets, AreKeptWhenTheOptionsAreOnlyShown) {
@@ -115,7 +103,7 @@ const std::vector<std::string> kThreePresets = {"grpo",  "dr_grpo", "dapo", "rlo
                                                 "gigpo", "arpo"};
 
 ObjectiveOptions objective_with(const std::string& name, const std::string& preset) {
-  return build(name, {{name + ".preset", preset}}).objective;
+  return method_of(name, {{name + ".preset", preset}}).objective;
 }
 
 TEST(Presets, EachSaysInALineWhatItSets) {
@@ -137,7 +125,7 @@ TEST(Presets, EachSaysInALineWhatItSets) {
 TEST(Presets, CarnotIsTheDefaultAndWhatItWas) {
   for (const std::string& name : kThreePresets) {
     SCOPED_TRACE(name);
-    const Method plain = build(name), named = build(name, {{name + ".preset", "carnot"}});
+    const Method plain = method_of(name), named = method_of(name, {{name + ".preset", "carnot"}});
     expect_same_credit(plain, named);
     EXPECT_EQ(objective_of(plain), objective_of(named));
     EXPECT_EQ(plain.objective.dual_clip, name == "dapo" ? 10 : 3);
@@ -176,7 +164,7 @@ TEST(Presets, PaperNamesWhereItsNumbersStand) {
 
 TEST(Presets, PaperHasTheKlInTheRewardOfRlooAndReinforcePlusPlus) {
   for (const auto& [name, coefficient] : {std::pair("rloo", 0.03), std::pair("reinforce_plus_plus", 0.01)}) {
-    const Method method = build(name, {{std::string(name) + ".preset", "paper"}});
+    const Method method = method_of(name, {{std::string(name) + ".preset", "paper"}});
     EXPECT_EQ(method.objective.kl_in_reward, coefficient);
     EXPECT_EQ(method.objective.kl_coefficient, 0);
     EXPECT_TRUE(measurements(method).contains(Measurement::Reference));
@@ -184,7 +172,7 @@ TEST(Presets, PaperHasTheKlInTheRewardOfRlooAndReinforcePlusPlus) {
 }
 
 TEST(Presets, PaperOfArpoBranchesAtAThresholdWithoutADraw) {
-  const Method method = build("arpo", {{"arpo.preset", "paper"}});
+  const Method method = method_of("arpo", {{"arpo.preset", "paper"}});
   for (const double uniform : {0.0, 0.5, 0.999}) {
     const BranchContext at{.initial_entropy = 1, .trajectories = 1, .budget = 2, .uniform = uniform};
     BranchContext above = at, below = at;
@@ -204,9 +192,9 @@ TEST(Presets, CodeMeansThePublishedProgram) {
     const auto all = trajectories(groups);
     const double raw = all[0].penalised_score();
     ASSERT_NE(raw, 0);
-    Settings code{{name + ".preset", "code"}};
+    MethodSettings code{{name + ".preset", "code"}};
     if (name == "dapo") code["dapo.reward.overlong_limit"] = "0";
-    const CreditTable table = run_credit(build(name, code).credit, all);
+    const CreditTable table = run_credit(method_of(name, code).credit, all);
     const auto largest = std::max_element(table[0].advantage.begin(), table[0].advantage.end(),
                                           [](double a, double b) { return std::abs(a) < std::abs(b); });
     EXPECT_NEAR(*largest, raw, 1e-5) << name;
@@ -214,20 +202,20 @@ TEST(Presets, CodeMeansThePublishedProgram) {
   EXPECT_EQ(objective_with("gigpo", "code").entropy_coefficient, 0.001);
   EXPECT_EQ(objective_with("rloo", "code").entropy_coefficient, 0.001);
   EXPECT_EQ(objective_with("reinforce_plus_plus", "code").kl_estimator, KlEstimator::K2);
-  EXPECT_EQ(build("arpo", {{"arpo.preset", "code"}}).branch->measure().candidates, 10);
+  EXPECT_EQ(method_of("arpo", {{"arpo.preset", "code"}}).branch->measure().candidates, 10);
 }
 
 TEST(Igpo, HasKeysForEveryFormOfItsTokenRewards) {
-  const Settings first_token = {{"igpo.compat.token_rewards", "true"},
-                                {"igpo.compat.token_baseline", "first_token"},
-                                {"igpo.compat.restart_at_observations", "true"},
-                                {"igpo.deviation", "sample"},
-                                {"igpo.variance_epsilon", "0"},
-                                {"igpo.discount", "0.9"}};
+  const MethodSettings first_token = {{"igpo.compat.token_rewards", "true"},
+                                      {"igpo.compat.token_baseline", "first_token"},
+                                      {"igpo.compat.restart_at_observations", "true"},
+                                      {"igpo.deviation", "sample"},
+                                      {"igpo.variance_epsilon", "0"},
+                                      {"igpo.discount", "0.9"}};
   Method expected;
   expected.credit.push_back(
       token_gain({.discount = 0.9, .baseline = TokenBaseline::FirstToken, .restart_at_observations = true}));
-  expect_same_credit(build("igpo", first_token), expected);
+  expect_same_credit(method_of("igpo", first_token), expected);
 }
 
 TEST(Whitening, HasAKeyForThePublishedCount) {
@@ -235,23 +223,23 @@ TEST(Whitening, HasAKeyForThePublishedCount) {
   const std::string count = ".whitening.count_epsilon";
   Method expected;
   expected.credit = {gae({.whitening = published})};
-  expect_same_credit(build("ppo", {{"ppo" + count, "1e-3"}}), expected);
-  expect_same_credit(build("starpo_s", {{"starpo_s" + count, "1e-3"}}), expected);
+  expect_same_credit(method_of("ppo", {{"ppo" + count, "1e-3"}}), expected);
+  expect_same_credit(method_of("starpo_s", {{"starpo_s" + count, "1e-3"}}), expected);
   expected.credit = {reinforce({.whitening = published})};
-  expect_same_credit(build("reinforce_plus_plus", {{"reinforce_plus_plus" + count, "1e-3"}}), expected);
+  expect_same_credit(method_of("reinforce_plus_plus", {{"reinforce_plus_plus" + count, "1e-3"}}), expected);
   expected.credit = {bilevel_gae({.whitening = published})};
-  expect_same_credit(build("ppo", {{"ppo" + count, "1e-3"}, {"ppo.bilevel", "true"}}), expected);
+  expect_same_credit(method_of("ppo", {{"ppo" + count, "1e-3"}, {"ppo.bilevel", "true"}}), expected);
 }
 
 TEST(A2tgpo, CanLeaveItsSumsUnscaled) {
   Method expected;
   expected.credit = {group_relative({.normalisation = population_normalisation()}),
                      turn_group_gain({.rescale = false})};
-  expect_same_credit(build("a2tgpo", {{"a2tgpo.rescale", "false"}}), expected);
+  expect_same_credit(method_of("a2tgpo", {{"a2tgpo.rescale", "false"}}), expected);
 }
 
 TEST(Dapo, FiltersAndShapesBeforeCredit) {
-  const Method method = build("dapo");
+  const Method method = method_of("dapo");
   EXPECT_THAT(rules_of(method), ElementsAre("overlong_penalty", "group_relative"));
   EXPECT_EQ(method.filter.name, "drop_zero_variance");
   EXPECT_EQ(method.filter.max_refills, 10);
@@ -260,81 +248,81 @@ TEST(Dapo, FiltersAndShapesBeforeCredit) {
 }
 
 TEST(DrGrpo, DividesByNeitherDeviationNorLength) {
-  EXPECT_EQ(build("dr_grpo").objective.reduction, Reduction::TokenSumOverConstant);
-  expect_same_credit(build("dr_grpo"), build("grpo", {{"grpo.divide_by_std", "false"}}));
+  EXPECT_EQ(method_of("dr_grpo").objective.reduction, Reduction::TokenSumOverConstant);
+  expect_same_credit(method_of("dr_grpo"), method_of("grpo", {{"grpo.divide_by_std", "false"}}));
 }
 
 TEST(Gspo, IsGrpoWithOneTightlyClippedRatioPerSequence) {
-  const Method method = build("gspo");
+  const Method method = method_of("gspo");
   EXPECT_EQ(method.objective.ratio, RatioLevel::Sequence);
   EXPECT_EQ(method.objective.clip_high, 4e-4);
-  expect_same_credit(method, build("grpo"));
+  expect_same_credit(method, method_of("grpo"));
 }
 
 TEST(Gigpo, AddsStepGroupsToItsOwnBaseOrToAnother) {
-  EXPECT_THAT(rules_of(build("gigpo")), ElementsAre("group_relative", "step_group"));
-  EXPECT_THAT(rules_of(build("rloo + gigpo")), ElementsAre("leave_one_out", "step_group"));
-  EXPECT_EQ(build("gigpo").objective.kl_coefficient, 0.01);
+  EXPECT_THAT(rules_of(method_of("gigpo")), ElementsAre("group_relative", "step_group"));
+  EXPECT_THAT(rules_of(method_of("rloo + gigpo")), ElementsAre("leave_one_out", "step_group"));
+  EXPECT_EQ(method_of("gigpo").objective.kl_coefficient, 0.01);
 }
 
 TEST(Igpo, AsksForGains) {
-  const Method method = build("igpo");
+  const Method method = method_of("igpo");
   EXPECT_THAT(rules_of(method), ElementsAre("turn_gain"));
   EXPECT_TRUE(measurements(method).contains(Measurement::InfoGain));
-  EXPECT_THAT(rules_of(build("igpo", {{"igpo.preset", "code"}})), ElementsAre("token_gain"));
+  EXPECT_THAT(rules_of(method_of("igpo", {{"igpo.preset", "code"}})), ElementsAre("token_gain"));
 }
 
 TEST(A2tgpo, BringsTurnRatiosAloneAndLeavesABaseItsOwn) {
-  EXPECT_EQ(build("a2tgpo").objective.ratio, RatioLevel::Turn);
-  EXPECT_EQ(build("a2tgpo").objective.clip_high, 4e-3);
-  const Method added = build("dapo + a2tgpo");
+  EXPECT_EQ(method_of("a2tgpo").objective.ratio, RatioLevel::Turn);
+  EXPECT_EQ(method_of("a2tgpo").objective.clip_high, 4e-3);
+  const Method added = method_of("dapo + a2tgpo");
   EXPECT_EQ(added.objective.ratio, RatioLevel::Token);
   EXPECT_EQ(added.objective.clip_high, 0.28);
   EXPECT_THAT(rules_of(added), ElementsAre("overlong_penalty", "group_relative", "turn_group_gain"));
 }
 
 TEST(Arpo, BranchesWhereEntropyRises) {
-  const Method method = build("arpo", {{"arpo.share_prefix", "true"}});
+  const Method method = method_of("arpo", {{"arpo.share_prefix", "true"}});
   EXPECT_EQ(method.branch->name(), "entropy_branch");
   EXPECT_EQ(method.branch->timing(), BranchTiming::AfterObservation);
   EXPECT_THAT(rules_of(method), ElementsAre("group_relative", "shared_prefix"));
-  EXPECT_EQ(build("arpo", {{"arpo.preset", "code"}}).branch->timing(), BranchTiming::SameTurn);
+  EXPECT_EQ(method_of("arpo", {{"arpo.preset", "code"}}).branch->timing(), BranchTiming::SameTurn);
 }
 
 TEST(Aepo, BalancesBranchingClipAndAdvantages) {
-  const Method method = build("aepo");
+  const Method method = method_of("aepo");
   EXPECT_EQ(method.branch->name(), "balanced_branch");
   EXPECT_EQ(method.objective.clip_gradient, ClipGradient::Preserve);
   EXPECT_EQ(method.objective.entropy_scale, 0.2);
   EXPECT_EQ(method.objective.clip_high, 0.28);
-  const Method code = build("aepo", {{"aepo.preset", "code"}});
+  const Method code = method_of("aepo", {{"aepo.preset", "code"}});
   EXPECT_EQ(code.objective.clip_high, 0.2);
   EXPECT_EQ(code.objective.entropy_scale_over, EntropyScaleOver::CurrentMicroBatch);
 }
 
 TEST(TreeGrpo, ExpandsTreesAndComparesInsideThem) {
-  const Method method = build("tree_grpo");
+  const Method method = method_of("tree_grpo");
   ASSERT_TRUE(method.branch->expansion(6));
   EXPECT_THAT(method.branch->expansion(6)->leaves, ElementsAre(3, 3));
   EXPECT_THAT(rules_of(method), ElementsAre("tree_relative"));
 }
 
 TEST(StarpoS, KeepsTheMostVariedGroups) {
-  const Method method = build("starpo_s");
+  const Method method = method_of("starpo_s");
   EXPECT_EQ(method.filter.name, "keep_most_varied");
   EXPECT_THAT(rules_of(method), ElementsAre("gae"));
   EXPECT_EQ(method.objective.entropy_coefficient, 0.001);
 }
 
 TEST(Actfocus, AsksForTheReferenceOnlyWhereItsSignalNeedsOne) {
-  EXPECT_TRUE(measurements(build("dapo + actfocus")).contains(Measurement::Reference));
-  EXPECT_FALSE(measurements(build("dapo + actfocus", {{"actfocus.beta", "0"}})).contains(Measurement::Reference));
+  EXPECT_TRUE(measurements(method_of("dapo + actfocus")).contains(Measurement::Reference));
+  EXPECT_FALSE(measurements(method_of("dapo + actfocus", {{"actfocus.beta", "0"}})).contains(Measurement::Reference));
   EXPECT_FALSE(
-      measurements(build("dapo + actfocus", {{"actfocus.signal", "surprisal"}})).contains(Measurement::Reference));
+      measurements(method_of("dapo + actfocus", {{"actfocus.signal", "surprisal"}})).contains(Measurement::Reference));
 }
 
 TEST(Compositions, ChainTheirRulesInOrder) {
-  const Method method = build("grpo + aem + actfocus + aent");
+  const Method method = method_of("grpo + aem + actfocus + aent");
   EXPECT_EQ(method.name, "grpo + aem + actfocus + aent");
   EXPECT_THAT(rules_of(method), ElementsAre("group_relative", "entropy_modulate", "span_weight"));
   EXPECT_EQ(method.objective.entropy_coefficient, 2e-4);
@@ -344,7 +332,7 @@ TEST(Compositions, ChainTheirRulesInOrder) {
 }
 
 TEST(Compositions, TheFiveMethodsStandTogether) {
-  const Method method = build("a2tgpo + aepo + aem + actfocus + aent");
+  const Method method = method_of("a2tgpo + aepo + aem + actfocus + aent");
   EXPECT_THAT(rules_of(method), ElementsAre("group_relative", "turn_group_gain", "entropy_modulate", "span_weight"));
   EXPECT_EQ(method.objective.ratio, RatioLevel::Turn);
   EXPECT_EQ(method.objective.clip_gradient, ClipGradient::Preserve);
@@ -357,7 +345,7 @@ TEST(Compositions, TheFiveMethodsStandTogether) {
 }
 
 TEST(Compositions, WithNeutralSettingsAnAddOnIsTheIdentity) {
-  const std::vector<std::pair<std::string, Settings>> add_ons = {
+  const std::vector<std::pair<std::string, MethodSettings>> add_ons = {
       {"aem", {{"aem.lambda", "0"}}},
       {"actfocus", {{"actfocus.alpha", "1"}, {"actfocus.beta", "0"}}},
       {"aent", {{"aent.coefficient", "0"}, {"aent.adaptive.enabled", "false"}}},
@@ -365,10 +353,10 @@ TEST(Compositions, WithNeutralSettingsAnAddOnIsTheIdentity) {
       {"a2tgpo", {{"a2tgpo.weight", "0"}, {"a2tgpo.clip_swing", "0"}}},
       {"aepo", {{"aepo.branching", "false"}, {"aepo.preserve_gradient", "false"}, {"aepo.entropy_scale", "0"}}}};
   for (const std::string base : {"grpo", "gspo", "dapo", "ppo", "rloo", "reinforce_plus_plus"}) {
-    const Method plain = build(base);
+    const Method plain = method_of(base);
     for (const auto& [name, settings] : add_ons) {
       SCOPED_TRACE(base + " + " + name);
-      const Method composed = build(base + " + " + name, settings);
+      const Method composed = method_of(base + " + " + name, settings);
       expect_same_credit(composed, plain);
       EXPECT_EQ(objective_of(composed), objective_of(plain));
       EXPECT_EQ(composed.branch->name(), plain.branch->name());
@@ -388,7 +376,7 @@ TEST(Compositions, AllPairsOfABaseAndAnAddOnAreBuiltOrRefusedWithAReason) {
         continue;
       }
       EXPECT_TRUE(base.is_base() && add_on.is_add_on()) << composition;
-      EXPECT_TRUE(build(composition).branch) << composition;
+      EXPECT_TRUE(method_of(composition).branch) << composition;
       ++built;
     }
   EXPECT_GT(built, 60);
@@ -403,15 +391,16 @@ TEST(Compositions, ThatMeanTwoThingsAreRefused) {
 }
 
 TEST(Compositions, ThatWorkAgainstThemselvesAreWarnedAbout) {
-  EXPECT_THAT(build("aepo + aem").warnings, Contains(HasSubstr("opposite intentions")));
-  EXPECT_THAT(build("gspo + actfocus").warnings, Contains(HasSubstr("token_mean")));
-  EXPECT_THAT(build("igpo + arpo").warnings, Contains(HasSubstr("once per branch")));
-  EXPECT_THAT(build("starpo_s + aent").warnings, Contains(HasSubstr("replaces")));
-  EXPECT_THAT(build("grpo + aem + gigpo").warnings,
+  EXPECT_THAT(method_of("aepo + aem").warnings, Contains(HasSubstr("opposite intentions")));
+  EXPECT_THAT(method_of("gspo + actfocus").warnings, Contains(HasSubstr("token_mean")));
+  EXPECT_THAT(method_of("igpo + arpo").warnings, Contains(HasSubstr("once per branch")));
+  EXPECT_THAT(method_of("starpo_s + aent").warnings, Contains(HasSubstr("replaces")));
+  EXPECT_THAT(method_of("grpo + aem + gigpo").warnings,
               Contains(HasSubstr("step_group adds credit after entropy_modulate")));
-  EXPECT_THAT(build("arpo + gigpo", {{"arpo.share_prefix", "true"}}).warnings, Contains(HasSubstr("shared_prefix")));
-  EXPECT_THAT(build("grpo + gigpo + aem").warnings, IsEmpty());
-  Method method = build("grpo");
+  EXPECT_THAT(method_of("arpo + gigpo", {{"arpo.share_prefix", "true"}}).warnings,
+              Contains(HasSubstr("shared_prefix")));
+  EXPECT_THAT(method_of("grpo + gigpo + aem").warnings, IsEmpty());
+  Method method = method_of("grpo");
   method.objective.kl_estimator = KlEstimator::K1;
   EXPECT_THAT(composition_warnings(method), Contains(HasSubstr("k1")));
 }
@@ -438,14 +427,14 @@ TEST(Compositions, WithACriticsLossAndNoValueTargetsAreRefused) {
 
 TEST(Compositions, ARuleThatReadsValuesAsksForACriticWithoutItsLossToo) {
   for (const std::string composition : {"ppo", "starpo_s"}) {
-    Method method = build(composition);
+    Method method = method_of(composition);
     method.objective.value_coefficient = 0;
     EXPECT_TRUE(measurements(method).contains(Measurement::Values)) << composition;
   }
 }
 
 TEST(CreditChain, PutsTheKlOfTheRewardFirst) {
-  const Method method = build("grpo");
+  const Method method = method_of("grpo");
   EXPECT_EQ(credit_chain(method, 0).size(), 1u);
   const auto chain = credit_chain(method, 0.1);
   ASSERT_EQ(chain.size(), 2u);

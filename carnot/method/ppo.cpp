@@ -5,13 +5,13 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kPpoPresets[] = {
     {Preset::Paper, "gamma and lambda 1, advantages whitened, clip 0.2, token mean, dual clip 3"},
 };
 
 class Ppo final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets);
+    keys.preset(kPpoPresets);
     keys.add(estimator_);
     keys.reward(reward_, RewardsRead::Tokens);
     keys.compat([&](FieldVisitor& visit) { estimator_.quirks.fields(visit); });

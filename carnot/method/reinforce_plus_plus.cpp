@@ -5,7 +5,7 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kReinforcePlusPlusPresets[] = {
     {Preset::Carnot, "KL 0.001 in the loss; returns pass observations"},
     {Preset::Paper,
      "KL 0.01 in the reward (version 1, eq. 4, table 1), none in the loss, no dual clip; returns pass observations"},
@@ -15,7 +15,7 @@ constexpr PresetEntry kPresets[] = {
 
 class ReinforcePlusPlus final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets, preset_, [&] {
+    keys.preset(kReinforcePlusPlusPresets, preset_, [&] {
       reinforce_.restart_at_observations = preset_ == Preset::Code;
       reinforce_.singleton = singleton_of(preset_);
       reinforce_.whitening.count_epsilon = preset_ == Preset::Code ? 1e-8 : 0;

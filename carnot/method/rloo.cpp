@@ -5,7 +5,7 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kRlooPresets[] = {
     {Preset::Carnot, "KL 0.01 in the loss, token mean; a group of one gets 0"},
     {Preset::Paper, "KL 0.03 in the reward (appendix C), none in the loss, sequence_mean_token_sum, no dual clip"},
     {Preset::Code,
@@ -14,7 +14,7 @@ constexpr PresetEntry kPresets[] = {
 
 class Rloo final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets, preset_,
+    keys.preset(kRlooPresets, preset_,
                 [&] { group_ = {.singleton = singleton_of(preset_), .statistics = statistics_of(preset_)}; });
     keys.add(group_);
     keys.reward(reward_, RewardsRead::Totals);

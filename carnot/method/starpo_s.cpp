@@ -5,13 +5,13 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kStarpoSPresets[] = {
     {Preset::Paper, "a quarter of the groups, clip 0.2 and 0.28, entropy bonus 0.001, no KL"},
 };
 
 class StarpoS final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets);
+    keys.preset(kStarpoSPresets);
     keys.visit.field("keep_share", keep_share_, "share of groups, the most varied, that take part; 1: all",
                      {.low = 0, .high = 1, .open_low = true});
     keys.add(gae_);

@@ -6,14 +6,14 @@
 namespace carnot {
 namespace {
 
-constexpr PresetEntry kPresets[] = {
+constexpr PresetEntry kTreeGrpoPresets[] = {
     {Preset::Paper, "a tree of one leaf gets 0"},
     {Preset::Code, "a tree of one leaf keeps its reward; entropy bonus 0.001"},
 };
 
 class TreeGrpo final : public MethodOptions {
   void keys(MethodKeys& keys) override {
-    keys.preset(kPresets, preset_, [&] { relative_.normalisation.singleton = singleton_of(preset_); });
+    keys.preset(kTreeGrpoPresets, preset_, [&] { relative_.normalisation.singleton = singleton_of(preset_); });
     keys.add("branch", branch_, "how trees grow");
     keys.add(relative_);
     const bool per_token = relative_.estimator == TreeEstimator::PerToken;

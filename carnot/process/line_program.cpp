@@ -12,6 +12,7 @@
 #include "carnot/base/log.h"
 #include "carnot/base/no_pipe_signal.h"
 #include "carnot/base/strings.h"
+#include "carnot/process/last_words.h"
 #include "carnot/process/line_splitter.h"
 
 namespace carnot {
@@ -20,7 +21,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLongestErrorLine = 4096;
-constexpr std::size_t kLastWords = 5;  ///< lines of standard error that a message repeats
 constexpr auto kFarewell = std::chrono::milliseconds(500);
 
 /// Milliseconds for poll(), at least 1 before the deadline.

@@ -19,6 +19,7 @@
 #include "carnot/base/check.h"
 #include "carnot/base/log.h"
 #include "carnot/base/strings.h"
+#include "carnot/process/last_words.h"
 #include "carnot/process/line_splitter.h"
 
 namespace carnot {
@@ -28,7 +29,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kLongestOutput = 4096;
-constexpr std::size_t kLastWords = 5;       ///< lines of output that a message repeats
 constexpr auto kLook = milliseconds(1000);  ///< how often it is asked whether it still runs
 constexpr auto kLookAtTheEnd = milliseconds(20);
 constexpr auto kSayThatItTakes = milliseconds(1500);

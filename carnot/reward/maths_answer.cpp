@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "carnot/base/ascii.h"
 #include "carnot/base/strings.h"
 #include "carnot/base/utf8.h"
 #include "carnot/reward/answer_metrics.h"
@@ -20,7 +21,6 @@ constexpr std::size_t kLongestFraction = 200;
 constexpr int kDeepestList = 8;
 constexpr std::size_t kLongestList = 64;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_numeral(char c) { return is_digit(c) || c == '.' || c == ','; }
 
 /// The last 300 characters; bytes that continue a UTF-8 character do not count.

@@ -5,14 +5,13 @@
 #include <cctype>
 #include <utility>
 
+#include "carnot/base/ascii.h"
 #include "carnot/base/strings.h"
 #include "carnot/reward/answer_metrics.h"
 
 namespace carnot {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   std::string out;

@@ -4,13 +4,14 @@
 #include <cmath>
 #include <numbers>
 
+#include "carnot/base/ascii.h"
+
 namespace carnot {
 namespace {
 
 constexpr int kDeepest = 40;
 constexpr std::size_t kLongest = 1000;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Recursive descent. A failure anywhere makes the whole fail.
 ///   sum      = product (('+' | '-') product)*

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "carnot/base/ascii.h"
 #include "carnot/base/json.h"
 #include "carnot/base/json_schema.h"
 #include "carnot/base/strings.h"
@@ -64,7 +65,6 @@ double equal_maths(const std::string& answer, std::span<const std::string> golds
   return any_of_golds(golds, [&](const std::string& gold) { return maths_equal(answer, gold); });
 }
 
-bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 bool is_word(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; }
 
 /// The letter of a choice, in upper case: in brackets where one is, else the last capital that stands alone, else the

@@ -25,7 +25,7 @@ std::string tools_section(Tools tools) {
          "<args-json-object>}\n</tool_call>";
 }
 
-std::string written(const ToolCall& call) {
+std::string tagged_call(const ToolCall& call) {
   return "<tool_call>\n{\"name\": " + quoted_json(call.name) + ", \"arguments\": " + spaced_json(call.arguments) +
          "}\n</tool_call>";
 }
@@ -89,7 +89,7 @@ void ChatMl::add_message(LabelledText& text, const Message& message, SpanKind co
 void ChatMl::write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
                          SpanKind content_kind) const {
   std::string all(content);
-  for (const ToolCall& call : calls) all += (all.empty() ? "" : "\n") + written(call);
+  for (const ToolCall& call : calls) all += (all.empty() ? "" : "\n") + tagged_call(call);
   text.add(content_kind, all);
 }
 

@@ -14,12 +14,12 @@ namespace {
 using ::testing::HasSubstr;
 using Messages = std::vector<Message>;
 
-const Tokenizer& qwen() {
+const Tokenizer& chat_tokenizer() {
   static const Tokenizer tokenizer = Tokenizer::load(data_path("tokenizer/qwen2")).value();
   return tokenizer;
 }
 
-std::unique_ptr<ChatFamily> family(std::string_view name) { return make_chat_family(name, qwen()).value(); }
+std::unique_ptr<ChatFamily> family(std::string_view name) { return make_chat_family(name, chat_tokenizer()).value(); }
 
 /// What Qwen2.5's published template writes for system, user and assistant messages.
 std::string template_text(const Messages& messages, bool default_system) {
@@ -36,7 +36,7 @@ std::vector<std::string> span_texts(const SpannedTokens& rendered) {
   std::vector<std::string> texts;
   for (const Span& span : rendered.spans) {
     const auto tokens = std::span(rendered.tokens).subspan(span.begin, span.end - span.begin);
-    texts.push_back(std::string(name_of(span.kind)) + ": " + qwen().decode(tokens));
+    texts.push_back(std::string(name_of(span.kind)) + ": " + chat_tokenizer().decode(tokens));
   }
   return texts;
 }
@@ -55,7 +55,7 @@ TEST(ChatMl, OpeningIsTheTokensOfThePublishedTemplatesText) {
       const std::string prefix = random.chance(0.5) ? "<think>" : "";
       const SpannedTokens rendered = chat->render_opening(messages, prefix);
       const std::string text = template_text(messages, name == "qwen2.5") + prefix;
-      ASSERT_EQ(rendered.tokens, qwen().encode(text)) << text;
+      ASSERT_EQ(rendered.tokens, chat_tokenizer().encode(text)) << text;
       ASSERT_EQ(rendered.spans.back().end, static_cast<int>(rendered.tokens.size()));
     }
   }
@@ -97,16 +97,16 @@ TEST(ChatMl, AReplyContinuesAClosedMessageAndClosesAnOpenOne) {
 
 TEST(ChatMl, ToolResultsOfQwenShareAUserMessage) {
   const Messages tools = {{"tool", "one"}, {"tool", "two"}};
-  EXPECT_EQ(qwen().decode(family("qwen2.5")->render_reply(tools, "", true).tokens),
+  EXPECT_EQ(chat_tokenizer().decode(family("qwen2.5")->render_reply(tools, "", true).tokens),
             "\n<|im_start|>user\n<tool_response>\none\n</tool_response>\n<tool_response>\ntwo\n</tool_response>"
             "<|im_end|>\n<|im_start|>assistant\n");
-  EXPECT_EQ(qwen().decode(family("chatml")->render_reply(Messages{{"tool", "one"}}, "", true).tokens),
+  EXPECT_EQ(chat_tokenizer().decode(family("chatml")->render_reply(Messages{{"tool", "one"}}, "", true).tokens),
             "\n<|im_start|>tool\none<|im_end|>\n<|im_start|>assistant\n");
 }
 
 TEST(Chat, InlineTextIsObservation) {
   const SpannedTokens rendered = family("qwen3")->render_inline("<result>42</result>");
-  EXPECT_EQ(rendered.tokens, qwen().encode("<result>42</result>"));
+  EXPECT_EQ(rendered.tokens, chat_tokenizer().encode("<result>42</result>"));
   EXPECT_EQ(span_texts(rendered), (std::vector<std::string>{"observation: <result>42</result>"}));
   EXPECT_TRUE(family("qwen3")->render_inline("").spans.empty());
 }
@@ -122,7 +122,7 @@ TEST(Chat, FurtherStopTokensFollowOnceAndOnlyThoseOfTheTokenizer) {
 }
 
 TEST(Chat, AnUnknownFamilyIsAnsweredWithTheKnownOnes) {
-  const auto unknown = make_chat_family("vicuna", qwen());
+  const auto unknown = make_chat_family("vicuna", chat_tokenizer());
   ASSERT_FALSE(unknown.ok());
   for (const std::string& name : chat_family_names()) EXPECT_THAT(unknown.error().message, HasSubstr(name));
 }

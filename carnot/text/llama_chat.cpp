@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::string_view kDates = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
 
-std::string head_of(std::string_view role) {
+std::string llama_head(std::string_view role) {
   return "<|start_header_id|>" + std::string(role) + "<|end_header_id|>\n\n";
 }
 
 /// What precedes the first user message where functions are offered, as Llama 3.1 was trained with it.
-std::string tools_section(Tools tools) {
+std::string llama_tools(Tools tools) {
   std::string section =
       "Given the following functions, please respond with a JSON for a function call with its proper arguments that "
       "best answers the given prompt.\n\nRespond in the format {\"name\": function name, \"parameters\": dictionary of "
@@ -26,7 +26,7 @@ std::string tools_section(Tools tools) {
 }
 
 /// What the policy says to call functions; the format knows one call a message.
-std::string written(std::span<const ToolCall> calls) {
+std::string llama_calls(std::span<const ToolCall> calls) {
   CARNOT_CHECK_EQ(calls.size(), 1u);
   return "{\"name\": " + quoted_json(calls[0].name) + ", \"parameters\": " + spaced_json(calls[0].arguments) + "}";
 }
@@ -38,33 +38,33 @@ void HeaderChat::write_opening(LabelledText& text, std::span<const Message> mess
   const bool has_system = !messages.empty() && messages[0].role == "system";
   if (style_.dated) {
     text.add(SpanKind::Template,
-             head_of("system") + (tools.empty() ? "" : "Environment: ipython\n") + std::string(kDates));
+             llama_head("system") + (tools.empty() ? "" : "Environment: ipython\n") + std::string(kDates));
     if (has_system) text.add(SpanKind::Prompt, stripped(messages[0].content));
     text.add(SpanKind::Template, "<|eot_id|>");
     if (has_system) messages = messages.subspan(1);
   }
   if (!tools.empty()) {
     CARNOT_CHECK(!messages.empty(), "functions are offered in the first user message, and there is none");
-    text.add(SpanKind::Template, head_of("user") + tools_section(tools));
+    text.add(SpanKind::Template, llama_head("user") + llama_tools(tools));
     text.add(SpanKind::Prompt, stripped(messages[0].content));
     text.add(SpanKind::Template, "<|eot_id|>");
     messages = messages.subspan(1);
   }
   for (const Message& message : messages) add_message(text, message, SpanKind::Prompt);
-  text.add(SpanKind::Template, head_of("assistant"));
+  text.add(SpanKind::Template, llama_head("assistant"));
 }
 
 void HeaderChat::write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const {
   if (!closed) text.add(SpanKind::Template, "<|eot_id|>");
   for (const Message& message : messages) add_message(text, message, SpanKind::Observation);
-  text.add(SpanKind::Template, head_of("assistant"));
+  text.add(SpanKind::Template, llama_head("assistant"));
 }
 
 void HeaderChat::add_message(LabelledText& text, const Message& message, SpanKind content_kind) const {
   const std::string& role = message.role;
   CARNOT_CHECK(role == "system" || role == "user" || role == "assistant" || role == "tool", "role '" + role + "'");
   const bool result = role == "tool" && style_.dated;
-  text.add(SpanKind::Template, head_of(result ? "ipython" : role));
+  text.add(SpanKind::Template, llama_head(result ? "ipython" : role));
   if (result)
     text.add(content_kind, quoted_json(message.content));
   else if (!message.tool_calls.empty())
@@ -76,7 +76,7 @@ void HeaderChat::add_message(LabelledText& text, const Message& message, SpanKin
 
 void HeaderChat::write_calls(LabelledText& text, std::string_view, std::span<const ToolCall> calls,
                              SpanKind content_kind) const {
-  text.add(content_kind, written(calls));
+  text.add(content_kind, llama_calls(calls));
 }
 
 // The whole message is the call; some versions begin it with the token of the code interpreter.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kMark = "[TOOL_CALLS]";
 
-std::string written(std::span<const ToolCall> calls) {
+std::string mistral_calls(std::span<const ToolCall> calls) {
   std::string text = "[";
   for (const ToolCall& call : calls)
     text += (text.size() > 1 ? ", " : "") + ("{\"name\": " + quoted_json(call.name)) +
@@ -81,7 +81,7 @@ void MistralChat::add_assistant_message(LabelledText& text, const Message& messa
 void MistralChat::write_calls(LabelledText& text, std::string_view, std::span<const ToolCall> calls,
                               SpanKind content_kind) const {
   text.add(SpanKind::Template, "[TOOL_CALLS]" + std::string(style_.blank));
-  text.add(content_kind, written(calls));
+  text.add(content_kind, mistral_calls(calls));
 }
 
 std::string_view MistralChat::before_calls(std::string_view text) const { return text.substr(0, text.find(kMark)); }

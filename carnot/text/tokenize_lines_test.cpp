@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const Tokenizer& tokenizer() {
+const Tokenizer& line_tokenizer() {
   static const Tokenizer trained =
       Tokenizer::parse(train_byte_level_bpe(std::vector<std::string>{}, {.vocab_size = 256}).value(), "bytes").value();
   return trained;
@@ -21,11 +21,11 @@ const Tokenizer& tokenizer() {
 TEST(TokenizeLines, StringsBecomeIdsAndComeBack) {
   std::istringstream in("\"a b\"\n\"\"\n\"\\u00e9\\n\"");
   std::ostringstream ids;
-  ASSERT_TRUE(encode_lines(tokenizer(), in, ids).ok());
+  ASSERT_TRUE(encode_lines(line_tokenizer(), in, ids).ok());
   EXPECT_EQ(ids.str(), "[97,32,98]\n[]\n[195,169,10]\n");
   std::istringstream back(ids.str());
   std::ostringstream text;
-  ASSERT_TRUE(decode_lines(tokenizer(), back, text).ok());
+  ASSERT_TRUE(decode_lines(line_tokenizer(), back, text).ok());
   EXPECT_EQ(text.str(), "\"a b\"\n\"\"\n\"é\\n\"\n");
 }
 
@@ -33,7 +33,7 @@ TEST(TokenizeLines, TheFirstBadLineIsNamedAndThoseBeforeAreWritten) {
   const auto encode = [](const std::string& input) {
     std::istringstream in(input);
     std::ostringstream out;
-    const auto status = encode_lines(tokenizer(), in, out);
+    const auto status = encode_lines(line_tokenizer(), in, out);
     return out.str() + (status.ok() ? "fine" : status.error().message);
   };
   EXPECT_THAT(encode("\"a\"\n12\n\"b\""), HasSubstr("[97]\nline 2: expected a JSON string, got 12"));
@@ -45,7 +45,7 @@ TEST(TokenizeLines, IdsThatAreNoneAreNamed) {
   const auto decode = [](const std::string& input) {
     std::istringstream in(input);
     std::ostringstream out;
-    const auto status = decode_lines(tokenizer(), in, out);
+    const auto status = decode_lines(line_tokenizer(), in, out);
     return out.str() + (status.ok() ? "fine" : status.error().message);
   };
   EXPECT_THAT(decode("[97]\n[256]\n"), HasSubstr("line 2: 256 is no token id"));

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::string kFolder = source_path("tests/golden/tokenizer/");
+const std::string kRecorded = source_path("tests/golden/tokenizer/");
 constexpr std::size_t kBatch = 64;
 
 struct Stretch {
@@ -145,13 +145,13 @@ void expect_hashes(const Tokenizer& tokenizer, const std::vector<std::string>& t
 }
 
 TEST(TokenizerCorpus, EncodesAndDecodesAllOfGsm8kAndCodeAndRandomTextAsHuggingFace) {
-  const json recorded = json::parse(*read_file(kFolder + "corpus.json"));
+  const json recorded = json::parse(*read_file(kRecorded + "corpus.json"));
   const auto problems = gsm8k(), programs = code(), lines = random_lines(2048);
   EXPECT_EQ(problems.size(), 8792u);
   for (const json& one : recorded) {
     const std::string name = one.at("name");
     SCOPED_TRACE(name);
-    const auto tokenizer = Tokenizer::load(name == "qwen2" ? data_path("tokenizer/qwen2") : kFolder + name + ".json");
+    const auto tokenizer = Tokenizer::load(name == "qwen2" ? data_path("tokenizer/qwen2") : kRecorded + name + ".json");
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
     expect_hashes(*tokenizer, problems, one.at("gsm8k"));
     expect_hashes(*tokenizer, programs, one.at("code"));

@@ -28,7 +28,7 @@ const Tokenizer& qwen() {
 }
 
 /// A tokenizer.json of the 256 bytes (ids as bytes) and a few merges, to be changed by a test.
-json small_file() {
+json small_tokenizer_file() {
   const std::vector<std::string> texts = {"aaab aaab hello hello"};
   json file = json::parse(train_byte_level_bpe(texts, {.vocab_size = 262}).value());
   file["model"]["ignore_merges"] = false;
@@ -54,7 +54,7 @@ TEST(Tokenizer, MatchesThePublishedVectorsOfQwen2) {
 }
 
 TEST(Tokenizer, SaysSoWhereItsPatternBacktracksWithoutEnd) {
-  json file = small_file();
+  json file = small_tokenizer_file();
   json& steps = file["pre_tokenizer"]["pretokenizers"];
   ASSERT_EQ(steps[0]["type"], "Split");
   steps[0]["pattern"]["Regex"] = "(a+)+$";
@@ -65,7 +65,7 @@ TEST(Tokenizer, SaysSoWhereItsPatternBacktracksWithoutEnd) {
 }
 
 TEST(Tokenizer, ManyPreTokenisersWithinEachOtherAreRefused) {
-  json file = small_file();
+  json file = small_tokenizer_file();
   json& steps = file["pre_tokenizer"]["pretokenizers"];
   const json step = steps[0];
   for (int i = 0; i < 100'000; ++i) steps.push_back(step);
@@ -93,7 +93,7 @@ TEST(Tokenizer, SpellsOutControlTokensInContentsAloneAndAllOtherAddedTokensAsEve
 }
 
 TEST(Tokenizer, SpellsOutControlTokensThatAreLookedForAfterNormalisation) {
-  json file = small_file();
+  json file = small_tokenizer_file();
   file["normalizer"] = {{"type", "NFC"}};
   json special = added(300, "<stop>");
   special["special"] = special["normalized"] = true;
@@ -183,13 +183,13 @@ TEST(Tokenizer, TwoThreadsEncodeAsOne) {
 }
 
 TEST(AddedTokens, TheLongestAtTheLeftmostPlaceWins) {
-  json file = small_file();
+  json file = small_tokenizer_file();
   file["added_tokens"] = {added(300, "<a"), added(301, "<a>"), added(302, "a>b")};
   EXPECT_EQ(parse(file).encode("<a>b<ab"), (Ids{301, 'b', 300, 'b'}));
 }
 
 TEST(AddedTokens, TakeTheBlanksTheyAreToldTo) {
-  json file = small_file();
+  json file = small_tokenizer_file();
   file["added_tokens"] = {added(300, "<l>"), added(301, "<r>")};
   file["added_tokens"][0]["lstrip"] = true;
   file["added_tokens"][1]["rstrip"] = true;
@@ -199,7 +199,7 @@ TEST(AddedTokens, TakeTheBlanksTheyAreToldTo) {
 }
 
 TEST(AddedTokens, ASingleWordIsNotFoundWithinAnother) {
-  json file = small_file();
+  json file = small_tokenizer_file();
   file["added_tokens"] = {added(300, "cat")};
   file["added_tokens"][0]["single_word"] = true;
   const Tokenizer tokenizer = parse(file);
@@ -209,7 +209,7 @@ TEST(AddedTokens, ASingleWordIsNotFoundWithinAnother) {
 }
 
 TEST(AddedTokens, ANormalizedOneIsFoundInComposedText) {
-  json file = small_file();
+  json file = small_tokenizer_file();
   file["added_tokens"] = {added(300, "e\u0301!"), added(301, "o\u0301!")};
   file["added_tokens"][0]["normalized"] = true;
   EXPECT_EQ(parse(file).encode("\u00E9!e\u0301!"), (Ids{300, 300}));
@@ -218,7 +218,7 @@ TEST(AddedTokens, ANormalizedOneIsFoundInComposedText) {
 }
 
 TEST(Tokenizer, IgnoreMergesTakesAWholePieceFromTheVocabulary) {
-  json file = small_file();
+  json file = small_tokenizer_file();
   file["model"]["vocab"]["zebra"] = 400;
   EXPECT_EQ(parse(file).encode("zebra"), (Ids{'z', 'e', 'b', 'r', 'a'}));
   file["model"]["ignore_merges"] = true;
@@ -227,7 +227,7 @@ TEST(Tokenizer, IgnoreMergesTakesAWholePieceFromTheVocabulary) {
 }
 
 TEST(Tokenizer, DigitsAndPrefixSpaceAreSteps) {
-  json file = small_file();
+  json file = small_tokenizer_file();
   file["model"]["ignore_merges"] = true;
   file["model"]["vocab"]["12"] = 400;
   file["model"]["vocab"]["Ġ12"] = 401;
@@ -243,7 +243,7 @@ TEST(Tokenizer, DigitsAndPrefixSpaceAreSteps) {
 }
 
 TEST(Tokenizer, AnUnknownIdIsABug) {
-  json file = small_file();
+  json file = small_tokenizer_file();
   file["added_tokens"] = {added(300, "<a>")};
   const Tokenizer tokenizer = parse(file);
   EXPECT_FALSE(tokenizer.has(280));
@@ -275,7 +275,7 @@ TEST(StreamingDecoder, NeverSplitsACharacter) {
 }
 
 TEST(StreamingDecoder, HandsOutWhatNeverBecomesACharacter) {
-  const Tokenizer tokenizer = parse(small_file());
+  const Tokenizer tokenizer = parse(small_tokenizer_file());
   StreamingDecoder decoder(tokenizer);
   EXPECT_EQ(decoder.push(0xF0), "");
   EXPECT_EQ(decoder.push(0x9F), "");

@@ -4,8 +4,9 @@
 
 #include "carnot/base/check.h"
 #include "carnot/hf/adapter_config.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(adapter_config) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto lora = carnot::parse_adapter_config(text, "adapter_config.json");
   if (!lora.ok()) {

@@ -5,8 +5,9 @@
 
 #include "carnot/base/check.h"
 #include "carnot/tool/calculator/expression.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(calculator) {
   const auto value = carnot::calculate({reinterpret_cast<const char*>(data), size});
   if (!value) {
     CARNOT_CHECK(!value.error().message.empty(), "a sentence");

@@ -8,6 +8,7 @@
 #include "carnot/cli/command_line.h"
 #include "carnot/cli/entries.h"
 #include "testing/every_option.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -21,7 +22,7 @@ const carnot::CommandTable& table() {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(command_line) {
   std::vector<std::string> arguments;
   for (const std::string_view line : carnot::split_lines({reinterpret_cast<const char*>(data), size}))
     arguments.emplace_back(line.substr(0, line.find('\0')));

@@ -3,8 +3,9 @@
 #include <cstdint>
 
 #include "carnot/env/dataset/rows.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(dataset_rows) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
   const carnot::DatasetColumns columns{.system = "{level}", .prompt = "{question} {hint} \\boxed{}"};

@@ -9,6 +9,7 @@
 #include "carnot/env/environment.h"
 #include "carnot/text/chat_families.h"
 #include "testing/small_tokenizer.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -43,7 +44,7 @@ void check_rendering(const std::string& text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(environment_replies) {
   static const auto factories = prepared_factories();
   if (size == 0) return 0;
   const auto environment = factories[data[0] % factories.size()]->make_instance(1);

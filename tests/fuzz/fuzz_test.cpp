@@ -13,9 +13,8 @@
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
 #include "testing/paths.h"
+#include "tests/fuzz/target.h"
 
-// CMakeLists.txt renames each target's function, so that all of them are in one program.
-#define CARNOT_FUZZ_TARGET(name) extern "C" int name##_fuzz_one_input(const std::uint8_t* data, std::size_t size)
 CARNOT_FUZZ_TARGET(adapter_config);
 CARNOT_FUZZ_TARGET(calculator);
 CARNOT_FUZZ_TARGET(command_line);

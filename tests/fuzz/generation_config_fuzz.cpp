@@ -4,8 +4,9 @@
 
 #include "carnot/base/check.h"
 #include "carnot/hf/generation_config.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(generation_config) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto config = carnot::parse_generation_config(text, "generation_config.json");
   if (!config.ok()) {

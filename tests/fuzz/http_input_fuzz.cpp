@@ -9,6 +9,7 @@
 
 #include "carnot/http/event_stream.h"
 #include "carnot/http/url.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -27,7 +28,7 @@ std::string events_of(std::string_view bytes, std::size_t size) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(http_input) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
   if (const auto url = carnot::parse_url(text); url.ok() && url->shown().size() < 8000) {  // what is encoded grows

@@ -7,6 +7,7 @@
 #include "carnot/generate/input_lines.h"
 #include "carnot/text/chat_families.h"
 #include "testing/small_tokenizer.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -26,7 +27,7 @@ void check(const carnot::Result<std::vector<carnot::InputLine>>& lines, const ca
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(input_lines) {
   static const auto chat = carnot::make_chat_family("chatml", small_tokenizer()).value();
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const carnot::InputFormat format{

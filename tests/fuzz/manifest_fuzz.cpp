@@ -5,8 +5,9 @@
 #include "carnot/base/check.h"
 #include "carnot/run/checkpoint_folder.h"
 #include "tests/fuzz/scratch_folder.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(manifest) {
   static const carnot::fuzz::ScratchFolder folder("manifest");
   static const auto weights = folder.write("model.safetensors", "weights");
   folder.write("MANIFEST.json", {reinterpret_cast<const char*>(data), size});

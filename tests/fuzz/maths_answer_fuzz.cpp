@@ -5,8 +5,9 @@
 #include "carnot/base/check.h"
 #include "carnot/reward/maths_answer.h"
 #include "carnot/reward/maths_normal_form.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(maths_answer) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto line = text.substr(0, text.find('\n'));
   const auto rest = text.substr(line.size());

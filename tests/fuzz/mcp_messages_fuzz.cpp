@@ -7,6 +7,7 @@
 #include "carnot/tool/checked_tool.h"
 #include "carnot/tool/mcp/messages.h"
 #include "carnot/tool/mcp/server_list.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -30,7 +31,7 @@ void read_messages(std::string_view text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(mcp_messages) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
   if (data[0] % 4 == 3)

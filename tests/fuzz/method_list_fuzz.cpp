@@ -4,8 +4,9 @@
 
 #include "carnot/base/check.h"
 #include "carnot/method/method.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(method_list) {
   const auto recipe = carnot::parse_method({reinterpret_cast<const char*>(data), size});
   if (!recipe.ok()) {
     CARNOT_CHECK(!recipe.error().message.empty(), "a refusal says why");

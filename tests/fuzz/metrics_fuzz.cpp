@@ -8,8 +8,9 @@
 #include "carnot/run/metrics_writer.h"
 #include "carnot/study/metric_curves.h"
 #include "tests/fuzz/scratch_folder.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(metrics) {
   static const carnot::fuzz::ScratchFolder folder("metrics");
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   carnot::parse_metric_curves(text);

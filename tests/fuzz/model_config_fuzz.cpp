@@ -5,8 +5,9 @@
 #include "carnot/base/check.h"
 #include "carnot/hf/model_config_file.h"
 #include "carnot/nn/model_config.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(model_config) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto config = carnot::parse_model_config(text, "config.json");
   if (!config.ok()) {

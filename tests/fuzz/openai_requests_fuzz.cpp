@@ -5,6 +5,7 @@
 #include "carnot/base/check.h"
 #include "carnot/openai/answer.h"
 #include "carnot/openai/request.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -32,7 +33,7 @@ void check(const carnot::ReadRequest& read, bool chat) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(openai_requests) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   check(carnot::read_chat_request(text), true);
   check(carnot::read_completion_request(text), false);

@@ -3,8 +3,9 @@
 #include <cstdint>
 
 #include "carnot/tool/search/passages.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(passages) {
   if (size == 0) return 0;
   (void)carnot::parse_passages({reinterpret_cast<const char*>(data + 1), size - 1},
                                data[0] % 2 == 0 ? "passages.jsonl" : "passages.txt");

@@ -5,8 +5,9 @@
 
 #include "carnot/base/json.h"
 #include "carnot/env/process/messages.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(process_answers) {
   if (size == 0) return 0;
   auto parsed = carnot::parse_json({reinterpret_cast<const char*>(data + 1), size - 1}, "answer");
   if (!parsed || !parsed->is_object()) return 0;

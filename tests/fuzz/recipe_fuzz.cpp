@@ -5,6 +5,7 @@
 #include "carnot/base/check.h"
 #include "carnot/config/printer.h"
 #include "carnot/config/reader.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -38,7 +39,7 @@ Options read(const carnot::Document& document) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(recipe) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto document = carnot::Document::parse(text, "/nowhere/recipe.yaml");
   if (!document.ok()) {

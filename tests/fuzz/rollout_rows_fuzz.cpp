@@ -5,8 +5,9 @@
 #include "carnot/base/check.h"
 #include "carnot/data/rollout_file.h"
 #include "carnot/data/rollout_write.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(rollout_rows) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto file = carnot::parse_rollout_rows(text, "rows.jsonl");
   if (!file.ok()) {

@@ -4,6 +4,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/hf/safetensors_header.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -15,7 +16,7 @@ std::uint64_t bytes_of(const carnot::TensorEntry& entry) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(safetensors) {
   const std::string_view file(reinterpret_cast<const char*>(data), size);
   const auto header = carnot::parse_safetensors_header(file, "x.safetensors");
   if (!header.ok()) {

@@ -5,8 +5,9 @@
 #include "carnot/base/check.h"
 #include "carnot/base/utf8.h"
 #include "carnot/text/split_pattern.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(split_pattern) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const std::string_view source = input.substr(0, input.find('\n'));
   std::string_view text = input.substr(std::min(input.size(), source.size() + 1)).substr(0, 256);

@@ -4,8 +4,9 @@
 
 #include "carnot/base/check.h"
 #include "carnot/env/task_rows.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(task_rows) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto rows = carnot::parse_task_rows(text, "/nowhere/rows.jsonl");
   if (!rows.ok()) {

@@ -5,8 +5,9 @@
 
 #include "carnot/base/check.h"
 #include "carnot/text/tokenizer.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(tokenizer) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto tokenizer = carnot::Tokenizer::parse(text, "fuzzed.json");
   if (!tokenizer.ok()) {

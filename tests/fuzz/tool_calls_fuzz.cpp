@@ -8,6 +8,7 @@
 #include "carnot/text/bpe_training.h"
 #include "carnot/text/chat.h"
 #include "carnot/text/chat_families.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -27,7 +28,7 @@ const carnot::Tokenizer& tokenizer() {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(tool_calls) {
   static const auto families = [] {
     std::vector<std::unique_ptr<carnot::ChatFamily>> all;
     for (const char* name : {"qwen2.5", "llama3.1", "mistral"})

@@ -4,8 +4,9 @@
 
 #include "carnot/base/check.h"
 #include "carnot/run/trainer_state.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(trainer_state) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto state = carnot::parse_trainer_state(text, "trainer_state.json");
   if (!state.ok()) {

@@ -6,8 +6,9 @@
 #include "carnot/base/check.h"
 #include "carnot/text/tokenizer.h"
 #include "tests/fuzz/scratch_folder.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(vocab_merges) {
   static const carnot::fuzz::ScratchFolder folder("vocab_merges");
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   for (const char* name : {"vocab.json", "merges.txt", "tokenizer_config.json"}) {

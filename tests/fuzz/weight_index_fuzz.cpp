@@ -5,8 +5,9 @@
 
 #include "carnot/base/check.h"
 #include "carnot/hf/safetensors_header.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(weight_index) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto files = carnot::parse_weight_map(text, "index.json");
   if (!files.ok()) {

@@ -5,8 +5,9 @@
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
 #include "tests/fuzz/scratch_folder.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(xz) {
   static const carnot::fuzz::ScratchFolder folder("xz");
   const auto file = folder.write("rows.jsonl.xz", {reinterpret_cast<const char*>(data), size});
   const auto text = carnot::read_maybe_compressed(file);

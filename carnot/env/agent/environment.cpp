@@ -18,7 +18,7 @@ constexpr double kLongestWait = 1e6;               // seconds
 constexpr std::size_t kLongestVariable = 100'000;  // Linux takes 128 KiB
 
 /// What all episodes share.
-struct World {
+struct AgentWorld {
   AgentOptions options{};
   std::unique_ptr<AgentServer> server{};
   std::vector<std::string> train{}, test{};  ///< JSON objects
@@ -30,7 +30,8 @@ std::chrono::milliseconds milliseconds_of(double seconds) {
 
 class AgentEnvironment final : public Environment {
  public:
-  AgentEnvironment(std::shared_ptr<World> world, std::string task) : world_(std::move(world)), task_(std::move(task)) {}
+  AgentEnvironment(std::shared_ptr<AgentWorld> world, std::string task)
+      : world_(std::move(world)), task_(std::move(task)) {}
 
   // The harness ends with its episode.
   ~AgentEnvironment() override {
@@ -104,7 +105,7 @@ class AgentEnvironment final : public Environment {
     return std::move(*event);
   }
 
-  std::shared_ptr<World> world_;
+  std::shared_ptr<AgentWorld> world_;
   std::string task_;
   std::shared_ptr<AgentEpisode> episode_ = std::make_shared<AgentEpisode>();
   EpisodeAddress address_{};
@@ -120,7 +121,7 @@ class AgentFactory final : public EnvironmentFactory {
 
   Status prepare(std::uint64_t seed) override {
     seed_ = seed;
-    auto world = std::make_shared<World>();
+    auto world = std::make_shared<AgentWorld>();
     world->options = options_;
     std::vector<std::string> problems;
     read_rows("env.train_file", options_.train_file, world->train, problems);
@@ -173,7 +174,7 @@ class AgentFactory final : public EnvironmentFactory {
   AgentOptions options_;
   std::uint64_t seed_ = 0;
   std::unique_ptr<EpochOrder> order_{};
-  std::shared_ptr<World> world_{};
+  std::shared_ptr<AgentWorld> world_{};
 };
 
 }  // namespace

@@ -16,11 +16,11 @@ namespace carnot {
 namespace {
 
 const std::string kSection = "env.judge.";
-constexpr std::size_t kShownBytes = 200;
+constexpr std::size_t kShownAnswerBytes = 200;
 
 [[noreturn]] void fail(const std::string& key, const std::string& why, const std::string& answer) {
   throw ChatFailure(kSection + key + ": " + why + "; the judge answered \"" +
-                    printable_line(answer.substr(0, kShownBytes)) + "\"");
+                    printable_line(answer.substr(0, kShownAnswerBytes)) + "\"");
 }
 
 double parse_number(const std::string& text, const std::string& answer) {

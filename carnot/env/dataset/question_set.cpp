@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::size_t kTokenizerTexts = 2000;
 
-class Question final : public Environment {
+class AskedQuestion final : public Environment {
  public:
-  Question(std::shared_ptr<const QuestionSet> questions, const DatasetRow& row)
+  AskedQuestion(std::shared_ptr<const QuestionSet> questions, const DatasetRow& row)
       : questions_(std::move(questions)), row_(&row) {}
 
   Protocol protocol() const override { return questions_->protocol; }
@@ -37,7 +37,7 @@ class Question final : public Environment {
   std::vector<std::string> ground_truth() const override { return row_->answers; }
   std::map<std::string, std::string> info() const override { return row_->info; }
   Branching branching() const override { return Branching::Cloned; }
-  std::unique_ptr<Environment> clone() const override { return std::make_unique<Question>(*this); }
+  std::unique_ptr<Environment> clone() const override { return std::make_unique<AskedQuestion>(*this); }
 
   const DatasetRow& row() const { return *row_; }
 
@@ -71,11 +71,11 @@ const DatasetRow& QuestionFactory::row(Split split, std::int64_t index) const {
 }
 
 std::unique_ptr<Environment> QuestionFactory::make(Split split, std::int64_t index) const {
-  return std::make_unique<Question>(questions_, row(split, index));
+  return std::make_unique<AskedQuestion>(questions_, row(split, index));
 }
 
 std::unique_ptr<ScriptedAgent> QuestionFactory::script(const Environment& environment, double, RandomStream) const {
-  const auto* question = dynamic_cast<const Question*>(&without_tools(environment));
+  const auto* question = dynamic_cast<const AskedQuestion*>(&without_tools(environment));
   if (question == nullptr || question->row().solution.empty()) return nullptr;
   return std::make_unique<SolutionReader>(question->row().solution);
 }

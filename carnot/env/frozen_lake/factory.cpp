@@ -6,7 +6,7 @@
 namespace carnot {
 namespace {
 
-constexpr std::string_view kInstruction =
+constexpr std::string_view kFrozenLakeInstruction =
     "You are solving the FrozenLake puzzle. The observation includes both a symbol grid and zero-indexed coordinates "
     "for the start, goal, player, and any holes.\n"
     "Beware that the ice is slippery, so the agent might slide and end up in an unintended tile.\n"
@@ -51,7 +51,7 @@ class FrozenLakeFactory : public RagenFactory {
   }
 
   RagenText text() const override {
-    return {.instruction = std::string(kInstruction),
+    return {.instruction = std::string(kFrozenLakeInstruction),
             .vocabulary = show_vocabulary_ ? std::string(kVocabulary) : std::string(),
             .actions = {kFrozenLakeActions.begin(), kFrozenLakeActions.end()}};
   }

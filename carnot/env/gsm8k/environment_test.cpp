@@ -13,7 +13,7 @@
 namespace carnot {
 namespace {
 
-const std::string kTasks = source_path("tests/tasks");
+const std::string kTaskFolder = source_path("tests/tasks");
 const std::string kGsm8k = data_path("gsm8k");
 
 using Settings = std::map<std::string, std::string>;
@@ -40,7 +40,7 @@ TEST(Gsm8k, AsksAsEachStyleDoes) {
       {"areal", "\nPlease put your final answer within \\boxed{}."},
       {"math", " Let's think step by step and output the final answer within \\boxed{}."}};
   for (const auto& [style, suffix] : suffixes) {
-    const auto factory = factory_with({{"task_source", kTasks}, {"style", style}});
+    const auto factory = factory_with({{"task_source", kTaskFolder}, {"style", style}});
     ASSERT_TRUE(factory->prepare(0).ok());
     const Opening opening = factory->make(Split::Validation, 0)->open();
     EXPECT_EQ(opening.user, "Tom reads 15 pages a day. How many pages does he read in 6 days?" + suffix);
@@ -49,36 +49,37 @@ TEST(Gsm8k, AsksAsEachStyleDoes) {
 }
 
 TEST(Gsm8k, ScoresVerlsWay) {
-  const Settings strict{{"task_source", kTasks}, {"format_score", "0.1"}};
+  const Settings strict{{"task_source", kTaskFolder}, {"format_score", "0.1"}};
   EXPECT_EQ(answered(strict, 2, "so\n#### 1,234").reward, 1);
   EXPECT_TRUE(answered(strict, 2, "so\n#### 1,234").success);
   EXPECT_EQ(answered(strict, 2, "#### 1234.0").reward, 0.1) << "numbers are compared as text";
   EXPECT_EQ(answered(strict, 2, "It is 1234").reward, 0);
   EXPECT_FALSE(answered(strict, 2, "It is 1234").valid_action);
-  const Settings flexible{{"task_source", kTasks}, {"flexible", "true"}};
+  const Settings flexible{{"task_source", kTaskFolder}, {"flexible", "true"}};
   EXPECT_EQ(answered(flexible, 2, "It is 1,234.").reward, 1);
   EXPECT_EQ(answered(flexible, 2, "1234, no, 7").reward, 0);
 }
 
 TEST(Gsm8k, ScoresMathematicsWithScaleAndBias) {
-  const Settings areal{{"task_source", kTasks}, {"style", "areal"}, {"reward_scale", "10"}, {"reward_bias", "-0.5"}};
+  const Settings areal{
+      {"task_source", kTaskFolder}, {"style", "areal"}, {"reward_scale", "10"}, {"reward_bias", "-0.5"}};
   EXPECT_EQ(answered(areal, 0, "\\boxed{\\frac{180}{2}}").reward, 5);
   EXPECT_EQ(answered(areal, 0, "He reads 90 pages.").reward, 5);
   EXPECT_EQ(answered(areal, 0, "\\boxed{91}, not 90").reward, -5);
   EXPECT_EQ(answered(areal, 0, "").reward, -5);
-  const Settings math{{"task_source", kTasks}, {"style", "math"}};
+  const Settings math{{"task_source", kTaskFolder}, {"style", "math"}};
   EXPECT_EQ(answered(math, 0, "\\boxed{90.0 pages}").reward, 1);
   EXPECT_EQ(answered(math, 0, "\\boxed{\\frac{180}{2}}").reward, 0);
   EXPECT_EQ(answered(math, 0, "He reads 90 pages.").reward, 0);
 }
 
 TEST(Gsm8k, GivesEqualAnswersEqualTextsForVotes) {
-  const Settings areal{{"task_source", kTasks}, {"style", "areal"}};
+  const Settings areal{{"task_source", kTaskFolder}, {"style", "areal"}};
   EXPECT_EQ(answered(areal, 0, "\\boxed{5/2}").answer, "2.5");
   EXPECT_EQ(answered(areal, 0, "It is 2.50.").answer, "2.5");
   EXPECT_EQ(answered(areal, 0, "I do not know.").answer, std::nullopt);
   EXPECT_EQ(answered(areal, 0, "\\boxed{}").measures.at("answered"), 0);
-  EXPECT_EQ(answered({{"task_source", kTasks}}, 0, "#### 1,250").answer, "1250");
+  EXPECT_EQ(answered({{"task_source", kTaskFolder}}, 0, "#### 1,250").answer, "1250");
 }
 
 TEST(Gsm8k, TakesPromptAndAnswerOfVerlsRows) {
@@ -104,15 +105,15 @@ TEST(Gsm8k, TakesPromptAndAnswerOfVerlsRows) {
 TEST(Gsm8k, SaysWhichKeyNamesNoTasks) {
   const auto message = [](const Settings& settings) { return factory_with(settings)->prepare(0).error().message; };
   EXPECT_TRUE(message({}).starts_with("env.train_file: names no file; expected one of JSON lines, or env.task_source"));
-  EXPECT_TRUE(message({{"train_file", kTasks + "/train.jsonl"}}).starts_with("env.test_file: names no file"));
+  EXPECT_TRUE(message({{"train_file", kTaskFolder + "/train.jsonl"}}).starts_with("env.test_file: names no file"));
   EXPECT_EQ(message({{"task_source", "/nowhere"}}),
             "env.task_source: /nowhere: holds neither train.jsonl nor train.jsonl.xz");
-  EXPECT_EQ(message({{"task_source", kTasks}, {"style", "math"}, {"flexible", "true"}}),
+  EXPECT_EQ(message({{"task_source", kTaskFolder}, {"style", "math"}, {"flexible", "true"}}),
             "env.flexible: is of style verl alone; expected false, or env.style: verl");
 }
 
 TEST(Gsm8k, ShowsEachRowOnceAnEpochInAnotherOrder) {
-  const auto factory = factory_with({{"task_source", kTasks}});
+  const auto factory = factory_with({{"task_source", kTaskFolder}});
   ASSERT_TRUE(factory->prepare(3).ok());
   std::set<std::vector<std::string>> orders;
   for (int epoch = 0; epoch < 8; ++epoch) {

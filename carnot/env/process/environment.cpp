@@ -13,7 +13,7 @@ namespace carnot {
 namespace {
 
 constexpr int kMostProcesses = 256;
-constexpr double kLongestWait = 1e6;  ///< seconds
+constexpr double kLongestCall = 1e6;  ///< seconds
 
 /// Episodes have numbers of their own in this program, so that no process sees one twice.
 std::int64_t next_episode() {
@@ -28,8 +28,9 @@ struct Task {
 };
 
 /// What all episodes share. The pool lives as long as any of them.
-struct World {
-  World(PeerOptions peer, nlohmann::json hello, int processes) : pool(std::move(peer), std::move(hello), processes) {}
+struct ProcessWorld {
+  ProcessWorld(PeerOptions peer, nlohmann::json hello, int processes)
+      : pool(std::move(peer), std::move(hello), processes) {}
 
   PeerPool pool;
   ProcessGreeting greeting{};
@@ -37,7 +38,7 @@ struct World {
 
 class ProcessEnvironment final : public Environment {
  public:
-  ProcessEnvironment(std::shared_ptr<World> world, const Task& task) : world_(std::move(world)), task_(task) {}
+  ProcessEnvironment(std::shared_ptr<ProcessWorld> world, const Task& task) : world_(std::move(world)), task_(task) {}
 
   ~ProcessEnvironment() override {
     if (peer_) peer_->tell(close_notice(episode_));
@@ -98,7 +99,7 @@ class ProcessEnvironment final : public Environment {
   }
 
  private:
-  std::shared_ptr<World> world_;
+  std::shared_ptr<ProcessWorld> world_;
   Task task_;
   std::int64_t episode_ = next_episode();
   std::shared_ptr<Peer> peer_{};
@@ -133,11 +134,12 @@ class ProcessFactory final : public EnvironmentFactory {
     auto hello = hello_request(options_.settings);
     if (!hello) return hello.error();
     seed_ = seed;
-    world_ = std::make_shared<World>(PeerOptions{.name = "env.command",
-                                                 .program = {.command = options_.command, .folder = options_.folder},
-                                                 .start_seconds = options_.start_timeout,
-                                                 .call_seconds = options_.timeout},
-                                     std::move(hello).value(), options_.processes);
+    world_ =
+        std::make_shared<ProcessWorld>(PeerOptions{.name = "env.command",
+                                                   .program = {.command = options_.command, .folder = options_.folder},
+                                                   .start_seconds = options_.start_timeout,
+                                                   .call_seconds = options_.timeout},
+                                       std::move(hello).value(), options_.processes);
     if (const Status started = world_->pool.start(); !started) return started;
     try {
       world_->greeting = read_greeting(world_->pool.take()->greeting());
@@ -176,14 +178,14 @@ class ProcessFactory final : public EnvironmentFactory {
  private:
   ProcessOptions options_;
   std::uint64_t seed_ = 0;
-  std::shared_ptr<World> world_{};
+  std::shared_ptr<ProcessWorld> world_{};
   std::shared_ptr<const ToolUse> tools_{};
 };
 
 }  // namespace
 
 void ProcessOptions::fields(FieldVisitor& visit) {
-  const Limits seconds{.low = 0, .high = kLongestWait, .open_low = true};
+  const Limits seconds{.low = 0, .high = kLongestCall, .open_low = true};
   visit.field("command", command, "the program and its arguments: [python3, my_environment.py]");
   visit.field("folder", folder, "where the program runs; empty: where Carnot runs");
   visit.field("settings", settings, "key=value each, handed to the program when it starts");

@@ -11,11 +11,11 @@ namespace carnot {
 namespace {
 
 constexpr std::string_view kThinkOpen = "<think>", kThinkClose = "</think>";
-constexpr std::string_view kAnswerOpen = "<answer>", kAnswerClose = "</answer>";
+constexpr std::string_view kRagenAnswerOpen = "<answer>", kRagenAnswerClose = "</answer>";
 
 std::string without_tags(std::string_view part) {
-  constexpr std::array<std::string_view, 6> kTags = {kThinkOpen,   kThinkClose,    kAnswerOpen,
-                                                     kAnswerClose, "<|im_start|>", "<|im_end|>"};
+  constexpr std::array<std::string_view, 6> kTags = {kThinkOpen,        kThinkClose,    kRagenAnswerOpen,
+                                                     kRagenAnswerClose, "<|im_start|>", "<|im_end|>"};
   std::string text(part);
   for (const auto tag : kTags) {
     std::string kept;
@@ -51,9 +51,9 @@ RagenAnswer parse_ragen_answer(std::string_view response, int max_actions) {
   for (auto close = response.find(kThinkClose, thought); close != std::string_view::npos;
        close = response.find(kThinkClose, close + 1)) {
     auto begin = response.find_first_not_of(" \t\n\r\f\v", close + kThinkClose.size());
-    if (begin == std::string_view::npos || !response.substr(begin).starts_with(kAnswerOpen)) continue;
-    begin += kAnswerOpen.size();
-    const auto end = response.find(kAnswerClose, begin);
+    if (begin == std::string_view::npos || !response.substr(begin).starts_with(kRagenAnswerOpen)) continue;
+    begin += kRagenAnswerOpen.size();
+    const auto end = response.find(kRagenAnswerClose, begin);
     if (end == std::string_view::npos) return {};
 
     RagenAnswer answer{.thought = without_tags(response.substr(thought, close - thought)), .parsed = true};

@@ -56,13 +56,13 @@ std::unique_ptr<Environment> instance(const std::string& name, std::uint64_t see
   return environment;
 }
 
-std::string answer(std::string_view actions) {
+std::string spoken(std::string_view actions) {
   return "<think>So.</think><answer>" + std::string(actions) + "</answer>";
 }
 
 TEST(RagenConversation, PenalisesATurnWithAnUnknownActionButPlaysTheKnownOnes) {
   const auto sokoban = instance("sokoban", 142);
-  const Reply reply = sokoban->step(answer("Jump || left"));
+  const Reply reply = sokoban->step(spoken("Jump || left"));
   EXPECT_EQ(reply.penalty, -0.1);
   EXPECT_FALSE(reply.valid_action);
   EXPECT_EQ(reply.reward, -0.1);
@@ -82,13 +82,13 @@ TEST(RagenConversation, WarnsAfterATurnWithoutAnyValidAction) {
   EXPECT_NE(reply.text.find("\nNo valid action provided previously. Environment state remains the same. Please try "
                             "again.\nYou have 10 actions left. Always output:"),
             std::string::npos);
-  EXPECT_EQ(lake->step(answer("Left")).text.find("No valid action"), std::string::npos);
+  EXPECT_EQ(lake->step(spoken("Left")).text.find("No valid action"), std::string::npos);
 }
 
 TEST(RagenConversation, EndsOutOfTurnsWhenTheActionsAreSpent) {
   const auto sokoban = instance("sokoban", 142);
-  for (int turn = 0; turn < 4; ++turn) EXPECT_FALSE(sokoban->step(answer("Left || Right")).done);
-  const Reply last = sokoban->step(answer("Left || Right"));
+  for (int turn = 0; turn < 4; ++turn) EXPECT_FALSE(sokoban->step(spoken("Left || Right")).done);
+  const Reply last = sokoban->step(spoken("Left || Right"));
   EXPECT_TRUE(last.done);
   EXPECT_EQ(last.outcome, Outcome::OutOfTurns);
   EXPECT_FALSE(last.success);
@@ -99,15 +99,15 @@ TEST(RagenConversation, EndsOutOfTurnsWhenTheActionsAreSpent) {
 
 TEST(RagenConversation, EndsFinishedAtAHoleAndWithSuccessAtTheGoal) {
   const auto sokoban = instance("sokoban", 123);
-  EXPECT_FALSE(sokoban->step(answer("Down || Left")).done);
-  const Reply reply = sokoban->step(answer("UP || Down"));
+  EXPECT_FALSE(sokoban->step(spoken("Down || Left")).done);
+  const Reply reply = sokoban->step(spoken("UP || Down"));
   EXPECT_TRUE(reply.done && reply.success);
   EXPECT_EQ(reply.outcome, Outcome::Finished);
   EXPECT_EQ(reply.reward, 10.9) << "nothing is played after the end";
   EXPECT_EQ(reply.penalty, 0);
 
   const auto lake = instance("frozen_lake", 123);
-  const Reply hole = lake->step(answer("Down"));
+  const Reply hole = lake->step(spoken("Down"));
   EXPECT_TRUE(hole.done);
   EXPECT_FALSE(hole.success);
   EXPECT_EQ(hole.outcome, Outcome::Finished);
@@ -115,7 +115,7 @@ TEST(RagenConversation, EndsFinishedAtAHoleAndWithSuccessAtTheGoal) {
 
 TEST(RagenConversation, PassesFreeTextThroughWhereTheGameHasNoActionTable) {
   const auto sudoku = instance("sudoku", 142);
-  const Reply reply = sudoku->step(answer("place 2 at row 2 col 2 || dance"));
+  const Reply reply = sudoku->step(spoken("place 2 at row 2 col 2 || dance"));
   EXPECT_TRUE(reply.valid_action) << "refused by the game, not by the conversation";
   EXPECT_EQ(reply.penalty, 0);
   EXPECT_EQ(reply.reward, 0.9);

@@ -8,8 +8,8 @@
 namespace carnot {
 namespace {
 
-constexpr std::string_view kThinkOpen = "<think> ";
-constexpr std::string_view kThinkClose = " </think>";
+constexpr std::string_view kThoughtOpen = "<think> ";
+constexpr std::string_view kThoughtClose = " </think>";
 constexpr std::string_view kThenAnswer = "Then answer .";
 
 const Relation& relation_at(int number) { return relations()[number]; }
@@ -107,10 +107,10 @@ class SearchDemonstrator : public ScriptedAgent {
   }
 
   std::string search_response() {
-    std::string text(kThinkOpen);
+    std::string text(kThoughtOpen);
     if (!thought_.empty()) text += thought_ + " ";
     text += "I need the " + std::string(relation_at(relation()).name) + " of " + world_.name(entity_) + " .";
-    text += std::string(kThinkClose) + " <search> " + query() + " </search>";
+    text += std::string(kThoughtClose) + " <search> " + query() + " </search>";
     return with_tag_error(std::move(text));
   }
 
@@ -148,13 +148,13 @@ class SearchDemonstrator : public ScriptedAgent {
     if (right && random_.chance(options_.answer_prefix)) thought_ = kThenAnswer;
     const std::string& name = world_.name(*answer_);
     const std::string boxed = random_.chance(options_.tag_error) ? name : "\\boxed{ " + name + " }";
-    return with_tag_error(std::string(kThinkOpen) + thought_ + std::string(kThinkClose)) + " <answer> " + boxed +
+    return with_tag_error(std::string(kThoughtOpen) + thought_ + std::string(kThoughtClose)) + " <answer> " + boxed +
            " </answer>";
   }
 
   std::string with_tag_error(std::string text) {
     if (!random_.chance(options_.tag_error)) return text;
-    const auto tag = random_.chance(0.5) ? kThinkOpen : kThinkClose;
+    const auto tag = random_.chance(0.5) ? kThoughtOpen : kThoughtClose;
     return text.erase(text.find(tag), tag.size());
   }
 

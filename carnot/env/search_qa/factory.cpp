@@ -14,7 +14,7 @@ namespace {
 
 using Worlds = std::vector<std::shared_ptr<const SearchWorld>>;
 
-constexpr int kTokenizerTexts = 600;
+constexpr int kDemonstratedTexts = 600;
 
 void add_words(std::set<std::string>& words, std::string_view text) {
   std::string word;
@@ -73,8 +73,8 @@ class SearchQaFactory : public EnvironmentFactory {
 
   std::vector<std::string> tokenizer_texts() const override {
     std::vector<std::string> texts;
-    for (int i = 0; i < kTokenizerTexts; ++i) {
-      const double progress = static_cast<double>(i) / kTokenizerTexts;
+    for (int i = 0; i < kDemonstratedTexts; ++i) {
+      const double progress = static_cast<double>(i) / kDemonstratedTexts;
       const auto environment = make_demonstrated(i, progress);
       const auto agent =
           script(*environment, progress, RandomStream(derive_seed(seed_, "tokenizer", static_cast<std::uint64_t>(i))));

@@ -10,7 +10,7 @@ namespace carnot {
 namespace {
 
 constexpr std::array<std::string_view, 4> kTags = {"think", "search", "result", "answer"};
-constexpr std::string_view kBox = "\\boxed{";
+constexpr std::string_view kBoxed = "\\boxed{";
 
 struct Tag {
   std::string_view name;
@@ -61,7 +61,7 @@ std::vector<std::string> search_protocol_tokens() {
     tokens.push_back(opening(name));
     tokens.push_back(closing(name));
   }
-  tokens.emplace_back(kBox);
+  tokens.emplace_back(kBoxed);
   return tokens;
 }
 
@@ -94,7 +94,7 @@ std::string format_problem(std::string_view message) {
   if (std::ranges::count(pairs, "think", &Pair::name) == 0) return "no think pair";
   const auto answers = std::ranges::count(pairs, "answer", &Pair::name);
   if (answers != 1) return "expected one answer pair, got " + std::to_string(answers);
-  if (std::ranges::find(pairs, "answer", &Pair::name)->content.find(kBox) == std::string_view::npos)
+  if (std::ranges::find(pairs, "answer", &Pair::name)->content.find(kBoxed) == std::string_view::npos)
     return "no \\boxed{ in the answer";
   return "";
 }

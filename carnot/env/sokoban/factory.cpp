@@ -7,7 +7,7 @@
 namespace carnot {
 namespace {
 
-constexpr std::string_view kInstruction =
+constexpr std::string_view kSokobanInstruction =
     "You are solving the Sokoban puzzle. \n"
     "You are the player and you need to push all boxes to targets. \n"
     "When you are right next to a box, you can push it by moving in the same direction. \n"
@@ -52,7 +52,7 @@ class SokobanFactory : public RagenFactory {
   }
 
   RagenText text() const override {
-    RagenText text{.instruction = std::string(kInstruction)};
+    RagenText text{.instruction = std::string(kSokobanInstruction)};
     if (show_vocabulary_)
       for (const auto& [symbol, meaning] : sokoban_symbols(options_.letter_symbols))
         text.vocabulary.append(text.vocabulary.empty() ? "" : ", ").append(symbol).append(": ").append(meaning);

@@ -6,7 +6,7 @@
 namespace carnot {
 namespace {
 
-constexpr std::string_view kInstruction =
+constexpr std::string_view kSudokuInstruction =
     "You are solving a 4x4 Sudoku puzzle. Fill in the grid so that every row, column, and 2x2 box contains the numbers "
     "1-4 without repetition.\n"
     "Initial cells are shown in [brackets] and cannot be modified. Empty cells are shown as dots (.).\n"
@@ -66,7 +66,7 @@ class SudokuFactory : public RagenFactory {
   void game_fields(FieldVisitor& visit) override { options_.fields(visit); }
 
   RagenText text() const override {
-    std::string instruction(kInstruction);
+    std::string instruction(kSudokuInstruction);
     if (options_.grid_size == 9) {
       instruction = replaced(instruction, "4x4", "9x9");
       instruction = replaced(instruction, "2x2", "3x3");

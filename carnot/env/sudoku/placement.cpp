@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "carnot/base/ascii.h"
 #include "carnot/base/strings.h"
 #include "carnot/env/ragen/action_table.h"
 
@@ -14,7 +15,6 @@ constexpr std::array<std::string_view, 6> kPatterns = {
     "place # at row # col #", "place # at ( # , # )", "place # at # , #", "# at # , #", "( # , # , # )", "# , # , #",
 };
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 using Numbers = std::array<std::string_view, 3>;

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <vector>
 
+#include "carnot/base/ascii.h"
 #include "carnot/base/strings.h"
 
 namespace carnot {
@@ -36,8 +37,6 @@ constexpr std::array<Function, 15> kFunctions{{
     {"atan", [](double x) { return std::atan(x); }},
 }};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 /// Recursive descent; the first problem ends it. Grammar of Python: unary minus binds looser than **.
 class Calculation {

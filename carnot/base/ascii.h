@@ -1,0 +1,9 @@
+// base/ascii.h -- kinds of ASCII characters, whatever the locale.
+#pragma once
+
+namespace carnot {
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+}  // namespace carnot
