@@ -122,7 +122,7 @@ stage_address() {
 # LibTorch is not instrumented: the rooms without it that have threads.
 stage_thread() {
   open_stage thread ""
-  local room rooms=(base env http kernel process text tool)
+  local room rooms=(base env http kernel process text tool agent_harness)
   run_case thread build build tsan "${rooms[@]/%/_test}"
   passed thread build || return 0
   # A test asks for more memory than there can be.
@@ -148,9 +148,11 @@ stage_faults() {
     rm -f "$STATE/faults/results"
   fi
   open_stage faults "$wanted"
-  run_case faults build build ci faults_test process_environment_test
+  run_case faults build build ci faults_test process_environment_test tool_use_test agent_harness_test
   passed faults build || return 0
   run_case faults environments env CARNOT_FAULT_CASES="$FAULT_CASES" build/process_environment_test
+  run_case faults tools env CARNOT_FAULT_CASES="$FAULT_CASES" build/tool_use_test --gtest_filter='*ManyFaults*'
+  run_case faults agents env CARNOT_FAULT_CASES="$FAULT_CASES" build/agent_harness_test --gtest_filter='AgentFaults.*'
   local test suite=
   while read -r test; do
     if [[ $test == *. ]]; then
