@@ -24,7 +24,7 @@ namespace {
 using nlohmann::json;
 using testing::small_tokenizer;
 
-LoadedModel small_model() {
+LoadedModel loaded_model() {
   LoadedModel loaded;
   loaded.tokenizer = std::make_unique<Tokenizer>(Tokenizer::parse(small_tokenizer().json(), "small").value());
   loaded.model = std::make_unique<Model>(ModelConfig{.vocab_size = small_tokenizer().vocab_size(),
@@ -66,7 +66,7 @@ std::vector<json> scored(ScoreJob job) {
 }
 
 TEST(GenerateJob, WritesJsonWhoseLogProbabilitiesScoreRepeatsBitForBit) {
-  GenerateJob job{.model = small_model(), .prompts = lines_of({{5, 6, 7}, {9}}), .json = true};
+  GenerateJob job{.model = loaded_model(), .prompts = lines_of({{5, 6, 7}, {9}}), .json = true};
   job.prompts[1].id = "{\"k\":1}";
   job.options = {.sampling = {.temperature = 1}, .samples = 2, .max_tokens = 8, .seed = 4};
   std::ostringstream out;
@@ -78,7 +78,7 @@ TEST(GenerateJob, WritesJsonWhoseLogProbabilitiesScoreRepeatsBitForBit) {
   EXPECT_EQ(lines[3].at("prompt"), 1);
   EXPECT_EQ(lines[3].at("sample"), 1);
 
-  ScoreJob score{.model = small_model()};
+  ScoreJob score{.model = loaded_model()};
   for (const json& line : lines) {
     auto ids = line.at("prompt_ids").get<std::vector<TokenId>>();
     for (const json& id : line.at("ids")) ids.push_back(id.get<TokenId>());
@@ -110,7 +110,7 @@ class Folder {
   explicit Folder(const std::string& generation_config)
       : path_(std::filesystem::temp_directory_path() / "carnot_jobs_test") {
     std::filesystem::create_directories(path_);
-    const LoadedModel model = small_model();
+    const LoadedModel model = loaded_model();
     EXPECT_TRUE(write_file_atomically(path_ / "tokenizer.json", model.tokenizer->json()).ok());
     EXPECT_TRUE(write_file_atomically(path_ / "config.json", model_config_json(model.model->config(), "float32")).ok());
     EXPECT_TRUE(write_safetensors(path_ / "model.safetensors", model.model->parameters()).ok());
@@ -186,7 +186,7 @@ TEST(GenerateJob, TakesTheMostLikelyTokenWhereNothingSaysToSample) {
 }
 
 TEST(GenerateJob, StreamsOneTextAndPutsHeadingsOverSeveral) {
-  GenerateJob job{.model = small_model(), .prompts = lines_of({{5, 6, 7}})};
+  GenerateJob job{.model = loaded_model(), .prompts = lines_of({{5, 6, 7}})};
   job.options.max_tokens = 6;
   std::ostringstream alone, shown, several;
   EXPECT_EQ(run_generate(job, control_of(alone)), RunEnd::Complete);
@@ -202,7 +202,7 @@ TEST(GenerateJob, StreamsOneTextAndPutsHeadingsOverSeveral) {
 }
 
 TEST(GenerateJob, EndsWhenItIsStoppedOrNobodyReads) {
-  GenerateJob job{.model = small_model(), .prompts = lines_of({{5}, {6}, {7}}), .json = true};
+  GenerateJob job{.model = loaded_model(), .prompts = lines_of({{5}, {6}, {7}}), .json = true};
   job.options.max_tokens = 1000;
   std::ostringstream out;
   JobControl stopped = control_of(out);
@@ -219,7 +219,7 @@ TEST(GenerateJob, EndsWhenItIsStoppedOrNobodyReads) {
 }
 
 TEST(ScoreJob, HasOneEntryATokenAndNullForTheFirst) {
-  const auto lines = scored({.model = small_model(), .sequences = lines_of({{5, 6, 7, 8}, {9}, {10, 11}})});
+  const auto lines = scored({.model = loaded_model(), .sequences = lines_of({{5, 6, 7, 8}, {9}, {10, 11}})});
   ASSERT_EQ(lines.size(), 3u);
   for (const char* name : {"logp", "entropy", "logsumexp"}) {
     ASSERT_EQ(lines[0].at(name).size(), 4u);
@@ -240,10 +240,10 @@ TEST(ScoreJob, ManyAtATimeEqualOneByOneBitForBit) {
   for (auto& sequence : sequences)
     for (auto n = 1 + random.below(40); n > 0; --n) sequence.push_back(static_cast<TokenId>(random.below(250)));
   const auto together =
-      scored({.model = small_model(), .sequences = lines_of(sequences), .temperature = 0.7, .batch_tokens = 100});
+      scored({.model = loaded_model(), .sequences = lines_of(sequences), .temperature = 0.7, .batch_tokens = 100});
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const auto alone =
-        scored({.model = small_model(), .sequences = lines_of({sequences[i]}), .temperature = 0.7}).front();
+        scored({.model = loaded_model(), .sequences = lines_of({sequences[i]}), .temperature = 0.7}).front();
     for (const char* name : {"logp", "entropy", "logsumexp", "mean_logp"})
       EXPECT_EQ(alone.at(name), together[i].at(name));
   }

@@ -12,7 +12,7 @@ namespace carnot {
 namespace {
 
 /// Tokens [begin, end) of a trajectory that one sequence feeds to the model, and the sampled ones it predicts.
-struct Sequence {
+struct PackedSequence {
   int trajectory = 0;
   int begin = 0;
   int end = 0;
@@ -26,24 +26,24 @@ struct Sequence {
 };
 
 /// The sequences of one trajectory; those that predict nothing are absent.
-std::vector<Sequence> sequences_of(const Trajectory& trajectory, int index) {
-  std::vector<Sequence> sequences;
+std::vector<PackedSequence> sequences_of(const Trajectory& trajectory, int index) {
+  std::vector<PackedSequence> sequences;
   for (int k = 0; k < trajectory.num_turns(); ++k) {
     const int begin = trajectory.turn_offsets[k];
     if (k == 0 || trajectory.turn(k).context == Context::Fresh)
       sequences.push_back({.trajectory = index, .begin = begin});
-    Sequence& sequence = sequences.back();
+    PackedSequence& sequence = sequences.back();
     for (int t = std::max(trajectory.sampled_begin(k), sequence.begin + 1); t < trajectory.sampled_end(k); ++t)
       sequence.targets.push_back({.token = t, .turn = k});
   }
-  std::erase_if(sequences, [](const Sequence& sequence) { return sequence.targets.empty(); });
-  for (Sequence& sequence : sequences) sequence.end = sequence.targets.back().token;
+  std::erase_if(sequences, [](const PackedSequence& sequence) { return sequence.targets.empty(); });
+  for (PackedSequence& sequence : sequences) sequence.end = sequence.targets.back().token;
   return sequences;
 }
 
 /// Sequences that must share a micro-batch.
 struct Unit {
-  std::vector<Sequence> sequences{};
+  std::vector<PackedSequence> sequences{};
   int rows = 0;
 };
 
@@ -54,7 +54,7 @@ std::vector<Unit> units_of(std::span<const Trajectory> trajectories, std::span<c
     const Trajectory& trajectory = trajectories[index];
     if (!trajectory.leaf().is_included()) continue;
     bool first = true;
-    for (Sequence& sequence : sequences_of(trajectory, index)) {
+    for (PackedSequence& sequence : sequences_of(trajectory, index)) {
       if (first || !whole_trajectories) units.emplace_back();
       first = false;
       units.back().rows += sequence.rows();
@@ -95,10 +95,10 @@ struct Totals {
 std::map<int, Totals> totals_by_trajectory(const std::vector<Unit>& units, const CreditTable& credit) {
   std::map<int, Totals> totals;
   for (const Unit& unit : units)
-    for (const Sequence& sequence : unit.sequences) {
+    for (const PackedSequence& sequence : unit.sequences) {
       Totals& own = totals[sequence.trajectory];
       const auto& weight = credit[sequence.trajectory].weight;
-      for (const Sequence::Target& target : sequence.targets) {
+      for (const PackedSequence::Target& target : sequence.targets) {
         own.tokens += 1;
         own.weight += weight[target.token];
       }
@@ -186,7 +186,7 @@ struct Builder {
   std::vector<int> trajectory_of{};                       ///< by sequence number
   MicroBatch batch{};
 
-  void add(const Sequence& sequence) {
+  void add(const PackedSequence& sequence) {
     const auto all = trajectories[sequence.trajectory].tokens();
     const auto first_row = static_cast<std::int64_t>(tokens.size());
     for (int t = sequence.begin; t < sequence.end; ++t) {
@@ -248,7 +248,7 @@ std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const Cre
   for (const auto& bin : fit(units, options.max_tokens)) {
     Builder builder{.trajectories = trajectories};
     for (std::size_t unit : bin)
-      for (const Sequence& sequence : units[unit].sequences) builder.add(sequence);
+      for (const PackedSequence& sequence : units[unit].sequences) builder.add(sequence);
     batches.push_back(builder.finish(signals, denominators, totals));
   }
   if (options.entropy_scale != 0) scale_advantages(batches, signals, options.entropy_scale);
