@@ -13,7 +13,7 @@ bool same_group(const Trajectory& a, const Trajectory& b) {
 }
 bool same_tree(const Trajectory& a, const Trajectory& b) { return same_group(a, b) && a.tree_index == b.tree_index; }
 
-double mean_of(const std::vector<double>& x) {
+double pool_mean(const std::vector<double>& x) {
   double sum = 0;
   for (double value : x) sum += value;
   return sum / static_cast<double>(x.size());
@@ -23,10 +23,10 @@ double population_z(const std::vector<double>& pool, double x) {
   bool equal = true;
   double variance = 0;
   for (double value : pool) {
-    variance += std::pow(value - mean_of(pool), 2) / static_cast<double>(pool.size());
+    variance += std::pow(value - pool_mean(pool), 2) / static_cast<double>(pool.size());
     equal = equal && value == pool.front();
   }
-  return equal ? 0 : (x - mean_of(pool)) / (std::sqrt(variance + 1e-8) + 1e-6);
+  return equal ? 0 : (x - pool_mean(pool)) / (std::sqrt(variance + 1e-8) + 1e-6);
 }
 
 double return_of(const Trajectory& one, int k, double discount) {
@@ -139,7 +139,7 @@ double span_weight(Steps all, std::size_t i, std::size_t t, double think, double
       if (sampled[token] && kinds[token] == SpanKind::Action) pool.push_back(energy[token]);
   }
   double variance = 0;
-  const double centre = mean_of(pool);
+  const double centre = pool_mean(pool);
   for (double e : pool) variance += (e - centre) * (e - centre) / static_cast<double>(pool.size());
   const double z = (all[i].column(Column::EnergyReference)[t] - centre) / std::sqrt(variance + 1e-8);
   return 1 + action / (1 + std::exp(-z));

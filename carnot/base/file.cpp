@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <istream>
 #include <memory>
 #include <optional>
@@ -17,16 +16,13 @@
 #include "carnot/base/bounded_read.h"
 #include "carnot/base/descriptor.h"
 #include "carnot/base/limits.h"
+#include "carnot/base/system_error.h"
 #include "carnot/base/temporary_name.h"
 
 namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-
-Error system_error(const std::string& what, const fs::path& path) {
-  return {path.string() + ": " + what + ": " + std::strerror(errno)};
-}
 
 bool write_all(int fd, std::string_view content) {
   while (!content.empty()) {
@@ -63,7 +59,7 @@ Result<fs::path> behind_links(fs::path path) {
 Result<Target> find_target(const fs::path& path) {
   struct stat info{};
   const bool is_there = ::stat(path.c_str(), &info) == 0;
-  if (!is_there && errno != ENOENT) return system_error("cannot write", path);
+  if (!is_there && errno != ENOENT) return system_error(path, "cannot write");
   if (is_there && S_ISDIR(info.st_mode)) return Error{path.string() + ": is a folder, expected a file"};
   if (is_there && !S_ISREG(info.st_mode)) return Target{.path = path, .is_file = false};
   const auto end = behind_links(path);
@@ -75,8 +71,8 @@ Result<Target> find_target(const fs::path& path) {
 
 Status write_into(const fs::path& path, std::span<const std::string_view> pieces) {
   Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
-  if (!device.is_open()) return system_error("cannot open for writing", path);
-  if (!write_pieces(device.get(), pieces) || !device.close()) return system_error("cannot write", path);
+  if (!device.is_open()) return system_error(path, "cannot open for writing");
+  if (!write_pieces(device.get(), pieces) || !device.close()) return system_error(path, "cannot write");
   return Done{};
 }
 
@@ -90,7 +86,7 @@ Status replace_file(const Target& target, std::span<const std::string_view> piec
                         ::fsync(file.get()) == 0 && file.close() &&
                         ::rename(temporary->path.c_str(), target.path.c_str()) == 0;
   if (!replaced) {
-    const Error error = system_error("cannot write", shown);
+    const Error error = system_error(shown, "cannot write");
     ::unlink(temporary->path.c_str());
     return error;
   }
@@ -149,9 +145,9 @@ class Sha256 {
 
 Result<std::string> read_file(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return system_error("cannot open", path);
+  if (!file.is_open()) return system_error(path, "cannot open");
   struct stat info{};
-  if (::fstat(file.get(), &info) != 0) return system_error("cannot read", path);
+  if (::fstat(file.get(), &info) != 0) return system_error(path, "cannot read");
   if (S_ISDIR(info.st_mode)) return Error{path.string() + ": is a folder, expected a file"};
   if (is_unreadable_device(file.get(), info)) return Error{path.string() + ": is a device, expected a file or a pipe"};
   const auto size = static_cast<std::size_t>(info.st_size);
@@ -163,7 +159,7 @@ Result<std::string> read_file(const fs::path& path) {
   while (true) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return system_error("cannot read", path);
+    if (got < 0) return system_error(path, "cannot read");
     if (got == 0) return with_few_lines(std::move(content), path.string());
     content.append(buffer.data(), got);
     if (content.size() > limit) return too_large(path.string(), limit);
@@ -240,8 +236,8 @@ std::vector<std::string_view> split_lines(std::string_view text) {
 
 Status sync_path(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return system_error("cannot open", path);
-  if (::fsync(file.get()) != 0) return system_error("cannot sync", path);
+  if (!file.is_open()) return system_error(path, "cannot open");
+  if (::fsync(file.get()) != 0) return system_error(path, "cannot sync");
   return Done{};
 }
 
@@ -264,7 +260,7 @@ Status make_folder(const fs::path& path) {
   if (reason) return Error{path.string() + ": cannot create the folder: " + reason.message()};
   for (const fs::path& folder : above)  // a new name survives a power cut once the folder that has it is synced
     if (const Status synced = sync_path(folder); !synced) return synced;
-  if (::access(path.c_str(), W_OK) != 0) return system_error("cannot write into the folder", path);
+  if (::access(path.c_str(), W_OK) != 0) return system_error(path, "cannot write into the folder");
   return Done{};
 }
 
@@ -276,13 +272,13 @@ std::string sha256_hex(std::string_view content) {
 
 Result<std::string> sha256_of_file(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return system_error("cannot open", path);
+  if (!file.is_open()) return system_error(path, "cannot open");
   Sha256 digest;
   std::array<char, 1 << 16> buffer;
   while (true) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return system_error("cannot read", path);
+    if (got < 0) return system_error(path, "cannot read");
     if (got == 0) return digest.hex();
     digest.add({buffer.data(), static_cast<std::size_t>(got)});
   }

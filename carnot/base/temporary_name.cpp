@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "carnot/base/system_error.h"
+
 namespace carnot {
 namespace {
 
@@ -17,10 +19,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kBegin = ".carnot-", kEnd = ".tmp", kDigits = "0123456789abcdef";
 constexpr std::size_t kNumDigits = 16;
 constexpr int kAttempts = 100;  // two names of 64 random bits never meet; more than one attempt is someone's planting
-
-Error system_error(const fs::path& folder, const std::string& what) {
-  return {folder.string() + ": " + what + ": " + std::strerror(errno)};
-}
 
 /// Calls `create` with new names until one was free. It returns a negative number, and errno, where it fails.
 template <class Create>

@@ -14,6 +14,7 @@
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
+#include "carnot/base/system_error.h"
 #include "carnot/hf/safetensors_header.h"
 
 namespace carnot {
@@ -63,11 +64,8 @@ class Mapping {
 };
 
 Result<std::shared_ptr<Mapping>> map_file(const fs::path& path) {
-  const auto failed = [&](const std::string& what) {
-    return Error{path.string() + ": " + what + ": " + std::strerror(errno)};
-  };
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return failed("cannot open");
+  if (file < 0) return system_error(path, "cannot open");
   struct stat info{};
   void* data = nullptr;
   const bool sized = ::fstat(file, &info) == 0;
@@ -76,7 +74,7 @@ Result<std::shared_ptr<Mapping>> map_file(const fs::path& path) {
   const int reason = errno;
   ::close(file);
   errno = reason;
-  if (!sized || data == MAP_FAILED) return failed("cannot read");
+  if (!sized || data == MAP_FAILED) return system_error(path, "cannot read");
   return std::make_shared<Mapping>(static_cast<char*>(data), size);
 }
 

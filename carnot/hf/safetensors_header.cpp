@@ -16,8 +16,8 @@ struct DtypeSize {
   std::string_view name;
   int bytes;
 };
-constexpr DtypeSize kDtypes[] = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"I16", 2}, {"F16", 2},
-                                 {"BF16", 2}, {"I32", 4}, {"F32", 4}, {"I64", 8}, {"F64", 8}};
+constexpr DtypeSize kDtypeSizes[] = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"I16", 2}, {"F16", 2},
+                                     {"BF16", 2}, {"I32", 4}, {"F32", 4}, {"I64", 8}, {"F64", 8}};
 
 /// Problems of one file, each after its name; a corrupt header does not fill the terminal.
 class Problems {
@@ -122,7 +122,7 @@ void check_coverage(const std::vector<TensorEntry>& entries, std::uint64_t data_
 }  // namespace
 
 int element_size(std::string_view dtype) {
-  for (const DtypeSize& known : kDtypes)
+  for (const DtypeSize& known : kDtypeSizes)
     if (known.name == dtype) return known.bytes;
   return 0;
 }

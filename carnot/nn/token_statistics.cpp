@@ -19,12 +19,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t kRowsPerTask = 8;
+constexpr std::int64_t kLogitRowsPerTask = 8;
 
 template <class Body>
-void for_rows(std::int64_t rows, Body body) {
-  kernel_pool().run((rows + kRowsPerTask - 1) / kRowsPerTask, [&](std::int64_t task) {
-    for (std::int64_t r = task * kRowsPerTask; r < std::min(rows, (task + 1) * kRowsPerTask); ++r) body(r);
+void for_logit_rows(std::int64_t rows, Body body) {
+  kernel_pool().run((rows + kLogitRowsPerTask - 1) / kLogitRowsPerTask, [&](std::int64_t task) {
+    for (std::int64_t r = task * kLogitRowsPerTask; r < std::min(rows, (task + 1) * kLogitRowsPerTask); ++r) body(r);
   });
 }
 
@@ -67,7 +67,7 @@ void own_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out) {
     const std::int64_t rows = std::min(strip, tokens - first);
     kernel::gemm<T>({.data = inputs.hidden_TH.data_ptr<T>() + first * width, .rows = rows, .row_stride = width}, packed,
                     logits, vocabulary, false);
-    for_rows(rows, [&](std::int64_t r) {
+    for_logit_rows(rows, [&](std::int64_t r) {
       const std::int64_t t = first + r;
       T* row = logits + r * vocabulary;
       kernels.row_statistics(vocabulary, inverse, row, logsumexp + t, entropy + t);
@@ -135,7 +135,7 @@ InputGradients own_statistics_backward(const StatisticsInputs& inputs, const Sta
     const std::int64_t rows = std::min(strip, tokens - first);
     const T* x = hidden.data_ptr<T>() + first * width;
     kernel::gemm<T>({.data = x, .rows = rows, .row_stride = width}, for_logits, dlogits, vocabulary, false);
-    for_rows(rows, [&](std::int64_t r) {
+    for_logit_rows(rows, [&](std::int64_t r) {
       const std::int64_t t = first + r;
       T* row = dlogits + r * vocabulary;
       if (inputs.removed > 0) {

@@ -5,20 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "carnot/base/file.h"
+#include "carnot/base/system_error.h"
 
 namespace carnot {
-namespace {
-
-Error system_error(const std::filesystem::path& path, const std::string& what) {
-  return {path.string() + ": " + what + ": " + std::strerror(errno)};
-}
-
-}  // namespace
-
 Result<AppendFile> AppendFile::open(const std::filesystem::path& path) {
   Descriptor descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!descriptor.is_open()) return system_error(path, "cannot open for appending");

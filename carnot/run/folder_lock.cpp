@@ -7,12 +7,12 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <ctime>
 
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
 #include "carnot/base/log.h"
+#include "carnot/base/system_error.h"
 
 namespace carnot {
 namespace {
@@ -20,10 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kLockFile[] = ".carnot-lock";
-
-Error system_error(const fs::path& path, const std::string& what) {
-  return {path.string() + ": " + what + ": " + std::strerror(errno)};
-}
 
 std::string host_name() {
   std::array<char, 256> name{};

@@ -16,7 +16,6 @@ namespace {
 
 using testing::expect_close;
 using testing::for_recorded;
-using testing::Json;
 
 /// One group per list of scores, one chain of one token per score.
 std::vector<Group> groups_of(const Json& scores) {

@@ -25,7 +25,6 @@ namespace {
 using testing::expect_rows;
 using testing::expect_tokens;
 using testing::for_recorded;
-using testing::Json;
 using testing::RecordedGroups;
 using testing::RecordedRows;
 

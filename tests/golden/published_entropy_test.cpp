@@ -15,7 +15,6 @@ namespace {
 
 using testing::expect_close;
 using testing::for_recorded;
-using testing::Json;
 
 using Rows = std::vector<std::vector<double>>;
 

@@ -46,7 +46,7 @@ TEST(RecordedCases, AreAllListedInTheManual) {
   for (const auto& entry : std::filesystem::directory_iterator(data_path("credit"))) {
     const std::string name = entry.path().filename();
     if (!name.ends_with(".jsonl.xz")) continue;
-    for (const testing::Json& one_case : testing::recorded_cases(name.substr(0, name.find('.')))) {
+    for (const Json& one_case : testing::recorded_cases(name.substr(0, name.find('.')))) {
       ++recorded[one_case["rule"].get<std::string>()];
       ++total;
     }
