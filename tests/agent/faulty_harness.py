@@ -1,4 +1,4 @@
-"""A harness that goes wrong in every way that a harness can, the task's number says how.
+"""A harness that goes wrong in every way that a harness can; the task's number says how.
 
     faulty_harness.py failing|hanging
 
@@ -20,10 +20,11 @@ LOST = ["kill", "exit", "exit with an open call", "exit before asking", "kill be
         "measure", "reward and status", "more output", "very long line", "not utf-8"]
 RIGHT = ["none", "slow", "no line break", "garbage call", "unknown path", "half a call", "another's episode", "no HTTP",
          "refused reward", "posted", "posted twice", "posted and hang", "posted and kill", "posted and status",
-         "call after the reward", "much output", "child left", "idle connections", "two calls at once"]
+         "much output", "child left", "idle connections", "two calls at once"]
+EITHER = ["call that is left", "call after the reward"]  # by what comes first
 FAULTS = {"hanging": [("lost", fault) for fault in HANGING],
           "failing": [("lost", fault) for fault in LOST] + [("right", fault) for fault in RIGHT] +
-                     [("either", "call that is left")]}
+                     [("either", fault) for fault in EITHER]}
 TASK = json.load(sys.stdin)
 EXPECTED, FAULT = FAULTS[sys.argv[1]][TASK["index"] % len(FAULTS[sys.argv[1]])]
 HOST, PORT = os.environ["OPENAI_BASE_URL"].split("/")[2].split(":")
@@ -163,7 +164,7 @@ def at_the_end():
         if FAULT == "posted and status":
             sys.exit(1)
         if FAULT == "call after the reward":
-            refused(EPISODE + "/chat/completions", call("one more"), 404, 409, 410)
+            refused(EPISODE + "/chat/completions", call("one more"), 200, 409, 410)
         print(1000)
         return
     print(wrong.get(FAULT, said))
