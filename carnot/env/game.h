@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace carnot {
 
@@ -28,6 +29,12 @@ struct GameStep {
   bool valid = false;      ///< the game knows the action
 };
 
+/// A member of the objects that `carnot env NAME --json` writes.
+struct ShownMember {
+  std::string name{};
+  std::string json{};
+};
+
 class Game {
  public:
   virtual ~Game() = default;
@@ -40,6 +47,9 @@ class Game {
   /// REQUIRES: no step before was done.
   virtual GameStep step(std::string_view action) = 0;
   virtual std::string anchor() const { return observation(); }
+  /// What `carnot env NAME --json` shows beside the observation of the present state, and once at the start.
+  virtual std::vector<ShownMember> members() const { return {}; }
+  virtual std::vector<ShownMember> opening_members() const { return {}; }
   virtual std::unique_ptr<Game> clone() const = 0;
 };
 

@@ -96,10 +96,15 @@ Status for_each_line(std::istream& in, const Visit& visit) {
 void write_json(std::ostream& out, const std::string& json) { out << json << '\n' << std::flush; }
 void write_text(std::ostream& out, const std::string& text) { out << printable(text) << '\n' << std::flush; }
 
-std::string step_json(const std::string& action, const GameStep& step) {
+void add_members(JsonLine& line, const std::vector<ShownMember>& members) {
+  for (const ShownMember& member : members) line.add(member.name, member.json);
+}
+
+std::string step_json(const std::string& action, const GameStep& step, const std::vector<ShownMember>& members) {
   JsonLine line;
   line.add("action", json_text(action));
   line.add("observation", json_text(step.observation));
+  add_members(line, members);
   line.add("reward", python_number(step.reward));
   line.add("done", json_bool(step.done));
   line.add("success", json_bool(step.success));
@@ -124,6 +129,8 @@ Status play_bare(EnvironmentFactory& factory, const PlayOptions& options, std::i
     JsonLine line = opening_line(factory, options);
     line.add("board", game->board_json());
     line.add("observation", json_text(game->observation()));
+    add_members(line, game->opening_members());
+    add_members(line, game->members());
     write_json(out, line.text());
   } else {
     write_text(out, game->observation());
@@ -131,7 +138,7 @@ Status play_bare(EnvironmentFactory& factory, const PlayOptions& options, std::i
   return for_each_line(in, [&](const std::string& action) {
     const GameStep step = game->step(action);
     if (options.json) {
-      write_json(out, step_json(action, step));
+      write_json(out, step_json(action, step, game->members()));
     } else {
       write_text(out, step_text(step));
     }
