@@ -1,5 +1,6 @@
 #include "carnot/base/nearest_word.h"
 #include "carnot/env/agent/environment.h"
+#include "carnot/env/alfworld/factory.h"
 #include "carnot/env/dataset/environment.h"
 #include "carnot/env/environment.h"
 #include "carnot/env/frozen_lake/factory.h"
@@ -18,6 +19,7 @@ const std::vector<EnvironmentEntry>& environments() {
       {"frozen_lake", "cross slippery ice (RAGEN, Gymnasium)", make_frozen_lake},
       {"sudoku", "4x4 Sudoku with feedback (RAGEN)", make_sudoku},
       {"search_qa", "questions of one to three hops over an invented world, with a search tool", make_search_qa},
+      {"alfworld", "household tasks in text rooms, from ALFWorld's game files", make_alfworld},
       {"gsm8k", "word problems in one turn, from files of GSM8K's or verl's rows", make_gsm8k},
       {"dataset", "questions and answers from a file of your own, with tools if you like", make_dataset},
       {"process", "your own, in any language: a program that answers in JSON", make_process},

@@ -1,6 +1,8 @@
 // What every environment in the table must keep, whatever it is about.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "carnot/env/environment.h"
 #include "carnot/env/environment_boundary.h"
 #include "carnot/env/replay.h"
@@ -61,13 +63,19 @@ Played play_on(Environment& environment, RandomStream random, int& turns) {
   return played;
 }
 
+/// The folder of small task files, or the environment's own one in it.
+std::string task_source_of(const std::string& environment) {
+  const std::string tasks = source_path("tests/tasks");
+  return std::filesystem::exists(tasks + "/" + environment) ? tasks + "/" + environment : tasks;
+}
+
 class EveryEnvironment : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     auto factory = make_environment_factory(GetParam());
     ASSERT_TRUE(factory.ok()) << factory.error().message;
     factory_ = std::move(factory).value();
-    const std::map<std::string, std::string> settings{{"task_source", source_path("tests/tasks")}};
+    const std::map<std::string, std::string> settings{{"task_source", task_source_of(GetParam())}};
     testing::FieldSettings tasks(settings);
     factory_->fields(tasks);
     const Status prepared = factory_->prepare(1);

@@ -16,6 +16,7 @@
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(adapter_config);
+CARNOT_FUZZ_TARGET(alfworld_game);
 CARNOT_FUZZ_TARGET(calculator);
 CARNOT_FUZZ_TARGET(command_line);
 CARNOT_FUZZ_TARGET(dataset_rows);
@@ -66,6 +67,7 @@ int mutation_factor() {
 
 const std::vector<Target>& targets() {
   static const std::vector<Target> all = {CARNOT_TARGET(adapter_config, kInMemory),
+                                          CARNOT_TARGET(alfworld_game, kInMemory),
                                           CARNOT_TARGET(calculator, kInMemory),
                                           CARNOT_TARGET(command_line, kInMemory),
                                           CARNOT_TARGET(dataset_rows, kInMemory),

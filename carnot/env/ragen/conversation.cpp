@@ -70,11 +70,11 @@ RagenAnswer parse_ragen_answer(std::string_view response, int max_actions) {
 }
 
 RagenConversation::RagenConversation(std::shared_ptr<const RagenText> text, const RagenBudgets& budgets,
-                                     std::unique_ptr<Game> game, std::uint64_t seed)
-    : text_(std::move(text)), budgets_(budgets), game_(std::move(game)), seed_(seed) {}
+                                     std::unique_ptr<Game> game, std::map<std::string, std::string> info)
+    : text_(std::move(text)), budgets_(budgets), game_(std::move(game)), info_(std::move(info)) {}
 
 std::unique_ptr<Environment> RagenConversation::clone() const {
-  auto copy = std::make_unique<RagenConversation>(text_, budgets_, game_->clone(), seed_);
+  auto copy = std::make_unique<RagenConversation>(text_, budgets_, game_->clone(), info_);
   copy->turns_ = turns_;
   copy->valid_turns_ = valid_turns_;
   copy->actions_ = actions_;

@@ -5,6 +5,7 @@
 // Unlike RAGEN, a response is never rewritten and no old turn is dropped: tokens stay as sampled.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,7 +48,7 @@ RagenAnswer parse_ragen_answer(std::string_view response, int max_actions);
 class RagenConversation : public Environment {
  public:
   RagenConversation(std::shared_ptr<const RagenText> text, const RagenBudgets& budgets, std::unique_ptr<Game> game,
-                    std::uint64_t seed);
+                    std::map<std::string, std::string> info);
 
   Protocol protocol() const override;
   Opening open() override;
@@ -56,7 +57,7 @@ class RagenConversation : public Environment {
   Reply step(const PolicyResponse& response) override;
 
   std::string anchor() const override { return game_->anchor(); }
-  std::map<std::string, std::string> info() const override { return {{"seed", std::to_string(seed_)}}; }
+  std::map<std::string, std::string> info() const override { return info_; }
   Branching branching() const override { return Branching::Cloned; }
   std::unique_ptr<Environment> clone() const override;
 
@@ -77,7 +78,7 @@ class RagenConversation : public Environment {
   std::shared_ptr<const RagenText> text_;
   RagenBudgets budgets_;
   std::unique_ptr<Game> game_;
-  std::uint64_t seed_;
+  std::map<std::string, std::string> info_;
   int turns_ = 0;
   int valid_turns_ = 0;
   int actions_ = 0;

@@ -56,7 +56,8 @@ std::unique_ptr<Environment> RagenFactory::make(Split split, std::int64_t index)
 
 std::unique_ptr<Environment> RagenFactory::make_instance(std::uint64_t seed) const {
   CARNOT_CHECK(text_ != nullptr, "prepare() comes first");
-  return std::make_unique<RagenConversation>(text_, budgets_, make_game(seed).value(), seed);
+  return std::make_unique<RagenConversation>(text_, budgets_, make_game(seed).value(),
+                                             std::map<std::string, std::string>{{"seed", std::to_string(seed)}});
 }
 
 std::unique_ptr<ScriptedAgent> RagenFactory::script(const Environment& environment, double, RandomStream random) const {

@@ -1,0 +1,60 @@
+// env/alfworld/demonstrator.h -- plays ALFWorld by script: looks into some receptacles, then goes the solver's way.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "carnot/base/fields.h"
+#include "carnot/base/random.h"
+#include "carnot/env/alfworld/game.h"
+#include "carnot/env/alfworld/solver.h"
+#include "carnot/env/environment.h"
+
+namespace carnot {
+
+struct AlfworldDemonstrationOptions {
+  /// Receptacles that it looks into, in random order, while it has not seen what the task needs; then it knows where
+  /// everything is. 0: it knows from the start.
+  int searches = 0;
+  double careless = 0;  ///< share of commands that are any admissible one
+
+  void fields(FieldVisitor& visit);
+};
+
+/// What a demonstration says before and as its action: "Next: take mug 1 from desk 1.", "go to desk 1".
+struct DemonstratedAction {
+  std::string thought{};
+  std::string action{};
+};
+
+class AlfworldDemonstrator {
+ public:
+  AlfworldDemonstrator(const Alfworld& game, const AlfworldDemonstrationOptions& options, RandomStream random)
+      : game_(game), options_(options), random_(random) {}
+
+  /// The next one in the game's present state; to be carried out before the next call.
+  DemonstratedAction next();
+
+ private:
+  RoomCommand careless();
+  bool follow_plan(const RoomState& state);
+  std::optional<RoomCommand> search();
+  void note(const RoomCommand& command);
+
+  const Alfworld& game_;
+  AlfworldDemonstrationOptions options_;
+  RandomStream random_;
+  std::vector<PlannedCommand> plan_{};  ///< the next command is the last
+  EntitySet seen_{};                    ///< receptacles whose contents it was shown
+  int searched_ = 0;
+};
+
+/// A script for either conversation. `form` writes a response.
+std::unique_ptr<ScriptedAgent> make_alfworld_agent(const Alfworld& game, const AlfworldDemonstrationOptions& options,
+                                                   RandomStream random,
+                                                   std::function<std::string(const DemonstratedAction&)> form);
+
+}  // namespace carnot

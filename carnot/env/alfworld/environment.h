@@ -1,0 +1,70 @@
+// env/alfworld/environment.h -- ALFWorld as verl-agent (GiGPO, AEM) has a policy play it.
+//
+// Every step is a conversation of its own: one user message with the task, the last observations and actions, the
+// present observation and the admissible actions; the policy answers `<think>...</think><action>go to desk 1</action>`.
+// Any action is carried out, whatever its form; a response without the form costs the penalty. An action that is not
+// admissible costs a step and no more.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/env/alfworld/game.h"
+#include "carnot/env/environment.h"
+
+namespace carnot {
+
+struct AlfworldConversationOptions {
+  int max_steps = 50;
+  int history_length = 2;  ///< past steps that a prompt shows
+  double penalty = 0.1;
+  int max_response_tokens = 512;
+};
+
+/// What verl-agent takes from a response.
+struct ProjectedAction {
+  std::string action{};  ///< in lower case: between the first tags, or the last 30 characters where a tag is missing
+  bool valid = false;    ///< both pairs of tags, and no Chinese character (U+4E00 to U+9FFF)
+};
+ProjectedAction project_action(std::string_view response);
+
+class AlfworldConversation final : public Environment {
+ public:
+  AlfworldConversation(const AlfworldConversationOptions& options, Alfworld game);
+
+  Protocol protocol() const override;
+  Opening open() override;
+  /// Measures at the end: "actions", "admissible_actions" (share) and "valid_turns" (share).
+  Reply step(const PolicyResponse& response) override;
+  /// The present observation, as in GiGPO: no history, no list of actions.
+  std::string anchor() const override { return game_.observation(); }
+  std::map<std::string, std::string> info() const override;
+  Branching branching() const override { return Branching::Cloned; }
+  std::unique_ptr<Environment> clone() const override { return std::make_unique<AlfworldConversation>(*this); }
+
+  const Alfworld& game() const { return game_; }
+
+ private:
+  struct Step {
+    std::string observation{};
+    std::string action{};
+  };
+
+  std::string prompt() const;
+  std::string memory() const;
+
+  AlfworldConversationOptions options_;
+  Alfworld game_;
+  std::vector<Step> recent_{};  ///< the last `history_length` steps
+  int steps_ = 0;
+  int valid_steps_ = 0;
+  int admissible_steps_ = 0;
+  bool done_ = false;
+};
+
+/// Of a game, for reports: "game", "split", "task_type", "task".
+std::map<std::string, std::string> alfworld_info(const AlfworldTask& task);
+
+}  // namespace carnot

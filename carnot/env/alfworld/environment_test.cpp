@@ -1,0 +1,259 @@
+#include "carnot/env/alfworld/environment.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "carnot/env/alfworld/factory.h"
+#include "testing/paths.h"
+#include "testing/prepared_environment.h"
+
+namespace carnot {
+namespace {
+
+std::shared_ptr<EnvironmentFactory> small_alfworld(std::vector<std::string> settings = {}) {
+  settings.push_back("task_source=" + source_path("tests/tasks/alfworld"));
+  auto factory = testing::prepared(make_alfworld(), settings);
+  EXPECT_TRUE(factory.ok()) << (factory.ok() ? "" : factory.error().message);
+  return std::move(factory).value();
+}
+
+std::string acted(const std::string& action) { return "<think>so</think><action>" + action + "</action>"; }
+
+const std::vector<std::string> kOnlyLooking = {"task_types=[look_at_obj_in_light]", "eval_split=valid_unseen"};
+
+// The prompts of verl-agent, to the byte.
+TEST(AlfworldConversation, AsksAsVerlAgentDoes) {
+  const auto environment = small_alfworld(kOnlyLooking)->make(Split::Validation, 0);
+  const Opening opening = environment->open();
+  EXPECT_EQ(opening.system, "");
+  EXPECT_EQ(opening.assistant_prefix, "");
+  const std::string welcome =
+      "-= Welcome to TextWorld, ALFRED! =-\n\nYou are in the middle of a room. Looking quickly around you, you see a "
+      "bed "
+      "1, a desk 1, a drawer 2, a drawer 1, a safe 1, a shelf 1, and a sidetable 1.\n\nYour task is to: examine the cd "
+      "with "
+      "the desklamp.";
+  const std::string end =
+      "].\n\nNow it's your turn to take an action.\nYou should first reason step-by-step about the current situation. "
+      "This "
+      "reasoning process MUST be enclosed within <think> </think> tags. \nOnce you've finished your reasoning, you "
+      "should "
+      "choose an admissible action for current step and present it within <action> </action> tags.\n";
+  EXPECT_EQ(
+      opening.user,
+      "\nYou are an expert agent operating in the ALFRED Embodied Environment.\nYour current observation is: " +
+          welcome +
+          "\nYour admissible actions of the current situation are: ['go to bed 1'\n 'go to desk 1'\n 'go to drawer 1'"
+          "\n 'go to drawer 2'\n 'go to safe 1'\n 'go to shelf 1'\n 'go to sidetable 1'\n 'inventory'\n 'look'" +
+          end);
+
+  environment->step(acted("go to bed 1"));
+  environment->step(acted("fly"));
+  const Reply reply = environment->step(acted("inventory"));
+  EXPECT_EQ(reply.form, ReplyForm::FreshPrompt);
+  EXPECT_EQ(
+      reply.prompt.user,
+      "\nYou are an expert agent operating in the ALFRED Embodied Environment. Your task is to: examine the cd with "
+      "the desklamp.\nPrior to this step, you have already taken 3 step(s). Below are the most recent 2 observations "
+      "and the corresponding actions you took: [Observation 2: 'You arrive at bed 1. On the bed 1, you see a book 1, "
+      "and a pillow 1.', Action 2: 'fly']\n[Observation 3: 'Nothing happens.', Action 3: 'inventory']\nYou are now at "
+      "step 4 and your current observation is: You are not carrying anything.\nYour admissible actions of the current "
+      "situation are: ['examine bed 1'\n 'go to desk 1'\n 'go to drawer 1'\n 'go to drawer 2'\n 'go to safe 1'\n 'go "
+      "to "
+      "shelf 1'\n 'go to sidetable 1'\n 'inventory'\n 'look'\n 'take book 1 from bed 1'\n 'take pillow 1 from bed 1'" +
+          end);
+}
+
+TEST(AlfworldConversation, ShowsAsManyPastStepsAsAskedFor) {
+  for (const auto& [length, steps] : {std::pair{0, 0}, {1, 1}, {3, 3}, {9, 4}}) {
+    auto settings = kOnlyLooking;
+    settings.push_back("history_length=" + std::to_string(length));
+    const auto environment = small_alfworld(settings)->make(Split::Validation, 0);
+    environment->open();
+    for (int i = 0; i < 3; ++i) environment->step(acted("look"));
+    const std::string prompt = environment->step(acted("look")).prompt.user;
+    int found = 0;
+    for (auto at = prompt.find("[Observation "); at != std::string::npos; at = prompt.find("[Observation ", at + 1))
+      ++found;
+    EXPECT_EQ(found, steps);
+    EXPECT_EQ(prompt.find("Prior to this step") == std::string::npos, length == 0);
+  }
+}
+
+TEST(AlfworldConversation, TakesTheActionFromAResponseAsVerlAgentDoes) {
+  const auto projected = [](std::string_view response) {
+    const ProjectedAction action = project_action(response);
+    return action.action + (action.valid ? " [valid]" : " [not valid]");
+  };
+  EXPECT_EQ(projected("<think>x</think><action> Go to Desk 1\n</action>"), "go to desk 1 [valid]");
+  EXPECT_EQ(projected("<think>x</think><ACTION>look</ACTION>"), "look [valid]") << "letters become small first";
+  EXPECT_EQ(projected("<THINK>x</THINK><action>look</action>"), "look [not valid]") << "but not for the thinking";
+  EXPECT_EQ(projected("<action>look</action>"), "look [not valid]");
+  EXPECT_EQ(projected("<think>x<action>look</action>"), "look [not valid]");
+  EXPECT_EQ(projected("</think><think><action>look</action>"), "look [valid]");
+  EXPECT_EQ(projected("<think>x</think><action>a</action><action>b</action>"), "a [valid]");
+  EXPECT_EQ(projected("</action><think></think><action>look"), " [valid]") << "nothing is between the two";
+  EXPECT_EQ(projected("<think>a</think>0123456789 go to DESK 1 and then look"),
+            "go to desk 1 and then look [not valid]");
+  EXPECT_EQ(projected("0123<think>x</think><action>look"), "23<think>x</think><action>look [not valid]");
+  EXPECT_EQ(projected("ÄÖ"), "äö [not valid]");
+  std::string accents;
+  for (int i = 0; i < 30; ++i) accents += "é";
+  EXPECT_EQ(projected("abc" + accents), accents + " [not valid]") << "characters, not bytes";
+  EXPECT_EQ(projected("<think>\u4e00</think><action>look</action>"), "look [not valid]") << "U+4E00";
+  EXPECT_EQ(projected("<think>\u9fff</think><action>look</action>"), "look [not valid]") << "U+9FFF";
+  EXPECT_EQ(projected("<think>\u4dff\ua000</think><action>look</action>"), "look [valid]") << "other blocks";
+  EXPECT_EQ(projected("\xff<think></think><action>\xfflook</action>"), "\xfflook [valid]");
+  EXPECT_EQ(projected(""), " [not valid]");
+}
+
+TEST(AlfworldConversation, PenalisesTheFormAndNothingElse) {
+  const auto environment = small_alfworld(kOnlyLooking)->make(Split::Validation, 0);
+  environment->open();
+  const Reply formless = environment->step("go to desk 1");
+  EXPECT_EQ(formless.penalty, -0.1);
+  EXPECT_FALSE(formless.valid_action);
+  EXPECT_TRUE(environment->anchor().starts_with("You arrive at desk 1.")) << "the action was carried out";
+  const Reply unknown = environment->step(acted("dance"));
+  EXPECT_EQ(unknown.penalty, 0);
+  EXPECT_TRUE(unknown.valid_action) << "the form is right";
+  EXPECT_EQ(environment->anchor(), "Nothing happens.");
+}
+
+TEST(AlfworldConversation, PaysTenForAWonGameAndEndsAfterFiftySteps) {
+  const auto factory = small_alfworld(kOnlyLooking);
+  const auto winner = factory->make(Split::Validation, 0);
+  winner->open();
+  for (const char* action : {"go to drawer 1", "open drawer 1", "take cd 1 from drawer 1", "go to sidetable 1"})
+    EXPECT_FALSE(winner->step(acted(action)).done) << action;
+  const Reply won = winner->step(acted("use desklamp 1"));
+  EXPECT_TRUE(won.done && won.success);
+  EXPECT_EQ(won.reward, 10);
+  EXPECT_EQ(won.outcome, Outcome::Finished);
+  EXPECT_EQ(won.measures.at("actions"), 5);
+  EXPECT_EQ(won.measures.at("admissible_actions"), 1);
+
+  const auto idler = factory->make(Split::Validation, 0);
+  idler->open();
+  EXPECT_EQ(idler->protocol().max_turns, 50);
+  for (int i = 0; i < 49; ++i) EXPECT_FALSE(idler->step(i % 2 ? "look" : acted("dance")).done);
+  const Reply last = idler->step(acted("look"));
+  EXPECT_TRUE(last.done && !last.success);
+  EXPECT_EQ(last.reward, 0);
+  EXPECT_EQ(last.outcome, Outcome::OutOfTurns);
+  EXPECT_EQ(last.measures.at("admissible_actions"), 0.5);
+}
+
+TEST(AlfworldConversation, AsksAsRagenDoes) {
+  auto settings = kOnlyLooking;
+  settings.emplace_back("style=ragen");
+  const auto environment = small_alfworld(settings)->make(Split::Validation, 0);
+  const Opening opening = environment->open();
+  EXPECT_TRUE(opening.system.starts_with("You're a helpful assistant. You are doing a household task"));
+  EXPECT_TRUE(opening.user.starts_with("\nTurn 1:\nState:\n-= Welcome to TextWorld, ALFRED! =-\n\n"));
+  EXPECT_NE(opening.user.find(
+                "the desklamp.\n\nAdmissible actions: [go to bed 1, go to desk 1, go to drawer 1, go to drawer 2, "
+                "go to safe 1, go to shelf 1, go to sidetable 1, help, inventory, look]\nYou have 50 actions left."),
+            std::string::npos);
+  const Reply reply = environment->step("<think>a</think><answer>go to drawer 1 || open drawer 1</answer>");
+  EXPECT_TRUE(
+      reply.text.starts_with("Reward:\n0.0\n\nTurn 2:\nState:\nYou arrive at drawer 1. The drawer 1 is closed.\n\n"
+                             "Admissible actions: [examine drawer 1, go to bed 1"))
+      << reply.text << "one action a turn";
+  for (const char* action : {"open drawer 1", "take cd 1 from drawer 1", "go to sidetable 1"})
+    environment->step(std::string("<think>a</think><answer>") + action + "</answer>");
+  const Reply won = environment->step("<think>a</think><answer>use desklamp 1</answer>");
+  EXPECT_TRUE(won.done && won.success);
+  EXPECT_EQ(won.reward, 10);
+  EXPECT_EQ(environment->info().at("task_type"), "look_at_obj_in_light");
+}
+
+bool demonstration_wins(const EnvironmentFactory& factory, std::int64_t index, std::uint64_t seed) {
+  const auto environment = factory.make_demonstrated(index, 1);
+  const Opening opening = environment->open();
+  const auto agent = factory.script(*environment, 1, RandomStream(seed));
+  Reply reply;
+  for (int turn = 0; turn < environment->protocol().max_turns && !reply.done; ++turn) {
+    const PolicyResponse response = agent->respond(shown_text(reply));
+    EXPECT_TRUE(response.text.starts_with(opening.assistant_prefix));
+    reply = environment->step(response);
+    EXPECT_TRUE(reply.valid_action);
+  }
+  return reply.success;
+}
+
+TEST(AlfworldDemonstrations, WinInEitherStyle) {
+  for (const char* style : {"style=verl_agent", "style=ragen"}) {
+    const auto factory = small_alfworld({style});
+    for (std::int64_t index = 0; index < 6; ++index) EXPECT_TRUE(demonstration_wins(*factory, index, 0)) << index;
+  }
+}
+
+TEST(AlfworldDemonstrations, LookAroundWhereTheyAreToldTo) {
+  const auto knowing = small_alfworld(), searching = small_alfworld({"demonstration.searches=100"}),
+             careless = small_alfworld({"demonstration.careless=0.3"});
+  const auto steps_of = [](const EnvironmentFactory& factory, std::int64_t index) {
+    const auto environment = factory.make_demonstrated(index, 1);
+    environment->open();
+    const auto agent = factory.script(*environment, 1, RandomStream(static_cast<std::uint64_t>(index)));
+    Reply reply;
+    int steps = 0;
+    for (; !reply.done; ++steps) reply = environment->step(agent->respond(shown_text(reply)));
+    EXPECT_TRUE(reply.success) << index;
+    return steps;
+  };
+  int known = 0, searched = 0, strayed = 0;
+  for (std::int64_t index = 0; index < 24; ++index) {
+    known += steps_of(*knowing, index);
+    searched += steps_of(*searching, index);
+    strayed += steps_of(*careless, index);
+  }
+  EXPECT_GT(searched, known);
+  EXPECT_GT(strayed, known);
+}
+
+TEST(AlfworldTasks, AreShownOnceAnEpoch) {
+  const auto factory = small_alfworld();
+  std::set<std::string> games, types;
+  for (std::int64_t index = 0; index < 6; ++index) {
+    const auto info = factory->make(Split::Train, index)->info();
+    games.insert(info.at("game"));
+    types.insert(info.at("task_type"));
+    EXPECT_EQ(info.at("split"), "train");
+  }
+  EXPECT_EQ(games.size(), 6u);
+  EXPECT_EQ(types.size(), 6u);
+  EXPECT_EQ(factory->make(Split::Validation, 0)->info().at("split"), "valid_seen");
+  EXPECT_EQ(factory->make(Split::Validation, 0)->info(), factory->make(Split::Validation, 2)->info())
+      << "there are two";
+}
+
+TEST(AlfworldTasks, SayWhatIsMissing) {
+  const auto message = [](const std::vector<std::string>& settings) {
+    const auto factory = testing::prepared(make_alfworld(), settings);
+    return factory.ok() ? "" : factory.error().message;
+  };
+  const std::string source = "task_source=" + source_path("tests/tasks/alfworld");
+  EXPECT_TRUE(message({}).starts_with("env.task_source: names no folder; expected one with ALFWorld's games"));
+  EXPECT_EQ(message({"task_source=/nowhere"}),
+            "env.task_source: /nowhere: holds neither train.jsonl nor train.jsonl.xz nor the folder train");
+  EXPECT_TRUE(message({source, "eval_split=valid_unseen", "task_types=[pick_and_place_simple]"})
+                  .ends_with("split valid_unseen has no game of the types in env.task_types"));
+  EXPECT_TRUE(message({source, "game=a/b"}).starts_with("env.game: 'a/b' is in no split of "));
+  EXPECT_NE(message({source, "task_types=[dance]"}).find("pick_and_place_simple"), std::string::npos);
+}
+
+TEST(AlfworldTasks, TeachATokenizerTheirWords) {
+  const auto factory = small_alfworld();
+  const auto words = factory->tokenizer_words();
+  for (const char* word : {"sinkbasin", "saltshaker", "desklamp", "take", "from"})
+    EXPECT_NE(std::find(words.begin(), words.end(), word), words.end()) << word;
+  EXPECT_EQ(factory->tokenizer_added_tokens(),
+            (std::vector<std::string>{"<think>", "</think>", "<action>", "</action>"}));
+  EXPECT_GT(factory->tokenizer_texts().size(), 64u);
+}
+
+}  // namespace
+}  // namespace carnot

@@ -1,0 +1,272 @@
+// The published games (data folder "alfworld"): all of them load, every walkthrough wins, the solver wins every one.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/file.h"
+#include "carnot/base/random.h"
+#include "carnot/env/alfworld/game.h"
+#include "carnot/env/alfworld/solver.h"
+#include "reference/alfworld_grounder.h"
+#include "testing/paths.h"
+#include "testing/trials.h"
+
+namespace carnot {
+namespace {
+
+const std::string kPublished = data_path("alfworld");
+
+using PublishedGames = std::vector<std::shared_ptr<const AlfworldTask>>;
+
+PublishedGames read_published(const std::string& split, const AlfworldSelection& selection = {}) {
+  auto games = read_alfworld_games(kPublished, split, selection);
+  EXPECT_TRUE(games.ok()) << (games.ok() ? "" : games.error().message);
+  PublishedGames all;
+  for (AlfworldTask& game : *games) all.push_back(std::make_shared<const AlfworldTask>(std::move(game)));
+  return all;
+}
+
+/// Read once for all tests.
+const PublishedGames& published(const std::string& split) {
+  static std::map<std::string, PublishedGames> splits;
+  const auto found = splits.find(split);
+  return found != splits.end() ? found->second : splits.emplace(split, read_published(split)).first->second;
+}
+
+class PublishedAlfworld : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kPublished)) GTEST_SKIP() << kPublished << " is not there";
+    if (testing::kSanitized && std::string(GetParam()) == "train") GTEST_SKIP() << "takes minutes with a sanitizer";
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Splits, PublishedAlfworld, ::testing::Values("train", "valid_seen", "valid_unseen"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(PublishedAlfworld, HasAsManyGamesOfEachTypeAsPublished) {
+  const std::vector<std::string> types = {"look_at_obj_in_light",           "pick_and_place_simple",
+                                          "pick_clean_then_place_in_recep", "pick_cool_then_place_in_recep",
+                                          "pick_heat_then_place_in_recep",  "pick_two_obj_and_place"};
+  const std::map<std::string, std::vector<int>> expected = {{"train", {308, 790, 650, 533, 459, 813}},
+                                                            {"valid_seen", {13, 35, 27, 25, 16, 24}},
+                                                            {"valid_unseen", {18, 24, 31, 21, 23, 17}}};
+  std::vector<int> counts(types.size());
+  for (const auto& task : published(GetParam()))
+    for (std::size_t i = 0; i < types.size(); ++i) counts[i] += task->task_type == types[i] ? 1 : 0;
+  EXPECT_EQ(counts, expected.at(GetParam()));
+}
+
+TEST_P(PublishedAlfworld, EveryWalkthroughIsAdmissibleAndWins) {
+  std::map<std::string, int> walkthroughs = {{"train", 300}, {"valid_seen", 60}, {"valid_unseen", 0}};
+  int found = 0;
+  for (const auto& task : published(GetParam())) {
+    if (task->walkthrough.empty()) continue;
+    ++found;
+    Alfworld game(task, 10);
+    GameStep step;
+    for (const std::string& command : task->walkthrough) {
+      ASSERT_FALSE(step.done) << task->name() << " is won before " << command;
+      const std::vector<std::string> admissible = game.admissible();
+      ASSERT_TRUE(std::binary_search(admissible.begin(), admissible.end(), command)) << task->name() << ": " << command;
+      step = game.step(command);
+    }
+    EXPECT_TRUE(step.success) << task->name();
+  }
+  EXPECT_EQ(found, walkthroughs.at(GetParam()));
+}
+
+TEST_P(PublishedAlfworld, TheSolverWinsEveryGameInNoMoreCommandsThanTheWalkthrough) {
+  for (const auto& task : published(GetParam())) {
+    const auto plan = solve_alfworld(task->room, task->room.start);
+    ASSERT_TRUE(plan.has_value() && !plan->empty()) << task->name();
+    Alfworld game(task, 10);
+    GameStep step;
+    for (const PlannedCommand& planned : *plan) {
+      ASSERT_FALSE(step.done) << task->name();
+      step = game.step(command_text(task->room, planned.command));
+      ASSERT_TRUE(step.valid) << task->name();
+    }
+    EXPECT_TRUE(step.success) << task->name();
+    if (!task->walkthrough.empty()) EXPECT_LE(plan->size(), task->walkthrough.size()) << task->name();
+  }
+}
+
+std::shared_ptr<const AlfworldTask> published_game(const std::string& name) {
+  const PublishedGames games = read_published("train", {.game = name});
+  EXPECT_EQ(games.size(), 1u);
+  return games.front();
+}
+
+class AlfworldTranscripts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kPublished)) GTEST_SKIP() << kPublished << " is not there";
+  }
+};
+
+// Published transcripts of the Python original.
+TEST_F(AlfworldTranscripts, AreReproduced) {
+  Alfworld first(published_game("look_at_obj_in_light-CD-None-DeskLamp-305/trial_T20190909_132423_909909"), 10);
+  EXPECT_EQ(
+      first.step("go to desk 1").observation,
+      "You arrive at desk 1. On the desk 1, you see a alarmclock 2, a alarmclock 1, a book 2, a bowl 1, a keychain 2, "
+      "and a mug 2.");
+  EXPECT_EQ(first.admissible(), (std::vector<std::string>{"examine desk 1",
+                                                          "go to bed 1",
+                                                          "go to drawer 1",
+                                                          "go to drawer 2",
+                                                          "go to drawer 3",
+                                                          "go to drawer 4",
+                                                          "go to drawer 5",
+                                                          "go to dresser 1",
+                                                          "go to garbagecan 1",
+                                                          "go to laundryhamper 1",
+                                                          "go to shelf 1",
+                                                          "help",
+                                                          "inventory",
+                                                          "look",
+                                                          "take alarmclock 1 from desk 1",
+                                                          "take alarmclock 2 from desk 1",
+                                                          "take book 2 from desk 1",
+                                                          "take bowl 1 from desk 1",
+                                                          "take keychain 2 from desk 1",
+                                                          "take mug 2 from desk 1"}));
+  Alfworld second(published_game("pick_two_obj_and_place-AlarmClock-None-SideTable-312/trial_T20190908_024638_080857"),
+                  10);
+  EXPECT_EQ(second.step("go to desk 1").observation,
+            "You arrive at desk 1. On the desk 1, you see a alarmclock 3, a alarmclock 2, a cd 1, and a pen 1.");
+  const std::vector<std::string> admissible = second.admissible();
+  for (const char* command : {"take alarmclock 2 from desk 1", "take alarmclock 3 from desk 1", "take cd 1 from desk 1",
+                              "take pen 1 from desk 1", "examine desk 1", "help"})
+    EXPECT_TRUE(std::binary_search(admissible.begin(), admissible.end(), command)) << command;
+}
+
+/// A command of a verb that is drawn first: otherwise nearly all of them would go somewhere.
+RoomCommand drawn_command(const std::vector<RoomCommand>& commands, RandomStream& random) {
+  std::vector<RoomVerb> verbs;
+  for (const RoomCommand& command : commands)
+    if (verbs.empty() || verbs.back() != command.verb) verbs.push_back(command.verb);
+  const RoomVerb verb = random.pick(verbs);
+  std::vector<RoomCommand> of_verb;
+  for (const RoomCommand& command : commands)
+    if (command.verb == verb) of_verb.push_back(command);
+  return random.pick(of_verb);
+}
+
+/// Plays the simulator and the grounder of the original domain side by side; the first difference, or nothing.
+std::string difference(const AlfworldTask& task, const std::string& domain, const std::string& problem, int steps,
+                       RandomStream random) {
+  reference::AlfworldGrounder slow(domain, problem);
+  RoomState state = task.room.start;
+  const auto plan = solve_alfworld(task.room, state);
+  for (int step = 0; step < steps; ++step) {
+    if (admissible_texts(task.room, state) != slow.admissible())
+      return task.name() + ": other admissible commands at step " + std::to_string(step);
+    if (is_goal(task.room, state) != slow.won()) return task.name() + ": won or not, at step " + std::to_string(step);
+    std::vector<RoomCommand> commands;
+    list_admissible(task.room, state, commands);
+    // Every other game goes the solver's way first, so that goals are met.
+    const bool planned = plan && random.seed() % 2 == 0 && step < static_cast<int>(plan->size());
+    const RoomCommand command =
+        planned ? (*plan)[static_cast<std::size_t>(step)].command : drawn_command(commands, random);
+    apply_command(task.room, state, command);
+    slow.apply(command_text(task.room, command));
+  }
+  return "";
+}
+
+TEST_F(AlfworldTranscripts, CommandsAndGoalsAreThoseOfThePddlDomain) {
+  const auto domain = read_file(kPublished + "/game_domain.pddl");
+  const auto text = read_maybe_compressed(kPublished + "/valid_unseen.jsonl.xz");
+  ASSERT_TRUE(domain.ok() && text.ok());
+  const auto lines = split_lines(*text);
+  const bool all = std::getenv("CARNOT_ALFWORLD_ALL") != nullptr;
+  const std::size_t stride = all ? 1 : testing::kSanitized ? 40 : 7;
+  for (std::size_t i = 0; i < lines.size(); i += stride) {
+    const auto row = nlohmann::json::parse(lines[i]);
+    const auto task = parse_alfworld_row(lines[i], "row");
+    ASSERT_TRUE(task.ok());
+    EXPECT_EQ(difference(*task, *domain, row["pddl_problem"], 25, RandomStream(i / stride)), "");
+  }
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+/// The rows of a file as alfworld-download lays games out.
+void write_as_published(const std::string& rows, const std::filesystem::path& folder, std::size_t stride) {
+  const std::string domain = read_file(kPublished + "/game_domain.pddl").value();
+  const std::string grammar = read_file(kPublished + "/game_grammar.twl2").value();
+  const auto lines = split_lines(rows);
+  for (std::size_t i = 0; i < lines.size(); i += stride) {
+    const auto row = nlohmann::json::parse(lines[i]);
+    const std::string sentence = row["task"].front();
+    const auto trial = folder / row["split"].get<std::string>() / row["task_id"].get<std::string>() /
+                       row["trial_id"].get<std::string>();
+    std::filesystem::create_directories(trial);
+    std::ofstream(trial / "game.tw-pddl")
+        << nlohmann::ordered_json{{"pddl_domain", domain},
+                                  {"grammar", replaced(grammar, "Your task is to: UNKNOWN GOAL.", sentence)},
+                                  {"pddl_problem", row["pddl_problem"]},
+                                  {"solvable", true},
+                                  {"walkthrough", row["walkthrough"]}};
+  }
+}
+
+TEST_F(AlfworldTranscripts, FoldersAsPublishedHoldTheSameGames) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("carnot_alfworld_" + std::to_string(::getpid()));
+  const std::size_t stride = testing::kSanitized ? 20 : 3;
+  const auto text = read_maybe_compressed(kPublished + "/valid_seen.jsonl.xz");
+  ASSERT_TRUE(text.ok());
+  write_as_published(*text, folder, stride);
+  // What ALFWorld itself leaves out.
+  const auto left_out = folder / "valid_seen/pick_and_place_with_movable_recep-Mug-Box-Desk-301/trial_T1";
+  std::filesystem::create_directories(left_out);
+  std::ofstream(left_out / "game.tw-pddl") << "no game";
+  const auto games = read_alfworld_games(folder, "valid_seen", {});
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(games.ok()) << games.error().message;
+
+  const PublishedGames& rows = published("valid_seen");
+  ASSERT_EQ(games->size(), (rows.size() + stride - 1) / stride);
+  for (std::size_t i = 0; i < games->size(); ++i) {
+    const AlfworldTask& game = (*games)[i];
+    const AlfworldTask& row = *rows[i * stride];
+    EXPECT_EQ(game.name(), row.name());
+    EXPECT_EQ(game.split, row.split);
+    EXPECT_EQ(game.task_type, row.task_type);
+    EXPECT_EQ(game.sentence, row.sentence);
+    EXPECT_EQ(game.walkthrough, row.walkthrough);
+    EXPECT_EQ(game.room.start, row.room.start);
+    EXPECT_EQ(look_text(game.room, game.room.start), look_text(row.room, row.room.start));
+    EXPECT_EQ(admissible_texts(game.room, game.room.start), admissible_texts(row.room, row.room.start));
+  }
+}
+
+TEST(AlfworldGameFile, SaysWhatItLacks) {
+  const auto complaint = [](const nlohmann::json& game) {
+    const auto parsed = parse_alfworld_game(game.dump(), "g");
+    return parsed.ok() ? "" : parsed.error().message;
+  };
+  EXPECT_EQ(complaint({{"grammar", "x"}}), "g: grammar: expected rules between two \"\"\"");
+  EXPECT_EQ(complaint({{"grammar", "grammar :: \"\"\"{\"task\": []}\"\"\";"}}),
+            "g: grammar: expected the rule task with one sentence");
+  const std::string rules = "grammar :: \"\"\"{\"task\": [{\"rhs\": \"Your task is to: rest.\"}]}\"\"\";";
+  EXPECT_EQ(complaint({{"grammar", rules}, {"pddl_problem", "("}}),
+            "g: grammar: expected the commands of json_2.1.1 (\"move {o} to {r}\"), found those of another release");
+  EXPECT_EQ(complaint({{"grammar", rules + "\"move {o} to {r}\""}}), "g: pddl_problem: this key is missing");
+  EXPECT_EQ(complaint({{"grammar", rules + "\"move {o} to {r}\""}, {"pddl_problem", "("}}),
+            "g: pddl_problem:1: expected 'define', found the end");
+}
+
+}  // namespace
+}  // namespace carnot
