@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "carnot/base/file.h"
 #include "carnot/env/environment.h"
+#include "testing/field_settings.h"
 #include "testing/paths.h"
 
 namespace carnot {
@@ -15,7 +17,8 @@ namespace {
 struct Playthrough {
   std::string env;
   std::uint64_t seed = 0;
-  std::vector<std::string> responses;  ///< after the assistant prefix
+  std::vector<std::string> responses;             ///< after the assistant prefix
+  std::map<std::string, std::string> settings{};  ///< of the environment
 };
 
 std::string verdict(const Reply& reply) {
@@ -33,8 +36,15 @@ std::string ended(std::string text) {
   return text;
 }
 
+std::string heading_of(ReplyForm form) {
+  if (form == ReplyForm::FreshPrompt) return "user, in a context of its own";
+  return form == ReplyForm::Inline ? "inline" : "user";
+}
+
 std::string transcript(const Playthrough& playthrough) {
   const auto factory = make_environment_factory(playthrough.env).value();
+  testing::FieldSettings settings(playthrough.settings);
+  factory->fields(settings);
   EXPECT_TRUE(factory->prepare(0).ok());
   const auto environment = factory->make_instance(playthrough.seed);
   const Opening opening = environment->open();
@@ -47,7 +57,7 @@ std::string transcript(const Playthrough& playthrough) {
     done = reply.done;
     text += heading(verdict(reply));
     if (done) continue;
-    text += heading(reply.form == ReplyForm::Inline ? "inline" : "user") + ended(reply.text);
+    text += heading(heading_of(reply.form)) + ended(shown_text(reply));
   }
   EXPECT_TRUE(done) << "a playthrough runs to the end";
   return text;
@@ -56,8 +66,8 @@ std::string transcript(const Playthrough& playthrough) {
 class Playthroughs : public ::testing::TestWithParam<Playthrough> {};
 
 TEST_P(Playthroughs, EqualTheirFile) {
-  const auto path = source_path("tests/playthroughs/") + GetParam().env + "_" +
-                    std::to_string(GetParam().seed) + ".txt";
+  const auto path =
+      source_path("tests/playthroughs/") + GetParam().env + "_" + std::to_string(GetParam().seed) + ".txt";
   const std::string text = transcript(GetParam());
   if (std::getenv("UPDATE_PLAYTHROUGHS") != nullptr) {
     ASSERT_TRUE(write_file_atomically(path, text).ok());
@@ -99,6 +109,18 @@ const std::vector<Playthrough> kPlaythroughs = {
           "<search> managed </search>",
           "<think> That lacks the name . </think> <search> Kelwich managed </search>",
           "<think> Then answer . </think> <answer> \\boxed{ Wilwin Kelstrand } </answer>"}},
+    {.env = "alfworld",
+     .seed = 0,
+     .responses = {"<think>A mug may be in a cabinet.</think><action>go to cabinet 2</action>",
+                   "<think>I open it.</think><action>open cabinet 2</action>",
+                   "<think>Only a plate. I look at the other one.</think><action>go to cabinet 1</action>",
+                   "open cabinet 1", "<think>There is one.</think><action>take mug 2 from cabinet 1</action>",
+                   "<think>Now it must become hot.</think><action>Heat mug 2</action>",
+                   "<think>I have to go there.</think><action>go to microwave 1</action>",
+                   "<think>It need not be open.</think><action>heat mug 2 with microwave 1</action>",
+                   "<think>Back.</think><action>go to cabinet 1</action>",
+                   "<think>It is still open.</think>\n<action> move mug 2 to cabinet 1 </action>"},
+     .settings = {{"task_source", source_path("tests/tasks/alfworld")}}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Files, Playthroughs, ::testing::ValuesIn(kPlaythroughs),

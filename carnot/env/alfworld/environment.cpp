@@ -1,15 +1,13 @@
 #include "carnot/env/alfworld/environment.h"
 
-#include <utf8proc.h>
+#include <algorithm>
 
 #include "carnot/base/check.h"
-#include "carnot/base/utf8.h"
 
 namespace carnot {
 namespace {
 
-constexpr std::string_view kActionOpen = "<action>", kActionClose = "</action>";
-constexpr int kLastCharacters = 30;
+constexpr std::size_t kFallbackCharacters = 30;
 
 // The texts are verl-agent's (Apache-2.0), to the byte.
 constexpr std::string_view kExpert = "\nYou are an expert agent operating in the ALFRED Embodied Environment.";
@@ -21,50 +19,7 @@ constexpr std::string_view kInstruction =
     "within "
     "<action> </action> tags.\n";
 
-std::string unicode_lower(std::string_view text) {
-  std::string lower;
-  lower.reserve(text.size());
-  while (!text.empty()) {
-    const Utf8Character character = first_character(text);
-    const auto length = static_cast<std::size_t>(character.length);
-    if (character.valid)
-      append_utf8(lower, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(character.code_point))));
-    else
-      lower += text.substr(0, length);
-    text.remove_prefix(length);
-  }
-  return lower;
-}
-
-std::string_view last_characters(std::string_view text, int count) {
-  std::size_t begin = text.size();
-  for (; count > 0 && begin > 0; --count) begin = last_character_begin(text.substr(0, begin));
-  return text.substr(begin);
-}
-
-bool has_chinese_character(std::string_view text) {
-  while (!text.empty()) {
-    const Utf8Character character = first_character(text);
-    if (character.valid && character.code_point >= 0x4E00 && character.code_point <= 0x9FFF) return true;
-    text.remove_prefix(static_cast<std::size_t>(character.length));
-  }
-  return false;
-}
-
 }  // namespace
-
-ProjectedAction project_action(std::string_view response) {
-  const std::string lower = unicode_lower(response);
-  const auto open = lower.find(kActionOpen), close = lower.find(kActionClose);
-  if (open == std::string::npos || close == std::string::npos)
-    return {.action = std::string(last_characters(lower, kLastCharacters))};
-  const std::size_t begin = open + kActionOpen.size();
-  ProjectedAction projected;
-  if (begin < close) projected.action = stripped(std::string_view(lower).substr(begin, close - begin));
-  projected.valid = response.find("<think>") != std::string_view::npos &&
-                    response.find("</think>") != std::string_view::npos && !has_chinese_character(response);
-  return projected;
-}
 
 std::map<std::string, std::string> alfworld_info(const AlfworldTask& task) {
   return {
@@ -83,27 +38,17 @@ Opening AlfworldConversation::open() { return {.user = prompt()}; }
 
 std::map<std::string, std::string> AlfworldConversation::info() const { return alfworld_info(game_.task()); }
 
-std::string AlfworldConversation::memory() const {
-  std::string lines;
-  int number = steps_ - static_cast<int>(recent_.size());
-  for (const Step& step : recent_) {
-    const std::string n = std::to_string(++number);
-    lines.append(lines.empty() ? "" : "\n").append("[Observation ").append(n).append(": '").append(step.observation);
-    lines.append("', Action ").append(n).append(": '").append(step.action).append("']");
-  }
-  return lines;
-}
-
 std::string AlfworldConversation::prompt() const {
   std::string text(kExpert);
-  if (steps_ == 0 || options_.history_length == 0) {
+  if (steps_.empty() || options_.history_length == 0) {
     text.append("\nYour current observation is: ");
   } else {
+    const auto length = static_cast<std::size_t>(options_.history_length);
     text.append(" Your task is to: ").append(game_.task().task());
-    text.append("\nPrior to this step, you have already taken ").append(std::to_string(steps_));
-    text.append(" step(s). Below are the most recent ").append(std::to_string(recent_.size()));
-    text.append(" observations and the corresponding actions you took: ").append(memory());
-    text.append("\nYou are now at step ").append(std::to_string(steps_ + 1));
+    text.append("\nPrior to this step, you have already taken ").append(std::to_string(steps_.size()));
+    text.append(" step(s). Below are the most recent ").append(std::to_string(std::min(length, steps_.size())));
+    text.append(" observations and the corresponding actions you took: ").append(verl_agent_memory(steps_, length));
+    text.append("\nYou are now at step ").append(std::to_string(steps_.size() + 1));
     text.append(" and your current observation is: ");
   }
   text.append(game_.observation()).append("\nYour admissible actions of the current situation are: [");
@@ -118,20 +63,19 @@ std::string AlfworldConversation::prompt() const {
 
 Reply AlfworldConversation::step(const PolicyResponse& response) {
   CARNOT_CHECK(!done_, "the episode is over");
-  ProjectedAction projected = project_action(response.text);
+  VerlAgentAction action = read_verl_agent_action(response.text, kFallbackCharacters);
   std::string before = game_.observation();
-  const GameStep played = game_.step(projected.action);
-  ++steps_;
-  valid_steps_ += projected.valid ? 1 : 0;
+  const GameStep played = game_.step(action.text);
+  steps_.push_back({.observation = std::move(before), .action = std::move(action.text)});
+  const int taken = static_cast<int>(steps_.size());
+  valid_steps_ += action.valid ? 1 : 0;
   admissible_steps_ += played.valid ? 1 : 0;
-  done_ = played.done || steps_ == options_.max_steps;
-  recent_.push_back({std::move(before), std::move(projected.action)});
-  if (recent_.size() > static_cast<std::size_t>(options_.history_length)) recent_.erase(recent_.begin());
+  done_ = played.done || taken == options_.max_steps;
 
   Reply reply{.form = ReplyForm::FreshPrompt,
               .reward = played.reward.value,
-              .penalty = projected.valid ? 0 : -options_.penalty,
-              .valid_action = projected.valid,
+              .penalty = action.valid ? 0 : -options_.penalty,
+              .valid_action = action.valid,
               .done = done_,
               .outcome = played.done ? Outcome::Finished : Outcome::OutOfTurns,
               .success = played.success};
@@ -139,9 +83,9 @@ Reply AlfworldConversation::step(const PolicyResponse& response) {
     reply.prompt.user = prompt();
     return reply;
   }
-  reply.measures["actions"] = steps_;
-  reply.measures["admissible_actions"] = static_cast<double>(admissible_steps_) / steps_;
-  reply.measures["valid_turns"] = static_cast<double>(valid_steps_) / steps_;
+  reply.measures["actions"] = taken;
+  reply.measures["admissible_actions"] = static_cast<double>(admissible_steps_) / taken;
+  reply.measures["valid_turns"] = static_cast<double>(valid_steps_) / taken;
   return reply;
 }
 

@@ -13,6 +13,7 @@
 
 #include "carnot/env/alfworld/game.h"
 #include "carnot/env/environment.h"
+#include "carnot/env/verl_agent/step_prompt.h"
 
 namespace carnot {
 
@@ -22,13 +23,6 @@ struct AlfworldConversationOptions {
   double penalty = 0.1;
   int max_response_tokens = 512;
 };
-
-/// What verl-agent takes from a response.
-struct ProjectedAction {
-  std::string action{};  ///< in lower case: between the first tags, or the last 30 characters where a tag is missing
-  bool valid = false;    ///< both pairs of tags, and no Chinese character (U+4E00 to U+9FFF)
-};
-ProjectedAction project_action(std::string_view response);
 
 class AlfworldConversation final : public Environment {
  public:
@@ -47,18 +41,11 @@ class AlfworldConversation final : public Environment {
   const Alfworld& game() const { return game_; }
 
  private:
-  struct Step {
-    std::string observation{};
-    std::string action{};
-  };
-
   std::string prompt() const;
-  std::string memory() const;
 
   AlfworldConversationOptions options_;
   Alfworld game_;
-  std::vector<Step> recent_{};  ///< the last `history_length` steps
-  int steps_ = 0;
+  std::vector<VerlAgentStep> steps_{};
   int valid_steps_ = 0;
   int admissible_steps_ = 0;
   bool done_ = false;

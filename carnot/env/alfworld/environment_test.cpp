@@ -3,25 +3,38 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "carnot/env/alfworld/factory.h"
+#include "testing/field_settings.h"
 #include "testing/paths.h"
-#include "testing/prepared_environment.h"
 
 namespace carnot {
 namespace {
 
-std::shared_ptr<EnvironmentFactory> small_alfworld(std::vector<std::string> settings = {}) {
-  settings.push_back("task_source=" + source_path("tests/tasks/alfworld"));
-  auto factory = testing::prepared(make_alfworld(), settings);
-  EXPECT_TRUE(factory.ok()) << (factory.ok() ? "" : factory.error().message);
-  return std::move(factory).value();
+using Settings = std::map<std::string, std::string>;
+
+std::unique_ptr<EnvironmentFactory> alfworld_with(const Settings& settings) {
+  auto factory = make_alfworld();
+  testing::FieldSettings fields(settings);
+  factory->fields(fields);
+  EXPECT_TRUE(fields.unused().empty());
+  return factory;
+}
+
+/// Over the small games.
+std::unique_ptr<EnvironmentFactory> small_alfworld(Settings settings = {}) {
+  settings["task_source"] = source_path("tests/tasks/alfworld");
+  auto factory = alfworld_with(settings);
+  const Status prepared = factory->prepare(5);
+  EXPECT_TRUE(prepared.ok()) << (prepared.ok() ? "" : prepared.error().message);
+  return factory;
 }
 
 std::string acted(const std::string& action) { return "<think>so</think><action>" + action + "</action>"; }
 
-const std::vector<std::string> kOnlyLooking = {"task_types=[look_at_obj_in_light]", "eval_split=valid_unseen"};
+const Settings kOnlyLooking = {{"task_types", "look_at_obj_in_light"}, {"eval_split", "valid_unseen"}};
 
 // The prompts of verl-agent, to the byte.
 TEST(AlfworldConversation, AsksAsVerlAgentDoes) {
@@ -69,7 +82,7 @@ TEST(AlfworldConversation, AsksAsVerlAgentDoes) {
 TEST(AlfworldConversation, ShowsAsManyPastStepsAsAskedFor) {
   for (const auto& [length, steps] : {std::pair{0, 0}, {1, 1}, {3, 3}, {9, 4}}) {
     auto settings = kOnlyLooking;
-    settings.push_back("history_length=" + std::to_string(length));
+    settings["history_length"] = std::to_string(length);
     const auto environment = small_alfworld(settings)->make(Split::Validation, 0);
     environment->open();
     for (int i = 0; i < 3; ++i) environment->step(acted("look"));
@@ -82,31 +95,14 @@ TEST(AlfworldConversation, ShowsAsManyPastStepsAsAskedFor) {
   }
 }
 
-TEST(AlfworldConversation, TakesTheActionFromAResponseAsVerlAgentDoes) {
-  const auto projected = [](std::string_view response) {
-    const ProjectedAction action = project_action(response);
-    return action.action + (action.valid ? " [valid]" : " [not valid]");
-  };
-  EXPECT_EQ(projected("<think>x</think><action> Go to Desk 1\n</action>"), "go to desk 1 [valid]");
-  EXPECT_EQ(projected("<think>x</think><ACTION>look</ACTION>"), "look [valid]") << "letters become small first";
-  EXPECT_EQ(projected("<THINK>x</THINK><action>look</action>"), "look [not valid]") << "but not for the thinking";
-  EXPECT_EQ(projected("<action>look</action>"), "look [not valid]");
-  EXPECT_EQ(projected("<think>x<action>look</action>"), "look [not valid]");
-  EXPECT_EQ(projected("</think><think><action>look</action>"), "look [valid]");
-  EXPECT_EQ(projected("<think>x</think><action>a</action><action>b</action>"), "a [valid]");
-  EXPECT_EQ(projected("</action><think></think><action>look"), " [valid]") << "nothing is between the two";
-  EXPECT_EQ(projected("<think>a</think>0123456789 go to DESK 1 and then look"),
-            "go to desk 1 and then look [not valid]");
-  EXPECT_EQ(projected("0123<think>x</think><action>look"), "23<think>x</think><action>look [not valid]");
-  EXPECT_EQ(projected("ÄÖ"), "äö [not valid]");
-  std::string accents;
-  for (int i = 0; i < 30; ++i) accents += "é";
-  EXPECT_EQ(projected("abc" + accents), accents + " [not valid]") << "characters, not bytes";
-  EXPECT_EQ(projected("<think>\u4e00</think><action>look</action>"), "look [not valid]") << "U+4E00";
-  EXPECT_EQ(projected("<think>\u9fff</think><action>look</action>"), "look [not valid]") << "U+9FFF";
-  EXPECT_EQ(projected("<think>\u4dff\ua000</think><action>look</action>"), "look [valid]") << "other blocks";
-  EXPECT_EQ(projected("\xff<think></think><action>\xfflook</action>"), "\xfflook [valid]");
-  EXPECT_EQ(projected(""), " [not valid]");
+TEST(AlfworldConversation, TriesTheLastThirtyCharactersOfAResponseWithoutTags) {
+  const auto environment = small_alfworld(kOnlyLooking)->make(Split::Validation, 0);
+  environment->open();
+  const Reply reply = environment->step("<think>x</think> I think I had better GO TO DESK 1");
+  EXPECT_NE(reply.prompt.user.find("Action 1: 'think i had better go to desk 1']"), std::string::npos);
+  EXPECT_FALSE(reply.valid_action);
+  environment->step("<think>x</think>               \n               GO TO DESK 1");
+  EXPECT_TRUE(environment->anchor().starts_with("You arrive at desk 1.")) << environment->anchor();
 }
 
 TEST(AlfworldConversation, PenalisesTheFormAndNothingElse) {
@@ -148,7 +144,7 @@ TEST(AlfworldConversation, PaysTenForAWonGameAndEndsAfterFiftySteps) {
 
 TEST(AlfworldConversation, AsksAsRagenDoes) {
   auto settings = kOnlyLooking;
-  settings.emplace_back("style=ragen");
+  settings["style"] = "ragen";
   const auto environment = small_alfworld(settings)->make(Split::Validation, 0);
   const Opening opening = environment->open();
   EXPECT_TRUE(opening.system.starts_with("You're a helpful assistant. You are doing a household task"));
@@ -185,15 +181,15 @@ bool demonstration_wins(const EnvironmentFactory& factory, std::int64_t index, s
 }
 
 TEST(AlfworldDemonstrations, WinInEitherStyle) {
-  for (const char* style : {"style=verl_agent", "style=ragen"}) {
-    const auto factory = small_alfworld({style});
+  for (const char* style : {"verl_agent", "ragen"}) {
+    const auto factory = small_alfworld({{"style", style}});
     for (std::int64_t index = 0; index < 6; ++index) EXPECT_TRUE(demonstration_wins(*factory, index, 0)) << index;
   }
 }
 
 TEST(AlfworldDemonstrations, LookAroundWhereTheyAreToldTo) {
-  const auto knowing = small_alfworld(), searching = small_alfworld({"demonstration.searches=100"}),
-             careless = small_alfworld({"demonstration.careless=0.3"});
+  const auto knowing = small_alfworld(), searching = small_alfworld({{"demonstration.searches", "100"}}),
+             careless = small_alfworld({{"demonstration.careless", "0.3"}});
   const auto steps_of = [](const EnvironmentFactory& factory, std::int64_t index) {
     const auto environment = factory.make_demonstrated(index, 1);
     environment->open();
@@ -231,18 +227,15 @@ TEST(AlfworldTasks, AreShownOnceAnEpoch) {
 }
 
 TEST(AlfworldTasks, SayWhatIsMissing) {
-  const auto message = [](const std::vector<std::string>& settings) {
-    const auto factory = testing::prepared(make_alfworld(), settings);
-    return factory.ok() ? "" : factory.error().message;
-  };
-  const std::string source = "task_source=" + source_path("tests/tasks/alfworld");
+  const auto message = [](const Settings& settings) { return alfworld_with(settings)->prepare(0).error().message; };
+  const std::string source = source_path("tests/tasks/alfworld");
   EXPECT_TRUE(message({}).starts_with("env.task_source: names no folder; expected one with ALFWorld's games"));
-  EXPECT_EQ(message({"task_source=/nowhere"}),
+  EXPECT_EQ(message({{"task_source", "/nowhere"}}),
             "env.task_source: /nowhere: holds neither train.jsonl nor train.jsonl.xz nor the folder train");
-  EXPECT_TRUE(message({source, "eval_split=valid_unseen", "task_types=[pick_and_place_simple]"})
-                  .ends_with("split valid_unseen has no game of the types in env.task_types"));
-  EXPECT_TRUE(message({source, "game=a/b"}).starts_with("env.game: 'a/b' is in no split of "));
-  EXPECT_NE(message({source, "task_types=[dance]"}).find("pick_and_place_simple"), std::string::npos);
+  EXPECT_TRUE(
+      message({{"task_source", source}, {"eval_split", "valid_unseen"}, {"task_types", "pick_and_place_simple"}})
+          .ends_with("split valid_unseen has no game of the types in env.task_types"));
+  EXPECT_TRUE(message({{"task_source", source}, {"game", "a/b"}}).starts_with("env.game: 'a/b' is in no split of "));
 }
 
 TEST(AlfworldTasks, TeachATokenizerTheirWords) {

@@ -12,15 +12,13 @@
 namespace carnot {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::string_view kTaskLead = "Your task is to: ";
 constexpr std::string_view kGameFile = "game.tw-pddl";
 
 /// Members of a JSON object, and what is wrong with them.
 class GameMembers {
  public:
-  GameMembers(const Json& object, std::string name) : object_(object), name_(std::move(name)) {}
+  GameMembers(const nlohmann::json& object, std::string name) : object_(object), name_(std::move(name)) {}
 
   std::string text(const std::string& key) {
     const auto found = object_.find(key);
@@ -36,7 +34,7 @@ class GameMembers {
     if (found->is_string()) return {found->get<std::string>()};
     std::vector<std::string> all;
     if (found->is_array())
-      for (const Json& one : *found)
+      for (const nlohmann::json& one : *found)
         if (one.is_string()) all.push_back(one.get<std::string>());
     if (!found->is_array() || all.size() != found->size()) problem(key, "expected a list of strings");
     return all;
@@ -64,7 +62,7 @@ class GameMembers {
   }
 
  private:
-  const Json& object_;
+  const nlohmann::json& object_;
   std::string name_;
   std::vector<std::string> problems_{};
 };

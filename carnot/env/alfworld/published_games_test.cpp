@@ -3,12 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/base/random.h"
 #include "carnot/env/alfworld/game.h"
 #include "carnot/env/alfworld/solver.h"
@@ -188,7 +189,7 @@ TEST_F(AlfworldTranscripts, CommandsAndGoalsAreThoseOfThePddlDomain) {
   const bool all = std::getenv("CARNOT_ALFWORLD_ALL") != nullptr;
   const std::size_t stride = all ? 1 : testing::kSanitized ? 40 : 7;
   for (std::size_t i = 0; i < lines.size(); i += stride) {
-    const auto row = nlohmann::json::parse(lines[i]);
+    const auto row = parse_json(lines[i], "row").value();
     const auto task = parse_alfworld_row(lines[i], "row");
     ASSERT_TRUE(task.ok());
     EXPECT_EQ(difference(*task, *domain, row["pddl_problem"], 25, RandomStream(i / stride)), "");
@@ -207,7 +208,7 @@ void write_as_published(const std::string& rows, const std::filesystem::path& fo
   const std::string grammar = read_file(kPublished + "/game_grammar.twl2").value();
   const auto lines = split_lines(rows);
   for (std::size_t i = 0; i < lines.size(); i += stride) {
-    const auto row = nlohmann::json::parse(lines[i]);
+    const auto row = parse_json(lines[i], "row").value();
     const std::string sentence = row["task"].front();
     const auto trial = folder / row["split"].get<std::string>() / row["task_id"].get<std::string>() /
                        row["trial_id"].get<std::string>();

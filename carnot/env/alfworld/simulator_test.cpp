@@ -13,8 +13,8 @@
 #include "carnot/env/alfworld/game.h"
 #include "carnot/env/alfworld/solver.h"
 #include "carnot/env/play.h"
+#include "testing/field_settings.h"
 #include "testing/paths.h"
-#include "testing/prepared_environment.h"
 #include "testing/trials.h"
 
 namespace carnot {
@@ -235,13 +235,14 @@ TEST(AlfworldRules, TextsThatAreNoCommandAreNone) {
 }
 
 TEST(AlfworldCommand, PrintsTheListOfAdmissibleActionsWithEveryAnswer) {
-  const auto factory = testing::prepared(make_alfworld(), {"task_source=" + kSmallGames,
-                                                           "game=look_at_obj_in_light-CD-None-"
-                                                           "DeskLamp-9/trial_T20200101_000009_000009"});
-  ASSERT_TRUE(factory.ok()) << factory.error().message;
+  const auto factory = make_alfworld();
+  testing::FieldSettings settings({{"task_source", kSmallGames},
+                                   {"game", "look_at_obj_in_light-CD-None-DeskLamp-9/trial_T20200101_000009_000009"}});
+  factory->fields(settings);
+  ASSERT_TRUE(factory->prepare(0).ok());
   std::istringstream in("go to drawer 1\nfly\n");
   std::ostringstream out;
-  ASSERT_TRUE(play(**factory, {.name = "alfworld", .json = true}, in, out).ok());
+  ASSERT_TRUE(play(*factory, {.name = "alfworld", .json = true}, in, out).ok());
   std::vector<nlohmann::json> lines;
   const std::string text = out.str();
   for (const std::string_view line : split_lines(text)) lines.push_back(parse_json(line, "line").value());
