@@ -5,8 +5,9 @@
 // With `prompt` (what a policy sees): writes the messages; each line of input is one response, `\n` standing for a line
 // break and `\\` for a backslash; a missing assistant prefix is put before it. Budgets and penalties apply.
 // With `json`, one object a line instead: first {env, config, seed, board, observation}, then {action, observation,
-// reward, done, success, effective, valid}, and what the game adds (Game::members); with `prompt` {env, config, seed, system, user, assistant_prefix}, then
-// {response, text, reward, penalty, valid_action, done, outcome, success}. Rewards are as Python's repr writes them.
+// reward, done, success, effective, valid}, each with what the game adds (Game::members); with `prompt` {env, config,
+// seed, system, user, assistant_prefix}, then {response, text, reward, penalty, valid_action, done, outcome, success}.
+// Rewards are as Python's repr writes them.
 #pragma once
 
 #include <cstdint>
