@@ -11,7 +11,7 @@ constexpr std::size_t kFallbackCharacters = 30;
 
 // The texts are verl-agent's (Apache-2.0), to the byte.
 constexpr std::string_view kExpert = "\nYou are an expert agent operating in the ALFRED Embodied Environment.";
-constexpr std::string_view kInstruction =
+constexpr std::string_view kAlfworldInstruction =
     "].\n\nNow it's your turn to take an action.\n"
     "You should first reason step-by-step about the current situation. This reasoning process MUST be enclosed within "
     "<think> </think> tags. \n"
@@ -58,7 +58,7 @@ std::string AlfworldConversation::prompt() const {
     text.append(first ? "'" : "\n '").append(action).append("'");
     first = false;
   }
-  return text.append(kInstruction);
+  return text.append(kAlfworldInstruction);
 }
 
 Reply AlfworldConversation::step(const PolicyResponse& response) {

@@ -47,8 +47,9 @@ struct AlfworldOptions {
     visit.field("max_steps", conversation.max_steps, "steps an episode", between(1, kMaxEpisodeSteps));
     visit.field("history_length", conversation.history_length, "past steps that a prompt of style verl_agent shows",
                 between(0, kMaxEpisodeSteps));
-    visit.field("reward", reward, "of a game that is won; everything else earns 0", above(0));
-    visit.field("penalty", conversation.penalty, "taken off a turn whose response has not the form asked for",
+    visit.field("reward", reward, "of a game that is won; everything else earns 0",
+                Limits{.low = 0, .high = 1e6, .open_low = true});
+    visit.field("penalty", conversation.penalty, "taken off a turn whose response does not have the form asked for",
                 at_least(0));
     visit.field("max_response_tokens", conversation.max_response_tokens, "tokens that a response may have",
                 between(1, kMaxResponseTokens));

@@ -68,7 +68,7 @@ struct Problem {
   std::vector<std::string_view> goal;  ///< its words
 };
 
-std::string quoted(std::string_view word) { return "'" + printable(word.substr(0, 60)) + "'"; }
+std::string quoted_word(std::string_view word) { return "'" + printable(word.substr(0, 60)) + "'"; }
 
 /// Splits a text into the parts of a problem.
 class ProblemReader {
@@ -94,8 +94,8 @@ class ProblemReader {
   }
 
   Error wrong(std::string_view word, const std::string& expected) {
-    error_ =
-        Error{words_.where(name_) + "expected " + expected + ", found " + (word.empty() ? "the end" : quoted(word))};
+    error_ = Error{words_.where(name_) + "expected " + expected + ", found " +
+                   (word.empty() ? "the end" : quoted_word(word))};
     return error_;
   }
 
@@ -142,7 +142,7 @@ class ProblemReader {
       if (fact.predicate.empty() || fact.predicate == "(" || fact.predicate == ")")
         return wrong(fact.predicate, "a predicate"), false;
       for (word = words_.next(); word != ")"; word = words_.next()) {
-        if (word.empty() || word == "(") return wrong(word, "arguments of " + quoted(fact.predicate)), false;
+        if (word.empty() || word == "(") return wrong(word, "arguments of " + quoted_word(fact.predicate)), false;
         if (fact.count == fact.arguments.size()) return wrong(word, "at most two arguments"), false;
         fact.arguments[fact.count++] = word;
       }
@@ -286,7 +286,7 @@ class RoomBuilder {
     const auto found = numbers.find(id);
     if (found != numbers.end()) return found->second;
     problem(std::string(fact.predicate.substr(0, 60)) + ": expected the name of an existing " + std::string(type) +
-            ", found " + quoted(id));
+            ", found " + quoted_word(id));
     return kNowhere;
   }
   int object(const Fact& fact, std::size_t argument = 0) { return number(fact, argument, objects_, "object"); }
@@ -356,16 +356,16 @@ class RoomBuilder {
 
   void set_once(int& value, int found, const Fact& fact) {
     if (value != kNowhere && value != found)
-      problem(std::string(fact.predicate) + ": expected one for " + quoted(fact.arguments[0]) + ", found two");
+      problem(std::string(fact.predicate) + ": expected one for " + quoted_word(fact.arguments[0]) + ", found two");
     value = found;
   }
 
   void set_type(std::string& type, const Fact& fact) {
     const std::string_view found = fact.count == 2 ? fact.arguments[1] : std::string_view{};
     if (found.empty())
-      return problem(std::string(fact.predicate) + ": expected a type of " + quoted(fact.arguments[0]));
+      return problem(std::string(fact.predicate) + ": expected a type of " + quoted_word(fact.arguments[0]));
     if (!type.empty() && type != found)
-      problem(std::string(fact.predicate) + ": expected one type of " + quoted(fact.arguments[0]) + ", found two");
+      problem(std::string(fact.predicate) + ": expected one type of " + quoted_word(fact.arguments[0]) + ", found two");
     type = found;
   }
 

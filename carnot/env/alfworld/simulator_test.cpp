@@ -39,7 +39,7 @@ std::vector<std::shared_ptr<const AlfworldTask>> all_small_games() {
   return all;
 }
 
-std::string answer(Alfworld& game, const std::string& command) { return game.step(command).observation; }
+std::string answer_to(Alfworld& game, const std::string& command) { return game.step(command).observation; }
 
 TEST(AlfworldTexts, TellTheRoomAndTheTaskAtFirst) {
   const Alfworld game(small_game("look_at_obj_in_light"), 10);
@@ -53,33 +53,34 @@ TEST(AlfworldTexts, TellTheRoomAndTheTaskAtFirst) {
 
 TEST(AlfworldTexts, AnswerEachCommandOfABedroom) {
   Alfworld game(small_game("look_at_obj_in_light"), 10);
-  EXPECT_EQ(answer(game, "go to desk 1"), "You arrive at desk 1. On the desk 1, you see a book 2, and a pencil 2.");
-  EXPECT_EQ(answer(game, "look"),
+  EXPECT_EQ(answer_to(game, "go to desk 1"), "You arrive at desk 1. On the desk 1, you see a book 2, and a pencil 2.");
+  EXPECT_EQ(answer_to(game, "look"),
             "You are facing the desk 1, and drawer 2. Next to it, you see a book 2, and a pencil 2.");
-  EXPECT_EQ(answer(game, "inventory"), "You are not carrying anything.");
-  EXPECT_EQ(answer(game, "examine drawer 2"), "The drawer 2 is closed.");
-  EXPECT_EQ(answer(game, "open drawer 2"), "You open the drawer 2. The drawer 2 is open. In it, you see nothing.");
-  EXPECT_EQ(answer(game, "examine desk 1"), "On the desk 1, you see a book 2, and a pencil 2.");
-  EXPECT_EQ(answer(game, "take book 2 from desk 1"), "You pick up the book 2 from the desk 1.");
-  EXPECT_EQ(answer(game, "inventory"), "You are carrying: a book 2.");
-  EXPECT_EQ(answer(game, "examine book 2"), "There's nothing special about book 2.");
-  EXPECT_EQ(answer(game, "take pencil 2 from desk 1"), "Nothing happens.") << "one hand";
-  EXPECT_EQ(answer(game, "move book 2 to drawer 2"), "You move the book 2 to the drawer 2.");
-  EXPECT_EQ(answer(game, "close drawer 2"), "You close the drawer 2.");
-  EXPECT_EQ(answer(game, "take book 2 from drawer 2"), "Nothing happens.");
-  EXPECT_EQ(answer(game, "go to sidetable 1"), "You arrive at sidetable 1. On the sidetable 1, you see a desklamp 1.");
-  EXPECT_EQ(answer(game, "look"), "You are facing the sidetable 1. Next to it, you see nothing.");
-  EXPECT_EQ(answer(game, "use desklamp 1"), "You turn on the desklamp 1.");
-  EXPECT_EQ(answer(game, "use desklamp 1"), "You turn on the desklamp 1.") << "also when it goes off";
-  EXPECT_EQ(answer(game, "  look\n"), "You are facing the sidetable 1. Next to it, you see nothing.");
-  EXPECT_EQ(answer(game, "go to sidetable 1"), "Nothing happens.") << "it is there already";
-  EXPECT_EQ(answer(game, "Look"), "Nothing happens.");
-  EXPECT_EQ(answer(game, "examine desklamp 1"), "Nothing happens.") << "it is not held";
+  EXPECT_EQ(answer_to(game, "inventory"), "You are not carrying anything.");
+  EXPECT_EQ(answer_to(game, "examine drawer 2"), "The drawer 2 is closed.");
+  EXPECT_EQ(answer_to(game, "open drawer 2"), "You open the drawer 2. The drawer 2 is open. In it, you see nothing.");
+  EXPECT_EQ(answer_to(game, "examine desk 1"), "On the desk 1, you see a book 2, and a pencil 2.");
+  EXPECT_EQ(answer_to(game, "take book 2 from desk 1"), "You pick up the book 2 from the desk 1.");
+  EXPECT_EQ(answer_to(game, "inventory"), "You are carrying: a book 2.");
+  EXPECT_EQ(answer_to(game, "examine book 2"), "There's nothing special about book 2.");
+  EXPECT_EQ(answer_to(game, "take pencil 2 from desk 1"), "Nothing happens.") << "one hand";
+  EXPECT_EQ(answer_to(game, "move book 2 to drawer 2"), "You move the book 2 to the drawer 2.");
+  EXPECT_EQ(answer_to(game, "close drawer 2"), "You close the drawer 2.");
+  EXPECT_EQ(answer_to(game, "take book 2 from drawer 2"), "Nothing happens.");
+  EXPECT_EQ(answer_to(game, "go to sidetable 1"),
+            "You arrive at sidetable 1. On the sidetable 1, you see a desklamp 1.");
+  EXPECT_EQ(answer_to(game, "look"), "You are facing the sidetable 1. Next to it, you see nothing.");
+  EXPECT_EQ(answer_to(game, "use desklamp 1"), "You turn on the desklamp 1.");
+  EXPECT_EQ(answer_to(game, "use desklamp 1"), "You turn on the desklamp 1.") << "also when it goes off";
+  EXPECT_EQ(answer_to(game, "  look\n"), "You are facing the sidetable 1. Next to it, you see nothing.");
+  EXPECT_EQ(answer_to(game, "go to sidetable 1"), "Nothing happens.") << "it is there already";
+  EXPECT_EQ(answer_to(game, "Look"), "Nothing happens.");
+  EXPECT_EQ(answer_to(game, "examine desklamp 1"), "Nothing happens.") << "it is not held";
 }
 
 TEST(AlfworldTexts, ListTheCommandsForHelp) {
   Alfworld game(small_game("look_at_obj_in_light"), 10);
-  const std::string help = answer(game, "help");
+  const std::string help = answer_to(game, "help");
   EXPECT_EQ(std::count(help.begin(), help.end(), '\n'), 15) << "fourteen lines between two line breaks";
   EXPECT_TRUE(help.starts_with("\nAvailable commands:\n  look:                             look around your"));
   EXPECT_TRUE(help.ends_with("  slice (object) with (object):     slice an object using a sharp object\n"));
@@ -87,36 +88,36 @@ TEST(AlfworldTexts, ListTheCommandsForHelp) {
 
 TEST(AlfworldTexts, AnswerEachCommandOfAKitchen) {
   Alfworld game(small_game("pick_heat_then_place_in_recep"), 10);
-  EXPECT_EQ(answer(game, "go to diningtable 1"),
+  EXPECT_EQ(answer_to(game, "go to diningtable 1"),
             "You arrive at diningtable 1. On the diningtable 1, you see a apple 2, and a spoon 1.");
-  answer(game, "take apple 2 from diningtable 1");
-  EXPECT_EQ(answer(game, "heat apple 2 with microwave 1"), "Nothing happens.") << "the microwave is elsewhere";
-  EXPECT_EQ(answer(game, "go to microwave 1"), "You arrive at microwave 1. The microwave 1 is closed.");
-  EXPECT_EQ(answer(game, "heat apple 2 with microwave 1"), "You heat the apple 2 using the microwave 1.");
-  EXPECT_EQ(answer(game, "examine apple 2"), "This is a hot apple 2.");
-  answer(game, "go to sinkbasin 1");
-  EXPECT_EQ(answer(game, "clean apple 2 with sinkbasin 1"), "You clean the apple 2 using the sinkbasin 1.");
-  EXPECT_EQ(answer(game, "examine apple 2"), "This is a hot and clean apple 2.");
-  answer(game, "go to fridge 1");
-  EXPECT_EQ(answer(game, "cool apple 2 with fridge 1"), "You cool the apple 2 using the fridge 1.");
-  EXPECT_EQ(answer(game, "examine apple 2"), "This is a cool and clean apple 2.");
-  answer(game, "go to diningtable 1");
-  answer(game, "move apple 2 to diningtable 1");
-  EXPECT_EQ(answer(game, "slice apple 2 with knife 1"), "Nothing happens.") << "no knife in hand";
-  answer(game, "go to countertop 1");
-  EXPECT_EQ(answer(game, "take knife 1 from countertop 1"), "You pick up the knife 1 from the countertop 1.");
-  answer(game, "go to diningtable 1");
-  EXPECT_EQ(answer(game, "slice apple 2 with knife 1"), "You sliced the apple 2 with the knife 1.");
-  answer(game, "move knife 1 to diningtable 1");
-  answer(game, "take apple 2 from diningtable 1");
-  EXPECT_EQ(answer(game, "examine apple 2"), "This is a cool and clean sliced apple 2.");
+  answer_to(game, "take apple 2 from diningtable 1");
+  EXPECT_EQ(answer_to(game, "heat apple 2 with microwave 1"), "Nothing happens.") << "the microwave is elsewhere";
+  EXPECT_EQ(answer_to(game, "go to microwave 1"), "You arrive at microwave 1. The microwave 1 is closed.");
+  EXPECT_EQ(answer_to(game, "heat apple 2 with microwave 1"), "You heat the apple 2 using the microwave 1.");
+  EXPECT_EQ(answer_to(game, "examine apple 2"), "This is a hot apple 2.");
+  answer_to(game, "go to sinkbasin 1");
+  EXPECT_EQ(answer_to(game, "clean apple 2 with sinkbasin 1"), "You clean the apple 2 using the sinkbasin 1.");
+  EXPECT_EQ(answer_to(game, "examine apple 2"), "This is a hot and clean apple 2.");
+  answer_to(game, "go to fridge 1");
+  EXPECT_EQ(answer_to(game, "cool apple 2 with fridge 1"), "You cool the apple 2 using the fridge 1.");
+  EXPECT_EQ(answer_to(game, "examine apple 2"), "This is a cool and clean apple 2.");
+  answer_to(game, "go to diningtable 1");
+  answer_to(game, "move apple 2 to diningtable 1");
+  EXPECT_EQ(answer_to(game, "slice apple 2 with knife 1"), "Nothing happens.") << "no knife in hand";
+  answer_to(game, "go to countertop 1");
+  EXPECT_EQ(answer_to(game, "take knife 1 from countertop 1"), "You pick up the knife 1 from the countertop 1.");
+  answer_to(game, "go to diningtable 1");
+  EXPECT_EQ(answer_to(game, "slice apple 2 with knife 1"), "You sliced the apple 2 with the knife 1.");
+  answer_to(game, "move knife 1 to diningtable 1");
+  answer_to(game, "take apple 2 from diningtable 1");
+  EXPECT_EQ(answer_to(game, "examine apple 2"), "This is a cool and clean sliced apple 2.");
 }
 
 TEST(AlfworldTexts, CallContainersNormal) {
   Alfworld game(small_game("pick_cool_then_place_in_recep"), 10);
   for (const char* command : {"go to cabinet 2", "open cabinet 2", "take plate 1 from cabinet 2"})
     EXPECT_TRUE(game.step(command).valid) << command;
-  EXPECT_EQ(answer(game, "examine plate 1"), "This is a normal plate 1. In it, you see nothing.");
+  EXPECT_EQ(answer_to(game, "examine plate 1"), "This is a normal plate 1. In it, you see nothing.");
 }
 
 TEST(AlfworldRules, GiveTheRewardOnceTheTaskIsDone) {
@@ -263,22 +264,25 @@ TEST(AlfworldCommand, PrintsTheListOfAdmissibleActionsWithEveryAnswer) {
   EXPECT_EQ(lines[2]["admissible"], lines[1]["admissible"]);
 }
 
-std::string complaint(const std::string& problem) {
+std::string complaint_about_room(const std::string& problem) {
   const auto room = parse_room(problem, "p");
   return room.ok() ? "" : room.error().message;
 }
 
 TEST(AlfworldProblem, SaysWhereItIsWrong) {
-  EXPECT_EQ(complaint(""), "p:1: expected '(', found the end");
-  EXPECT_EQ(complaint("(define\n(:objects a - object"), "p:2: expected names, '-' and their type, found the end");
-  EXPECT_EQ(complaint("(define (:objects a - object) (:init (pickupable a"),
+  EXPECT_EQ(complaint_about_room(""), "p:1: expected '(', found the end");
+  EXPECT_EQ(complaint_about_room("(define\n(:objects a - object"),
+            "p:2: expected names, '-' and their type, found the end");
+  EXPECT_EQ(complaint_about_room("(define (:objects a - object) (:init (pickupable a"),
             "p:1: expected arguments of 'pickupable', found the end");
-  EXPECT_EQ(complaint("(define (:objects a - object) (:init (pickupable a)))"),
+  EXPECT_EQ(complaint_about_room("(define (:objects a - object) (:init (pickupable a)))"),
             "p: expected a problem with :objects, :init and :goal");
-  EXPECT_EQ(complaint("(define (:objects a - object l - location me - agent) (:init (atlocation me l) (pickupable b))"
-                      "(:goal (and)))"),
+  EXPECT_EQ(complaint_about_room(
+                "(define (:objects a - object l - location me - agent) (:init (atlocation me l) (pickupable b))"
+                "(:goal (and)))"),
             "p: pickupable: expected the name of an existing object, found 'b'");
-  EXPECT_EQ(complaint("(define (:objects a - object l - location me - agent) (:init (atlocation me l)) (:goal (and)))"),
+  EXPECT_EQ(complaint_about_room(
+                "(define (:objects a - object l - location me - agent) (:init (atlocation me l)) (:goal (and)))"),
             "p: :goal: expected one of ALFWorld's six forms, found another one");
 }
 
