@@ -76,11 +76,6 @@ std::optional<RoomCommand> with_operands(const Room& room, const VerbForm& form,
 
 }  // namespace
 
-bool changes_state(const RoomCommand& command) {
-  return command.verb != RoomVerb::Help && command.verb != RoomVerb::Inventory && command.verb != RoomVerb::Look &&
-         command.verb != RoomVerb::Examine;
-}
-
 void append_command(std::string& text, const Room& room, const RoomCommand& command) {
   const VerbForm& form = kVerbForms[static_cast<std::size_t>(command.verb)];
   text += form.first;

@@ -37,9 +37,6 @@ struct RoomCommand {
   bool operator==(const RoomCommand&) const = default;
 };
 
-/// Whether it does more than look: help, inventory, look and examine do not.
-bool changes_state(const RoomCommand& command);
-
 /// "take mug 1 from desk 1", appended to `text`.
 void append_command(std::string& text, const Room& room, const RoomCommand& command);
 std::string command_text(const Room& room, const RoomCommand& command);

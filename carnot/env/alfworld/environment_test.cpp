@@ -80,7 +80,7 @@ TEST(AlfworldConversation, AsksAsVerlAgentDoes) {
 }
 
 TEST(AlfworldConversation, ShowsAsManyPastStepsAsAskedFor) {
-  for (const auto& [length, steps] : {std::pair{0, 0}, {1, 1}, {3, 3}, {9, 4}}) {
+  for (const auto& [length, steps] : std::map<int, int>{{0, 0}, {1, 1}, {3, 3}, {9, 4}}) {
     auto settings = kOnlyLooking;
     settings["history_length"] = std::to_string(length);
     const auto environment = small_alfworld(settings)->make(Split::Validation, 0);

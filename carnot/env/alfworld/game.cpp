@@ -41,7 +41,7 @@ GameStep Alfworld::step(std::string_view action) {
     return result;
   }
   result.valid = true;
-  result.effective = changes_state(*command);
+  result.effective = changes(state_, *command);
   apply_command(room, state_, *command);
   result.observation = observation_ = feedback(room, state_, *command);
   result.success = result.done = done_ = is_goal(room, state_);

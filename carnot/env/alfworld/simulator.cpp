@@ -289,6 +289,27 @@ std::vector<std::string> admissible_texts(const Room& room, const RoomState& sta
   return texts;
 }
 
+bool changes(const RoomState& state, const RoomCommand& command) {
+  const int o = command.object;
+  switch (command.verb) {
+    case RoomVerb::Help:
+    case RoomVerb::Inventory:
+    case RoomVerb::Look:
+    case RoomVerb::Examine: return false;
+    case RoomVerb::Clean: return !state.clean.has(o);
+    case RoomVerb::Heat: return !state.hot.has(o) || state.cool.has(o);
+    case RoomVerb::Cool: return !state.cool.has(o) || state.hot.has(o);
+    case RoomVerb::Slice: return !state.sliced.has(o);
+    case RoomVerb::Go:
+    case RoomVerb::Open:
+    case RoomVerb::Close:
+    case RoomVerb::Take:
+    case RoomVerb::Move:
+    case RoomVerb::Use: return true;
+  }
+  return true;
+}
+
 void apply_command(const Room& room, RoomState& state, const RoomCommand& command) {
   const int o = command.object, r = command.receptacle;
   switch (command.verb) {

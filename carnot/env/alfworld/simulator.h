@@ -23,7 +23,10 @@ bool admits(const Room& room, const RoomState& state, const RoomCommand& command
 void list_admissible(const Room& room, const RoomState& state, std::vector<RoomCommand>& commands);
 std::vector<std::string> admissible_texts(const Room& room, const RoomState& state);
 
-/// Changes the state. REQUIRES: admits().
+/// Whether the command would leave another state behind: not if it looks, or cleans what is clean. REQUIRES: admits().
+bool changes(const RoomState& state, const RoomCommand& command);
+
+/// Carries the command out. REQUIRES: admits().
 void apply_command(const Room& room, RoomState& state, const RoomCommand& command);
 
 /// What the player reads after the command. `state` is the one after it.
