@@ -10,6 +10,7 @@
 #include "carnot/env/skeleton/environment.h"
 #include "carnot/env/sokoban/factory.h"
 #include "carnot/env/sudoku/factory.h"
+#include "carnot/env/webshop/factory.h"
 
 namespace carnot {
 
@@ -20,6 +21,7 @@ const std::vector<EnvironmentEntry>& environments() {
       {"sudoku", "4x4 Sudoku with feedback (RAGEN)", make_sudoku},
       {"search_qa", "questions of one to three hops over an invented world, with a search tool", make_search_qa},
       {"alfworld", "household tasks in text rooms, from ALFWorld's game files", make_alfworld},
+      {"webshop", "buy what an instruction asks for in a shop of a thousand products or a million", make_webshop},
       {"gsm8k", "word problems in one turn, from files of GSM8K's or verl's rows", make_gsm8k},
       {"dataset", "questions and answers from a file of your own, with tools if you like", make_dataset},
       {"process", "your own, in any language: a program that answers in JSON", make_process},

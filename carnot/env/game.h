@@ -1,6 +1,7 @@
 // env/game.h -- the bare world of an environment: actions in, observations out; no prompts, no budgets.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -50,6 +51,8 @@ class Game {
   /// What `carnot env NAME --json` shows beside the observation of the present state, and once at the start.
   virtual std::vector<ShownMember> members() const { return {}; }
   virtual std::vector<ShownMember> opening_members() const { return {}; }
+  /// Numbers for metrics, read at the end of an episode.
+  virtual std::map<std::string, double> measures() const { return {}; }
   virtual std::unique_ptr<Game> clone() const = 0;
 };
 

@@ -147,6 +147,7 @@ Reply RagenConversation::step(const PolicyResponse& response) {
     reply.text = "Reward:\n" + python_number(played.reward) + "\n" + turn_message(valid.empty());
     return reply;
   }
+  reply.measures = game_->measures();
   reply.measures["actions"] = actions_;
   reply.measures["effective_actions"] = actions_ > 0 ? static_cast<double>(effective_actions_) / actions_ : 0;
   reply.measures["valid_turns"] = static_cast<double>(valid_turns_) / turns_;

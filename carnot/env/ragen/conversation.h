@@ -53,7 +53,8 @@ class RagenConversation : public Environment {
   Protocol protocol() const override;
   Opening open() override;
 
-  /// Measures at the end: "actions" (number played), "effective_actions" and "valid_turns" (shares).
+  /// Measures at the end: "actions" (number played), "effective_actions" and "valid_turns" (shares); and the
+  /// game's own.
   Reply step(const PolicyResponse& response) override;
 
   std::string anchor() const override { return game_->anchor(); }

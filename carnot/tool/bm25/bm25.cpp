@@ -23,7 +23,7 @@ int lucene_length(int length) {
 }
 
 Bm25Index::Bm25Index(std::span<const std::string> documents, const Bm25Options& options, Analyzer analyzer)
-    : analyzer_(std::move(analyzer)) {
+    : options_(options), analyzer_(std::move(analyzer)), num_documents_(static_cast<int>(documents.size())) {
   std::vector<int> lengths;
   lengths.reserve(documents.size());
   double total = 0;
@@ -39,15 +39,26 @@ Bm25Index::Bm25Index(std::span<const std::string> documents, const Bm25Options& 
     }
   }
 
+  measure_documents(lengths, total);
   const double count = static_cast<double>(documents.size());
-  const double mean_length = total > 0 ? total / count : 1;
-  for (int length : lengths) {
-    const double counted = options.lucene_lengths ? lucene_length(length) : length;
-    length_norm_.push_back(options.k1 * (1 - options.b + options.b * counted / mean_length));
-  }
   for (const auto& list : postings_) {
     const double holding = static_cast<double>(list.size());
     idf_.push_back(std::log(1 + (count - holding + 0.5) / (holding + 0.5)));
+  }
+}
+
+void Bm25Index::measure_documents(std::span<const int> lengths, double total) {
+  const double mean_length = total > 0 ? total / static_cast<double>(lengths.size()) : 1;
+  if (options_.arithmetic == Bm25Arithmetic::Lucene) {
+    const auto k1 = static_cast<float>(options_.k1), b = static_cast<float>(options_.b);
+    const auto mean = static_cast<float>(mean_length);
+    for (const int length : lengths)
+      inverse_norm_.push_back(1.0f / (k1 * ((1 - b) + b * static_cast<float>(lucene_length(length)) / mean)));
+    return;
+  }
+  for (const int length : lengths) {
+    const double counted = options_.lucene_lengths ? lucene_length(length) : length;
+    length_norm_.push_back(options_.k1 * (1 - options_.b + options_.b * counted / mean_length));
   }
 }
 
@@ -71,17 +82,34 @@ std::vector<Bm25Index::QueryWord> Bm25Index::known_words(std::string_view query)
   return known;
 }
 
-std::vector<SearchHit> Bm25Index::search(std::string_view query, int k) const {
-  CARNOT_CHECK_GE(k, 0);
-  if (length_norm_.empty()) return {};
-  const auto words = known_words(query);
-  if (words.empty()) return {};
-
-  std::vector<double> scores(length_norm_.size(), 0.0);
+void Bm25Index::add_scores(std::span<const QueryWord> words, std::vector<double>& scores) const {
   for (const auto& [word, count] : words) {
     const double weight = count * idf_[word];
     for (const auto& [document, frequency] : postings_[word])
       scores[document] += weight * (frequency / (frequency + length_norm_[document]));
+  }
+}
+
+void Bm25Index::add_lucene_scores(std::span<const QueryWord> words, std::vector<double>& scores) const {
+  for (const auto& [word, count] : words) {
+    const float weight = static_cast<float>(count) * static_cast<float>(idf_[word]);
+    for (const auto& [document, frequency] : postings_[word])
+      scores[document] += weight - weight / (1.0f + static_cast<float>(frequency) * inverse_norm_[document]);
+  }
+  for (double& score : scores) score = static_cast<float>(score);
+}
+
+std::vector<SearchHit> Bm25Index::search(std::string_view query, int k) const {
+  CARNOT_CHECK_GE(k, 0);
+  if (num_documents_ == 0) return {};
+  const auto words = known_words(query);
+  if (words.empty()) return {};
+
+  std::vector<double> scores(static_cast<std::size_t>(num_documents_), 0.0);
+  if (options_.arithmetic == Bm25Arithmetic::Lucene) {
+    add_lucene_scores(words, scores);
+  } else {
+    add_scores(words, scores);
   }
 
   std::vector<SearchHit> hits;

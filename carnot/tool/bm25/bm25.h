@@ -6,6 +6,10 @@
 // f counts w in d, n counts the documents that hold w; a word that the query repeats counts again. (Robertson and
 // Zaragoza 2009, without the constant factor k1 + 1, which changes no ranking.)
 //
+// In single precision it is Lucene's own arithmetic (BM25Similarity, 9.x), whose scores it equals to the bit:
+//
+//   score(q, d) = sum over distinct words w of q:  W - W / (1 + f * inverse(d)),   W = (times w is in q) * idf(w)
+//
 // Immutable once built; search() may be called from any number of threads.
 #pragma once
 
@@ -21,10 +25,16 @@
 
 namespace carnot {
 
+enum class Bm25Arithmetic : std::uint8_t {
+  Double,
+  Lucene,  ///< terms in single precision, their sum in double, rounded to single; lengths of one byte
+};
+
 struct Bm25Options {
   double k1 = 0.9;
   double b = 0.4;
-  bool lucene_lengths = false;  ///< round document lengths to one byte, as Lucene stores them
+  bool lucene_lengths = false;                         ///< round document lengths to one byte, as Lucene stores them
+  Bm25Arithmetic arithmetic = Bm25Arithmetic::Double;  ///< no recipe key: code that repeats published ranks sets it
 
   void fields(FieldVisitor& visit);
 };
@@ -50,7 +60,7 @@ class Bm25Index {
   /// The `k` best documents that share a word with the query, best first; equal scores in order of document.
   std::vector<SearchHit> search(std::string_view query, int k) const;
 
-  int num_documents() const { return static_cast<int>(length_norm_.size()); }
+  int num_documents() const { return num_documents_; }
 
  private:
   struct Posting {
@@ -64,12 +74,18 @@ class Bm25Index {
 
   std::size_t word_number(std::string word);
   std::vector<QueryWord> known_words(std::string_view query) const;
+  void measure_documents(std::span<const int> lengths, double total);
+  void add_scores(std::span<const QueryWord> words, std::vector<double>& scores) const;
+  void add_lucene_scores(std::span<const QueryWord> words, std::vector<double>& scores) const;
 
+  Bm25Options options_;
   Analyzer analyzer_;
   std::unordered_map<std::string, std::size_t> words_;
   std::vector<std::vector<Posting>> postings_;  // by word; sorted by document
   std::vector<double> idf_;                     // by word
-  std::vector<double> length_norm_;             // by document: k1 * (1 - b + b * length / mean length)
+  std::vector<double> length_norm_;  // by document: k1 * (1 - b + b * length / mean length); empty for Lucene
+  std::vector<float> inverse_norm_;  // by document: 1 over it, for Lucene
+  int num_documents_ = 0;
 };
 
 }  // namespace carnot

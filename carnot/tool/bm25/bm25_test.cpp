@@ -104,6 +104,30 @@ TEST(Bm25, EqualsItsDefinitionOnRandomCorpora) {
   }
 }
 
+TEST(Bm25, EqualsLucenesArithmeticToTheBitOnRandomCorpora) {
+  for (std::uint64_t trial = 0; trial < 60; ++trial) {
+    RandomStream random(derive_seed(4, "lucene_bm25", trial));
+    std::vector<std::vector<std::string>> documents(1 + random.below(60));
+    std::vector<std::string> texts;
+    for (auto& document : documents) texts.push_back(join(document = random_words(random, 120, 40)));
+    const double k1 = random.uniform() * 2, b = random.uniform();
+    const Bm25Index index(texts, {.k1 = k1, .b = b, .arithmetic = Bm25Arithmetic::Lucene});
+    for (int i = 0; i < 10; ++i) {
+      // Words of one query are added in its order, here as there.
+      const auto query = random_words(random, 6, 40);
+      const int k = static_cast<int>(random.below(12));
+      const auto expected =
+          reference::lucene_bm25_top(documents, query, k, static_cast<float>(k1), static_cast<float>(b));
+      const auto hits = index.search(join(query), k);
+      ASSERT_EQ(hits.size(), expected.size());
+      for (std::size_t rank = 0; rank < hits.size(); ++rank) {
+        EXPECT_EQ(hits[rank].document, expected[rank].first) << "trial " << trial << " rank " << rank;
+        EXPECT_EQ(hits[rank].score, expected[rank].second) << "trial " << trial << " rank " << rank;
+      }
+    }
+  }
+}
+
 TEST(Bm25, AnswersSeveralThreadsAsItAnswersOne) {
   RandomStream random(5);
   std::vector<std::string> texts, queries;
