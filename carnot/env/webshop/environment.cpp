@@ -92,8 +92,4 @@ Reply VerlAgentShop::step(const PolicyResponse& response) {
   return reply;
 }
 
-std::map<std::string, std::string> VerlAgentShop::info() const {
-  return {{"goal", std::to_string(shop_.goal_index())}, {"asin", shop_.shop().product(shop_.goal().product).asin}};
-}
-
 }  // namespace carnot

@@ -37,7 +37,7 @@ class VerlAgentShop final : public Environment {
 
   /// What the page shows, as verl-agent compares states: chosen options are not part of it.
   std::string anchor() const override { return shown_page(); }
-  std::map<std::string, std::string> info() const override;
+  std::map<std::string, std::string> info() const override { return shop_.info(); }
   Branching branching() const override { return Branching::Cloned; }
   std::unique_ptr<Environment> clone() const override { return std::make_unique<VerlAgentShop>(*this); }
 

@@ -137,7 +137,9 @@ class WebShopFactory final : public EnvironmentFactory {
   std::unique_ptr<Environment> environment(std::size_t goal) const {
     WebShop shop(shop_, goal);
     if (prompts_ == ShopPrompts::VerlAgent) return std::make_unique<VerlAgentShop>(std::move(shop), verl_agent_);
-    return std::make_unique<RagenConversation>(text_, ragen_, std::make_unique<RagenWebShop>(std::move(shop)), goal);
+    auto info = shop.info();
+    return std::make_unique<RagenConversation>(text_, ragen_, std::make_unique<RagenWebShop>(std::move(shop)),
+                                               std::move(info));
   }
 
   void settle_budgets() {

@@ -80,6 +80,10 @@ std::map<std::string, double> WebShop::measures() const {
   return {{"task_score", reward_}, {"purchased", state_.page == ShopPage::Done}};
 }
 
+std::map<std::string, std::string> WebShop::info() const {
+  return {{"goal", std::to_string(goal_index_)}, {"asin", shop_->product(goal_.product).asin}};
+}
+
 std::vector<int> WebShop::shown_results() const {
   const auto begin =
       std::min(state_.results.size(), static_cast<std::size_t>((state_.results_page - 1) * kResultsPerPage));

@@ -52,6 +52,9 @@ class WebShop final : public Game {
   /// What may be clicked, in lower case: buttons, then products, then option values, each text once.
   std::vector<std::string> clickables() const;
 
+  /// The goal's number and product, for reports.
+  std::map<std::string, std::string> info() const;
+
   const Shop& shop() const { return *shop_; }
   std::size_t goal_index() const { return goal_index_; }
   const ShopGoal& goal() const { return goal_; }
