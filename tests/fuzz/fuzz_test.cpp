@@ -42,6 +42,7 @@ CARNOT_FUZZ_TARGET(tokenizer);
 CARNOT_FUZZ_TARGET(tool_calls);
 CARNOT_FUZZ_TARGET(trainer_state);
 CARNOT_FUZZ_TARGET(vocab_merges);
+CARNOT_FUZZ_TARGET(webshop_products);
 CARNOT_FUZZ_TARGET(weight_index);
 CARNOT_FUZZ_TARGET(xz);
 
@@ -93,6 +94,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(tool_calls, kInMemory),
                                           CARNOT_TARGET(trainer_state, kInMemory),
                                           CARNOT_TARGET(vocab_merges, kThroughFiles),
+                                          CARNOT_TARGET(webshop_products, kInMemory),
                                           CARNOT_TARGET(weight_index, kInMemory),
                                           CARNOT_TARGET(xz, kThroughFiles)};
   return all;

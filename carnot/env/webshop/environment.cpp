@@ -75,7 +75,7 @@ Reply VerlAgentShop::step(const PolicyResponse& response) {
   valid_turns_ += action.valid ? 1 : 0;
   done_ = played.done || std::ssize(steps_) == options_.max_turns;
 
-  Reply reply{.reward = played.success ? options_.success_reward : 0,
+  Reply reply{.reward = played.success ? options_.reward : 0,
               .penalty = action.valid ? 0 : -options_.penalty,
               .valid_action = action.valid,
               .done = done_,

@@ -2,7 +2,7 @@
 // last steps.
 //
 // A response is `<think>...</think><action>click[buy now]</action>`. Success, buying something worth 1, earns
-// `success_reward`; anything else nothing. A response that breaks the form is carried out as far as it can be read
+// `reward`; anything else nothing. A response that breaks the form is carried out as far as it can be read
 // (env/verl_agent/step_prompt.h) and costs the penalty.
 #pragma once
 
@@ -21,7 +21,7 @@ struct VerlAgentShopOptions {
   int max_response_tokens = 512;
   int history_length = 2;       ///< past steps in a prompt
   int longest_prompt = 13'000;  ///< characters; a longer prompt goes without its history
-  double success_reward = 10;
+  double reward = 10;
   double penalty = 0.1;
 };
 

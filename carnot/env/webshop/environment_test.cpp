@@ -36,7 +36,7 @@ std::unique_ptr<EnvironmentFactory> webshop_with(const ShopSettings& settings, S
   return factory;
 }
 
-std::string replaced(std::string text, const std::string& part, const std::string& other) {
+std::string with_part_replaced(std::string text, const std::string& part, const std::string& other) {
   const auto at = text.find(part);
   EXPECT_NE(at, std::string::npos) << part;
   return at == std::string::npos ? text : text.replace(at, part.size(), other);
@@ -59,7 +59,7 @@ TEST(RagenWebShop, OpensAsThePapersExampleDoes) {
   const auto bound = opening.user.find("lower than ") + 11;
   const std::string drawn = opening.user.substr(bound, opening.user.find(".00 dollars") - bound);
   EXPECT_EQ(
-      replaced(opening.user, "lower than " + drawn, "lower than 70"),
+      with_part_replaced(opening.user, "lower than " + drawn, "lower than 70"),
       "\nTurn 1:\nState:\nInstruction: Find me machine wash, wash cold women's fashion hoodies & sweatshirts for dry "
       "clean, tumble dry with color: vintage camo, and size: large, and price lower than 70.00 dollars.We must buy a "
       "product within 10 actions. It doesn't have to match perfectly with description.\nSearch term should not include "
@@ -124,7 +124,7 @@ constexpr const char* kPromptEnd =
     "admissible action for current step and present it within <action> </action> tags.\n";
 
 TEST(VerlAgentShop, AsksForEachStepInAPromptOfItsOwnWithTheLastTwoSteps) {
-  const auto factory = webshop_with({{"task_source", kSmallShop}, {"prompts", "verl_agent"}, {"goal", "3"}});
+  const auto factory = webshop_with({{"task_source", kSmallShop}, {"style", "verl_agent"}, {"goal", "3"}});
   const auto environment = factory->make(Split::Train, 0);
   const std::string task = dynamic_cast<const VerlAgentShop&>(*environment).shop().goal().instruction;
   const Opening opening = environment->open();
@@ -166,7 +166,7 @@ TEST(VerlAgentShop, AsksForEachStepInAPromptOfItsOwnWithTheLastTwoSteps) {
 
 TEST(VerlAgentShop, LeavesThePastOutOfAPromptThatWouldBeTooLong) {
   const auto factory =
-      webshop_with({{"task_source", kSmallShop}, {"prompts", "verl_agent"}, {"goal", "3"}, {"longest_prompt", "1300"}});
+      webshop_with({{"task_source", kSmallShop}, {"style", "verl_agent"}, {"goal", "3"}, {"longest_prompt", "1300"}});
   const auto environment = factory->make(Split::Train, 0);
   environment->open();
   EXPECT_THAT(environment->step("<think></think><action>look</action>").prompt.user, ::testing::HasSubstr("Prior to"));
@@ -175,7 +175,7 @@ TEST(VerlAgentShop, LeavesThePastOutOfAPromptThatWouldBeTooLong) {
 }
 
 TEST(VerlAgentShop, PaysTenForTheRightPurchaseAndTakesATenthForABrokenForm) {
-  const auto factory = webshop_with({{"task_source", kSmallShop}, {"prompts", "verl_agent"}, {"goal", "0"}});
+  const auto factory = webshop_with({{"task_source", kSmallShop}, {"style", "verl_agent"}, {"goal", "0"}});
   const auto environment = factory->make(Split::Validation, 4);
   environment->open();
   Reply reply = environment->step("no tags, but then the end: search[x]");
@@ -225,10 +225,9 @@ TEST(ShopDemonstrator, MostlyBuysWhatPeopleAskFor) {
 }
 
 TEST(WebShopScripts, SucceedInBothProtocolsAndLessSoWhenCareless) {
-  for (const char* prompts : {"ragen", "verl_agent"}) {
+  for (const char* style : {"ragen", "verl_agent"}) {
     const auto solved = [&](const char* careless) {
-      const auto factory =
-          webshop_with({{"task_source", kSmallShop}, {"prompts", prompts}, {"careless_turns", careless}});
+      const auto factory = webshop_with({{"task_source", kSmallShop}, {"style", style}, {"careless_turns", careless}});
       int successes = 0;
       for (std::int64_t index = 0; index < 20; ++index) {
         const auto environment = factory->make(Split::Train, index);
@@ -240,8 +239,8 @@ TEST(WebShopScripts, SucceedInBothProtocolsAndLessSoWhenCareless) {
       }
       return successes;
     };
-    EXPECT_EQ(solved("0"), 20) << prompts;
-    EXPECT_LT(solved("0.6"), 18) << prompts;
+    EXPECT_EQ(solved("0"), 20) << style;
+    EXPECT_LT(solved("0.6"), 18) << style;
   }
 }
 

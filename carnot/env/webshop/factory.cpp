@@ -10,7 +10,7 @@
 namespace carnot {
 namespace {
 
-enum class ShopPrompts : std::uint8_t { Ragen, VerlAgent };
+enum class ShopStyle : std::uint8_t { Ragen, VerlAgent };
 
 /// Plays the demonstrator's moves in the words of the environment's protocol.
 class ShopAgent final : public ScriptedAgent {
@@ -44,7 +44,7 @@ class WebShopFactory final : public EnvironmentFactory {
  public:
   void fields(FieldVisitor& visit) override {
     shop_options_.fields(visit);
-    enum_field(visit, "prompts", prompts_, {"ragen", "verl_agent"},
+    enum_field(visit, "style", style_, {"ragen", "verl_agent"},
                "ragen: one conversation; verl_agent: a fresh prompt with memory for each step");
     enum_field(visit, "splits", order_.splits, {"ragen", "verl_agent", "webshop"},
                "which goals train and which evaluate, and in what order");
@@ -65,8 +65,7 @@ class WebShopFactory final : public EnvironmentFactory {
                 between(0, kMaxEpisodeSteps));
     visit.field("longest_prompt", verl_agent_.longest_prompt,
                 "verl_agent: characters beyond which a prompt goes without its past steps", at_least(0));
-    visit.field("success_reward", verl_agent_.success_reward,
-                "verl_agent: reward of buying exactly what was asked for");
+    visit.field("reward", verl_agent_.reward, "verl_agent: reward of buying exactly what was asked for");
     visit.field("penalty", verl_agent_.penalty, "taken off the score of a turn whose form is broken", at_least(0));
     visit.field("careless_turns", careless_turns_, "share of random turns in demonstrations", between(0, 1));
   }
@@ -127,7 +126,7 @@ class WebShopFactory final : public EnvironmentFactory {
   }
 
  private:
-  std::string tag() const { return prompts_ == ShopPrompts::Ragen ? "answer" : "action"; }
+  std::string tag() const { return style_ == ShopStyle::Ragen ? "answer" : "action"; }
 
   std::size_t instance_goal(std::uint64_t seed) const {
     CARNOT_CHECK(shop_ != nullptr, "prepare() comes first");
@@ -136,7 +135,7 @@ class WebShopFactory final : public EnvironmentFactory {
 
   std::unique_ptr<Environment> environment(std::size_t goal) const {
     WebShop shop(shop_, goal);
-    if (prompts_ == ShopPrompts::VerlAgent) return std::make_unique<VerlAgentShop>(std::move(shop), verl_agent_);
+    if (style_ == ShopStyle::VerlAgent) return std::make_unique<VerlAgentShop>(std::move(shop), verl_agent_);
     auto info = shop.info();
     return std::make_unique<RagenConversation>(text_, ragen_, std::make_unique<RagenWebShop>(std::move(shop)),
                                                std::move(info));
@@ -150,7 +149,7 @@ class WebShopFactory final : public EnvironmentFactory {
   }
 
   ShopOptions shop_options_;
-  ShopPrompts prompts_ = ShopPrompts::Ragen;
+  ShopStyle style_ = ShopStyle::Ragen;
   ShopOrderOptions order_;
   std::int64_t goal_ = -1;
   int max_turns_ = 0;

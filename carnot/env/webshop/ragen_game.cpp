@@ -19,7 +19,7 @@ constexpr std::string_view kAdvice =
     "If an matching option exists, make sure to click[size] then click[color], one at a time, before click[buy now], "
     "but don't have to if only 1 action left, in that case you just click[buy now]. Never click description.";
 
-constexpr std::string_view kInstruction =
+constexpr std::string_view kShopInstruction =
     "You are browsing an online shop. Based on the instruction, buy a product that close to the production "
     "description. You need to search, read the search results, pick a product, choose the size and color and buy. You "
     "should only choose action from the available actions list provided later.  Example process: I need a gingko light "
@@ -53,6 +53,6 @@ GameStep RagenWebShop::step(std::string_view action) {
   return result;
 }
 
-RagenText ragen_webshop_text() { return {.instruction = std::string(kInstruction)}; }
+RagenText ragen_webshop_text() { return {.instruction = std::string(kShopInstruction)}; }
 
 }  // namespace carnot
