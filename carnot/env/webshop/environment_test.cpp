@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "carnot/base/file.h"
@@ -11,6 +12,7 @@
 #include "carnot/env/webshop/demonstrator.h"
 #include "carnot/env/webshop/factory.h"
 #include "carnot/env/webshop/ragen_game.h"
+#include "carnot/env/webshop/reward.h"
 #include "testing/field_settings.h"
 #include "testing/published_shop.h"
 #include "testing/trials.h"
@@ -198,29 +200,47 @@ TEST(VerlAgentShop, PaysTenForTheRightPurchaseAndTakesATenthForABrokenForm) {
   EXPECT_EQ(reply.measures.at("purchased"), 0);
 }
 
-/// The score of the scripted shopper, and its number of actions.
-std::pair<double, int> shop_by_script(const std::shared_ptr<const Shop>& shop, std::size_t goal) {
+/// The game after the scripted shopper's purchase, and its number of actions.
+std::pair<WebShop, int> shop_by_script(const std::shared_ptr<const Shop>& shop, std::size_t goal) {
   WebShop game(shop, goal);
   const ShopDemonstrator demonstrator(game);
-  for (int actions = 1; actions <= 15; ++actions)
-    if (const GameStep step = game.step(demonstrator.next().action); step.done) return {step.reward.value, actions};
-  return {-1, 15};
+  int actions = 0;
+  for (bool done = false; !done && actions < 15; ++actions) done = game.step(demonstrator.next().action).done;
+  return {game, actions};
 }
 
+// WebShop's colours are found within words: "dash" counts as "ash", which is no word of the goal's "dash". So some
+// goals do not pay 1 for exactly what they ask for.
 TEST(ShopDemonstrator, BuysExactlyWhatEveryGoalAsksForWithinRagensNineActions) {
   const auto shop = testing::published_shop();
   const std::size_t stride = testing::kSanitized ? 20 : 1;
+  int whole = 0;
   for (std::size_t goal = 0; goal < shop->num_goals(); goal += stride) {
-    const auto [score, actions] = shop_by_script(shop, goal);
-    ASSERT_EQ(score, 1) << goal << ": " << shop->goal(goal).instruction;
+    const auto [game, actions] = shop_by_script(shop, goal);
     ASSERT_LE(actions, 9) << goal;
+    ASSERT_EQ(game.state().page, ShopPage::Done) << goal;
+    ASSERT_EQ(game.state().product, game.goal().product) << goal;
+    std::set<std::pair<std::string, std::string>> wanted;
+    for (const GoalOption& option : game.goal().options) wanted.emplace(option.name, option.value);
+    const auto& chosen = game.state().chosen;
+    EXPECT_EQ((std::set<std::pair<std::string, std::string>>(chosen.begin(), chosen.end())), wanted) << goal;
+
+    int spoilt = 0;
+    for (const GoalOption& option : game.goal().options)
+      spoilt += normalize_color(option.value) != option.value && option_hits({option.value}, {option}) == 0 ? 1 : 0;
+    const auto asked = static_cast<double>(game.goal().attributes.size() + wanted.size() + 1);
+    EXPECT_DOUBLE_EQ(game.reward(), (asked - spoilt) / asked) << game.goal().instruction;
+    whole += game.reward() == 1 ? 1 : 0;
+  }
+  if (stride == 1) {
+    EXPECT_EQ(whole, 6452);
   }
 }
 
 TEST(ShopDemonstrator, MostlyBuysWhatPeopleAskFor) {
   const auto shop = testing::published_human_shop();
   double sum = 0;
-  for (std::size_t goal = 0; goal < shop->num_goals(); ++goal) sum += shop_by_script(shop, goal).first;
+  for (std::size_t goal = 0; goal < shop->num_goals(); ++goal) sum += shop_by_script(shop, goal).first.reward();
   EXPECT_GT(sum / static_cast<double>(shop->num_goals()), 0.8);
 }
 

@@ -68,7 +68,7 @@ TEST(PorterStemmer, TakesSuffixesOff) {
                                                               {"generalizations", "gener"},
                                                               {"oscillators", "oscil"},
                                                               {"possibly", "possibl"},
-                                                              {"geology", "geolog"},
+                                                              {"apology", "apolog"},
                                                               {"as", "as"},
                                                               {"s", "s"}};
   for (const auto& [word, stem] : stems) EXPECT_EQ(porter_stem(word), stem) << word;
@@ -100,7 +100,7 @@ TEST(LuceneAnalyzer, CutsWordsLongerThan255Characters) {
 TEST(LuceneAnalyzer, DropsPossessivesCaseAndStopWordsBeforeItStems) {
   EXPECT_EQ(lucene_english_words("The Men's and WOMEN\u2019S shirts are for Mike's"),
             (Words{"men", "women", "shirt", "mike"}));
-  EXPECT_EQ(lucene_english_words("THIS that'S ITS"), (Words{"its"}));
+  EXPECT_EQ(lucene_english_words("THIS that'S ITS"), (Words{"it"})) << "its is no stop word, but it is its stem";
 }
 
 /// The 1000 products of WebShop that the published Lucene index was built from.
