@@ -51,7 +51,8 @@ Result<std::shared_ptr<const Shop>> Shop::make(std::vector<ShopProduct> products
   if (!goals) return goals.error();
   if (goals->empty()) return Error{"env.goals: no product has an instruction of this kind"};
   PythonRandom(kGoalShuffleSeed).shuffle(*goals);
-  return std::shared_ptr<const Shop>(new Shop(std::move(products), std::move(prices), kind, std::move(goals).value()));
+  return std::shared_ptr<const Shop>(
+      std::make_shared<const Shop>(std::move(products), std::move(prices), kind, std::move(goals).value()));
 }
 
 Shop::Shop(std::vector<ShopProduct> products, std::vector<double> prices, ShopGoalKind kind, std::vector<GoalKey> goals)

@@ -39,6 +39,9 @@ class Shop {
   /// The shop of these products. An error where they have no goals of the kind, or too many.
   static Result<std::shared_ptr<const Shop>> make(std::vector<ShopProduct> products, ShopGoalKind kind, int price_seed);
 
+  /// A price for each product; goals in their final order.
+  Shop(std::vector<ShopProduct> products, std::vector<double> prices, ShopGoalKind kind, std::vector<GoalKey> goals);
+
   const ShopProduct& product(int number) const { return products_[static_cast<std::size_t>(number)]; }
   int num_products() const { return static_cast<int>(products_.size()); }
   double price(int number) const { return prices_[static_cast<std::size_t>(number)]; }
@@ -57,8 +60,6 @@ class Shop {
   double reward(const ShopGoal& goal, int bought, const std::vector<std::string>& chosen) const;
 
  private:
-  Shop(std::vector<ShopProduct> products, std::vector<double> prices, ShopGoalKind kind, std::vector<GoalKey> goals);
-
   template <class Fits>
   std::vector<int> all_that(const Fits& fits) const;
 
