@@ -93,7 +93,8 @@ TEST_P(PublishedAlfworld, TheSolverWinsEveryGameInNoMoreCommandsThanTheWalkthrou
       ASSERT_TRUE(step.valid) << task->name();
     }
     EXPECT_TRUE(step.success) << task->name();
-    if (!task->walkthrough.empty()) EXPECT_LE(plan->size(), task->walkthrough.size()) << task->name();
+    if (task->walkthrough.empty()) continue;
+    EXPECT_LE(plan->size(), task->walkthrough.size()) << task->name();
   }
 }
 

@@ -12,7 +12,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-OrderedJson json(const std::string& text) { return parse_json<OrderedJson>(text, "test").value(); }
+OrderedJson message_json(const std::string& text) { return parse_json<OrderedJson>(text, "test").value(); }
 
 McpMessage one(const std::string& text) { return parse_mcp(text, "server, line 3").value().at(0); }
 
@@ -24,10 +24,10 @@ std::string complaint(const std::string& text) {
 TEST(McpMessages, ARequestOfTheRevisionWithoutAHandshakeCarriesItsVersion) {
   EXPECT_EQ(mcp_request(4, "tools/list", OrderedJson::object(), false),
             R"({"jsonrpc":"2.0","id":4,"method":"tools/list"})");
-  const OrderedJson stateless = json(mcp_request(5, "tools/call", {{"name", "add"}}, true));
+  const OrderedJson stateless = message_json(mcp_request(5, "tools/call", {{"name", "add"}}, true));
   EXPECT_EQ(stateless["params"]["name"], "add");
   EXPECT_EQ(stateless["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
-  EXPECT_EQ(json(mcp_request(1, "initialize", mcp_initialize_params(), false))["params"]["protocolVersion"],
+  EXPECT_EQ(message_json(mcp_request(1, "initialize", mcp_initialize_params(), false))["params"]["protocolVersion"],
             "2025-11-25");
 }
 
@@ -54,8 +54,9 @@ TEST(McpMessages, WhatIsNoneIsToldWithItsPlace) {
 }
 
 TEST(McpMessages, APingIsAnsweredAndAllElseRefused) {
-  EXPECT_EQ(mcp_answer(json(R"({"method": "ping", "id": "p1"})")), R"({"jsonrpc":"2.0","id":"p1","result":{}})");
-  EXPECT_EQ(json(mcp_answer(json(R"({"method": "sampling/createMessage", "id": 9})")))["error"]["code"],
+  EXPECT_EQ(mcp_answer(message_json(R"({"method": "ping", "id": "p1"})")),
+            R"({"jsonrpc":"2.0","id":"p1","result":{}})");
+  EXPECT_EQ(message_json(mcp_answer(message_json(R"({"method": "sampling/createMessage", "id": 9})")))["error"]["code"],
             kMcpMethodNotFound);
 }
 
@@ -64,11 +65,11 @@ TEST(McpMessages, EveryKnownRevisionIsSpoken) {
     EXPECT_EQ(read_mcp_version({{"protocolVersion", version}}).value(), version);
   EXPECT_THAT(read_mcp_version({{"protocolVersion", "1999-01-01"}}).error().message,
               AllOf(HasSubstr("1999-01-01"), HasSubstr("2025-06-18")));
-  EXPECT_FALSE(read_mcp_version(json("[]")).ok());
+  EXPECT_FALSE(read_mcp_version(message_json("[]")).ok());
 }
 
 TEST(McpMessages, ToolsKeepTheOrderOfTheirSchemas) {
-  const McpTools read = read_mcp_tools(json(R"({"nextCursor": "p2", "tools": [
+  const McpTools read = read_mcp_tools(message_json(R"({"nextCursor": "p2", "tools": [
       {"name": "files.read", "description": "reads", "annotations": {"readOnlyHint": true},
        "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}, "at": {"type": "integer"}}}},
       {"name": "now", "inputSchema": {"type": "object"}}]})"))
@@ -79,24 +80,24 @@ TEST(McpMessages, ToolsKeepTheOrderOfTheirSchemas) {
             R"({"type":"object","properties":{"path":{"type":"string"},"at":{"type":"integer"}}})");
   EXPECT_FALSE(read.only_read) << "`now` does not say so";
   EXPECT_EQ(read.next_cursor, "p2");
-  EXPECT_FALSE(read_mcp_tools(json(R"({"tools": [{"description": "no name"}]})")).ok());
-  EXPECT_FALSE(read_mcp_tools(json("{}")).ok());
+  EXPECT_FALSE(read_mcp_tools(message_json(R"({"tools": [{"description": "no name"}]})")).ok());
+  EXPECT_FALSE(read_mcp_tools(message_json("{}")).ok());
 }
 
 TEST(McpMessages, AResultIsItsTextsAndMarks) {
-  const ToolResult read = read_mcp_result(json(R"({"content": [{"type": "text", "text": "one"},
+  const ToolResult read = read_mcp_result(message_json(R"({"content": [{"type": "text", "text": "one"},
       {"type": "image", "data": "AAAA", "mimeType": "image/png"},
       {"type": "resource_link", "uri": "file:///a"}, {"type": "resource", "resource": {"uri": "b", "text": "two"}}]})"))
                               .value();
   EXPECT_EQ(read.text, "one\n[image: image/png]\n[resource: file:///a]\ntwo");
   EXPECT_EQ(read.status, "ok");
-  EXPECT_EQ(read_mcp_result(json(R"({"content": [], "structuredContent": {"b": 1, "a": 2}})"))->text,
+  EXPECT_EQ(read_mcp_result(message_json(R"({"content": [], "structuredContent": {"b": 1, "a": 2}})"))->text,
             R"({"b":1,"a":2})");
-  EXPECT_EQ(read_mcp_result(json(R"({"isError": true, "content": [{"type": "text", "text": "no"}]})"))->status,
+  EXPECT_EQ(read_mcp_result(message_json(R"({"isError": true, "content": [{"type": "text", "text": "no"}]})"))->status,
             "error");
-  EXPECT_FALSE(read_mcp_result(json("{}")).ok());
-  EXPECT_FALSE(read_mcp_result(json(R"({"content": "text"})")).ok());
-  EXPECT_FALSE(read_mcp_result(json(R"({"resultType": "input_required"})")).ok());
+  EXPECT_FALSE(read_mcp_result(message_json("{}")).ok());
+  EXPECT_FALSE(read_mcp_result(message_json(R"({"content": "text"})")).ok());
+  EXPECT_FALSE(read_mcp_result(message_json(R"({"resultType": "input_required"})")).ok());
 }
 
 }  // namespace
