@@ -50,7 +50,7 @@ def main():
     for step in range(0, steps, 20):
         parts.append(text(LEFT + (WIDTH - LEFT - RIGHT) * step / max(1, steps - 1), HEIGHT - BOTTOM + 18, str(step)))
     parts.append(text(WIDTH / 2, HEIGHT - 8, "training step"))
-    parts.append(text(WIDTH / 2, 20, f"{arguments.metric}, {len(curves)} seeds and their mean", size=14))
+    parts.append(text(WIDTH / 2, 20, f"{arguments.metric}, " + ("one run" if len(curves) == 1 else f"{len(curves)} seeds and their mean"), size=14))
     parts += [path(c, steps, 'stroke="#9bb8d3" stroke-width="1.2"') for c in curves]
     parts.append(path(mean, steps, 'stroke="#1f5a96" stroke-width="3"'))
     with open(arguments.out, "w") as out:
