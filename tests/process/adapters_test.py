@@ -11,6 +11,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import urllib.request
@@ -58,8 +59,12 @@ class Process:
         return self.requests
 
     def receive(self, id):
+        """The answer; an error where the process ends, or says nothing for ten minutes."""
         while id not in self.answers:
+            patience = threading.Timer(600, self.process.kill)
+            patience.start()
             answer = json.loads(self.process.stdout.readline() or '{"id": 0}')
+            patience.cancel()
             if answer["id"] == 0:
                 raise EOFError("the process ended")
             self.answers[answer.pop("id")] = answer
