@@ -15,7 +15,7 @@ namespace carnot {
 namespace {
 
 using Words = std::vector<std::string>;
-using nlohmann::json;
+using IndexRow = nlohmann::json;
 
 TEST(PorterStemmer, TakesSuffixesOff) {
   // From Porter's paper, and what his two later changes make different.
@@ -115,7 +115,7 @@ const PublishedIndex& published() {
     const auto text = read_maybe_compressed(data_path("webshop/products.jsonl.xz"));
     EXPECT_TRUE(text.ok()) << text.error().message;
     for (const auto line : split_lines(*text)) {
-      const json row = json::parse(line);
+      const IndexRow row = IndexRow::parse(line);
       all.ids.push_back(row.at("id"));
       all.texts.push_back(row.at("contents"));
       all.words.push_back(lucene_english_words(all.texts.back()));
@@ -126,7 +126,7 @@ const PublishedIndex& published() {
 }
 
 TEST(LuceneAnalyzer, FindsTheWordsOfThePublishedIndex) {
-  const auto stats = json::parse(read_file(data_path("webshop/index_stats.json")).value());
+  const auto stats = IndexRow::parse(read_file(data_path("webshop/index_stats.json")).value());
   std::size_t total = 0, distinct_in_documents = 0;
   std::unordered_set<std::string> terms;
   for (const Words& words : published().words) {
@@ -146,7 +146,7 @@ TEST(LuceneAnalyzer, CountsEveryDocumentsWordsAsThePublishedIndexDoes) {
   const auto lines = split_lines(*text);
   ASSERT_EQ(lines.size(), published().ids.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const json row = json::parse(lines[i]);
+    const IndexRow row = IndexRow::parse(lines[i]);
     EXPECT_EQ(row.at("asin"), published().ids[i]);
     const int length = static_cast<int>(published().words[i].size());
     EXPECT_EQ(row.at("length"), length) << published().ids[i];
