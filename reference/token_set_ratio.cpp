@@ -9,7 +9,7 @@
 namespace carnot::reference {
 namespace {
 
-std::set<std::string> words_of(const std::string& text) {
+std::set<std::string> word_set(const std::string& text) {
   std::istringstream in(text);
   std::set<std::string> words;
   for (std::string word; in >> word;) words.insert(word);
@@ -33,7 +33,7 @@ double ratio(const std::string& a, const std::string& b) {
 }  // namespace
 
 int token_set_ratio(const std::string& a, const std::string& b) {
-  const auto words_a = words_of(a), words_b = words_of(b);
+  const auto words_a = word_set(a), words_b = word_set(b);
   if (words_a.empty() || words_b.empty()) return 0;
   std::string common, with_a, with_b;
   const auto add = [](std::string& text, const std::string& word) { text += (text.empty() ? "" : " ") + word; };
