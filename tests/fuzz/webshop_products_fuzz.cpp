@@ -8,6 +8,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/env/webshop/demonstrator.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -43,7 +44,7 @@ void shop_in(const std::vector<carnot::ShopProduct>& products, carnot::ShopGoalK
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(webshop_products) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   std::istringstream products_file(take_up_to_zero(rest)), attributes(take_up_to_zero(rest)), human{std::string(rest)};
   auto products = carnot::parse_shop_products(products_file, "/nowhere/products", 0);
