@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what Carnot needs and this machine lacks: Debian packages, and LibTorch from the torch wheel in .venv.
+# Installs what Carnot needs and this machine lacks: Debian packages, LibTorch from the torch wheel in .venv, and jinja2
+# there too, which renders chat templates.
 #
 # Idempotent: with everything in place it changes nothing and needs no network. Outside the project's folder it
 # touches the package manager only. A LibTorch of your own: CMAKE_PREFIX_PATH=/path/to/libtorch tools/install.sh
@@ -87,5 +88,19 @@ install_libtorch() {
   "$root/tools/install_libtorch.sh" "$root/.venv"
 }
 
+install_jinja() {
+  local python=$root/.venv/bin/python wanted=$root/python/requirements-chat-templates.txt
+  if "$python" -c 'import sys, jinja2, markupsafe
+sys.exit("jinja2==%s" % jinja2.__version__ not in open(sys.argv[1]).read())' "$wanted" 2>/dev/null; then
+    say "jinja2 is in .venv."
+    return
+  fi
+  [[ -x $python ]] || python3 -m venv "$root/.venv" || fail "could not make a virtual environment in $root/.venv."
+  say "installing jinja2 into .venv"
+  "$python" -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-deps -r "$wanted" ||
+    fail "pip could not install $wanted; see its message above (is there a network?)."
+}
+
 install_packages
 install_libtorch
+install_jinja

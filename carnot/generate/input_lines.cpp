@@ -36,6 +36,8 @@ Tokens conversation_of(std::vector<Message> messages, const InputFormat& format)
   const bool has_system = !messages.empty() && messages.front().role == "system";
   if (!has_system && !format.system.empty())
     messages.insert(messages.begin(), {.role = "system", .content = format.system});
+  if (const Status writable = format.chat->check_writable(messages); !writable)
+    return Error{"messages: " + writable.error().message + "; expected messages that the chat format can write"};
   auto opening = format.chat->try_render_opening(messages, "");
   if (!opening) return opening.error();
   return std::move(opening->tokens);

@@ -4,6 +4,7 @@
 
 #include "carnot/base/random.h"
 #include "carnot/text/chat_families.h"
+#include "testing/paths.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot {
@@ -32,6 +33,20 @@ TEST(PromptLines, SayWhichTextTheSplitPatternDoesNotGetAlongWith) {
     EXPECT_TRUE(lines.error().message.starts_with("file:2: ")) << lines.error().message;
     EXPECT_NE(lines.error().message.find("the split pattern takes more than"), std::string::npos);
   }
+}
+
+TEST(PromptLines, SayWhichMessagesTheChatFormatCannotWrite) {
+  const auto tokenizer = Tokenizer::load(source_path("tests/golden/tokenizer/metaspace.json")).value();
+  const auto family = make_chat_family("llama2", tokenizer).value();
+  const InputFormat read{.tokenizer = &tokenizer, .chat = family.get(), .vocab_size = 300, .max_positions = 64};
+  const auto lines = prompt_lines(
+      "\"Hi\"\n"
+      "{\"messages\": [{\"role\": \"user\", \"content\": \"U\"}, {\"role\": \"system\", \"content\": \"S\"}]}",
+      read, "in.jsonl");
+  ASSERT_FALSE(lines.ok());
+  EXPECT_EQ(lines.error().message,
+            "in.jsonl:2: messages: chat format llama2 knows a system message at the start only; message 2 is another; "
+            "expected messages that the chat format can write");
 }
 
 TEST(PromptLines, ReadStringsPromptsMessagesAndIds) {

@@ -119,10 +119,9 @@ Result<GenerateJob> prepare_generate(const GenerateRequest& request, std::istrea
   if (request.raw) format.chat = nullptr;
   if (format.chat == nullptr && !request.system.empty())
     return Error{"--system: needs a chat format; the model has none, or --raw leaves it out"};
-  if (model->unknown_template && !request.raw)
-    log_warning(model->folder.string() +
-                ": its chat template is unknown, so prompts are sent as they are; "
-                "--chat names a format, --raw says that this is meant");
+  if (!model->chat_problem.empty() && !request.raw)
+    log_warning(model->folder.string() + ": " + model->chat_problem +
+                "; so prompts are sent as they are. --chat names a format, --raw says that this is meant");
   auto prompts = prompts_of(request, format, in);
   if (!prompts) return prompts.error();
   warn_of_ignored_settings(*model);

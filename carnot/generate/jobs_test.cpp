@@ -15,6 +15,7 @@
 #include "carnot/hf/model_config_file.h"
 #include "carnot/hf/safetensors.h"
 #include "carnot/hf/weights.h"
+#include "testing/chat_templates.h"
 #include "testing/paths.h"
 #include "testing/small_tokenizer.h"
 
@@ -150,7 +151,7 @@ TEST(GenerateJob, SamplesAsGenerationConfigSaysUnlessFlagsSayOtherwise) {
   EXPECT_EQ(other.options.sampling.top_k, 3);
 }
 
-TEST(GenerateJob, SaysThatAnUnknownChatTemplateIsNotApplied) {
+TEST(GenerateJob, SaysThatAChatTemplateWhichCannotBeRenderedIsNotApplied) {
   const Folder folder("");
   EXPECT_TRUE(write_file_atomically(folder.path() / "chat_template.jinja", "{{ something(of, its, own) }}").ok());
   std::vector<std::string> messages;
@@ -161,7 +162,21 @@ TEST(GenerateJob, SaysThatAnUnknownChatTemplateIsNotApplied) {
   set_log_sink(before);
   EXPECT_EQ(chat.prompts[0].tokens, raw.prompts[0].tokens);
   ASSERT_EQ(messages.size(), 1u) << "one with the chat format left out unasked, none with --raw";
-  EXPECT_NE(messages[0].find("its chat template is unknown"), std::string::npos) << messages[0];
+  EXPECT_NE(messages[0].find("the model's chat template cannot be used: "), std::string::npos) << messages[0];
+}
+
+TEST(GenerateJob, RendersAChatTemplateOfNoKnownFormat) {
+  if (const Status found = testing::find_jinja(); !found) GTEST_SKIP() << found.error().message;
+  const Folder folder("");
+  EXPECT_TRUE(write_file_atomically(folder.path() / "chat_template.jinja",
+                                    "{% for m in messages %}{{ m.role + ': ' + m.content + '\n' }}{% endfor %}"
+                                    "{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}")
+                  .ok());
+  const GenerateJob job = prepared(folder, {});
+  const GenerateJob raw = prepared(folder, {.raw = true});
+  const Tokenizer& tokenizer = *job.model.tokenizer;
+  EXPECT_EQ(tokenizer.decode(job.prompts[0].tokens),
+            "user: " + tokenizer.decode(raw.prompts[0].tokens) + "\nassistant:");
 }
 
 TEST(ScoreJob, TakesIdsWithoutATokenizerAndRefusesTexts) {

@@ -4,10 +4,12 @@
 
 #include "carnot/base/log.h"
 #include "carnot/hf/adapter_folder.h"
+#include "carnot/hf/folder_chat.h"
 #include "carnot/hf/model_files.h"
 #include "carnot/hf/weights.h"
 #include "carnot/run/find_run.h"
 #include "carnot/text/chat_families.h"
+#include "carnot/text/template_chat.h"
 #include "carnot/train/model_bundle.h"
 #include "carnot/train/recipe.h"
 
@@ -16,11 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The chat format by name: the one asked for, the run's, the one of the folder's template, or Qwen's where the
-/// tokenizer has its tokens; empty where the model has none.
-Result<std::string> chat_name(const ModelRequest& request, const LoadedModel& loaded, const ModelFiles& files) {
+/// The run's chat format, the one of the folder's template, or Qwen's where the tokenizer has its tokens; empty where
+/// the model has none.
+Result<std::string> usual_chat(const LoadedModel& loaded, const ModelFiles& files) {
   const fs::path& folder = loaded.folder;
-  if (!request.chat.empty()) return request.chat;
   if (fs::exists(folder / "trainer_state.json")) {
     const auto config = find_config(folder);
     if (config) {
@@ -29,9 +30,23 @@ Result<std::string> chat_name(const ModelRequest& request, const LoadedModel& lo
       if (recipe->tokenizer.chat != "auto") return recipe->tokenizer.chat;
     }
   }
-  if (const auto jinja = chat_template(files)) return std::string(chat_family_of_template(*jinja));
+  if (const auto named = folder_chat_name(files)) return *named;
   const std::string usual = loaded.model->config().family == "qwen3" ? "qwen3" : "qwen2.5";
   return make_chat_family(usual, *loaded.tokenizer) ? usual : std::string();
+}
+
+Status choose_chat(LoadedModel& loaded, const ModelRequest& request, const ModelFiles& files) {
+  const auto name = request.chat.empty() ? usual_chat(loaded, files) : Result<std::string>(request.chat);
+  if (!name) return name.error();
+  if (name->empty()) return Done{};
+  auto chat = make_folder_chat(*name, files, *loaded.tokenizer);
+  if (chat)
+    loaded.chat = std::move(chat).value();
+  else if (request.chat.empty() && *name == TemplateChat::kName)
+    loaded.chat_problem = chat.error().message;
+  else
+    return Error{"--chat: " + chat.error().message};
+  return Done{};
 }
 
 /// The folder, found on a device that is ready.
@@ -68,13 +83,7 @@ Result<LoadedModel> load_for_generation(const ModelRequest& request) {
   auto generation = generation_config(*files, loaded->folder.string());
   if (!generation) return generation.error();
   loaded->generation = std::move(generation).value();
-  const auto name = chat_name(request, *loaded, *files);
-  if (!name) return name.error();
-  loaded->unknown_template = name->empty() && chat_template(*files);
-  if (name->empty()) return loaded;
-  auto chat = make_chat_family(*name, *loaded->tokenizer);
-  if (!chat) return Error{"--chat: " + chat.error().message};
-  loaded->chat = std::move(chat).value();
+  if (const Status status = choose_chat(*loaded, request, *files); !status) return status.error();
   return loaded;
 }
 

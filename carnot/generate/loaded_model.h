@@ -18,7 +18,7 @@ namespace carnot {
 
 struct ModelRequest {
   std::filesystem::path path{};  ///< Hugging Face folder, checkpoint, or run folder: its latest checkpoint
-  std::string chat{};            ///< empty: the run's, or the one that goes with the model's family
+  std::string chat{};            ///< empty: the run's, the folder's template's, or that of the model's family
   std::string device = "cpu";
   std::string dtype = "float32";
   int threads = 0;  ///< of the kernels; 0: one per processor
@@ -29,7 +29,7 @@ struct LoadedModel {
   std::unique_ptr<Tokenizer> tokenizer{};  ///< null where load_for_log_probs() found none
   std::string tokenizer_problem{};         ///< then: why
   std::unique_ptr<ChatFamily> chat{};      ///< null where the model has none
-  bool unknown_template = false;           ///< then: it has a chat template that is not known
+  std::string chat_problem{};              ///< then: why its chat template cannot be used; empty without a template
   std::unique_ptr<Model> model{};
   GenerationConfig generation{};  ///< generation_config.json; empty where the folder has none
 };

@@ -27,4 +27,10 @@ Result<std::filesystem::path> python_folder() {
   return Error{"no carnot_environment.py in " + join(tried, " or ") + "; set CARNOT_PYTHON to the folder that has it"};
 }
 
+std::string own_python(const std::filesystem::path& folder) {
+  const std::filesystem::path own = folder / ".." / ".venv" / "bin" / "python3";
+  std::error_code missing;
+  return std::filesystem::exists(own, missing) ? own.string() : "python3";
+}
+
 }  // namespace carnot

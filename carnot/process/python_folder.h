@@ -1,7 +1,8 @@
-// process/python_folder.h -- where Carnot's own Python files are.
+// process/python_folder.h -- where Carnot's own Python files are, and what runs them.
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "carnot/base/result.h"
 
@@ -10,5 +11,9 @@ namespace carnot {
 /// The folder of carnot_environment.py and its neighbours: CARNOT_PYTHON in the environment, or beside the program, in
 /// the source tree (build/carnot) or installed (bin/carnot). The error names the folders that were tried.
 Result<std::filesystem::path> python_folder();
+
+/// The interpreter for those files: of the virtual environment `.venv` beside `folder`, where tools/install.sh puts
+/// what they need; without one, python3 as PATH has it.
+std::string own_python(const std::filesystem::path& folder);
 
 }  // namespace carnot

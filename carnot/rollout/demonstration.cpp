@@ -20,7 +20,7 @@ Result<std::vector<TokenId>> scripted_tokens(const Episode& episode, const ChatF
     return Error{"the script's response must begin with '" + prefix + "', got '" + said.text.substr(0, 40) + "'"};
   const std::string_view content = std::string_view(said.text).substr(prefix.size());
   const bool calls = !said.tool_calls.empty();
-  if (calls && !chat.takes_tools()) return Error{"chat format " + std::string(chat.name()) + " has no tool calls"};
+  if (const Status taken = chat.check_takes_tools(); calls && !taken) return taken.error();
   const bool ends = calls || !ends_with_any(said.text, episode.protocol().stop_strings);
   auto tokens =
       calls ? chat.try_spoken_calls(content, said.tool_calls, prefix) : chat.try_spoken(content, prefix, ends);
@@ -35,8 +35,9 @@ Result<Tree> play_script(const EnvironmentFactory& factory, const ChatFamily& ch
   const auto script = factory.script(*environment, options.progress, RandomStream(options.seed));
   if (!script) return Error{"the environment has no scripted agent to demonstrate it"};
   OpenedEnvironment opened = open_environment(environment);
-  if (const auto prompt = render_prompt(chat, opened.opening); !prompt) return prompt.error();
-  Episode episode(std::move(opened), chat, options.episode);
+  auto prompt = render_prompt(chat, opened.opening);
+  if (!prompt) return prompt.error();
+  Episode episode(std::move(opened), std::move(prompt).value(), chat, options.episode);
 
   Tree tree;
   tree.leaves.push_back({.trajectory_id = "demonstration." + std::to_string(options.index)});

@@ -51,24 +51,25 @@ Answer ask(Environment& environment, const PolicyResponse& response) {
 }
 
 Result<SpannedTokens> render_prompt(const ChatFamily& chat, const Opening& prompt) {
-  if (!prompt.tools.empty() && !chat.takes_tools())
-    return Error{"the environment offers tools (" + prompt.tools[0].name + "), and chat format " +
-                 std::string(chat.name()) + " has no way to offer any"};
+  if (const Status taken = chat.check_takes_tools(); !prompt.tools.empty() && !taken)
+    return Error{"the environment offers tools (" + prompt.tools[0].name + "), and " + taken.error().message};
   std::vector<Message> messages;
   if (!prompt.system.empty()) messages.push_back({.role = "system", .content = prompt.system});
   messages.insert(messages.end(), prompt.history.begin(), prompt.history.end());
   if (!prompt.user.empty()) messages.push_back({.role = "user", .content = prompt.user});
   std::vector<std::string> tools;
   for (const ToolDescription& tool : prompt.tools) tools.push_back(tool.json());
+  if (const Status writable = chat.check_writable(messages, tools); !writable)
+    return Error{"the prompt cannot be written: " + writable.error().message};
   return tokenised("the prompt", chat.try_render_opening(messages, prompt.assistant_prefix, tools));
 }
 
-Episode::Episode(OpenedEnvironment opened, const ChatFamily& chat, const EpisodeOptions& options)
+Episode::Episode(OpenedEnvironment opened, SpannedTokens opening, const ChatFamily& chat, const EpisodeOptions& options)
     : opened_(std::move(opened)),
       chat_(&chat),
       options_(options),
       stop_tokens_(chat.stop_tokens()),
-      opening_(render_prompt(chat, opened_.opening).value()),
+      opening_(std::move(opening)),
       prompt_(opening_),
       assistant_prefix_(opened_.opening.assistant_prefix),
       prefix_(assistant_prefix_),

@@ -51,14 +51,14 @@ struct Answer {
 /// Calls step(). Slow; touches the environment only. Throws EnvironmentFailure where the reply is out of bounds.
 Answer ask(Environment& environment, const PolicyResponse& response);
 
-/// The tokens of a prompt. Fails where it offers tools that the format cannot write, and where a text cannot be
-/// tokenised (Tokenizer::try_encode()).
+/// The tokens of a prompt. Fails where the format cannot write it (ChatFamily::check_writable()), and where a text
+/// cannot be tokenised (Tokenizer::try_encode()).
 Result<SpannedTokens> render_prompt(const ChatFamily& chat, const Opening& prompt);
 
 class Episode {
  public:
-  /// `chat` must outlive the episode. REQUIRES: render_prompt() takes the opening.
-  Episode(OpenedEnvironment opened, const ChatFamily& chat, const EpisodeOptions& options);
+  /// `opening`: render_prompt() of what was opened. `chat` must outlive the episode.
+  Episode(OpenedEnvironment opened, SpannedTokens opening, const ChatFamily& chat, const EpisodeOptions& options);
 
   /// The tokens of the opening: those before the first response.
   const SpannedTokens& opening() const { return opening_; }

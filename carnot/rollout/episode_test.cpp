@@ -12,7 +12,9 @@ namespace {
 using namespace carnot::testing;  // NOLINT: the builders of this test
 
 Episode episode_of(const ScriptedOptions& options, const EpisodeOptions& limits = {}) {
-  return Episode(open_environment(std::make_shared<ScriptedEnvironment>(options, 1)), small_chat(), limits);
+  OpenedEnvironment opened = open_environment(std::make_shared<ScriptedEnvironment>(options, 1));
+  SpannedTokens opening = render_prompt(small_chat(), opened.opening).value();
+  return Episode(std::move(opened), std::move(opening), small_chat(), limits);
 }
 
 std::vector<TokenId> tokens_of(const std::string& text, bool closed) {

@@ -32,9 +32,9 @@ void GroupRollout::on_call(int member, const FinishedCall& call) {
 
 void GroupRollout::on_opened(const FinishedCall& call) {
   if (call.status != FinishedCall::Status::Returned) return fail_all(Outcome::InfraFailed, call.message);
-  if (const auto prompt = render_prompt(context_.chat, opened_->opening); !prompt)
-    return fail_all(Outcome::InfraFailed, prompt.error().message);
-  first_.emplace(*opened_, context_.chat, context_.options.episode);
+  auto prompt = render_prompt(context_.chat, opened_->opening);
+  if (!prompt) return fail_all(Outcome::InfraFailed, prompt.error().message);
+  first_.emplace(*opened_, std::move(prompt).value(), context_.chat, context_.options.episode);
   if (prompt_tokens() >= context_.options.episode.max_context_tokens) return fail_all(Outcome::OutOfTokens, "");
   root_ = context_.engine.start(first_->opening().tokens);
   context_.claim(root_, {.group = index_, .member = -1});
@@ -45,9 +45,9 @@ void GroupRollout::on_opened(const FinishedCall& call) {
 void GroupRollout::on_opened(Member& member, const FinishedCall& call) {
   const auto opened = std::move(member.opening);
   if (call.status != FinishedCall::Status::Returned) return fail(member, call.message);
-  const auto prompt = render_prompt(context_.chat, opened->opening);
+  auto prompt = render_prompt(context_.chat, opened->opening);
   if (!prompt) return fail(member, prompt.error().message);
-  member.episode = Episode(std::move(*opened), context_.chat, context_.options.episode);
+  member.episode = Episode(std::move(*opened), std::move(prompt).value(), context_.chat, context_.options.episode);
   const std::vector<TokenId>& tokens = member.episode.opening().tokens;
   if (tokens == first_->opening().tokens) {
     own_sequence(member, context_.engine.fork(root_, prompt_tokens()));

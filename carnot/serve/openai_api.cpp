@@ -38,7 +38,8 @@ std::vector<Message> with_one_system_message(std::vector<Message> messages) {
 
 Result<std::vector<TokenId>> chat_prompt(const OpenAiRequest& request, const LoadedModel& model) {
   if (!model.chat)
-    return Error{"the model has no chat format that is known; expected /v1/completions, or carnot serve --chat"};
+    return Error{(model.chat_problem.empty() ? "the model has no chat format that is known" : model.chat_problem) +
+                 "; expected /v1/completions, or carnot serve --chat"};
   const std::vector<Message> messages = with_one_system_message(request.messages);
   if (const Status status = model.chat->check_writable(messages, request.tools); !status) return status.error();
   auto opening = model.chat->try_render_opening(messages, "", request.tools);

@@ -43,9 +43,9 @@ Status run_serve(const ServeRequest& request, const JobControl& control) {
   if (!model) return model.error();
   warn_of_ignored_settings(*model);
   if (!model->chat)
-    log_warning(model->folder.string() +
-                ": no chat format is known for it; /v1/chat/completions is refused. "
-                "--chat names a format");
+    log_warning(model->folder.string() + ": " +
+                (model->chat_problem.empty() ? "no chat format is known for it" : model->chat_problem) +
+                "; /v1/chat/completions is refused. --chat names a format");
   TextService service(*model->model, *model->tokenizer, request.texts);
   OpenAiApi api(*model, service, request.name.empty() ? request.model.path.string() : request.name,
                 seed_of_this_start());

@@ -63,8 +63,11 @@ class AemProxy final : public Analysis {
       return Error{"aem-proxy: no group's response entropies spread by " + std::to_string(modulate_.gate) +
                    " nats (aem.gate): every factor is 1; try more tasks or aem.gate=0"};
     Table table{.name = "states", .columns = {"alpha - 1", "H - S", "H - S, a token"}};
-    const Episode episode(open_environment(opened->recipe.environment->make(Split::Validation, 0)),
-                          *opened->bundle.chat, rollout.options.episode);
+    OpenedEnvironment environment = open_environment(opened->recipe.environment->make(Split::Validation, 0));
+    auto opening = render_prompt(*opened->bundle.chat, environment.opening);
+    if (!opening) return opening.error();
+    const Episode episode(std::move(environment), std::move(opening).value(), *opened->bundle.chat,
+                          rollout.options.episode);
     Progress progress(input.control.out, {.terminal = input.control.terminal});
     progress.begin("states", static_cast<std::int64_t>(states.size()));
     for (std::size_t s = 0; s < states.size(); ++s) {

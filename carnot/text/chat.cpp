@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "carnot/base/check.h"
+#include "carnot/base/strings.h"
 
 namespace carnot {
 namespace {
@@ -40,13 +41,52 @@ Status check_text_comes_back(const ChatFamily& chat) {
   return Done{};
 }
 
+/// An opening, what is said then, and a reply; `closed`: its message ended in the usual stop token.
+Result<std::vector<TokenId>> turn_by_turn(const ChatFamily& chat, std::span<const Message> messages, bool closed) {
+  auto opening = chat.try_render_opening(messages.first(messages.size() - 2), "");
+  if (!opening) return opening.error();
+  const auto said = chat.try_spoken(messages[messages.size() - 2].content, "", true);
+  if (!said) return said.error();
+  const auto reply = chat.try_render_reply(messages.last(1), "", closed);
+  if (!reply) return reply.error();
+  std::vector<TokenId> tokens = std::move(opening->tokens);
+  tokens.insert(tokens.end(), said->begin(), said->end());
+  if (closed) tokens.push_back(chat.stop_tokens()[0]);
+  tokens.insert(tokens.end(), reply->tokens.begin(), reply->tokens.end());
+  return tokens;
+}
+
+Status check_growth(const ChatFamily& chat) {
+  if (auto status = check_text_comes_back(chat); !status) return status;
+  const std::string name(chat.name());
+  if (chat.stop_tokens().empty())
+    return Error{name + ": no token ends an assistant message; expected one that the format writes, or an eos_token"};
+  std::span<const Message> messages = sample_conversation();
+  if (!chat.check_writable(messages)) messages = messages.subspan(1);  // formats without a system message
+  const auto at_once = chat.try_render_opening(messages, "");
+  if (!at_once) return Error{name + ": " + at_once.error().message};
+  const Tokenizer& tokenizer = chat.tokenizer();
+  for (const bool closed : {true, false}) {
+    const auto turns = turn_by_turn(chat, messages, closed);
+    if (!turns) return Error{name + ": " + turns.error().message};
+    if (const auto where = difference(tokenizer, *turns, at_once->tokens); !where.empty())
+      return Error{name + ": rendered turn by turn and at once differ " + where};
+  }
+  if (tokenizer.puts_blanks()) return Done{};
+  const auto again = tokenizer.try_encode(tokenizer.decode(at_once->tokens));
+  if (!again) return Error{name + ": " + again.error().message};
+  if (const auto where = difference(tokenizer, at_once->tokens, *again); !where.empty())
+    return Error{name + ": tokens and the tokens of their text differ " + where};
+  return Done{};
+}
+
 }  // namespace
 
 Result<SpannedTokens> ChatFamily::try_render_opening(std::span<const Message> messages, std::string_view prefix,
                                                      Tools tools) const {
   CARNOT_CHECK(tools.empty() || takes_tools(), std::string(name()) + " has no way to offer functions");
   LabelledText text(*tokenizer_, in_contents_);
-  write_opening(text, messages, tools);
+  if (const Status written = write_opening(text, messages, tools); !written) return written.error();
   write_prefix(text, prefix);
   return text.tokenize(TextBefore::Nothing);
 }
@@ -54,7 +94,7 @@ Result<SpannedTokens> ChatFamily::try_render_opening(std::span<const Message> me
 Result<SpannedTokens> ChatFamily::try_render_reply(std::span<const Message> messages, std::string_view prefix,
                                                    bool closed) const {
   LabelledText text(*tokenizer_, in_contents_);
-  write_reply(text, messages, closed);
+  if (const Status written = write_reply(text, messages, closed); !written) return written.error();
   write_prefix(text, prefix);
   return text.tokenize(TextBefore::AddedToken);
 }
@@ -67,7 +107,8 @@ void ChatFamily::write_prefix(LabelledText& text, std::string_view prefix) const
 
 PolicyResponse ChatFamily::parse_response(std::string text) const {
   PolicyResponse response(std::move(text));
-  auto calls = parse_tool_calls(response.text);
+  if (!takes_tools()) return response;
+  auto calls = call_form()->parse(response.text);
   if (calls)
     response.tool_calls = std::move(calls).value();
   else
@@ -75,9 +116,19 @@ PolicyResponse ChatFamily::parse_response(std::string text) const {
   return response;
 }
 
+std::string_view ChatFamily::text_beside_calls(std::string_view text) const {
+  return takes_tools() ? call_form()->beside(text) : text;
+}
+
+Status ChatFamily::check_takes_tools() const {
+  if (takes_tools()) return Done{};
+  const std::string why = no_tools_because();
+  return Error{"chat format " + std::string(name()) + " has no way to offer tools" + (why.empty() ? "" : ": " + why)};
+}
+
 Status ChatFamily::check_writable(std::span<const Message> messages, Tools tools) const {
-  if (!tools.empty() && !takes_tools())
-    return Error{"chat format " + std::string(name()) + " has no way to offer tools"};
+  if (!tools.empty())
+    if (const Status taken = check_takes_tools(); !taken) return taken;
   for (const Message& message : messages) {
     const std::string& role = message.role;
     if (role != "system" && role != "user" && role != "assistant" && role != "tool")
@@ -110,7 +161,7 @@ Result<std::vector<TokenId>> ChatFamily::try_spoken_calls(std::string_view conte
                                                           std::string_view prefix) const {
   CARNOT_CHECK(takes_tools(), std::string(name()) + " has no way to call functions");
   LabelledText text(*tokenizer_, in_contents_);
-  write_calls(text, content, calls, SpanKind::Prompt);
+  call_form()->write(text, content, calls, SpanKind::Prompt);
   const auto before = before_response(prefix);
   if (!before) return before.error();
   auto spoken = text.tokenize(*before);
@@ -159,28 +210,9 @@ Status check_system_is_first(std::span<const Message> messages, std::string_view
 }
 
 Status check_append_only(const ChatFamily& chat) {
-  if (auto status = check_text_comes_back(chat); !status) return status;
-  const Tokenizer& tokenizer = chat.tokenizer();
-  const std::vector<Message>& messages = sample_conversation();
-  const std::vector<TokenId> at_once = chat.render_opening(messages, "").tokens;
-
-  const auto first_two = std::span(messages).first(2);
-  const auto last = std::span(messages).last(1);
-  for (const bool closed : {true, false}) {
-    SpannedTokens turns = chat.render_opening(first_two, "");
-    const auto response = chat.spoken(messages[2].content, "", true);
-    turns.tokens.insert(turns.tokens.end(), response.begin(), response.end());
-    if (closed) turns.tokens.push_back(chat.stop_tokens()[0]);
-    append(turns, chat.render_reply(last, "", closed));
-    if (const auto where = difference(tokenizer, turns.tokens, at_once); !where.empty())
-      return Error{std::string(chat.name()) + ": rendered turn by turn and at once differ " + where};
-  }
-
-  if (tokenizer.puts_blanks()) return Done{};
-  const auto again = tokenizer.encode(tokenizer.decode(at_once));
-  if (const auto where = difference(tokenizer, at_once, again); !where.empty())
-    return Error{std::string(chat.name()) + ": tokens and the tokens of their text differ " + where};
-  return Done{};
+  Status status = check_growth(chat);
+  if (status || chat.rewriting().empty()) return status;
+  return Error{status.error().message + "; its template " + join(chat.rewriting(), "; it ")};
 }
 
 }  // namespace carnot

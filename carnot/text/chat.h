@@ -16,6 +16,7 @@
 #include "carnot/data/tokens.h"
 #include "carnot/text/labelled_text.h"
 #include "carnot/text/tokenizer.h"
+#include "carnot/text/tool_call_form.h"
 
 namespace carnot {
 
@@ -27,8 +28,8 @@ using Tools = std::span<const std::string>;
 /// The text of messages comes from users, tools and worlds. Control tokens in it (<|im_end|>) are spelled as other text
 /// is, so that who fills a message cannot end it or speak as somebody else. A `prefix` belongs to the format.
 ///
-/// A function named try_ fails where Tokenizer::try_encode() does; the same without it REQUIRES texts within the limit
-/// of the split pattern.
+/// A function named try_ fails where Tokenizer::try_encode() does, and where the format is a template that refuses the
+/// messages (text/template_chat.h); the same without it REQUIRES that it does not.
 class ChatFamily {
  public:
   virtual ~ChatFamily() = default;
@@ -71,8 +72,10 @@ class ChatFamily {
     return try_spoken_calls(content, calls, prefix).value();
   }
 
-  /// Whether the format says how functions are offered.
-  virtual bool takes_tools() const = 0;
+  /// Whether the format says how functions are offered and called.
+  bool takes_tools() const { return call_form() != nullptr; }
+  /// Says that it does not, and why.
+  Status check_takes_tools() const;
 
   /// Reads the calls of an assistant message written in this format: the inverse of what render_opening() writes for
   /// them. A message without anything that looks like a call has none; what looks like one and cannot be read is
@@ -81,7 +84,7 @@ class ChatFamily {
 
   /// What such a message says beside its calls, as write_calls() would have it back. REQUIRES: parse_response() reads
   /// calls in it.
-  std::string_view text_beside_calls(std::string_view text) const { return before_calls(text); }
+  std::string_view text_beside_calls(std::string_view text) const;
 
   /// Whether the format can write these messages and tools: roles in a place that it knows, as many calls in a message
   /// as it has room for. The render functions REQUIRE it.
@@ -98,8 +101,14 @@ class ChatFamily {
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
 
+  /// What the format changes in messages that were written before: "drops the thinking of earlier assistant messages".
+  /// Empty for the formats that are known here, which change nothing.
+  virtual std::vector<std::string> rewriting() const { return {}; }
+
  protected:
   explicit ChatFamily(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+
+  ControlTokens control_tokens_in_contents() const { return in_contents_; }
 
   /// The first of `names`, then those of the others that are added tokens of the tokenizer. REQUIRES: the first is.
   std::vector<TokenId> present_tokens(std::initializer_list<std::string_view> names) const;
@@ -109,16 +118,14 @@ class ChatFamily {
   Result<TextBefore> before_response(std::string_view prefix) const;
 
   /// Everything up to the end of the assistant's head.
-  virtual void write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const = 0;
-  virtual void write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const = 0;
+  virtual Status write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const = 0;
+  virtual Status write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const = 0;
   virtual std::vector<TokenId> own_stop_tokens() const = 0;
-  /// Content and calls of an assistant message. REQUIRES: calls are not empty.
-  virtual void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
-                           SpanKind content_kind) const = 0;
-  /// Fails with what is wrong with the calls; none where there are none.
-  virtual Result<std::vector<ToolCall>> parse_tool_calls(std::string_view text) const = 0;
+  /// How functions are called; null where the format has no way.
+  virtual const ToolCallForm* call_form() const = 0;
 
-  virtual std::string_view before_calls(std::string_view) const { return {}; }
+  /// Why there is no call_form(), as the end of a sentence; empty where the format has none by its nature.
+  virtual std::string no_tools_because() const { return {}; }
   /// check_writable() beyond roles and whether there are calls at all.
   virtual Status check_places(std::span<const Message>, Tools) const { return Done{}; }
 

@@ -6,6 +6,7 @@
 #include "carnot/text/chat_ml.h"
 #include "carnot/text/llama_chat.h"
 #include "carnot/text/mistral_chat.h"
+#include "carnot/text/template_chat.h"
 
 namespace carnot {
 namespace {
@@ -23,13 +24,13 @@ constexpr HeaderStyle kHeader[] = {{.name = "llama3"}, {.name = "llama3.1", .dat
 constexpr MistralStyle kMistral[] = {{.name = "mistral", .blank = " "}, {.name = "mistral_nemo"}};
 
 /// What a published template contains, and what it must not, to be a family's.
-struct TemplateMarks {
+struct FamilyMarks {
   std::string_view family;
   std::string_view holds[2];
   std::string_view lacks;
 };
 /// The first row that fits counts.
-constexpr TemplateMarks kMarks[] = {
+constexpr FamilyMarks kMarks[] = {
     {"llama3.1", {"<|start_header_id|>", "Cutting Knowledge Date: December 2023"}, "<|im_start|>"},
     {"llama3", {"<|start_header_id|>", "<|eot_id|>"}, "tool"},
     {"mistral", {"\"[AVAILABLE_TOOLS] [\"", "\"[INST] \""}, "[SYSTEM_PROMPT]"},
@@ -76,18 +77,20 @@ Result<std::unique_ptr<ChatFamily>> make_chat_family(std::string_view name, cons
   if (made) return made;
   if (!missing.empty())
     return Error{"chat family " + std::string(name) + ": the tokenizer lacks the added tokens " + join(missing)};
+  if (name == TemplateChat::kName) return Error{"chat family template: there is no model folder that has one"};
   return Error{"no chat family '" + std::string(name) + "'; expected one of " + join(chat_family_names())};
 }
 
 std::vector<std::string> chat_family_names() {
   std::vector<std::string> names;
   for_each_family([&](std::string_view family, const auto&, const auto&) { names.emplace_back(family); });
+  names.emplace_back(TemplateChat::kName);
   return names;
 }
 
 std::string_view chat_family_of_template(std::string_view jinja) {
   const auto holds = [&](std::string_view text) { return jinja.find(text) != std::string_view::npos; };
-  for (const TemplateMarks& marks : kMarks)
+  for (const FamilyMarks& marks : kMarks)
     if (holds(marks.holds[0]) && holds(marks.holds[1]) && !holds(marks.lacks)) return marks.family;
   return {};
 }

@@ -1,15 +1,12 @@
 #include "carnot/text/chat_ml.h"
 
 #include "carnot/base/check.h"
-#include "carnot/base/strings.h"
 #include "carnot/text/spaced_json.h"
-#include "carnot/text/tool_calls.h"
 
 namespace carnot {
 namespace {
 
 constexpr std::string_view kTail = "<|im_end|>\n";
-constexpr std::string_view kOpen = "<tool_call>", kClose = "</tool_call>";
 
 std::string head_of(std::string_view role) { return "<|im_start|>" + std::string(role) + "\n"; }
 
@@ -25,24 +22,21 @@ std::string tools_section(Tools tools) {
          "<args-json-object>}\n</tool_call>";
 }
 
-std::string tagged_call(const ToolCall& call) {
-  return "<tool_call>\n{\"name\": " + quoted_json(call.name) + ", \"arguments\": " + spaced_json(call.arguments) +
-         "}\n</tool_call>";
-}
-
 }  // namespace
 
-void ChatMl::write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const {
+Status ChatMl::write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const {
   const Message* system = !messages.empty() && messages[0].role == "system" ? &messages[0] : nullptr;
   add_system(text, system, tools);
   add_messages(text, messages.subspan(system ? 1 : 0), SpanKind::Prompt);
   add_assistant_head(text);
+  return Done{};
 }
 
-void ChatMl::write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const {
+Status ChatMl::write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const {
   text.add(SpanKind::Template, closed ? "\n" : kTail);
   add_messages(text, messages, SpanKind::Observation);
   add_assistant_head(text);
+  return Done{};
 }
 
 void ChatMl::add_assistant_head(LabelledText& text) const {
@@ -82,15 +76,8 @@ void ChatMl::add_message(LabelledText& text, const Message& message, SpanKind co
   if (message.tool_calls.empty())
     text.add(content_kind, message.content);
   else
-    write_calls(text, message.content, message.tool_calls, content_kind);
+    call_form()->write(text, message.content, message.tool_calls, content_kind);
   text.add(SpanKind::Template, kTail);
-}
-
-void ChatMl::write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
-                         SpanKind content_kind) const {
-  std::string all(content);
-  for (const ToolCall& call : calls) all += (all.empty() ? "" : "\n") + tagged_call(call);
-  text.add(content_kind, all);
 }
 
 // Neighbouring tool results share one user message.
@@ -101,27 +88,6 @@ void ChatMl::add_tool_message(LabelledText& text, std::span<const Message> messa
   text.add(SpanKind::Template, first ? head_of("user") + "<tool_response>\n" : "\n<tool_response>\n");
   text.add(content_kind, messages[index].content);
   text.add(SpanKind::Template, "\n</tool_response>" + std::string(last ? kTail : ""));
-}
-
-std::string_view ChatMl::before_calls(std::string_view text) const {
-  text = text.substr(0, text.find(kOpen));
-  if (text.ends_with('\n')) text.remove_suffix(1);  // the one that write_calls() puts there
-  return text;
-}
-
-// Each pair of tags holds a call; text before the first belongs to the message.
-Result<std::vector<ToolCall>> ChatMl::parse_tool_calls(std::string_view text) const {
-  std::vector<ToolCall> calls;
-  for (auto begin = text.find(kOpen); begin != std::string_view::npos; begin = text.find(kOpen)) {
-    text.remove_prefix(begin + kOpen.size());
-    const auto end = text.find(kClose);
-    if (end == std::string_view::npos) return Error{"this tool call cannot be read: </tool_call> is missing"};
-    auto call = parse_tool_call(trim(text.substr(0, end)), "arguments");
-    if (!call) return call.error();
-    calls.push_back(std::move(call).value());
-    text.remove_prefix(end + kClose.size());
-  }
-  return calls;
 }
 
 }  // namespace carnot

@@ -24,17 +24,13 @@ class ChatMl : public ChatFamily {
   ChatMl(const ChatMlStyle& style, const Tokenizer& tokenizer) : ChatFamily(tokenizer), style_(style) {}
 
   std::string_view name() const override { return style_.name; }
-  bool takes_tools() const override { return true; }
 
  private:
-  void write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const override;
-  void write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const override;
+  Status write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const override;
+  Status write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const override;
   std::vector<TokenId> own_stop_tokens() const override { return present_tokens({"<|im_end|>", "<|endoftext|>"}); }
 
-  void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
-                   SpanKind content_kind) const override;
-  Result<std::vector<ToolCall>> parse_tool_calls(std::string_view text) const override;
-  std::string_view before_calls(std::string_view text) const override;
+  const ToolCallForm* call_form() const override { return &tagged_tool_calls(); }
 
   void add_system(LabelledText& text, const Message* system, Tools tools) const;
   void add_messages(LabelledText& text, std::span<const Message> messages, SpanKind content_kind) const;

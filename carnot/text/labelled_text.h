@@ -22,6 +22,9 @@ class LabelledText {
   /// Text of the format that counts as `kind`.
   void add_format(SpanKind kind, std::string_view text) { add(kind, text, ControlTokens::Tokens); }
 
+  /// Text of a message that counts as `kind`.
+  void add_content(SpanKind kind, std::string_view text) { add(kind, text, in_contents_); }
+
   /// The tokens of the whole text, as they are after `before`. One that straddles a border is of the kind where its
   /// first byte is. An error as of Tokenizer::try_encode().
   Result<SpannedTokens> tokenize(TextBefore before) const;

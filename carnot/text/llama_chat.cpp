@@ -1,10 +1,8 @@
 #include "carnot/text/llama_chat.h"
 
 #include "carnot/base/check.h"
-#include "carnot/base/strings.h"
 #include "carnot/base/utf8.h"
 #include "carnot/text/spaced_json.h"
-#include "carnot/text/tool_calls.h"
 
 namespace carnot {
 namespace {
@@ -25,15 +23,9 @@ std::string llama_tools(Tools tools) {
   return section;
 }
 
-/// What the policy says to call functions; the format knows one call a message.
-std::string llama_calls(std::span<const ToolCall> calls) {
-  CARNOT_CHECK_EQ(calls.size(), 1u);
-  return "{\"name\": " + quoted_json(calls[0].name) + ", \"parameters\": " + spaced_json(calls[0].arguments) + "}";
-}
-
 }  // namespace
 
-void HeaderChat::write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const {
+Status HeaderChat::write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const {
   text.add(SpanKind::Template, "<|begin_of_text|>");
   const bool has_system = !messages.empty() && messages[0].role == "system";
   if (style_.dated) {
@@ -52,45 +44,29 @@ void HeaderChat::write_opening(LabelledText& text, std::span<const Message> mess
   }
   for (const Message& message : messages) add_message(text, message, SpanKind::Prompt);
   text.add(SpanKind::Template, llama_head("assistant"));
+  return Done{};
 }
 
-void HeaderChat::write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const {
+Status HeaderChat::write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const {
   if (!closed) text.add(SpanKind::Template, "<|eot_id|>");
   for (const Message& message : messages) add_message(text, message, SpanKind::Observation);
   text.add(SpanKind::Template, llama_head("assistant"));
+  return Done{};
 }
 
 void HeaderChat::add_message(LabelledText& text, const Message& message, SpanKind content_kind) const {
   const std::string& role = message.role;
   CARNOT_CHECK(role == "system" || role == "user" || role == "assistant" || role == "tool", "role '" + role + "'");
+  CARNOT_CHECK(message.tool_calls.empty() || takes_tools(), std::string(name()) + " has no way to call functions");
   const bool result = role == "tool" && style_.dated;
   text.add(SpanKind::Template, llama_head(result ? "ipython" : role));
   if (result)
     text.add(content_kind, quoted_json(message.content));
   else if (!message.tool_calls.empty())
-    write_calls(text, message.content, message.tool_calls, content_kind);
+    call_form()->write(text, message.content, message.tool_calls, content_kind);
   else
     text.add(content_kind, stripped(message.content));
   text.add(SpanKind::Template, "<|eot_id|>");
-}
-
-void HeaderChat::write_calls(LabelledText& text, std::string_view, std::span<const ToolCall> calls,
-                             SpanKind content_kind) const {
-  text.add(content_kind, llama_calls(calls));
-}
-
-// The whole message is the call; some versions begin it with the token of the code interpreter.
-Result<std::vector<ToolCall>> HeaderChat::parse_tool_calls(std::string_view text) const {
-  constexpr std::string_view kPython = "<|python_tag|>";
-  std::string_view said = trim(text);
-  const bool marked = said.starts_with(kPython);
-  if (marked) said = trim(said.substr(kPython.size()));
-  if (!marked && !said.starts_with('{')) return std::vector<ToolCall>{};
-  auto call = parse_tool_call(said, "parameters");
-  const bool looks_like_one = marked || said.find("\"name\"") != std::string_view::npos;
-  if (!call && !looks_like_one) return std::vector<ToolCall>{};
-  if (!call) return call.error();
-  return std::vector<ToolCall>{std::move(call).value()};
 }
 
 Status HeaderChat::check_places(std::span<const Message> messages, Tools tools) const {
@@ -107,14 +83,16 @@ Status Llama2Chat::check_places(std::span<const Message> messages, Tools) const 
   return check_system_is_first(messages, name());
 }
 
-void Llama2Chat::write_opening(LabelledText& text, std::span<const Message> messages, Tools) const {
+Status Llama2Chat::write_opening(LabelledText& text, std::span<const Message> messages, Tools) const {
   const Message* system = !messages.empty() && messages[0].role == "system" ? &messages[0] : nullptr;
   add_messages(text, messages.subspan(system ? 1 : 0), system, SpanKind::Prompt);
+  return Done{};
 }
 
-void Llama2Chat::write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const {
+Status Llama2Chat::write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const {
   if (!closed) text.add(SpanKind::Template, "</s>");
   add_messages(text, messages, nullptr, SpanKind::Observation);
+  return Done{};
 }
 
 void Llama2Chat::add_messages(LabelledText& text, std::span<const Message> messages, const Message* system,

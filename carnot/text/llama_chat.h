@@ -23,17 +23,14 @@ class HeaderChat : public ChatFamily {
   HeaderChat(const HeaderStyle& style, const Tokenizer& tokenizer) : ChatFamily(tokenizer), style_(style) {}
 
   std::string_view name() const override { return style_.name; }
-  bool takes_tools() const override { return style_.dated; }
 
  private:
-  void write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const override;
-  void write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const override;
+  Status write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const override;
+  Status write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const override;
   std::vector<TokenId> own_stop_tokens() const override {
     return present_tokens({"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"});
   }
-  void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
-                   SpanKind content_kind) const override;
-  Result<std::vector<ToolCall>> parse_tool_calls(std::string_view text) const override;
+  const ToolCallForm* call_form() const override { return style_.dated ? &bare_tool_call() : nullptr; }
   Status check_places(std::span<const Message> messages, Tools tools) const override;
 
   void add_message(LabelledText& text, const Message& message, SpanKind content_kind) const;
@@ -51,19 +48,14 @@ class Llama2Chat : public ChatFamily {
   explicit Llama2Chat(const Tokenizer& tokenizer) : ChatFamily(tokenizer) {}
 
   std::string_view name() const override { return kName; }
-  bool takes_tools() const override { return false; }
 
  private:
-  void write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const override;
-  void write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const override;
+  Status write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const override;
+  Status write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const override;
   std::vector<TokenId> own_stop_tokens() const override { return present_tokens({"</s>"}); }
   std::string_view before_speech() const override { return " "; }
   std::string_view after_speech() const override { return " "; }
-  void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall>,
-                   SpanKind content_kind) const override {
-    text.add(content_kind, content);
-  }
-  Result<std::vector<ToolCall>> parse_tool_calls(std::string_view) const override { return std::vector<ToolCall>{}; }
+  const ToolCallForm* call_form() const override { return nullptr; }
   Status check_places(std::span<const Message> messages, Tools tools) const override;
 
   void add_messages(LabelledText& text, std::span<const Message> messages, const Message* system,

@@ -23,18 +23,16 @@ class MistralChat : public ChatFamily {
   MistralChat(const MistralStyle& style, const Tokenizer& tokenizer) : ChatFamily(tokenizer), style_(style) {}
 
   std::string_view name() const override { return style_.name; }
-  bool takes_tools() const override { return true; }
 
  private:
-  void write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const override;
-  void write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const override;
+  Status write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const override;
+  Status write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const override;
   std::vector<TokenId> own_stop_tokens() const override { return present_tokens({"</s>"}); }
   std::string_view before_speech() const override { return style_.blank; }
   bool head_ends_in_token() const override { return true; }
-  void write_calls(LabelledText& text, std::string_view content, std::span<const ToolCall> calls,
-                   SpanKind content_kind) const override;
-  Result<std::vector<ToolCall>> parse_tool_calls(std::string_view text) const override;
-  std::string_view before_calls(std::string_view text) const override;
+  const ToolCallForm* call_form() const override {
+    return style_.blank.empty() ? &listed_tool_calls() : &spaced_listed_tool_calls();
+  }
   Status check_places(std::span<const Message> messages, Tools tools) const override;
 
   void add_message(LabelledText& text, const Message& message, const Message* system, SpanKind content_kind) const;

@@ -19,7 +19,7 @@
 #include "carnot/nn/cpu_memory.h"
 #include "carnot/nn/cuda_backend.h"
 #include "carnot/text/bpe_training.h"
-#include "carnot/text/chat_families.h"
+#include "carnot/text/template_chat.h"
 
 namespace carnot {
 namespace {
@@ -66,18 +66,27 @@ Result<ModelConfig> policy_config(const Recipe& recipe, const fs::path& pretrain
   return config;
 }
 
-/// The name in tokenizer.chat, or where that is "auto" the family whose template the tokenizer's folder has.
+/// The name in tokenizer.chat, or where that is "auto" the one that goes with the template in the tokenizer's folder.
 std::string chosen_chat(const std::string& name, const ModelFiles& files) {
   if (name != "auto") return name;
-  const auto jinja = chat_template(files);
-  if (!jinja) return "chatml";
-  const std::string_view family = chat_family_of_template(*jinja);
-  if (family.empty()) {
-    log_warning("tokenizer.chat: the tokenizer's chat template is unknown; chatml is used instead");
-    return "chatml";
-  }
-  log_info("tokenizer.chat: " + std::string(family) + ", by the tokenizer's chat template");
-  return std::string(family);
+  const auto chosen = folder_chat_name(files);
+  if (!chosen) return "chatml";
+  log_info("tokenizer.chat: " + *chosen + ", by the tokenizer's chat template");
+  return *chosen;
+}
+
+/// A run needs a format that only grows.
+Result<std::unique_ptr<ChatFamily>> chat_of_run(const Recipe& recipe, const ModelFiles& files,
+                                                const Tokenizer& tokenizer) {
+  const std::string& name = recipe.tokenizer.chat;
+  const std::string advice = name == TemplateChat::kName ? "; tokenizer.chat=chatml or another known format" : "";
+  auto chat = make_folder_chat(name, files, tokenizer);
+  if (!chat) return Error{"tokenizer.chat: " + chat.error().message + advice};
+  if (recipe.tokenizer.control_tokens_in_messages) (*chat)->read_control_tokens_as(ControlTokens::Tokens);
+  if (const Status grows = check_append_only(**chat); !grows)
+    return Error{"tokenizer.chat: this format cannot be trained with (generate, score and serve take it): " +
+                 grows.error().message + advice};
+  return chat;
 }
 
 /// Where a bundle comes from. Empty paths: made here.
@@ -181,11 +190,9 @@ Result<ModelBundle> ModelBundle::open(Recipe& recipe, const std::optional<fs::pa
   if (!files) return files.error();
   bundle.model_files = std::move(files).value();
   recipe.tokenizer.chat = chosen_chat(recipe.tokenizer.chat, bundle.model_files);
-  auto chat = make_chat_family(recipe.tokenizer.chat, *bundle.tokenizer);
-  if (!chat) return Error{"tokenizer.chat: " + chat.error().message};
+  auto chat = chat_of_run(recipe, bundle.model_files, *bundle.tokenizer);
+  if (!chat) return chat.error();
   bundle.chat = std::move(chat).value();
-  if (recipe.tokenizer.control_tokens_in_messages) bundle.chat->read_control_tokens_as(ControlTokens::Tokens);
-  if (const Status status = check_append_only(*bundle.chat); !status) return status.error();
   const auto config = checkpoint ? load_model_config(*checkpoint)
                                  : policy_config(recipe, bundle.pretrained, *bundle.tokenizer, *bundle.chat);
   if (!config) return config.error();

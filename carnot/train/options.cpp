@@ -35,9 +35,9 @@ void TokenizerOptions::fields(FieldVisitor& visit) {
               "folder or tokenizer.json; empty: the model's, or one trained from the environment's texts");
   visit.field("vocab_size", vocab_size, "of a trained tokenizer; 0: bytes, tags and protected words alone",
               at_least(0));
-  visit.field(
-      "chat", chat,
-      "chat family that renders messages; auto: the one whose template the tokenizer's folder has, else chatml");
+  visit.field("chat", chat,
+              "chat family that renders messages; template: the template in the tokenizer's folder; auto: the family "
+              "whose template that is, else template; chatml where there is none");
   visit.field("control_tokens_in_messages", control_tokens_in_messages,
               "control tokens (<|im_end|>) in what the environment says are tokens; otherwise they are spelled out");
 }

@@ -123,7 +123,7 @@ TEST_F(GenerateCommands, RefuseSettingsThatMakeNoSense) {
   EXPECT_EQ(generate({"x", "--stop", ""}).exit, 2);
 }
 
-TEST_F(GenerateCommands, AnUnknownChatTemplateIsSaidByTheDryRunToo) {
+TEST_F(GenerateCommands, AChatTemplateThatCannotTrainIsRefusedByTheDryRunToo) {
   namespace fs = std::filesystem;
   std::string tokenizer;
   for (const auto& entry : fs::recursive_directory_iterator(scratch_->path("run")))
@@ -133,8 +133,9 @@ TEST_F(GenerateCommands, AnUnknownChatTemplateIsSaidByTheDryRunToo) {
   scratch_->write("foreign/chat_template.jinja", "{{ something(of, its, own) }}");
   const auto run = run_carnot({"train", scratch_->path("run/config.yaml"), "tokenizer.chat=auto",
                                "tokenizer.path=" + scratch_->path("foreign"), "--dry-run"});
-  EXPECT_EQ(run.exit, 0);
-  EXPECT_THAT(run.err, HasSubstr("the tokenizer's chat template is unknown; chatml is used instead"));
+  EXPECT_EQ(run.exit, 1);
+  EXPECT_THAT(run.err, HasSubstr("tokenizer.chat: the model's chat template cannot be used: "));
+  EXPECT_THAT(run.err, HasSubstr("tokenizer.chat=chatml or another known format"));
 }
 
 }  // namespace
