@@ -7,6 +7,7 @@
 #include "carnot/env/alfworld/game_files.h"
 #include "carnot/env/alfworld/simulator.h"
 #include "carnot/env/alfworld/solver.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -33,7 +34,7 @@ void play(const carnot::Room& room, std::uint64_t seed) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(alfworld_game) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto check = [](const auto& result) {
     if (!result.ok()) CARNOT_CHECK(result.error().message.starts_with("/nowhere/game:"), result.error().message);
