@@ -47,7 +47,7 @@ inline const Tokenizer& template_tokenizer() {
 
 /// Where jinja2 is: in the .venv of the source tree. The message says that it is not there.
 inline Status find_jinja() {
-  ::setenv("CARNOT_PYTHON", source_path("python").c_str(), 1);
+  ::setenv("CARNOT_PYTHON", source_path("python").c_str(), 0);
   const auto started = TemplateRenderer::start({.jinja = "x"});
   return started ? Status(Done{}) : Status(started.error());
 }

@@ -14,6 +14,7 @@
 #include "carnot/base/thread_pool.h"
 #include "carnot/config/numbers.h"
 #include "carnot/hf/adapter_folder.h"
+#include "carnot/hf/folder_chat.h"
 #include "carnot/hf/hub_cache.h"
 #include "carnot/hf/model_config_file.h"
 #include "carnot/nn/cpu_memory.h"
