@@ -32,7 +32,7 @@ std::string with_length(const std::string& json, const std::string& data = "") {
 }
 
 /// The error of a file with this header and data; empty where it is accepted.
-std::string complaint(const std::string& file) {
+std::string file_complaint(const std::string& file) {
   const auto header = parse_safetensors_header(file, "x.safetensors");
   return header ? "" : header.error().message;
 }
@@ -105,9 +105,9 @@ TEST_F(Safetensors, AMisalignedTensorIsCopied) {
 TEST_F(Safetensors, EveryTruncationIsRefused) {
   ASSERT_TRUE(write_safetensors(folder_ / "a", {{"w", at::ones({5})}, {"v", at::ones({2, 2})}}).ok());
   const std::string bytes = *read_file(folder_ / "a");
-  ASSERT_EQ(complaint(bytes), "");
+  ASSERT_EQ(file_complaint(bytes), "");
   for (std::size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_TRUE(complaint(bytes.substr(0, size)).starts_with("x.safetensors: ")) << size;
+    EXPECT_TRUE(file_complaint(bytes.substr(0, size)).starts_with("x.safetensors: ")) << size;
 }
 
 TEST_F(Safetensors, AFlippedHeaderByteNeverReadsOutsideTheFile) {
@@ -158,15 +158,15 @@ TEST_F(Safetensors, EachKindOfCorruptHeaderIsNamed) {
           Case{R"({"__metadata__":{"step":3}})", "", "__metadata__ 'step' is not a string"},
           Case{R"({"__metadata__":[]})", "", "__metadata__ is not an object"},
       })
-    EXPECT_NE(complaint(with_length(c.json, c.data)).find(c.expected), std::string::npos)
+    EXPECT_NE(file_complaint(with_length(c.json, c.data)).find(c.expected), std::string::npos)
         << c.json << "\n"
-        << complaint(with_length(c.json, c.data));
-  EXPECT_NE(complaint("\xff\xff\xff\xff\xff\xff\xff\x7f{}").find("at most 100000000"), std::string::npos);
-  EXPECT_NE(complaint(std::string("\x10\0\0\0\0\0\0\0{}", 10)).find("truncated"), std::string::npos);
+        << file_complaint(with_length(c.json, c.data));
+  EXPECT_NE(file_complaint("\xff\xff\xff\xff\xff\xff\xff\x7f{}").find("at most 100000000"), std::string::npos);
+  EXPECT_NE(file_complaint(std::string("\x10\0\0\0\0\0\0\0{}", 10)).find("truncated"), std::string::npos);
 }
 
 TEST_F(Safetensors, AllProblemsOfAHeaderAreListedAtOnce) {
-  const std::string all = complaint(with_length(
+  const std::string all = file_complaint(with_length(
       R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[9],"data_offsets":[0,4]}})",
       std::string(4, '\0')));
   EXPECT_NE(all.find("'a'"), std::string::npos) << all;
@@ -174,7 +174,7 @@ TEST_F(Safetensors, AllProblemsOfAHeaderAreListedAtOnce) {
 }
 
 TEST_F(Safetensors, HeadersMayBePaddedWithSpaces) {
-  EXPECT_EQ(complaint(with_length(R"({"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}     )", "x")), "");
+  EXPECT_EQ(file_complaint(with_length(R"({"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}     )", "x")), "");
 }
 
 TEST_F(Safetensors, ReadsWhatTransformersWrote) {

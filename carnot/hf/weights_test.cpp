@@ -15,14 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kGolden = source_path("tests/golden/transformers/");
+const std::string kGoldenModels = source_path("tests/golden/transformers/");
 
 // In float32, float16 and bfloat16; llama3 in three shards.
 TEST(Weights, OfTransformersCheckpointsLoadIntoTheModel) {
   for (const std::string name : {"llama2", "llama3", "mistral", "qwen2", "qwen3"}) {
-    const auto model = load_model(kGolden + name, at::TensorOptions(at::kDouble));
+    const auto model = load_model(kGoldenModels + name, at::TensorOptions(at::kDouble));
     ASSERT_TRUE(model.ok()) << model.error().message;
-    const auto file = read_model_tensors(kGolden + name);
+    const auto file = read_model_tensors(kGoldenModels + name);
     EXPECT_EQ(model->parameters().size(), file->tensors.size());
     std::map<std::string, at::Tensor> given;
     for (const NamedTensor& named : file->tensors) given[named.name] = named.tensor;
@@ -58,7 +58,7 @@ class WeightsOf : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Families, WeightsOf, ::testing::Values("llama2", "llama3", "mistral", "qwen2", "qwen3"));
 
 TEST_P(WeightsOf, MissingExtraAndMisshapenOnesAreAllListed) {
-  const std::string folder = kGolden + GetParam();
+  const std::string folder = kGoldenModels + GetParam();
   auto model = load_model(folder, at::TensorOptions(at::kFloat));
   ASSERT_TRUE(model.ok());
   const at::Tensor before = model->parameters()[0].tensor.clone();
@@ -78,16 +78,16 @@ TEST_P(WeightsOf, MissingExtraAndMisshapenOnesAreAllListed) {
 }
 
 TEST(Weights, StoredRotaryFrequenciesOfOlderCheckpointsArePassedOver) {
-  auto model = load_model(kGolden + "llama2", at::TensorOptions(at::kFloat));
-  std::vector<NamedTensor> tensors = read_model_tensors(kGolden + "llama2")->tensors;
+  auto model = load_model(kGoldenModels + "llama2", at::TensorOptions(at::kFloat));
+  std::vector<NamedTensor> tensors = read_model_tensors(kGoldenModels + "llama2")->tensors;
   tensors.push_back({"model.layers.0.self_attn.rotary_emb.inv_freq", at::zeros({4})});
   EXPECT_TRUE(load_weights(*model, tensors, "here").ok());
 }
 
 TEST(Weights, ASecondCopyOfATiedHeadIsAcceptedOnlyWhereItIsOne) {
-  auto model = load_model(kGolden + "qwen2", at::TensorOptions(at::kFloat));
+  auto model = load_model(kGoldenModels + "qwen2", at::TensorOptions(at::kFloat));
   ASSERT_TRUE(model.ok());
-  std::vector<NamedTensor> tensors = read_model_tensors(kGolden + "qwen2")->tensors;
+  std::vector<NamedTensor> tensors = read_model_tensors(kGoldenModels + "qwen2")->tensors;
   at::Tensor embedding;
   for (const NamedTensor& named : tensors)
     if (named.name == "model.embed_tokens.weight") embedding = named.tensor;
