@@ -67,7 +67,7 @@ class AgentFaults : public ::testing::Test {
 
   /// Plays the task; counts how the episodes of each kind ended.
   void play(const EnvironmentFactory& factory, std::int64_t index) {
-    std::string expected = "lost", fault = "before asking", end;
+    std::string expected = "lost", fault = "before asking", end, why;
     std::uint64_t seed = 0;
     double said = 0;
     const auto environment = factory.make(Split::Train, index);
@@ -90,9 +90,13 @@ class AgentFaults : public ::testing::Test {
       end = as_computed && all_heard && reply.outcome == Outcome::Finished ? "right" : "wrong";
     } catch (const std::runtime_error& failure) {
       end = "lost";
+      why = failure.what();
     }
     const std::lock_guard lock(mutex_);
     ++ends_[end];
+    if (end == "lost") {
+      EXPECT_THAT(why, ::testing::HasSubstr(reason_)) << "task " << index << ":" << fault;
+    }
     if (end != expected && (expected != "either" || end == "wrong"))
       ADD_FAILURE() << "task " << index << ":" << fault << ": expected " << expected << ", was " << end;
   }
@@ -115,7 +119,8 @@ class AgentFaults : public ::testing::Test {
 
   LogSink log_{};
   std::mutex mutex_{};
-  std::map<std::string, int> ends_{};  ///< right, lost, wrong
+  std::map<std::string, int> ends_{};   ///< right, lost, wrong
+  std::string reason_ = "the harness";  ///< part of every failure's message
 };
 
 TEST_F(AgentFaults, NoneBecomesARewardAndNoneStopsTheOthers) {
@@ -130,6 +135,7 @@ TEST_F(AgentFaults, NoneBecomesARewardAndNoneStopsTheOthers) {
 
 TEST_F(AgentFaults, HarnessesThatHangAreLostAndEnded) {
   const auto factory = harnesses("hanging", {"timeout=0.5", "start_timeout=1"});
+  reason_ = "the harness did nothing for";
   const int episodes = share_of(200, 10);
   play_many(*factory, episodes);
   EXPECT_EQ(ends_["lost"], episodes);
