@@ -172,7 +172,7 @@ TEST(VerlAgentShop, LeavesThePastOutOfAPromptThatWouldBeTooLong) {
   const auto environment = factory->make(Split::Train, 0);
   environment->open();
   EXPECT_THAT(environment->step("<think></think><action>look</action>").prompt.user, ::testing::HasSubstr("Prior to"));
-  EXPECT_THAT(environment->step("<think></think><action>" + std::string(300, 'x') + "</action>").prompt.user,
+  EXPECT_THAT(environment->step("<think></think><action>" + std::string(500, 'x') + "</action>").prompt.user,
               ::testing::Not(::testing::HasSubstr("Prior to")));
 }
 

