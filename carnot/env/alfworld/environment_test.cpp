@@ -99,7 +99,7 @@ TEST(AlfworldConversation, TriesTheLastThirtyCharactersOfAResponseWithoutTags) {
   const auto environment = small_alfworld(kOnlyLooking)->make(Split::Validation, 0);
   environment->open();
   const Reply reply = environment->step("<think>x</think> I think I had better GO TO DESK 1");
-  EXPECT_NE(reply.prompt.user.find("Action 1: 'think i had better go to desk 1']"), std::string::npos);
+  EXPECT_NE(reply.prompt.user.find("Action 1: 'hink i had better go to desk 1']"), std::string::npos);
   EXPECT_FALSE(reply.valid_action);
   environment->step("<think>x</think>               \n               GO TO DESK 1");
   EXPECT_TRUE(environment->anchor().starts_with("You arrive at desk 1.")) << environment->anchor();
