@@ -121,28 +121,10 @@ const std::vector<Playthrough> kPlaythroughs = {
                    "<think>Back.</think><action>go to cabinet 1</action>",
                    "<think>It is still open.</think>\n<action> move mug 2 to cabinet 1 </action>"},
      .settings = {{"task_source", source_path("tests/tasks/alfworld")}}},
-    {.env = "webshop",
-     .seed = 10,
-     .responses = {"I look for a mug.</think><answer>search[dishwasher safe mugs]</answer>",
-                   "The first one.</think><answer>click[B000000001]</answer>",
-                   "What is it like?</think> <answer>click[features]</answer>", "Back, please.",
-                   "Back.</think><answer>click[< prev]</answer>",
-                   "Both at once.</think><answer>click[blue] || click[500 ml]</answer>",
-                   "One by one, then.</think><answer>click[500 ml]</answer>",
-                   "That is it.</think><answer>click[buy now]</answer>"},
-     .settings = {{"task_source", source_path("tests/tasks/webshop")}, {"goal", "10"}}},
-    {.env = "webshop",
-     .seed = 7,
-     .responses = {"<think>A shirt.</think><action>Search[long sleeve shirts]</action>", "I take it: click[b000000004]",
-                   "<think>Navy.</think><action>click[navy]</action>",
-                   "<think>Is there green?</think><action>click[green]</action>",
-                   "<think>Medium will do.</think>\n<action> click[medium] </action>",
-                   "<think>Done.</think><action>click[buy now]</action>"},
-     .settings = {{"task_source", source_path("tests/tasks/webshop")}, {"goal", "7"}, {"style", "verl_agent"}}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Files, Playthroughs, ::testing::ValuesIn(kPlaythroughs),
-                         [](const auto& info) { return info.param.env + "_" + std::to_string(info.param.seed); });
+                         [](const auto& info) { return info.param.env; });
 
 }  // namespace
 }  // namespace carnot
