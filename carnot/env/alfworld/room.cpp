@@ -297,8 +297,11 @@ class RoomBuilder {
 
   void read_facts() {
     for (const Fact& fact : problem_.facts) read_fact(fact);
+    std::unordered_map<std::string_view, EntitySet> objects;
+    for (std::size_t o = 0; o < room_.objects.size(); ++o)
+      if (!room_.objects[o].type.empty()) objects[room_.objects[o].type].add(static_cast<int>(o));
     for (const Fact& fact : problem_.facts)
-      if (fact.predicate == "cancontain") read_can_contain(fact);
+      if (fact.predicate == "cancontain") read_can_contain(fact, objects);
   }
 
   void read_fact(const Fact& fact) {
@@ -369,13 +372,13 @@ class RoomBuilder {
     type = found;
   }
 
-  void read_can_contain(const Fact& fact) {
-    for (RoomReceptacle& receptacle : room_.receptacles) {
-      if (receptacle.type.empty() || receptacle.type != fact.arguments[0]) continue;
-      for (std::size_t o = 0; o < room_.objects.size(); ++o)
-        if (!room_.objects[o].type.empty() && room_.objects[o].type == fact.arguments[1])
-          receptacle.fits.add(static_cast<int>(o));
-    }
+  /// What belongs where is said of types.
+  void read_can_contain(const Fact& fact, const std::unordered_map<std::string_view, EntitySet>& objects) {
+    const auto found = objects.find(fact.arguments[1]);
+    if (found == objects.end()) return;
+    for (RoomReceptacle& receptacle : room_.receptacles)
+      if (!receptacle.type.empty() && receptacle.type == fact.arguments[0])
+        receptacle.fits = receptacle.fits | found->second;
   }
 
   void finish() {
