@@ -99,8 +99,7 @@ TEST_P(PublishedAlfworld, EveryWalkthroughIsAdmissibleAndWins) {
   EXPECT_EQ(found, walkthroughs.at(GetParam()));
 }
 
-TEST_P(PublishedAlfworld, TheSolverWinsEveryGameMostlyInNoMoreCommandsThanTheWalkthrough) {
-  int walkthroughs = 0, longer = 0;
+TEST_P(PublishedAlfworld, TheSolverWinsEveryGameInNoMoreCommandsThanTheWalkthrough) {
   for (const auto& task : published(GetParam())) {
     const auto plan = solve_alfworld(task->room, task->room.start);
     ASSERT_TRUE(plan.has_value() && !plan->empty()) << task->name();
@@ -112,10 +111,9 @@ TEST_P(PublishedAlfworld, TheSolverWinsEveryGameMostlyInNoMoreCommandsThanTheWal
       ASSERT_TRUE(step.valid) << task->name();
     }
     EXPECT_TRUE(step.success) << task->name();
-    walkthroughs += task->walkthrough.empty() ? 0 : 1;
-    longer += !task->walkthrough.empty() && plan->size() > task->walkthrough.size() ? 1 : 0;
+    if (task->walkthrough.empty()) continue;
+    EXPECT_LE(plan->size(), task->walkthrough.size()) << task->name();
   }
-  EXPECT_LE(longer, walkthroughs / 50);
 }
 
 class AlfworldTranscripts : public ::testing::Test {
@@ -135,6 +133,7 @@ std::shared_ptr<const AlfworldTask> published_trial(const std::string& trial) {
 
 // Published transcripts of the Python original.
 TEST_F(AlfworldTranscripts, AreReproduced) {
+  if (testing::kSanitized) GTEST_SKIP() << "reads the training games, which takes minutes with a sanitizer";
   Alfworld first(published_trial("trial_T20190909_132423_909909"), 10);
   EXPECT_EQ(
       first.step("go to desk 1").observation,

@@ -18,12 +18,15 @@ class Walk {
   const RoomState& state() const { return state_; }
   const std::vector<PlannedCommand>& commands() const { return commands_; }
 
-  void take(int object) {
-    const int from = holder(object);
-    if (from == kNowhere) return fail();
+  void take(int object, int from) {
     const RoomCommand aim = command(RoomVerb::Take, object, from);
     reach(from, aim);
     carry_out(aim, aim);
+  }
+
+  /// Whether the object can be found there.
+  bool holds(int receptacle, int object) const {
+    return is_reachable(receptacle) && state_.inside[static_cast<std::size_t>(receptacle)].has(object);
   }
 
   void put(int object, int receptacle) {
@@ -84,9 +87,7 @@ class Walk {
   int holder(int object) const {
     int best = kNowhere;
     for (const int r : room_->receptacles_by_name)
-      if (state_.inside[static_cast<std::size_t>(r)].has(object) && is_reachable(r) &&
-          (best == kNowhere || way_to(r) < way_to(best)))
-        best = r;
+      if (holds(r, object) && (best == kNowhere || way_to(r) < way_to(best))) best = r;
     return best;
   }
 
@@ -144,11 +145,15 @@ void for_each_in_hand(const Room& room, const Walk& from, const EntitySet& objec
     walk.treat();
     return visit(walk);
   }
+  // An object may be said to be in two receptacles; taken out of one, it stays in the other.
   (objects & room.pickupable).for_each([&](int object) {
-    Walk walk = from;
-    walk.take(object);
-    walk.treat();
-    if (!walk.failed()) visit(walk);
+    for (const int receptacle : room.receptacles_by_name) {
+      if (!from.holds(receptacle, object)) continue;
+      Walk walk = from;
+      walk.take(object, receptacle);
+      walk.treat();
+      if (!walk.failed()) visit(walk);
+    }
   });
 }
 
