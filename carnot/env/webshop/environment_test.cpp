@@ -226,8 +226,7 @@ TEST(ShopDemonstrator, BuysExactlyWhatEveryGoalAsksForWithinRagensNineActions) {
     EXPECT_EQ((std::set<std::pair<std::string, std::string>>(chosen.begin(), chosen.end())), wanted) << goal;
 
     int spoilt = 0;
-    for (const GoalOption& option : game.goal().options)
-      spoilt += option_hits({option.value}, {option}) == 0 ? 1 : 0;
+    for (const GoalOption& option : game.goal().options) spoilt += option_hits({option.value}, {option}) == 0 ? 1 : 0;
     const auto asked = static_cast<double>(game.goal().attributes.size() + wanted.size() + 1);
     EXPECT_DOUBLE_EQ(game.reward(), (asked - spoilt) / asked) << game.goal().instruction;
     whole += game.reward() == 1 ? 1 : 0;

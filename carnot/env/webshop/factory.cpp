@@ -51,10 +51,9 @@ class WebShopFactory final : public EnvironmentFactory {
     enum_field(visit, "validation", order_.validation, {"validation", "test"},
                "goals that evaluate; verl_agent has only one kind");
     visit.field("draws_per_step", order_.draws_per_step,
-                "verl_agent's splits: different goals that a training step draws; as train.groups",
-                between(1, kLargestCount));
+                "verl_agent's splits: different goals that a training step draws; as train.groups", between(1, 1e8));
     visit.field("goal", goal_, "every task is this goal, by its number after the first shuffle; -1: the split's",
-                between(-1, kLargestCount));
+                between(-1, 1e8));
     visit.field("max_turns", max_turns_, "turns an episode, each with one action; 0: 9 (ragen), 15 (verl_agent)",
                 between(0, kMaxEpisodeSteps));
     visit.field("max_response_tokens", max_response_tokens_,
@@ -64,7 +63,7 @@ class WebShopFactory final : public EnvironmentFactory {
     visit.field("history_length", verl_agent_.history_length, "verl_agent: past steps that a prompt tells of",
                 between(0, kMaxEpisodeSteps));
     visit.field("longest_prompt", verl_agent_.longest_prompt,
-                "verl_agent: characters beyond which a prompt goes without its past steps", at_least(0));
+                "verl_agent: characters beyond which a prompt goes without its past steps", between(0, 1e8));
     visit.field("reward", verl_agent_.reward, "verl_agent: reward of buying exactly what was asked for");
     visit.field("penalty", verl_agent_.penalty, "taken off the score of a turn whose form is broken", at_least(0));
     visit.field("careless_turns", careless_turns_, "share of random turns in demonstrations", between(0, 1));

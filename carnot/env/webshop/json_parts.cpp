@@ -25,7 +25,7 @@ class JsonPartScanner {
       escaped_ = !escaped_ && c == '\\';
     } else if (depth_ == 0 && (c == ',' || c == ']' || c == '}')) {
       return end_part(c);
-    } else if (!part_.empty() || !is_json_blank(c)) {
+    } else if (part_.size() > (object_ ? 1u : 0u) || !is_json_blank(c)) {
       part_ += c;
       in_string_ = c == '"';
       depth_ += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;

@@ -24,8 +24,7 @@ void ShopOptions::fields(FieldVisitor& visit) {
   visit.field("num_products", num_products, "products of the file, from the first on; 0: all", between(0, 1e8));
   enum_field(visit, "goals", goals, {"synthetic", "human"},
              "instructions made of attributes and options, or those that people wrote");
-  visit.field("price_seed", price_seed, "of prices drawn from ranges, and of the goals' price bounds",
-              between(0, kLargestCount));
+  visit.field("price_seed", price_seed, "of prices drawn from ranges, and of the goals' price bounds", between(0, 1e8));
 }
 
 Result<std::shared_ptr<const Shop>> Shop::open(const ShopOptions& options) {
