@@ -121,6 +121,16 @@ const std::vector<Playthrough> kPlaythroughs = {
                    "<think>Back.</think><action>go to cabinet 1</action>",
                    "<think>It is still open.</think>\n<action> move mug 2 to cabinet 1 </action>"},
      .settings = {{"task_source", source_path("tests/tasks/alfworld")}}},
+    {.env = "webshop",
+     .seed = 10,
+     .responses = {"I look for a mug.</think><answer>search[dishwasher safe mugs]</answer>",
+                   "The first one.</think><answer>click[B000000001]</answer>",
+                   "What is it like?</think> <answer>click[features]</answer>", "Back, please.",
+                   "Back.</think><answer>click[< prev]</answer>",
+                   "Both at once.</think><answer>click[blue] || click[500 ml]</answer>",
+                   "One by one, then.</think><answer>click[500 ml]</answer>",
+                   "That is it.</think><answer>click[buy now]</answer>"},
+     .settings = {{"task_source", source_path("tests/tasks/webshop")}, {"goal", "10"}}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Files, Playthroughs, ::testing::ValuesIn(kPlaythroughs),
