@@ -5,8 +5,6 @@
 // Plays STEPS (20,000) steps of bench/trivial_environment.py with 1, 4 and 16 episodes at a time in one process, step
 // by step and in batches, and prints microseconds a step of wall time and of processor time, both processes together,
 // and steps a second of one core.
-#include <sys/resource.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,20 +12,10 @@
 #include <vector>
 
 #include "carnot/env/process/environment.h"
+#include "processor_time.h"
 
 namespace carnot {
 namespace {
-
-double cpu_seconds_of(int who) {
-  rusage usage{};
-  ::getrusage(who, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-double cpu_seconds() { return cpu_seconds_of(RUSAGE_SELF) + cpu_seconds_of(RUSAGE_CHILDREN); }
 
 /// Sets the command.
 class Settings final : public FieldVisitor {
@@ -51,7 +39,7 @@ class Settings final : public FieldVisitor {
 };
 
 void measure(bool batches, int episodes, int steps) {
-  const double cpu_before = cpu_seconds();
+  const double cpu_before = processor_seconds();
   double seconds = 0;
   {
     const auto factory = make_process();
@@ -74,7 +62,7 @@ void measure(bool batches, int episodes, int steps) {
     for (std::thread& thread : threads) thread.join();
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
-  const double cpu = cpu_seconds() - cpu_before;
+  const double cpu = processor_seconds() - cpu_before;
   std::printf("%-8s %8d %12.1f %12.1f %14.0f\n", batches ? "batches" : "", episodes, 1e6 * seconds / steps,
               1e6 * cpu / steps, steps / cpu);
 }

@@ -5,8 +5,6 @@
 // Makes CALLS (5,000) calls of a tool that adds two numbers, by 1, 4 and 16 episodes at a time: the calculator, a
 // Python function, an MCP server that is started. Prints microseconds a call of wall time and of processor time, all
 // processes together, and calls a second of one core.
-#include <sys/resource.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "carnot/tool/toolbox.h"
+#include "processor_time.h"
 
 namespace carnot {
 namespace {
@@ -22,17 +21,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 const std::string kTests = std::string(CARNOT_SOURCE_DIR) + "/tests/process/";
-
-double cpu_seconds_of(int who) {
-  rusage usage{};
-  ::getrusage(who, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-double cpu_seconds() { return cpu_seconds_of(RUSAGE_SELF) + cpu_seconds_of(RUSAGE_CHILDREN); }
 
 struct Measured {
   const char* name;
@@ -59,7 +47,7 @@ struct Times {
 
 Times times_of(const Measured& what, int episodes, int calls) {
   Times times;
-  const double before = cpu_seconds();
+  const double before = processor_seconds();
   {
     const auto tools = Toolbox::open({.tools = {what.entry}, .sessions = ToolSessions::All});
     if (!tools) {
@@ -73,7 +61,7 @@ Times times_of(const Measured& what, int episodes, int calls) {
     for (std::thread& thread : threads) thread.join();
     times.wall = std::chrono::duration<double>(Clock::now() - start).count();
   }
-  times.cpu = cpu_seconds() - before;
+  times.cpu = processor_seconds() - before;
   return times;
 }
 
