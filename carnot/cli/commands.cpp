@@ -32,6 +32,7 @@ const CommandTable& carnot_commands() {
               analyze_entry(),
               list_entry({{"analyses", list_analyses}, {"keys", list_recipe_keys}}),
               environment_entry(),
+              tool_entry(),
               tokenize_entry(),
               completion_entry(),
               manual_entry(),

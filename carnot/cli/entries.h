@@ -17,6 +17,7 @@ CommandEntry inspect_entry();
 /// With `further` topics after the room's own.
 CommandEntry list_entry(const std::vector<ListTopic>& further);
 CommandEntry tokenize_entry();
+CommandEntry tool_entry();
 
 CommandEntry analyze_entry();
 CommandEntry compare_entry();

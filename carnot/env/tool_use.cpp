@@ -1,10 +1,13 @@
 #include "carnot/env/tool_use.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "carnot/base/check.h"
+#include "carnot/base/json.h"
 #include "carnot/base/limits.h"
 #include "carnot/base/random.h"
+#include "carnot/base/strings.h"
 #include "carnot/base/utf8.h"
 
 namespace carnot {
@@ -12,6 +15,27 @@ namespace {
 
 constexpr double kLongestToolTime = 1e6;  ///< seconds
 constexpr int kLongestOutput = 200'000;   ///< characters of a result
+
+const std::vector<std::string> kToolCallStyles{"chat", "tags"};
+
+std::string opening_tag(const std::string& name) { return "<" + name + ">"; }
+std::string closing_tag(const std::string& name) { return "</" + name + ">"; }
+
+/// The argument that the text between tags is: the one that the tool requires, a text.
+Result<std::string> tag_argument(const ToolDescription& tool) {
+  const auto schema = parse_json_object(tool.parameters, "parameters of tool " + tool.name);
+  if (!schema) return schema.error();
+  const auto required = schema->find("required");
+  if (required != schema->end() && required->is_array() && required->size() == 1 && required->front().is_string()) {
+    const std::string name = required->front().get<std::string>();
+    const auto properties = schema->find("properties");
+    if (properties != schema->end() && properties->is_object() && properties->contains(name) &&
+        properties->at(name).is_object() && properties->at(name).value("type", nlohmann::json()) == "string")
+      return name;
+  }
+  return Error{"env.tool_calls: tags: the tool " + tool.name +
+               " has to require one argument, a text, that stands between its tags"};
+}
 
 struct ToolCounts {
   int calls = 0, errors = 0;
@@ -26,6 +50,11 @@ class ToolUsingEnvironment final : public Environment {
     Protocol protocol = beneath_->protocol();
     // Every turn with calls takes at least one, and one more turn hears that none are left.
     protocol.max_turns = std::min(kMaxEpisodeSteps, protocol.max_turns + use_->options().max_tool_calls + 1);
+    if (uses_tags())
+      for (const ToolDescription& tool : use_->toolbox().descriptions()) {
+        protocol.stop_strings.push_back(closing_tag(tool.name));
+        protocol.action_tags.push_back(tool.name);
+      }
     return protocol;
   }
 
@@ -36,6 +65,7 @@ class ToolUsingEnvironment final : public Environment {
   }
 
   Reply step(const PolicyResponse& response) override {
+    if (uses_tags()) return step_with_tags(response);
     if (!uses_tools(response) || was_refused_) return ask_beneath(response);
     was_refused_ = calls_left() == 0;
     if (!response.problem.empty()) return problem_reply(response.problem);
@@ -68,8 +98,23 @@ class ToolUsingEnvironment final : public Environment {
   const Environment& beneath() const { return *beneath_; }
 
  private:
+  bool uses_tags() const { return use_->options().tool_calls == ToolCallStyle::Tags; }
+
+  Reply step_with_tags(const PolicyResponse& response) {
+    const auto call = use_->tagged_call(response.text);
+    if (!call || was_refused_) return passed_on(beneath_->step(response));
+    was_refused_ = calls_left() == 0;
+    const ToolResult result = answer(*call);
+    return {.text = " <result>\n" + result.text + "\n</result>",
+            .form = ReplyForm::Inline,
+            .valid_action = result.status != "bad_arguments",
+            .tool = call->name,
+            .status = result.status};
+  }
+
   void offer_in(Opening& prompt) {
     beneath_offers_ = !prompt.tools.empty();
+    if (uses_tags()) return;
     const auto& ours = use_->toolbox().descriptions();
     prompt.tools.insert(prompt.tools.end(), ours.begin(), ours.end());
   }
@@ -171,8 +216,12 @@ class ToolUsingEnvironment final : public Environment {
 
 void ToolUseOptions::fields(FieldVisitor& visit) {
   const Limits seconds{.low = 0, .high = kLongestToolTime, .open_low = true};
-  visit.field("tools", tools,
-              "tools of every episode: calculator, search FILE, FILE.py:FUNCTION, mcp COMMAND, mcp URL, FILE.json");
+  visit.field(
+      "tools", tools,
+      "tools of every episode: calculator, python, code_interpreter, search FILE, FILE.py:FUNCTION, mcp COMMAND, "
+      "mcp URL, FILE.json");
+  enum_field(visit, "tool_calls", tool_calls, kToolCallStyles,
+             "how tools are called: as the chat format has it, or between tags with the tool's name");
   visit.field("max_tool_calls", max_tool_calls, "calls of these tools in an episode", between(1, kMaxEpisodeSteps / 2));
   visit.field("tool_timeout", tool_timeout, "seconds that a call may take before its server is replaced", seconds);
   visit.field("tool_start_timeout", tool_start_timeout, "seconds that a tool's process or server may take to start",
@@ -182,6 +231,7 @@ void ToolUseOptions::fields(FieldVisitor& visit) {
   enum_field(visit, "tool_sessions", tool_sessions, {"auto", "all", "episode"},
              "who shares a session of an MCP server: all episodes, or none; auto: all where its tools only read");
   visit.field("tool_python", tool_python, "the interpreter of Python functions");
+  section(visit, "sandbox", sandbox, "where code of the tools python and code_interpreter runs (docs/sandbox.md)");
 }
 
 Result<std::shared_ptr<const ToolUse>> ToolUse::open(const ToolUseOptions& options) {
@@ -190,9 +240,38 @@ Result<std::shared_ptr<const ToolUse>> ToolUse::open(const ToolUseOptions& optio
                                 .python = options.tool_python,
                                 .start_seconds = options.tool_start_timeout,
                                 .call_seconds = options.tool_timeout,
-                                .sessions = options.tool_sessions});
+                                .sessions = options.tool_sessions,
+                                .code = options.sandbox});
   if (!toolbox) return toolbox.error();
-  return std::shared_ptr<const ToolUse>(std::make_shared<ToolUse>(options, std::move(toolbox).value()));
+  std::vector<std::string> tag_arguments, problems;
+  if (options.tool_calls == ToolCallStyle::Tags)
+    for (const ToolDescription& tool : (*toolbox)->descriptions()) {
+      auto argument = tag_argument(tool);
+      if (argument)
+        tag_arguments.push_back(std::move(argument).value());
+      else
+        problems.push_back(argument.error().message);
+    }
+  if (!problems.empty()) return join_errors(problems);
+  return std::shared_ptr<const ToolUse>(
+      std::make_shared<ToolUse>(options, std::move(toolbox).value(), std::move(tag_arguments)));
+}
+
+std::optional<ToolCall> ToolUse::tagged_call(std::string_view response) const {
+  const std::string_view text = trim(response);
+  for (std::size_t i = 0; i < tag_arguments_.size(); ++i) {
+    const std::string& name = toolbox_->descriptions()[i].name;
+    const std::string open = opening_tag(name), close = closing_tag(name);
+    if (!text.ends_with(close)) continue;
+    const std::string_view before = text.substr(0, text.size() - close.size());
+    const std::size_t begin = before.rfind(open);
+    if (begin == std::string_view::npos) continue;
+    nlohmann::json arguments;
+    arguments[tag_arguments_[i]] = std::string(trim(before.substr(begin + open.size())));
+    return ToolCall{.name = name,
+                    .arguments = arguments.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  }
+  return std::nullopt;
 }
 
 std::unique_ptr<Environment> ToolUse::add_to(std::unique_ptr<Environment> environment,

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "carnot/env/environment.h"
@@ -15,14 +17,25 @@
 
 namespace carnot {
 
+/// How a policy calls tools.
+enum class ToolCallStyle {
+  Chat,  ///< as the chat format has it; tools are offered in its way, and results are tool messages
+  /// <python>print(1)</python>: a pair of tags with the tool's name around its one argument. The response stops there,
+  /// and ` <result>`, the result and `</result>` continue the same message (ARPO, arXiv:2507.19849; AEPO; A2TGPO). The
+  /// prompt has to tell.
+  Tags,
+};
+
 struct ToolUseOptions {
   std::vector<std::string> tools{};
+  ToolCallStyle tool_calls = ToolCallStyle::Chat;
   int max_tool_calls = 8;
   double tool_timeout = 30;
   double tool_start_timeout = 60;
   int tool_output = 4000;
   ToolSessions tool_sessions = ToolSessions::Auto;
   std::string tool_python = "python3";
+  CodeToolOptions sandbox{};
 
   void fields(FieldVisitor& visit);
 };
@@ -33,8 +46,9 @@ class ToolUse {
   /// Starts the tools. Without any, episodes stay as they are. The error names each entry that cannot be used.
   static Result<std::shared_ptr<const ToolUse>> open(const ToolUseOptions& options);
 
-  ToolUse(ToolUseOptions options, std::shared_ptr<const Toolbox> toolbox)
-      : options_(std::move(options)), toolbox_(std::move(toolbox)) {}
+  /// `tag_arguments`: of Tags, the name of the argument of each tool, in the toolbox's order.
+  ToolUse(ToolUseOptions options, std::shared_ptr<const Toolbox> toolbox, std::vector<std::string> tag_arguments = {})
+      : options_(std::move(options)), toolbox_(std::move(toolbox)), tag_arguments_(std::move(tag_arguments)) {}
 
   /// `environment` with the tools. Its own tools stay; in a response that calls both, it hears of its own calls only.
   /// Branches are refused where a tool changes what all episodes see, and played again where each has a server of its
@@ -45,9 +59,13 @@ class ToolUse {
   const ToolUseOptions& options() const { return options_; }
   const Toolbox& toolbox() const { return *toolbox_; }
 
+  /// The call that a response of style Tags ends with; none where it ends otherwise.
+  std::optional<ToolCall> tagged_call(std::string_view response) const;
+
  private:
   ToolUseOptions options_;
   std::shared_ptr<const Toolbox> toolbox_;  ///< none: no tools
+  std::vector<std::string> tag_arguments_;
 };
 
 /// The environment beneath the tools; without any, the environment itself.

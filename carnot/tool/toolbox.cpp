@@ -29,7 +29,8 @@ class ToolSource {
 namespace {
 
 constexpr std::string_view kExpected =
-    "expected calculator, search FILE, FILE.py:FUNCTION, mcp COMMAND, mcp URL, or FILE.json (docs/tools.md)";
+    "expected calculator, python, code_interpreter, search FILE, FILE.py:FUNCTION, mcp COMMAND, mcp URL, or FILE.json "
+    "(docs/tools.md)";
 
 /// Tools that are the same for everybody.
 class CommonTools final : public ToolSource {
@@ -76,6 +77,7 @@ class ToolList {
     if (word == "mcp" && !rest.empty()) return add_mcp(rest);
     if (word == "search" && !rest.empty()) return add_tool(text, make_search(rest));
     if (text == "calculator") return add_tool(text, make_calculator());
+    if (text == "python" || text == "code_interpreter") return add_code_tool(text);
     if (text.ends_with(".json")) return add_servers(text);
     if (const std::size_t colon = text.rfind(':');
         colon != std::string::npos && colon > 0 && colon + 1 < text.size() && rest.empty())
@@ -106,6 +108,16 @@ class ToolList {
   void add_tool(const std::string& name, Result<std::shared_ptr<Tool>> tool) {
     if (!tool) return problems_.push_back("env.tools: " + tool.error().message);
     sources_.push_back(std::make_unique<CommonTools>(name, SharedTools{std::move(tool).value()}, ToolMemory::None));
+  }
+
+  /// Tools of both names share a sandbox.
+  void add_code_tool(const std::string& name) {
+    if (!code_) {
+      auto runner = open_code_runner(options_.code);
+      if (!runner) return problems_.push_back("env.sandbox: " + runner.error().message);
+      code_ = std::move(runner).value();
+    }
+    add_tool(name, make_code_tool(name, code_, options_.code));
   }
 
   void add_function(const std::string& spec) {
@@ -145,6 +157,7 @@ class ToolList {
   }
 
   const ToolboxOptions& options_;
+  std::shared_ptr<CodeRunner> code_{};
   std::vector<std::string> functions_{};
   std::vector<std::size_t> places_{};  // of the functions in sources_
 };

@@ -2,10 +2,11 @@
 //
 //   calculator                       built in
 //   search passages.jsonl            built in: BM25 over the passages of a file (tool/search/passages.h)
-//   my_tools.py:search               a Python function (python/carnot_tools.py)
-//   mcp python3 server.py --root .   an MCP server that is started: words as a shell splits them, quotes included
-//   mcp http://127.0.0.1:8000/mcp    an MCP server that runs
-//   servers.json                     MCP servers as other clients list them: {"mcpServers": {NAME: {"command", "args",
+//   python  code_interpreter         built in: Python code of the policy's in a sandbox
+//   (tool/python_sandbox/code_tool.h) my_tools.py:search               a Python function (python/carnot_tools.py) mcp
+//   python3 server.py --root .   an MCP server that is started: words as a shell splits them, quotes included mcp
+//   http://127.0.0.1:8000/mcp    an MCP server that runs servers.json                     MCP servers as other clients
+//   list them: {"mcpServers": {NAME: {"command", "args",
 //                                    "env", "cwd"} or {"url", "headers"}}}
 #pragma once
 
@@ -15,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "carnot/tool/python_sandbox/code_tool.h"
 #include "carnot/tool/tool.h"
 
 namespace carnot {
@@ -39,6 +41,7 @@ struct ToolboxOptions {
   double start_seconds = 60;
   double call_seconds = 30;
   ToolSessions sessions = ToolSessions::Auto;
+  CodeToolOptions code{};  ///< of `python` and `code_interpreter`
 };
 
 class JsonSchema;

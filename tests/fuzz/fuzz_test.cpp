@@ -35,6 +35,7 @@ CARNOT_FUZZ_TARGET(passages);
 CARNOT_FUZZ_TARGET(process_answers);
 CARNOT_FUZZ_TARGET(recipe);
 CARNOT_FUZZ_TARGET(rollout_rows);
+CARNOT_FUZZ_TARGET(run_code);
 CARNOT_FUZZ_TARGET(safetensors);
 CARNOT_FUZZ_TARGET(split_pattern);
 CARNOT_FUZZ_TARGET(task_rows);
@@ -58,8 +59,7 @@ struct Target {
 constexpr int kInMemory = 400;
 constexpr int kThroughFiles = 60;  // a file is written, and some are synced, for each
 
-#define CARNOT_TARGET(name, mutations) \
-  { #name, name##_fuzz_one_input, mutations }
+#define CARNOT_TARGET(name, mutations) {#name, name##_fuzz_one_input, mutations}
 
 int mutation_factor() {
   const char* factor = std::getenv("CARNOT_FUZZ_FACTOR");
@@ -87,6 +87,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(process_answers, kInMemory),
                                           CARNOT_TARGET(recipe, kInMemory),
                                           CARNOT_TARGET(rollout_rows, kInMemory),
+                                          CARNOT_TARGET(run_code, kInMemory),
                                           CARNOT_TARGET(safetensors, kInMemory),
                                           CARNOT_TARGET(split_pattern, kInMemory),
                                           CARNOT_TARGET(task_rows, kInMemory),
@@ -114,11 +115,10 @@ std::vector<std::string> corpus_of(const std::string& target) {
 
 /// Words on which parsers turn.
 const std::vector<std::string>& telling_words() {
-  static const std::vector<std::string> words = {"[",    "]",      "{",        "}",      "\"",  "\\",
-                                                 ",",    ":",      "null",     "true",   "-1",  "1e999",
-                                                 "NaN",  "\n",     "\xff\xfe", "\xc3",   " + ", "<|im_end|>",
-                                                 "=",    "--",     "\t",       "#",      "*",   "&",
-                                                 "1e18", "(a+)+$", "../",      "\\ud800", "0",   "18446744073709551616"};
+  static const std::vector<std::string> words = {
+      "[",  "]",     "{",   "}",  "\"",       "\\",     ",",   ":",          "null", "true",
+      "-1", "1e999", "NaN", "\n", "\xff\xfe", "\xc3",   " + ", "<|im_end|>", "=",    "--",
+      "\t", "#",     "*",   "&",  "1e18",     "(a+)+$", "../", "\\ud800",    "0",    "18446744073709551616"};
   return words;
 }
 
@@ -131,21 +131,11 @@ void mutate_once(RandomStream& random, const std::vector<std::string>& corpus, s
     case 0:
       if (at < text.size()) text[at] = static_cast<char>(random.below(256));
       break;
-    case 1:
-      text.erase(at, length);
-      break;
-    case 2:
-      text.insert(at, text.substr(at, length));
-      break;
-    case 3:
-      text.insert(at, telling_words()[random.below(telling_words().size())]);
-      break;
-    case 4:
-      text.resize(at);
-      break;
-    case 5:
-      text.insert(at, std::string(random.below(300), text.empty() ? '[' : text[at % text.size()]));
-      break;
+    case 1: text.erase(at, length); break;
+    case 2: text.insert(at, text.substr(at, length)); break;
+    case 3: text.insert(at, telling_words()[random.below(telling_words().size())]); break;
+    case 4: text.resize(at); break;
+    case 5: text.insert(at, std::string(random.below(300), text.empty() ? '[' : text[at % text.size()])); break;
     default: {
       const std::string& other = corpus[random.below(corpus.size())];
       const std::size_t from = place(random, other);

@@ -127,6 +127,62 @@ TEST_F(ToolUseTest, AToolOfThreeLinesIsOffered) {
               ElementsAre("3"));
 }
 
+TEST_F(ToolUseTest, CodeOfThePolicyRunsInASandbox) {
+  const auto factory =
+      dataset("python, code_interpreter",
+              {"sandbox.least=limited", "sandbox.interpreter=/usr/bin/python3", "sandbox.seconds=1", "sandbox.warm=1"})
+          .value();
+  const auto environment = opened(factory);
+  const Reply reply = environment->step(calls({{.name = "python", .arguments = R"({"code": "print(12 * 34)"})"},
+                                               {.name = "code_interpreter", .arguments = R"({"code": "1 / 0"})"}}));
+  check_reply(reply);
+  EXPECT_EQ(texts(reply).at(0), "408");
+  EXPECT_THAT(texts(reply).at(1), HasSubstr("ZeroDivisionError: division by zero"));
+  const Reply late = environment->step(call("python", R"({"code": "while True: pass"})"));
+  EXPECT_EQ(late.status, "timeout");
+  EXPECT_THAT(texts(late), ElementsAre("Error: the program was stopped: it takes longer than 1 s."));
+  EXPECT_EQ(environment->branching(), Branching::Cloned);
+  EXPECT_EQ(environment->step("408").reward, 1);
+}
+
+TEST_F(ToolUseTest, ToolsAreCalledBetweenTagsInOneMessage) {
+  const auto factory = dataset("python, calculator", {"tool_calls=tags", "max_tool_calls=2", "sandbox.least=limited",
+                                                      "sandbox.interpreter=/usr/bin/python3", "sandbox.show_last=true"})
+                           .value();
+  const auto environment = factory->make(Split::Train, 0);
+  EXPECT_TRUE(environment->open().tools.empty());
+  EXPECT_THAT(environment->protocol().stop_strings, ElementsAre("</python>", "</calculator>"));
+  EXPECT_THAT(environment->protocol().action_tags, ElementsAre("answer", "python", "calculator"));
+  const Reply first = environment->step("<think> so </think> <python>\n12 * 34\n</python>");
+  check_reply(first);
+  EXPECT_EQ(first.form, ReplyForm::Inline);
+  EXPECT_EQ(first.text, " <result>\n408\n</result>");
+  EXPECT_EQ(first.tool, "python");
+  EXPECT_EQ(environment->step("<calculator> 2 + 2 </calculator>\n").text, " <result>\n4\n</result>");
+  EXPECT_EQ(environment->step("<python>1</python>").status, "no_calls_left");
+  const Reply last = environment->step("408");
+  EXPECT_TRUE(last.done);
+  EXPECT_EQ(last.reward, 1);
+  EXPECT_EQ(last.measures.at("tool_calls"), 2);
+  const auto other = opened(factory);
+  EXPECT_TRUE(other->step("</python>").done);  // no pair: an answer
+}
+
+TEST_F(ToolUseTest, OnlyToolsOfOneTextStandBetweenTags) {
+  EXPECT_THAT(error_of("\"" + kFunctions + "multiply\"", {"tool_calls=tags"}),
+              HasSubstr("env.tool_calls: tags: the tool multiply has to require one argument"));
+}
+
+TEST_F(ToolUseTest, ASandboxBelowTheLeastLevelIsAnErrorBeforeTheRun) {
+  EXPECT_THAT(error_of("python", {"sandbox.interpreter=/nowhere/python"}),
+              HasSubstr("env.sandbox: \"/nowhere/python\" is no interpreter of Python that works"));
+}
+
+TEST_F(ToolUseTest, AServerThatIsAwayIsAnInfrastructureFailure) {
+  const auto environment = opened(dataset("python", {"sandbox.url=http://127.0.0.1:1"}).value());
+  EXPECT_THAT(failure_of(*environment, call("python", R"({"code": "1"})")), HasSubstr("http://127.0.0.1:1/run_code"));
+}
+
 TEST_F(ToolUseTest, WhatThePolicyGetsWrongIsAResultThatSaysSo) {
   const auto environment = opened(
       dataset("calculator, \"" + kFunctions + "fault\", \"" + kFunctions + "weather\"", {"max_tool_calls=20"}).value());

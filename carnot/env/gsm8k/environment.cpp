@@ -26,8 +26,9 @@ Reply grade(const DatasetRow& row, std::string_view response, const Gsm8kOptions
   return reply;
 }
 
-DatasetRow dataset_row(const TaskRow& task, MathsStyle style) {
-  return {.system = task.system,
+DatasetRow dataset_row(const TaskRow& task, const Gsm8kOptions& options) {
+  const MathsStyle style = options.style;
+  return {.system = task.system.empty() ? options.system : task.system,
           .question = task.question,
           .user = task.question + std::string(task.whole_prompt ? "" : prompt_suffix(style)),
           .answers = {task.ground_truth},
@@ -81,13 +82,20 @@ class Gsm8kFactory final : public QuestionFactory {
       if (!path) return path.error();
       const auto tasks = read_task_rows(*path);
       if (!tasks) return tasks.error();
-      for (const TaskRow& task : *tasks) rows->push_back(dataset_row(task, options_.style));
+      for (const TaskRow& task : *tasks) rows->push_back(dataset_row(task, options_));
     }
     questions.grade = [options = options_](const DatasetRow& row, const PolicyResponse& response) {
       return grade(row, response.text, options);
     };
     set_questions(std::move(questions), seed, "gsm8k_epoch");
+    auto tools = ToolUse::open(options_.tool_use);
+    if (!tools) return tools.error();
+    tools_ = std::move(tools).value();
     return Done{};
+  }
+
+  std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
+    return ToolUse::add_to(QuestionFactory::make(split, index), tools_);
   }
 
   Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const override {
@@ -109,6 +117,7 @@ class Gsm8kFactory final : public QuestionFactory {
   }
 
   Gsm8kOptions options_;
+  std::shared_ptr<const ToolUse> tools_{};
 };
 
 }  // namespace
@@ -123,7 +132,9 @@ void Gsm8kOptions::fields(FieldVisitor& visit) {
   visit.field("format_score", format_score, "score of a wrong answer; without an answer it is 0");
   visit.field("reward_scale", reward_scale, "the reward is (score + reward_bias) * reward_scale");
   visit.field("reward_bias", reward_bias, "added to the score before it is scaled");
+  visit.field("system", system, "system message of rows that have none");
   visit.field("max_response_tokens", max_response_tokens, "tokens of a response", between(1, kMaxResponseTokens));
+  tool_use.fields(visit);
 }
 
 std::string_view prompt_suffix(MathsStyle style) {

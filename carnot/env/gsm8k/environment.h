@@ -8,6 +8,8 @@
 // A response scores 1 if its answer is right, `format_score` if it only has one, else 0; the reward is
 // (score + reward_bias) * reward_scale. AEnt trains with areal, bias -0.5, scale 10 (arXiv:2509.03493).
 //
+// With tools (env/tool_use.h), in as many turns as the policy calls them; the last response is scored.
+//
 // Tasks are rows of files (env/task_rows.h), asked and counted as env/dataset/question_set.h says.
 #pragma once
 
@@ -16,6 +18,7 @@
 
 #include "carnot/env/environment.h"
 #include "carnot/env/task_rows.h"
+#include "carnot/env/tool_use.h"
 
 namespace carnot {
 
@@ -30,6 +33,8 @@ struct Gsm8kOptions {
   double format_score = 0;
   double reward_scale = 1;
   double reward_bias = 0;
+  std::string system{};
+  ToolUseOptions tool_use{};
   int max_response_tokens = 1024;
 
   void fields(FieldVisitor& visit);

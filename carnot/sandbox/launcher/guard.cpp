@@ -1,0 +1,136 @@
+#include "guard.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "failure.h"
+#include "usage.h"
+
+namespace carnot::launcher {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kBetweenLooks{20};
+
+class Guard {
+ public:
+  Guard(const Plan& plan, const Program& program) : plan_(plan), program_(program) {
+    sigset_t child;
+    ::sigemptyset(&child);
+    ::sigaddset(&child, SIGCHLD);
+    ::sigprocmask(SIG_BLOCK, &child, nullptr);
+    ends_ = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    need(ends_ >= 0, "wait for processes");
+  }
+
+  void run() {
+    while (!reap()) {
+      pollfd events[] = {{.fd = kControl, .events = POLLIN, .revents = 0},
+                         {.fd = ends_, .events = POLLIN, .revents = 0}};
+      const int patience = deadline_ ? static_cast<int>(kBetweenLooks.count()) : -1;
+      if (::poll(events, 2, patience) < 0 && errno != EINTR) refuse("wait");
+      if (events[0].revents != 0) take_orders();
+      if (events[1].revents != 0) drain_signals();
+      if (deadline_) look();
+    }
+    end_the_rest();
+    report();
+  }
+
+ private:
+  /// True once the program has ended.
+  bool reap() {
+    for (int status = 0;;) {
+      const pid_t ended = ::waitpid(-1, &status, WNOHANG);
+      if (ended <= 0) return false;
+      if (ended != program_.id) continue;
+      end_.status = status;
+      return true;
+    }
+  }
+
+  void drain_signals() {
+    signalfd_siginfo info;
+    while (::read(ends_, &info, sizeof info) == sizeof info) {
+    }
+  }
+
+  void take_orders() {
+    char text[64] = {};
+    const ssize_t size = ::read(kControl, text, sizeof text - 1);
+    double seconds = 0;
+    if (size > 0 && std::sscanf(text, "run %lf", &seconds) == 1)
+      deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    else
+      kill("stopped");
+    if (size <= 0) ::_exit(0);  // nobody is left to report to; the namespaces, or the group, die with this process
+  }
+
+  void look() {
+    if (Clock::now() >= *deadline_) return kill("time");
+    const auto processes = descendants(::getpid());
+    if (memory_of(processes, plan_.memory) > plan_.memory) return kill("memory");
+    if (cpu_seconds(processes) > static_cast<double>(plan_.cpu)) return kill("cpu");
+    if (plan_.folder.empty()) return;
+    const FolderUse use = folder_use(plan_.folder, kMostEntries);
+    if (use.bytes > plan_.disk || use.entries > kMostEntries) kill("disk");
+  }
+
+  void kill(const char* reason) {
+    if (reason_ == "none") reason_ = reason;
+    ::kill(plan_.namespaces ? program_.id : -program_.id, SIGKILL);
+  }
+
+  /// With namespaces the kernel has done so.
+  void end_the_rest() {
+    if (plan_.namespaces) {
+      ProgramEnd told;
+      const bool is_told = ::read(program_.result, &told, sizeof told) == sizeof told;
+      if (is_told)
+        end_ = told;
+      else if (reason_ == "none")
+        reason_ = "lost";  // the init was killed by somebody else, or could not set up
+      return;
+    }
+    for (int tries = 0; tries < 1000; ++tries) {
+      ::kill(-program_.id, SIGKILL);
+      for (const pid_t orphan : descendants(::getpid())) ::kill(orphan, SIGKILL);
+      while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+      }
+      if (::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return;
+      ::usleep(1000);
+    }
+  }
+
+  void report() const {
+    const bool is_signal = WIFSIGNALED(end_.status);
+    char line[128];
+    const int size =
+        std::snprintf(line, sizeof line, "end %s %d %s %.6f\n", is_signal ? "signal" : "exit",
+                      is_signal ? WTERMSIG(end_.status) : WEXITSTATUS(end_.status), reason_.c_str(), end_.cpu_seconds);
+    (void)!::write(kReport, line, static_cast<std::size_t>(size));
+  }
+
+  const Plan& plan_;
+  Program program_;
+  int ends_ = -1;
+  std::optional<Clock::time_point> deadline_{};
+  std::string reason_ = "none";
+  ProgramEnd end_{};
+};
+
+}  // namespace
+
+void watch(const Plan& plan, const Program& program) { Guard(plan, program).run(); }
+
+}  // namespace carnot::launcher

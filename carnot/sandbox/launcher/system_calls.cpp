@@ -1,0 +1,263 @@
+#include "system_calls.h"
+
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+
+#include "failure.h"
+
+namespace carnot::launcher {
+namespace {
+
+constexpr const char* kAllowed[] = {
+    // files
+    "read", "write", "readv", "writev", "pread64", "pwrite64", "preadv", "pwritev", "preadv2", "pwritev2", "open",
+    "openat", "openat2", "creat", "close", "close_range", "stat", "fstat", "lstat", "newfstatat", "statx", "statfs",
+    "fstatfs", "lseek", "access", "faccessat", "faccessat2", "readlink", "readlinkat", "getdents", "getdents64",
+    "getcwd", "chdir", "fchdir", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat", "rename", "renameat", "renameat2",
+    "link", "linkat", "symlink", "symlinkat", "umask", "truncate", "ftruncate", "fallocate", "fsync", "fdatasync",
+    "flock", "fcntl", "dup", "dup2", "dup3", "pipe", "pipe2", "poll", "ppoll", "select", "pselect6", "epoll_create",
+    "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2", "eventfd", "eventfd2", "timerfd_create",
+    "timerfd_settime", "timerfd_gettime", "signalfd", "signalfd4", "sendfile", "copy_file_range", "fadvise64",
+    "readahead",
+    // memory
+    "brk", "mmap", "munmap", "mremap", "mprotect", "madvise", "msync", "mincore", "membarrier",
+    // processes and threads
+    "fork", "vfork", "execve", "execveat", "exit", "exit_group", "wait4", "waitid", "futex", "futex_waitv",
+    "set_robust_list", "get_robust_list", "set_tid_address", "rseq", "arch_prctl", "sched_yield", "sched_getaffinity",
+    "sched_setaffinity", "sched_getparam", "sched_getscheduler", "sched_get_priority_max", "sched_get_priority_min",
+    "getcpu", "getpriority", "getrlimit", "setrlimit", "getrusage", "times", "restart_syscall",
+    // signals and time
+    "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "rt_sigsuspend", "rt_sigtimedwait",
+    "sigaltstack", "pause", "alarm", "getitimer", "setitimer", "nanosleep", "clock_nanosleep", "clock_gettime",
+    "clock_getres", "gettimeofday", "time", "timer_create", "timer_settime", "timer_gettime", "timer_getoverrun",
+    "timer_delete",
+    // who and where
+    "getpid", "getppid", "gettid", "getuid", "geteuid", "getgid", "getegid", "getresuid", "getresgid", "getgroups",
+    "getpgid", "getpgrp", "getsid", "capget", "sysinfo", "uname", "getrandom",
+    // a pair of connected sockets within the program
+    "sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", "shutdown", "getsockopt", "setsockopt",
+    "getsockname", "getpeername"};
+
+/// In namespaces of its own these concern the program alone.
+constexpr const char* kAllowedInNamespaces[] = {"kill",    "tkill",     "tgkill",   "rt_sigqueueinfo", "setsid",
+                                                "setpgid", "chmod",     "fchmod",   "fchmodat",        "utime",
+                                                "utimes",  "utimensat", "futimesat"};
+
+/// Calls that reach out of the sandbox, or hold memory that no limit counts.
+constexpr const char* kRefused[] = {"socket",
+                                    "bind",
+                                    "connect",
+                                    "listen",
+                                    "accept",
+                                    "accept4",
+                                    "ptrace",
+                                    "process_vm_readv",
+                                    "process_vm_writev",
+                                    "process_madvise",
+                                    "process_mrelease",
+                                    "kcmp",
+                                    "pidfd_open",
+                                    "pidfd_getfd",
+                                    "pidfd_send_signal",
+                                    "unshare",
+                                    "setns",
+                                    "mount",
+                                    "umount2",
+                                    "pivot_root",
+                                    "chroot",
+                                    "move_mount",
+                                    "open_tree",
+                                    "fsopen",
+                                    "fsmount",
+                                    "fsconfig",
+                                    "fspick",
+                                    "mount_setattr",
+                                    "name_to_handle_at",
+                                    "open_by_handle_at",
+                                    "mknod",
+                                    "mknodat",
+                                    "chown",
+                                    "fchown",
+                                    "lchown",
+                                    "fchownat",
+                                    "setuid",
+                                    "setgid",
+                                    "setreuid",
+                                    "setregid",
+                                    "setresuid",
+                                    "setresgid",
+                                    "setfsuid",
+                                    "setfsgid",
+                                    "setgroups",
+                                    "capset",
+                                    "keyctl",
+                                    "add_key",
+                                    "request_key",
+                                    "bpf",
+                                    "perf_event_open",
+                                    "userfaultfd",
+                                    "io_uring_setup",
+                                    "io_uring_enter",
+                                    "io_uring_register",
+                                    "io_setup",
+                                    "io_submit",
+                                    "memfd_create",
+                                    "memfd_secret",
+                                    "shmget",
+                                    "shmat",
+                                    "shmctl",
+                                    "semget",
+                                    "semop",
+                                    "semctl",
+                                    "msgget",
+                                    "msgsnd",
+                                    "msgrcv",
+                                    "msgctl",
+                                    "mq_open",
+                                    "mq_unlink",
+                                    "kexec_load",
+                                    "kexec_file_load",
+                                    "init_module",
+                                    "finit_module",
+                                    "delete_module",
+                                    "reboot",
+                                    "swapon",
+                                    "swapoff",
+                                    "sethostname",
+                                    "setdomainname",
+                                    "settimeofday",
+                                    "clock_settime",
+                                    "clock_adjtime",
+                                    "adjtimex",
+                                    "acct",
+                                    "quotactl",
+                                    "syslog",
+                                    "iopl",
+                                    "ioperm",
+                                    "vhangup",
+                                    "fanotify_init",
+                                    "inotify_init",
+                                    "inotify_init1",
+                                    "personality",
+                                    "sched_setscheduler",
+                                    "sched_setparam",
+                                    "sched_setattr",
+                                    "setpriority",
+                                    "ioprio_set",
+                                    "mlock",
+                                    "mlock2",
+                                    "mlockall",
+                                    "landlock_create_ruleset",
+                                    "landlock_add_rule",
+                                    "landlock_restrict_self",
+                                    "seccomp",
+                                    "mbind",
+                                    "set_mempolicy",
+                                    "move_pages",
+                                    "migrate_pages",
+                                    "vmsplice",
+                                    "splice",
+                                    "tee"};
+
+/// Programs that copy attributes along with a file go on where there are none.
+constexpr const char* kUnsupported[] = {"setxattr",   "lsetxattr",   "fsetxattr",    "getxattr",
+                                        "lgetxattr",  "fgetxattr",   "listxattr",    "llistxattr",
+                                        "flistxattr", "removexattr", "lremovexattr", "fremovexattr"};
+
+class Filter {
+ public:
+  Filter() : rules_(::seccomp_init(SCMP_ACT_ERRNO(ENOSYS)), ::seccomp_release) {
+    need(rules_ != nullptr, "make rules for system calls");
+    // Threads that start others look up their rules in few steps.
+    (void)::seccomp_attr_set(rules_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
+    (void)::seccomp_attr_set(rules_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+  }
+
+  void rule(const char* name, std::uint32_t action, std::initializer_list<scmp_arg_cmp> when = {}) {
+    const int number = ::seccomp_syscall_resolve_name(name);
+    if (number < 0) return;  // this architecture has none of that name
+    errno = -::seccomp_rule_add_array(rules_.get(), action, number, static_cast<unsigned>(when.size()), when.begin());
+    need(errno == 0, std::string("rule for ") + name);
+  }
+  void allow(const char* name, std::initializer_list<scmp_arg_cmp> when = {}) { rule(name, SCMP_ACT_ALLOW, when); }
+  void refuse(const char* name, std::initializer_list<scmp_arg_cmp> when = {}) {
+    rule(name, SCMP_ACT_ERRNO(EPERM), when);
+  }
+
+  void load() {
+    errno = -::seccomp_load(rules_.get());
+    need(errno == 0, "filter system calls");
+  }
+
+ private:
+  std::unique_ptr<void, decltype(&::seccomp_release)> rules_;
+};
+
+/// The low 32 bits, for arguments of that size whose upper half is whatever the register held.
+constexpr scmp_arg_cmp equal32(unsigned argument, std::uint32_t value) {
+  return {.arg = argument, .op = SCMP_CMP_MASKED_EQ, .datum_a = 0xffffffff, .datum_b = value};
+}
+
+void add_argument_rules(Filter& filter) {
+  // Threads and processes, but no namespaces: new ones would bring rights to attack the kernel with. clone3 has its
+  // flags in memory, where no filter sees them; the C library goes back to clone.
+  constexpr std::uint64_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
+                                        CLONE_NEWPID | CLONE_NEWNET | 0x80 /* CLONE_NEWTIME */;
+  filter.allow("clone", {{.arg = 0, .op = SCMP_CMP_MASKED_EQ, .datum_a = kNamespaces, .datum_b = 0}});
+  filter.allow("socketpair", {equal32(0, AF_UNIX)});
+  filter.allow("prlimit64", {equal32(0, 0)});
+  for (const std::uint32_t request : {std::uint32_t{TCGETS}, std::uint32_t{TIOCGWINSZ}, std::uint32_t{FIONREAD},
+                                      std::uint32_t{FIONBIO}, std::uint32_t{FIOCLEX}, std::uint32_t{FIONCLEX}})
+    filter.allow("ioctl", {equal32(1, request)});
+  for (const std::uint32_t option :
+       {std::uint32_t{PR_SET_NAME}, std::uint32_t{PR_GET_NAME}, std::uint32_t{PR_SET_PDEATHSIG},
+        std::uint32_t{PR_GET_DUMPABLE}, std::uint32_t{PR_CAPBSET_READ}, std::uint32_t{PR_GET_NO_NEW_PRIVS},
+        std::uint32_t{PR_GET_SECCOMP}, std::uint32_t{0x53564d41} /* PR_SET_VMA: names of memory, by the C library */})
+    filter.allow("prctl", {equal32(0, option)});
+}
+
+/// Without a PID namespace: signals to itself, as abort() and raise() send them.
+void add_own_signals(Filter& filter) {
+  const auto self = static_cast<std::uint32_t>(::getpid());
+  for (const char* name : kAllowedInNamespaces)
+    if (std::string_view(name) != "kill" && std::string_view(name) != "tgkill") filter.refuse(name);
+  for (const char* name : {"kill", "tgkill"}) {
+    filter.allow(name, {equal32(0, self)});
+    filter.refuse(name, {{.arg = 0, .op = SCMP_CMP_NE, .datum_a = self, .datum_b = 0}});
+  }
+}
+
+}  // namespace
+
+bool has_system_call_filters() {
+  const std::uint32_t action = SECCOMP_RET_KILL_PROCESS;
+  return ::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
+void filter_system_calls(const Plan& plan) {
+  Filter filter;
+  for (const char* name : kAllowed) filter.allow(name);
+  add_argument_rules(filter);
+  if (plan.namespaces)
+    for (const char* name : kAllowedInNamespaces) filter.allow(name);
+  else
+    add_own_signals(filter);
+  for (const char* name : kRefused) filter.refuse(name);
+  for (const char* name : kUnsupported) filter.rule(name, SCMP_ACT_ERRNO(EOPNOTSUPP));
+  filter.load();
+}
+
+}  // namespace carnot::launcher

@@ -1,0 +1,90 @@
+#include "usage.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace carnot::launcher {
+namespace {
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string folder_of(pid_t process) { return "/proc/" + std::to_string(process); }
+
+void add_children(pid_t process, std::vector<pid_t>& found) {
+  std::error_code problem;
+  for (const auto& thread : std::filesystem::directory_iterator(folder_of(process) + "/task", problem)) {
+    std::istringstream children(read_text(thread.path() / "children"));
+    for (pid_t child = 0; children >> child;) found.push_back(child);
+  }
+}
+
+/// Pages that only this process has, and its share of the others.
+std::uint64_t proportional_bytes(pid_t process) {
+  std::istringstream lines(read_text(folder_of(process) + "/smaps_rollup"));
+  for (std::string line; std::getline(lines, line);)
+    if (unsigned long long kilobytes = 0; std::sscanf(line.c_str(), "Pss: %llu kB", &kilobytes) == 1)
+      return kilobytes << 10;
+  return 0;
+}
+
+std::uint64_t resident_bytes(pid_t process) {
+  std::istringstream text(read_text(folder_of(process) + "/statm"));
+  std::uint64_t size = 0, resident = 0;
+  text >> size >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+std::vector<pid_t> descendants(pid_t root) {
+  std::vector<pid_t> found;
+  add_children(root, found);
+  for (std::size_t i = 0; i < found.size(); ++i) add_children(found[i], found);
+  return found;
+}
+
+double cpu_seconds(const std::vector<pid_t>& processes) {
+  unsigned long long ticks = 0;
+  for (const pid_t process : processes) {
+    const std::string text = read_text(folder_of(process) + "/stat");
+    const std::size_t name_end = text.rfind(')');  // a name may have blanks and brackets
+    if (name_end == std::string::npos) continue;
+    std::istringstream fields(text.substr(name_end + 1));
+    std::string skipped;
+    for (int i = 0; i < 11; ++i) fields >> skipped;  // up to majflt and cmajflt
+    for (unsigned long long value = 0, i = 0; i < 4 && fields >> value; ++i) ticks += value;  // [c]utime, [c]stime
+  }
+  return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+std::uint64_t memory_of(const std::vector<pid_t>& processes, std::uint64_t limit) {
+  std::uint64_t resident = 0, proportional = 0;
+  for (const pid_t process : processes) resident += resident_bytes(process);
+  if (resident <= limit) return resident;
+  for (const pid_t process : processes) proportional += proportional_bytes(process);
+  return proportional > 0 ? proportional : resident;
+}
+
+FolderUse folder_use(const std::string& folder, std::uint64_t most_entries) {
+  FolderUse use;
+  std::error_code problem;
+  std::filesystem::recursive_directory_iterator entry(folder, problem), end;
+  for (; !problem && entry != end && use.entries <= most_entries; entry.increment(problem)) {
+    ++use.entries;
+    std::error_code gone;
+    if (entry->is_symlink(gone) || !entry->is_regular_file(gone)) continue;
+    if (const std::uintmax_t size = entry->file_size(gone); !gone) use.bytes += size;
+  }
+  return use;
+}
+
+}  // namespace carnot::launcher

@@ -1,0 +1,30 @@
+// sandbox/layers.h -- which layers of a sandbox this machine grants, found out by making one with each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/sandbox/options.h"
+
+namespace carnot {
+
+struct SandboxLayers {
+  bool namespaces = false;    ///< users, processes, mounts, network, IPC, host name, control groups
+  int landlock = 0;           ///< its version; 0: none
+  bool system_calls = false;  ///< a filter (seccomp)
+
+  bool operator==(const SandboxLayers&) const = default;
+};
+
+/// Limits are always there. Isolated: namespaces and the filter. Confined: Landlock and the filter.
+SandboxLevel level_of(const SandboxLayers& layers);
+
+/// "isolated (namespaces, Landlock 7, system calls, limits)".
+std::string shown(const SandboxLayers& layers);
+
+/// The program carnot-sandbox: CARNOT_SANDBOX in the environment, beside the running program, or installed
+/// (libexec/carnot). The error names the places.
+Result<std::string> find_launcher();
+
+}  // namespace carnot

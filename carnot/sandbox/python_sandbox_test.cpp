@@ -1,0 +1,180 @@
+#include "carnot/sandbox/python_sandbox.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "carnot/base/file.h"
+#include "testing/paths.h"
+
+namespace carnot {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+/// Short limits, and the interpreter that every Debian has.
+SandboxOptions short_limits() {
+  SandboxOptions options;
+  options.seconds = 10;
+  options.memory_mb = 256;
+  options.warm = 1;
+  options.interpreter = "/usr/bin/python3";
+  return options;
+}
+
+class PythonSandboxTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ::setenv("CARNOT_SANDBOX", build_path("carnot-sandbox").c_str(), 1);
+    SandboxOptions options = short_limits();
+    options.least = SandboxLevel::Limited;
+    sandbox_ = PythonSandbox::open(options).value();
+  }
+  static void TearDownTestSuite() { sandbox_.reset(); }
+
+  static CodeResult run(const std::string& code, bool show_last = false) {
+    return sandbox_->run({.code = code, .show_last = show_last});
+  }
+
+  static std::shared_ptr<PythonSandbox> sandbox_;
+};
+
+std::shared_ptr<PythonSandbox> PythonSandboxTest::sandbox_;
+
+TEST_F(PythonSandboxTest, CodeRunsAsTheInterpreterRunsIt) {
+  const CodeResult result = run("import sys\nprint(6 * 7)\nprint('careful', file=sys.stderr)\nsys.exit(3)");
+  EXPECT_EQ(result.standard_output, "42\n");
+  EXPECT_EQ(result.standard_error, "careful\n");
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(result.status, CodeStatus::Error);
+  EXPECT_FALSE(result.truncated);
+  EXPECT_GT(result.seconds, 0);
+  EXPECT_EQ(run("").status, CodeStatus::Ok);
+}
+
+TEST_F(PythonSandboxTest, AnExceptionIsShownWithItsLineAndWithoutTheWorkersOwnFrames) {
+  const CodeResult result = run("def half(x):\n    return x / 0\nprint('before')\nhalf(1)");
+  EXPECT_EQ(result.standard_output, "before\n");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.standard_error,
+            "Traceback (most recent call last):\n"
+            "  File \"<code>\", line 4, in <module>\n    half(1)\n"
+            "  File \"<code>\", line 2, in half\n    return x / 0\n           ~~^~~\n"
+            "ZeroDivisionError: division by zero\n");
+  EXPECT_THAT(run("x = (").standard_error, AllOf(StartsWith("  File \"<code>\", line 1"), HasSubstr("SyntaxError")));
+}
+
+TEST_F(PythonSandboxTest, EveryCallStartsFresh) {
+  EXPECT_EQ(run("x = 5\nopen('left', 'w').write('x')\nimport math\nmath.pi = 3").status, CodeStatus::Ok);
+  EXPECT_EQ(run("import math, os\nprint('x' in globals(), os.listdir('.'), math.pi)").standard_output,
+            "False [] 3.141592653589793\n");
+}
+
+TEST_F(PythonSandboxTest, TheSameCodeGivesTheSameOutput) {
+  const std::string code = "print(list({'one', 'two', 'three', 'four', 'five'}), hash('x'))";
+  EXPECT_EQ(run(code).standard_output, run(code).standard_output);
+}
+
+TEST_F(PythonSandboxTest, AValueOnTheLastLineIsShownOnRequest) {
+  EXPECT_EQ(run("x = 6\nx * 7", true).standard_output, "42\n");
+  EXPECT_EQ(run("x = 6\nx * 7").standard_output, "");
+  EXPECT_EQ(run("print(1)", true).standard_output, "1\n");
+  EXPECT_EQ(run("[].append(1)", true).standard_output, "");
+  EXPECT_EQ(run("x = 6", true).standard_output, "");
+  EXPECT_THAT(run("y", true).standard_error, HasSubstr("NameError"));
+}
+
+TEST_F(PythonSandboxTest, InputAndFilesReachTheCode) {
+  const CodeResult result = sandbox_->run({.code = "print(input(), open('a/b.txt').read(), len(open('big').read()))",
+                                           .input = "typed\nmore\n",
+                                           .files = {{"a/b.txt", "text"}, {"big", std::string(1 << 20, 'x')}}});
+  EXPECT_EQ(result.standard_output, "typed text 1048576\n") << result.standard_error;
+}
+
+TEST_F(PythonSandboxTest, LongOutputIsCutAndSaysSo) {
+  const CodeResult result = run("print('\\u00e4' * 100000)");
+  EXPECT_EQ(result.status, CodeStatus::Ok);
+  EXPECT_TRUE(result.truncated);
+  EXPECT_EQ(result.standard_output.size(), 64u << 10);
+  EXPECT_TRUE(run("import sys\nsys.stdout.buffer.write(b'\\xff')").standard_output == "\xef\xbf\xbd");
+}
+
+TEST_F(PythonSandboxTest, OrdinaryProgramsFindWhatTheyNeed) {
+  const CodeResult result = run(R"(
+import asyncio, concurrent.futures, decimal, fractions, hashlib, itertools, json, os, pathlib, pickle, random, re
+import shutil, sqlite3, statistics, subprocess, tempfile, threading, time
+async def nothing():
+    await asyncio.sleep(0.001)
+    return 'asyncio'
+print(asyncio.run(nothing()))
+with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    print(sum(pool.map(lambda x: x * x, range(10))))
+print(subprocess.run(['echo', 'child'], capture_output=True, text=True).stdout.strip())
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder) / 'a.txt'
+    path.write_text('text')
+    shutil.copyfile(path, path.with_name('b.txt'))
+    os.rename(path.with_name('b.txt'), path.with_name('c.txt'))
+    print(sorted(p.name for p in pathlib.Path(folder).iterdir()))
+print(sqlite3.connect(':memory:').execute('select 6 * 7').fetchone())
+class Point:
+    pass
+print(type(pickle.loads(pickle.dumps(Point()))).__name__, os.path.expanduser('~') == os.getcwd())
+)");
+  EXPECT_EQ(result.standard_error, "");
+  EXPECT_EQ(result.standard_output, "asyncio\n285\nchild\n['a.txt', 'c.txt']\n(42,)\nPoint True\n");
+}
+
+TEST_F(PythonSandboxTest, CodeThatIsTooLongIsRefusedUnread) {
+  const CodeResult result = run(std::string((256 << 10) + 1, '#'));
+  EXPECT_EQ(result.status, CodeStatus::Refused);
+  EXPECT_THAT(result.standard_error, HasSubstr("262145 bytes"));
+  EXPECT_EQ(run(std::string(256 << 10, '#')).status, CodeStatus::Ok);
+}
+
+TEST_F(PythonSandboxTest, ManyCallsAtOnceEachGetTheirOwnOutput) {
+  std::vector<std::thread> threads;
+  std::vector<std::string> outputs(8);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    threads.emplace_back([&, i] { outputs[i] = run("print(" + std::to_string(i) + ")").standard_output; });
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < outputs.size(); ++i) EXPECT_EQ(outputs[i], std::to_string(i) + "\n");
+}
+
+TEST_F(PythonSandboxTest, TheLayersInForceAreNamed) {
+  EXPECT_EQ(shown({.namespaces = true, .landlock = 7, .system_calls = true}),
+            "isolated (namespaces, Landlock 7, system calls, limits)");
+  EXPECT_EQ(shown({.landlock = 3, .system_calls = true}), "confined (Landlock 3, system calls, limits)");
+  EXPECT_EQ(shown({.namespaces = true, .landlock = 3}), "limited (namespaces, Landlock 3, limits)");
+  EXPECT_EQ(sandbox_->description(), shown(sandbox_->layers()));
+}
+
+TEST(PythonSandboxErrors, BelowTheLeastLevelNothingStarts) {
+  SandboxOptions options = short_limits();
+  options.least = SandboxLevel::Confined;
+  const auto opened = PythonSandbox::open(options, {.namespaces = false, .landlock = false});
+  ASSERT_FALSE(opened.ok());
+  EXPECT_THAT(opened.error().message,
+              HasSubstr("level confined is the least that is accepted, but this machine grants limited ("));
+  options.least = SandboxLevel::Isolated;
+  EXPECT_THAT(PythonSandbox::open(options, {.namespaces = false}).error().message,
+              HasSubstr("level isolated is the least that is accepted"));
+}
+
+TEST(PythonSandboxErrors, AnInterpreterOrModuleThatIsNotThereIsNamed) {
+  SandboxOptions options = short_limits();
+  options.least = SandboxLevel::Limited;
+  options.imports = {"math", "no_such_module"};
+  EXPECT_THAT(PythonSandbox::open(options).error().message, HasSubstr("No module named 'no_such_module'"));
+  options.interpreter = "/nowhere/python3";
+  EXPECT_THAT(PythonSandbox::open(options).error().message, HasSubstr("\"/nowhere/python3\" is no interpreter"));
+}
+
+}  // namespace
+}  // namespace carnot
