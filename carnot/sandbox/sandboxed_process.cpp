@@ -277,7 +277,12 @@ void SandboxedProcess::wait_until_ready(std::chrono::milliseconds patience) {
     (void)::poll(events.data(), events.size(), static_cast<int>(std::min<std::int64_t>(left, 1000)));
     if (events[1].revents != 0 && events[0].revents == 0) break;
   }
-  if (word == "ready\n") return;
+  if (word == "ready\n") {
+    // What it said so far (a warning of a module, say) is not the call's.
+    std::string ignored;
+    for (const Descriptor* end : {&output_, &error_}) (void)drain(*end, ignored, 0, bytes);
+    return;
+  }
   const std::string line = report_line(deadline);
   if (line.starts_with("failed ")) throw LayerRefused("sandbox: " + line.substr(7));
   fail("the program ended before it was ready" + last_words());

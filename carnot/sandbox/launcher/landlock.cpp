@@ -67,8 +67,10 @@ void restrict_files(const Plan& plan) {
   const int ruleset = static_cast<int>(::syscall(SYS_landlock_create_ruleset, &rules, size_of_rules(version), 0));
   need(ruleset >= 0, "make rules for files");
   for (const char* path : {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache",
-                           "/etc/localtime", "/etc/alternatives", "/etc/passwd", "/etc/group"})
+                           "/etc/localtime", "/etc/alternatives"})
     allow(ruleset, path, kRead);
+  if (plan.namespaces)  // there they are its own
+    for (const char* path : {"/etc/passwd", "/etc/group"}) allow(ruleset, path, kRead);
   for (const std::string& path : plan.read) allow(ruleset, path, kRead);
   for (const char* path : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
     allow(ruleset, path, kDevices);

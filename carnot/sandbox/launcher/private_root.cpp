@@ -104,11 +104,11 @@ void build_new_root(const Plan& plan, const std::vector<SharedFolder>& folders, 
   make_folders(kNew + "/dev");
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) show_device(device);
   need(::symlink("/tmp", (kNew + "/dev/shm").c_str()) == 0, "link /dev/shm");
-  show_folders(folders);
   make_folders(kNew + "/tmp");
   const std::string user = std::to_string(owner);
   mount_memory(kNew + "/tmp", "size=" + std::to_string(plan.disk) + ",nr_inodes=" + std::to_string(kMostEntries) +
                                   ",mode=0700,uid=" + user + ",gid=" + user);
+  show_folders(folders);  // some may be in /tmp
   set_attributes(kNew, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0);
 }
 
