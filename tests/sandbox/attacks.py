@@ -65,7 +65,7 @@ escaped()
 held = bytearray(1 << 30)
 escaped()
 
-#: memory_of_many_processes -> memory
+#: memory_of_many_processes -> memory refused
 for child in range(6):
     if os.fork() == 0:
         held = b"x" * (100 << 20)
@@ -91,7 +91,7 @@ for number in range(64):
 time.sleep(0.3)
 escaped()
 
-#: many_empty_files -> refused
+#: many_empty_files -> refused timeout
 for number in range(20000):
     open(f"file{number}", "w").close()
 time.sleep(0.3)
@@ -355,7 +355,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 #: crash -> error
 ctypes.string_at(8)
 
-#: overflow_the_stack -> error memory
+#: overflow_the_stack -> error memory timeout
 sys.setrecursionlimit(1 << 30)
 def deeper():
     return repr([deeper()])
