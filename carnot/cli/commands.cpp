@@ -25,6 +25,7 @@ const CommandTable& carnot_commands() {
               generate_entry(),
               score_entry(),
               serve_entry(),
+              retriever_entry(),
               export_entry(),
               view_entry(),
               inspect_entry(),

@@ -16,6 +16,7 @@ CommandEntry environment_entry();
 CommandEntry inspect_entry();
 /// With `further` topics after the room's own.
 CommandEntry list_entry(const std::vector<ListTopic>& further);
+CommandEntry retriever_entry();
 CommandEntry tokenize_entry();
 CommandEntry tool_entry();
 

@@ -5,6 +5,7 @@
 #include "carnot/env/environment.h"
 #include "carnot/env/frozen_lake/factory.h"
 #include "carnot/env/gsm8k/environment.h"
+#include "carnot/env/open_qa/factory.h"
 #include "carnot/env/process/environment.h"
 #include "carnot/env/search_qa/factory.h"
 #include "carnot/env/skeleton/environment.h"
@@ -20,6 +21,8 @@ const std::vector<EnvironmentEntry>& environments() {
       {"frozen_lake", "cross slippery ice (RAGEN, Gymnasium)", make_frozen_lake},
       {"sudoku", "4x4 Sudoku with feedback (RAGEN)", make_sudoku},
       {"search_qa", "questions of one to three hops over an invented world, with a search tool", make_search_qa},
+      {"open_qa", "real questions with a search over passages of yours (Search-R1, ARPO, A2TGPO, verl-agent)",
+       make_open_qa},
       {"alfworld", "household tasks in text rooms, from ALFWorld's game files", make_alfworld},
       {"webshop", "buy what an instruction asks for in a shop of a thousand products or a million", make_webshop},
       {"gsm8k", "word problems in one turn, from files of GSM8K's or verl's rows", make_gsm8k},

@@ -17,6 +17,7 @@
 
 CARNOT_FUZZ_TARGET(adapter_config);
 CARNOT_FUZZ_TARGET(alfworld_game);
+CARNOT_FUZZ_TARGET(bm25_index);
 CARNOT_FUZZ_TARGET(calculator);
 CARNOT_FUZZ_TARGET(command_line);
 CARNOT_FUZZ_TARGET(dataset_rows);
@@ -34,6 +35,7 @@ CARNOT_FUZZ_TARGET(openai_requests);
 CARNOT_FUZZ_TARGET(passages);
 CARNOT_FUZZ_TARGET(process_answers);
 CARNOT_FUZZ_TARGET(recipe);
+CARNOT_FUZZ_TARGET(retrieval);
 CARNOT_FUZZ_TARGET(rollout_rows);
 CARNOT_FUZZ_TARGET(run_code);
 CARNOT_FUZZ_TARGET(safetensors);
@@ -69,6 +71,7 @@ int mutation_factor() {
 const std::vector<Target>& targets() {
   static const std::vector<Target> all = {CARNOT_TARGET(adapter_config, kInMemory),
                                           CARNOT_TARGET(alfworld_game, kInMemory),
+                                          CARNOT_TARGET(bm25_index, kThroughFiles),
                                           CARNOT_TARGET(calculator, kInMemory),
                                           CARNOT_TARGET(command_line, kInMemory),
                                           CARNOT_TARGET(dataset_rows, kInMemory),
@@ -86,6 +89,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(passages, kInMemory),
                                           CARNOT_TARGET(process_answers, kInMemory),
                                           CARNOT_TARGET(recipe, kInMemory),
+                                          CARNOT_TARGET(retrieval, kInMemory),
                                           CARNOT_TARGET(rollout_rows, kInMemory),
                                           CARNOT_TARGET(run_code, kInMemory),
                                           CARNOT_TARGET(safetensors, kInMemory),

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "carnot/tool/bm25/passage_row.h"
 #include "carnot/tool/search/passages.h"
 #include "tests/fuzz/target.h"
 
@@ -9,5 +10,6 @@ CARNOT_FUZZ_TARGET(passages) {
   if (size == 0) return 0;
   (void)carnot::parse_passages({reinterpret_cast<const char*>(data + 1), size - 1},
                                data[0] % 2 == 0 ? "passages.jsonl" : "passages.txt");
+  (void)carnot::parse_passage_row({reinterpret_cast<const char*>(data + 1), size - 1}, 0, "row");
   return 0;
 }
