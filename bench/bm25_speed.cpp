@@ -4,8 +4,8 @@
 //
 // Writes PASSAGES (a million) of WORDS (100) each to FOLDER, drawn from half a million words by Zipf's law; builds the
 // index, unless FOLDER has it from before; times queries of eight words whose ranks are drawn evenly on a logarithmic
-// scale from the 30th word on (the first are stop words in a real text), and of eight words of one passage, as a question
-// repeats what its passage says.
+// scale from the 30th word on (the first are stop words in a real text), and of eight words of one passage, as a
+// question repeats what its passage says.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -75,11 +75,12 @@ int run(int argc, char** argv) {
   double begin = seconds_now();
   const auto index = open_or_build_index(source, {});
   if (!index) return std::fprintf(stderr, "%s\n", index.error().message.c_str()), 1;
-  std::printf("%lld passages, %lld words, %.1f GB; built or opened in %.1f s, %.1f s a million; %.2f GB, %.2f a million\n",
-              static_cast<long long>((*index)->num_passages()), static_cast<long long>((*index)->num_terms()),
-              static_cast<double>(std::filesystem::file_size(source)) / 1e9, seconds_now() - begin,
-              (seconds_now() - begin) / million, static_cast<double>((*index)->bytes()) / 1e9,
-              static_cast<double>((*index)->bytes()) / 1e9 / million);
+  std::printf(
+      "%lld passages, %lld words, %.1f GB; built or opened in %.1f s, %.1f s a million; %.2f GB, %.2f a million\n",
+      static_cast<long long>((*index)->num_passages()), static_cast<long long>((*index)->num_terms()),
+      static_cast<double>(std::filesystem::file_size(source)) / 1e9, seconds_now() - begin,
+      (seconds_now() - begin) / million, static_cast<double>((*index)->bytes()) / 1e9,
+      static_cast<double>((*index)->bytes()) / 1e9 / million);
   begin = seconds_now();
   const auto again = open_or_build_index(source, {});
   std::printf("opened again in %.2f ms\n", 1e3 * (seconds_now() - begin));

@@ -23,7 +23,8 @@ class RetrieverCommand final : public Command {
     take.text("--host", "ADDRESS", host_,
               "to listen on; default: 127.0.0.1. Whoever reaches another address can search");
     take.count("--topk", "N", topk_, 1, "passages for a request that does not say how many; default: 3");
-    take.count("--threads", "N", build_.threads, 1, "that build the index, and share the queries of a request; default: 1");
+    take.count("--threads", "N", build_.threads, 1,
+               "that build the index, and share the queries of a request; default: 1");
     take.word("--words", "W", words_, kIndexWords,
               "english: stemmed, without stop words, as Lucene's analyzer has it; default: english");
     take.number("--k1", "X", build_.k1, at_least(0), "how slowly repeated words saturate; default: 0.9");
@@ -50,7 +51,8 @@ class RetrieverCommand final : public Command {
         console.err << "carnot: " << now.passages << " passages read; the runs are merged" << std::endl;
       } else if (time - told_ >= kBetween) {
         told_ = time;
-        const double share = static_cast<double>(now.bytes) / static_cast<double>(std::max<std::uint64_t>(1, now.all_bytes));
+        const double share =
+            static_cast<double>(now.bytes) / static_cast<double>(std::max<std::uint64_t>(1, now.all_bytes));
         console.err << "carnot: " << now.passages << " passages, " << std::fixed << std::setprecision(1) << 100 * share
                     << " %" << std::endl;
       }
@@ -77,11 +79,11 @@ class RetrieverCommand final : public Command {
 
   Status serve_over(std::shared_ptr<const Retriever> retriever, const Console& console) const {
     if (port_ > 65535) return Error{"--port: expected at most 65535, found " + std::to_string(port_)};
-    auto server = HttpServer::start(
-        {.host = host_,
-         .port = port_,
-         .error_body = [](int, const std::string& message) { return retriever_error(message); }},
-        retriever_handler(std::move(retriever), topk_));
+    auto server =
+        HttpServer::start({.host = host_,
+                           .port = port_,
+                           .error_body = [](int, const std::string& message) { return retriever_error(message); }},
+                          retriever_handler(std::move(retriever), topk_));
     if (!server) return server.error();
     console.out << "http://" << (host_.find(':') == std::string::npos ? host_ : "[" + host_ + "]") << ":"
                 << (*server)->port() << "/retrieve" << std::endl;

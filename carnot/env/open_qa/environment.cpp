@@ -100,9 +100,8 @@ class OpenQaEpisode : public Environment {
       case QaReward::F1: reply.reward = f1; break;
       case QaReward::Contains: reply.reward = contained; break;
     }
-    reply.measures = {{"exact_match", right_},    {"f1", f1},
-                      {"contains", contained},    {"format", well_formed},
-                      {"searches", searches_}};
+    reply.measures = {
+        {"exact_match", right_}, {"f1", f1}, {"contains", contained}, {"format", well_formed}, {"searches", searches_}};
     if (std::string vote = normalize_answer(answer); answered && !vote.empty()) reply.answer = std::move(vote);
     return reply;
   }
@@ -189,8 +188,8 @@ class ArpoEpisode final : public OpenQaEpisode {
  private:
   Reply grade(Outcome outcome, std::string_view answer) {
     const bool well_formed = format_problem(message_).empty();
-    Reply reply = finish(outcome, outcome == Outcome::Finished, boxed_content(answer).value_or(std::string(answer)),
-                         well_formed);
+    Reply reply =
+        finish(outcome, outcome == Outcome::Finished, boxed_content(answer).value_or(std::string(answer)), well_formed);
     if (!well_formed) {
       reply.reward = options().format_reward;
       reply.success = false;

@@ -43,16 +43,16 @@ const RetrievedPassages kFound{{.id = "0", .contents = "\"Lima\"\nLima is in Per
                                {.id = "1", .contents = "no title", .score = 1}};
 
 TEST(SearchR1, SpeaksItsPublishedWords) {
-  EXPECT_EQ(search_r1_prompt(" who wrote Faust "),
-            "Answer the given question. You must conduct reasoning inside <think> and </think> first every time you get "
-            "new information. After reasoning, if you find you lack some knowledge, you can call a search engine by "
-            "<search> query </search> and it will return the top searched results between <information> and "
-            "</information>. You can search as many times as your want. If you find no further external knowledge "
-            "needed, you can directly provide the answer inside <answer> and </answer>, without detailed illustrations. "
-            "For example, <answer> Beijing </answer>. Question: who wrote Faust?\n");
+  EXPECT_EQ(
+      search_r1_prompt(" who wrote Faust "),
+      "Answer the given question. You must conduct reasoning inside <think> and </think> first every time you get "
+      "new information. After reasoning, if you find you lack some knowledge, you can call a search engine by "
+      "<search> query </search> and it will return the top searched results between <information> and "
+      "</information>. You can search as many times as your want. If you find no further external knowledge "
+      "needed, you can directly provide the answer inside <answer> and </answer>, without detailed illustrations. "
+      "For example, <answer> Beijing </answer>. Question: who wrote Faust?\n");
   EXPECT_TRUE(search_r1_prompt("Who?").ends_with("Question: Who?\n"));
-  EXPECT_EQ(search_r1_passages(kFound),
-            "Doc 1(Title: \"Lima\") Lima is in Peru.\n2nd line\nDoc 2(Title: no title) \n");
+  EXPECT_EQ(search_r1_passages(kFound), "Doc 1(Title: \"Lima\") Lima is in Peru.\n2nd line\nDoc 2(Title: no title) \n");
   EXPECT_EQ(search_r1_information(" x\n"), "\n\n<information>x</information>\n\n");
 }
 
@@ -89,7 +89,8 @@ TEST(SearchR1, TakesTheLastAnswer) {
 
 TEST(VerlAgentSearch, SpeaksItsPublishedWords) {
   const std::string turn =
-      "\n\nNow it's your turn to respond for the current step.\nYou should first conduct reasoning process. This process "
+      "\n\nNow it's your turn to respond for the current step.\nYou should first conduct reasoning process. This "
+      "process "
       "MUST be enclosed within <think> </think> tags. \nAfter completing your reasoning, choose only one of the "
       "following actions (do not perform both):\n(1) If you find you lack some knowledge, you can call a search engine "
       "to get more external information using format: <search> your query </search>.\n(2) If you have enough knowledge "

@@ -1,6 +1,7 @@
 #include "carnot/env/open_qa/factory.h"
 
-#include <filesystem>
+#include <algorithm>
+#include <utility>
 
 #include "carnot/base/check.h"
 #include "carnot/base/log.h"
@@ -19,8 +20,7 @@ class OneSearchAgent final : public ScriptedAgent {
       : protocol_(protocol), question_(std::move(question)), answer_(std::move(answer)) {}
 
   PolicyResponse respond(std::string_view) override {
-    if (!std::exchange(searched_, true))
-      return "<think>I search for it.</think> <search> " + question_ + " </search>";
+    if (!std::exchange(searched_, true)) return "<think>I search for it.</think> <search> " + question_ + " </search>";
     const std::string answer = protocol_ == QaProtocol::Arpo ? "\\boxed{" + answer_ + "}" : answer_;
     return "<think>I have found it.</think> <answer> " + answer + " </answer>";
   }
@@ -95,8 +95,9 @@ class OpenQaFactory final : public EnvironmentFactory {
   Status read_questions(OpenQaWorld& world) const {
     const std::string train = file_of(options_.train_file, "train"), test = file_of(options_.test_file, "test");
     if (train.empty() && test.empty())
-      return Error{"env.train_file: names no file; expected one of questions, or env.task_source: a folder with "
-                   "train.jsonl or test.jsonl (docs/open_qa.md)"};
+      return Error{
+          "env.train_file: names no file; expected one of questions, or env.task_source: a folder with "
+          "train.jsonl or test.jsonl (docs/open_qa.md)"};
     const DatasetColumns columns{.question = options_.question, .answer = options_.answer};
     const auto read = [&](const std::string& file, std::vector<DatasetRow>& rows) -> Status {
       auto found = read_dataset(file, columns);
@@ -121,21 +122,19 @@ class OpenQaFactory final : public EnvironmentFactory {
   Status open_passages(OpenQaWorld& world) const {
     const std::string where = file_of(options_.retriever, "passages");
     if (where.empty())
-      return Error{"env.retriever: names neither passages nor a server; expected a file, an index (.bm25) or "
-                   "http://HOST:PORT, or env.task_source: a folder with passages.jsonl (docs/open_qa.md)"};
+      return Error{
+          "env.retriever: names neither passages nor a server; expected a file, an index (.bm25) or "
+          "http://HOST:PORT, or env.task_source: a folder with passages.jsonl (docs/open_qa.md)"};
     std::uint64_t told = 0;
-    auto retriever = open_retriever(where,
-                                    {.words = options_.index_words,
-                                     .k1 = options_.k1,
-                                     .b = options_.b,
-                                     .threads = options_.index_threads},
-                                    [&](const IndexProgress& now) {
-                                      constexpr std::uint64_t kEvery = 1'000'000;
-                                      if (now.passages / kEvery > told)
-                                        log_info("index of " + where + ": " + std::to_string(now.passages) + " passages");
-                                      told = now.passages / kEvery;
-                                      return true;
-                                    });
+    auto retriever = open_retriever(
+        where, {.words = options_.index_words, .k1 = options_.k1, .b = options_.b, .threads = options_.index_threads},
+        [&](const IndexProgress& now) {
+          constexpr std::uint64_t kEvery = 1'000'000;
+          if (now.passages / kEvery > told)
+            log_info("index of " + where + ": " + std::to_string(now.passages) + " passages");
+          told = now.passages / kEvery;
+          return true;
+        });
     if (!retriever) return Error{"env.retriever: " + retriever.error().message};
     world.retriever = std::move(retriever).value();
     return Done{};

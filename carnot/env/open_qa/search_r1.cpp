@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "carnot/base/utf8.h"
 
@@ -48,10 +49,13 @@ TagPair first_pair(std::string_view text, const std::string& name) {
 
 std::string search_r1_prompt(std::string_view question) {
   question = stripped(question);
-  return "Answer the given question. You must conduct reasoning inside <think> and </think> first every time you get new "
+  return "Answer the given question. You must conduct reasoning inside <think> and </think> first every time you get "
+         "new "
          "information. After reasoning, if you find you lack some knowledge, you can call a search engine by <search> "
-         "query </search> and it will return the top searched results between <information> and </information>. You can "
-         "search as many times as your want. If you find no further external knowledge needed, you can directly provide "
+         "query </search> and it will return the top searched results between <information> and </information>. You "
+         "can "
+         "search as many times as your want. If you find no further external knowledge needed, you can directly "
+         "provide "
          "the answer inside <answer> and </answer>, without detailed illustrations. For example, <answer> Beijing "
          "</answer>. Question: " +
          std::string(question) + (question.ends_with('?') ? "\n" : "?\n");
@@ -104,8 +108,8 @@ TaggedAnswer last_tagged_answer(std::string_view message) {
 }
 
 bool is_search_r1_format(std::string_view message) {
-  std::string_view within;                 // the pair that is open
-  std::string_view before;                 // the pair that was closed last
+  std::string_view within;  // the pair that is open
+  std::string_view before;  // the pair that was closed last
   std::size_t at = 0;
   while (true) {
     const FoundTag tag = next_tag(message, at);

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::string_view kTurn =
     "\n\nNow it's your turn to respond for the current step.\nYou should first conduct reasoning process. This process "
-    "MUST be enclosed within <think> </think> tags. \nAfter completing your reasoning, choose only one of the following "
+    "MUST be enclosed within <think> </think> tags. \nAfter completing your reasoning, choose only one of the "
+    "following "
     "actions (do not perform both):\n(1) If you find you lack some knowledge, you can call a search engine to get more "
     "external information using format: <search> your query </search>.\n(2) If you have enough knowledge to answer the "
     "question confidently, provide your final answer within <answer> </answer> tags, without detailed illustrations. "
@@ -40,8 +41,9 @@ bool take_pair(std::string_view text, std::string_view lower, std::string_view o
 
 std::string verl_agent_search_prompt(std::string_view question, const std::vector<SearchStep>& steps,
                                      std::size_t history_length) {
-  std::string text = "\nYou are an expert agent tasked with answering the given question step-by-step.\nYour question: " +
-                     std::string(question);
+  std::string text =
+      "\nYou are an expert agent tasked with answering the given question step-by-step.\nYour question: " +
+      std::string(question);
   if (!steps.empty() && history_length > 0) {
     text += "\n\nPrior to this step, you have already taken " + std::to_string(steps.size()) +
             " step(s). Below is the interaction history where <search> </search> wrapped your past search queries and "

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdio>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -32,8 +34,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBatchLines = 4096;          // read, then split into words together
 constexpr std::size_t kBatchBytes = 64 << 20;      // or fewer lines, where they are long
-constexpr std::size_t kMarkBytes = 1 << 16;        // of the source's beginning
-constexpr std::size_t kMostPassages = 2147483000;  // positions are ints
+constexpr std::size_t kMarkBytes = 1 << 16;        // of the source's beginning and of its end
+constexpr std::size_t kMostIndexed = 2147483000;  // positions are ints
 
 std::uint64_t checksum_of(std::string_view bytes, std::uint64_t so_far = 0) {
   return ::lzma_crc64(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), so_far);
@@ -57,9 +59,8 @@ class PassageSource {
       if (reason || !*file) return Error{path.string() + ": cannot open" + (reason ? ": " + reason.message() : "")};
       source.in_ = std::move(file);
     }
-    std::string beginning(std::min<std::uint64_t>(kMarkBytes, source.bytes_), '\0');
-    source.in_->read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
-    source.mark_ = checksum_of(beginning);
+    const std::uint64_t piece = std::min<std::uint64_t>(kMarkBytes, source.bytes_);
+    source.mark_ = source.checksum_at(source.bytes_ - piece, piece, source.checksum_at(0, piece, 0));
     source.seek(0);
     return source;
   }
@@ -81,6 +82,13 @@ class PassageSource {
   std::uint64_t mark() const { return mark_; }
 
  private:
+  std::uint64_t checksum_at(std::uint64_t byte, std::uint64_t size, std::uint64_t so_far) {
+    seek(byte);
+    std::string bytes(size, '\0');
+    in_->read(bytes.data(), static_cast<std::streamsize>(size));
+    return checksum_of(bytes, so_far);
+  }
+
   std::string name_{};
   std::unique_ptr<std::istream> in_{};
   std::uint64_t bytes_ = 0;
@@ -106,7 +114,9 @@ class GrowingFile {
   static Result<GrowingFile> open(const fs::path& path, std::uint64_t size) {
     GrowingFile file;
     file.path_ = path;
-    { std::ofstream make(path, std::ios::binary | std::ios::app); }
+    {
+      std::ofstream make(path, std::ios::binary | std::ios::app);
+    }
     std::error_code reason;
     fs::resize_file(path, size, reason);
     if (reason) return Error{path.string() + ": cannot write: " + reason.message()};
@@ -153,8 +163,13 @@ struct ReadPassage {
 class IndexBuild {
  public:
   IndexBuild(PassageSource source, fs::path index, const IndexBuildOptions& options, const OnIndexProgress& on_progress)
-      : source_(std::move(source)), index_(std::move(index)), folder_(index_.string() + ".partial"), options_(options),
-        on_progress_(on_progress), analyzer_(analyzer_of(options.words)), pool_(options.threads) {}
+      : source_(std::move(source)),
+        index_(std::move(index)),
+        folder_(index_.string() + ".partial"),
+        options_(options),
+        on_progress_(on_progress),
+        analyzer_(analyzer_of(options.words)),
+        pool_(options.threads) {}
 
   Status run() {
     if (const Status status = make_folder(folder_); !status) return status;
@@ -239,7 +254,8 @@ class IndexBuild {
   }
 
   Status open_files() {
-    if (state_.passages > 0) log_info(index_.string() + ": goes on after " + std::to_string(state_.passages) + " passages");
+    if (state_.passages > 0)
+      log_info(index_.string() + ": goes on after " + std::to_string(state_.passages) + " passages");
     source_.seek(state_.source_byte);
     const auto open = [&](std::optional<GrowingFile>& file, const char* name, std::uint64_t size) -> Status {
       auto opened = GrowingFile::open(folder_ / name, size);
@@ -289,8 +305,8 @@ class IndexBuild {
   }
 
   void split(ReadPassage& passage) const {
-    auto row = parse_passage_row(passage.line, passage.number - 1,
-                                 source_.name() + ":" + std::to_string(passage.number));
+    auto row =
+        parse_passage_row(passage.line, passage.number - 1, source_.name() + ":" + std::to_string(passage.number));
     if (!row) {
       passage.problem = row.error().message;
       return;
@@ -306,8 +322,8 @@ class IndexBuild {
     for (const ReadPassage& passage : batch)
       if (!passage.problem.empty() && problems.size() < kMaxProblems) problems.push_back(passage.problem);
     if (!problems.empty()) return join_errors(problems);
-    if (state_.passages + batch.size() > kMostPassages)
-      return Error{source_.name() + ": more than " + std::to_string(kMostPassages) + " passages"};
+    if (state_.passages + batch.size() > kMostIndexed)
+      return Error{source_.name() + ": more than " + std::to_string(kMostIndexed) + " passages"};
     for (const ReadPassage& passage : batch) {
       passages_->write_value(state_.texts_bytes);
       const auto id_length = static_cast<std::uint32_t>(passage.row.id.size());
@@ -471,7 +487,8 @@ Result<std::shared_ptr<const Bm25File>> open_or_build_index(const fs::path& file
   if (fs::exists(index)) {
     auto opened = Bm25File::open(index);
     if (!opened) return Error{opened.error().message + "; remove it, and it is built anew"};
-    if ((*opened)->is_from(source->bytes(), source->mark()) && (*opened)->has_settings(options.words, options.k1, options.b))
+    if ((*opened)->is_from(source->bytes(), source->mark()) &&
+        (*opened)->has_settings(options.words, options.k1, options.b))
       return opened;
     log_info(index.string() + ": was built from another version of " + file.string() + " or otherwise; is built anew");
   }

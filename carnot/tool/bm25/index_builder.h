@@ -1,9 +1,9 @@
 // tool/bm25/index_builder.h -- builds an index file from a file of passages, of any size, in bounded memory.
 //
-// Passages are read once. Their texts go to the file that becomes the index; their words are collected until `memory` is
-// full and then written as a sorted run; at the end the runs are merged. All of it lies in INDEX.partial, which also says
-// how far it has come: a build that was stopped or killed goes on after its last run. The index gets its name when it is
-// complete and synced.
+// Passages are read once. Their texts go to the file that becomes the index; their words are collected until `memory`
+// is full and then written as a sorted run; at the end the runs are merged. All of it lies in INDEX.partial, which also
+// says how far it has come: a build that was stopped or killed goes on after its last run. The index gets its name when
+// it is complete and synced.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ using OnIndexProgress = std::function<bool(const IndexProgress&)>;
 Status build_index_file(const std::filesystem::path& source, const std::filesystem::path& index,
                         const IndexBuildOptions& options, const OnIndexProgress& on_progress = {});
 
-/// Opens `file` if its name ends in .bm25; for any other, a file of passages, opens FILE.bm25 next to it, which is built
-/// first where it is missing or was built from another version of the file.
+/// Opens `file` if its name ends in .bm25; for any other, a file of passages, opens FILE.bm25 next to it, which is
+/// built first where it is missing or was built from another version of the file.
 Result<std::shared_ptr<const Bm25File>> open_or_build_index(const std::filesystem::path& file,
                                                             const IndexBuildOptions& options,
                                                             const OnIndexProgress& on_progress = {});

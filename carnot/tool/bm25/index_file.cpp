@@ -32,7 +32,7 @@ std::vector<SearchHit> Bm25File::search(std::string_view query, int k) const {
 }
 
 IndexedPassage Bm25File::passage(std::int64_t number) const {
-  CARNOT_CHECK(number >= 0 && number < num_passages(), number);
+  CARNOT_CHECK(number >= 0 && number < num_passages(), std::to_string(number));
   mapping_->check_size();
   const auto places = mapping_->records<std::uint64_t>(kPassages);
   const std::string_view texts = mapping_->section(kTexts);

@@ -58,7 +58,7 @@ class Bm25File {
   std::int64_t num_terms() const;
   std::uint64_t bytes() const;
 
-  /// Whether it was built from a file of that size with that beginning (index_builder.h).
+  /// Whether it was built from a file of that size with that beginning and end (index_builder.h).
   bool is_from(std::uint64_t source_bytes, std::uint64_t source_mark) const;
   bool has_settings(IndexWords words, double k1, double b) const;
 

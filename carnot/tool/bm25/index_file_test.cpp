@@ -2,10 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-
 
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
@@ -109,7 +109,8 @@ TEST_F(IndexFiles, RankAndScoreAsTheSlowReference) {
   for (int i = 0; i < trials(30); ++i) {
     const std::string query = random_query(random);
     std::vector<SearchHit> expected;
-    for (const auto& [document, score] : reference::lucene_bm25_top(documents, alphanumeric_words(query), 5, 0.9f, 0.4f))
+    for (const auto& [document, score] :
+         reference::lucene_bm25_top(documents, alphanumeric_words(query), 5, 0.9f, 0.4f))
       expected.push_back({.document = document, .score = score});
     EXPECT_EQ(file->search(query, 5), expected) << query;
   }
@@ -231,10 +232,14 @@ TEST_F(IndexFiles, SayWhichLinesAreNoPassages) {
 }
 
 TEST_F(IndexFiles, FindTheGoldPassagesOfRealQuestions) {
-  const auto file = open_or_build_index([&] {
-    std::ofstream(folder() / "corpus.jsonl") << read_maybe_compressed(data_path("qa/2wiki_corpus.jsonl.xz")).value();
-    return folder() / "corpus.jsonl";
-  }(), {}).value();
+  const auto file = open_or_build_index(
+                        [&] {
+                          std::ofstream(folder() / "corpus.jsonl")
+                              << read_maybe_compressed(data_path("qa/2wiki_corpus.jsonl.xz")).value();
+                          return folder() / "corpus.jsonl";
+                        }(),
+                        {})
+                        .value();
   EXPECT_EQ(file->num_passages(), 6119);
   const auto hits = file->search("When did Lothair Ii's mother die?", 3);
   ASSERT_EQ(hits.size(), 3u);

@@ -43,7 +43,7 @@ struct IndexHead {
   std::uint64_t num_terms = 0;  // different ones
   std::uint64_t file_bytes = 0;
   std::uint64_t source_bytes = 0;  // of the file that the passages were read from
-  std::uint64_t source_mark = 0;   // CRC-64 of its beginning
+  std::uint64_t source_mark = 0;   // CRC-64 of its beginning and its end
   std::array<IndexSectionPlace, kNumIndexSections> sections{};
   std::uint64_t checksum = 0;  // of what is before it
 };

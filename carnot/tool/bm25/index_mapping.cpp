@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <cstddef>
 #include <limits>
 
 #include "carnot/base/system_error.h"
@@ -80,9 +81,7 @@ void IndexMapping::check_size() const {
   throw DamagedIndex(path_.string() + ": was cut short while it was open");
 }
 
-void IndexMapping::damaged(const std::string& what) const {
-  throw DamagedIndex(path_.string() + ": damaged: " + what);
-}
+void IndexMapping::damaged(const std::string& what) const { throw DamagedIndex(path_.string() + ": damaged: " + what); }
 
 std::vector<float> lucene_inverse_norms(float k1, float b, std::uint64_t num_words, std::uint64_t num_passages) {
   const float mean =

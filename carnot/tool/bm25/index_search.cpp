@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "carnot/base/check.h"
 #include "carnot/tool/bm25/postings_block.h"
@@ -23,7 +24,9 @@ float contribution(float weight, float x) { return weight - weight / (1.0f + x);
 class WordCursor {
  public:
   WordCursor(const IndexMapping& index, std::size_t term, int times_in_query)
-      : index_(&index), postings_(index.section(kPostings)), lengths_(index.records<std::uint8_t>(kLengths)),
+      : index_(&index),
+        postings_(index.section(kPostings)),
+        lengths_(index.records<std::uint8_t>(kLengths)),
         inverse_norm_(index.inverse_norm()) {
     const auto terms = index.records<IndexTerm>(kTerms);
     const auto blocks = index.records<IndexBlock>(kBlocks);
@@ -37,8 +40,8 @@ class WordCursor {
     postings_.remove_prefix(terms[term].postings_begin);
 
     const auto all = static_cast<double>(lengths_.size()), holding = static_cast<double>(num_documents_);
-    weight_ = static_cast<float>(times_in_query) *
-              static_cast<float>(std::log(1 + (all - holding + 0.5) / (holding + 0.5)));
+    weight_ =
+        static_cast<float>(times_in_query) * static_cast<float>(std::log(1 + (all - holding + 0.5) / (holding + 0.5)));
   }
 
   /// No document in [begin, end) gets more from this word; `begin` never goes back.
@@ -152,8 +155,8 @@ class BestHits {
  public:
   explicit BestHits(std::size_t k) : k_(k) {}
 
-  /// Whether a document whose score is at most `bound` may belong to them. Sums are made in changing order: the bound is
-  /// raised by more than that changes.
+  /// Whether a document whose score is at most `bound` may belong to them. Sums are made in changing order: the bound
+  /// is raised by more than that changes.
   bool may_enter(double bound) const { return static_cast<float>(bound * (1 + 1e-12)) > least_; }
 
   void offer(std::uint32_t document, double sum) {

@@ -14,7 +14,8 @@ std::array<int, 256> make_lucene_lengths() {
   for (int code = 0; code < 256; ++code) {
     const int rest = code - kExactLengths;
     lengths[static_cast<std::size_t>(code)] =
-        rest < 8 ? code : static_cast<int>(kExactLengths + (static_cast<std::int64_t>((rest & 7) | 8) << (rest / 8 - 1)));
+        rest < 8 ? code
+                 : static_cast<int>(kExactLengths + (static_cast<std::int64_t>((rest & 7) | 8) << (rest / 8 - 1)));
   }
   return lengths;
 }

@@ -36,7 +36,7 @@ void unpack_values(const char* from, int width, std::span<std::uint32_t> values)
   for (std::uint32_t& value : values) {
     std::uint64_t eight_bytes = 0;
     std::memcpy(&eight_bytes, from + bit / 8, sizeof eight_bytes);
-    value = static_cast<std::uint32_t>(eight_bytes >> (bit % 8) & mask);
+    value = static_cast<std::uint32_t>((eight_bytes >> (bit % 8)) & mask);
     bit += static_cast<std::size_t>(width);
   }
 }
@@ -44,7 +44,7 @@ void unpack_values(const char* from, int width, std::span<std::uint32_t> values)
 }  // namespace
 
 void pack_postings(const PostingsBlock& block, std::int64_t before, std::string& bytes) {
-  CARNOT_CHECK(block.size >= 1 && block.size <= kBlockPostings, block.size);
+  CARNOT_CHECK(block.size >= 1 && block.size <= kBlockPostings, std::to_string(block.size));
   std::array<std::uint32_t, kBlockPostings> gaps{}, counts{};
   for (std::size_t i = 0; i < block.size; ++i) {
     CARNOT_CHECK(block.documents[i] > before && block.counts[i] >= 1, "postings in order");

@@ -1,8 +1,9 @@
+#include "carnot/http/client.h"
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
 
-#include "carnot/http/client.h"
 #include "carnot/tool/retriever/messages.h"
 #include "carnot/tool/retriever/retriever.h"
 
@@ -46,7 +47,8 @@ class RetrieverClient final : public Retriever {
 
  private:
   Result<HttpAnswer> ask(std::span<const std::string> queries, int count, Tool::Deadline deadline) const {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) return Error{"no answer in time"};
     return http_exchange({.method = "POST",
                           .url = url_,

@@ -19,11 +19,11 @@ Status read_queries(const Json& request, std::vector<std::string>& queries) {
   }
   if (!given->is_array()) return Error{"queries: expected a list of texts, found " + shown(*given)};
   if (given->size() > kMostQueries)
-    return Error{"queries: expected at most " + std::to_string(kMostQueries) + ", found " + std::to_string(given->size())};
+    return Error{"queries: expected at most " + std::to_string(kMostQueries) + ", found " +
+                 std::to_string(given->size())};
   for (std::size_t i = 0; i < given->size(); ++i) {
     const Json& query = (*given)[i];
-    if (!query.is_string())
-      return Error{"queries[" + std::to_string(i) + "]: expected a text, found " + shown(query)};
+    if (!query.is_string()) return Error{"queries[" + std::to_string(i) + "]: expected a text, found " + shown(query)};
     queries.push_back(query.get<std::string>());
   }
   return Done{};
@@ -77,9 +77,8 @@ Result<RetrieveRequest> parse_retrieve_request(std::string_view body, int usual_
 }
 
 std::string retrieve_request(std::span<const std::string> queries, int topk) {
-  return retriever_json({{"queries", std::vector<std::string>(queries.begin(), queries.end())},
-                         {"topk", topk},
-                         {"return_scores", true}});
+  return retriever_json(
+      {{"queries", std::vector<std::string>(queries.begin(), queries.end())}, {"topk", topk}, {"return_scores", true}});
 }
 
 std::string retrieve_answer(std::span<const RetrievedPassages> found, bool with_scores) {

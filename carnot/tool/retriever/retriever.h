@@ -37,8 +37,8 @@ class Retriever {
  public:
   virtual ~Retriever() = default;
 
-  /// The best `count` passages for each query, in the order of the queries. Throws RetrieverFailure, also where there is
-  /// no answer by the deadline. Any thread.
+  /// The best `count` passages for each query, in the order of the queries. Throws RetrieverFailure, also where there
+  /// is no answer by the deadline. Any thread.
   virtual std::vector<RetrievedPassages> retrieve(std::span<const std::string> queries, int count,
                                                   Tool::Deadline deadline) const = 0;
 };
@@ -58,8 +58,8 @@ Result<std::shared_ptr<const Retriever>> make_retriever_client(const std::string
 /// Files of passages up to this size are indexed in memory.
 inline constexpr std::uintmax_t kMostBytesInMemory = std::uintmax_t{32} << 20;
 
-/// `where`: http:// or https:// is a server; a name in .bm25 an index file; any other a file of passages, whose index is
-/// made in memory where it is small and as FILE.bm25 otherwise (open_or_build_index).
+/// `where`: http:// or https:// is a server; a name in .bm25 an index file; any other a file of passages, whose index
+/// is made in memory where it is small and as FILE.bm25 otherwise (open_or_build_index).
 Result<std::shared_ptr<const Retriever>> open_retriever(const std::string& where, const IndexBuildOptions& options = {},
                                                         const OnIndexProgress& on_progress = {});
 

@@ -27,7 +27,8 @@ Tool::Deadline soon() { return std::chrono::steady_clock::now() + std::chrono::s
 /// The ten passages of Search-R1's own example.
 std::shared_ptr<const Retriever> example() { return open_retriever(data_path("qa/wiki18_example.jsonl")).value(); }
 
-const std::vector<std::string> kQueries{"Who was the ethnologist Horatio Hale?", "zebra", "Evan Morris lobbyist Genentech"};
+const std::vector<std::string> kQueries{"Who was the ethnologist Horatio Hale?", "zebra",
+                                        "Evan Morris lobbyist Genentech"};
 
 HttpAnswer post(int port, const std::string& path, const std::string& body) {
   const auto url = parse_url("http://127.0.0.1:" + std::to_string(port) + path).value();
@@ -110,7 +111,8 @@ TEST(RetrieverServer, AnswersAsSearchR1sDoes) {
   EXPECT_EQ(parse_json(post(server->port(), "/retrieve", "{}").body, "").value()["detail"],
             "queries: missing; expected a list of texts");
   EXPECT_EQ(post(server->port(), "/nowhere", "{}").status, 404);
-  const auto health = http_exchange({.url = parse_url("http://127.0.0.1:" + std::to_string(server->port()) + "/health").value()});
+  const auto health =
+      http_exchange({.url = parse_url("http://127.0.0.1:" + std::to_string(server->port()) + "/health").value()});
   EXPECT_EQ(health.value().status, 200);
 }
 
@@ -129,7 +131,8 @@ TEST(RetrieverServer, AnswersManyAtOnce) {
 }
 
 TEST(RetrieverServer, SaysThatItsIndexWasCutShort) {
-  const auto index = std::filesystem::path(::testing::TempDir()) / ("carnot_cut_" + std::to_string(::getpid()) + ".bm25");
+  const auto index =
+      std::filesystem::path(::testing::TempDir()) / ("carnot_cut_" + std::to_string(::getpid()) + ".bm25");
   ASSERT_TRUE(build_index_file(data_path("qa/wiki18_example.jsonl"), index, {}).ok());
   const auto server = serve(open_retriever(index.string()).value());
   std::filesystem::resize_file(index, 512);
@@ -153,9 +156,8 @@ TEST(RetrieverClient, AsksAgainAndThenSaysWhatFailed) {
   EXPECT_EQ(found, (std::vector<RetrievedPassages>{{{.id = "4", .contents = "\"T\"\nx", .score = 2}}}));
   EXPECT_EQ(asked, 3);
 
-  testing::LocalHttpServer broken([&](const testing::ReceivedRequest&) -> testing::GivenAnswer {
-    return {.body = R"({"result": 5})"};
-  });
+  testing::LocalHttpServer broken(
+      [&](const testing::ReceivedRequest&) -> testing::GivenAnswer { return {.body = R"({"result": 5})"}; });
   try {
     open_retriever(broken.url()).value()->retrieve(query, 3, soon());
     FAIL() << "an answer that is none";

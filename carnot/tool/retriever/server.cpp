@@ -25,8 +25,8 @@ HttpHandler retriever_handler(std::shared_ptr<const Retriever> retriever, int us
     const auto request = parse_retrieve_request(call.body, usual_topk);
     if (!request) return {.status = 422, .body = retriever_error(request.error().message)};
     try {
-      const auto found = retriever->retrieve(request->queries, request->topk,
-                                             std::chrono::steady_clock::now() + kLongestRetrieval);
+      const auto found =
+          retriever->retrieve(request->queries, request->topk, std::chrono::steady_clock::now() + kLongestRetrieval);
       return {.body = retrieve_answer(found, request->return_scores)};
     } catch (const RetrieverFailure& failure) {
       log(LogLevel::Error, failure.what());
