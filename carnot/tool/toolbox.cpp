@@ -11,6 +11,7 @@
 #include "carnot/tool/mcp/server.h"
 #include "carnot/tool/mcp/server_list.h"
 #include "carnot/tool/python/python_tools.h"
+#include "carnot/tool/retriever/search_tool.h"
 #include "carnot/tool/search/passages.h"
 
 namespace carnot {
@@ -29,7 +30,7 @@ class ToolSource {
 namespace {
 
 constexpr std::string_view kExpected =
-    "expected calculator, python, code_interpreter, search FILE, FILE.py:FUNCTION, mcp COMMAND, mcp URL, or FILE.json "
+    "expected calculator, python, code_interpreter, search FILE, search URL, FILE.py:FUNCTION, mcp COMMAND, mcp URL, or FILE.json "
     "(docs/tools.md)";
 
 /// Tools that are the same for everybody.
@@ -75,7 +76,7 @@ class ToolList {
     const std::string word = text.substr(0, text.find(' '));
     const std::string rest(trim(std::string_view(text).substr(word.size())));
     if (word == "mcp" && !rest.empty()) return add_mcp(rest);
-    if (word == "search" && !rest.empty()) return add_tool(text, make_search(rest));
+    if (word == "search" && !rest.empty()) return add_tool(text, is_retriever(rest) ? make_retriever_search(rest) : make_search(rest));
     if (text == "calculator") return add_tool(text, make_calculator());
     if (text == "python" || text == "code_interpreter") return add_code_tool(text);
     if (text.ends_with(".json")) return add_servers(text);

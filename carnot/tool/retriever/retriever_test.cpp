@@ -12,8 +12,10 @@
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
 #include "carnot/http/client.h"
+#include "carnot/process/peer.h"
 #include "carnot/tool/retriever/messages.h"
 #include "carnot/tool/retriever/server.h"
+#include "carnot/tool/toolbox.h"
 #include "testing/local_http_server.h"
 #include "testing/paths.h"
 
@@ -169,6 +171,20 @@ TEST(RetrieverClient, AsksAgainAndThenSaysWhatFailed) {
                RetrieverFailure);
   EXPECT_FALSE(open_retriever("http://").ok());
   EXPECT_FALSE(open_retriever("/nowhere/passages.jsonl").ok());
+}
+
+TEST(RetrieverSearch, IsTheToolSearchOverAServer) {
+  const auto server = serve(example());
+  const auto box = Toolbox::open({.tools = {"search http://127.0.0.1:" + std::to_string(server->port())}}).value();
+  ASSERT_EQ(box->descriptions().size(), 1u);
+  EXPECT_EQ(box->descriptions()[0].name, "search");
+  const ToolSet tools = box->for_an_episode();
+  const auto found = tools.call("search", R"({"query": "Horatio Hale", "limit": 1})", soon());
+  EXPECT_EQ(found.status, "ok");
+  EXPECT_THAT(found.text, ::testing::StartsWith("[1] \"Horatio Hale\"\n"));
+  EXPECT_EQ(tools.call("search", R"({"query": "zebra"})", soon()).status, "empty");
+  server->stop();
+  EXPECT_THROW(tools.call("search", R"({"query": "Hale"})", soon()), PeerFailure);
 }
 
 }  // namespace

@@ -53,12 +53,7 @@ class Search final : public Tool {
     return all;
   }
 
-  ToolDescription description_{
-      .name = "search",
-      .description = "Finds the passages that fit a query best.",
-      .parameters = R"({"type": "object", "properties": {"query": {"type": "string", "description": "words to look )"
-                    R"(for"}, "limit": {"type": "integer", "minimum": 1, "maximum": 10, "description": "passages, 3 )"
-                    R"(by default"}}, "required": ["query"]})"};
+  ToolDescription description_ = search_description();
   std::vector<SearchPassage> passages_;
   Bm25Index index_;
 };
@@ -89,6 +84,15 @@ Result<std::vector<SearchPassage>> parse_passages(std::string_view text, const s
   if (!problems.empty()) return join_errors(problems);
   if (passages.empty()) return Error{name + ": no passages"};
   return passages;
+}
+
+ToolDescription search_description() {
+  return {.name = "search",
+          .description = "Finds the passages that fit a query best.",
+          .parameters =
+              R"({"type": "object", "properties": {"query": {"type": "string", "description": "words to look )"
+              R"(for"}, "limit": {"type": "integer", "minimum": 1, "maximum": 10, "description": "passages, 3 )"
+              R"(by default"}}, "required": ["query"]})"};
 }
 
 Result<std::shared_ptr<Tool>> make_search(const std::filesystem::path& file) {
