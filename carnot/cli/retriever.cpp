@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <iomanip>
 #include <ostream>
 #include <thread>

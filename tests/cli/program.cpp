@@ -1,7 +1,10 @@
 #include "program.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +14,7 @@
 #include <thread>
 
 #include "carnot/base/check.h"
+#include "carnot/base/descriptor.h"
 #include "carnot/base/file.h"
 #include "testing/paths.h"
 
@@ -106,6 +110,17 @@ ProgramRun signal_carnot(const std::vector<std::string>& arguments, const std::v
 
 ProgramRun interrupt_carnot(const std::vector<std::string>& arguments, const std::function<bool()>& ready, int signal) {
   return signal_carnot(arguments, {{.ready = [&](const std::string&) { return ready(); }, .signal = signal}});
+}
+
+int free_port() {
+  const Descriptor listener(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  CARNOT_CHECK_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+  CARNOT_CHECK_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  return ntohs(address.sin_port);
 }
 
 ScratchFolder::ScratchFolder() {

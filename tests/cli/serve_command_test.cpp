@@ -1,13 +1,9 @@
 // `carnot serve` as a program: it answers what `carnot generate` says, ends on a signal, and refuses bad flags.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <nlohmann/json.hpp>
 
-#include "carnot/base/descriptor.h"
 #include "carnot/http/client.h"
 #include "program.h"
 
@@ -16,18 +12,6 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
-
-/// One that nobody listens on, as far as that can be known.
-int free_port() {
-  const Descriptor listener(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
-  EXPECT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  return ntohs(address.sin_port);
-}
 
 Result<HttpAnswer> ask(int port, const std::string& method, const std::string& path, const std::string& body = "") {
   const std::string address = "http://127.0.0.1:" + std::to_string(port) + path;

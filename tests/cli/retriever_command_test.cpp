@@ -1,0 +1,69 @@
+// `carnot retriever` as a program: it builds an index once, answers Search-R1's API, ends on a signal, refuses bad files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/file.h"
+#include "carnot/http/client.h"
+#include "program.h"
+
+namespace carnot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kTwoPassages =
+    "{\"id\": \"7\", \"contents\": \"\\\"Lima\\\"\\nLima is the capital of Peru.\"}\n"
+    "{\"title\": \"Quito\", \"text\": \"Quito is the capital of Ecuador.\"}\n";
+
+/// What `POST /retrieve` answers, once there is an answer.
+bool retrieve_from(int port, const std::string& body, nlohmann::json& answer) {
+  const std::string address = "http://127.0.0.1:" + std::to_string(port) + "/retrieve";
+  const auto got = http_exchange({.method = "POST", .url = parse_url(address).value(), .body = body});
+  if (!got) return false;
+  answer = nlohmann::json::parse(got->body, nullptr, false);
+  return true;
+}
+
+TEST(RetrieverCommand, ServesPassagesAndTheirIndexAlikeAndEndsWithStatusZero) {
+  const ScratchFolder scratch;
+  const std::string passages = scratch.write("passages.jsonl", kTwoPassages);
+  const auto built = run_carnot({"retriever", passages, "--build", "--verify"});
+  EXPECT_EQ(built.exit, 0) << built.err;
+  EXPECT_THAT(built.out, HasSubstr("2 passages, 5 words"));
+  nlohmann::json answers[2];
+  int number = 0;
+  for (const std::string& file : {passages, passages + ".bm25"}) {
+    const int port = free_port();
+    const auto served = interrupt_carnot({"retriever", file, "--port", std::to_string(port)}, [&] {
+      return retrieve_from(port, R"({"queries": ["capitals of Peru", "zebra"], "topk": 1, "return_scores": true})",
+                           answers[number]);
+    });
+    EXPECT_EQ(served.exit, 0) << served.err;
+    EXPECT_EQ(served.out, "http://127.0.0.1:" + std::to_string(port) + "/retrieve\n");
+    ++number;
+  }
+  EXPECT_EQ(answers[0], answers[1]);
+  EXPECT_EQ(answers[0]["result"].size(), 2u);
+  EXPECT_EQ(answers[0]["result"][0][0]["document"],
+            (nlohmann::json{{"id", "7"}, {"contents", "\"Lima\"\nLima is the capital of Peru."}}));
+  EXPECT_TRUE(answers[0]["result"][1].empty());
+}
+
+TEST(RetrieverCommand, SaysWhatIsWrongWithAFile) {
+  const ScratchFolder scratch;
+  const auto bad = run_carnot({"retriever", scratch.write("bad.jsonl", "{\"text\": 5}\n")});
+  EXPECT_EQ(bad.exit, 1);
+  EXPECT_THAT(bad.err, HasSubstr("bad.jsonl:1: expected a text under contents"));
+  const std::string passages = scratch.write("passages.jsonl", kTwoPassages);
+  ASSERT_EQ(run_carnot({"retriever", passages, "--build"}).exit, 0);
+  const std::string index = read_file(passages + ".bm25").value();
+  const auto cut = run_carnot({"retriever", scratch.write("cut.bm25", index.substr(0, index.size() - 1))});
+  EXPECT_EQ(cut.exit, 1);
+  EXPECT_THAT(cut.err, HasSubstr("it was cut short or written into"));
+  EXPECT_EQ(run_carnot({"retriever"}).exit, 2);
+}
+
+}  // namespace
+}  // namespace carnot::testing
