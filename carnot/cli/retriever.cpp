@@ -38,6 +38,8 @@ class RetrieverCommand final : public Command {
 
   Exit run(const Console& console) override {
     build_.words = words_ == kIndexWords[0] ? IndexWords::English : IndexWords::Alphanumeric;
+    if (build_.threads > kMaxThreads)
+      return report(console, Error{"--threads: expected at most " + std::to_string(kMaxThreads)}, Exit::Usage);
     build_.memory = static_cast<std::size_t>(memory_mb_) << 20;
     catch_stop_signals(StopLeaves::Nothing);
     return ended(only_build_ || verify_ ? build(console) : serve(console), console);

@@ -1,4 +1,5 @@
-// `carnot retriever` as a program: it builds an index once, answers Search-R1's API, ends on a signal, refuses bad files.
+// `carnot retriever` as a program: it builds an index once, answers Search-R1's API, ends on a signal, refuses bad
+// files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

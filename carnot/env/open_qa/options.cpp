@@ -21,7 +21,7 @@ void OpenQaOptions::fields(FieldVisitor& visit) {
   visit.field("b", b, "BM25: how much long passages are discounted", between(0, 1));
   visit.field("index_threads", index_threads, "threads that build an index", between(1, kMaxThreads));
   visit.field("passages", passages, "passages shown for a search", between(1, 1000));
-  visit.field("timeout", timeout, "seconds that a search may take", above(0));
+  visit.field("timeout", timeout, "seconds that a search may take", between(0.001, 1e6));
   enum_field(visit, "protocol", protocol, {"search_r1", "arpo", "verl_agent"},
              "tags, prompts and answers of Search-R1, of ARPO and A2TGPO, or of verl-agent");
   visit.field("max_searches", max_searches, "searches an episode; 0: 4 (search_r1), 6 (arpo), 3 (verl_agent)",

@@ -32,9 +32,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kBatchLines = 4096;          // read, then split into words together
-constexpr std::size_t kBatchBytes = 64 << 20;      // or fewer lines, where they are long
-constexpr std::size_t kMarkBytes = 1 << 16;        // of the source's beginning and of its end
+constexpr std::size_t kBatchLines = 4096;         // read, then split into words together
+constexpr std::size_t kBatchBytes = 64 << 20;     // or fewer lines, where they are long
+constexpr std::size_t kMarkBytes = 1 << 16;       // of the source's beginning and of its end
 constexpr std::size_t kMostIndexed = 2147483000;  // positions are ints
 
 std::uint64_t checksum_of(std::string_view bytes, std::uint64_t so_far = 0) {
@@ -401,6 +401,8 @@ class IndexBuild {
     begin_section(kPostings);
     IndexTerm term;
     const auto write_word = [&](std::string_view word, const std::vector<WordPosting>& postings) -> Status {
+      if (postings.empty() || postings.back().document >= head_.num_passages)
+        return Error{folder_.string() + ": damaged: a run; remove the folder, and the build begins anew"};
       term.num_documents = postings.size();
       terms->write_value(term);
       words->write(word);

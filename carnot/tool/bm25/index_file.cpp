@@ -2,6 +2,7 @@
 
 #include <lzma.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -51,8 +52,12 @@ Status Bm25File::verify() const {
   constexpr std::array<const char*, kNumIndexSections> kNames = {"texts", "passages", "lengths", "postings",
                                                                  "words", "terms",    "blocks"};
   mapping_->check_size();
+  const char* end = mapping_->section(kTexts).data();
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     const std::string_view bytes = mapping_->section(static_cast<IndexSection>(i));
+    if (std::any_of(end, bytes.data(), [](char byte) { return byte != 0; }))
+      return Error{mapping_->path().string() + ": damaged: before the section " + kNames[i]};
+    end = bytes.data() + bytes.size();
     if (::lzma_crc64(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), 0) !=
         mapping_->head().sections[i].checksum)
       return Error{mapping_->path().string() + ": damaged: the section " + kNames[i]};

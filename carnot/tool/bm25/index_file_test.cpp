@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-using ::testing::trials;
+using testing::trials;
 
 /// A folder for the files of one test.
 class IndexFiles : public ::testing::Test {

@@ -64,6 +64,7 @@ Status IndexMapping::check_head() const {
       return wrong("the places of its sections");
     end = place.begin + place.bytes;
   }
+  if (end != bytes_) return wrong("the end of its last section");
   constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
   const auto size = [&](IndexSection which) { return it.sections[which].bytes; };
   if (it.num_passages > kMost || it.num_terms > size(kTerms) || size(kLengths) != it.num_passages ||
