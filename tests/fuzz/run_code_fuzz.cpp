@@ -5,8 +5,9 @@
 
 #include "carnot/base/check.h"
 #include "carnot/tool/python_sandbox/sandbox_fusion.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CARNOT_FUZZ_TARGET(run_code) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
   if (data[0] % 2 == 0) {

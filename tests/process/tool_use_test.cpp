@@ -133,7 +133,7 @@ TEST_F(ToolUseTest, CodeOfThePolicyRunsInASandbox) {
               {"sandbox.least=limited", "sandbox.interpreter=/usr/bin/python3", "sandbox.seconds=1", "sandbox.warm=1"})
           .value();
   const auto environment = opened(factory);
-  const Reply reply = environment->step(calls({{.name = "python", .arguments = R"({"code": "print(12 * 34)"})"},
+  const Reply reply = environment->step(calls({{.name = "python", .arguments = R"x({"code": "print(12 * 34)"})x"},
                                                {.name = "code_interpreter", .arguments = R"({"code": "1 / 0"})"}}));
   check_reply(reply);
   EXPECT_EQ(texts(reply).at(0), "408");

@@ -30,7 +30,7 @@ class CodeTool final : public Tool {
     const auto code = given.at("code").get<std::string>();
     const std::chrono::duration<double> left = deadline - std::chrono::steady_clock::now();
     if (left.count() <= 0) return {.text = "Error: no time is left.", .status = "timeout"};
-    return code_tool_result(runner_->run({.code = std::string(without_fence(code)),
+    return code_tool_result(runner_->run({.code = std::string(without_code_fence(code)),
                                           .show_last = options_.show_last,
                                           .seconds = std::min(options_.sandbox.seconds, left.count())}),
                             options_);
@@ -94,7 +94,7 @@ ToolResult code_tool_result(const CodeResult& result, const CodeToolOptions& opt
                                                            : "error"};
 }
 
-std::string_view without_fence(std::string_view code) {
+std::string_view without_code_fence(std::string_view code) {
   const std::string_view fenced = trim(code);
   const std::size_t first_line = fenced.find('\n');
   if (!fenced.starts_with("```") || first_line == std::string_view::npos) return code;

@@ -31,6 +31,6 @@ std::shared_ptr<Tool> make_code_tool(const std::string& name, std::shared_ptr<Co
 ToolResult code_tool_result(const CodeResult& result, const CodeToolOptions& options);
 
 /// Without the fence that a model may write around its code: ```python ... ```.
-std::string_view without_fence(std::string_view code);
+std::string_view without_code_fence(std::string_view code);
 
 }  // namespace carnot

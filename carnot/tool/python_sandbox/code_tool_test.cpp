@@ -139,9 +139,9 @@ TEST(CodeTool, ShowsOutputThenErrorsThenWhyItWasStopped) {
 }
 
 TEST(CodeTool, ReadsCodeWithAndWithoutAFence) {
-  EXPECT_EQ(without_fence("print(1)"), "print(1)");
-  EXPECT_EQ(without_fence("\n```python\nprint(1)\n```\n"), "print(1)\n");
-  EXPECT_EQ(without_fence("```\nx = '```'\n"), "x = '```'");
+  EXPECT_EQ(without_code_fence("print(1)"), "print(1)");
+  EXPECT_EQ(without_code_fence("\n```python\nprint(1)\n```\n"), "print(1)\n");
+  EXPECT_EQ(without_code_fence("```\nx = '```'\n"), "x = '```'");
   const auto tool = make_code_tool("python", std::make_shared<EchoRunner>(), {});
   EXPECT_EQ(tool->call(R"({"code": "```py\n1\n```"})", Tool::Deadline::max()).text, "1\n||\nwarned");
   EXPECT_EQ(tool->call(R"({"code": "1"})", std::chrono::steady_clock::now()).status, "timeout");
