@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <set>
 
 #include "carnot/base/check.h"
@@ -11,6 +12,7 @@
 #include "carnot/env/alfworld/environment.h"
 #include "carnot/env/alfworld/ragen.h"
 #include "carnot/env/epoch_order.h"
+#include "carnot/env/played_texts.h"
 
 namespace carnot {
 namespace {
@@ -112,11 +114,7 @@ class AlfworldFactory final : public EnvironmentFactory {
       texts.push_back(opening.system + "\n" + opening.user);
       const auto agent =
           script(*environment, 1, RandomStream(derive_seed(seed_, "tokenizer", static_cast<std::uint64_t>(index))));
-      for (Reply reply; !reply.done;) {
-        texts.push_back(agent->respond(shown_text(reply)).text);
-        reply = environment->step(texts.back());
-        texts.push_back(shown_text(reply));
-      }
+      std::ranges::move(played_texts(*environment, *agent), std::back_inserter(texts));
     }
     return texts;
   }

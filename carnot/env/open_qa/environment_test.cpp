@@ -225,8 +225,9 @@ TEST(OpenQa, SplitsJoinedAnswersAndScriptsARightEpisode) {
     const auto factory = open_qa({{"protocol", protocol}});
     for (int i = 0; i < 2; ++i) {
       const auto environment = factory->make(Split::Train, i);
-      if (environment->info().at("question").starts_with("Where"))
+      if (environment->info().at("question").starts_with("Where")) {
         EXPECT_EQ(environment->ground_truth(), (std::vector<std::string>{"Trujillo", "Trujillo, Extremadura"}));
+      }
       const auto agent = factory->script(*environment, 1, RandomStream(1));
       Reply reply;
       while (!reply.done) reply = environment->step(agent->respond(shown_text(reply)));

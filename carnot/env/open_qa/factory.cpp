@@ -1,17 +1,21 @@
 #include "carnot/env/open_qa/factory.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "carnot/base/check.h"
 #include "carnot/base/log.h"
 #include "carnot/env/epoch_order.h"
 #include "carnot/env/open_qa/environment.h"
+#include "carnot/env/played_texts.h"
 #include "carnot/env/search_qa/protocol.h"
 #include "carnot/env/task_rows.h"
 
 namespace carnot {
 namespace {
+
+constexpr std::int64_t kQaTokenizerEpisodes = 64;
 
 /// Searches for the question, then says a right answer, in the tags of the protocol.
 class OneSearchAgent final : public ScriptedAgent {
@@ -65,10 +69,15 @@ class OpenQaFactory final : public EnvironmentFactory {
   }
 
   std::vector<std::string> tokenizer_texts() const override {
-    constexpr std::size_t kTexts = 2000;
-    std::vector<std::string> texts{make(Split::Train, 0)->open().user};
-    for (std::size_t i = 0; i < std::min(world_->train.size(), kTexts); ++i)
+    constexpr std::size_t kQuestions = 2000;
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < std::min(world_->train.size(), kQuestions); ++i)
       texts.push_back(world_->train[i].question + "\n" + world_->train[i].answers.front());
+    try {
+      for (std::int64_t index = 0; index < kQaTokenizerEpisodes; ++index) add_episode(index, texts);
+    } catch (const RetrieverFailure& failure) {
+      log_info(std::string("the tokenizer is made without passages: ") + failure.what());
+    }
     return texts;
   }
 
@@ -78,6 +87,15 @@ class OpenQaFactory final : public EnvironmentFactory {
   }
 
  private:
+  void add_episode(std::int64_t index, std::vector<std::string>& texts) const {
+    const auto environment = make(Split::Train, index);
+    const Opening opening = environment->open();
+    texts.push_back(opening.system);
+    texts.push_back(opening.user);
+    const auto agent = script(*environment, 1, RandomStream(static_cast<std::uint64_t>(index)));
+    std::ranges::move(played_texts(*environment, *agent), std::back_inserter(texts));
+  }
+
   const DatasetRow& row(Split split, std::int64_t index) const {
     CARNOT_CHECK(world_ != nullptr, "prepare() has not been called");
     CARNOT_CHECK_GE(index, 0);

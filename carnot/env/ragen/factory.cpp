@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
 #include "carnot/base/strings.h"
+#include "carnot/env/played_texts.h"
 #include "carnot/env/ragen/grid_text.h"
 
 namespace carnot {
@@ -79,11 +81,7 @@ std::vector<std::string> RagenFactory::tokenizer_texts() const {
     texts.push_back(opening.system);
     texts.push_back(opening.user);
     const auto agent = script(*environment, 1, RandomStream(static_cast<std::uint64_t>(index)));
-    for (Reply reply; !reply.done;) {
-      texts.push_back(agent->respond(reply.text).text);
-      reply = environment->step(texts.back());
-      texts.push_back(reply.text);
-    }
+    std::ranges::move(played_texts(*environment, *agent), std::back_inserter(texts));
   }
   return texts;
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "carnot/base/check.h"
+#include "carnot/env/played_texts.h"
 #include "carnot/env/search_qa/environment.h"
 #include "carnot/env/search_qa/game.h"
 #include "carnot/env/search_qa/protocol.h"
@@ -80,12 +81,7 @@ class SearchQaFactory : public EnvironmentFactory {
           script(*environment, progress, RandomStream(derive_seed(seed_, "tokenizer", static_cast<std::uint64_t>(i))));
       const Opening opening = environment->open();
       std::string text = opening.system + "\n" + opening.user + "\n";
-      Reply reply;
-      while (!reply.done) {
-        const std::string response = agent->respond(reply.text).text;
-        reply = environment->step(response);
-        text += response + reply.text;
-      }
+      for (const std::string& said : played_texts(*environment, *agent)) text += said;
       texts.push_back(std::move(text));
     }
     return texts;

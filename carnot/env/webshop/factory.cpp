@@ -1,7 +1,11 @@
 #include "carnot/env/webshop/factory.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "carnot/base/check.h"
 #include "carnot/base/limits.h"
+#include "carnot/env/played_texts.h"
 #include "carnot/env/webshop/demonstrator.h"
 #include "carnot/env/webshop/environment.h"
 #include "carnot/env/webshop/ragen_game.h"
@@ -111,11 +115,7 @@ class WebShopFactory final : public EnvironmentFactory {
       texts.push_back(opening.system);
       texts.push_back(opening.user);
       const auto agent = script(*environment, 1, RandomStream(static_cast<std::uint64_t>(index)));
-      for (Reply reply; !reply.done;) {
-        texts.push_back(agent->respond(shown_text(reply)).text);
-        reply = environment->step(texts.back());
-        texts.push_back(shown_text(reply));
-      }
+      std::ranges::move(played_texts(*environment, *agent), std::back_inserter(texts));
     }
     return texts;
   }
