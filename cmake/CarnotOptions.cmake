@@ -22,6 +22,12 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_compile_options(-Wno-deprecated-declarations)
 endif()
 
+# A hundred programs: gold links each in a third of the time.
+find_program(CARNOT_GOLD ld.gold)
+if(CARNOT_GOLD AND NOT CARNOT_ODR)
+  add_link_options(-fuse-ld=gold)
+endif()
+
 # A build from nothing takes half the time where several sources of a target are compiled as one (presets `ci` and
 # `user`); a changed source then takes longer.
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)

@@ -71,9 +71,10 @@ endfunction()
 add_custom_target(tests_without_libtorch)
 
 # One test program: its sources, the rooms it sees, whether it stands above the LibTorch line, whether it starts the
-# program, about how many SECONDS it takes: the longest start first, so that no processor idles at the end.
+# program, about how many SECONDS it takes: the longest start first, so that no processor idles at the end. CHECK_ONLY:
+# too long for every change; it is built, and `./run check` runs it.
 function(carnot_add_test name)
-  cmake_parse_arguments(TEST "TORCH;PROGRAM" "TIMEOUT;SECONDS" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(TEST "TORCH;PROGRAM;CHECK_ONLY" "TIMEOUT;SECONDS" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 900)
   endif()
@@ -90,6 +91,9 @@ function(carnot_add_test name)
     carnot_use_torch_test_headers(${name}_test)
   else()
     carnot_use_test_headers(${name}_test)
+  endif()
+  if(TEST_CHECK_ONLY)
+    return()
   endif()
   add_test(NAME ${name} COMMAND ${name}_test)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT})
