@@ -70,8 +70,8 @@ class RetrieverCommand final : public Command {
     if (verify_)
       if (const Status status = (*index)->verify(); !status) return status;
     if (!only_build_) return serve_over(make_index_retriever(*index, build_.threads), console);
-    console.out << (*index)->num_passages() << " passages, " << (*index)->num_terms() << " words, "
-                << ((*index)->bytes() >> 20) << " MiB" << std::endl;
+    console.out << (*index)->num_passages() << " passages, " << (*index)->num_terms() << " words, " << (*index)->bytes()
+                << " bytes" << std::endl;
     return Done{};
   }
 

@@ -2,6 +2,7 @@
 #include <istream>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <span>
 #include <thread>
 
 #include "carnot/base/file.h"
@@ -12,10 +13,10 @@
 #include "carnot/config/printer.h"
 #include "carnot/config/reader.h"
 #include "carnot/http/server.h"
-#include "carnot/tool/bm25/bm25.h"
 #include "carnot/tool/python_sandbox/code_tool.h"
 #include "carnot/tool/python_sandbox/sandbox_fusion.h"
-#include "carnot/tool/search/passages.h"
+#include "carnot/tool/retriever/messages.h"
+#include "carnot/tool/retriever/retriever.h"
 
 namespace carnot {
 namespace {
@@ -44,8 +45,8 @@ Result<Bm25Query> parse_bm25_query(std::string_view line, const std::string& whe
   if (text == given->end() || !text->is_string()) return Error{where + ": query: expected a text"};
   query.text = text->get<std::string>();
   if (count == given->end() || count->is_null()) return query;
-  if (!count->is_number_integer() || *count < 1 || *count > 1000)
-    return Error{where + ": topk: expected a whole number from 1 to 1000"};
+  if (!count->is_number_integer() || *count < 1 || *count > kMostPassages)
+    return Error{where + ": topk: expected a whole number from 1 to " + std::to_string(kMostPassages)};
   query.count = count->get<int>();
   return query;
 }
@@ -150,15 +151,18 @@ class ToolCommand final : public Command {
   }
 
   Status run_bm25(const Console& console) const {
-    if (words_.size() != 1) return Error{"bm25: expected one file of passages (docs/tools.md)"};
-    const auto text = read_maybe_compressed(words_.front());
-    if (!text) return text.error();
-    const auto passages = parse_passages(*text, words_.front());
-    if (!passages) return passages.error();
-    std::vector<std::string> documents;
-    for (const SearchPassage& passage : *passages)
-      documents.push_back(passage.title.empty() ? passage.text : passage.title + "\n" + passage.text);
-    const Bm25Index index(documents, {});
+    if (words_.size() != 1) return Error{"bm25: expected one file of passages (docs/open_qa.md)"};
+    const auto retriever = open_retriever(words_.front());
+    if (!retriever) return retriever.error();
+    try {
+      return answer_queries(**retriever, console);
+    } catch (const RetrieverFailure& failure) {
+      return Error{failure.what()};
+    }
+  }
+
+  Status answer_queries(const Retriever& retriever, const Console& console) const {
+    constexpr std::chrono::minutes kLongestSearch{10};
     std::string line;
     for (int number = 1;; ++number) {
       const auto more = read_line(console.in, line);
@@ -167,16 +171,14 @@ class ToolCommand final : public Command {
       const auto query =
           json_ ? parse_bm25_query(line, "line " + std::to_string(number)) : Result<Bm25Query>(Bm25Query{.text = line});
       if (!query) return query.error();
-      OrderedLine found = OrderedLine::array();
-      for (const SearchHit& hit : index.search(query->text, query->count)) {
-        const auto place = static_cast<std::size_t>(hit.document);
-        const std::string& id = (*passages)[place].id;
-        if (!json_) console.out << hit.score << "\t" << documents[place] << "\n";
-        found.push_back(
-            {{"document", {{"id", id.empty() ? std::to_string(place) : id}, {"contents", documents[place]}}},
-             {"score", hit.score}});
+      const auto found = retriever.retrieve(std::span(&query->text, 1), query->count,
+                                            std::chrono::steady_clock::now() + kLongestSearch);
+      OrderedLine result = OrderedLine::array();
+      for (const auto& [id, contents, score] : found.front()) {
+        if (!json_) console.out << score << "\t" << contents << "\n";
+        result.push_back({{"document", {{"id", id}, {"contents", contents}}}, {"score", score}});
       }
-      if (json_) console.out << line_of({{"result", found}});
+      if (json_) console.out << line_of({{"result", result}});
       console.out << std::flush;
     }
   }

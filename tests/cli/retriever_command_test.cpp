@@ -52,6 +52,24 @@ TEST(RetrieverCommand, ServesPassagesAndTheirIndexAlikeAndEndsWithStatusZero) {
   EXPECT_TRUE(answers[0]["result"][1].empty());
 }
 
+TEST(RetrieverCommand, RanksAsTheToolByHandDoes) {
+  const ScratchFolder scratch;
+  const std::string passages = scratch.write("passages.jsonl", kTwoPassages);
+  const auto by_hand = run_carnot({"tool", "bm25", passages, "--json"},
+                                  "{\"query\": \"capitals of Peru\", \"topk\": 1}\n{\"query\": \"zebra\"}\n");
+  EXPECT_EQ(by_hand.exit, 0) << by_hand.err;
+  const int port = free_port();
+  nlohmann::json answer;
+  interrupt_carnot({"retriever", passages, "--port", std::to_string(port)}, [&] {
+    return retrieve_from(port, R"({"queries": ["capitals of Peru", "zebra"], "topk": 1, "return_scores": true})",
+                         answer);
+  });
+  const auto end = by_hand.out.find('\n');
+  ASSERT_NE(end, std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(by_hand.out.substr(0, end))["result"], answer["result"][0]);
+  EXPECT_EQ(by_hand.out.substr(end + 1), "{\"result\":[]}\n");
+}
+
 TEST(RetrieverCommand, SaysWhatIsWrongWithAFile) {
   const ScratchFolder scratch;
   const auto bad = run_carnot({"retriever", scratch.write("bad.jsonl", "{\"text\": 5}\n")});

@@ -145,7 +145,7 @@ const std::vector<Playthrough> kPlaythroughs = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Files, Playthroughs, ::testing::ValuesIn(kPlaythroughs),
-                         [](const auto& info) { return info.param.env; });
+                         [](const auto& info) { return info.param.env + "_" + std::to_string(info.param.seed); });
 
 }  // namespace
 }  // namespace carnot

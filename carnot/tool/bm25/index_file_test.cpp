@@ -101,12 +101,12 @@ TEST_F(IndexFiles, RankAndScoreAsTheIndexInMemoryDoesToTheBit) {
 
 TEST_F(IndexFiles, RankAndScoreAsTheSlowReference) {
   RandomStream random(2);
-  const auto texts = random_texts(400, random);
+  const auto texts = random_texts(150, random);
   write_passages(texts);
   const auto file = build(plain_words());
   std::vector<std::vector<std::string>> documents;
   for (const std::string& text : texts) documents.push_back(alphanumeric_words(text));
-  for (int i = 0; i < trials(30); ++i) {
+  for (int i = 0; i < trials(12); ++i) {
     const std::string query = random_query(random);
     std::vector<SearchHit> expected;
     for (const auto& [document, score] :
@@ -174,7 +174,7 @@ TEST_F(IndexFiles, DamagedAnywhereAreRefusedOrSayThatTheyAreDamagedOrAnswer) {
   build(plain_words());
   const std::string whole = read_file(index()).value();
   int damaged = 0;
-  for (int i = 0; i < trials(2000); ++i) {
+  for (int i = 0; i < trials(500); ++i) {
     std::string bytes = whole;
     for (auto flips = 1 + random.below(4); flips > 0; --flips)
       bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));

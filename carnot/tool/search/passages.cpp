@@ -20,8 +20,6 @@ Result<SearchPassage> passage_of(const Json& row, const std::string& where) {
     return true;
   };
   text_at("title", passage.title);
-  if (!text_at("id", passage.id))
-    if (const auto id = row.find("id"); id != row.end() && id->is_number_integer()) passage.id = id->dump();
   for (const char* key : {"text", "contents", "content", "passage"})
     if (text_at(key, passage.text)) return passage;
   return Error{where + ": expected a text under text, contents, content or passage"};

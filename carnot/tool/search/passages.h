@@ -12,13 +12,11 @@
 namespace carnot {
 
 struct SearchPassage {
-  std::string id{};  ///< empty: it has none
   std::string title{};
   std::string text{};
 };
 
-/// JSON lines: objects with `text` (or `contents`, `content`, `passage`) and maybe `title` and `id`, a text
-/// or a whole number. With a name that ends in
+/// JSON lines: objects with `text` (or `contents`, `content`, `passage`) and maybe `title`. With a name that ends in
 /// .txt (.txt.xz): a passage a line. Blank lines are passed over. The error names line, field and what was expected,
 /// for all bad lines at once (the first twenty). No passage at all is an error.
 Result<std::vector<SearchPassage>> parse_passages(std::string_view text, const std::string& name);
