@@ -122,7 +122,7 @@ stage_address() {
 # LibTorch is not instrumented: the rooms without it that have threads.
 stage_thread() {
   open_stage thread ""
-  local room rooms=(base env http kernel process text tool agent_harness)
+  local room rooms=(base env http kernel process sandbox text tool agent_harness)
   run_case thread build build tsan "${rooms[@]/%/_test}"
   passed thread build || return 0
   # A test asks for more memory than there can be.
