@@ -112,6 +112,31 @@ class PythonSandbox::Pool {
     return process;
   }
 
+  CodeResult run(const CodeCall& call) {
+    const RunningCall running(*this);
+    return take()->run(call);
+  }
+
+ private:
+  /// Counts a call while it runs; the starter is to know when the count changes.
+  class RunningCall {
+   public:
+    explicit RunningCall(Pool& pool) : pool_(pool) { count(1); }
+    ~RunningCall() { count(-1); }
+    RunningCall(const RunningCall&) = delete;
+    RunningCall& operator=(const RunningCall&) = delete;
+
+   private:
+    void count(int change) {
+      {
+        const std::lock_guard lock(pool_.mutex_);
+        pool_.running_ = static_cast<std::size_t>(static_cast<int>(pool_.running_) + change);
+      }
+      pool_.wake_.notify_all();
+    }
+    Pool& pool_;
+  };
+
   std::unique_ptr<SandboxedProcess> take() {
     for (;;) {
       std::unique_ptr<SandboxedProcess> process;
@@ -128,13 +153,17 @@ class PythonSandbox::Pool {
     return start();
   }
 
- private:
-  bool is_full() const { return ready_.size() >= static_cast<std::size_t>(program_.limits.warm); }
+  /// To start an interpreter takes more processor time than a short call. While calls run, it waits, unless as many
+  /// calls more would find none ready.
+  bool is_one_wanted() const {
+    if (ready_.size() >= static_cast<std::size_t>(program_.limits.warm)) return false;
+    return running_ == 0 || ready_.size() < running_;
+  }
 
   void keep_ready() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [&] { return is_over_ || !is_full(); });
+      wake_.wait(lock, [&] { return is_over_ || is_one_wanted(); });
       if (is_over_) return;
       lock.unlock();
       std::unique_ptr<SandboxedProcess> started;
@@ -155,6 +184,7 @@ class PythonSandbox::Pool {
   std::mutex mutex_{};
   std::condition_variable wake_{};
   std::deque<std::unique_ptr<SandboxedProcess>> ready_{};
+  std::size_t running_ = 0;
   bool is_over_ = false;
   std::thread starter_{};
 };
@@ -209,7 +239,7 @@ CodeResult PythonSandbox::run(const CodeCall& call) {
                               std::to_string(longest) + " are accepted.\n",
             .exit_code = 1,
             .status = CodeStatus::Refused};
-  return pool_->take()->run(call);
+  return pool_->run(call);
 }
 
 }  // namespace carnot

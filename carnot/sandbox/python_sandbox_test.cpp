@@ -2,9 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "carnot/base/file.h"
@@ -131,6 +137,22 @@ print(type(pickle.loads(pickle.dumps(Point()))).__name__, os.path.expanduser('~'
   EXPECT_EQ(result.standard_output, "asyncio\n285\nchild\n['a.txt', 'c.txt']\n(42,)\nPoint True\n");
 }
 
+TEST_F(PythonSandboxTest, AProgramMayKillWhatItHasStarted) {
+  if (!sandbox_->layers().namespaces) GTEST_SKIP() << "needs namespaces";
+  const CodeResult result = run(R"(
+import subprocess
+for group in (False, True):
+    child = subprocess.Popen(['sleep', '60'], start_new_session=group)
+    child.kill()
+    print(child.wait())
+try:
+    subprocess.run(['sleep', '60'], timeout=0.01)
+except subprocess.TimeoutExpired:
+    print('expired')
+)");
+  EXPECT_EQ(result.standard_output, "-9\n-9\nexpired\n") << result.standard_error;
+}
+
 TEST_F(PythonSandboxTest, CodeThatIsTooLongIsRefusedUnread) {
   const CodeResult result = run(std::string((256 << 10) + 1, '#'));
   EXPECT_EQ(result.status, CodeStatus::Refused);
@@ -174,6 +196,76 @@ TEST(PythonSandboxErrors, AnInterpreterOrModuleThatIsNotThereIsNamed) {
   EXPECT_THAT(PythonSandbox::open(options).error().message, HasSubstr("No module named 'no_such_module'"));
   options.interpreter = "/nowhere/python3";
   EXPECT_THAT(PythonSandbox::open(options).error().message, HasSubstr("\"/nowhere/python3\" is no interpreter"));
+}
+
+/// The processes that `parents` have started.
+std::vector<pid_t> children_of(const std::vector<pid_t>& parents) {
+  std::vector<pid_t> children;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream in(entry.path() / "stat");
+    std::string stat;
+    if (!std::getline(in, stat)) continue;
+    pid_t parent = 0;
+    if (std::sscanf(stat.c_str() + stat.rfind(')') + 1, " %*c %d", &parent) != 1) continue;
+    if (std::find(parents.begin(), parents.end(), parent) != parents.end())
+      children.push_back(static_cast<pid_t>(std::stol(entry.path().filename().string())));
+  }
+  return children;
+}
+
+/// What a call's failure says; empty where it has a result.
+std::string failure_of(PythonSandbox& sandbox, const std::string& code) {
+  try {
+    (void)sandbox.run({.code = code});
+    return "";
+  } catch (const SandboxFailure& failure) {
+    return failure.what();
+  }
+}
+
+class KilledSandbox : public ::testing::TestWithParam<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(Levels, KilledSandbox, ::testing::Values(true, false),
+                         [](const auto& level) { return level.param ? "Isolated" : "Confined"; });
+
+TEST_P(KilledSandbox, IsAFailureOfTheMachineryAndTheNextCallWorks) {
+  ::setenv("CARNOT_SANDBOX", build_path("carnot-sandbox").c_str(), 1);
+  SandboxOptions options = short_limits();
+  options.least = SandboxLevel::Limited;
+  const auto sandbox = PythonSandbox::open(options, {.namespaces = GetParam()}).value();
+  if (sandbox->layers().namespaces != GetParam() || !sandbox->layers().system_calls)
+    GTEST_SKIP() << "this machine grants " << sandbox->description() << " only";
+  // The launcher, in namespaces their first process, and the interpreter.
+  for (int depth = 1; depth <= (GetParam() ? 3 : 2); ++depth) {
+    auto failure = std::async(std::launch::async, [&] { return failure_of(*sandbox, "import time\ntime.sleep(60)"); });
+    do {
+      std::vector<pid_t> victims{::getpid()};
+      for (int generation = 0; generation < depth; ++generation) victims = children_of(victims);
+      for (const pid_t victim : victims) ::kill(victim, SIGKILL);
+    } while (failure.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready);
+    EXPECT_EQ(failure.get(), "sandbox: was ended from outside") << "depth " << depth;
+    EXPECT_EQ(sandbox->run({.code = "print('again')"}).standard_output, "again\n") << "depth " << depth;
+  }
+}
+
+TEST(PythonSandboxErrors, ALauncherThatIsGoneIsAFailureUntilItIsBack) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / ("carnot_launcher_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const auto launcher = folder / "carnot-sandbox", elsewhere = folder / "elsewhere";
+  std::filesystem::copy_file(build_path("carnot-sandbox"), launcher);
+  ::setenv("CARNOT_SANDBOX", launcher.c_str(), 1);
+  SandboxOptions options = short_limits();
+  options.least = SandboxLevel::Limited;
+  options.warm = 0;
+  const auto sandbox = PythonSandbox::open(options).value();
+  EXPECT_EQ(failure_of(*sandbox, "1"), "");
+  std::filesystem::rename(launcher, elsewhere);
+  EXPECT_THAT(failure_of(*sandbox, "1"), HasSubstr("cannot start \"" + launcher.string() + "\": No such file"));
+  EXPECT_THAT(PythonSandbox::open(options).error().message, HasSubstr("there is no " + launcher.string()));
+  std::filesystem::rename(elsewhere, launcher);
+  EXPECT_EQ(failure_of(*sandbox, "1"), "");
+  std::filesystem::remove_all(folder);
+  ::setenv("CARNOT_SANDBOX", build_path("carnot-sandbox").c_str(), 1);
 }
 
 }  // namespace

@@ -2,12 +2,13 @@
 #
 # It reads the request from descriptor 5 (see sandboxed_process.cpp) and tells on descriptor 6 that it is ready, and at
 # the end what kind of exception nobody caught. It trusts nothing: what it says decides about a word in the result only.
-import ast
+import _ast  # and not ast, which takes long to import
 import errno
 import linecache
 import os
 import sys
 import traceback
+from _ast import PyCF_ONLY_AST
 
 REQUEST, REMARK = 5, 6
 NAME = "<code>"
@@ -24,17 +25,16 @@ def parts(data):
         yield kind, name, data[end + 1 : at]
 
 
-def with_last_value_shown(tree):
-    """The program with its last line printed where that is an expression, unless it is None or a call of print."""
-    if not tree.body or not isinstance(tree.body[-1], ast.Expr):
-        return tree
-    value = tree.body[-1].value
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print":
-        return tree
-    shown = ast.parse("(lambda value: None if value is None else print(value))(0)").body[0]
-    shown.value.args = [value]
-    tree.body[-1] = ast.fix_missing_locations(ast.copy_location(shown, tree.body[-1]))
-    return tree
+def execute(code, shows_last, names):
+    """With `shows_last` the value of a last line that is an expression is printed, unless it is None."""
+    tree = compile(code, NAME, "exec", PyCF_ONLY_AST)
+    last = None
+    if shows_last and tree.body and isinstance(tree.body[-1], _ast.Expr):
+        last = compile(_ast.Expression(tree.body.pop().value), NAME, "eval")
+    exec(compile(tree, NAME, "exec"), names)
+    value = None if last is None else eval(last, names)
+    if value is not None:
+        print(value)
 
 
 def run(code, shows_last, remark):
@@ -43,10 +43,7 @@ def run(code, shows_last, remark):
     sys.modules["__main__"] = module
     linecache.cache[NAME] = (len(code), None, code.splitlines(keepends=True), NAME)
     try:
-        tree = compile(code, NAME, "exec", ast.PyCF_ONLY_AST)
-        if shows_last:
-            tree = with_last_value_shown(tree)
-        exec(compile(tree, NAME, "exec"), module.__dict__)
+        execute(code, shows_last, module.__dict__)
     except SystemExit:
         raise
     except BaseException as error:

@@ -17,6 +17,7 @@
 #include "carnot/env/process/environment.h"
 #include "carnot/process/line_program.h"
 #include "carnot/text/chat_families.h"
+#include "testing/paths.h"
 #include "testing/prepared_environment.h"
 #include "testing/small_tokenizer.h"
 
@@ -143,6 +144,21 @@ TEST_F(ToolUseTest, CodeOfThePolicyRunsInASandbox) {
   EXPECT_THAT(texts(late), ElementsAre("Error: the program was stopped: it takes longer than 1 s."));
   EXPECT_EQ(environment->branching(), Branching::Cloned);
   EXPECT_EQ(environment->step("408").reward, 1);
+}
+
+TEST_F(ToolUseTest, ASandboxThatFailsIsNoReward) {
+  const auto launcher = folder_ / "carnot-sandbox";
+  std::filesystem::copy_file(build_path("carnot-sandbox"), launcher);
+  ::setenv("CARNOT_SANDBOX", launcher.c_str(), 1);
+  const auto factory =
+      dataset("python", {"sandbox.least=limited", "sandbox.interpreter=/usr/bin/python3", "sandbox.warm=0"}).value();
+  ::unsetenv("CARNOT_SANDBOX");
+  const auto ask = [&] { return failure_of(*opened(factory), call("python", R"({"code": "1 / 0"})")); };
+  EXPECT_EQ(ask(), "") << "what the code gets wrong is a result";
+  std::filesystem::rename(launcher, folder_ / "elsewhere");
+  EXPECT_THAT(ask(), HasSubstr("sandbox: cannot start"));
+  std::filesystem::rename(folder_ / "elsewhere", launcher);
+  EXPECT_EQ(ask(), "");
 }
 
 TEST_F(ToolUseTest, ToolsAreCalledBetweenTagsInOneMessage) {
@@ -374,7 +390,7 @@ TEST_F(ToolUseTest, WhatAServerSaysOnStandardErrorIsInTheLogWithItsName) {
 
 TEST_F(ToolUseTest, WhatCannotBeUsedIsToldBeforeTheRunAllAtOnce) {
   EXPECT_THAT(error_of("abacus, \"/nowhere.py:f\", search /nowhere.jsonl, \"mcp no_such_program\", \"mcp 'x\""),
-              AllOf(HasSubstr("env.tools: \"abacus\": expected calculator, search FILE"),
+              AllOf(HasSubstr("env.tools: \"abacus\": expected calculator, python, code_interpreter, search FILE"),
                     HasSubstr("env.tools: /nowhere.py: no such file"), HasSubstr("env.tools: /nowhere.jsonl"),
                     HasSubstr("cannot start \"no_such_program\""), HasSubstr("a quote ' does not end")));
   EXPECT_THAT(error_of("\"" + kFunctions + "no_hint\""), HasSubstr("no_hint: parameter query has no type hint"));

@@ -44,6 +44,7 @@ class Guard {
       if (deadline_) look();
     }
     end_the_rest();
+    if (was_killed_from_outside()) reason_ = "lost";
     report();
   }
 
@@ -54,7 +55,7 @@ class Guard {
       const pid_t ended = ::waitpid(-1, &status, WNOHANG);
       if (ended <= 0) return false;
       if (ended != program_.id) continue;
-      end_.status = status;
+      end_ = {.status = status, .cpu_seconds = cpu_seconds_of_ended_children()};
       return true;
     }
   }
@@ -110,6 +111,12 @@ class Guard {
       if (::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return;
       ::usleep(1000);
     }
+  }
+
+  /// The filter of system calls keeps the program from ending itself so.
+  bool was_killed_from_outside() const {
+    const bool is_killed = WIFSIGNALED(end_.status) && WTERMSIG(end_.status) == SIGKILL;
+    return is_killed && reason_ == "none" && plan_.system_calls && end_.cpu_seconds < static_cast<double>(plan_.cpu);
   }
 
   void report() const {

@@ -4,7 +4,6 @@
 #include <grp.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,6 +16,7 @@
 #include "failure.h"
 #include "lock_down.h"
 #include "private_root.h"
+#include "usage.h"
 
 namespace carnot::launcher {
 namespace {
@@ -69,15 +69,6 @@ template <class Steps>
   refuse("start " + plan.command.front());
 }
 
-double cpu_seconds_of_children() {
-  rusage usage{};
-  ::getrusage(RUSAGE_CHILDREN, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
 /// The first process of the namespaces: as restricted as the program. Its end ends all others there.
 [[noreturn]] void be_init(const Plan& plan, int result) {
   const pid_t program = ::fork();
@@ -93,7 +84,7 @@ double cpu_seconds_of_children() {
     }
     if (ended < 0 && errno != EINTR) ::_exit(kSetupFailed);
   }
-  end.cpu_seconds = cpu_seconds_of_children();
+  end.cpu_seconds = cpu_seconds_of_ended_children();
   (void)!::write(result, &end, sizeof end);
   ::_exit(0);
 }

@@ -1,5 +1,6 @@
 #include "usage.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -64,6 +65,15 @@ double cpu_seconds(const std::vector<pid_t>& processes) {
     for (unsigned long long value = 0, i = 0; i < 4 && fields >> value; ++i) ticks += value;  // [c]utime, [c]stime
   }
   return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+double cpu_seconds_of_ended_children() {
+  rusage usage{};
+  ::getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 std::uint64_t memory_of(const std::vector<pid_t>& processes, std::uint64_t limit) {

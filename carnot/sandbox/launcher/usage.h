@@ -15,6 +15,9 @@ std::vector<pid_t> descendants(pid_t root);
 /// Processor time of these processes and of the children that they waited for.
 double cpu_seconds(const std::vector<pid_t>& processes);
 
+/// Processor time of the children that this process has waited for, and of theirs.
+double cpu_seconds_of_ended_children();
+
 /// Bytes of memory that the processes hold. Pages that several share count once, where the system tells.
 std::uint64_t memory_of(const std::vector<pid_t>& processes, std::uint64_t limit);
 
