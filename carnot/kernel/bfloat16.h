@@ -1,0 +1,30 @@
+// kernel/bfloat16.h -- the number format bfloat16: the upper half of a float32.
+#pragma once
+
+#include <cstdint>
+
+namespace carnot::kernel {
+
+/// One number as its bits. LibTorch's at::BFloat16 has the same layout.
+struct BFloat16 {
+  std::uint16_t bits;
+  bool operator==(const BFloat16&) const = default;
+};
+static_assert(sizeof(BFloat16) == 2);
+
+// Both are always inlined, because sources for different instruction sets use them.
+
+/// The same number as float32.
+[[gnu::always_inline]] inline float widened(BFloat16 x) {
+  return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16);
+}
+
+/// The nearest bfloat16, of two equally near ones the even one. What is not a number stays so; what is too large becomes
+/// infinite.
+[[gnu::always_inline]] inline BFloat16 rounded(float x) {
+  const auto bits = __builtin_bit_cast(std::uint32_t, x);
+  if (x != x) return {static_cast<std::uint16_t>((bits >> 16) | 0x40)};
+  return {static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
+}
+
+}  // namespace carnot::kernel

@@ -1,0 +1,200 @@
+#include "carnot/kernel/gemm/bfloat16_gemm.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "carnot/base/aligned_memory.h"
+#include "carnot/base/check.h"
+#include "carnot/base/thread_pool.h"
+
+namespace carnot::kernel {
+namespace {
+
+constexpr std::int64_t kDepthChunk = 1024;
+
+std::int64_t bfloat16_blocks(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
+
+/// Memory of one thread, which grows and stays.
+class BFloat16Scratch {
+ public:
+  template <class T>
+  T* take(std::int64_t count) {
+    const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(T));
+    if (bytes > capacity_) {
+      data_.reset();
+      data_.reset(allocate_aligned(static_cast<std::size_t>(bytes)));
+      CARNOT_CHECK(data_ != nullptr, "out of memory for a matrix product");
+      capacity_ = bytes;
+    }
+    return static_cast<T*>(data_.get());
+  }
+
+ private:
+  struct Free {
+    void operator()(void* p) const { free_aligned(p); }
+  };
+  std::unique_ptr<void, Free> data_{};
+  std::int64_t capacity_ = 0;
+};
+thread_local BFloat16Scratch sums_scratch, widened_scratch, tail_scratch;
+
+/// Multiplies a block over all of its depth: in chunks whose rows of A stay in the second-level cache, and the rest of
+/// the last step, which A's rows do not fill, from a copy that zeros do.
+void multiply_depth(const BFloat16Kernels& kernels, BFloat16Block block, std::int64_t depth) {
+  const std::int64_t panels = bfloat16_blocks(block.columns, kBFloat16Panel);
+  const std::int64_t whole = depth / kBFloat16Depth * kBFloat16Depth;
+  block.sums = sums_scratch.take<float>(panels * block.rows * kBFloat16Panel);
+  if (kernels.widens) {
+    const std::int64_t longest = std::min(kDepthChunk, whole + kBFloat16Depth);
+    block.widened = widened_scratch.take<float>(block.rows * (longest + kWidenedPadding));
+  }
+  const BFloat16 *a = block.a, *b = block.b;
+  for (std::int64_t k = 0; k < whole; k += block.depth) {
+    block.depth = std::min(kDepthChunk, whole - k);
+    block.a = a + k;
+    block.b = b + k * kBFloat16Panel;
+    block.first = k == 0;
+    block.last = k + block.depth == depth;
+    kernels.multiply(block);
+  }
+  if (whole == depth && depth > 0) return;
+  auto* tail = tail_scratch.take<BFloat16>(block.rows * kBFloat16Depth);
+  std::fill(tail, tail + block.rows * kBFloat16Depth, BFloat16{});
+  for (std::int64_t i = 0; i < block.rows; ++i)
+    std::copy(a + i * block.a_row + whole, a + i * block.a_row + depth, tail + i * kBFloat16Depth);
+  block.depth = kBFloat16Depth;
+  block.a = tail;
+  block.a_row = kBFloat16Depth;
+  block.b = b + whole * kBFloat16Panel;
+  block.first = whole == 0;
+  block.last = true;
+  kernels.multiply(block);
+}
+
+typedef std::uint16_t Eight __attribute__((vector_size(16)));
+
+/// Three rounds of interleaving rows i and i + 4 exchange rows and columns.
+void transpose_8x8(const BFloat16* in, std::int64_t in_row, BFloat16* out, std::int64_t out_row) {
+  Eight rows[8], next[8];
+  for (int i = 0; i < 8; ++i) __builtin_memcpy(&rows[i], in + i * in_row, sizeof(Eight));
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 4; ++i) {
+      next[2 * i] = __builtin_shufflevector(rows[i], rows[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+      next[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    std::copy(next, next + 8, rows);
+  }
+  for (int i = 0; i < 8; ++i) __builtin_memcpy(out + i * out_row, &rows[i], sizeof(Eight));
+}
+
+/// Rows of several matrices, one below the other, as a list of where each begins.
+std::vector<const BFloat16*> row_starts(std::span<const BFloat16Rows> matrices) {
+  std::vector<const BFloat16*> starts;
+  for (const BFloat16Rows& matrix : matrices)
+    for (std::int64_t i = 0; i < matrix.rows; ++i) starts.push_back(matrix.data + i * matrix.row_stride);
+  return starts;
+}
+
+}  // namespace
+
+void PackedBFloat16::Free::operator()(BFloat16* p) const { free_aligned(p); }
+
+void PackedBFloat16::resize(std::int64_t depth, std::int64_t columns) {
+  depth_ = depth;
+  padded_depth_ = std::max<std::int64_t>(1, bfloat16_blocks(depth, kBFloat16Depth)) * kBFloat16Depth;
+  columns_ = columns;
+  const std::int64_t size = std::max<std::int64_t>(1, bfloat16_blocks(columns, kBFloat16Panel)) * panel_size();
+  if (size <= capacity_) return;
+  data_.reset();  // the old and the new never lie side by side
+  data_.reset(static_cast<BFloat16*>(allocate_aligned(static_cast<std::size_t>(size) * sizeof(BFloat16))));
+  CARNOT_CHECK(data_ != nullptr, "out of memory for a packed matrix");
+  capacity_ = size;
+}
+
+void PackedBFloat16::pack_transposed(std::span<const BFloat16Rows> weights, std::int64_t depth) {
+  const std::vector<const BFloat16*> starts = row_starts(weights);
+  resize(depth, static_cast<std::int64_t>(starts.size()));
+  kernel_pool().run(bfloat16_blocks(columns_, kBFloat16Panel), [&](std::int64_t p) {
+    BFloat16* out = data_.get() + p * panel_size();
+    // A stretch of the panel at a time, so that what is written stays in the first-level cache.
+    for (std::int64_t k0 = 0; k0 < padded_depth_; k0 += kBFloat16Depth, out += kBFloat16Depth * kBFloat16Panel) {
+      for (std::int64_t j = 0; j < kBFloat16Panel; ++j) {
+        const std::int64_t column = p * kBFloat16Panel + j;
+        const std::int64_t count = column < columns_ ? std::min(kBFloat16Depth, depth_ - k0) : 0;
+        const BFloat16* in = count > 0 ? starts[column] + k0 : nullptr;
+        for (std::int64_t k = 0; k < kBFloat16Depth; ++k)
+          out[(k / 2 * kBFloat16Panel + j) * 2 + k % 2] = k < count ? in[k] : BFloat16{};
+      }
+    }
+  });
+}
+
+void PackedBFloat16::pack(std::span<const BFloat16Rows> matrices, std::int64_t columns) {
+  const std::vector<const BFloat16*> starts = row_starts(matrices);
+  resize(static_cast<std::int64_t>(starts.size()), columns);
+  static constexpr BFloat16 kZeros[kBFloat16Panel] = {};
+  kernel_pool().run(bfloat16_blocks(columns_, kBFloat16Panel), [&](std::int64_t p) {
+    const std::int64_t first = p * kBFloat16Panel;
+    const std::int64_t width = std::min(kBFloat16Panel, columns_ - first);
+    BFloat16* out = data_.get() + p * panel_size();
+    for (std::int64_t k = 0; k < padded_depth_; k += 2, out += 2 * kBFloat16Panel) {
+      const BFloat16* even = k < depth_ ? starts[k] + first : kZeros;
+      const BFloat16* odd = k + 1 < depth_ ? starts[k + 1] + first : kZeros;
+      if (width < kBFloat16Panel) std::fill(out, out + 2 * kBFloat16Panel, BFloat16{});
+      for (std::int64_t j = 0; j < width; ++j) {
+        out[2 * j] = even[j];
+        out[2 * j + 1] = odd[j];
+      }
+    }
+  });
+}
+
+void gemm(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFloat16& b, const BFloat16Output& c) {
+  if (a.rows == 0 || b.columns() == 0) return;
+  CARNOT_CHECK((c.sums == nullptr) != (c.rounded == nullptr) && !(c.rounded != nullptr && c.accumulate),
+               "a product has one output, and only float32 is added to");
+  const std::int64_t group = kernels.panel_group * kBFloat16Panel;
+  const std::int64_t groups = bfloat16_blocks(b.columns(), group);
+  const std::int64_t tasks = bfloat16_blocks(a.rows, kernels.row_block) * groups;
+  kernel_pool().run(tasks, [&](std::int64_t task) {
+    const std::int64_t row = task / groups * kernels.row_block;
+    const std::int64_t column = task % groups * group;
+    BFloat16Block block{.rows = std::min(kernels.row_block, a.rows - row),
+                        .columns = std::min(group, b.columns() - column),
+                        .a = a.data + row * a.row_stride,
+                        .a_row = a.row_stride,
+                        .b = b.panel(column / kBFloat16Panel),
+                        .b_panel = b.panel_size(),
+                        .out = c};
+    const std::int64_t begin = row * c.row_stride + column;
+    if (c.sums != nullptr) block.out.sums = c.sums + begin;
+    if (c.rounded != nullptr) block.out.rounded = c.rounded + begin;
+    multiply_depth(kernels, block, b.depth());
+  });
+}
+
+void gemm(const BFloat16Rows& a, const PackedBFloat16& b, float* c, std::int64_t c_row, bool accumulate) {
+  gemm(bfloat16_kernels(), a, b, {.sums = c, .row_stride = c_row, .accumulate = accumulate});
+}
+
+void gemm(const BFloat16Rows& a, const PackedBFloat16& b, BFloat16* c, std::int64_t c_row) {
+  gemm(bfloat16_kernels(), a, b, {.rounded = c, .row_stride = c_row});
+}
+
+void transpose(const BFloat16Rows& in, std::int64_t columns, BFloat16* out, std::int64_t out_row) {
+  constexpr std::int64_t kBlock = 64;
+  const std::int64_t across = bfloat16_blocks(columns, kBlock);
+  kernel_pool().run(bfloat16_blocks(in.rows, kBlock) * across, [&](std::int64_t task) {
+    const std::int64_t row_begin = task / across * kBlock, row_end = std::min(in.rows, row_begin + kBlock);
+    const std::int64_t begin = task % across * kBlock, end = std::min(columns, begin + kBlock);
+    const std::int64_t whole_rows = row_begin + (row_end - row_begin) / 8 * 8, whole = begin + (end - begin) / 8 * 8;
+    for (std::int64_t i = row_begin; i < whole_rows; i += 8)
+      for (std::int64_t j = begin; j < whole; j += 8)
+        transpose_8x8(in.data + i * in.row_stride + j, in.row_stride, out + j * out_row + i, out_row);
+    for (std::int64_t i = row_begin; i < row_end; ++i)
+      for (std::int64_t j = i < whole_rows ? whole : begin; j < end; ++j)
+        out[j * out_row + i] = in.data[i * in.row_stride + j];
+  });
+}
+
+}  // namespace carnot::kernel

@@ -1,0 +1,67 @@
+// kernel/gemm/bfloat16_gemm.h -- batch-invariant products of bfloat16 matrices with float32 sums.
+//
+// A row's result is the same in any batch and on any number of threads. The order of additions is the kernel set's
+// (bfloat16_kernels.h), so bits may differ between processors.
+//
+// The three products of a linear layer y = x W^T with W [N, K] and T tokens:
+//   y  [T, N]   W packed by pack_transposed(W, K), multiplied by the rows of x
+//   dx [T, K]   W packed by pack(W, K), multiplied by the rows of dy
+//   dW [N, K]   x packed by pack(x, K), multiplied by the rows of transpose(dy)
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "carnot/kernel/bfloat16.h"
+#include "carnot/kernel/gemm/bfloat16_kernels.h"
+
+namespace carnot::kernel {
+
+/// Row i begins at data + i * row_stride; how long it is, the function says that takes it.
+struct BFloat16Rows {
+  const BFloat16* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t row_stride = 0;
+};
+
+/// Matrix B [depth, columns] in the panels that all kernel sets read. Packing costs about as much as multiplying a few
+/// rows, so weights are packed once per change.
+class PackedBFloat16 {
+ public:
+  /// B(k, j) = row j's element k: weights [columns, depth], one below the other, for x W^T.
+  void pack_transposed(std::span<const BFloat16Rows> weights, std::int64_t depth);
+
+  /// B(k, j) = row k's element j: matrices [depth, columns], one below the other.
+  void pack(std::span<const BFloat16Rows> matrices, std::int64_t columns);
+
+  std::int64_t depth() const { return depth_; }
+  std::int64_t columns() const { return columns_; }
+  /// The elements from a panel to the next.
+  std::int64_t panel_size() const { return padded_depth_ * kBFloat16Panel; }
+  const BFloat16* panel(std::int64_t index) const { return data_.get() + index * panel_size(); }
+
+ private:
+  void resize(std::int64_t depth, std::int64_t columns);
+
+  struct Free {
+    void operator()(BFloat16* p) const;
+  };
+  std::unique_ptr<BFloat16[], Free> data_{};
+  std::int64_t capacity_ = 0;
+  std::int64_t depth_ = 0;
+  std::int64_t padded_depth_ = 0;
+  std::int64_t columns_ = 0;
+};
+
+/// C [a.rows, b.columns()] = A B, where A's rows have b.depth() elements; with `accumulate`, C += A B.
+void gemm(const BFloat16Rows& a, const PackedBFloat16& b, float* c, std::int64_t c_row, bool accumulate);
+/// The same, each sum rounded to bfloat16.
+void gemm(const BFloat16Rows& a, const PackedBFloat16& b, BFloat16* c, std::int64_t c_row);
+/// The same with a kernel set of one's choice.
+void gemm(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFloat16& b, const BFloat16Output& c);
+
+/// out(j, i) = in(i, j) for the first `columns` of each row. Rows of `out` lie `out_row` apart.
+void transpose(const BFloat16Rows& in, std::int64_t columns, BFloat16* out, std::int64_t out_row);
+
+}  // namespace carnot::kernel

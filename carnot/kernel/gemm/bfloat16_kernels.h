@@ -1,0 +1,71 @@
+// kernel/gemm/bfloat16_kernels.h -- the inner loops of bfloat16 products, one table per kernel set.
+//
+// A set computes one block of the result. Products of two bfloat16 numbers are exact in float32, sums are rounded to
+// float32, and each set adds over depth in its own fixed order, for any number of rows and columns:
+//   widening sets (baseline, avx2, avx512)  one depth after the other: the same bits in all three
+//   avx512_bf16                             pairs of depths, one pair after the other (vdpbf16ps)
+//   amx                                     32 depths at a time: the even ones, the odd ones, both sums added (tdpbf16ps)
+// Like the loops of dispatch.h they neither allocate nor throw.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "carnot/kernel/bfloat16.h"
+
+namespace carnot::kernel {
+
+/// B lies in panels of this many columns, each [depth / 2][column][2]: two depths of a column side by side, as the
+/// processors' instructions take them. Depth is filled up with zeros to a multiple of kBFloat16Depth.
+inline constexpr std::int64_t kBFloat16Panel = 32;
+inline constexpr std::int64_t kBFloat16Depth = 32;
+
+/// Behind each row that a set widens, so that rows do not lie a multiple of a page apart: few such fit into the cache.
+inline constexpr std::int64_t kWidenedPadding = 16;
+
+/// Where results go: C(i, j) is at i * row_stride + j, in float32 or rounded to bfloat16. One of the two is null.
+struct BFloat16Output {
+  float* sums = nullptr;
+  BFloat16* rounded = nullptr;
+  std::int64_t row_stride = 0;
+  bool accumulate = false;  ///< adds to what is there; float32 only
+};
+
+/// Rows of A times some panels of B over a range of depth. A range that is not the last leaves its sums in `sums`, and
+/// the next one continues from them: how depth is cut changes no bit.
+struct BFloat16Block {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;  ///< of all panels; the last panel may have fewer than kBFloat16Panel
+  std::int64_t depth = 0;    ///< of this range, a multiple of kBFloat16Depth
+  const BFloat16* a = nullptr;
+  std::int64_t a_row = 0;  ///< from a row of A to the next
+  const BFloat16* b = nullptr;
+  std::int64_t b_panel = 0;  ///< from a panel of B to the next
+  float* sums = nullptr;     ///< [panels][rows][kBFloat16Panel]
+  float* widened = nullptr;  ///< [rows][depth + kWidenedPadding], used by sets that widen
+  bool first = true;
+  bool last = true;
+  BFloat16Output out{};
+};
+
+struct BFloat16Kernels {
+  const char* name;
+  std::int64_t row_block;    ///< rows of the largest block
+  std::int64_t panel_group;  ///< panels of the largest block
+  bool widens;               ///< needs BFloat16Block::widened
+  void (*multiply)(const BFloat16Block&);
+};
+
+/// A kernel set of this build. `missing` is null where this machine runs it, else a sentence that says why not.
+struct BFloat16KernelSet {
+  const BFloat16Kernels* kernels;
+  const char* missing;
+};
+
+/// All sets, the fastest first; the last one runs everywhere.
+std::span<const BFloat16KernelSet> bfloat16_kernel_sets();
+
+/// The fastest set that this machine runs.
+const BFloat16Kernels& bfloat16_kernels();
+
+}  // namespace carnot::kernel

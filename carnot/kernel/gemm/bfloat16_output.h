@@ -1,0 +1,90 @@
+// kernel/gemm/bfloat16_output.h -- finished sums of a tile on their way to the result.
+//
+// Part of bfloat16_table.cpp: everything is in its anonymous namespace, once per kernel set.
+#pragma once
+
+#include <cstdint>
+
+#include "carnot/kernel/gemm/bfloat16_kernels.h"
+#include "carnot/kernel/vectors.h"
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
+
+namespace carnot::kernel {
+namespace {
+
+/// A whole row of a panel, rounded. With vcvtne2ps2bf16, sums below 2^-126 become zero, as they do in those sets' products.
+CARNOT_INLINE void round_panel_row(const float* sums, BFloat16* out) {
+#ifdef __AVX512BF16__
+  const __m512bh row = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(sums + 16), _mm512_loadu_ps(sums));
+  __builtin_memcpy(out, &row, sizeof(row));
+#else
+  constexpr int kL = kLanes<float>;
+  typedef std::uint32_t Bits __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
+  typedef std::uint16_t Half __attribute__((vector_size(CARNOT_VECTOR_BYTES / 2)));
+  for (int j = 0; j < kBFloat16Panel; j += kL) {
+    const Vector<float> x = load(sums + j);
+    const Bits bits = reinterpret_cast<Bits>(x);
+    const Bits nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    const Bits quiet = (bits >> 16) | 0x40;
+    const Half half = __builtin_convertvector(x != x ? quiet : nearest, Half);
+    __builtin_memcpy(out + j, &half, sizeof(half));
+  }
+#endif
+}
+
+CARNOT_INLINE void write_panel_row(const float* sums, float* out, bool accumulate) {
+  constexpr int kL = kLanes<float>;
+  for (int j = 0; j < kBFloat16Panel; j += kL)
+    store(out + j, accumulate ? load(out + j) + load(sums + j) : load(sums + j));
+}
+
+/// Writes `rows` rows of a panel from `row` on, whose sums stand in [rows][kBFloat16Panel].
+void write_tile(const BFloat16Block& block, std::int64_t panel, std::int64_t row, int rows, const float* sums) {
+  const BFloat16Output& out = block.out;
+  const std::int64_t first = panel * kBFloat16Panel;
+  const std::int64_t left = block.columns - first;
+  const std::int64_t columns = left < kBFloat16Panel ? left : kBFloat16Panel;
+  for (int i = 0; i < rows; ++i, sums += kBFloat16Panel) {
+    const std::int64_t begin = (row + i) * out.row_stride + first;
+    if (columns < kBFloat16Panel) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        if (out.rounded != nullptr) {
+          out.rounded[begin + j] = rounded(sums[j]);
+        } else {
+          out.sums[begin + j] = out.accumulate ? out.sums[begin + j] + sums[j] : sums[j];
+        }
+      }
+    } else if (out.rounded != nullptr) {
+      round_panel_row(sums, out.rounded + begin);
+    } else {
+      write_panel_row(sums, out.sums + begin, out.accumulate);
+    }
+  }
+}
+
+/// Where the sums of a tile stand. Sums that are written at once all use the same place, which stays in the first-level
+/// cache.
+CARNOT_INLINE float* sums_of(const BFloat16Block& block, std::int64_t panel, std::int64_t row) {
+  if (block.first && block.last) return block.sums;
+  return block.sums + (panel * block.rows + row) * kBFloat16Panel;
+}
+
+CARNOT_INLINE std::int64_t panels_of(const BFloat16Block& block) {
+  return (block.columns + kBFloat16Panel - 1) / kBFloat16Panel;
+}
+
+/// How far ahead panels are fetched where few rows use each of them, so that memory is the limit. The processor's own
+/// fetching ends at each page.
+constexpr std::int64_t kFetchAhead = 4096;
+
+/// Up to this many rows, panels come from memory at the speed at which they are used.
+constexpr std::int64_t kFewRows = 32;
+
+CARNOT_INLINE void fetch_ahead(const BFloat16* p, std::int64_t bytes) {
+  for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const char*>(p) + kFetchAhead + i);
+}
+
+}  // namespace
+}  // namespace carnot::kernel

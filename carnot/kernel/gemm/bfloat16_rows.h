@@ -1,0 +1,136 @@
+// kernel/gemm/bfloat16_rows.h -- bfloat16 products in vector registers: several rows of A by a strip of a panel.
+//
+// Part of bfloat16_table.cpp: everything is in its anonymous namespace, once per kernel set.
+#pragma once
+
+#include <cstdint>
+
+#include "carnot/kernel/gemm/bfloat16_output.h"
+
+namespace carnot::kernel {
+namespace {
+
+constexpr int kRowTile = CARNOT_ROW_TILE;
+constexpr int kStrip = 2 * kLanes<float>;  // columns that two vectors of sums hold
+
+#ifdef CARNOT_BFLOAT16_PAIRS
+using LeftValue = BFloat16;
+constexpr bool kWidens = false;
+#else
+using LeftValue = float;
+constexpr bool kWidens = true;
+#endif
+
+typedef std::int32_t PairBits __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
+
+/// Adds depth 2 k and 2 k + 1 of all rows.
+template <int Rows>
+CARNOT_INLINE void add_pair(const LeftValue* a, std::int64_t a_row, const BFloat16* b,
+                            Vector<float> (&sum)[Rows][2]) {
+  PairBits pair[2];
+  __builtin_memcpy(pair, b, sizeof(pair));
+#ifdef CARNOT_BFLOAT16_PAIRS
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    std::int32_t both;
+    __builtin_memcpy(&both, a + i * a_row, sizeof(both));
+    const auto x = (__m512bh)_mm512_set1_epi32(both);
+    sum[i][0] = (Vector<float>)_mm512_dpbf16_ps((__m512)sum[i][0], x, (__m512bh)pair[0]);
+    sum[i][1] = (Vector<float>)_mm512_dpbf16_ps((__m512)sum[i][1], x, (__m512bh)pair[1]);
+  }
+#else
+  const Vector<float> even0 = reinterpret_cast<Vector<float>>(pair[0] << 16);
+  const Vector<float> even1 = reinterpret_cast<Vector<float>>(pair[1] << 16);
+  const Vector<float> odd0 = reinterpret_cast<Vector<float>>(pair[0] & -65536);
+  const Vector<float> odd1 = reinterpret_cast<Vector<float>>(pair[1] & -65536);
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    const Vector<float> x = splat(a[i * a_row]);
+    sum[i][0] += x * even0;
+    sum[i][1] += x * even1;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    const Vector<float> x = splat(a[i * a_row + 1]);
+    sum[i][0] += x * odd0;
+    sum[i][1] += x * odd1;
+  }
+#endif
+}
+
+template <int Rows, bool Fetch>
+void add_rows(const BFloat16Block& block, const LeftValue* a, std::int64_t a_row, const BFloat16* b, float* sums) {
+  constexpr int kL = kLanes<float>;
+  Vector<float> sum[Rows][2];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    sum[i][0] = block.first ? Vector<float>{} : load(sums + i * kBFloat16Panel);
+    sum[i][1] = block.first ? Vector<float>{} : load(sums + i * kBFloat16Panel + kL);
+  }
+  for (std::int64_t k = 0; k < block.depth; k += 2) {
+    if (Fetch) fetch_ahead(b, 2 * CARNOT_VECTOR_BYTES);
+    add_pair<Rows>(a + k, a_row, b, sum);
+    b += 2 * kBFloat16Panel;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    store(sums + i * kBFloat16Panel, sum[i][0]);
+    store(sums + i * kBFloat16Panel + kL, sum[i][1]);
+  }
+}
+
+template <bool Fetch>
+void add_tile(const BFloat16Block& block, int rows, const LeftValue* a, std::int64_t a_row, const BFloat16* b,
+              float* sums) {
+  // One instance per number of rows; every instance adds in the same order.
+  switch (rows) {
+#define CARNOT_CASE(n) \
+  case n: return add_rows<n, Fetch>(block, a, a_row, b, sums);
+    CARNOT_CASE(1)
+    CARNOT_CASE(2)
+    CARNOT_CASE(3)
+    CARNOT_CASE(4) CARNOT_CASE(5) CARNOT_CASE(6)
+#if CARNOT_ROW_TILE > 6
+        CARNOT_CASE(7) CARNOT_CASE(8) CARNOT_CASE(9) CARNOT_CASE(10) CARNOT_CASE(11) CARNOT_CASE(12)
+#endif
+#undef CARNOT_CASE
+            default : return;
+  }
+}
+
+#ifndef CARNOT_BFLOAT16_PAIRS
+void widen_rows(const BFloat16Block& block) {
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    const BFloat16* in = block.a + i * block.a_row;
+    float* out = block.widened + i * (block.depth + kWidenedPadding);
+    for (std::int64_t k = 0; k < block.depth; ++k) out[k] = widened(in[k]);
+  }
+}
+#endif
+
+void multiply(const BFloat16Block& block) {
+#ifdef CARNOT_BFLOAT16_PAIRS
+  const LeftValue* a = block.a;
+  const std::int64_t a_row = block.a_row;
+#else
+  widen_rows(block);
+  const LeftValue* a = block.widened;
+  const std::int64_t a_row = block.depth + kWidenedPadding;
+#endif
+  for (std::int64_t panel = 0; panel < panels_of(block); ++panel) {
+    const BFloat16* b = block.b + panel * block.b_panel;
+    for (std::int64_t row = 0; row < block.rows; row += kRowTile) {
+      const std::int64_t left = block.rows - row;
+      const int rows = static_cast<int>(left < kRowTile ? left : kRowTile);
+      float* sums = sums_of(block, panel, row);
+      for (int j = 0; j < kBFloat16Panel; j += kStrip) {
+        const auto add = row == 0 && block.rows <= kFewRows ? add_tile<true> : add_tile<false>;
+        add(block, rows, a + row * a_row, a_row, b + 2 * j, sums + j);
+      }
+      if (block.last) write_tile(block, panel, row, rows, sums);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace carnot::kernel
