@@ -23,7 +23,7 @@
 #include <thread>
 #include <vector>
 
-#include "bench/processor_time.h"
+#include "processor_time.h"
 #include "carnot/base/aligned_memory.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/kernel/gemm/bfloat16_gemm.h"
