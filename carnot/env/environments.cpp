@@ -11,6 +11,7 @@
 #include "carnot/env/skeleton/environment.h"
 #include "carnot/env/sokoban/factory.h"
 #include "carnot/env/sudoku/factory.h"
+#include "carnot/env/swe/factory.h"
 #include "carnot/env/webshop/factory.h"
 
 namespace carnot {
@@ -25,6 +26,7 @@ const std::vector<EnvironmentEntry>& environments() {
        make_open_qa},
       {"alfworld", "household tasks in text rooms, from ALFWorld's game files", make_alfworld},
       {"webshop", "buy what an instruction asks for in a shop of a thousand products or a million", make_webshop},
+      {"swe", "repair small repositories, or SWE-bench's, with R2E-Gym's tools in a sandbox", make_swe},
       {"gsm8k", "word problems in one turn, from files of GSM8K's or verl's rows", make_gsm8k},
       {"dataset", "questions and answers from a file of your own, with tools if you like", make_dataset},
       {"process", "your own, in any language: a program that answers in JSON", make_process},

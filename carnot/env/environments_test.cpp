@@ -75,7 +75,9 @@ class EveryEnvironment : public ::testing::TestWithParam<std::string> {
     auto factory = make_environment_factory(GetParam());
     ASSERT_TRUE(factory.ok()) << factory.error().message;
     factory_ = std::move(factory).value();
-    const std::map<std::string, std::string> settings{{"task_source", task_source_of(GetParam())}};
+    const std::map<std::string, std::string> settings{{"task_source", task_source_of(GetParam())},
+                                                      {"sandbox.least", "limited"},
+                                                      {"sandbox.interpreter", "/usr/bin/python3"}};
     testing::FieldSettings tasks(settings);
     factory_->fields(tasks);
     const Status prepared = factory_->prepare(1);

@@ -29,6 +29,8 @@ struct SandboxOptions {
   std::string interpreter = "python3";
   std::vector<std::string> imports{};
   std::vector<std::string> read{};
+  /// "/NAME": where code at the level Isolated sees the folder NAME of its working folder as well. Not a recipe's key.
+  std::string shown_at{};
 
   void fields(FieldVisitor& visit);
 };

@@ -68,6 +68,7 @@ std::vector<std::string> launcher_arguments(const SandboxedProgram& program, con
   if (program.layers.system_calls) all.emplace_back("layer=system_calls");
   if (program.as_user != 0) all.push_back("as_user=" + std::to_string(program.as_user));
   if (!folder.empty()) all.push_back("folder=" + folder.string());
+  if (program.layers.namespaces && !limits.shown_at.empty()) all.push_back("shown_at=" + limits.shown_at);
   for (const std::string& path : program.read) all.push_back("read=" + path);
   const auto seconds = static_cast<std::uint64_t>(limits.seconds) + 1;
   const auto megabytes = [](int count) { return std::to_string(static_cast<std::uint64_t>(count) * kMegabyte); };

@@ -40,6 +40,7 @@ CARNOT_FUZZ_TARGET(rollout_rows);
 CARNOT_FUZZ_TARGET(run_code);
 CARNOT_FUZZ_TARGET(safetensors);
 CARNOT_FUZZ_TARGET(split_pattern);
+CARNOT_FUZZ_TARGET(swe_formats);
 CARNOT_FUZZ_TARGET(task_rows);
 CARNOT_FUZZ_TARGET(tokenizer);
 CARNOT_FUZZ_TARGET(tool_calls);
@@ -94,6 +95,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(run_code, kInMemory),
                                           CARNOT_TARGET(safetensors, kInMemory),
                                           CARNOT_TARGET(split_pattern, kInMemory),
+                                          CARNOT_TARGET(swe_formats, kInMemory),
                                           CARNOT_TARGET(task_rows, kInMemory),
                                           CARNOT_TARGET(tokenizer, kInMemory),
                                           CARNOT_TARGET(tool_calls, kInMemory),

@@ -75,6 +75,7 @@ void restrict_files(const Plan& plan) {
   for (const char* path : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
     allow(ruleset, path, kDevices);
   allow(ruleset, plan.home(), kPrivate | kRefer | kTruncate);
+  if (plan.namespaces && !plan.shown_at.empty()) allow(ruleset, plan.shown_at, kPrivate | kRefer | kTruncate);
   need(::syscall(SYS_landlock_restrict_self, ruleset, 0) == 0, "restrict files");
   ::close(ruleset);
 }

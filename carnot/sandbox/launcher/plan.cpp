@@ -22,6 +22,10 @@ bool read_layer(std::string_view name, Plan& plan) {
 bool read_setting(std::string_view key, std::string_view value, Plan& plan) {
   if (key == "layer") return read_layer(value, plan);
   if (key == "folder") return !(plan.folder = value).empty();
+  if (key == "shown_at") {
+    plan.shown_at = value;
+    return value.size() > 1 && value.front() == '/' && value.find('/', 1) == std::string_view::npos;
+  }
   if (key == "read") {
     plan.read.emplace_back(value);
     return value.starts_with('/');

@@ -28,8 +28,9 @@ struct Plan {
   bool namespaces = false;
   bool landlock = false;
   bool system_calls = false;
-  uid_t as_user = 0;                ///< where not 0: root is given up first, as if this user had started the launcher
-  std::string folder{};             ///< the private folder; empty with namespaces, which have one of their own in /tmp
+  uid_t as_user = 0;       ///< where not 0: root is given up first, as if this user had started the launcher
+  std::string folder{};    ///< the private folder; empty with namespaces, which have one of their own in /tmp
+  std::string shown_at{};  ///< with namespaces: where the private folder's own folder of that name is seen as well
   std::vector<std::string> read{};  ///< that the program may read, besides the system's own folders
   std::uint64_t memory = 0;         ///< bytes: of one process's address space, and of what all of them hold
   std::uint64_t cpu = 0;            ///< seconds: of one process, and of all of them together

@@ -93,6 +93,14 @@ void show_folders(const std::vector<SharedFolder>& folders) {
   }
 }
 
+/// A folder of the private one under a name of its own: /testbed is /tmp/testbed.
+void show_private_folder(const std::string& path, uid_t owner) {
+  const std::string inside = kNew + "/tmp" + path;
+  need(::mkdir(inside.c_str(), 0700) == 0 && ::chown(inside.c_str(), owner, owner) == 0, "make " + path);
+  make_folders(kNew + path);
+  need(::mount(inside.c_str(), (kNew + path).c_str(), nullptr, MS_BIND, nullptr) == 0, "show " + path);
+}
+
 void build_new_root(const Plan& plan, const std::vector<SharedFolder>& folders, uid_t owner) {
   mount_memory(kNew, "size=1m,mode=0755");
   for (const std::string& path : kSystem) show_entry(path);
@@ -108,6 +116,7 @@ void build_new_root(const Plan& plan, const std::vector<SharedFolder>& folders, 
   const std::string user = std::to_string(owner);
   mount_memory(kNew + "/tmp", "size=" + std::to_string(plan.disk) + ",nr_inodes=" + std::to_string(kMostEntries) +
                                   ",mode=0700,uid=" + user + ",gid=" + user);
+  if (!plan.shown_at.empty()) show_private_folder(plan.shown_at, owner);
   show_folders(folders);  // some may be in /tmp
   set_attributes(kNew, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0);
 }

@@ -1,7 +1,8 @@
 // sandbox/launcher/private_root.h -- the file system that a sandboxed program sees, in a mount namespace of its own.
 //
 // Read-only: /usr, /bin, /sbin, /lib*, a few files of /etc, and the folders of the plan. /tmp is the private folder, in
-// memory. /dev has null, zero, full, random, urandom. There is no /proc, no /sys, and nothing else.
+// memory; one folder of it may be seen in the root as well. /dev has null, zero, full, random, urandom. There is no
+// /proc, no /sys, and nothing else.
 #pragma once
 
 #include <utility>
