@@ -62,11 +62,37 @@ Result<Interpreter> find_interpreter(const std::string& name) {
   return found;
 }
 
+/// Empty where it is not installed.
+std::string find_bubblewrap() {
+  for (const char* place : {"/usr/bin/bwrap", "/usr/local/bin/bwrap"})
+    if (std::filesystem::exists(place)) return place;
+  return "";
+}
+
+/// The layers to try where these are refused; none where these are limits only.
+std::optional<SandboxLayers> next_lower(SandboxLayers layers) {
+  if (layers.namespaces && layers.bubblewrap.empty() && !find_bubblewrap().empty()) {
+    layers.bubblewrap = find_bubblewrap();
+  } else if (layers.namespaces) {
+    layers.namespaces = false;
+    layers.bubblewrap.clear();
+  } else if (layers.landlock > 0) {
+    layers.landlock = 0;
+  } else if (layers.system_calls) {
+    layers.system_calls = false;
+  } else {
+    return std::nullopt;
+  }
+  return layers;
+}
+
 /// What the kernel says that it has; namespaces are found out by trying.
 Result<SandboxLayers> probe(const std::string& launcher, const SandboxTrial& trial) {
   constexpr int kLeastLandlock = 3;  // before it, files can be emptied
   const auto told = output_of({launcher, "probe"});
   SandboxLayers layers{.namespaces = trial.namespaces};
+  if (trial.bubblewrap) layers.bubblewrap = find_bubblewrap();
+  if (trial.bubblewrap && layers.bubblewrap.empty()) layers.namespaces = false;
   int filters = 0;
   if (!told || std::sscanf(told->c_str(), "landlock %d\nsystem_calls %d", &layers.landlock, &filters) != 2)
     return Error{launcher + " does not run"};
@@ -221,14 +247,9 @@ Result<std::shared_ptr<PythonSandbox>> PythonSandbox::open(const SandboxOptions&
     } catch (const SandboxFailure& failure) {
       return Error{failure.what()};
     }
-    if (program.layers.namespaces)
-      program.layers.namespaces = false;
-    else if (program.layers.landlock > 0)
-      program.layers.landlock = 0;
-    else if (program.layers.system_calls)
-      program.layers.system_calls = false;
-    else
-      return join_errors(refusals);
+    const auto lower = next_lower(program.layers);
+    if (!lower) return join_errors(refusals);
+    program.layers = *lower;
   }
 }
 

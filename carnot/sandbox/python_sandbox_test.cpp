@@ -223,20 +223,33 @@ std::string failure_of(PythonSandbox& sandbox, const std::string& code) {
   }
 }
 
-class KilledSandbox : public ::testing::TestWithParam<bool> {};
+struct Killed {
+  std::string name{};
+  SandboxTrial trial{};
+  int processes = 0;  ///< one below the other: the launcher, bwrap, the namespaces' first process, the interpreter
+};
 
-INSTANTIATE_TEST_SUITE_P(Levels, KilledSandbox, ::testing::Values(true, false),
-                         [](const auto& level) { return level.param ? "Isolated" : "Confined"; });
+std::ostream& operator<<(std::ostream& out, const Killed& killed) { return out << killed.name; }
+
+class KilledSandbox : public ::testing::TestWithParam<Killed> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, KilledSandbox,
+    ::testing::Values(Killed{.name = "Isolated", .processes = 3},
+                      Killed{.name = "IsolatedByBubblewrap", .trial = {.bubblewrap = true}, .processes = 4},
+                      Killed{.name = "Confined", .trial = {.namespaces = false}, .processes = 2}),
+    [](const auto& info) { return info.param.name; });
 
 TEST_P(KilledSandbox, IsAFailureOfTheMachineryAndTheNextCallWorks) {
   ::setenv("CARNOT_SANDBOX", build_path("carnot-sandbox").c_str(), 1);
   SandboxOptions options = short_limits();
   options.least = SandboxLevel::Limited;
-  const auto sandbox = PythonSandbox::open(options, {.namespaces = GetParam()}).value();
-  if (sandbox->layers().namespaces != GetParam() || !sandbox->layers().system_calls)
+  const auto sandbox = PythonSandbox::open(options, GetParam().trial).value();
+  const SandboxLayers& layers = sandbox->layers();
+  if (layers.namespaces != GetParam().trial.namespaces || layers.bubblewrap.empty() == GetParam().trial.bubblewrap ||
+      !layers.system_calls)
     GTEST_SKIP() << "this machine grants " << sandbox->description() << " only";
-  // The launcher, in namespaces their first process, and the interpreter.
-  for (int depth = 1; depth <= (GetParam() ? 3 : 2); ++depth) {
+  for (int depth = 1; depth <= GetParam().processes; ++depth) {
     auto failure = std::async(std::launch::async, [&] { return failure_of(*sandbox, "import time\ntime.sleep(60)"); });
     do {
       std::vector<pid_t> victims{::getpid()};
@@ -246,6 +259,23 @@ TEST_P(KilledSandbox, IsAFailureOfTheMachineryAndTheNextCallWorks) {
     EXPECT_EQ(failure.get(), "sandbox: was ended from outside") << "depth " << depth;
     EXPECT_EQ(sandbox->run({.code = "print('again')"}).standard_output, "again\n") << "depth " << depth;
   }
+}
+
+TEST(AbandonedSandbox, LeavesNoFolderBehind) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / ("carnot_abandoned_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  ::setenv("CARNOT_SANDBOX", build_path("carnot-sandbox").c_str(), 1);
+  const auto leave = [&] {
+    ::setenv("TMPDIR", folder.c_str(), 1);
+    SandboxOptions options = short_limits();
+    options.least = SandboxLevel::Limited;
+    const auto sandbox = PythonSandbox::open(options, {.namespaces = false});
+    ::_exit(sandbox.ok() && !std::filesystem::is_empty(folder) ? 7 : 1);
+  };
+  EXPECT_EXIT(leave(), ::testing::ExitedWithCode(7), "");
+  for (int tries = 0; tries < 500 && !std::filesystem::is_empty(folder); ++tries) ::usleep(20'000);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(PythonSandboxErrors, ALauncherThatIsGoneIsAFailureUntilItIsBack) {

@@ -102,7 +102,8 @@ TEST_P(Attacks, NoneSucceedsAndEachEndsAsAnOrdinaryResult) {
   limits.output_kb = 16;
   limits.interpreter = "/usr/bin/python3";
   const auto sandbox = PythonSandbox::open(limits, GetParam().trial).value();
-  if (level_of(sandbox->layers()) != GetParam().level)
+  if (level_of(sandbox->layers()) != GetParam().level ||
+      sandbox->layers().bubblewrap.empty() == GetParam().trial.bubblewrap)
     GTEST_SKIP() << "this machine grants " << sandbox->description() << " only";
 
   const std::string name = "attack" + std::to_string(::getpid());
@@ -117,7 +118,7 @@ TEST_P(Attacks, NoneSucceedsAndEachEndsAsAnOrdinaryResult) {
   std::atomic<std::size_t> next = 0;
   std::mutex one_at_a_time;
   std::vector<std::thread> attackers;
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 4; ++i)
     attackers.emplace_back([&] {
       for (std::size_t a = next++; a < list.attacks.size(); a = next++) {
         const Attack& attack = list.attacks[a];
@@ -154,6 +155,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(AttackedSandbox{.name = "IsolatedByRoot"},
                       AttackedSandbox{.name = "IsolatedByNobody", .trial = {.as_user = 65534}},
                       AttackedSandbox{.name = "IsolatedWithoutLandlock", .trial = {.landlock = false}},
+                      AttackedSandbox{.name = "IsolatedByBubblewrap", .trial = {.bubblewrap = true, .landlock = false}},
                       AttackedSandbox{
                           .name = "ConfinedByRoot", .trial = {.namespaces = false}, .level = SandboxLevel::Confined},
                       AttackedSandbox{.name = "ConfinedByNobody",

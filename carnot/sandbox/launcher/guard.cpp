@@ -10,9 +10,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
 
+#include "child.h"
 #include "failure.h"
 #include "usage.h"
 
@@ -35,7 +37,7 @@ class Guard {
 
   void run() {
     while (!reap()) {
-      pollfd events[] = {{.fd = kControl, .events = POLLIN, .revents = 0},
+      pollfd events[] = {{.fd = is_abandoned_ ? -1 : kControl, .events = POLLIN, .revents = 0},
                          {.fd = ends_, .events = POLLIN, .revents = 0}};
       const int patience = deadline_ ? static_cast<int>(kBetweenLooks.count()) : -1;
       if (::poll(events, 2, patience) < 0 && errno != EINTR) refuse("wait");
@@ -46,6 +48,8 @@ class Guard {
     end_the_rest();
     if (was_killed_from_outside()) reason_ = "lost";
     report();
+    std::error_code problem;
+    if (is_abandoned_ && !plan_.folder.empty()) std::filesystem::remove_all(plan_.folder, problem);
   }
 
  private:
@@ -74,7 +78,7 @@ class Guard {
       deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     else
       kill("stopped");
-    if (size <= 0) ::_exit(0);  // nobody is left to report to; the namespaces, or the group, die with this process
+    is_abandoned_ = size <= 0;
   }
 
   void look() {
@@ -92,17 +96,24 @@ class Guard {
     ::kill(plan_.namespaces ? program_.id : -program_.id, SIGKILL);
   }
 
-  /// With namespaces the kernel has done so.
   void end_the_rest() {
-    if (plan_.namespaces) {
-      ProgramEnd told;
-      const bool is_told = ::read(program_.result, &told, sizeof told) == sizeof told;
-      if (is_told)
-        end_ = told;
-      else if (reason_ == "none")
-        reason_ = "lost";  // the init was killed by somebody else, or could not set up
+    if (!plan_.namespaces || !plan_.bubblewrap.empty()) kill_the_rest();  // else the kernel has done so
+    if (plan_.namespaces) hear_of_the_end();
+  }
+
+  void hear_of_the_end() {
+    ProgramEnd told;
+    if (::read(program_.result, &told, sizeof told) == sizeof told) {
+      end_ = told;
       return;
     }
+    if (!plan_.bubblewrap.empty() && !deadline_ && !is_abandoned_ && WIFEXITED(end_.status) &&
+        WEXITSTATUS(end_.status) != kSetupFailed)
+      throw SetupFailure("bubblewrap made no sandbox");
+    if (reason_ == "none") reason_ = "lost";  // the init was killed by somebody else, or could not set up
+  }
+
+  void kill_the_rest() const {
     for (int tries = 0; tries < 1000; ++tries) {
       ::kill(-program_.id, SIGKILL);
       for (const pid_t orphan : descendants(::getpid())) ::kill(orphan, SIGKILL);
@@ -132,6 +143,7 @@ class Guard {
   Program program_;
   int ends_ = -1;
   std::optional<Clock::time_point> deadline_{};
+  bool is_abandoned_ = false;  // nobody is left to report to
   std::string reason_ = "none";
   ProgramEnd end_{};
 };

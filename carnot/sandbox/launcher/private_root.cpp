@@ -83,13 +83,9 @@ bool is_within(const std::string& path, const std::string& folder) {
 const std::vector<std::string> kSystem{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 
 void show_folders(const std::vector<SharedFolder>& folders) {
-  std::vector<std::string> shown = kSystem;
-  for (const auto& [name, real] : folders) {
-    if (std::any_of(shown.begin(), shown.end(), [&, &path = name](const auto& one) { return is_within(path, one); }))
-      continue;
+  for (const auto& [name, real] : beyond_the_system(folders)) {
     make_folders(kNew + name);
     bind_read_only(kOld + real, kNew + name);
-    shown.push_back(name);
   }
 }
 
@@ -106,9 +102,8 @@ void build_new_root(const Plan& plan, const std::vector<SharedFolder>& folders, 
   for (const std::string& path : kSystem) show_entry(path);
   make_folders(kNew + "/etc");
   for (const char* file : {"/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives"}) show_entry(file);
-  const std::string numbers = std::to_string(kInside) + ":" + std::to_string(kInside);
-  write_text(kNew + "/etc/passwd", "sandbox:x:" + numbers + "::/tmp:/bin/sh\n");
-  write_text(kNew + "/etc/group", "sandbox:x:" + std::to_string(kInside) + ":\n");
+  write_text(kNew + "/etc/passwd", passwd_inside());
+  write_text(kNew + "/etc/group", group_inside());
   make_folders(kNew + "/dev");
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) show_device(device);
   need(::symlink("/tmp", (kNew + "/dev/shm").c_str()) == 0, "link /dev/shm");
@@ -124,6 +119,26 @@ void build_new_root(const Plan& plan, const std::vector<SharedFolder>& folders, 
 int pivot_root(const char* root, const char* old) { return static_cast<int>(::syscall(SYS_pivot_root, root, old)); }
 
 }  // namespace
+
+const std::vector<std::string>& system_folders() { return kSystem; }
+
+std::vector<SharedFolder> beyond_the_system(const std::vector<SharedFolder>& folders) {
+  std::vector<std::string> shown = kSystem;
+  std::vector<SharedFolder> beyond;
+  for (const SharedFolder& folder : folders) {
+    if (std::any_of(shown.begin(), shown.end(), [&](const auto& one) { return is_within(folder.name, one); })) continue;
+    beyond.push_back(folder);
+    shown.push_back(folder.name);
+  }
+  return beyond;
+}
+
+std::string passwd_inside() {
+  const std::string number = std::to_string(kInside);
+  return "sandbox:x:" + number + ":" + number + "::/tmp:/bin/sh\n";
+}
+
+std::string group_inside() { return "sandbox:x:" + std::to_string(kInside) + ":\n"; }
 
 std::vector<SharedFolder> find_folders(const Plan& plan) {
   std::vector<SharedFolder> folders;

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "bubblewrap.h"
+#include "child.h"
 #include "failure.h"
 #include "lock_down.h"
 #include "private_root.h"
@@ -21,26 +23,12 @@
 namespace carnot::launcher {
 namespace {
 
-constexpr int kSetupFailed = 126;
-
 void write_file(const std::string& path, const std::string& text) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   need(fd >= 0, "open " + path);
   const bool done = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   need(done, "write " + path);
   ::close(fd);
-}
-
-/// Never returns: what is not done is reported.
-template <class Steps>
-[[noreturn]] void run_child(Steps steps) {
-  try {
-    steps();
-  } catch (const std::exception& failure) {
-    const std::string line = std::string("failed ") + failure.what() + "\n";
-    (void)!::write(kReport, line.data(), line.size());
-  }
-  ::_exit(kSetupFailed);
 }
 
 [[noreturn]] void execute(const Plan& plan) {
@@ -69,26 +57,6 @@ template <class Steps>
   refuse("start " + plan.command.front());
 }
 
-/// The first process of the namespaces: as restricted as the program. Its end ends all others there.
-[[noreturn]] void be_init(const Plan& plan, int result) {
-  const pid_t program = ::fork();
-  need(program >= 0, "start a process");
-  if (program == 0) run_child([&] { execute(plan); });
-  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, kRequest, kRemark}) ::close(fd);
-  ProgramEnd end;
-  for (int status = 0;;) {
-    const pid_t ended = ::waitpid(-1, &status, 0);
-    if (ended == program) {
-      end.status = status;
-      break;
-    }
-    if (ended < 0 && errno != EINTR) ::_exit(kSetupFailed);
-  }
-  end.cpu_seconds = cpu_seconds_of_ended_children();
-  (void)!::write(result, &end, sizeof end);
-  ::_exit(0);
-}
-
 /// Without rights of its own a user maps itself alone; root maps itself, to build, and nobody, to run.
 void map_users(pid_t child, bool as_root) {
   const std::string folder = "/proc/" + std::to_string(child);
@@ -103,8 +71,6 @@ void map_users(pid_t child, bool as_root) {
   write_file(folder + "/uid_map", inside + " " + std::to_string(::geteuid()) + " 1\n");
   write_file(folder + "/gid_map", inside + " " + std::to_string(::getegid()) + " 1\n");
 }
-
-void make_pipe(int (&ends)[2]) { need(::pipe2(ends, O_CLOEXEC) == 0, "make a pipe"); }
 
 Program start_in_namespaces(const Plan& plan) {
   const bool as_root = ::geteuid() == 0;
@@ -130,7 +96,7 @@ Program start_in_namespaces(const Plan& plan) {
       // Changing users has cleared it; and no process that is left behind may outlive the launcher.
       need(::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0, "die with the launcher");
       lock_down(plan);
-      be_init(plan, result[1]);
+      be_first_process(plan, result[1]);
     });
   ::close(mapped[0]);
   ::close(result[1]);
@@ -168,6 +134,29 @@ Program start_as_child(const Plan& plan) {
 
 }  // namespace
 
-Program start_program(const Plan& plan) { return plan.namespaces ? start_in_namespaces(plan) : start_as_child(plan); }
+void be_first_process(const Plan& plan, int result) {
+  const pid_t program = ::fork();
+  need(program >= 0, "start a process");
+  need(program == 0 || program == kProgramId, "be the second process");
+  if (program == 0) run_child([&] { execute(plan); });
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, kRequest, kRemark}) ::close(fd);
+  ProgramEnd end;
+  for (int status = 0;;) {
+    const pid_t ended = ::waitpid(-1, &status, 0);
+    if (ended == program) {
+      end.status = status;
+      break;
+    }
+    if (ended < 0 && errno != EINTR) ::_exit(kSetupFailed);
+  }
+  end.cpu_seconds = cpu_seconds_of_ended_children();
+  (void)!::write(result, &end, sizeof end);
+  ::_exit(0);
+}
+
+Program start_program(const Plan& plan) {
+  if (!plan.namespaces) return start_as_child(plan);
+  return plan.bubblewrap.empty() ? start_in_namespaces(plan) : start_in_bubblewrap(plan);
+}
 
 }  // namespace carnot::launcher

@@ -20,6 +20,13 @@ struct Program {
   int result = -1;  ///< with namespaces: a ProgramEnd can be read here after its end
 };
 
+/// The program's number in namespaces.
+inline constexpr pid_t kProgramId = 2;
+
+/// The first process of the namespaces: as restricted as the program, which it starts and waits for, and whose end it
+/// writes to `result`. Its own end ends all others there. Throws SetupFailure.
+[[noreturn]] void be_first_process(const Plan& plan, int result);
+
 /// What fails after the fork is written to the report. Throws SetupFailure.
 Program start_program(const Plan& plan);
 

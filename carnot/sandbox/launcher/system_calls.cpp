@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "failure.h"
+#include "program.h"
 
 namespace carnot::launcher {
 namespace {
@@ -264,7 +265,7 @@ void keep_from_faking_the_end(Filter& filter) {
 
 /// Any signal but SIGKILL to anybody; that one to single processes other than the program, which is the second here.
 void add_signals_of_namespaces(Filter& filter) {
-  constexpr std::uint32_t kProgram = 2, kIsNegative = 1U << 31, kIdBits = 22;
+  constexpr std::uint32_t kProgram = kProgramId, kIsNegative = 1U << 31, kIdBits = 22;
   for (const scmp_arg_cmp& other : differs(1, SIGKILL, kSignalBits)) filter.allow("kill", {other});
   for (std::uint32_t bit = 1; bit < (1U << kIdBits); bit <<= 1)
     if (bit != kProgram)

@@ -65,6 +65,7 @@ TEST_F(SandboxFusion, ClientAndServerUnderstandEachOther) {
   EXPECT_EQ(bad.exit_code, 2);
   const CodeResult slow = client_->run({.code = "slow", .seconds = 3});
   EXPECT_EQ(slow.status, CodeStatus::Timeout);
+  EXPECT_EQ(slow.exit_code, 137);
   EXPECT_EQ(slow.seconds, 3);
   const auto sent = parse_json_object(bodies_.at(0), "body").value();
   for (const char* key :

@@ -212,12 +212,13 @@ Result<CodeResult> parse_run_code_answer(std::string_view body, const std::strin
   ran.text("stdout", result.standard_output);
   ran.text("stderr", result.standard_error);
   ran.number("execution_time", result.seconds);
-  ran.number("return_code", code);
+  ran.number("return_code", code);  // null where the server has ended the program
   if (end != "Finished" && end != "TimeLimitExceeded" && end != "Error")
     ran.refuse("status", "Finished, TimeLimitExceeded or Error");
   if (std::abs(code) > 1e6) ran.refuse("return_code", "an exit code");
   if (const Status read = ran.finish(); !read) return read.error();
-  result.exit_code = static_cast<int>(code);
+  constexpr int kKilled = 137;
+  result.exit_code = end == "TimeLimitExceeded" ? kKilled : static_cast<int>(code);
   result.status = end == "TimeLimitExceeded"                   ? CodeStatus::Timeout
                   : end == "Finished" && result.exit_code == 0 ? CodeStatus::Ok
                                                                : CodeStatus::Error;
