@@ -7,6 +7,7 @@
 set -Eeuo pipefail
 
 PACKAGES=(
+  libgumbo-dev
   ca-certificates git g++ cmake ninja-build ccache pkg-config xz-utils
   python3 python3-venv python3-pip python3-pytest
   libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev

@@ -216,10 +216,10 @@ class ToolUsingEnvironment final : public Environment {
 
 void ToolUseOptions::fields(FieldVisitor& visit) {
   const Limits seconds{.low = 0, .high = kLongestToolTime, .open_low = true};
-  visit.field(
-      "tools", tools,
-      "tools of every episode: calculator, python, code_interpreter, search FILE, FILE.py:FUNCTION, mcp COMMAND, "
-      "mcp URL, FILE.json");
+  visit.field("tools", tools,
+              "tools of every episode: calculator, python, code_interpreter, search web, browse, search FILE, "
+              "FILE.py:FUNCTION, "
+              "mcp COMMAND, mcp URL, FILE.json");
   enum_field(visit, "tool_calls", tool_calls, kToolCallStyles,
              "how tools are called: as the chat format has it, or between tags with the tool's name");
   visit.field("max_tool_calls", max_tool_calls, "calls of these tools in an episode", between(1, kMaxEpisodeSteps / 2));
@@ -232,6 +232,7 @@ void ToolUseOptions::fields(FieldVisitor& visit) {
              "who shares a session of an MCP server: all episodes, or none; auto: all where its tools only read");
   visit.field("tool_python", tool_python, "the interpreter of Python functions");
   section(visit, "sandbox", sandbox, "where code of the tools python and code_interpreter runs (docs/sandbox.md)");
+  section(visit, "web", web, "what the tools `search web` and `browse` ask (docs/web_search.md)");
 }
 
 Result<std::shared_ptr<const ToolUse>> ToolUse::open(const ToolUseOptions& options) {
@@ -241,7 +242,8 @@ Result<std::shared_ptr<const ToolUse>> ToolUse::open(const ToolUseOptions& optio
                                 .start_seconds = options.tool_start_timeout,
                                 .call_seconds = options.tool_timeout,
                                 .sessions = options.tool_sessions,
-                                .code = options.sandbox});
+                                .code = options.sandbox,
+                                .web = options.web});
   if (!toolbox) return toolbox.error();
   std::vector<std::string> tag_arguments, problems;
   if (options.tool_calls == ToolCallStyle::Tags)

@@ -36,6 +36,7 @@ struct ToolUseOptions {
   ToolSessions tool_sessions = ToolSessions::Auto;
   std::string tool_python = "python3";
   CodeToolOptions sandbox{};
+  WebOptions web{};
 
   void fields(FieldVisitor& visit);
 };

@@ -13,6 +13,7 @@
 #include "carnot/tool/python/python_tools.h"
 #include "carnot/tool/retriever/search_tool.h"
 #include "carnot/tool/search/passages.h"
+#include "carnot/tool/web/web_tools.h"
 
 namespace carnot {
 
@@ -30,7 +31,7 @@ class ToolSource {
 namespace {
 
 constexpr std::string_view kExpected =
-    "expected calculator, python, code_interpreter, search FILE, search URL, FILE.py:FUNCTION, mcp COMMAND, mcp URL, or FILE.json "
+    "expected calculator, python, code_interpreter, search web, browse, search FILE, search URL, FILE.py:FUNCTION, mcp COMMAND, mcp URL, or FILE.json "
     "(docs/tools.md)";
 
 /// Tools that are the same for everybody.
@@ -76,6 +77,7 @@ class ToolList {
     const std::string word = text.substr(0, text.find(' '));
     const std::string rest(trim(std::string_view(text).substr(word.size())));
     if (word == "mcp" && !rest.empty()) return add_mcp(rest);
+    if (text == "search web" || text == "browse") return add_web(text);
     if (word == "search" && !rest.empty()) return add_tool(text, is_retriever(rest) ? make_retriever_search(rest) : make_search(rest));
     if (text == "calculator") return add_tool(text, make_calculator());
     if (text == "python" || text == "code_interpreter") return add_code_tool(text);
@@ -121,6 +123,16 @@ class ToolList {
     add_tool(name, make_code_tool(name, code_, options_.code));
   }
 
+  /// Both tools share a cache.
+  void add_web(const std::string& name) {
+    if (!web_) {
+      auto web = Web::open(options_.web);
+      if (!web) return problems_.push_back(web.error().message);
+      web_ = std::move(web).value();
+    }
+    add_tool(name, name == "browse" ? make_browse(web_) : make_web_search(web_));
+  }
+
   void add_function(const std::string& spec) {
     places_.push_back(sources_.size());
     functions_.push_back(spec);
@@ -159,6 +171,7 @@ class ToolList {
 
   const ToolboxOptions& options_;
   std::shared_ptr<CodeRunner> code_{};
+  std::shared_ptr<Web> web_{};
   std::vector<std::string> functions_{};
   std::vector<std::size_t> places_{};  // of the functions in sources_
 };

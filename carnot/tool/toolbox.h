@@ -3,6 +3,8 @@
 //   calculator                       built in
 //   search passages.jsonl            built in: BM25 over the passages of a file (tool/search/passages.h)
 //   search http://127.0.0.1:8000     a server of Search-R1's API, or an index file (tool/retriever/search_tool.h)
+//   search web                       built in: an API that searches the web, or a file of its answers (tool/web/web.h)
+//   browse                           built in: the text of a web page
 //   python  code_interpreter         built in: Python code of the policy's in a sandbox (tool/python_sandbox/code_tool.h)
 //   my_tools.py:search               a Python function (python/carnot_tools.py)
 //   mcp python3 server.py --root .   an MCP server that is started: words as a shell splits them, quotes included
@@ -19,6 +21,7 @@
 
 #include "carnot/tool/python_sandbox/code_tool.h"
 #include "carnot/tool/tool.h"
+#include "carnot/tool/web/options.h"
 
 namespace carnot {
 
@@ -43,6 +46,7 @@ struct ToolboxOptions {
   double call_seconds = 30;
   ToolSessions sessions = ToolSessions::Auto;
   CodeToolOptions code{};  ///< of `python` and `code_interpreter`
+  WebOptions web{};        ///< of `search web` and `browse`
 };
 
 class JsonSchema;

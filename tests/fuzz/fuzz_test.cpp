@@ -19,6 +19,7 @@ CARNOT_FUZZ_TARGET(adapter_config);
 CARNOT_FUZZ_TARGET(alfworld_game);
 CARNOT_FUZZ_TARGET(bm25_index);
 CARNOT_FUZZ_TARGET(calculator);
+CARNOT_FUZZ_TARGET(chat_answer);
 CARNOT_FUZZ_TARGET(command_line);
 CARNOT_FUZZ_TARGET(dataset_rows);
 CARNOT_FUZZ_TARGET(environment_replies);
@@ -47,6 +48,8 @@ CARNOT_FUZZ_TARGET(tool_calls);
 CARNOT_FUZZ_TARGET(trainer_state);
 CARNOT_FUZZ_TARGET(vocab_merges);
 CARNOT_FUZZ_TARGET(webshop_products);
+CARNOT_FUZZ_TARGET(web_answers);
+CARNOT_FUZZ_TARGET(web_pages);
 CARNOT_FUZZ_TARGET(weight_index);
 CARNOT_FUZZ_TARGET(xz);
 
@@ -74,6 +77,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(alfworld_game, kInMemory),
                                           CARNOT_TARGET(bm25_index, kThroughFiles),
                                           CARNOT_TARGET(calculator, kInMemory),
+                                          CARNOT_TARGET(chat_answer, kInMemory),
                                           CARNOT_TARGET(command_line, kInMemory),
                                           CARNOT_TARGET(dataset_rows, kInMemory),
                                           CARNOT_TARGET(environment_replies, kInMemory),
@@ -101,6 +105,8 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(tool_calls, kInMemory),
                                           CARNOT_TARGET(trainer_state, kInMemory),
                                           CARNOT_TARGET(vocab_merges, kThroughFiles),
+                                          CARNOT_TARGET(web_answers, kInMemory),
+                                          CARNOT_TARGET(web_pages, kInMemory),
                                           CARNOT_TARGET(webshop_products, kInMemory),
                                           CARNOT_TARGET(weight_index, kInMemory),
                                           CARNOT_TARGET(xz, kThroughFiles)};

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "carnot/env/dataset/chat_endpoint.h"
 #include "carnot/env/dataset/judge_cache.h"
 #include "carnot/env/dataset/rows.h"
+#include "carnot/openai/chat_endpoint.h"
 #include "carnot/reward/pattern.h"
 
 namespace carnot {

@@ -1,12 +1,12 @@
-#include "carnot/env/dataset/chat_endpoint.h"
+#include "carnot/openai/chat_endpoint.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <ctime>
+#include <optional>
 #include <thread>
 
-#include "carnot/base/json.h"
 #include "carnot/base/log.h"
 #include "carnot/base/printable.h"
 #include "carnot/base/strings.h"
@@ -26,20 +26,11 @@ bool may_pass(int status) {
   return status == 408 || status == 409 || status == 425 || status == 429 || (status >= 500 && status < 600);
 }
 
-/// choices[0].message.content; null where it is missing.
-const std::string* content_of(const Json& answer) {
-  try {
-    return answer.at("choices").at(0).at("message").at("content").get_ptr<const std::string*>();
-  } catch (const Json::exception&) {
-    return nullptr;
-  }
-}
-
 }  // namespace
 
 struct ChatEndpoint::Attempt {
-  bool succeeded = false;
-  std::string text{};      ///< the model's, or what went wrong
+  std::optional<ChatAnswer> answer{};
+  std::string problem{};   ///< where there is no answer
   bool again = false;      ///< another try may succeed
   double asked_pause = 0;  ///< seconds, by the server
 };
@@ -70,16 +61,16 @@ Result<std::unique_ptr<ChatEndpoint>> ChatEndpoint::open(const ChatEndpointOptio
 ChatEndpoint::ChatEndpoint(const ChatEndpointOptions& options, std::string section, Url url, std::string key)
     : options_(options), section_(std::move(section)), url_(std::move(url)), key_(std::move(key)) {}
 
-std::string ChatEndpoint::ask(const std::string& request) {
-  const Clock::time_point deadline = Clock::now() + seconds(options_.timeout);
+ChatAnswer ChatEndpoint::exchange(const std::string& request, Clock::time_point latest) {
+  const Clock::time_point deadline = std::min(latest, Clock::now() + seconds(options_.timeout));
   double pause = options_.first_pause;
   for (int tries = 1;; ++tries) {
     Attempt attempt = try_once(request, deadline);
-    if (attempt.succeeded) return std::move(attempt.text);
+    if (attempt.answer) return std::move(*attempt.answer);
     const double wait = std::max(pause, attempt.asked_pause);
     const bool in_time = Clock::now() + seconds(wait) < deadline;
     if (!attempt.again || tries > options_.retries || !in_time) {
-      std::string message = section_ + "url: " + without_key(std::move(attempt.text));
+      std::string message = section_ + "url: " + without_key(std::move(attempt.problem));
       if (tries > 1) message += ", after " + std::to_string(tries) + " requests";
       if (attempt.again && !in_time) message += "; the next one would come too late (" + section_ + "timeout)";
       throw ChatFailure(message);
@@ -90,7 +81,7 @@ std::string ChatEndpoint::ask(const std::string& request) {
 }
 
 ChatEndpoint::Attempt ChatEndpoint::try_once(const std::string& request, Clock::time_point deadline) {
-  if (!take_turn(deadline)) return {.text = "no turn to ask within " + section_ + "timeout"};
+  if (!take_turn(deadline)) return {.problem = "no turn to ask within " + section_ + "timeout"};
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(
       std::min(seconds(options_.request_timeout), deadline - Clock::now()));
   HttpRequest http{.method = "POST",
@@ -105,25 +96,25 @@ ChatEndpoint::Attempt ChatEndpoint::try_once(const std::string& request, Clock::
 }
 
 ChatEndpoint::Attempt ChatEndpoint::read(const Result<HttpAnswer>& answer) const {
-  if (!answer) return {.text = answer.error().message, .again = true};
+  if (!answer) return {.problem = answer.error().message, .again = true};
   const std::string place = "POST " + url_.shown();
   if (!answer->is_success()) {
     const std::string* asked = find_header(answer->headers, "Retry-After");
-    return {.text = place + ": status " + std::to_string(answer->status) + ": " +
-                    printable_line(answer->body.substr(0, kShownBytes)),
+    return {.problem = place + ": status " + std::to_string(answer->status) + ": " +
+                       printable_line(answer->body.substr(0, kShownBytes)),
             .again = may_pass(answer->status),
             .asked_pause = asked == nullptr || !may_pass(answer->status)
                                ? 0
                                : retry_after_seconds(*asked, std::chrono::system_clock::now())};
   }
-  const auto parsed = parse_json(answer->body, place);
-  if (!parsed) return {.text = parsed.error().message, .again = true};
-  const std::string* content = content_of(*parsed);
-  if (content == nullptr)
-    return {.text = place + ": expected a text as choices[0].message.content, found " +
-                    printable_line(answer->body.substr(0, kShownBytes)),
-            .again = true};
-  return {.succeeded = true, .text = *content};
+  auto parsed = parse_chat_answer(answer->body, place);
+  if (!parsed) return {.problem = parsed.error().message, .again = true};
+  return {.answer = std::move(parsed).value()};
+}
+
+std::int64_t ChatEndpoint::requests() const {
+  const std::lock_guard lock(mutex_);
+  return requests_;
 }
 
 bool ChatEndpoint::take_turn(Clock::time_point deadline) {
@@ -179,12 +170,12 @@ void ChatEndpointOptions::fields(FieldVisitor& visit) {
   visit.field("model", model, "the model that it is asked for");
   visit.field("key_variable", key_variable, "name of the environment variable that holds the key; empty: no key");
   visit.field("request_timeout", request_timeout, "seconds that one request may take", above_zero);
-  visit.field("timeout", timeout, "seconds that a score may take, retries included; below rollout.environment_timeout",
-              above_zero);
+  visit.field("timeout", timeout,
+              "seconds that an answer may take, retries included; below rollout.environment_timeout", above_zero);
   visit.field("retries", retries, "requests after one that failed", between(0, 100));
   visit.field("first_pause", first_pause, "seconds before the first retry; doubled for each further one", above_zero);
   visit.field("concurrency", concurrency, "requests at a time", between(1, 1024));
-  visit.field("max_requests", max_requests, "requests that a run may send; afterwards nothing is scored",
+  visit.field("max_requests", max_requests, "requests that a run may send; afterwards each is a failure",
               between(1, 100'000'000));
 }
 

@@ -1,4 +1,4 @@
-// env/dataset/chat_endpoint.h -- asks a model behind an OpenAI-compatible server: patiently, not too often, within a
+// openai/chat_endpoint.h -- asks a model behind an OpenAI-compatible server: patiently, not too often, within a
 // budget.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "carnot/base/fields.h"
 #include "carnot/base/result.h"
 #include "carnot/http/client.h"
+#include "carnot/openai/chat_answer.h"
 
 namespace carnot {
 
@@ -41,15 +42,23 @@ class ChatEndpoint {
   /// Asks nobody yet. `section` is where the options stand, for messages; no message shows the key.
   static Result<std::unique_ptr<ChatEndpoint>> open(const ChatEndpointOptions& options, const std::string& section);
 
-  /// The text that the model answers to `request`, the JSON of a chat completion. Asks again after a failed connection,
-  /// a time-out, an answer that is none, and status 408, 409, 425, 429 and 5xx, with pauses that double up to 30 s, or
-  /// that the server asks for (Retry-After; that pause is everybody's). Throws ChatFailure. Any thread.
-  std::string ask(const std::string& request);
+  using Clock = std::chrono::steady_clock;
+
+  /// What the model answers to `request`, the JSON of a chat completion. Asks again after a failed connection, a
+  /// time-out, an answer that is none, and status 408, 409, 425, 429 and 5xx, with pauses that double up to 30 s, or
+  /// that the server asks for (Retry-After; that pause is everybody's). Throws ChatFailure, also where there is no
+  /// answer by the deadline. Any thread.
+  ChatAnswer exchange(const std::string& request, Clock::time_point deadline = Clock::time_point::max());
+
+  /// The text of that answer.
+  std::string ask(const std::string& request) { return exchange(request).text; }
 
   const Url& url() const { return url_; }
 
+  /// Requests sent so far, those that failed included. Any thread.
+  std::int64_t requests() const;
+
  private:
-  using Clock = std::chrono::steady_clock;
   struct Attempt;
 
   ChatEndpoint(const ChatEndpointOptions& options, std::string section, Url url, std::string key);
@@ -63,7 +72,7 @@ class ChatEndpoint {
   std::string section_;
   Url url_;
   std::string key_;
-  std::mutex mutex_{};
+  mutable std::mutex mutex_{};
   std::condition_variable changed_{};
   int under_way_ = 0;
   std::int64_t requests_ = 0;
