@@ -198,6 +198,11 @@ std::string evaluation_json(const Evaluation& e) {
   if (e.majority) json["majority"] = *e.majority;
   json["infra_failures"] = e.infra_failures;
   json["seconds"] = e.seconds;
+  if (e.cost) {
+    json["requests"] = e.cost->requests;
+    json["prompt_tokens"] = e.cost->prompt_tokens;
+    json["completion_tokens"] = e.cost->completion_tokens;
+  }
   return json.dump();
 }
 
@@ -260,6 +265,14 @@ std::string table_of(NamedEvaluations columns, const std::string& breakdown) {
   row("turns", [](const Evaluation& e) { return number(e.turns, "%.2f"); });
   row("entropy, nats a token", [](const Evaluation& e) { return number(e.entropy); });
   row("trajectories that count", [](const Evaluation& e) { return std::to_string(e.success.trials); });
+  if (std::ranges::any_of(columns, [](const auto& column) { return column.second.cost.has_value(); })) {
+    const auto cost_row = [&](const std::string& title, std::int64_t EvaluationCost::* count) {
+      row(title, [count](const Evaluation& e) { return e.cost ? std::to_string((*e.cost).*count) : "-"; });
+    };
+    cost_row("requests", &EvaluationCost::requests);
+    cost_row("prompt tokens", &EvaluationCost::prompt_tokens);
+    cost_row("completion tokens", &EvaluationCost::completion_tokens);
+  }
   row("infrastructure failures", [](const Evaluation& e) { return std::to_string(e.infra_failures); });
   return aligned(rows);
 }

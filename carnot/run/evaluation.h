@@ -24,6 +24,13 @@ struct Rate {
   Interval interval() const { return wilson_interval(successes, trials); }
 };
 
+/// What a server was asked for, and what it counted.
+struct EvaluationCost {
+  std::int64_t requests = 0;  ///< those that failed included
+  std::int64_t prompt_tokens = 0;
+  std::int64_t completion_tokens = 0;
+};
+
 struct Evaluation {
   Rate success{};                            ///< over all valid trajectories
   std::map<std::string, Rate> by_group{};    ///< success by the value of eval.breakdown
@@ -37,6 +44,7 @@ struct Evaluation {
   std::map<int, double> pass_at{};   ///< by k = 2, 4, ... below the samples of a task: mean of pass_at() over tasks
   std::optional<double> majority{};  ///< share of tasks that their samples' most frequent answer solves
   double seconds = 0;
+  std::optional<EvaluationCost> cost{};  ///< where a server's model played
 };
 
 /// The chance that any of k samples solves a task, estimated without bias from n >= k of which `successes` do:

@@ -1,7 +1,6 @@
 #include "carnot/run/run.h"
 
 #include <functional>
-#include <limits>
 
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
@@ -281,33 +280,6 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   control.out << trajectories(step->groups).size() << " trajectories in " << path.string() << "\n";
   const Status few = check_failures(count_failures(step->groups), recipe.train.max_infra_failures, step->failures);
   if (!few) return few.error();
-  return RunEnd::Complete;
-}
-
-Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl& control) {
-  const auto checkpoint = find_checkpoint(request.path);
-  if (!checkpoint) return checkpoint.error();
-  const auto config = find_config(*checkpoint);
-  if (!config) return config.error();
-  auto loaded = load_recorded(*config, request.overrides);
-  if (!loaded) return loaded.error();
-  Recipe recipe = std::move(loaded).value();
-  if (const Status status = ModelBundle::prepare_device(recipe.run); !status) return status.error();
-  auto bundle = ModelBundle::make(recipe, *checkpoint);
-  if (!bundle) return bundle.error();
-  const Generation generation = make_generation(*bundle, recipe.rollout, recipe.step_trajectories());
-  // Lines between would be no JSON; a bar leaves no trace.
-  const double quiet_for = request.json ? std::numeric_limits<double>::infinity() : Progress::Options().quiet_for;
-  Progress progress(control.out, {.terminal = control.terminal, .columns = control.columns, .quiet_for = quiet_for});
-  const auto result = evaluate_with_bar({progress, control}, "evaluation", recipe, *bundle, *generation.engine);
-  if (!result) return RunEnd::Interrupted;
-  if (request.json) {
-    control.out << evaluation_json(result->evaluation) << "\n";
-  } else {
-    control.out << checkpoint->string() << "\n"
-                << evaluation_table({{"success and more", result->evaluation}}, recipe.evaluation.breakdown);
-  }
-  if (const Status status = check_evaluation(checkpoint->filename(), *result, recipe); !status) return status.error();
   return RunEnd::Complete;
 }
 

@@ -4,10 +4,14 @@
 // summary.json; SFT keeps a folder of the same layout in warm_start/. Stages end by step count.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <iosfwd>
+#include <string>
+#include <vector>
 
 #include "carnot/base/result.h"
+#include "carnot/openai/chat_endpoint.h"
 #include "carnot/run/memory_budget.h"
 #include "carnot/train/recipe.h"
 
@@ -34,13 +38,20 @@ Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control);
 /// Rolls out one step's tasks with the recipe's model and writes rollouts/step_0.jsonl.
 Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control);
 
+/// How the model is prompted.
+inline const std::vector<std::string> kAgents{"prompt", "react"};
+
 struct EvaluationRequest {
-  std::filesystem::path path{};          ///< a run folder (its latest checkpoint) or a checkpoint folder of one
-  std::vector<std::string> overrides{};  ///< `key=value` over the run's config.yaml
+  std::filesystem::path path{};  ///< a run folder (its latest checkpoint), a checkpoint folder of one, or a recipe
+  std::vector<std::string> overrides{};  ///< `key=value` over the run's config.yaml, or the recipe
   bool json = false;
+  std::string agent = kAgents.front();  ///< the environment's own prompts, or ReAct's (env/react/react.h)
+  std::filesystem::path model{};        ///< instead of the checkpoint or the recipe's: as run/find_run.h finds it
+  ChatEndpointOptions endpoint{};       ///< with a URL: who plays instead; no model is loaded
+  std::filesystem::path transcripts{};  ///< with an endpoint: the file that gets all conversations; empty: none
 };
 
-/// Evaluates a checkpoint with the configuration that its run folder holds.
+/// Evaluates a checkpoint with the configuration that its run folder holds, or a model with a recipe's.
 Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl& control);
 
 /// Writes the resolved configuration and the memory that the run will hold, without running it. Fails where the run

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "carnot/base/check.h"
+#include "carnot/base/strings.h"
 
 namespace carnot {
 namespace {
@@ -37,6 +38,15 @@ Protocol AlfworldConversation::protocol() const {
 Opening AlfworldConversation::open() { return {.user = prompt()}; }
 
 std::map<std::string, std::string> AlfworldConversation::info() const { return alfworld_info(game_.task()); }
+
+PlainView AlfworldConversation::plain_view() const {
+  std::vector<std::string> actions;
+  for (const std::string& action : game_.admissible())
+    if (action != "help") actions.push_back(action);
+  return {.task = "You are in a house. Your task is to: " + std::string(game_.task().task()),
+          .actions = "one of those that an observation lists, as it is written there",
+          .observation = game_.observation() + "\nPossible actions: " + join(actions)};
+}
 
 std::string AlfworldConversation::prompt() const {
   std::string text(kExpert);

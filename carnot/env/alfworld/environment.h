@@ -13,6 +13,7 @@
 
 #include "carnot/env/alfworld/game.h"
 #include "carnot/env/environment.h"
+#include "carnot/env/react/plain_view.h"
 #include "carnot/env/verl_agent/step_prompt.h"
 
 namespace carnot {
@@ -24,7 +25,7 @@ struct AlfworldConversationOptions {
   int max_response_tokens = 512;
 };
 
-class AlfworldConversation final : public Environment {
+class AlfworldConversation final : public Environment, public PlainlyShown {
  public:
   AlfworldConversation(const AlfworldConversationOptions& options, Alfworld game);
 
@@ -36,6 +37,7 @@ class AlfworldConversation final : public Environment {
   std::string anchor() const override { return game_.observation(); }
   std::map<std::string, std::string> info() const override;
   Branching branching() const override { return Branching::Cloned; }
+  PlainView plain_view() const override;
   std::unique_ptr<Environment> clone() const override { return std::make_unique<AlfworldConversation>(*this); }
 
   const Alfworld& game() const { return game_; }

@@ -8,6 +8,7 @@
 #include "carnot/env/open_qa/arpo.h"
 #include "carnot/env/open_qa/search_r1.h"
 #include "carnot/env/open_qa/verl_agent_search.h"
+#include "carnot/env/react/plain_view.h"
 #include "carnot/env/search_qa/protocol.h"
 #include "carnot/reward/answer_metrics.h"
 
@@ -200,7 +201,7 @@ class ArpoEpisode final : public OpenQaEpisode {
   std::string message_{};
 };
 
-class VerlAgentSearchEpisode final : public OpenQaEpisode {
+class VerlAgentSearchEpisode final : public OpenQaEpisode, public PlainlyShown {
  public:
   using OpenQaEpisode::OpenQaEpisode;
 
@@ -209,6 +210,10 @@ class VerlAgentSearchEpisode final : public OpenQaEpisode {
   }
   Opening open() override { return {.user = prompt()}; }
   std::unique_ptr<Environment> clone() const override { return std::make_unique<VerlAgentSearchEpisode>(*this); }
+
+  PlainView plain_view() const override {
+    return {.task = question(), .observation = steps_.empty() ? "" : found_last_};
+  }
 
   /// The last observation, as verl-agent has it, and the question.
   std::string anchor() const override {
@@ -228,6 +233,7 @@ class VerlAgentSearchEpisode final : public OpenQaEpisode {
       const auto query = std::string_view(action.text).substr(kSearchOpen.size());
       const auto found = search(query.substr(0, query.size() - kSearchClose.size()));
       done.information = shown(verl_agent_information(found));
+      found_last_ = shown(std::string(stripped(search_r1_passages(found))));
       reply = searched("", ReplyForm::FreshPrompt, found);
       chat_ += done.information;
     }
@@ -254,7 +260,8 @@ class VerlAgentSearchEpisode final : public OpenQaEpisode {
   }
 
   std::vector<SearchStep> steps_{};
-  std::string chat_{};  // actions and what they were answered with
+  std::string found_last_{};  // without JSON and tags, for plain_view()
+  std::string chat_{};        // actions and what they were answered with
   bool valid_ = true;
 };
 

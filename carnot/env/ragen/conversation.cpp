@@ -100,6 +100,14 @@ std::string RagenConversation::system_message() const {
   return text;
 }
 
+PlainView RagenConversation::plain_view() const {
+  std::string task = text_->instruction;
+  if (!text_->vocabulary.empty()) task += "\nThe meaning of each symbol in the state is:\n" + text_->vocabulary;
+  return {.task = std::move(task),
+          .actions = text_->actions.empty() ? "as the task describes them" : join(text_->actions),
+          .observation = game_->observation()};
+}
+
 std::string RagenConversation::turn_message(bool warn) const {
   std::string text = "\nTurn " + std::to_string(turns_ + 1) + ":\nState:\n" + game_->observation() + "\n";
   if (warn) text += "No valid action provided previously. Environment state remains the same. Please try again.\n";

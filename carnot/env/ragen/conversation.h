@@ -14,6 +14,7 @@
 #include "carnot/base/fields.h"
 #include "carnot/env/environment.h"
 #include "carnot/env/game.h"
+#include "carnot/env/react/plain_view.h"
 
 namespace carnot {
 
@@ -45,7 +46,7 @@ struct RagenAnswer {
 /// split at `||`, the first `max_actions` kept.
 RagenAnswer parse_ragen_answer(std::string_view response, int max_actions);
 
-class RagenConversation : public Environment {
+class RagenConversation : public Environment, public PlainlyShown {
  public:
   RagenConversation(std::shared_ptr<const RagenText> text, const RagenBudgets& budgets, std::unique_ptr<Game> game,
                     std::map<std::string, std::string> info);
@@ -60,6 +61,7 @@ class RagenConversation : public Environment {
   std::string anchor() const override { return game_->anchor(); }
   std::map<std::string, std::string> info() const override { return info_; }
   Branching branching() const override { return Branching::Cloned; }
+  PlainView plain_view() const override;
   std::unique_ptr<Environment> clone() const override;
 
   const Game& game() const { return *game_; }

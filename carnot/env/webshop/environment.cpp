@@ -37,6 +37,15 @@ std::string VerlAgentShop::shown_page() const {
   return shown;
 }
 
+PlainView VerlAgentShop::plain_view() const {
+  std::string possible = shop_.has_search_bar() ? "search[words]" : "";
+  for (const std::string& text : shop_.clickables())
+    possible += (possible.empty() ? "click[" : ", click[") + text + "]";
+  return {.task = "You are in an online shop. Your task is to: " + std::string(stripped(shop_.goal().instruction)),
+          .actions = "search[words] where there is a search bar, and click[text] with a text that an observation lists",
+          .observation = shown_page() + "\nPossible actions: " + possible};
+}
+
 // The published texts differ in a blank before the first line's end.
 std::string VerlAgentShop::prompt_with(std::string_view history) const {
   const std::string page = shown_page();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "carnot/env/environment.h"
+#include "carnot/env/react/plain_view.h"
 #include "carnot/env/verl_agent/step_prompt.h"
 #include "carnot/env/webshop/game.h"
 
@@ -25,7 +26,7 @@ struct VerlAgentShopOptions {
   double penalty = 0.1;
 };
 
-class VerlAgentShop final : public Environment {
+class VerlAgentShop final : public Environment, public PlainlyShown {
  public:
   VerlAgentShop(WebShop shop, const VerlAgentShopOptions& options);
 
@@ -39,6 +40,7 @@ class VerlAgentShop final : public Environment {
   std::string anchor() const override { return shown_page(); }
   std::map<std::string, std::string> info() const override { return shop_.info(); }
   Branching branching() const override { return Branching::Cloned; }
+  PlainView plain_view() const override;
   std::unique_ptr<Environment> clone() const override { return std::make_unique<VerlAgentShop>(*this); }
 
   const WebShop& shop() const { return shop_; }
