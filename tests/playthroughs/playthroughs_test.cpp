@@ -142,6 +142,26 @@ const std::vector<Playthrough> kPlaythroughs = {
                    "One by one, then.</think><answer>click[500 ml]</answer>",
                    "That is it.</think><answer>click[buy now]</answer>"},
      .settings = {{"task_source", source_path("tests/tasks/webshop")}, {"goal", "10"}}},
+    {.env = "swe",
+     .seed = 0,
+     .responses = {"Let me look around.\n<function=file_editor>\n<parameter=command>view</parameter>\n"
+                   "<parameter=path>/testbed</parameter>\n</function>",
+                   "<function=search>\n<parameter=search_term>self.number</parameter>\n</function>",
+                   "I reproduce it.\n<function=execute_bash>\n<parameter=cmd>\npython -c 'from counter import Counter\n"
+                   "print(Counter(5).next())'\n</parameter>\n</function>",
+                   "It counts before it answers.",
+                   "<function=file_editor>\n<parameter=command>str_replace</parameter>\n"
+                   "<parameter=path>/testbed/counter.py</parameter>\n<parameter=old_str>self.number</parameter>\n"
+                   "<parameter=new_str>number</parameter>\n</function>",
+                   "More of it.\n<function=file_editor>\n<parameter=command>str_replace</parameter>\n"
+                   "<parameter=path>/testbed/counter.py</parameter>\n<parameter=old_str>\n        self.number += 1\n"
+                   "        return self.number\n</parameter>\n<parameter=new_str>\n        self.number += 1\n"
+                   "        return self.number - 1\n</parameter>\n</function>",
+                   "<function=execute_bash>\n<parameter=cmd>python reproduce.py</parameter>\n</function>",
+                   "Done.\n<function=finish>\n<parameter=command>submit</parameter>\n</function>"},
+     .settings = {{"task_source", source_path("tests/tasks/swe")},
+                  {"sandbox.least", "limited"},
+                  {"sandbox.interpreter", "/usr/bin/python3"}}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Files, Playthroughs, ::testing::ValuesIn(kPlaythroughs),

@@ -305,7 +305,8 @@ def file_editor(words, _):
         print(f"\nERROR: {problem}")
     except Exception as error:
         print(f"ERROR: Unhandled exception: {outward(str(error))}")
-    editor.save()
+    if editor.edits:
+        editor.save()
     return 0
 
 
