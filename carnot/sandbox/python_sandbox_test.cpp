@@ -261,6 +261,25 @@ TEST_P(KilledSandbox, IsAFailureOfTheMachineryAndTheNextCallWorks) {
   }
 }
 
+TEST(PythonSandboxFolders, AFolderOfThePrivateOneIsSeenInTheRoot) {
+  ::setenv("CARNOT_SANDBOX", build_path("carnot-sandbox").c_str(), 1);
+  SandboxOptions options = short_limits();
+  options.least = SandboxLevel::Limited;
+  options.shown_at = "/testbed";
+  for (const bool bubblewrap : {false, true}) {
+    const auto sandbox = PythonSandbox::open(options, {.bubblewrap = bubblewrap}).value();
+    if (!sandbox->layers().namespaces || sandbox->layers().bubblewrap.empty() == bubblewrap) continue;
+    const CodeResult result = sandbox->run({.code = R"(
+import os
+print(open('/testbed/a').read())
+open('/testbed/b', 'w').close()
+print(sorted(os.listdir('testbed')))
+)",
+                                            .files = {{"testbed/a", "text"}}});
+    EXPECT_EQ(result.standard_output, "text\n['a', 'b']\n") << sandbox->description() << result.standard_error;
+  }
+}
+
 TEST(AbandonedSandbox, LeavesNoFolderBehind) {
   const auto folder = std::filesystem::path(::testing::TempDir()) / ("carnot_abandoned_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);

@@ -62,6 +62,11 @@ Words command_of(const Plan& plan, const std::vector<SharedFolder>& folders) {
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
     add(words, {"--dev-bind", device, device});
   add(words, {"--symlink", "/tmp", "/dev/shm", "--bind", plan.folder, "/tmp"});
+  if (!plan.shown_at.empty()) {
+    const std::string inside_folder = plan.folder + plan.shown_at;
+    need(::mkdir(inside_folder.c_str(), 0700) == 0, "make " + plan.shown_at);
+    add(words, {"--bind", inside_folder, plan.shown_at});
+  }
   for (const SharedFolder& folder : beyond_the_system(folders)) add(words, {"--ro-bind", folder.real, folder.name});
   add(words, {"--ro-bind", link_at("/proc/self/exe"), kThisProgram, "--remount-ro", "/", "--chdir", "/tmp", "--"});
   add(words, {kThisProgram, kInsideBubblewrap});
