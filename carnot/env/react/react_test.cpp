@@ -20,7 +20,7 @@ std::shared_ptr<EnvironmentFactory> factory_of(const std::string& name, const st
   return made.value();
 }
 
-std::string tasks(const std::string& name) { return "task_source=" + source_path("tests/tasks/" + name); }
+std::string task_folder(const std::string& name) { return "task_source=" + source_path("tests/tasks/" + name); }
 
 TEST(ParseReact, TakesThoughtAndAction) {
   const auto step = parse_react("Thought: I look.\nIt is near.\nAction: go to desk 1\nObservation: you see");
@@ -93,17 +93,17 @@ void expect_same_game(const std::string& name, const std::vector<std::string>& s
   }
 }
 
-TEST(React, PlaysAlfworldAsItsOwnFormDoes) { expect_same_game("alfworld", {tasks("alfworld")}, "action"); }
+TEST(React, PlaysAlfworldAsItsOwnFormDoes) { expect_same_game("alfworld", {task_folder("alfworld")}, "action"); }
 
 TEST(React, PlaysWebshopAsItsOwnFormDoes) {
-  expect_same_game("webshop", {tasks("webshop"), "style=verl_agent"}, "action");
+  expect_same_game("webshop", {task_folder("webshop"), "style=verl_agent"}, "action");
 }
 
 TEST(React, PlaysGridsOfRagen) { expect_same_game("sokoban", {}, "answer"); }
 
 TEST(React, SearchesAndAnswersInEveryProtocolOfOpenQa) {
   for (const std::string protocol : {"search_r1", "arpo", "verl_agent"}) {
-    const auto factory = factory_of("open_qa", {tasks("open_qa"), "protocol=" + protocol, "passages=1"});
+    const auto factory = factory_of("open_qa", {task_folder("open_qa"), "protocol=" + protocol, "passages=1"});
     const auto react = make_react(factory->make(Split::Validation, 0), factory->answer_lead());
     const Opening opening = react->open();
     EXPECT_EQ(opening.user, react->info().at("question")) << protocol;
