@@ -1,25 +1,26 @@
 """Environments for Carnot in Python: derive from Environment, call serve(). One file, no dependencies, Python 3.8 on.
 
+    import random
     from carnot_environment import Environment, Reply, serve
 
-    class GuessNumber(Environment):
-        max_turns = 6
+    class Shopping(Environment):
+        things = ("bread", "milk", "eggs", "tea", "salt", "rice")
+        tokenizer_words = things + ("buy", "bought", "no", "user", "assistant")
+        max_turns, max_response_tokens = 3, 1
 
         def reset(self, task):
-            self.hidden = 1 + task.seed % 20
-            return "I think of a number from 1 to 20. Answer like this: <answer>5</answer>"
+            self.missing = random.Random(task.seed).sample(self.things, 3)
+            return "buy " + " ".join(self.missing)
 
         def step(self, response):
-            guess = response.tag("answer")
-            if guess == str(self.hidden):
-                return Reply(reward=1, done=True, success=True)
-            if not guess or not guess.isdigit():
-                return Reply("That is not a number.", penalty=-0.1, valid_action=False)
-            return "Too low." if int(guess) < self.hidden else "Too high."
+            if response.strip() not in self.missing:
+                return "no"
+            self.missing.remove(response.strip())
+            return Reply("bought", reward=1 / 3, done=not self.missing, success=not self.missing)
 
-    serve(GuessNumber)
+    serve(Shopping)
 
-In a recipe:  env: {name: process, command: [python3, guess_number.py]}
+In a recipe:  env: {name: process, command: [python3, shopping.py]}
 
 Carnot starts the script and talks to it in JSON over standard input and output (docs/process_environments.md). What the
 script prints goes to standard error, into Carnot's log. An exception ends the episode as an infrastructure failure,
@@ -158,9 +159,9 @@ class Environment:
     replay = False  # True: the same task and responses get the same replies, so that rollouts may branch
     clone = False  # True: copy() works, which is quicker
     answer_lead = ""  # what a response says right before its final answer; information gain needs it
-    tokenizer_texts = ()  # for a small model with a tokenizer of its own: texts to train it from,
-    tokenizer_words = ()  # words that stay whole,
-    tokenizer_added_tokens = ()  # and tags that are single tokens
+    tokenizer_words = ()  # for a small model with a tokenizer of its own: words that are single tokens,
+    tokenizer_added_tokens = ()  # tags that are,
+    tokenizer_texts = ()  # and texts to train the rest from; without any, the rest is bytes
 
     def reset(self, task):
         """The first prompt of the task: a str or a Prompt."""
@@ -261,7 +262,7 @@ class Server:
                    "batch": one.batch, "demonstrate": kind.demonstrate is not Environment.demonstrate,
                    "max_turns": one.max_turns, "max_response_tokens": one.max_response_tokens, "stop": list(one.stop),
                    "think_tag": one.think_tag, "action_tags": list(one.action_tags), "answer_lead": one.answer_lead}
-        tokenizer = {"texts": list(one.tokenizer_texts), "words": list(one.tokenizer_words),
+        tokenizer = {"texts": list(one.tokenizer_texts or one.tokenizer_words), "words": list(one.tokenizer_words),
                      "added_tokens": list(one.tokenizer_added_tokens)}
         if any(tokenizer.values()):
             message["tokenizer"] = tokenizer

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <sstream>
 #include <thread>
 
 #include "carnot/env/environment_boundary.h"
@@ -33,36 +34,44 @@ std::string error_of(const std::vector<std::string>& settings) {
   return made ? "" : made.error().message;
 }
 
+/// The three things on the list that the opening of python/shopping.py says: "buy salt bread milk".
+std::vector<std::string> shopping_list(const Opening& opening) {
+  std::istringstream words(opening.user);
+  std::string buy;
+  std::vector<std::string> list(3);
+  EXPECT_TRUE(words >> buy >> list[0] >> list[1] >> list[2]) << opening.user;
+  EXPECT_EQ(buy, "buy");
+  return list;
+}
+
 TEST(ProcessEnvironment, OfFifteenLinesIsPlayed) {
-  const auto factory = process({script(kPython + "guess_number.py")}).value();
+  const auto factory = process({script(kPython + "shopping.py"), "max_turns=5"}).value();
   const auto environment = factory->make(Split::Train, 3);
-  EXPECT_EQ(environment->open().user, "I think of a number from 1 to 20. Answer like this: <answer>5</answer>");
-  EXPECT_EQ(environment->protocol().max_turns, 6);
-  const Reply wrong = environment->step("I do not know");
-  EXPECT_EQ(wrong.text, "That is not a number.");
-  EXPECT_EQ(wrong.penalty, -0.1);
-  EXPECT_FALSE(wrong.valid_action);
-  int low = 1, high = 20;
-  Reply reply;
-  while (!reply.done) {
-    const int guess = (low + high) / 2;
-    reply = environment->step("<answer>" + std::to_string(guess) + "</answer>");
-    (reply.text == "Too low." ? low : high) = reply.text == "Too low." ? guess + 1 : guess - 1;
-  }
-  EXPECT_TRUE(reply.success);
-  EXPECT_EQ(reply.reward, 1);
+  const std::vector<std::string> list = shopping_list(environment->open());
+  EXPECT_EQ(environment->protocol().max_response_tokens, 1);
+  EXPECT_EQ(environment->step("I do not know").text, "no");
+  EXPECT_EQ(environment->step(list[1]).text, "bought");
+  const Reply again = environment->step(list[1]);
+  EXPECT_EQ(again.text, "no");
+  EXPECT_EQ(again.reward, 0);
+  EXPECT_FALSE(environment->step(" " + list[0]).done);
+  const Reply last = environment->step(list[2]);
+  EXPECT_EQ(last.reward, 1.0 / 3);
+  EXPECT_TRUE(last.done && last.success);
 }
 
 TEST(ProcessEnvironment, EndsAtTheLastTurn) {
-  const auto factory = process({script(kPython + "guess_number.py"), "max_turns=2"}).value();
+  const auto factory = process({script(kPython + "shopping.py"), "max_turns=2"}).value();
   const auto environment = factory->make(Split::Train, 3);
-  environment->open();
+  const std::vector<std::string> list = shopping_list(environment->open());
+  EXPECT_EQ(environment->protocol().max_turns, 2);
   EXPECT_FALSE(environment->step("?").done);
-  const Reply last = environment->step("?");
+  const Reply last = environment->step(list[0]);
   EXPECT_TRUE(last.done);
+  EXPECT_FALSE(last.success);
   EXPECT_EQ(last.outcome, Outcome::OutOfTurns);
   EXPECT_EQ(last.text, "");
-  EXPECT_EQ(last.penalty, -0.1);
+  EXPECT_EQ(last.reward, 1.0 / 3);
 }
 
 TEST(ProcessEnvironment, ThatDoesNotStartIsRefusedWithTheReason) {
@@ -70,10 +79,10 @@ TEST(ProcessEnvironment, ThatDoesNotStartIsRefusedWithTheReason) {
   EXPECT_THAT(error_of({"command=[no_such_program]"}), HasSubstr("cannot start \"no_such_program\""));
   EXPECT_THAT(error_of({script("/nowhere.py")}),
               AllOf(HasSubstr("exited with status 2"), HasSubstr("can't open file")));
-  EXPECT_THAT(error_of({script(kPython + "guess_number.py"), "settings=[size]"}),
+  EXPECT_THAT(error_of({script(kPython + "shopping.py"), "settings=[size]"}),
               HasSubstr("env.settings: expected key=value, found \"size\""));
-  EXPECT_THAT(error_of({script(kPython + "guess_number.py"), "settings=[size=4]"}),
-              HasSubstr("TypeError: GuessNumber() takes no arguments"));
+  EXPECT_THAT(error_of({script(kPython + "shopping.py"), "settings=[size=4]"}),
+              HasSubstr("TypeError: Shopping() takes no arguments"));
   EXPECT_THAT(error_of({"command=[cat]"}), HasSubstr("op: no field of this answer"));
 }
 

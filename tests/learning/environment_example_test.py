@@ -1,0 +1,20 @@
+"""The smallest example of an environment of one's own, as docs/process_environments.md has it, shortened: it learns.
+
+    python3 environment_example_test.py CARNOT WORK_FOLDER
+"""
+import os
+import sys
+
+from reward_example_test import train
+
+
+def main():
+    carnot, folder = sys.argv[1:]
+    os.makedirs(folder, exist_ok=True)
+    before, after = train(carnot, folder, "examples/environment/shopping.yaml", "train.steps=40", "train.decay=constant")
+    # Without looking at the list, half of the things at most: 0.5.
+    assert before["mean_score"] < 0.1 and after["mean_score"] > 0.6, (before["mean_score"], after["mean_score"])
+
+
+if __name__ == "__main__":
+    main()
