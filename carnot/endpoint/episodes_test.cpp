@@ -10,8 +10,8 @@
 #include "carnot/base/json.h"
 #include "carnot/data/trajectory.h"
 #include "carnot/env/react/react.h"
+#include "testing/field_settings.h"
 #include "testing/local_http_server.h"
-#include "testing/prepared_environment.h"
 #include "testing/scripted_environment.h"
 
 namespace carnot {
@@ -218,8 +218,10 @@ std::string guess(const Json& messages) {
 TEST(EndpointEpisodes, SolveAnEnvironmentInReactsForm) {
   const LocalHttpServer server(
       [&](const ReceivedRequest& request) { return says(guess(Json::parse(request.body).at("messages"))); });
-  const std::shared_ptr<EnvironmentFactory> factory =
-      testing::prepared(make_environment_factory("skeleton").value(), {"largest=20", "max_turns=6"}).value();
+  const std::shared_ptr<EnvironmentFactory> factory = make_environment_factory("skeleton").value();
+  testing::FieldSettings fields({{"largest", "20"}, {"max_turns", "6"}});
+  factory->fields(fields);
+  ASSERT_TRUE(factory->prepare(5).ok());
   std::vector<EndpointTask> tasks;
   for (std::int64_t i = 0; i < 5; ++i)
     tasks.push_back({.uid = std::to_string(i), .task_index = i, .make = [factory, i] {

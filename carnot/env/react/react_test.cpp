@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "carnot/env/environment_boundary.h"
+#include "testing/field_settings.h"
 #include "testing/paths.h"
-#include "testing/prepared_environment.h"
 
 namespace carnot {
 namespace {
@@ -14,13 +14,19 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-std::shared_ptr<EnvironmentFactory> factory_of(const std::string& name, const std::vector<std::string>& settings) {
-  auto made = testing::prepared(make_environment_factory(name).value(), settings);
-  EXPECT_TRUE(made.ok()) << (made ? "" : made.error().message);
-  return made.value();
+using ReactSettings = std::map<std::string, std::string>;
+
+std::unique_ptr<EnvironmentFactory> factory_of(const std::string& name, const ReactSettings& settings) {
+  auto factory = make_environment_factory(name).value();
+  testing::FieldSettings fields(settings);
+  factory->fields(fields);
+  EXPECT_EQ(fields.unused(), std::vector<std::string>{});
+  const Status prepared = factory->prepare(5);
+  EXPECT_TRUE(prepared.ok()) << (prepared ? "" : prepared.error().message);
+  return factory;
 }
 
-std::string task_folder(const std::string& name) { return "task_source=" + source_path("tests/tasks/" + name); }
+std::string task_folder(const std::string& name) { return source_path("tests/tasks/" + name); }
 
 TEST(ParseReact, TakesThoughtAndAction) {
   const auto step = parse_react("Thought: I look.\nIt is near.\nAction: go to desk 1\nObservation: you see");
@@ -61,7 +67,7 @@ std::string react_of(const std::string& response, const std::string& tag) {
 }
 
 /// The scripted agent of an environment wins it in ReAct's form as it does in the environment's own: same rewards.
-void expect_same_game(const std::string& name, const std::vector<std::string>& settings, const std::string& tag) {
+void expect_same_game(const std::string& name, const ReactSettings& settings, const std::string& tag) {
   const auto factory = factory_of(name, settings);
   for (std::int64_t index = 0; index < 3; ++index) {
     const auto own = factory->make(Split::Validation, index);
@@ -93,17 +99,20 @@ void expect_same_game(const std::string& name, const std::vector<std::string>& s
   }
 }
 
-TEST(React, PlaysAlfworldAsItsOwnFormDoes) { expect_same_game("alfworld", {task_folder("alfworld")}, "action"); }
+TEST(React, PlaysAlfworldAsItsOwnFormDoes) {
+  expect_same_game("alfworld", {{"task_source", task_folder("alfworld")}}, "action");
+}
 
 TEST(React, PlaysWebshopAsItsOwnFormDoes) {
-  expect_same_game("webshop", {task_folder("webshop"), "style=verl_agent"}, "action");
+  expect_same_game("webshop", {{"task_source", task_folder("webshop")}, {"style", "verl_agent"}}, "action");
 }
 
 TEST(React, PlaysGridsOfRagen) { expect_same_game("sokoban", {}, "answer"); }
 
 TEST(React, SearchesAndAnswersInEveryProtocolOfOpenQa) {
   for (const std::string protocol : {"search_r1", "arpo", "verl_agent"}) {
-    const auto factory = factory_of("open_qa", {task_folder("open_qa"), "protocol=" + protocol, "passages=1"});
+    const auto factory =
+        factory_of("open_qa", {{"task_source", task_folder("open_qa")}, {"protocol", protocol}, {"passages", "1"}});
     const auto react = make_react(factory->make(Split::Validation, 0), factory->answer_lead());
     const Opening opening = react->open();
     EXPECT_EQ(opening.user, react->info().at("question")) << protocol;
@@ -123,8 +132,9 @@ TEST(React, SearchesAndAnswersInEveryProtocolOfOpenQa) {
 }
 
 TEST(React, CallsToolsAndAnswersInMaths) {
-  const auto factory = factory_of("gsm8k", {"train_file=" + source_path("tests/tasks/train.jsonl"),
-                                            "test_file=" + source_path("tests/tasks/test.jsonl"), "tools=calculator"});
+  const auto factory = factory_of(
+      "gsm8k",
+      {{"train_file", task_folder("train.jsonl")}, {"test_file", task_folder("test.jsonl")}, {"tools", "calculator"}});
   const auto react = make_react(factory->make(Split::Validation, 0), factory->answer_lead());
   const Opening opening = react->open();
   EXPECT_THAT(opening.system, HasSubstr("calculator[expression]: "));
@@ -141,7 +151,7 @@ TEST(React, CallsToolsAndAnswersInMaths) {
 }
 
 TEST(React, EndsAfterTheEnvironmentsTurnsEvenIfNothingCanBeRead) {
-  const auto factory = factory_of("sokoban", {"max_turns=2"});
+  const auto factory = factory_of("sokoban", {{"max_turns", "2"}});
   const auto react = make_react(factory->make(Split::Validation, 0), "");
   react->open();
   EXPECT_EQ(react->step("hm").text, "Observation: There is no line \"Action: ...\" in the answer.");
