@@ -98,7 +98,8 @@ at::Tensor linear_of_packed(const at::Tensor& x, const at::Tensor& weight) {
 double error_of(const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight) {
   const at::Tensor rows = at::tensor({std::int64_t{0}, x.size(0) / 2, x.size(0) - 1});
   const at::Tensor columns = at::tensor({std::int64_t{0}, weight.size(0) / 3, weight.size(0) - 1});
-  const at::Tensor exact = x.index_select(0, rows).to(at::kDouble).mm(weight.index_select(0, columns).to(at::kDouble).t());
+  const at::Tensor exact =
+      x.index_select(0, rows).to(at::kDouble).mm(weight.index_select(0, columns).to(at::kDouble).t());
   const at::Tensor got = y.index_select(0, rows).index_select(1, columns).to(at::kDouble);
   return ((got - exact).abs() / (exact.abs() + 0.1)).max().item<double>() * 256;
 }

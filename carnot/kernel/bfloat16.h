@@ -19,8 +19,8 @@ static_assert(sizeof(BFloat16) == 2);
   return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16);
 }
 
-/// The nearest bfloat16, of two equally near ones the even one. What is not a number stays so; what is too large becomes
-/// infinite.
+/// The nearest bfloat16, of two equally near ones the even one. What is not a number stays so; what is too large
+/// becomes infinite.
 [[gnu::always_inline]] inline BFloat16 rounded(float x) {
   const auto bits = __builtin_bit_cast(std::uint32_t, x);
   if (x != x) return {static_cast<std::uint16_t>((bits >> 16) | 0x40)};

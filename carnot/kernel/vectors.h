@@ -42,7 +42,7 @@ CARNOT_INLINE void store(T* p, Vector<T> v) {
 }
 template <class T>
 CARNOT_INLINE Vector<T> splat(T x) {
-  return Vector<T>{} + x;
+  return x - Vector<T>{};  // adding zero would cost an addition each time, as it turns -0 into 0
 }
 
 // Lanes are added pairwise, halving: a fixed order for every caller.

@@ -43,7 +43,7 @@ thread_local BFloat16Scratch sums_scratch, widened_scratch, tail_scratch;
 void multiply_depth(const BFloat16Kernels& kernels, BFloat16Block block, std::int64_t depth) {
   const std::int64_t panels = bfloat16_blocks(block.columns, kBFloat16Panel);
   const std::int64_t whole = depth / kBFloat16Depth * kBFloat16Depth;
-  block.sums = sums_scratch.take<float>(panels * block.rows * kBFloat16Panel);
+  block.sums = sums_scratch.take<float>(std::max(panels * block.rows * kBFloat16Panel, 2 * kBFloat16SumsOfTile));
   if (kernels.widens) {
     const std::int64_t longest = std::min(kDepthChunk, whole + kBFloat16Depth);
     block.widened = widened_scratch.take<float>(block.rows * (longest + kWidenedPadding));
@@ -69,6 +69,19 @@ void multiply_depth(const BFloat16Kernels& kernels, BFloat16Block block, std::in
   block.first = whole == 0;
   block.last = true;
   kernels.multiply(block);
+}
+
+/// Panels that a task multiplies: fewer where there are few tasks, so that no thread waits long for the last one. What
+/// belongs to a task changes no bit.
+std::int64_t panels_of_task(const BFloat16Kernels& kernels, std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kTasksPerThread = 8;
+  const int threads = kernel_pool().threads();
+  const std::int64_t row_blocks = bfloat16_blocks(rows, kernels.row_block);
+  std::int64_t panels = kernels.panel_group;
+  while (threads > 1 && panels > 1 &&
+         row_blocks * bfloat16_blocks(columns, panels * kBFloat16Panel) < threads * kTasksPerThread)
+    panels /= 2;
+  return panels;
 }
 
 typedef std::uint16_t Eight __attribute__((vector_size(16)));
@@ -153,7 +166,7 @@ void gemm(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFl
   if (a.rows == 0 || b.columns() == 0) return;
   CARNOT_CHECK((c.sums == nullptr) != (c.rounded == nullptr) && !(c.rounded != nullptr && c.accumulate),
                "a product has one output, and only float32 is added to");
-  const std::int64_t group = kernels.panel_group * kBFloat16Panel;
+  const std::int64_t group = panels_of_task(kernels, a.rows, b.columns()) * kBFloat16Panel;
   const std::int64_t groups = bfloat16_blocks(b.columns(), group);
   const std::int64_t tasks = bfloat16_blocks(a.rows, kernels.row_block) * groups;
   kernel_pool().run(tasks, [&](std::int64_t task) {

@@ -104,8 +104,8 @@ INSTANTIATE_TEST_SUITE_P(Sets, BFloat16Gemm, ::testing::Range(std::size_t{0}, bf
                          });
 
 /// Rows, depth, columns.
-constexpr std::int64_t kShapes[][3] = {{1, 1, 1},     {5, 7, 3},      {12, 256, 32},  {13, 257, 33},  {17, 64, 31},
-                                       {33, 95, 65},  {273, 300, 130}, {48, 1024, 64}, {35, 2081, 70}, {64, 515, 17}};
+constexpr std::int64_t kShapes[][3] = {{1, 1, 1},    {5, 7, 3},       {12, 256, 32},  {13, 257, 33},  {17, 64, 31},
+                                       {33, 95, 65}, {273, 300, 130}, {48, 1024, 64}, {35, 2081, 70}, {64, 515, 17}};
 
 TEST_P(BFloat16Gemm, EqualsTheProductInFloat64) {
   for (const auto& [m, k, n] : kShapes) {
@@ -129,7 +129,8 @@ TEST_P(BFloat16Gemm, HasTheBitsOfItsOrderOfAdditions) {
                                                  : SumOrder::InOrder;
   for (const auto& [m, k, n] : kShapes) {
     const Matrix a = random_matrix(m, k, 3), b = random_matrix(k, n, 4);
-    ASSERT_TRUE(same_bits(multiply(a, packed(b)), reference::bfloat16_product(a.values, b.values, m, k, n, order).data()))
+    ASSERT_TRUE(
+        same_bits(multiply(a, packed(b)), reference::bfloat16_product(a.values, b.values, m, k, n, order).data()))
         << m << "x" << k << "x" << n;
   }
 }

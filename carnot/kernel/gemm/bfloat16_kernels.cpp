@@ -63,7 +63,7 @@ const char* amx_missing() {
 std::span<const BFloat16KernelSet> bfloat16_kernel_sets() {
   static const BFloat16KernelSet sets[] = {
 #ifdef CARNOT_X86
-      {&kAmxBFloat16, amx_missing()},     {&kAvx512Bf16BFloat16, avx512_bf16_missing()},
+      {&kAmxBFloat16, amx_missing()},       {&kAvx512Bf16BFloat16, avx512_bf16_missing()},
       {&kAvx512BFloat16, avx512_missing()}, {&kAvx2BFloat16, avx2_missing()},
 #endif
       {&kBaselineBFloat16, nullptr},

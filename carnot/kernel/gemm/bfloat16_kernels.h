@@ -4,7 +4,8 @@
 // float32, and each set adds over depth in its own fixed order, for any number of rows and columns:
 //   widening sets (baseline, avx2, avx512)  one depth after the other: the same bits in all three
 //   avx512_bf16                             pairs of depths, one pair after the other (vdpbf16ps)
-//   amx                                     32 depths at a time: the even ones, the odd ones, both sums added (tdpbf16ps)
+//   amx                                     32 depths at a time: the even ones, the odd ones, both sums added
+//   (tdpbf16ps)
 // Like the loops of dispatch.h they neither allocate nor throw.
 #pragma once
 
@@ -19,6 +20,9 @@ namespace carnot::kernel {
 /// processors' instructions take them. Depth is filled up with zeros to a multiple of kBFloat16Depth.
 inline constexpr std::int64_t kBFloat16Panel = 32;
 inline constexpr std::int64_t kBFloat16Depth = 32;
+
+/// The sums of the largest tile that a set computes at once: 32 rows by a panel.
+inline constexpr std::int64_t kBFloat16SumsOfTile = 32 * kBFloat16Panel;
 
 /// Behind each row that a set widens, so that rows do not lie a multiple of a page apart: few such fit into the cache.
 inline constexpr std::int64_t kWidenedPadding = 16;
@@ -41,7 +45,7 @@ struct BFloat16Block {
   std::int64_t a_row = 0;  ///< from a row of A to the next
   const BFloat16* b = nullptr;
   std::int64_t b_panel = 0;  ///< from a panel of B to the next
-  float* sums = nullptr;     ///< [panels][rows][kBFloat16Panel]
+  float* sums = nullptr;     ///< [panels][rows][kBFloat16Panel], and at least 2 kBFloat16SumsOfTile
   float* widened = nullptr;  ///< [rows][depth + kWidenedPadding], used by sets that widen
   bool first = true;
   bool last = true;

@@ -14,7 +14,8 @@
 namespace carnot::kernel {
 namespace {
 
-/// A whole row of a panel, rounded. With vcvtne2ps2bf16, sums below 2^-126 become zero, as they do in those sets' products.
+/// A whole row of a panel, rounded. With vcvtne2ps2bf16, sums below 2^-126 become zero, as they do in those sets'
+/// products.
 CARNOT_INLINE void round_panel_row(const float* sums, BFloat16* out) {
 #ifdef __AVX512BF16__
   const __m512bh row = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(sums + 16), _mm512_loadu_ps(sums));
@@ -40,34 +41,33 @@ CARNOT_INLINE void write_panel_row(const float* sums, float* out, bool accumulat
     store(out + j, accumulate ? load(out + j) + load(sums + j) : load(sums + j));
 }
 
-/// Writes `rows` rows of a panel from `row` on, whose sums stand in [rows][kBFloat16Panel].
-void write_tile(const BFloat16Block& block, std::int64_t panel, std::int64_t row, int rows, const float* sums) {
+/// Writes row `row` of a panel from its kBFloat16Panel sums.
+CARNOT_INLINE void write_row(const BFloat16Block& block, std::int64_t panel, std::int64_t row, const float* sums) {
   const BFloat16Output& out = block.out;
   const std::int64_t first = panel * kBFloat16Panel;
-  const std::int64_t left = block.columns - first;
-  const std::int64_t columns = left < kBFloat16Panel ? left : kBFloat16Panel;
-  for (int i = 0; i < rows; ++i, sums += kBFloat16Panel) {
-    const std::int64_t begin = (row + i) * out.row_stride + first;
-    if (columns < kBFloat16Panel) {
-      for (std::int64_t j = 0; j < columns; ++j) {
-        if (out.rounded != nullptr) {
-          out.rounded[begin + j] = rounded(sums[j]);
-        } else {
-          out.sums[begin + j] = out.accumulate ? out.sums[begin + j] + sums[j] : sums[j];
-        }
-      }
-    } else if (out.rounded != nullptr) {
+  const std::int64_t begin = row * out.row_stride + first;
+  const std::int64_t columns = block.columns - first;
+  if (columns >= kBFloat16Panel) {
+    if (out.rounded != nullptr) {
       round_panel_row(sums, out.rounded + begin);
     } else {
       write_panel_row(sums, out.sums + begin, out.accumulate);
     }
+    return;
+  }
+  for (std::int64_t j = 0; j < columns; ++j) {
+    if (out.rounded != nullptr) {
+      out.rounded[begin + j] = rounded(sums[j]);
+    } else {
+      out.sums[begin + j] = out.accumulate ? out.sums[begin + j] + sums[j] : sums[j];
+    }
   }
 }
 
-/// Where the sums of a tile stand. Sums that are written at once all use the same place, which stays in the first-level
-/// cache.
-CARNOT_INLINE float* sums_of(const BFloat16Block& block, std::int64_t panel, std::int64_t row) {
-  if (block.first && block.last) return block.sums;
+/// Where the sums of a tile stand. Those that are written at once all use the same two places in turn, which stay in
+/// the first-level cache.
+CARNOT_INLINE float* sums_of(const BFloat16Block& block, std::int64_t panel, std::int64_t row, int place) {
+  if (block.first && block.last) return block.sums + place * kBFloat16SumsOfTile;
   return block.sums + (panel * block.rows + row) * kBFloat16Panel;
 }
 

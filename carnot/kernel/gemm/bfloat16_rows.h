@@ -10,7 +10,8 @@
 namespace carnot::kernel {
 namespace {
 
-constexpr int kRowTile = CARNOT_ROW_TILE;
+// Where there are sixteen registers: eight sums, four vectors of the panel, and what is multiplied.
+constexpr int kRowTile = CARNOT_VECTOR_BYTES < 64 ? 4 : 12;
 constexpr int kStrip = 2 * kLanes<float>;  // columns that two vectors of sums hold
 
 #ifdef CARNOT_BFLOAT16_PAIRS
@@ -25,8 +26,7 @@ typedef std::int32_t PairBits __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
 
 /// Adds depth 2 k and 2 k + 1 of all rows.
 template <int Rows>
-CARNOT_INLINE void add_pair(const LeftValue* a, std::int64_t a_row, const BFloat16* b,
-                            Vector<float> (&sum)[Rows][2]) {
+CARNOT_INLINE void add_pair(const LeftValue* a, std::int64_t a_row, const BFloat16* b, Vector<float> (&sum)[Rows][2]) {
   PairBits pair[2];
   __builtin_memcpy(pair, b, sizeof(pair));
 #ifdef CARNOT_BFLOAT16_PAIRS
@@ -39,10 +39,10 @@ CARNOT_INLINE void add_pair(const LeftValue* a, std::int64_t a_row, const BFloat
     sum[i][1] = (Vector<float>)_mm512_dpbf16_ps((__m512)sum[i][1], x, (__m512bh)pair[1]);
   }
 #else
-  const Vector<float> even0 = reinterpret_cast<Vector<float>>(pair[0] << 16);
-  const Vector<float> even1 = reinterpret_cast<Vector<float>>(pair[1] << 16);
-  const Vector<float> odd0 = reinterpret_cast<Vector<float>>(pair[0] & -65536);
-  const Vector<float> odd1 = reinterpret_cast<Vector<float>>(pair[1] & -65536);
+  const Vector<float> even0 = reinterpret_cast<Vector<float> >(pair[0] << 16);
+  const Vector<float> even1 = reinterpret_cast<Vector<float> >(pair[1] << 16);
+  const Vector<float> odd0 = reinterpret_cast<Vector<float> >(pair[0] & -65536);
+  const Vector<float> odd1 = reinterpret_cast<Vector<float> >(pair[1] & -65536);
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
     const Vector<float> x = splat(a[i * a_row]);
@@ -89,12 +89,19 @@ void add_tile(const BFloat16Block& block, int rows, const LeftValue* a, std::int
     CARNOT_CASE(1)
     CARNOT_CASE(2)
     CARNOT_CASE(3)
-    CARNOT_CASE(4) CARNOT_CASE(5) CARNOT_CASE(6)
-#if CARNOT_ROW_TILE > 6
-        CARNOT_CASE(7) CARNOT_CASE(8) CARNOT_CASE(9) CARNOT_CASE(10) CARNOT_CASE(11) CARNOT_CASE(12)
+    CARNOT_CASE(4)
+#if CARNOT_VECTOR_BYTES == 64
+    CARNOT_CASE(5)
+    CARNOT_CASE(6)
+    CARNOT_CASE(7)
+    CARNOT_CASE(8)
+    CARNOT_CASE(9)
+    CARNOT_CASE(10)
+    CARNOT_CASE(11)
+    CARNOT_CASE(12)
 #endif
 #undef CARNOT_CASE
-            default : return;
+    default: return;
   }
 }
 
@@ -122,12 +129,13 @@ void multiply(const BFloat16Block& block) {
     for (std::int64_t row = 0; row < block.rows; row += kRowTile) {
       const std::int64_t left = block.rows - row;
       const int rows = static_cast<int>(left < kRowTile ? left : kRowTile);
-      float* sums = sums_of(block, panel, row);
+      float* sums = sums_of(block, panel, row, 0);
       for (int j = 0; j < kBFloat16Panel; j += kStrip) {
         const auto add = row == 0 && block.rows <= kFewRows ? add_tile<true> : add_tile<false>;
         add(block, rows, a + row * a_row, a_row, b + 2 * j, sums + j);
       }
-      if (block.last) write_tile(block, panel, row, rows, sums);
+      if (!block.last) continue;
+      for (int i = 0; i < rows; ++i) write_row(block, panel, row + i, sums + i * kBFloat16Panel);
     }
   }
 }

@@ -25,8 +25,8 @@ struct alignas(64) TileShapes {
 };
 static_assert(sizeof(TileShapes) == 64);
 
-/// Registers 0 and 1 hold sums of the upper rows (two halves of the panel), 2 and 3 those of the lower rows, 4 and 5 hold
-/// A's rows, 6 and 7 the halves of the panel.
+/// Registers 0 and 1 hold sums of the upper rows (two halves of the panel), 2 and 3 those of the lower rows, 4 and 5
+/// hold A's rows, 6 and 7 the halves of the panel.
 void shape_tiles(int rows) {
   const int upper = rows < kTileRows ? rows : kTileRows;
   const int lower = rows - upper;
@@ -36,12 +36,46 @@ void shape_tiles(int rows) {
     shapes.rows[i] = static_cast<std::uint8_t>(rows_of[i]);
     shapes.row_bytes[i] = rows_of[i] > 0 ? 64 : 0;
   }
+  asm volatile("" : : "r"(&shapes) : "memory");  // GCC 12's intrinsic tells the compiler of eight of the 64 bytes
   _tile_loadconfig(&shapes);
 }
 
-template <bool Lower, bool Fetch>
-CARNOT_INLINE void add_tiles(const BFloat16Block& block, const BFloat16* a, const BFloat16* b, float* sums) {
-  constexpr int kSumBytes = kBFloat16Panel * 4, kPanelBytes = kBFloat16Panel * 4;
+/// The finished sums of a tile, which are written while the next one is computed: written at once, they would wait for
+/// the tile registers, and those for them.
+struct FinishedTile {
+  const float* sums = nullptr;
+  std::int64_t panel = 0;
+  std::int64_t row = 0;
+  int rows = 0;
+};
+
+/// Where row `row` of a panel goes in memory, to be asked for ahead of time.
+CARNOT_INLINE const void* place_of(const BFloat16Block& block, std::int64_t panel, std::int64_t row) {
+  const std::int64_t begin = row * block.out.row_stride + panel * kBFloat16Panel;
+  if (block.out.rounded != nullptr) return block.out.rounded + begin;
+  return block.out.sums + begin;
+}
+
+CARNOT_INLINE void write_rows(const BFloat16Block& block, FinishedTile& tile, int most) {
+  constexpr int kAhead = 8;
+  for (int i = 0; i < most && tile.rows > 0; ++i, --tile.rows, ++tile.row, tile.sums += kBFloat16Panel) {
+    if (tile.rows > kAhead) __builtin_prefetch(place_of(block, tile.panel, tile.row + kAhead), 1);
+    write_row(block, tile.panel, tile.row, tile.sums);
+  }
+}
+
+/// Asks for what the next step reads of A, whose rows lie too far apart for the processor to see a pattern.
+CARNOT_INLINE void fetch_rows(const BFloat16* a, std::int64_t a_row) {
+  for (int i = 0; i < 2 * kTileRows; ++i) __builtin_prefetch(a + i * a_row);
+}
+
+/// What a tile's loop asks for ahead of time.
+enum class Ahead { Nothing, Rows, Panel };
+
+template <bool Lower, Ahead Fetched>
+CARNOT_INLINE void add_tiles(const BFloat16Block& block, const BFloat16* a, const BFloat16* b, float* sums,
+                             FinishedTile& finished) {
+  constexpr int kSumBytes = kBFloat16Panel * 4, kPanelBytes = kBFloat16Panel * 4, kRowsInAStep = 2;
   const auto a_bytes = static_cast<std::size_t>(block.a_row) * sizeof(BFloat16);
   float* lower_sums = sums + kTileRows * kBFloat16Panel;
   if (block.first) {
@@ -56,15 +90,17 @@ CARNOT_INLINE void add_tiles(const BFloat16Block& block, const BFloat16* a, cons
     if (Lower) _tile_loadd(3, lower_sums + 16, kSumBytes);
   }
   for (std::int64_t k = 0; k < block.depth; k += kBFloat16Depth) {
-    if (Fetch) fetch_ahead(b, kBFloat16Depth * kBFloat16Panel * sizeof(BFloat16));
-    _tile_loadd(6, b, kPanelBytes);
+    if (Fetched == Ahead::Panel) fetch_ahead(b, kBFloat16Depth * kBFloat16Panel * sizeof(BFloat16));
+    if (Fetched == Ahead::Rows) fetch_rows(a + k + kBFloat16Depth, block.a_row);
     _tile_loadd(4, a + k, a_bytes);
-    _tile_dpbf16ps(0, 4, 6);
-    if (Lower) _tile_loadd(5, a + kTileRows * block.a_row + k, a_bytes);
-    if (Lower) _tile_dpbf16ps(2, 5, 6);
+    _tile_loadd(6, b, kPanelBytes);
     _tile_loadd(7, b + 32, kPanelBytes);
+    if (Lower) _tile_loadd(5, a + kTileRows * block.a_row + k, a_bytes);
+    _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);
+    if (Lower) _tile_dpbf16ps(2, 5, 6);
     if (Lower) _tile_dpbf16ps(3, 5, 7);
+    write_rows(block, finished, kRowsInAStep);
     b += kBFloat16Depth * kBFloat16Panel;
   }
   _tile_stored(0, sums, kSumBytes);
@@ -73,21 +109,39 @@ CARNOT_INLINE void add_tiles(const BFloat16Block& block, const BFloat16* a, cons
   if (Lower) _tile_stored(3, lower_sums + 16, kSumBytes);
 }
 
-/// All panels by rows [first, end), `step` at a time.
+/// All panels by rows [first, end), `step` at a time. The rows stay in the cache from the first panel on; a panel that
+/// few rows use comes from memory each time.
+template <bool Lower>
 void multiply_rows(const BFloat16Block& block, std::int64_t first, std::int64_t end, int step) {
-  if (first == end) return;
   shape_tiles(step);
-  const bool fetch = block.rows <= kFewRows;
-  const auto add = step > kTileRows ? (fetch ? add_tiles<true, true> : add_tiles<true, false>)
-                                    : (fetch ? add_tiles<false, true> : add_tiles<false, false>);
-  for (std::int64_t panel = 0; panel < panels_of(block); ++panel) {
-    const BFloat16* b = block.b + panel * block.b_panel;
-    for (std::int64_t row = first; row < end; row += step) {
-      float* sums = sums_of(block, panel, row);
-      add(block, block.a + row * block.a_row, b, sums);
-      if (block.last) write_tile(block, panel, row, step, sums);
+  const Ahead fetched_first = block.rows <= kFewRows  ? Ahead::Panel
+                              : step == 2 * kTileRows ? Ahead::Rows
+                                                      : Ahead::Nothing;
+  FinishedTile finished;
+  int place = 0;
+  for (std::int64_t row = first; row < end; row += step) {
+    const BFloat16* a = block.a + row * block.a_row;
+    for (std::int64_t panel = 0; panel < panels_of(block); ++panel, place = 1 - place) {
+      const BFloat16* b = block.b + panel * block.b_panel;
+      float* sums = sums_of(block, panel, row, place);
+      if (fetched_first == Ahead::Panel) {
+        add_tiles<Lower, Ahead::Panel>(block, a, b, sums, finished);
+      } else if (fetched_first == Ahead::Rows && panel == 0) {
+        add_tiles<Lower, Ahead::Rows>(block, a, b, sums, finished);
+      } else {
+        add_tiles<Lower, Ahead::Nothing>(block, a, b, sums, finished);
+      }
+      if (!block.last) continue;
+      write_rows(block, finished, step);
+      finished = {.sums = sums, .panel = panel, .row = row, .rows = step};
     }
   }
+  write_rows(block, finished, step);
+}
+
+void multiply_rows(const BFloat16Block& block, std::int64_t first, std::int64_t end, int step) {
+  if (first == end) return;
+  step > kTileRows ? multiply_rows<true>(block, first, end, step) : multiply_rows<false>(block, first, end, step);
 }
 
 void multiply(const BFloat16Block& block) {
