@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <map>
 #include <thread>
 
 #include "carnot/base/file.h"
@@ -198,19 +198,39 @@ TEST(PythonSandboxErrors, AnInterpreterOrModuleThatIsNotThereIsNamed) {
   EXPECT_THAT(PythonSandbox::open(options).error().message, HasSubstr("\"/nowhere/python3\" is no interpreter"));
 }
 
-/// The processes that `parents` have started.
-std::vector<pid_t> children_of(const std::vector<pid_t>& parents) {
-  std::vector<pid_t> children;
+struct RunningProcess {
+  pid_t parent = 0;
+  std::string name{};
+};
+
+std::map<pid_t, RunningProcess> running_processes() {
+  std::map<pid_t, RunningProcess> processes;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     std::ifstream in(entry.path() / "stat");
     std::string stat;
     if (!std::getline(in, stat)) continue;
+    const std::size_t name = stat.find('(') + 1, name_end = stat.rfind(')');
     pid_t parent = 0;
-    if (std::sscanf(stat.c_str() + stat.rfind(')') + 1, " %*c %d", &parent) != 1) continue;
-    if (std::find(parents.begin(), parents.end(), parent) != parents.end())
-      children.push_back(static_cast<pid_t>(std::stol(entry.path().filename().string())));
+    if (std::sscanf(stat.c_str() + name_end + 1, " %*c %d", &parent) == 1)
+      processes[std::atoi(stat.c_str())] = {.parent = parent, .name = stat.substr(name, name_end - name)};
   }
-  return children;
+  return processes;
+}
+
+/// A process of that name that this one has started, and those between, up from it; waits for it.
+std::vector<pid_t> line_of(const std::string& name) {
+  for (int tries = 0; tries < 2000; ++tries, ::usleep(10'000)) {
+    const auto processes = running_processes();
+    for (const auto& [id, process] : processes) {
+      if (process.name != name) continue;
+      std::vector<pid_t> line;
+      for (auto at = processes.find(id); at != processes.end() && at->first != ::getpid();
+           at = processes.find(at->second.parent))
+        line.push_back(at->first);
+      if (processes.contains(line.back()) && processes.at(line.back()).parent == ::getpid()) return line;
+    }
+  }
+  return {};
 }
 
 /// What a call's failure says; empty where it has a result.
@@ -226,7 +246,7 @@ std::string failure_of(PythonSandbox& sandbox, const std::string& code) {
 struct Killed {
   std::string name{};
   SandboxTrial trial{};
-  int processes = 0;  ///< one below the other: the launcher, bwrap, the namespaces' first process, the interpreter
+  std::size_t processes = 0;  ///< one below the other: the launcher, bwrap, the namespaces' first, the interpreter
 };
 
 std::ostream& operator<<(std::ostream& out, const Killed& killed) { return out << killed.name; }
@@ -249,15 +269,16 @@ TEST_P(KilledSandbox, IsAFailureOfTheMachineryAndTheNextCallWorks) {
   if (layers.namespaces != GetParam().trial.namespaces || layers.bubblewrap.empty() == GetParam().trial.bubblewrap ||
       !layers.system_calls)
     GTEST_SKIP() << "this machine grants " << sandbox->description() << " only";
-  for (int depth = 1; depth <= GetParam().processes; ++depth) {
-    auto failure = std::async(std::launch::async, [&] { return failure_of(*sandbox, "import time\ntime.sleep(60)"); });
-    do {
-      std::vector<pid_t> victims{::getpid()};
-      for (int generation = 0; generation < depth; ++generation) victims = children_of(victims);
-      for (const pid_t victim : victims) ::kill(victim, SIGKILL);
-    } while (failure.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready);
-    EXPECT_EQ(failure.get(), "sandbox: was ended from outside") << "depth " << depth;
-    EXPECT_EQ(sandbox->run({.code = "print('again')"}).standard_output, "again\n") << "depth " << depth;
+  for (std::size_t victim = 0; victim < GetParam().processes; ++victim) {
+    const std::string name = "called" + std::to_string(victim);
+    const std::string code =
+        "import ctypes, time\nctypes.CDLL(None).prctl(15, b'" + name + "', 0, 0, 0)\ntime.sleep(60)";
+    auto failure = std::async(std::launch::async, [&] { return failure_of(*sandbox, code); });
+    const std::vector<pid_t> line = line_of(name);
+    ASSERT_EQ(line.size(), GetParam().processes);
+    ::kill(line[victim], SIGKILL);
+    EXPECT_EQ(failure.get(), "sandbox: was ended from outside") << victim;
+    EXPECT_EQ(sandbox->run({.code = "print('again')"}).standard_output, "again\n") << victim;
   }
 }
 
