@@ -390,7 +390,7 @@ TEST_F(ToolUseTest, WhatAServerSaysOnStandardErrorIsInTheLogWithItsName) {
 
 TEST_F(ToolUseTest, WhatCannotBeUsedIsToldBeforeTheRunAllAtOnce) {
   EXPECT_THAT(error_of("abacus, \"/nowhere.py:f\", search /nowhere.jsonl, \"mcp no_such_program\", \"mcp 'x\""),
-              AllOf(HasSubstr("env.tools: \"abacus\": expected calculator, python, code_interpreter, search FILE"),
+              AllOf(HasSubstr("env.tools: \"abacus\": expected calculator, python, code_interpreter"),
                     HasSubstr("env.tools: /nowhere.py: no such file"), HasSubstr("env.tools: /nowhere.jsonl"),
                     HasSubstr("cannot start \"no_such_program\""), HasSubstr("a quote ' does not end")));
   EXPECT_THAT(error_of("\"" + kFunctions + "no_hint\""), HasSubstr("no_hint: parameter query has no type hint"));
