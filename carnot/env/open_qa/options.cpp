@@ -28,7 +28,7 @@ void OpenQaOptions::fields(FieldVisitor& visit) {
               between(0, kMaxEpisodeSteps));
   visit.field("max_response_tokens", max_response_tokens, "tokens of one response", between(1, kMaxResponseTokens));
   visit.field("longest_result", longest_result, "characters of a result beyond which it is cut; 0: it is shown whole",
-              at_least(0));
+              between(0, 1e8));
   visit.field("history_length", history_length, "verl_agent: past steps that a prompt tells of",
               between(0, kMaxEpisodeSteps));
   enum_field(visit, "reward", reward, {"exact_match", "f1", "contains"}, "what an answer earns");
