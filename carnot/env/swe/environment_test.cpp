@@ -194,16 +194,16 @@ TEST_F(SweEnvironmentTest, CommandsRunInTheRepositoryAndTheirFilesLast) {
 }
 
 TEST_F(SweEnvironmentTest, ATimeOutIsAnOrdinaryResultAndWhatWasChangedBeforeStays) {
-  start(small_task(), {.command_seconds = 1});
-  EXPECT_EQ(say(bash("echo 1 > before; sleep 30; echo 2 > after")),
-            "Exit code: -1\nExecution output of [execute_bash]:\nThe command took too long to execute (>1s)");
+  start(small_task(), {.command_seconds = 3});
+  EXPECT_EQ(say(bash("echo 1 > before; sleep 60; echo 2 > after")),
+            "Exit code: -1\nExecution output of [execute_bash]:\nThe command took too long to execute (>3s)");
   EXPECT_EQ(content("before"), "1\n");
   EXPECT_EQ(repository_in(environment_->folder()).count("after"), 0u);
   EXPECT_FALSE(last_.done);
 }
 
 TEST_F(SweEnvironmentTest, WhatACommandDoesToItsSandboxIsAnOrdinaryResult) {
-  EXPECT_THAT(say(bash("kill -9 $PPID; sleep 5")), StartsWith("Exit code: "));
+  EXPECT_THAT(say(bash("kill -9 $PPID; echo $?")), StartsWith("Exit code: "));
   EXPECT_THAT(say(bash("python -c 'x = bytearray(1 << 30)'")), HasSubstr("MemoryError"));
   EXPECT_THAT(say(bash("head -c 30000000 /dev/zero > big")), HasSubstr("changed more than 4 MB of files"));
   EXPECT_EQ(repository_in(environment_->folder()), small_task().repository);
@@ -274,9 +274,9 @@ TEST_F(SweEnvironmentTest, ACopyGoesOnByItself) {
   EXPECT_EQ(content("a"), "1\n");
 }
 
-TEST_F(SweEnvironmentTest, TheScriptRepairsTasksOfEveryDifficulty) {
+TEST_F(SweEnvironmentTest, TheScriptRepairsAnEasyTaskAndAHardOne) {
   for (const SweTask& task : built_in_swe_tasks().value()) {
-    if (task.id != "roman" && task.id != "undo" && task.id != "memo") continue;
+    if (task.id != "roman" && task.id != "memo") continue;
     start(task);
     const auto agent = make_swe_agent(task);
     for (last_ = {}; !last_.done;) {
