@@ -83,7 +83,9 @@ Reply SweEnvironment::step(const PolicyResponse& response) {
   done_ = ends_episode(call) || steps_ == limits_.max_steps;
   if (call.name.empty()) {
     reply.text = missing_call_text();
-  } else if (!ends_episode(call)) {
+  } else if (ends_episode(call)) {
+    reply.status = "ok";
+  } else {
     const SweToolOutput output = workshop_->call(swe_command(call), limits_.command_seconds, folder_);
     reply.text = cut_output(swe_observation(call, output.text, output.exit_code), limits_.max_observation);
     reply.status = output.exit_code == "0" ? "ok" : "error";
