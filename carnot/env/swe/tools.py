@@ -1,8 +1,9 @@
 # R2E-Gym's tools over a repository, written anew: one call of one tool, in a sandbox of its own (workshop.h).
 #
 # The working folder holds what the episode's calls have left, the repository in `testbed` among it. request.json says
-# what to do; the answer, one JSON object on standard output, has what the tool printed and which files it changed. Where
-# the sandbox shows the repository at /testbed, that is its place; elsewhere its name is exchanged in commands and outputs.
+# what to do; the answer, one JSON object on standard output, has what the tool printed and which files it changed.
+# Where the sandbox shows the repository at /testbed, that is its place; elsewhere its name is exchanged in commands and
+# outputs.
 import argparse
 import ast
 import contextlib
@@ -148,7 +149,9 @@ class Editor:
 
         walk(str(self.path), str(self.shown), 0)
         listing = "".join(line + "\n" for line in lines)
-        return clipped(f"Here's the files and directories up to 2 levels deep in {self.shown}, excluding hidden:\n{listing}")
+        return clipped(
+            f"Here's the files and directories up to 2 levels deep in {self.shown}, excluding hidden:\n{listing}"
+        )
 
     def view(self, chosen, condensed):
         if self.path.is_dir():
@@ -477,7 +480,8 @@ def state():
     files, folders = {}, []
     for path, names, entries in os.walk(HOME):
         relative = os.path.relpath(path, HOME)
-        names[:] = [name for name in names if name != "__pycache__" and os.path.join(relative, name) != f"./{OWN_FOLDER}"]
+        left_out = ("__pycache__", OWN_FOLDER) if relative == "." else ("__pycache__",)
+        names[:] = [name for name in names if name not in left_out]
         if relative != ".":
             folders.append(relative)
         for name in entries:
