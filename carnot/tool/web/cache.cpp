@@ -69,6 +69,22 @@ std::string record_line(const OrderedJson& value) {
   return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
+/// What a new line of a locked file has to begin with: a line break where the last line has none. A last line that was
+/// not finished is taken off.
+Result<std::string> begin_line(int file, const std::filesystem::path& path) {
+  const off_t size = ::lseek(file, 0, SEEK_END);
+  char last = '\n';
+  if (size > 0 && ::pread(file, &last, 1, size - 1) != 1) return system_error(path, "cannot be read");
+  if (last == '\n') return std::string();
+  const auto text = read_file(path);
+  if (!text) return text.error();
+  const std::size_t whole = text->rfind('\n') == std::string::npos ? 0 : text->rfind('\n') + 1;
+  WebRecords ignored;
+  if (read_record(std::string_view(*text).substr(whole), path.string(), ignored)) return std::string("\n");
+  if (::ftruncate(file, static_cast<off_t>(whole)) != 0) return system_error(path, "cannot be cut");
+  return std::string();
+}
+
 OrderedJson json_of(const WebResult& result) {
   OrderedJson json{{"title", result.title}, {"url", result.url}, {"snippet", result.snippet}};
   if (!result.date.empty()) json["date"] = result.date;
@@ -174,10 +190,9 @@ Status WebCache::append(const std::string& line) {
   const Descriptor file(::open(file_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
   if (file.get() < 0) return system_error(file_, "cannot be written");
   if (::flock(file.get(), LOCK_EX) != 0) return system_error(file_, "cannot be locked");
-  const off_t size = ::lseek(file.get(), 0, SEEK_END);
-  char last = '\n';
-  if (size > 0 && ::pread(file.get(), &last, 1, size - 1) != 1) last = '\n';
-  const std::string bytes = (last == '\n' || line.empty() ? "" : "\n") + line;
+  const auto begin = begin_line(file.get(), file_);
+  if (!begin) return begin.error();
+  const std::string bytes = line.empty() ? "" : *begin + line;
   for (std::string_view left = bytes; !left.empty();) {
     const ssize_t written = ::write(file.get(), left.data(), left.size());
     if (written <= 0) return system_error(file_, "cannot be written");

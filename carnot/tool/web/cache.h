@@ -6,7 +6,7 @@
 //
 // JSON lines, in any order; of two lines for one query or address the later holds. A file that is recorded grows by
 // whole lines, each written at once under a lock, so that processes may share it; a last line that a killed process
-// left unfinished is passed over with a warning.
+// left unfinished is passed over with a warning, and taken off before the next line is written.
 #pragma once
 
 #include <filesystem>

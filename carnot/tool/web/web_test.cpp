@@ -195,12 +195,17 @@ TEST_F(WebTools, RecordWhatTheyWereToldAndAnswerTheSameOffline) {
   }
   EXPECT_THAT(first, HasSubstr("T text & moreThe page cannot be read: status 404"));
   EXPECT_EQ(again, first);
-  // A process that was killed while it wrote: its line is passed over, and the next one begins anew.
+  // A process that was killed while it wrote: its line is taken off. A whole line without its end stays.
   std::ofstream(options.cache, std::ios::app) << R"({"query": "thr)";
-  (void)search(tools(options), "four");
+  const std::string four = search(tools(options), "four").text;
+  std::ofstream(options.cache, std::ios::app) << R"({"query": "five", "results": []})";
+  (void)search(tools(options), "six");
   WebOptions offline;
   offline.cache = options.cache;
   const ToolSet set = tools(offline);
+  EXPECT_EQ(search(set, "four").text, four);
+  EXPECT_EQ(search(set, "five").status, "empty");
+  EXPECT_EQ(search(set, "six").status, "ok");
   EXPECT_EQ(search(set, "one").text + search(set, "two").text + browse(set, page).text + browse(set, gone).text, first);
 }
 
@@ -211,7 +216,7 @@ TEST_F(WebTools, ShowThePartOfAPageThatIsAboutItsSnippet) {
   options.excerpt_length = 8;
   const std::string text = search(tools(options), "who wrote Emma").text;
   EXPECT_THAT(text, ::testing::StartsWith("**Web Page 1:**\n{\n  \"id\": 1,\n  \"title\": \"Emma\",\n"));
-  EXPECT_THAT(text, HasSubstr(R"("context": "of 1815. Emma is a novel by Jane Austen. The end")"));
+  EXPECT_THAT(text, HasSubstr(R"("context": "f 1815. Emma is a novel by Jane Austen. The end")"));
   EXPECT_THAT(text, HasSubstr(R"("context": "The page cannot be read: status 404")"));
   options.shown_length = 20;
   EXPECT_EQ(search(tools(options), "who wrote Emma").text, "**Web Page 1:**\n{\n  ...");
