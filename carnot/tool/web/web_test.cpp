@@ -179,7 +179,9 @@ TEST_F(WebTools, RecordWhatTheyWereToldAndAnswerTheSameOffline) {
     ++asked;
     if (request.target == "/page") return {.body = "<title>T</title><p>text &amp; more", .type = "text/html"};
     if (request.target == "/gone") return {.status = 404, .body = "no"};
-    return {.body = Json{{"organic", {{{"link", "http://x"}, {"snippet", "of " + request.body}}}}}.dump()};
+    Json answer;
+    answer["organic"][0] = {{"link", "http://x"}, {"snippet", "of " + request.body}};
+    return {.body = answer.dump()};
   });
   WebOptions options = live(server.url("/search"));
   options.cache = folder_ / "recorded.jsonl";
@@ -193,6 +195,7 @@ TEST_F(WebTools, RecordWhatTheyWereToldAndAnswerTheSameOffline) {
     again = search(set, "one").text + search(set, "two").text + browse(set, page).text + browse(set, gone).text;
     EXPECT_EQ(asked, 4) << "what is known is not asked again";
   }
+  EXPECT_THAT(first, ::testing::StartsWith("Page 1: of {"));
   EXPECT_THAT(first, HasSubstr("T text & moreThe page cannot be read: status 404"));
   EXPECT_EQ(again, first);
   // A process that was killed while it wrote: its line is taken off. A whole line without its end stays.
