@@ -67,12 +67,16 @@ held = bytearray(1 << 30)
 escaped()
 
 #: memory_of_many_processes -> memory refused
+holding, child_holds = os.pipe()
 for child in range(6):
     if os.fork() == 0:
         held = b"x" * (100 << 20)
-        time.sleep(2)
+        os.write(child_holds, b"1")
+        time.sleep(8)
         os._exit(0)
-time.sleep(0.4)
+for child in range(6):
+    os.read(holding, 1)
+time.sleep(3)
 escaped()
 
 #: memory_without_a_process -> refused
@@ -82,20 +86,20 @@ try_each(lambda: call(319, b"held", 0), lambda: call(29, 0, 1 << 28, 0o1600), la
 with open("large", "wb") as file:
     for piece in range(64):
         file.write(b"x" * (1 << 20))
-time.sleep(0.3)
+time.sleep(3)
 escaped()
 
 #: many_files -> refused
 for number in range(64):
     with open(f"file{number}", "wb") as file:
         file.write(b"x" * (1 << 20))
-time.sleep(0.3)
+time.sleep(3)
 escaped()
 
 #: many_empty_files -> refused timeout
 for number in range(20000):
     open(f"file{number}", "w").close()
-time.sleep(0.3)
+time.sleep(3)
 escaped()
 
 #: many_open_files -> refused
