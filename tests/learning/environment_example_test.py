@@ -11,8 +11,9 @@ from reward_example_test import train
 def main():
     carnot, folder = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
-    before, after = train(carnot, folder, "examples/environment/shopping.yaml", "train.steps=40", "train.decay=constant")
-    # Without looking at the list, half of the things at most: 0.5.
+    recipe = "examples/environment/shopping.yaml"
+    before, after = train(carnot, folder, recipe, "train.steps=40", "train.decay=constant")
+    # Without reading the list, half of the things on average.
     assert before["mean_score"] < 0.1 and after["mean_score"] > 0.6, (before["mean_score"], after["mean_score"])
 
 
