@@ -288,11 +288,11 @@ TEST(SweToolAnswer, IsTakenWholeOrNotAtAll) {
   SweFolder folder = folder_with(files_of({{"a.py", "1"}, {"b/c.py", "2"}}));
   EXPECT_THAT(folder.folders, ElementsAre("testbed", "testbed/b"));
   const SweFolder before = folder;
-  for (
-      const char* answer :
-      {"", "[]", "{}", R"({"output": "", "exit_code": 0})",
-       R"({"output":"","exit_code":"0","gone":[],"texts":{"../x":""},"bytes":{},"folders":[],"executable":[]})",
-       R"({"output":"","exit_code":"0","gone":["testbed/a.py"],"texts":{},"bytes":{"x":"f"},"folders":[],"executable":[]})"}) {
+  for (const char* answer :
+       {"", "[]", "{}", R"({"output": "", "exit_code": 0})",
+        R"({"output":"","exit_code":"0","gone":[],"texts":{"../x":""},"bytes":{},"folders":[],"executable":[]})",
+        R"({"output":"","exit_code":"0","gone":["testbed/a.py"],"texts":{},"bytes":{"x":"f"},"folders":[],)"
+        R"("executable":[]})"}) {
     EXPECT_FALSE(take_tool_answer(answer, folder).ok()) << answer;
     EXPECT_EQ(folder, before);
   }
