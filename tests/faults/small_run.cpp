@@ -1,5 +1,6 @@
 #include "small_run.h"
 
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -53,9 +54,16 @@ std::string without_measured(std::string_view text) {
   return json.dump();
 }
 
+/// A comparison's table and page say how long its runs took: "0:01".
+std::string without_clock_times(const std::string& text) {
+  static const std::regex clock_time(R"(\b\d+(:\d\d)+\b)");
+  return std::regex_replace(text, clock_time, "(time)");
+}
+
 std::string comparable(const fs::path& path) {
   const std::string text = read_file(path).value();
   if (path.extension() == ".json") return without_measured(text);
+  if (path.extension() == ".md" || path.extension() == ".html") return without_clock_times(text);
   if (path.extension() != ".jsonl") return text;
   std::string lines;
   for (const std::string_view line : split_lines(text)) lines += without_measured(line) + "\n";
