@@ -1,50 +1,52 @@
 #include "carnot/kernel/dispatch.h"
 
+#include "carnot/kernel/kernel_tables.h"
+
 namespace carnot::kernel {
 
-extern const KernelTable<float> kBaselineFloat;
-extern const KernelTable<double> kBaselineDouble;
+extern const KernelTables kBaselineTables;
 #ifdef CARNOT_X86
-extern const KernelTable<float> kAvx2Float, kAvx512Float;
-extern const KernelTable<double> kAvx2Double, kAvx512Double;
+extern const KernelTables kAvx2Tables, kAvx512Tables;
 #endif
 
 namespace {
 
-template <class T>
-const KernelTable<T>& widest(const KernelTable<T>& baseline, [[maybe_unused]] const KernelTable<T>& avx2,
-                             [[maybe_unused]] const KernelTable<T>& avx512) {
+const KernelTables& widest() {
 #ifdef CARNOT_X86
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
-    return avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2;
+    return kAvx512Tables;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return kAvx2Tables;
 #endif
-  return baseline;
+  return kBaselineTables;
+}
+
+const KernelTables& tables() {
+  static const KernelTables& chosen = widest();
+  return chosen;
 }
 
 }  // namespace
 
-#ifdef CARNOT_X86
 template <>
 const KernelTable<float>& kernel_table<float>() {
-  static const KernelTable<float>& chosen = widest(kBaselineFloat, kAvx2Float, kAvx512Float);
-  return chosen;
+  return tables().floats;
 }
 template <>
 const KernelTable<double>& kernel_table<double>() {
-  static const KernelTable<double>& chosen = widest(kBaselineDouble, kAvx2Double, kAvx512Double);
-  return chosen;
-}
-#else
-template <>
-const KernelTable<float>& kernel_table<float>() {
-  return widest(kBaselineFloat, kBaselineFloat, kBaselineFloat);
+  return tables().doubles;
 }
 template <>
-const KernelTable<double>& kernel_table<double>() {
-  return widest(kBaselineDouble, kBaselineDouble, kBaselineDouble);
+const StorageTable<float>& storage_table<float>() {
+  return tables().stored_floats;
 }
-#endif
+template <>
+const StorageTable<double>& storage_table<double>() {
+  return tables().stored_doubles;
+}
+template <>
+const StorageTable<BFloat16>& storage_table<BFloat16>() {
+  return tables().stored_bfloat16;
+}
 
 }  // namespace carnot::kernel

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "carnot/base/kv_block.h"
+#include "carnot/kernel/bfloat16.h"
 
 namespace carnot::kernel {
 
@@ -48,34 +49,14 @@ struct KernelTable {
   void (*gemm_tile)(int rows, int columns, std::int64_t depth, const T* a, std::int64_t a_row, std::int64_t a_depth,
                     const T* b, T* c, std::int64_t c_row, bool accumulate);
 
-  /// scores[q * scores_row + j] = scale * dot(query q, key j) for `tiles` tiles of keys stored [dim][kTile].
-  /// Queries lie `query_row` apart. REQUIRES: queries <= 4.
-  void (*scores)(int queries, int tiles, int dim, const T* query, std::int64_t query_row, const T* const* key_tiles,
-                 T scale, T* scores, std::int64_t scores_row);
-
   /// In place: the softmax of scores[0, count), zeros up to the end of the last tile; returns its logsumexp.
   T (*softmax)(T* scores, int count);
-
-  /// out_q = sum over keys of weight[q][j] value_j; values stored [kTile][dim] per tile. REQUIRES: queries <= 4.
-  void (*weighted_values)(int queries, int tiles, int dim, const T* weights, std::int64_t weights_row,
-                          const T* const* value_tiles, T* out, std::int64_t out_row);
 
   /// out_j += sum over queries of weight[q][j] vector_q, for j < count. REQUIRES: queries <= 4.
   void (*add_outer)(int queries, int count, int dim, const T* weights, std::int64_t weights_row, const T* vectors,
                     std::int64_t vectors_row, T* out);
   /// sum of x y
   T (*dot)(std::int64_t n, const T* x, const T* y);
-  /// y += x
-  void (*add)(std::int64_t n, const T* x, T* y);
-
-  /// y = x * rsqrt(mean(x^2) + epsilon) * weight; returns the factor.
-  T (*rms_norm)(std::int64_t n, const T* x, const T* weight, T epsilon, T* y);
-  /// dx (written) and dweight (added to) of the above.
-  void (*rms_norm_backward)(std::int64_t n, const T* dy, const T* x, const T* weight, T factor, T* dx, T* dweight);
-
-  /// out = silu(gate) * up
-  void (*swiglu)(std::int64_t n, const T* gate, const T* up, T* out);
-  void (*swiglu_backward)(std::int64_t n, const T* dout, const T* gate, const T* up, T* dgate, T* dup);
 
   /// Rotates the pairs (x[i], x[i + half]) by the angles; `sign` -1 turns back (the gradient).
   void (*rotate)(int half, const T* cosine, const T* sine, T sign, const T* x, T* y);
@@ -93,8 +74,40 @@ struct KernelTable {
                                   const KeptGradient<T>* kept);
 };
 
-/// The widest table this processor runs.
+/// Loops over rows that are stored as S (float, double, BFloat16) and computed in T: what they read is widened, what
+/// they write as S is rounded once. Sums and factors are of type T.
+template <class S>
+struct StorageTable {
+  using T = Computed<S>;
+
+  /// y = x
+  void (*widen)(std::int64_t n, const S* x, T* y);
+  void (*round)(std::int64_t n, const T* x, S* y);
+  /// y += x
+  void (*add)(std::int64_t n, const S* x, T* y);
+
+  /// y = x * rsqrt(mean(x^2) + epsilon) * weight; returns the factor.
+  T (*rms_norm)(std::int64_t n, const S* x, const S* weight, T epsilon, S* y);
+  /// dx (written) and dweight (added to) of the above.
+  void (*rms_norm_backward)(std::int64_t n, const S* dy, const S* x, const S* weight, T factor, S* dx, T* dweight);
+
+  /// out = silu(gate) * up
+  void (*swiglu)(std::int64_t n, const S* gate, const S* up, S* out);
+  void (*swiglu_backward)(std::int64_t n, const S* dout, const S* gate, const S* up, S* dgate, S* dup);
+
+  /// scores[q * scores_row + j] = scale * dot(query q, key j) for `tiles` tiles of keys stored [dim][kTile].
+  /// Queries lie `query_row` apart. REQUIRES: queries <= 4.
+  void (*scores)(int queries, int tiles, int dim, const T* query, std::int64_t query_row, const S* const* key_tiles,
+                 T scale, T* scores, std::int64_t scores_row);
+  /// out_q = sum over keys of weight[q][j] value_j; values stored [kTile][dim] per tile. REQUIRES: queries <= 4.
+  void (*weighted_values)(int queries, int tiles, int dim, const T* weights, std::int64_t weights_row,
+                          const S* const* value_tiles, T* out, std::int64_t out_row);
+};
+
+/// The widest tables that this processor runs.
 template <class T>
 const KernelTable<T>& kernel_table();
+template <class S>
+const StorageTable<S>& storage_table();
 
 }  // namespace carnot::kernel

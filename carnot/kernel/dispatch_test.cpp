@@ -62,9 +62,9 @@ TYPED_TEST(InnerLoops, SwigluAndItsGradientMatchTheDefinitions) {
   for (std::size_t n : {1u, 16u, 37u}) {
     const auto gate = this->normal(n, 3), up = this->normal(n), dout = this->normal(n);
     std::vector<T> out(n), dgate(n), dup(n);
-    kernel_table<T>().swiglu(static_cast<std::int64_t>(n), gate.data(), up.data(), out.data());
-    kernel_table<T>().swiglu_backward(static_cast<std::int64_t>(n), dout.data(), gate.data(), up.data(), dgate.data(),
-                                      dup.data());
+    storage_table<T>().swiglu(static_cast<std::int64_t>(n), gate.data(), up.data(), out.data());
+    storage_table<T>().swiglu_backward(static_cast<std::int64_t>(n), dout.data(), gate.data(), up.data(), dgate.data(),
+                                       dup.data());
     for (std::size_t i = 0; i < n; ++i) {
       const double g = gate[i], s = 1 / (1 + std::exp(-g));
       EXPECT_NEAR(out[i], g * s * up[i], this->kTolerance * 10);
@@ -86,8 +86,8 @@ TYPED_TEST(InnerLoops, RmsNormsGradientMatchesFiniteDifferences) {
     return sum;
   };
   std::vector<T> y(19), dx(19), dweight(19, T(0));
-  const T factor = kernel_table<T>().rms_norm(n, x.data(), weight.data(), T(1e-6), y.data());
-  kernel_table<T>().rms_norm_backward(n, dy.data(), x.data(), weight.data(), factor, dx.data(), dweight.data());
+  const T factor = storage_table<T>().rms_norm(n, x.data(), weight.data(), T(1e-6), y.data());
+  storage_table<T>().rms_norm_backward(n, dy.data(), x.data(), weight.data(), factor, dx.data(), dweight.data());
   for (std::size_t i = 0; i < 19; ++i) {
     std::vector<double> up(x.begin(), x.end()), down(up);
     up[i] += 1e-5;

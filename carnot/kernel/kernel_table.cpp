@@ -1,8 +1,10 @@
-// Compiled once per instruction set with CARNOT_ISA (a name), CARNOT_VECTOR_BYTES and CARNOT_ROW_TILE set.
+// Compiled once per instruction set with CARNOT_ISA_NAME, CARNOT_ISA_TABLES (the variable's name), CARNOT_VECTOR_BYTES
+// and CARNOT_ROW_TILE set.
 #include "carnot/kernel/attention/tiles.h"
 #include "carnot/kernel/dispatch.h"
 #include "carnot/kernel/elementwise/rows.h"
 #include "carnot/kernel/gemm/tile.h"
+#include "carnot/kernel/kernel_tables.h"
 #include "carnot/kernel/statistics/rows.h"
 #include "carnot/kernel/vectors.h"
 
@@ -15,16 +17,9 @@ constexpr KernelTable<T> table() {
           .row_tile = CARNOT_ROW_TILE,
           .panel = 2 * kLanes<T>,
           .gemm_tile = gemm_tile<T>,
-          .scores = scores<T>,
           .softmax = softmax<T>,
-          .weighted_values = weighted_values<T>,
           .add_outer = add_outer<T>,
           .dot = dot<T>,
-          .add = add<T>,
-          .rms_norm = rms_norm<T>,
-          .rms_norm_backward = rms_norm_backward<T>,
-          .swiglu = swiglu<T>,
-          .swiglu_backward = swiglu_backward<T>,
           .rotate = rotate<T>,
           .row_statistics = row_statistics<T>,
           .count_below = count_below<T>,
@@ -32,11 +27,26 @@ constexpr KernelTable<T> table() {
           .row_statistics_backward = row_statistics_backward<T>};
 }
 
+template <class S>
+constexpr StorageTable<S> storage() {
+  return {.widen = widen<S>,
+          .round = round<S>,
+          .add = add<S>,
+          .rms_norm = rms_norm<S>,
+          .rms_norm_backward = rms_norm_backward<S>,
+          .swiglu = swiglu<S>,
+          .swiglu_backward = swiglu_backward<S>,
+          .scores = scores<S>,
+          .weighted_values = weighted_values<S>};
+}
+
 }  // namespace
 
-extern const KernelTable<float> CARNOT_ISA_FLOAT;
-extern const KernelTable<double> CARNOT_ISA_DOUBLE;
-const KernelTable<float> CARNOT_ISA_FLOAT = table<float>();
-const KernelTable<double> CARNOT_ISA_DOUBLE = table<double>();
+extern const KernelTables CARNOT_ISA_TABLES;
+const KernelTables CARNOT_ISA_TABLES = {.floats = table<float>(),
+                                        .doubles = table<double>(),
+                                        .stored_floats = storage<float>(),
+                                        .stored_doubles = storage<double>(),
+                                        .stored_bfloat16 = storage<BFloat16>()};
 
 }  // namespace carnot::kernel

@@ -3,8 +3,14 @@
 // Part of kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
 #pragma once
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
 #include <cmath>
 #include <cstdint>
+
+#include "carnot/kernel/bfloat16.h"
 
 #define CARNOT_INLINE [[gnu::always_inline]] inline
 
@@ -40,6 +46,41 @@ template <class T>
 CARNOT_INLINE void store(T* p, Vector<T> v) {
   *reinterpret_cast<typename VectorOf<T>::unaligned*>(p) = v;
 }
+
+// Numbers stored as bfloat16 fill a vector of float32.
+typedef std::uint16_t HalfBits __attribute__((vector_size(CARNOT_VECTOR_BYTES / 2)));
+typedef std::uint32_t FloatBits __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
+
+// GCC 12 converts the halves of a vector one by one, and warns of an undefined operand in the instructions without
+// mask.
+CARNOT_INLINE FloatBits wide_bits(HalfBits half) {
+#ifdef __AVX512F__
+  return (FloatBits)_mm512_maskz_cvtepu16_epi32(0xffff, (__m256i)half);
+#else
+  return __builtin_convertvector(half, FloatBits);
+#endif
+}
+CARNOT_INLINE HalfBits half_bits(FloatBits bits) {
+#ifdef __AVX512F__
+  return (HalfBits)_mm512_maskz_cvtepi32_epi16(0xffff, (__m512i)bits);
+#else
+  return __builtin_convertvector(bits, HalfBits);
+#endif
+}
+
+CARNOT_INLINE Vector<float> load(const BFloat16* p) {
+  HalfBits half;
+  __builtin_memcpy(&half, p, sizeof(half));
+  return reinterpret_cast<Vector<float>>(wide_bits(half) << 16);
+}
+CARNOT_INLINE void store(BFloat16* p, Vector<float> v) {
+  const FloatBits bits = reinterpret_cast<FloatBits>(v);
+  const FloatBits nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  const FloatBits quiet = (bits >> 16) | 0x40;
+  const HalfBits half = half_bits(v != v ? quiet : nearest);
+  __builtin_memcpy(p, &half, sizeof(half));
+}
+
 template <class T>
 CARNOT_INLINE Vector<T> splat(T x) {
   return x - Vector<T>{};  // adding zero would cost an addition each time, as it turns -0 into 0
@@ -95,10 +136,11 @@ CARNOT_INLINE Vector<double> exp_of(Vector<double> x) {
   return load(lanes);
 }
 
-// Runs a vector body over n elements; the last, partial vector goes through padded copies. The body also gets the index
-// of its first element.
-template <class T, int Inputs, int Outputs, class Body>
-CARNOT_INLINE void elementwise(std::int64_t n, const T* const (&in)[Inputs], T* const (&out)[Outputs], Body body) {
+// Runs a vector body over n elements stored as S; the last, partial vector goes through padded copies. The body also
+// gets the index of its first element.
+template <class S, int Inputs, int Outputs, class Body>
+CARNOT_INLINE void elementwise(std::int64_t n, const S* const (&in)[Inputs], S* const (&out)[Outputs], Body body) {
+  using T = Computed<S>;
   constexpr int kL = kLanes<T>;
   std::int64_t i = 0;
   for (; i + kL <= n; i += kL) {
@@ -108,7 +150,7 @@ CARNOT_INLINE void elementwise(std::int64_t n, const T* const (&in)[Inputs], T* 
     for (int k = 0; k < Outputs; ++k) store(out[k] + i, y[k]);
   }
   if (i == n) return;
-  T padded[Inputs][kL] = {};
+  S padded[Inputs][kL] = {};
   Vector<T> x[Inputs], y[Outputs];
   for (int k = 0; k < Inputs; ++k) {
     for (std::int64_t j = i; j < n; ++j) padded[k][j - i] = in[k][j];
@@ -116,7 +158,7 @@ CARNOT_INLINE void elementwise(std::int64_t n, const T* const (&in)[Inputs], T* 
   }
   body(x, y, i);
   for (int k = 0; k < Outputs; ++k) {
-    T last[kL];
+    S last[kL];
     store(last, y[k]);
     for (std::int64_t j = i; j < n; ++j) out[k][j] = last[j - i];
   }

@@ -9,6 +9,7 @@
 #include "carnot/base/thread_pool.h"
 #include "carnot/kernel/dispatch.h"
 #include "carnot/nn/linear.h"
+#include "carnot/nn/number_types.h"
 
 namespace carnot {
 namespace {
@@ -29,118 +30,130 @@ void for_rows(std::int64_t rows, Body body) {
   });
 }
 
-template <class T>
-at::Tensor rms_norm_forward(const at::Tensor& x, const at::Tensor& weight, double epsilon, T* factors) {
+template <class S>
+at::Tensor rms_norm_forward(const at::Tensor& x, const at::Tensor& weight, double epsilon, const at::Tensor& factors) {
+  using T = Computed<S>;
   at::Tensor y = at::empty_like(x);
   const std::int64_t width = x.size(1);
-  const T* in = x.data_ptr<T>();
-  T* out = y.data_ptr<T>();
-  const T* scale = weight.data_ptr<T>();
+  const S* in = data_of<S>(x);
+  S* out = data_of<S>(y);
+  const S* scale = data_of<S>(weight);
+  T* kept = factors.defined() ? data_of<T>(factors) : nullptr;
   for_rows(x.size(0), [&](std::int64_t row) {
     const T factor =
-        kernel::kernel_table<T>().rms_norm(width, in + row * width, scale, static_cast<T>(epsilon), out + row * width);
-    if (factors != nullptr) factors[row] = factor;
+        kernel::storage_table<S>().rms_norm(width, in + row * width, scale, static_cast<T>(epsilon), out + row * width);
+    if (kept != nullptr) kept[row] = factor;
   });
   return y;
 }
 
-template <class T>
+template <class S>
 variable_list rms_norm_backward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& factors,
                                 const at::Tensor& dy) {
+  using T = Computed<S>;
   const std::int64_t rows = x.size(0), width = x.size(1), tasks = tasks_of(rows);
   at::Tensor dx = at::empty_like(x);
-  at::Tensor partial = at::zeros({tasks, width}, x.options());
-  const T* in = x.data_ptr<T>();
-  const T* gradient = dy.data_ptr<T>();
-  const T* scale = weight.data_ptr<T>();
-  const T* factor = factors.data_ptr<T>();
-  T* out = dx.data_ptr<T>();
-  T* sums = partial.data_ptr<T>();
+  at::Tensor partial = at::zeros({tasks, width}, computed_like<S>(x));
+  const S* in = data_of<S>(x);
+  const S* gradient = data_of<S>(dy);
+  const S* scale = data_of<S>(weight);
+  const T* factor = data_of<T>(factors);
+  S* out = data_of<S>(dx);
+  T* sums = data_of<T>(partial);
   for_rows(rows, [&](std::int64_t row) {
-    kernel::kernel_table<T>().rms_norm_backward(width, gradient + row * width, in + row * width, scale, factor[row],
-                                                out + row * width, sums + row / kRowsPerTask * width);
+    kernel::storage_table<S>().rms_norm_backward(width, gradient + row * width, in + row * width, scale, factor[row],
+                                                 out + row * width, sums + row / kRowsPerTask * width);
   });
-  at::Tensor dweight = at::zeros_like(weight);
+  at::Tensor dweight = at::zeros({width}, computed_like<S>(weight));
   for (std::int64_t task = 0; task < tasks; ++task)
-    kernel::kernel_table<T>().add(width, sums + task * width, dweight.data_ptr<T>());
+    kernel::storage_table<T>().add(width, sums + task * width, data_of<T>(dweight));
   return {dx, dweight, at::Tensor()};
 }
 
 struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, double epsilon) {
-    const at::Tensor factors = at::empty({x.size(0)}, x.options());
-    context->save_for_backward({x, weight, factors});
-    return x.scalar_type() == at::kFloat ? rms_norm_forward<float>(x, weight, epsilon, factors.data_ptr<float>())
-                                         : rms_norm_forward<double>(x, weight, epsilon, factors.data_ptr<double>());
+    return with_number_type(x.scalar_type(), [&]<class S>() {
+      const at::Tensor factors = at::empty({x.size(0)}, computed_like<S>(x));
+      context->save_for_backward({x, weight, factors});
+      return rms_norm_forward<S>(x, weight, epsilon, factors);
+    });
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const at::Tensor dy = gradients[0].contiguous();
-    return saved[0].scalar_type() == at::kFloat ? rms_norm_backward<float>(saved[0], saved[1], saved[2], dy)
-                                                : rms_norm_backward<double>(saved[0], saved[1], saved[2], dy);
+    return with_number_type(saved[0].scalar_type(),
+                            [&]<class S>() { return rms_norm_backward<S>(saved[0], saved[1], saved[2], dy); });
   }
 };
 
-template <class T>
+template <class S>
 at::Tensor swiglu_forward(const at::Tensor& gate_up) {
   const std::int64_t width = gate_up.size(1) / 2;
   at::Tensor y = at::empty({gate_up.size(0), width}, gate_up.options());
-  const T* in = gate_up.data_ptr<T>();
-  T* out = y.data_ptr<T>();
+  const S* in = data_of<S>(gate_up);
+  S* out = data_of<S>(y);
   for_rows(gate_up.size(0), [&](std::int64_t row) {
-    const T* gate = in + row * 2 * width;
-    kernel::kernel_table<T>().swiglu(width, gate, gate + width, out + row * width);
+    const S* gate = in + row * 2 * width;
+    kernel::storage_table<S>().swiglu(width, gate, gate + width, out + row * width);
   });
   return y;
 }
 
-template <class T>
+template <class S>
 at::Tensor swiglu_backward(const at::Tensor& gate_up, const at::Tensor& dy) {
   const std::int64_t width = gate_up.size(1) / 2;
   at::Tensor dx = at::empty_like(gate_up);
-  const T* in = gate_up.data_ptr<T>();
-  const T* gradient = dy.data_ptr<T>();
-  T* out = dx.data_ptr<T>();
+  const S* in = data_of<S>(gate_up);
+  const S* gradient = data_of<S>(dy);
+  S* out = data_of<S>(dx);
   for_rows(gate_up.size(0), [&](std::int64_t row) {
-    const T* gate = in + row * 2 * width;
-    T* dgate = out + row * 2 * width;
-    kernel::kernel_table<T>().swiglu_backward(width, gradient + row * width, gate, gate + width, dgate, dgate + width);
+    const S* gate = in + row * 2 * width;
+    S* dgate = out + row * 2 * width;
+    kernel::storage_table<S>().swiglu_backward(width, gradient + row * width, gate, gate + width, dgate, dgate + width);
   });
   return dx;
+}
+
+at::Tensor own_swiglu(const at::Tensor& gate_up) {
+  return with_number_type(gate_up.scalar_type(), [&]<class S>() { return swiglu_forward<S>(gate_up); });
 }
 
 struct SwigluFunction : torch::autograd::Function<SwigluFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& gate_up) {
     context->save_for_backward({gate_up});
-    return gate_up.scalar_type() == at::kFloat ? swiglu_forward<float>(gate_up) : swiglu_forward<double>(gate_up);
+    return own_swiglu(gate_up);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const at::Tensor gate_up = context->get_saved_variables()[0];
     const at::Tensor dy = gradients[0].contiguous();
-    return {gate_up.scalar_type() == at::kFloat ? swiglu_backward<float>(gate_up, dy)
-                                                : swiglu_backward<double>(gate_up, dy)};
+    return {with_number_type(gate_up.scalar_type(), [&]<class S>() { return swiglu_backward<S>(gate_up, dy); })};
   }
 };
 
-template <class T>
+template <class S>
 at::Tensor gather_rows(const at::Tensor& table, const at::Tensor& tokens) {
   const std::int64_t width = table.size(1);
   at::Tensor rows = at::empty({tokens.numel(), width}, table.options());
   const std::int64_t* ids = tokens.data_ptr<std::int64_t>();
   for (std::int64_t t = 0; t < tokens.numel(); ++t)
-    std::copy_n(table.data_ptr<T>() + ids[t] * width, width, rows.data_ptr<T>() + t * width);
+    std::copy_n(data_of<S>(table) + ids[t] * width, width, data_of<S>(rows) + t * width);
   return rows;
 }
 
-template <class T>
+at::Tensor own_embed(const at::Tensor& table, const at::Tensor& tokens) {
+  return with_number_type(table.scalar_type(), [&]<class S>() { return gather_rows<S>(table, tokens); });
+}
+
+template <class S>
 at::Tensor scatter_rows(const at::Tensor& dy, const at::Tensor& tokens, std::int64_t table_rows) {
+  using T = Computed<S>;
   const std::int64_t width = dy.size(1);
-  at::Tensor gradient = at::zeros({table_rows, width}, dy.options());
+  at::Tensor gradient = at::zeros({table_rows, width}, computed_like<S>(dy));
   const std::int64_t* ids = tokens.data_ptr<std::int64_t>();
   for (std::int64_t t = 0; t < tokens.numel(); ++t)
-    kernel::kernel_table<T>().add(width, dy.data_ptr<T>() + t * width, gradient.data_ptr<T>() + ids[t] * width);
+    kernel::storage_table<S>().add(width, data_of<S>(dy) + t * width, data_of<T>(gradient) + ids[t] * width);
   return gradient;
 }
 
@@ -148,16 +161,15 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& table, const at::Tensor& tokens) {
     context->save_for_backward({tokens});
     context->saved_data["rows"] = table.size(0);
-    return table.scalar_type() == at::kFloat ? gather_rows<float>(table, tokens) : gather_rows<double>(table, tokens);
+    return own_embed(table, tokens);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const at::Tensor tokens = context->get_saved_variables()[0];
     const at::Tensor dy = gradients[0].contiguous();
     const std::int64_t rows = context->saved_data["rows"].toInt();
-    return {
-        dy.scalar_type() == at::kFloat ? scatter_rows<float>(dy, tokens, rows) : scatter_rows<double>(dy, tokens, rows),
-        at::Tensor()};
+    return {with_number_type(dy.scalar_type(), [&]<class S>() { return scatter_rows<S>(dy, tokens, rows); }),
+            at::Tensor()};
   }
 };
 
@@ -171,8 +183,8 @@ at::Tensor rms_norm(const at::Tensor& x_TH, const at::Tensor& weight_H, double e
   }
   const at::Tensor x = x_TH.contiguous();
   if (at::GradMode::is_enabled()) return RmsNormFunction::apply(x, weight_H, epsilon);
-  return x.scalar_type() == at::kFloat ? rms_norm_forward<float>(x, weight_H, epsilon, nullptr)
-                                       : rms_norm_forward<double>(x, weight_H, epsilon, nullptr);
+  return with_number_type(x.scalar_type(),
+                          [&]<class S>() { return rms_norm_forward<S>(x, weight_H, epsilon, at::Tensor()); });
 }
 
 at::Tensor swiglu(const at::Tensor& gate_up_TF, KernelChoice kernels) {
@@ -182,15 +194,14 @@ at::Tensor swiglu(const at::Tensor& gate_up_TF, KernelChoice kernels) {
   }
   const at::Tensor x = gate_up_TF.contiguous();
   if (at::GradMode::is_enabled()) return SwigluFunction::apply(x);
-  return x.scalar_type() == at::kFloat ? swiglu_forward<float>(x) : swiglu_forward<double>(x);
+  return own_swiglu(x);
 }
 
 at::Tensor embed(const at::Tensor& table_VH, const at::Tensor& tokens_T, KernelChoice kernels) {
   if (kernels == KernelChoice::Portable || !own_kernels_take(table_VH))
     return at::embedding(table_VH, tokens_T.to(table_VH.device()));
   if (at::GradMode::is_enabled()) return EmbedFunction::apply(table_VH, tokens_T);
-  return table_VH.scalar_type() == at::kFloat ? gather_rows<float>(table_VH, tokens_T)
-                                              : gather_rows<double>(table_VH, tokens_T);
+  return own_embed(table_VH, tokens_T);
 }
 
 }  // namespace carnot

@@ -9,9 +9,8 @@
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/kernel/dispatch.h"
-#include "carnot/kernel/gemm/gemm.h"
-#include "carnot/nn/elementwise.h"
 #include "carnot/nn/packed_weights.h"
+#include "carnot/nn/products.h"
 
 namespace carnot {
 
@@ -40,29 +39,34 @@ void add_bias(at::Tensor& y, std::span<const at::Tensor> biases) {
   for (const at::Tensor& bias : biases) {
     const T* values = bias.data_ptr<T>();
     for (std::int64_t r = 0; r < y.size(0); ++r)
-      kernel::kernel_table<T>().add(bias.numel(), values, rows + r * width + first);
+      kernel::storage_table<T>().add(bias.numel(), values, rows + r * width + first);
     first += bias.numel();
   }
 }
 
-template <class T>
+template <class S>
 at::Tensor linear_forward(const at::Tensor& x, std::span<const at::Tensor> weights, std::span<const at::Tensor> biases,
                           PackedWeights::Cache& cache) {
-  const auto& packed = cache.for_product<T>(weights);
+  const auto& packed = cache.for_product<S>(weights);
   at::Tensor y = at::empty({x.size(0), packed.columns()}, x.options());
-  kernel::gemm<T>({.data = x.data_ptr<T>(), .rows = x.size(0), .row_stride = x.size(1)}, packed, y.data_ptr<T>(),
-                  packed.columns(), false);
-  if (!biases.empty()) add_bias<T>(y, biases);
+  const MatrixInto<S> out{.data = data_of<S>(y), .stride = packed.columns()};
+  if constexpr (std::is_same_v<S, kernel::BFloat16>) {
+    const at::Tensor bias = biases.empty() ? at::Tensor() : at::cat(at::TensorList(biases.data(), biases.size()));
+    multiply(matrix_rows<S>(x), packed, out, bias.defined() ? data_of<S>(bias) : nullptr);
+  } else {
+    multiply(matrix_rows<S>(x), packed, out);
+    if (!biases.empty()) add_bias<S>(y, biases);
+  }
   return y;
 }
 
 /// Sums of the columns [first, first + count) of dy, row after row.
-template <class T>
+template <class S>
 at::Tensor column_sums(const at::Tensor& dy, std::int64_t first, std::int64_t count) {
-  at::Tensor sums = at::zeros({count}, dy.options());
-  const T* rows = dy.data_ptr<T>() + first;
+  at::Tensor sums = at::zeros({count}, computed_like<S>(dy));
+  const S* rows = data_of<S>(dy) + first;
   for (std::int64_t r = 0; r < dy.size(0); ++r)
-    kernel::kernel_table<T>().add(count, rows + r * dy.size(1), sums.data_ptr<T>());
+    kernel::storage_table<S>().add(count, rows + r * dy.size(1), data_of<Computed<S>>(sums));
   return sums;
 }
 
@@ -90,18 +94,17 @@ std::vector<at::Tensor> a_matrices(const std::vector<PlacedAdapter>& adapters) {
 }
 
 /// Adds the adapters to y. Returns scale x A^T, theirs side by side: [T, sum of ranks].
-template <class T>
+template <class S>
 at::Tensor add_adapters(at::Tensor& y, const at::Tensor& x, const std::vector<PlacedAdapter>& adapters, double scale,
                         PackedWeights::Cache& cache) {
-  const auto& packed = cache.for_product<T>(a_matrices(adapters));
-  at::Tensor narrow = at::empty({x.size(0), packed.columns()}, x.options());
-  kernel::gemm<T>({.data = x.data_ptr<T>(), .rows = x.size(0), .row_stride = x.size(1)}, packed, narrow.data_ptr<T>(),
-                  packed.columns(), false);
-  narrow.mul_(scale);
-  const T* rows = narrow.data_ptr<T>();
+  const auto& packed = cache.for_product<S>(a_matrices(adapters));
+  at::Tensor sums = at::empty({x.size(0), packed.columns()}, computed_like<S>(x));
+  multiply(matrix_rows<S>(x), packed, MatrixInto<Computed<S>>{data_of<Computed<S>>(sums), packed.columns()});
+  const at::Tensor narrow = sums.mul_(scale).to(x.scalar_type());
+  const S* rows = data_of<S>(narrow);
   for (const PlacedAdapter& placed : adapters) {
-    kernel::gemm<T>({.data = rows, .rows = x.size(0), .row_stride = narrow.size(1)},
-                    cache.for_product<T>({&placed.adapter.b, 1}), y.data_ptr<T>() + placed.first, y.size(1), true);
+    multiply(MatrixRows<S>{rows, x.size(0), narrow.size(1)}, cache.for_product<S>({&placed.adapter.b, 1}),
+             MatrixInto<S>{data_of<S>(y) + placed.first, y.size(1), true});
     rows += placed.adapter.a.size(0);
   }
   return narrow;
@@ -110,77 +113,75 @@ at::Tensor add_adapters(at::Tensor& y, const at::Tensor& x, const std::vector<Pl
 /// The positions of LinearFunction's arguments, and of their gradients.
 enum Argument : std::size_t { kInput = 0, kWeight = 1, kBias = 4, kA = 7, kB = 10, kArguments = 15 };
 
-/// Gradients of one product; y = x W^T + narrow B^T, narrow = scale x A^T.
-template <class T>
+/// Gradients of one product; y = x W^T + narrow B^T, narrow = scale x A^T. Those of weights are of the type that sums
+/// are of.
+template <class S>
 struct LinearBackward {
+  using T = Computed<S>;
+
   at::Tensor x, narrow, dy;  ///< x and narrow only where a gradient needs them
   const std::vector<at::Tensor>& weights;
   const std::vector<PlacedAdapter>& adapters;
   PackedWeights::Cache& cache;
   variable_list gradients = variable_list(kArguments);
 
-  const T* dy_columns(std::int64_t first) const { return dy.data_ptr<T>() + first; }
+  MatrixRows<S> dy_columns(std::int64_t first) const { return {data_of<S>(dy) + first, dy.size(0), dy.size(1)}; }
 
   /// Columns [first, first + count) of dy, transposed, times `right` [T, width]: a weight's gradient.
-  at::Tensor outer(std::int64_t first, std::int64_t count, const kernel::PackedMatrix<T>& right) const {
-    at::Tensor gradient = at::empty({count, right.columns()}, dy.options());
-    kernel::gemm<T>({.data = dy_columns(first), .rows = count, .row_stride = 1, .depth_stride = dy.size(1)}, right,
-                    gradient.data_ptr<T>(), right.columns(), false);
+  at::Tensor outer(std::int64_t first, std::int64_t count, const Packed<S>& right) const {
+    at::Tensor gradient = at::empty({count, right.columns()}, computed_like<S>(dy));
+    multiply_transposed(dy_columns(first), count, right, MatrixInto<T>{data_of<T>(gradient), right.columns()});
     return gradient;
   }
 
-  const kernel::PackedMatrix<T>& packed_rows(const T* data, std::int64_t row_stride, std::int64_t columns) {
-    const typename kernel::PackedMatrix<T>::Rows rows{.data = data, .count = dy.size(0), .row_stride = row_stride};
-    auto& packed = cache.scratch<T>();
+  const Packed<S>& packed_columns(const S* data, std::int64_t row_stride, std::int64_t columns) {
+    const auto rows = packed_rows<S>(data, dy.size(0), row_stride);
+    auto& packed = cache.scratch<S>();
     packed.pack({&rows, 1}, columns);
     return packed;
   }
 
   void input() {
     gradients[kInput] = at::empty({dy.size(0), weights[0].size(1)}, dy.options());
-    kernel::gemm<T>({.data = dy.data_ptr<T>(), .rows = dy.size(0), .row_stride = dy.size(1)},
-                    cache.for_gradient<T>(weights), gradients[kInput].data_ptr<T>(), weights[0].size(1), false);
+    multiply(matrix_rows<S>(dy), cache.for_gradient<S>(weights),
+             MatrixInto<S>{data_of<S>(gradients[kInput]), weights[0].size(1)});
   }
 
   void weights_and_biases(bool has_bias) {
-    const auto& packed_input = packed_rows(x.data_ptr<T>(), x.size(1), x.size(1));
+    const auto& packed_input = packed_columns(data_of<S>(x), x.size(1), x.size(1));
     std::int64_t first = 0;
     for (std::size_t i = 0; i < weights.size(); ++i) {
       const std::int64_t columns = weights[i].size(0);
       gradients[kWeight + i] = outer(first, columns, packed_input);
-      if (has_bias) gradients[kBias + i] = column_sums<T>(dy, first, columns);
+      if (has_bias) gradients[kBias + i] = column_sums<S>(dy, first, columns);
       first += columns;
     }
   }
 
   /// Also adds the adapters' share to the input's gradient, if it is defined.
   void adapter_matrices(double scale) {
-    at::Tensor dnarrow = at::empty_like(narrow);
+    at::Tensor sums = at::empty(narrow.sizes(), computed_like<S>(narrow));
     std::int64_t column = 0;
     for (const PlacedAdapter& placed : adapters) {
       const std::int64_t rank = placed.adapter.a.size(0);
-      kernel::gemm<T>({.data = dy_columns(placed.first), .rows = dy.size(0), .row_stride = dy.size(1)},
-                      cache.for_gradient<T>({&placed.adapter.b, 1}), dnarrow.data_ptr<T>() + column, narrow.size(1),
-                      false);
+      multiply(dy_columns(placed.first), cache.for_gradient<S>({&placed.adapter.b, 1}),
+               MatrixInto<T>{data_of<T>(sums) + column, narrow.size(1)});
       gradients[kB + placed.slot] = outer(placed.first, placed.adapter.b.size(0),
-                                          packed_rows(narrow.data_ptr<T>() + column, narrow.size(1), rank));
+                                          packed_columns(data_of<S>(narrow) + column, narrow.size(1), rank));
       column += rank;
     }
-    dnarrow.mul_(scale);
-    const auto& packed_input = packed_rows(x.data_ptr<T>(), x.size(1), x.size(1));
+    const at::Tensor dnarrow = sums.mul_(scale).to(narrow.scalar_type());
+    const auto& packed_input = packed_columns(data_of<S>(x), x.size(1), x.size(1));
     column = 0;
     for (const PlacedAdapter& placed : adapters) {
-      at::Tensor& gradient = gradients[kA + placed.slot] = at::empty_like(placed.adapter.a);
-      kernel::gemm<T>({.data = dnarrow.data_ptr<T>() + column,
-                       .rows = gradient.size(0),
-                       .row_stride = 1,
-                       .depth_stride = narrow.size(1)},
-                      packed_input, gradient.data_ptr<T>(), x.size(1), false);
+      at::Tensor& gradient = gradients[kA + placed.slot] = at::empty(placed.adapter.a.sizes(), computed_like<S>(dy));
+      multiply_transposed(MatrixRows<S>{data_of<S>(dnarrow) + column, dy.size(0), narrow.size(1)}, gradient.size(0),
+                          packed_input, MatrixInto<T>{data_of<T>(gradient), x.size(1)});
       column += gradient.size(0);
     }
     if (!gradients[kInput].defined()) return;
-    kernel::gemm<T>({.data = dnarrow.data_ptr<T>(), .rows = dy.size(0), .row_stride = narrow.size(1)},
-                    cache.for_gradient<T>(a_matrices(adapters)), gradients[kInput].data_ptr<T>(), x.size(1), true);
+    multiply(matrix_rows<S>(dnarrow), cache.for_gradient<S>(a_matrices(adapters)),
+             MatrixInto<S>{data_of<S>(gradients[kInput]), x.size(1), true});
   }
 };
 
@@ -197,8 +198,8 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
                             .adapter = {{{plain(a0), plain(b0)}, {plain(a1), plain(b1)}, {plain(a2), plain(b2)}}},
                             .adapter_scale = scale};
     at::Tensor narrow;
-    const at::Tensor y = x.scalar_type() == at::kFloat ? product<float>(x, all, *cache, narrow)
-                                                       : product<double>(x, all, *cache, narrow);
+    const at::Tensor y =
+        with_number_type(x.scalar_type(), [&]<class S>() { return product<S>(x, all, *cache, narrow); });
     // A frozen product without adapters needs its weights alone to hand the gradient on.
     const bool keeps_input = w0.requires_grad() || narrow.defined();
     variable_list saved{keeps_input ? x : at::Tensor(), narrow};
@@ -213,26 +214,26 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return gradients[0].scalar_type() == at::kFloat ? typed_backward<float>(context, gradients[0].contiguous())
-                                                    : typed_backward<double>(context, gradients[0].contiguous());
+    return with_number_type(gradients[0].scalar_type(),
+                            [&]<class S>() { return typed_backward<S>(context, gradients[0].contiguous()); });
   }
 
-  template <class T>
+  template <class S>
   static at::Tensor product(const at::Tensor& x, const LinearWeights& all, PackedWeights::Cache& cache,
                             at::Tensor& narrow) {
-    at::Tensor y = linear_forward<T>(x, defined(all.weight), defined(all.bias), cache);
+    at::Tensor y = linear_forward<S>(x, defined(all.weight), defined(all.bias), cache);
     const auto adapters = placed(all.weight, all.adapter);
-    if (!adapters.empty()) narrow = add_adapters<T>(y, x, adapters, all.adapter_scale, cache);
+    if (!adapters.empty()) narrow = add_adapters<S>(y, x, adapters, all.adapter_scale, cache);
     return y;
   }
 
-  template <class T>
+  template <class S>
   static variable_list typed_backward(AutogradContext* context, const at::Tensor& dy) {
     const auto saved = context->get_saved_variables();
     const std::array<at::Tensor, 3> slots{saved[2], saved[3], saved[4]};
     const auto weights = defined(slots);
     const auto adapters = placed(slots, {{{saved[5], saved[6]}, {saved[7], saved[8]}, {saved[9], saved[10]}}});
-    LinearBackward<T> backward{.x = saved[0],
+    LinearBackward<S> backward{.x = saved[0],
                                .narrow = saved[1],
                                .dy = dy,
                                .weights = weights,
@@ -261,7 +262,13 @@ at::Tensor portable_linear(const at::Tensor& x, const LinearWeights& weights) {
 }  // namespace
 
 bool own_kernels_take(const at::Tensor& x) {
-  return x.device().is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble);
+  const at::ScalarType type = x.scalar_type();
+  return x.device().is_cpu() && (type == at::kFloat || type == at::kDouble || type == at::kBFloat16);
+}
+
+std::string kernel_sets(at::ScalarType type) {
+  const std::string set = kernel::kernel_table<float>().name;
+  return type == at::kBFloat16 ? set + ", products " + kernel::bfloat16_kernels().name : set;
 }
 
 at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWeights& packed, KernelChoice kernels) {
@@ -279,8 +286,20 @@ at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWe
                                  optional(adapter[2].b), scale, &packed.cache());
   }
   at::Tensor narrow;
-  return x.scalar_type() == at::kFloat ? LinearFunction::product<float>(x, weights, packed.cache(), narrow)
-                                       : LinearFunction::product<double>(x, weights, packed.cache(), narrow);
+  return with_number_type(x.scalar_type(),
+                          [&]<class S>() { return LinearFunction::product<S>(x, weights, packed.cache(), narrow); });
+}
+
+at::Tensor head_logits(const at::Tensor& hidden_TH, const at::Tensor& head_VH, PackedWeights& packed,
+                       KernelChoice kernels) {
+  if (kernels == KernelChoice::Portable || !own_kernels_take(hidden_TH) || hidden_TH.scalar_type() != at::kBFloat16)
+    return linear(hidden_TH, {.weight = {head_VH}}, packed, kernels);
+  using S = kernel::BFloat16;
+  const at::Tensor x = hidden_TH.contiguous();
+  const auto& head = packed.cache().for_product<S>({&head_VH, 1});
+  at::Tensor logits = at::empty({x.size(0), head.columns()}, x.options().dtype(at::kFloat));
+  multiply(matrix_rows<S>(x), head, MatrixInto<float>{data_of<float>(logits), head.columns()});
+  return logits;
 }
 
 }  // namespace carnot

@@ -1,13 +1,15 @@
 // nn/linear.h -- products with weights: up to three that share their input, with biases and adapters.
 //
-// Batch-invariant kernels of carnot/kernel: CPU, float32 and float64, contiguous rows. Works with
-// and without grad mode; without it nothing is saved.
+// Batch-invariant kernels of carnot/kernel: CPU; float32, float64 and bfloat16; contiguous rows. Works with and without
+// grad mode; without it nothing is saved. Of bfloat16, sums are float32: results and gradients of activations are
+// rounded once, gradients of weights stay float32.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <array>
 #include <memory>
+#include <string>
 
 #include "carnot/nn/lora.h"
 #include "carnot/nn/model.h"
@@ -33,6 +35,10 @@ class PackedWeights {
 /// True where the kernels of carnot/kernel take this tensor.
 bool own_kernels_take(const at::Tensor& x);
 
+/// The kernel sets that this machine chose for tensors of this type, as "avx512, products amx". Bits are equal where
+/// they are.
+std::string kernel_sets(at::ScalarType type);
+
 /// Up to three weights [N_i, K] that share their input, with biases [N_i] or none (all or none), and adapters on any.
 struct LinearWeights {
   std::array<at::Tensor, 3> weight{};
@@ -43,5 +49,10 @@ struct LinearWeights {
 
 /// x [T, K] times the weights, side by side: [T, N_0 + N_1 + N_2]; biases and adapter_scale (x A^T) B^T added.
 at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWeights& packed, KernelChoice kernels);
+
+/// Logits [T, V], to sample from: bfloat16 hidden states and weights give float32 logits, which are never rounded (with
+/// LibTorch's operators they are).
+at::Tensor head_logits(const at::Tensor& hidden_TH, const at::Tensor& head_VH, PackedWeights& packed,
+                       KernelChoice kernels);
 
 }  // namespace carnot

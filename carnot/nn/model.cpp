@@ -33,6 +33,11 @@ bool ends_with(const std::string& name, const std::string& ending) {
 
 }  // namespace
 
+void mark_trained(const at::Tensor& weight, bool on) {
+  weight.set_requires_grad(on);
+  if (on && weight.scalar_type() == at::kBFloat16) weight.set_grad_dtype(at::kFloat);
+}
+
 /// What a model computes with but does not own as weights.
 struct ModelWorkspace {
   PackedWeights packed;
@@ -148,7 +153,7 @@ at::Tensor Model::hidden(const at::Tensor& tokens_T, const at::Tensor& positions
 }
 
 at::Tensor Model::logits(const at::Tensor& hidden_TH) const {
-  return linear(hidden_TH, {.weight = {head()}}, workspace_->packed, kernels_);
+  return head_logits(hidden_TH, head(), workspace_->packed, kernels_);
 }
 
 std::vector<NamedTensor> Model::parameters() const {
@@ -181,8 +186,8 @@ std::vector<NamedTensor> Model::parameters() const {
 }
 
 void Model::requires_grad(bool on) {
-  for (const NamedTensor& weight : parameters()) weight.tensor.set_requires_grad(on && !has_adapters());
-  for (const NamedTensor& adapter : adapters()) adapter.tensor.set_requires_grad(on);
+  for (const NamedTensor& weight : parameters()) mark_trained(weight.tensor, on && !has_adapters());
+  for (const NamedTensor& adapter : adapters()) mark_trained(adapter.tensor, on);
 }
 
 Model Model::clone() const {

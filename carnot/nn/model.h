@@ -24,9 +24,13 @@ struct NamedTensor {
   at::Tensor tensor{};
 };
 
+/// Marks a weight as trained or frozen. The gradient of a bfloat16 weight is kept in float32: rounded to bfloat16,
+/// small contributions of micro-batches would be lost.
+void mark_trained(const at::Tensor& weight, bool on);
+
 struct ModelWorkspace;
 
-/// Own: the kernels of carnot/kernel (CPU, float32 and float64). Portable: LibTorch operators, any device.
+/// Own: the kernels of carnot/kernel (CPU; float32, float64, bfloat16). Portable: LibTorch operators, any device.
 enum class KernelChoice { Own, Portable };
 
 class Model {
@@ -47,7 +51,8 @@ class Model {
   /// The weights that map hidden states to logits: [V, H]; the embedding where the head is tied.
   const at::Tensor& head() const;
 
-  /// Logits of a few rows: [T, V]. For sampling; training and log-prob passes go through token_statistics.
+  /// Logits of a few rows: [T, V] (head_logits). For sampling; training and log-prob passes go through
+  /// token_statistics.
   at::Tensor logits(const at::Tensor& hidden_TH) const;
 
   /// Every weight once, in a fixed order, by its Hugging Face name; a tied head is not listed twice.

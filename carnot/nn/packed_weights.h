@@ -6,68 +6,83 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <tuple>
 #include <vector>
 
+#include "carnot/kernel/gemm/bfloat16_gemm.h"
 #include "carnot/kernel/gemm/gemm.h"
 #include "carnot/nn/linear.h"
+#include "carnot/nn/number_types.h"
 
 namespace carnot {
 
+/// A packed matrix of numbers stored as S, and rows of what is packed.
+template <class S>
+struct PackedType {
+  using Matrix = kernel::PackedMatrix<S>;
+  using Rows = typename Matrix::Rows;
+};
+template <>
+struct PackedType<kernel::BFloat16> {
+  using Matrix = kernel::PackedBFloat16;
+  using Rows = kernel::BFloat16Rows;
+};
+template <class S>
+using Packed = typename PackedType<S>::Matrix;
+
+/// `count` rows from `data` on.
+template <class S>
+typename PackedType<S>::Rows packed_rows(const S* data, std::int64_t count, std::int64_t row_stride) {
+  return {data, count, row_stride};
+}
+
 struct PackedWeights::Cache {
   /// The weights [N_i, K] as B of x W^T.
-  template <class T>
-  const kernel::PackedMatrix<T>& for_product(std::span<const at::Tensor> weights) {
-    auto& entry = entry_of<T>(weights);
+  template <class S>
+  const Packed<S>& for_product(std::span<const at::Tensor> weights) {
+    auto& entry = entry_of<S>(weights);
     if (entry.product_versions != versions(weights)) {
-      entry.product.pack_transposed(rows<T>(weights), weights[0].size(1));
+      entry.product.pack_transposed(rows<S>(weights), weights[0].size(1));
       entry.product_versions = versions(weights);
     }
     return entry.product;
   }
 
   /// The weights one below the other, as B of dy W.
-  template <class T>
-  const kernel::PackedMatrix<T>& for_gradient(std::span<const at::Tensor> weights) {
-    auto& entry = entry_of<T>(weights);
+  template <class S>
+  const Packed<S>& for_gradient(std::span<const at::Tensor> weights) {
+    auto& entry = entry_of<S>(weights);
     if (entry.gradient_versions != versions(weights)) {
-      entry.gradient.pack(rows<T>(weights), weights[0].size(1));
+      entry.gradient.pack(rows<S>(weights), weights[0].size(1));
       entry.gradient_versions = versions(weights);
     }
     return entry.gradient;
   }
 
   /// Memory for a matrix that is packed, used once and forgotten.
-  template <class T>
-  kernel::PackedMatrix<T>& scratch() {
-    if constexpr (sizeof(T) == 4) {
-      return float_scratch_;
-    } else {
-      return double_scratch_;
-    }
+  template <class S>
+  Packed<S>& scratch() {
+    return std::get<OfType<S>>(types_).scratch;
   }
 
  private:
-  template <class T>
+  template <class S>
   struct Entry {
-    kernel::PackedMatrix<T> product, gradient;
+    Packed<S> product, gradient;
     std::vector<std::int64_t> product_versions, gradient_versions;
     at::Tensor first{};  ///< held, so that no other weight can come to lie at its address
   };
+  template <class S>
+  struct OfType {
+    std::map<const void*, Entry<S>> entries;
+    Packed<S> scratch;
+  };
 
-  template <class T>
-  Entry<T>& entry_of(std::span<const at::Tensor> weights) {
-    Entry<T>& entry = entries<T>()[weights[0].data_ptr()];
+  template <class S>
+  Entry<S>& entry_of(std::span<const at::Tensor> weights) {
+    Entry<S>& entry = std::get<OfType<S>>(types_).entries[weights[0].data_ptr()];
     entry.first = weights[0];
     return entry;
-  }
-
-  template <class T>
-  std::map<const void*, Entry<T>>& entries() {
-    if constexpr (sizeof(T) == 4) {
-      return floats_;
-    } else {
-      return doubles_;
-    }
   }
 
   static std::vector<std::int64_t> versions(std::span<const at::Tensor> weights) {
@@ -76,18 +91,15 @@ struct PackedWeights::Cache {
     return all;
   }
 
-  template <class T>
-  static std::vector<typename kernel::PackedMatrix<T>::Rows> rows(std::span<const at::Tensor> weights) {
-    std::vector<typename kernel::PackedMatrix<T>::Rows> all;
+  template <class S>
+  static std::vector<typename PackedType<S>::Rows> rows(std::span<const at::Tensor> weights) {
+    std::vector<typename PackedType<S>::Rows> all;
     for (const at::Tensor& weight : weights)
-      all.push_back({.data = weight.data_ptr<T>(), .count = weight.size(0), .row_stride = weight.size(1)});
+      all.push_back(packed_rows<S>(data_of<S>(weight), weight.size(0), weight.size(1)));
     return all;
   }
 
-  std::map<const void*, Entry<float>> floats_;
-  std::map<const void*, Entry<double>> doubles_;
-  kernel::PackedMatrix<float> float_scratch_;
-  kernel::PackedMatrix<double> double_scratch_;
+  std::tuple<OfType<float>, OfType<double>, OfType<kernel::BFloat16>> types_;
 };
 
 }  // namespace carnot

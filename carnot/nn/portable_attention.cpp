@@ -16,8 +16,10 @@ namespace {
 // Shapes: T rows, N heads, K key-value heads, D head dimension, S sequences, L longest context.
 
 at::Tensor rotated(const at::Tensor& x_TND, const RotaryTable& rotary, const at::Tensor& positions) {
-  const at::Tensor cosine = rotary.cosine.index_select(0, positions).unsqueeze(1);
-  const at::Tensor sine = rotary.sine.index_select(0, positions).unsqueeze(1);
+  const auto angles = [&](const at::Tensor& table) {
+    return table.index_select(0, positions).to(x_TND.scalar_type()).unsqueeze(1);
+  };
+  const at::Tensor cosine = angles(rotary.cosine), sine = angles(rotary.sine);
   const auto halves = x_TND.chunk(2, -1);
   return at::cat({halves[0] * cosine - halves[1] * sine, halves[1] * cosine + halves[0] * sine}, -1);
 }

@@ -94,7 +94,6 @@ InputGradients portable_statistics_backward(const StatisticsInputs& inputs, cons
     dhidden.narrow(0, first, rows).copy_(at::matmul(dlogits.to(head.scalar_type()), head));
     if (gradients.of_head) dhead += at::matmul(dlogits.t(), x.to(wide));
   });
-  if (gradients.of_head) dhead = dhead.to(head.scalar_type());
   return {dhidden, dhead};
 }
 

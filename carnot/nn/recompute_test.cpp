@@ -29,7 +29,7 @@ TEST(ActivationCheckpointing, GivesTheSameBitsInLossAndGradients) {
     for (const int rank : {0, 4})
       for (const auto& [type, kernels] :
            {std::pair(at::kFloat, KernelChoice::Own), std::pair(at::kDouble, KernelChoice::Own),
-            std::pair(at::kFloat, KernelChoice::Portable)}) {
+            std::pair(at::kBFloat16, KernelChoice::Own), std::pair(at::kFloat, KernelChoice::Portable)}) {
         Model model = make(family, type, rank);
         model.choose_kernels(kernels);
         const PackedBatch batch({30, 7, 64});

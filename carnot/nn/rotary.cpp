@@ -55,12 +55,14 @@ at::Tensor frequencies(const ModelConfig& config, const at::TensorOptions& optio
 }  // namespace
 
 RotaryTable rotary_table(const ModelConfig& config, std::int64_t count, const at::TensorOptions& options) {
-  // Frequencies and angles are rounded to float32 as transformers does; a float64 model keeps all digits.
+  // Frequencies and angles are rounded to float32 as transformers does; a float64 model keeps all digits. The table of
+  // a bfloat16 model is float32.
   const auto precision = options.dtype() == at::kDouble ? at::kDouble : at::kFloat;
   const at::TensorOptions on_cpu = at::TensorOptions().dtype(precision);
   const at::Tensor angles = at::outer(at::arange(count, on_cpu), frequencies(config, on_cpu));
   const double scale = config.rope_scaling.attention_factor;
-  return {(at::cos(angles) * scale).to(options).contiguous(), (at::sin(angles) * scale).to(options).contiguous()};
+  const at::TensorOptions kept = options.dtype(precision);
+  return {(at::cos(angles) * scale).to(kept).contiguous(), (at::sin(angles) * scale).to(kept).contiguous()};
 }
 
 }  // namespace carnot

@@ -11,7 +11,7 @@ namespace carnot {
 
 /// Cosine and sine of the rotary positions' angles, computed once for positions [0, count). Frequencies as
 /// config.rope_scaling says: positions divided by a factor (linear), only slow frequencies divided, as Llama 3.1 does
-/// (llama3) or as YaRN does (arXiv 2309.00071, section 3.4).
+/// (llama3) or as YaRN does (arXiv 2309.00071, section 3.4). float64 where `options` ask for it, else float32.
 struct RotaryTable {
   at::Tensor cosine;  ///< [count, head_dim / 2]
   at::Tensor sine;

@@ -9,6 +9,7 @@
 #include "carnot/kernel/attention/attention.h"
 #include "carnot/nn/kv_cache.h"
 #include "carnot/nn/linear.h"
+#include "carnot/nn/number_types.h"
 #include "carnot/nn/portable_attention.h"
 
 namespace carnot {
@@ -17,6 +18,15 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+/// The weights of the norms, widened.
+template <class S>
+AttentionWeights computed_weights(const AttentionWeights& weights) {
+  const auto type = scalar_type_of<Computed<S>>();
+  if (!weights.query_norm.defined() || type == scalar_type_of<S>()) return weights;
+  return {weights.query_norm.detach().to(type), weights.key_norm.detach().to(type)};
+}
+
+/// `weights`: computed_weights().
 template <class T>
 kernel::AttentionLayer<T> layer_of(const ModelConfig& config, const AttentionWeights& weights,
                                    const RotaryTable& rotary) {
@@ -31,9 +41,9 @@ kernel::AttentionLayer<T> layer_of(const ModelConfig& config, const AttentionWei
           .sine = rotary.sine.data_ptr<T>()};
 }
 
-template <class T>
-std::vector<kernel::AttentionRows<T>> rows_of(const PackedAttention& plan) {
-  std::vector<kernel::AttentionRows<T>> rows;
+template <class S>
+std::vector<kernel::AttentionRows<S>> rows_of(const PackedAttention& plan) {
+  std::vector<kernel::AttentionRows<S>> rows;
   for (int s = 0; s < plan.num_sequences(); ++s) {
     const auto i = static_cast<std::size_t>(s);
     rows.push_back({.begin = plan.offsets[i], .rows = plan.offsets[i + 1] - plan.offsets[i]});
@@ -42,10 +52,10 @@ std::vector<kernel::AttentionRows<T>> rows_of(const PackedAttention& plan) {
 }
 
 /// The rows of a paged plan; `pointers` keeps the block addresses they refer to.
-template <class T>
-std::vector<kernel::AttentionRows<T>> rows_of(const PagedAttention& plan, int layer, std::vector<T*>& pointers) {
-  T* keys = plan.cache->keys(layer).data_ptr<T>();
-  T* values = plan.cache->values(layer).data_ptr<T>();
+template <class S>
+std::vector<kernel::AttentionRows<S>> rows_of(const PagedAttention& plan, int layer, std::vector<S*>& pointers) {
+  S* keys = data_of<S>(plan.cache->keys(layer));
+  S* values = data_of<S>(plan.cache->values(layer));
   const std::int64_t block = plan.cache->keys(layer).stride(0);
   const auto blocks_of = [](const PagedRows& rows) {
     return static_cast<std::size_t>((rows.past + rows.end - rows.begin + kBlockTokens - 1) / kBlockTokens);
@@ -54,7 +64,7 @@ std::vector<kernel::AttentionRows<T>> rows_of(const PagedAttention& plan, int la
   for (const PagedRows& rows : plan.sequences) total += blocks_of(rows);
   pointers.clear();
   pointers.reserve(2 * total);
-  std::vector<kernel::AttentionRows<T>> all;
+  std::vector<kernel::AttentionRows<S>> all;
   for (const PagedRows& rows : plan.sequences) {
     const std::size_t count = blocks_of(rows);
     CARNOT_CHECK_LE(count, rows.blocks.size());
@@ -70,44 +80,47 @@ std::vector<kernel::AttentionRows<T>> rows_of(const PagedAttention& plan, int la
   return all;
 }
 
-at::Tensor output_like(const ModelConfig& config, const at::Tensor& qkv) {
-  return at::empty({qkv.size(0), config.num_heads * config.head_dim}, qkv.options());
+template <class S>
+at::Tensor attend_rows(const ModelConfig& config, const at::Tensor& qkv, const AttentionWeights& weights,
+                       const RotaryTable& rotary, const at::Tensor& positions,
+                       std::span<const kernel::AttentionRows<S>> rows) {
+  at::Tensor out = at::empty({qkv.size(0), config.num_heads * config.head_dim}, qkv.options());
+  const AttentionWeights computed = computed_weights<S>(weights);
+  kernel::attention_forward<S>(layer_of<Computed<S>>(config, computed, rotary), data_of<S>(qkv),
+                               positions.data_ptr<std::int64_t>(), rows, data_of<S>(out));
+  return out;
 }
 
-template <class T>
 at::Tensor attend_paged(const ModelConfig& config, int layer, const at::Tensor& qkv, const AttentionWeights& weights,
                         const RotaryTable& rotary, const at::Tensor& positions, const PagedAttention& plan) {
-  at::Tensor out = output_like(config, qkv);
-  std::vector<T*> pointers;
-  const auto rows = rows_of<T>(plan, layer, pointers);
-  kernel::attention_forward<T>(layer_of<T>(config, weights, rotary), qkv.data_ptr<T>(),
-                               positions.data_ptr<std::int64_t>(), rows, out.data_ptr<T>());
-  return out;
+  return with_number_type(qkv.scalar_type(), [&]<class S>() {
+    std::vector<S*> pointers;
+    return attend_rows<S>(config, qkv, weights, rotary, positions, rows_of<S>(plan, layer, pointers));
+  });
 }
 
-template <class T>
 at::Tensor attend_packed(const ModelConfig& config, const at::Tensor& qkv, const AttentionWeights& weights,
                          const RotaryTable& rotary, const at::Tensor& positions, const PackedAttention& plan) {
-  at::Tensor out = output_like(config, qkv);
-  kernel::attention_forward<T>(layer_of<T>(config, weights, rotary), qkv.data_ptr<T>(),
-                               positions.data_ptr<std::int64_t>(), rows_of<T>(plan), out.data_ptr<T>());
-  return out;
+  return with_number_type(qkv.scalar_type(), [&]<class S>() {
+    return attend_rows<S>(config, qkv, weights, rotary, positions, rows_of<S>(plan));
+  });
 }
 
-template <class T>
+template <class S>
 variable_list attend_backward(const ModelConfig& config, const at::Tensor& qkv, const AttentionWeights& weights,
                               const RotaryTable& rotary, const at::Tensor& positions, const PackedAttention& plan,
                               const at::Tensor& out, const at::Tensor& dout) {
+  using T = Computed<S>;
   at::Tensor dqkv = at::empty_like(qkv);
+  const AttentionWeights computed = computed_weights<S>(weights);
   at::Tensor dquery_norm, dkey_norm;
   if (weights.query_norm.defined()) {
-    dquery_norm = at::zeros_like(weights.query_norm);
-    dkey_norm = at::zeros_like(weights.key_norm);
+    dquery_norm = at::zeros_like(computed.query_norm);
+    dkey_norm = at::zeros_like(computed.key_norm);
   }
-  kernel::attention_backward<T>(layer_of<T>(config, weights, rotary), qkv.data_ptr<T>(),
-                                positions.data_ptr<std::int64_t>(), rows_of<T>(plan), out.data_ptr<T>(),
-                                dout.data_ptr<T>(), dqkv.data_ptr<T>(),
-                                dquery_norm.defined() ? dquery_norm.data_ptr<T>() : nullptr,
+  kernel::attention_backward<S>(layer_of<T>(config, computed, rotary), data_of<S>(qkv),
+                                positions.data_ptr<std::int64_t>(), rows_of<S>(plan), data_of<S>(out), data_of<S>(dout),
+                                data_of<S>(dqkv), dquery_norm.defined() ? dquery_norm.data_ptr<T>() : nullptr,
                                 dkey_norm.defined() ? dkey_norm.data_ptr<T>() : nullptr);
   return {dqkv, dquery_norm, dkey_norm, at::Tensor()};
 }
@@ -125,10 +138,7 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
                             const std::optional<at::Tensor>& query_norm, const std::optional<at::Tensor>& key_norm,
                             std::shared_ptr<const PackedCall> call) {
     const AttentionWeights weights{query_norm.value_or(at::Tensor()), key_norm.value_or(at::Tensor())};
-    const at::Tensor out =
-        qkv.scalar_type() == at::kFloat
-            ? attend_packed<float>(call->config, qkv, weights, call->rotary, call->positions, call->plan)
-            : attend_packed<double>(call->config, qkv, weights, call->rotary, call->positions, call->plan);
+    const at::Tensor out = attend_packed(call->config, qkv, weights, call->rotary, call->positions, call->plan);
     variable_list saved{qkv, out};
     if (query_norm) saved.insert(saved.end(), {*query_norm, *key_norm});
     context->save_for_backward(saved);
@@ -143,10 +153,9 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
     AttentionWeights weights;
     if (saved.size() > 2) weights = {saved[2], saved[3]};
     const at::Tensor dout = gradients[0].contiguous();
-    return saved[0].scalar_type() == at::kFloat ? attend_backward<float>(call.config, saved[0], weights, call.rotary,
-                                                                         call.positions, call.plan, saved[1], dout)
-                                                : attend_backward<double>(call.config, saved[0], weights, call.rotary,
-                                                                          call.positions, call.plan, saved[1], dout);
+    return with_number_type(saved[0].scalar_type(), [&]<class S>() {
+      return attend_backward<S>(call.config, saved[0], weights, call.rotary, call.positions, call.plan, saved[1], dout);
+    });
   }
 
   struct Capsule : torch::CustomClassHolder {
@@ -157,11 +166,9 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
 
 at::Tensor own_attention(const ModelConfig& config, int layer, const at::Tensor& qkv, const AttentionWeights& weights,
                          const RotaryTable& rotary, const at::Tensor& positions, const AttentionPlan& plan) {
-  const bool single = qkv.scalar_type() == at::kFloat;
   if (const auto* paged = std::get_if<PagedAttention>(&plan)) {
     CARNOT_CHECK(!at::GradMode::is_enabled(), "a paged plan has no gradient");
-    return single ? attend_paged<float>(config, layer, qkv, weights, rotary, positions, *paged)
-                  : attend_paged<double>(config, layer, qkv, weights, rotary, positions, *paged);
+    return attend_paged(config, layer, qkv, weights, rotary, positions, *paged);
   }
   const auto& packed = std::get<PackedAttention>(plan);
   if (at::GradMode::is_enabled()) {
@@ -172,8 +179,7 @@ at::Tensor own_attention(const ModelConfig& config, int layer, const at::Tensor&
     return PackedAttentionFunction::apply(qkv, optional(weights.query_norm), optional(weights.key_norm),
                                           std::move(call));
   }
-  return single ? attend_packed<float>(config, qkv, weights, rotary, positions, packed)
-                : attend_packed<double>(config, qkv, weights, rotary, positions, packed);
+  return attend_packed(config, qkv, weights, rotary, positions, packed);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ struct StatisticsInputs {
   std::int64_t removed = 0;  ///< entries that the clamped entropy leaves out; 0: it is not computed
 
   std::int64_t tokens() const { return hidden_TH.size(0); }
-  /// Rows of a strip: about four million logits at a time. The number depends on the vocabulary alone.
+  /// Rows of a strip: about four million logits at a time, sixteen million of bfloat16 weights, which are read again
+  /// for every strip. The number depends on the vocabulary alone.
   std::int64_t strip_rows() const;
 };
 

@@ -8,10 +8,13 @@
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/kernel/dispatch.h"
-#include "carnot/kernel/gemm/gemm.h"
 #include "carnot/kernel/statistics/selection.h"
+#include "carnot/nn/bfloat16_statistics.h"
+#include "carnot/nn/linear.h"
 #include "carnot/nn/portable_statistics.h"
+#include "carnot/nn/products.h"
 #include "carnot/nn/statistics_passes.h"
+#include "carnot/nn/token_gradients.h"
 
 namespace carnot {
 namespace {
@@ -19,20 +22,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t kLogitRowsPerTask = 8;
-
-template <class Body>
-void for_logit_rows(std::int64_t rows, Body body) {
-  kernel_pool().run((rows + kLogitRowsPerTask - 1) / kLogitRowsPerTask, [&](std::int64_t task) {
-    for (std::int64_t r = task * kLogitRowsPerTask; r < std::min(rows, (task + 1) * kLogitRowsPerTask); ++r) body(r);
-  });
-}
-
-template <class T>
-kernel::PackedMatrix<T> packed_head(const at::Tensor& head, bool transposed) {
-  const typename kernel::PackedMatrix<T>::Rows rows{
-      .data = head.data_ptr<T>(), .count = head.size(0), .row_stride = head.size(1)};
-  kernel::PackedMatrix<T> packed;
+template <class S>
+Packed<S> packed_head(const at::Tensor& head, bool transposed) {
+  const auto rows = packed_rows<S>(data_of<S>(head), head.size(0), head.size(1));
+  Packed<S> packed;
   if (transposed) {
     packed.pack_transposed({&rows, 1}, head.size(1));
   } else {
@@ -41,19 +34,15 @@ kernel::PackedMatrix<T> packed_head(const at::Tensor& head, bool transposed) {
   return packed;
 }
 
-template <class T>
-T* data_or_null(const at::Tensor& tensor) {
-  return tensor.defined() ? tensor.data_ptr<T>() : nullptr;
-}
-
-template <class T>
+template <class S>
 void own_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out) {
+  using T = Computed<S>;
   const std::int64_t tokens = inputs.tokens(), width = inputs.hidden_TH.size(1), vocabulary = inputs.head_VH.size(0);
   const std::int64_t strip = inputs.strip_rows();
-  const auto packed = packed_head<T>(inputs.head_VH, true);
+  const auto packed = packed_head<S>(inputs.head_VH, true);
   const auto& kernels = kernel::kernel_table<T>();
   const T inverse = static_cast<T>(1 / inputs.temperature);
-  const at::Tensor memory = at::empty({std::min(strip, tokens), vocabulary}, inputs.hidden_TH.options());
+  const at::Tensor memory = at::empty({std::min(strip, tokens), vocabulary}, computed_like<S>(inputs.hidden_TH));
   T* logits = memory.data_ptr<T>();
   const std::int64_t* target = inputs.targets_T.data_ptr<std::int64_t>();
   T* logprob = out.statistics.logprob_T.data_ptr<T>();
@@ -65,8 +54,8 @@ void own_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out) {
   std::int64_t* tie_limit = data_or_null<std::int64_t>(out.tie_limit_T);
   for (std::int64_t first = 0; first < tokens; first += strip) {
     const std::int64_t rows = std::min(strip, tokens - first);
-    kernel::gemm<T>({.data = inputs.hidden_TH.data_ptr<T>() + first * width, .rows = rows, .row_stride = width}, packed,
-                    logits, vocabulary, false);
+    multiply(MatrixRows<S>{data_of<S>(inputs.hidden_TH) + first * width, rows, width}, packed,
+             MatrixInto<T>{logits, vocabulary});
     for_logit_rows(rows, [&](std::int64_t r) {
       const std::int64_t t = first + r;
       T* row = logits + r * vocabulary;
@@ -80,40 +69,6 @@ void own_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out) {
     });
   }
 }
-
-/// Reads what one token's gradient takes.
-template <class T>
-struct TokenGradients {
-  TokenGradients(const StatisticsOutputs& saved, const StatisticsGradients& gradients)
-      : logsumexp(saved.statistics.logsumexp_T.data_ptr<T>()),
-        entropy(saved.statistics.entropy_T.data_ptr<T>()),
-        clamped_entropy(data_or_null<T>(saved.statistics.clamped_entropy_T)),
-        kept_logsumexp(data_or_null<T>(saved.kept_logsumexp_T)),
-        threshold(data_or_null<T>(saved.threshold_T)),
-        tie_limit(data_or_null<std::int64_t>(saved.tie_limit_T)),
-        g_logprob(gradients.logprob_T.data_ptr<T>()),
-        g_entropy(gradients.entropy_T.data_ptr<T>()),
-        g_logsumexp(gradients.logsumexp_T.data_ptr<T>()),
-        g_clamped_entropy(data_or_null<T>(gradients.clamped_entropy_T)) {}
-
-  kernel::RowGradient<T> row(std::int64_t t) const {
-    return {.logsumexp = logsumexp[t],
-            .entropy = entropy[t],
-            .g_logprob = g_logprob[t],
-            .g_entropy = g_entropy[t],
-            .g_logsumexp = g_logsumexp[t]};
-  }
-  kernel::KeptGradient<T> kept(std::int64_t t) const {
-    return {.cut = {.threshold = threshold[t], .tie_limit = tie_limit[t]},
-            .logsumexp = kept_logsumexp[t],
-            .entropy = clamped_entropy[t],
-            .g_entropy = g_clamped_entropy[t]};
-  }
-
-  const T *logsumexp, *entropy, *clamped_entropy, *kept_logsumexp, *threshold;
-  const std::int64_t* tie_limit;
-  const T *g_logprob, *g_entropy, *g_logsumexp, *g_clamped_entropy;
-};
 
 template <class T>
 InputGradients own_statistics_backward(const StatisticsInputs& inputs, const StatisticsOutputs& saved,
@@ -168,12 +123,10 @@ StatisticsOutputs forward_of(const StatisticsInputs& inputs, bool own) {
       *tensor = numbers();
     out.tie_limit_T = at::empty({inputs.tokens()}, options.dtype(at::kLong));
   }
-  if (!own) {
-    portable_statistics(inputs, out);
-  } else if (wide == at::kFloat) {
-    own_statistics<float>(inputs, out);
+  if (own) {
+    with_number_type(inputs.hidden_TH.scalar_type(), [&]<class S>() { own_statistics<S>(inputs, out); });
   } else {
-    own_statistics<double>(inputs, out);
+    portable_statistics(inputs, out);
   }
   return out;
 }
@@ -181,8 +134,11 @@ StatisticsOutputs forward_of(const StatisticsInputs& inputs, bool own) {
 InputGradients backward_of(const StatisticsInputs& inputs, bool own, const StatisticsOutputs& saved,
                            const StatisticsGradients& gradients) {
   if (!own) return portable_statistics_backward(inputs, saved, gradients);
-  return inputs.hidden_TH.scalar_type() == at::kFloat ? own_statistics_backward<float>(inputs, saved, gradients)
-                                                      : own_statistics_backward<double>(inputs, saved, gradients);
+  switch (inputs.hidden_TH.scalar_type()) {
+    case at::kBFloat16: return bfloat16_statistics_backward(inputs, saved, gradients);
+    case at::kDouble: return own_statistics_backward<double>(inputs, saved, gradients);
+    default: return own_statistics_backward<float>(inputs, saved, gradients);
+  }
 }
 
 struct StatisticsFunction : torch::autograd::Function<StatisticsFunction> {
@@ -228,7 +184,8 @@ struct StatisticsFunction : torch::autograd::Function<StatisticsFunction> {
 }  // namespace
 
 std::int64_t StatisticsInputs::strip_rows() const {
-  return std::clamp<std::int64_t>((1 << 22) / head_VH.size(0), 16, 256);
+  const std::int64_t logits = head_VH.scalar_type() == at::kBFloat16 ? 1 << 24 : 1 << 22;
+  return std::clamp<std::int64_t>(logits / head_VH.size(0), 16, 256);
 }
 
 std::int64_t clamped_entries(double share, std::int64_t vocabulary) {
@@ -239,8 +196,7 @@ TokenStatistics token_statistics(const at::Tensor& hidden_TH, const at::Tensor& 
                                  const StatisticsOptions& options) {
   CARNOT_CHECK_EQ(hidden_TH.size(0), targets_T.numel());
   CARNOT_CHECK_GT(options.temperature, 0.0);
-  const bool own = options.kernels == KernelChoice::Own && hidden_TH.is_cpu() &&
-                   (hidden_TH.scalar_type() == at::kFloat || hidden_TH.scalar_type() == at::kDouble);
+  const bool own = options.kernels == KernelChoice::Own && own_kernels_take(hidden_TH);
   const at::Tensor hidden = hidden_TH.contiguous();
   const at::Tensor targets = own ? targets_T.contiguous() : targets_T.to(hidden.device());
   const std::int64_t removed = clamped_entries(options.entropy_clamp, head_VH.size(0));

@@ -24,7 +24,7 @@ std::vector<NamedTensor> ValueModel::parameters() const {
 }
 
 void ValueModel::requires_grad(bool on) {
-  for (const NamedTensor& weight : parameters()) weight.tensor.set_requires_grad(on);
+  for (const NamedTensor& weight : parameters()) mark_trained(weight.tensor, on);
 }
 
 }  // namespace carnot

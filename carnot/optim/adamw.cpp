@@ -99,7 +99,7 @@ StepReport AdamW::step(double learning_rate) {
     Slot& slot = slots_[i];
     u.keep = slot.decays ? 1 - learning_rate * options_.weight_decay : 1;
     update(slot, u, gradients[i]);
-    if (slot.master.scalar_type() != slot.parameter.scalar_type()) slot.parameter.copy_(slot.master);
+    if (slot.master.scalar_type() != slot.parameter.scalar_type()) copy_rounded(slot.master, slot.parameter);
     // Raw pointers wrote the weights: those who cache something derived from them look at this counter.
     slot.parameter.unsafeGetTensorImpl()->bump_version();
   }
@@ -151,7 +151,7 @@ Status AdamW::load_state(const Parameters& tensors, std::int64_t num_updates, st
   given.insert(tensors.begin(), tensors.end());
   for (const auto& [name, own] : state()) at::Tensor(own).copy_(given.at(name));
   for (Slot& slot : slots_)
-    if (slot.master.scalar_type() != slot.parameter.scalar_type()) slot.parameter.copy_(slot.master);
+    if (slot.master.scalar_type() != slot.parameter.scalar_type()) copy_rounded(slot.master, slot.parameter);
   num_updates_ = num_updates;
   num_skipped_ = num_skipped;
   return Done{};

@@ -209,6 +209,21 @@ TEST(AdamW, NonFiniteGradientsChangeNothingButTheCounter) {
   }
 }
 
+TEST(AdamW, RoundsMasterWeightsAsLibTorchDoes) {
+  at::Tensor values = at::randn({3, 20011});
+  std::int64_t place = 7;
+  for (const double special : {0.0, 1e-45, 3.4e38, double(INFINITY), 1.00390625, 1.01171875})
+    values.view(-1)[place++] = special;
+  const at::Tensor ours = at::zeros_like(values, at::kBFloat16), theirs = at::zeros_like(ours);
+  const auto version = ours._version();
+  set_num_threads(3);
+  copy_rounded(values, ours);
+  set_num_threads(1);
+  theirs.copy_(values);
+  EXPECT_TRUE(at::equal(ours, theirs));
+  EXPECT_GT(ours._version(), version) << "packed copies are made anew";
+}
+
 TEST(AdamW, MasterWeightsKeepUpdatesThatBfloat16WouldLose) {
   const at::Tensor weight = at::ones({4}, at::kBFloat16).requires_grad_();
   AdamW optimizer({{"weight", weight}}, {});

@@ -38,4 +38,19 @@ void adamw_update(const AdamWUpdate& u, const at::Tensor& gradient, at::Tensor& 
   update_on_cpu<float>(u, gradient, weight, first, second);
 }
 
+void copy_rounded(const at::Tensor& values, const at::Tensor& into) {
+  const bool own = into.device().is_cpu() && into.scalar_type() == at::kBFloat16 &&
+                   values.scalar_type() == at::kFloat && values.is_contiguous() && into.is_contiguous();
+  if (!own) {
+    into.copy_(values);
+    return;
+  }
+  const float* from = values.const_data_ptr<float>();
+  at::BFloat16* to = into.mutable_data_ptr<at::BFloat16>();
+  for_each_chunk(values.numel(), [=](std::int64_t, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) to[i] = from[i];
+  });
+  into.unsafeGetTensorImpl()->bump_version();  // as copy_ does
+}
+
 }  // namespace carnot

@@ -16,4 +16,7 @@ void adamw_update(const AdamWUpdate& update, const at::Tensor& gradient, at::Ten
 void adamw_update_portable(const AdamWUpdate& update, const at::Tensor& gradient, at::Tensor& weight, at::Tensor& first,
                            at::Tensor& second);
 
+/// into = values, rounded to the nearest where `into` is narrower. From float32 to bfloat16 on the CPU, on all threads.
+void copy_rounded(const at::Tensor& values, const at::Tensor& into);
+
 }  // namespace carnot

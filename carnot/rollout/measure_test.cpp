@@ -67,8 +67,9 @@ PlainStatistics plain_statistics(const Model& model, std::span<const TokenId> pr
 }
 
 TEST(Measure, TheRolloutsLogProbabilitiesHaveTheBitsOfTheTrainingForward) {
-  for (const double temperature : {1.0, 0.6}) {
-    const Model model = small_model(at::kFloat);
+  for (const auto& [type, temperature] : {std::pair(at::kFloat, 1.0), std::pair(at::kFloat, 0.6),
+                                          std::pair(at::kBFloat16, 1.0), std::pair(at::kBFloat16, 0.6)}) {
+    const Model model = small_model(type);
     std::vector<Group> groups = rollout(model, temperature, *entropy_branch({.initial = 2}), 37);
     measure_old_policy(model, groups, {.max_tokens = 150, .temperature = temperature});
     const LogProbMismatch mismatch = log_prob_mismatch(groups);

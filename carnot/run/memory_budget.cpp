@@ -17,8 +17,6 @@ constexpr std::int64_t kMegabyte = 1 << 20;
 
 // Code of LibTorch that a run reads in after its start, and the heap's holes: measured (bench/results/memory.md).
 constexpr std::int64_t kLaterProgramBytes = 30 * kMegabyte;
-// LibTorch's compiled bfloat16 products and their buffers: measured.
-constexpr std::int64_t kCompiledProductBytes = 170 * kMegabyte;
 // Columns, credit and rows of a file, for each token of a step's trajectories: measured.
 constexpr std::int64_t kBytesPerTrajectoryToken = 600;
 // Columns of a sampled token and the rows of the evaluation's file; columns alone, of an evaluation that is kept to be
@@ -26,7 +24,9 @@ constexpr std::int64_t kBytesPerTrajectoryToken = 600;
 constexpr std::int64_t kBytesPerEvaluatedToken = 120;
 constexpr std::int64_t kBytesPerKeptToken = 30;
 constexpr std::int64_t kBytesPerDemonstratedToken = 100;
-constexpr std::int64_t kStripLogits = 1 << 22;  // of nn/token_statistics
+// Of nn/token_statistics, for bfloat16 and for wider types.
+constexpr std::int64_t kBFloat16StripLogits = 1 << 24;
+constexpr std::int64_t kStripLogits = 1 << 22;
 
 Count value_bytes(const std::string& dtype) { return dtype == "float64" ? 8 : dtype == "bfloat16" ? 2 : 4; }
 
@@ -37,7 +37,7 @@ struct Sizes {
   explicit Sizes(const MemorySettings& s)
       : value(value_bytes(s.run.dtype)),
         wide(std::max<Count>(4, value)),
-        own(s.run.device == "cpu" && s.run.dtype != "bfloat16"),
+        own(s.run.device == "cpu"),
         hidden(s.model.hidden_size),
         inner(s.model.intermediate_size),
         queries(Count(s.model.num_heads) * s.model.head_dim),
@@ -57,7 +57,7 @@ struct Sizes {
 
   bool targets(Projection projection) const { return targeted[static_cast<std::size_t>(projection)]; }
 
-  Count value, wide;  ///< bytes
+  Count value, wide;  ///< bytes; of weights and activations, and of sums and gradients of weights
   bool own;           ///< Carnot's kernels run; LibTorch's operators otherwise
   Count hidden, inner, queries, keys, layers, head, parameters, projections;
   std::array<bool, 7> targeted{};
@@ -78,7 +78,7 @@ Count kept_by_layer(const MemorySettings& s, const Sizes& n, Count length, bool 
   const Count narrow = !trained ? s.lora.rank * std::count(n.targeted.begin(), n.targeted.end(), true) : 0;
   const Count inputs = (keeps_attention_input ? n.hidden : 0) + (keeps_mlp_input ? n.hidden : 0) +
                        (keeps_product ? n.inner : 0) + narrow;
-  if (n.own) return n.value * (inputs + 2 * n.hidden + 2 + projected + n.queries + 2 * n.inner);
+  if (n.own) return n.value * (inputs + 2 * n.hidden + projected + n.queries + 2 * n.inner) + n.wide * 2;
   // LibTorch's: norms in float32 with their product before the weight, rotated queries, repeated keys and values,
   // the attention's weights, the two halves of the gate.
   const Count norms = 2 * n.hidden * (n.wide + (trained ? n.value : 0));
@@ -91,7 +91,9 @@ Activations activations(const MemorySettings& s, const Sizes& n, Count rows, Cou
   // The last layer's output and the final norm's.
   const Count ends = n.value * n.hidden * (n.own || trained ? 2 : 1) + (n.own ? 0 : n.wide * n.hidden);
   // Each operator's gradient takes the place of what it saved, but for the MLP's first and the residual stream's.
-  const Count mlp = rows * n.value * (n.inner + n.hidden + n.hidden / 2);
+  // Of bfloat16 the gradient of a product's result is turned for that of the weights.
+  const Count turned = n.own && n.value < n.wide ? n.inner : 0;
+  const Count mlp = rows * n.value * (n.inner + n.hidden + n.hidden / 2 + turned);
   // LibTorch's attention goes sequence by sequence, when what the MLP saved has been freed.
   const Count attention = n.own ? 0 : 4 * length * length * s.model.num_heads * n.value - rows * n.value * 3 * n.inner;
   const Count passing = std::max(mlp, attention);
@@ -113,14 +115,16 @@ MemoryPart part(const std::string& name, Count bytes, const std::string& explana
   return {.name = name, .bytes = bytes.value(), .explanation = explanation};
 }
 
-Count strip_rows(const MemorySettings& s) {
-  return std::clamp<Count>(kStripLogits / std::max(1, s.model.vocab_size), 16, 256);
+Count strip_rows(const MemorySettings& s, const Sizes& n) {
+  const std::int64_t logits = n.value < n.wide ? kBFloat16StripLogits : kStripLogits;
+  return std::clamp<Count>(logits / std::max(1, s.model.vocab_size), 16, 256);
 }
 
 /// Logits of a strip in float32 (LibTorch's operators hold five of them), and for Carnot's kernels `packed` packed
-/// heads.
+/// heads. Of bfloat16 the gradient takes less than the forward pass, which packs the head once.
 Count statistics_bytes(const MemorySettings& s, const Sizes& n, Count packed) {
-  const Count strip = strip_rows(s) * s.model.vocab_size * n.wide;
+  const Count strip = strip_rows(s, n) * s.model.vocab_size * n.wide;
+  if (n.own && n.value < n.wide) return strip + n.head * n.value;
   return n.own ? strip + packed * n.head * n.value : 5 * strip;
 }
 
@@ -187,7 +191,7 @@ Phase update_phase(const MemorySettings& s, const Sizes& n) {
   }
   const Count head_gradient = adapted ? 0 : n.head * n.wide;
   const Count statistics = statistics_bytes(s, n, 2) + head_gradient;
-  Phase phase{{part("gradients", trained * n.value, count(trained, "trained parameters")),
+  Phase phase{{part("gradients", trained * n.wide, count(trained, "trained parameters")),
                part("activations", all.kept,
                     count(rows, "rows a micro-batch; train.micro_batch_tokens, train.activation_checkpointing")),
                part("backward pass", std::max(all.passing, statistics),
@@ -210,8 +214,7 @@ std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
   // The product's layout of every model, the gradient's of those that are trained; the engine's head.
   const Count layouts = copies + (updates ? 1 + (s.critic ? 1 : 0) : 0);
   const Count packed = n.own ? layouts * n.projections + n.head + (updates ? 2 : 1) * n.adapters : 0;
-  const Count products = s.run.device == "cpu" && s.run.dtype == "bfloat16" ? kCompiledProductBytes : 0;
-  return {part("program", Count(s.program_bytes) + kLaterProgramBytes + products, "LibTorch, tokenizer, environment"),
+  return {part("program", Count(s.program_bytes) + kLaterProgramBytes, "LibTorch, tokenizer, environment"),
           part("weights", weights * n.value,
                count(n.parameters, "parameters") + " x " + count(copies, "models") +
                    (adapted ? " and " + count(n.adapters, "of adapters") : "")),

@@ -6,6 +6,7 @@
 #include "carnot/base/log.h"
 #include "carnot/config/document.h"
 #include "carnot/data/rollout_write.h"
+#include "carnot/nn/linear.h"
 #include "carnot/rollout/compatibility.h"
 #include "carnot/run/checkpoint.h"
 #include "carnot/run/find_run.h"
@@ -69,6 +70,8 @@ void announce(const Run& run, const ModelBundle& bundle) {
   run.control.out << run.recipe.environment_name << ", " << run.recipe.method.name << ": "
                   << bundle.policy->config().num_parameters() << " parameters, vocabulary "
                   << bundle.tokenizer->vocab_size() << ", seed " << run.recipe.run.seed << "\n";
+  if (bundle.policy->head().is_cpu())
+    run.control.out << "Kernels: " << kernel_sets(bundle.policy->head().scalar_type()) << "\n";
   const LoraOptions& lora = bundle.policy->lora();
   if (lora.rank > 0)
     run.control.out << "Adapters of rank " << lora.rank << " are trained: " << num_values(bundle.policy->adapters())

@@ -389,6 +389,22 @@ TEST_F(Runs, WithAdaptersHaveRolloutLogProbsThatEqualRecomputedOnes) {
     EXPECT_NE(line.find("\"rollout_corr/log_prob_abs_diff/max\":0.0,"), std::string_view::npos) << line;
 }
 
+TEST_F(Runs, InBFloat16HaveTheSameGuarantees) {
+  const std::string bfloat16 = "dtype=bfloat16";
+  train("straight", {bfloat16, "rollout.old_log_probs=recompute"});
+  EXPECT_EQ(train("stopped", {bfloat16, "rollout.old_log_probs=recompute"}, stop_after("stopped", 8, 5)),
+            RunEnd::Interrupted);
+  train("stopped", {bfloat16, "rollout.old_log_probs=recompute", "resume=auto"});
+  train("kept", {bfloat16, "rollout.old_log_probs=rollout"});
+  train("threads", {bfloat16, "threads=3", "rollout.environment_threads=3"});
+  train("narrow", {bfloat16, "rollout.max_batch_tokens=7", "rollout.cache_tokens=400"});
+  for (const char* name : {"stopped", "kept", "threads", "narrow"})
+    EXPECT_TRUE(weights(name) == weights("straight")) << name;
+  for (const Json& step : metrics("straight")) EXPECT_EQ(step.at("rollout_corr/log_prob_abs_diff/max"), 0.0);
+  const auto stored = read_safetensors(checkpoint("straight") / "model.safetensors");
+  EXPECT_EQ(stored->tensors.front().tensor.scalar_type(), at::kBFloat16);
+}
+
 TEST_F(Runs, OneThreadEqualsThree) {
   train("one", {"threads=1"});
   train("three", {"threads=3", "rollout.environment_threads=3"});

@@ -1,6 +1,7 @@
 #include "carnot/kernel/attention/attention.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "carnot/base/check.h"
@@ -15,38 +16,67 @@ constexpr int kRowChunk = 32;  // rows of one task
 
 int tiles_of(int positions) { return (positions + kTile - 1) / kTile; }
 
-/// One head's query or key of one row: normalised where asked, rotated.
-template <class T>
-void position_head(const AttentionLayer<T>& layer, const T* norm, std::int64_t position, const T* x, T* scratch, T* y) {
-  const KernelTable<T>& kernels = kernel_table<T>();
-  if (norm != nullptr) {
-    kernels.rms_norm(layer.dim, x, norm, layer.norm_epsilon, scratch);
-    x = scratch;
+/// The row x as it is computed with: itself, or widened into `scratch`.
+template <class S>
+const Computed<S>* wide_row(std::int64_t n, const S* x, [[maybe_unused]] Computed<S>* scratch) {
+  if constexpr (std::is_same_v<S, Computed<S>>) {
+    return x;
+  } else {
+    storage_table<S>().widen(n, x, scratch);
+    return scratch;
   }
-  const int half = layer.dim / 2;
-  kernels.rotate(half, layer.cosine + position * half, layer.sine + position * half, T(1), x, y);
+}
+template <class S>
+void copy_wide(std::int64_t n, const S* x, Computed<S>* y) {
+  if constexpr (std::is_same_v<S, Computed<S>>) {
+    std::copy_n(x, n, y);
+  } else {
+    storage_table<S>().widen(n, x, y);
+  }
+}
+template <class S>
+void store_row(std::int64_t n, const Computed<S>* x, S* y) {
+  if constexpr (std::is_same_v<S, Computed<S>>) {
+    std::copy_n(x, n, y);
+  } else {
+    storage_table<S>().round(n, x, y);
+  }
 }
 
-template <class T>
-void write_key_value(const AttentionLayer<T>& layer, const T* key, const T* value, int kv_head, int position,
-                     T* key_block, T* value_block) {
+/// One head's query or key of one row: normalised where asked, rotated.
+template <class S>
+void position_head(const AttentionLayer<Computed<S>>& layer, const Computed<S>* norm, std::int64_t position, const S* x,
+                   Computed<S>* scratch, Computed<S>* y) {
+  using T = Computed<S>;
+  const T* wide = wide_row<S>(layer.dim, x, scratch);
+  if (norm != nullptr) {
+    storage_table<T>().rms_norm(layer.dim, wide, norm, layer.norm_epsilon, scratch);
+    wide = scratch;
+  }
+  const int half = layer.dim / 2;
+  kernel_table<T>().rotate(half, layer.cosine + position * half, layer.sine + position * half, T(1), wide, y);
+}
+
+template <class S>
+void write_key_value(const AttentionLayer<Computed<S>>& layer, const Computed<S>* key, const S* value, int kv_head,
+                     int position, S* key_block, S* value_block) {
   const int slot = position % kTile;
-  T* keys = key_block + static_cast<std::int64_t>(kv_head) * layer.dim * kTile;
-  T* values = value_block + static_cast<std::int64_t>(kv_head) * layer.dim * kTile;
+  S* keys = key_block + static_cast<std::int64_t>(kv_head) * layer.dim * kTile;
+  S* values = value_block + static_cast<std::int64_t>(kv_head) * layer.dim * kTile;
   // A reused block may hold anything; weight 0 times anything must be 0.
-  if (slot == 0) std::fill(values, values + static_cast<std::int64_t>(kTile) * layer.dim, T(0));
-  for (int d = 0; d < layer.dim; ++d) keys[d * kTile + slot] = key[d];
+  if (slot == 0) std::fill(values, values + static_cast<std::int64_t>(kTile) * layer.dim, S{});
+  for (int d = 0; d < layer.dim; ++d) keys[d * kTile + slot] = stored<S>(key[d]);
   std::copy(value, value + layer.dim, values + static_cast<std::int64_t>(slot) * layer.dim);
 }
 
 /// Sequences with blocks of their own where the caller gave none.
-template <class T>
+template <class S>
 struct OwnedBlocks {
-  std::vector<T> memory;
-  std::vector<T*> keys, values;
-  std::vector<AttentionRows<T>> sequences;
+  std::vector<S> memory;
+  std::vector<S*> keys, values;
+  std::vector<AttentionRows<S>> sequences;
 
-  OwnedBlocks(const AttentionLayer<T>& layer, std::span<const AttentionRows<T>> given)
+  OwnedBlocks(const AttentionLayer<Computed<S>>& layer, std::span<const AttentionRows<S>> given)
       : sequences(given.begin(), given.end()) {
     const std::size_t block = static_cast<std::size_t>(layer.kv_heads) * static_cast<std::size_t>(layer.dim * kTile);
     std::size_t blocks = 0;
@@ -62,8 +92,8 @@ struct OwnedBlocks {
       if (!sequence.key_blocks.empty()) continue;
       CARNOT_CHECK_EQ(sequence.past, 0);
       const auto count = static_cast<std::size_t>(tiles_of(sequence.rows));
-      sequence.key_blocks = std::span<T* const>(keys).subspan(next, count);
-      sequence.value_blocks = std::span<T* const>(values).subspan(next, count);
+      sequence.key_blocks = std::span<S* const>(keys).subspan(next, count);
+      sequence.value_blocks = std::span<S* const>(values).subspan(next, count);
       next += count;
     }
   }
@@ -77,8 +107,8 @@ struct Chunk {
 };
 
 // Chunks end where tiles end: two tasks never write into one block.
-template <class T>
-std::vector<Chunk> chunks_of(std::span<const AttentionRows<T>> sequences) {
+template <class S>
+std::vector<Chunk> chunks_of(std::span<const AttentionRows<S>> sequences) {
   static_assert(kRowChunk % kTile == 0);
   std::vector<Chunk> chunks;
   for (std::size_t s = 0; s < sequences.size(); ++s) {
@@ -99,15 +129,17 @@ T* scratch(std::size_t slot, std::size_t size) {
   return memory[slot].data();
 }
 
-template <class T>
-void attend_chunk(const AttentionLayer<T>& layer, const AttentionRows<T>& rows, const Chunk& chunk, int kv_head,
-                  const T* queries, T* out) {
+template <class S>
+void attend_chunk(const AttentionLayer<Computed<S>>& layer, const AttentionRows<S>& rows, const Chunk& chunk,
+                  int kv_head, const Computed<S>* queries, S* out) {
+  using T = Computed<S>;
   const KernelTable<T>& kernels = kernel_table<T>();
+  const StorageTable<S>& storage = storage_table<S>();
   const int group = layer.heads / layer.kv_heads;
   const int dim = layer.dim;
   const int tiles = tiles_of(rows.past + chunk.end);
   const std::int64_t head_offset = static_cast<std::int64_t>(kv_head) * dim * kTile;
-  thread_local std::vector<const T*> key_tiles, value_tiles;
+  thread_local std::vector<const S*> key_tiles, value_tiles;
   key_tiles.resize(tiles);
   value_tiles.resize(tiles);
   for (std::size_t t = 0; t < key_tiles.size(); ++t) {
@@ -129,24 +161,25 @@ void attend_chunk(const AttentionLayer<T>& layer, const AttentionRows<T>& rows, 
     };
     const int needed = tiles_of(rows.past + chunk.begin + (first + count - 1) / group + 1);
     for (int i = 0; i < count; ++i) std::copy_n(queries + place(i), dim, query + i * dim);
-    kernels.scores(count, needed, dim, query, dim, key_tiles.data(), layer.scale, scores, scores_row);
+    storage.scores(count, needed, dim, query, dim, key_tiles.data(), layer.scale, scores, scores_row);
     for (int i = 0; i < count; ++i) {
       const int visible = rows.past + chunk.begin + (first + i) / group + 1;
       kernels.softmax(scores + i * scores_row, visible);
       std::fill(scores + i * scores_row + tiles_of(visible) * kTile, scores + i * scores_row + needed * kTile, T(0));
     }
-    kernels.weighted_values(count, needed, dim, scores, scores_row, value_tiles.data(), result, dim);
-    for (int i = 0; i < count; ++i) std::copy_n(result + i * dim, dim, out + place(i));
+    storage.weighted_values(count, needed, dim, scores, scores_row, value_tiles.data(), result, dim);
+    for (int i = 0; i < count; ++i) store_row<S>(dim, result + i * dim, out + place(i));
   }
 }
 
 }  // namespace
 
-template <class T>
-void attention_forward(const AttentionLayer<T>& layer, const T* qkv, const std::int64_t* positions,
-                       std::span<const AttentionRows<T>> given, T* out) {
-  const OwnedBlocks<T> blocks(layer, given);
-  const auto chunks = chunks_of<T>(blocks.sequences);
+template <class S>
+void attention_forward(const AttentionLayer<Computed<S>>& layer, const S* qkv, const std::int64_t* positions,
+                       std::span<const AttentionRows<S>> given, S* out) {
+  using T = Computed<S>;
+  const OwnedBlocks<S> blocks(layer, given);
+  const auto chunks = chunks_of<S>(blocks.sequences);
   const int dim = layer.dim;
   std::int64_t total_rows = 0;
   for (const auto& rows : given) total_rows = std::max(total_rows, rows.begin + rows.rows);
@@ -154,20 +187,20 @@ void attention_forward(const AttentionLayer<T>& layer, const T* qkv, const std::
 
   kernel_pool().run(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t c) {
     const Chunk& chunk = chunks[c];
-    const AttentionRows<T>& rows = blocks.sequences[chunk.sequence];
+    const AttentionRows<S>& rows = blocks.sequences[chunk.sequence];
     T* normed = scratch<T>(0, dim);
     T* key = scratch<T>(1, dim);
     for (int r = chunk.begin; r < chunk.end; ++r) {
       const std::int64_t row = rows.begin + r;
-      const T* x = qkv + row * layer.width();
+      const S* x = qkv + row * layer.width();
       for (int h = 0; h < layer.heads; ++h)
-        position_head(layer, layer.query_norm, positions[row], x + h * dim, normed,
-                      queries.data() + (row * layer.heads + h) * dim);
+        position_head<S>(layer, layer.query_norm, positions[row], x + h * dim, normed,
+                         queries.data() + (row * layer.heads + h) * dim);
       const auto block = static_cast<std::size_t>((rows.past + r) / kTile);
       for (int h = 0; h < layer.kv_heads; ++h) {
-        position_head(layer, layer.key_norm, positions[row], x + (layer.heads + h) * dim, normed, key);
-        write_key_value(layer, key, x + (layer.heads + layer.kv_heads + h) * dim, h, rows.past + r,
-                        rows.key_blocks[block], rows.value_blocks[block]);
+        position_head<S>(layer, layer.key_norm, positions[row], x + (layer.heads + h) * dim, normed, key);
+        write_key_value<S>(layer, key, x + (layer.heads + layer.kv_heads + h) * dim, h, rows.past + r,
+                           rows.key_blocks[block], rows.value_blocks[block]);
       }
     }
   });
@@ -175,32 +208,35 @@ void attention_forward(const AttentionLayer<T>& layer, const T* qkv, const std::
   const auto tasks = static_cast<std::int64_t>(chunks.size()) * layer.kv_heads;
   kernel_pool().run(tasks, [&](std::int64_t task) {
     const Chunk& chunk = chunks[task / layer.kv_heads];
-    attend_chunk(layer, blocks.sequences[chunk.sequence], chunk, static_cast<int>(task % layer.kv_heads),
-                 queries.data(), out);
+    attend_chunk<S>(layer, blocks.sequences[chunk.sequence], chunk, static_cast<int>(task % layer.kv_heads),
+                    queries.data(), out);
   });
 }
 
 namespace {
 
 /// What the gradient of one sequence and one key-value head works on.
-template <class T>
+template <class S>
 struct BackwardInputs {
-  const AttentionLayer<T>* layer = nullptr;
-  const T* qkv = nullptr;
+  const AttentionLayer<Computed<S>>* layer = nullptr;
+  const S* qkv = nullptr;
   const std::int64_t* positions = nullptr;
-  const AttentionRows<T>* rows = nullptr;
+  const AttentionRows<S>* rows = nullptr;
   int kv_head = 0;
-  const T* out = nullptr;
-  const T* dout = nullptr;
-  T* dqkv = nullptr;
-  T* dquery_norm = nullptr;  // this task's own sums, or null
-  T* dkey_norm = nullptr;
+  const S* out = nullptr;
+  const S* dout = nullptr;
+  S* dqkv = nullptr;
+  Computed<S>* dquery_norm = nullptr;  // this task's own sums, or null
+  Computed<S>* dkey_norm = nullptr;
 };
 
-template <class T>
+/// Works on widened copies of keys and values, which have the bits that the forward pass read.
+template <class S>
 class BackwardTask {
+  using T = Computed<S>;
+
  public:
-  explicit BackwardTask(const BackwardInputs<T>& in)
+  explicit BackwardTask(const BackwardInputs<S>& in)
       : in_(in),
         layer_(*in.layer),
         rows_(*in.rows),
@@ -216,28 +252,28 @@ class BackwardTask {
   void load_keys_and_values();
   void query_group(int first, int count);
   void write_key_gradients();
-  void head_gradient(const T* dy, const T* norm, std::int64_t row, const T* x, T* dx, T* dnorm);
-  const T* row_of(int r) const { return in_.qkv + (rows_.begin + r) * layer_.width(); }
+  void head_gradient(const T* dy, const T* norm, std::int64_t row, const S* x, S* dx, T* dnorm);
+  const S* row_of(int r) const { return in_.qkv + (rows_.begin + r) * layer_.width(); }
 
-  BackwardInputs<T> in_;
+  BackwardInputs<S> in_;
   const AttentionLayer<T>& layer_;
-  const AttentionRows<T>& rows_;
+  const AttentionRows<S>& rows_;
   int kv_head_, dim_, group_, tiles_;
   std::int64_t padded_;
   T *key_columns_ = nullptr, *key_rows_ = nullptr, *value_columns_ = nullptr, *dkey_ = nullptr, *dvalue_ = nullptr;
   std::vector<const T*> key_column_tiles_, key_row_tiles_, value_column_tiles_;
 };
 
-template <class T>
-void BackwardTask<T>::run() {
+template <class S>
+void BackwardTask<S>::run() {
   load_keys_and_values();
   const int total = rows_.rows * group_;
   for (int first = 0; first < total; first += kQueries) query_group(first, std::min(kQueries, total - first));
   write_key_gradients();
 }
 
-template <class T>
-void BackwardTask<T>::load_keys_and_values() {
+template <class S>
+void BackwardTask<S>::load_keys_and_values() {
   const auto size = static_cast<std::size_t>(padded_ * dim_);
   key_columns_ = scratch<T>(0, size);
   key_rows_ = scratch<T>(1, size);
@@ -248,13 +284,14 @@ void BackwardTask<T>::load_keys_and_values() {
   T* normed = scratch<T>(5, dim_);
   for (int r = 0; r < rows_.rows; ++r) {
     T* key = key_rows_ + static_cast<std::int64_t>(r) * dim_;
-    position_head(layer_, layer_.key_norm, in_.positions[rows_.begin + r], row_of(r) + (layer_.heads + kv_head_) * dim_,
-                  normed, key);
-    const T* value = row_of(r) + (layer_.heads + layer_.kv_heads + kv_head_) * dim_;
+    position_head<S>(layer_, layer_.key_norm, in_.positions[rows_.begin + r],
+                     row_of(r) + (layer_.heads + kv_head_) * dim_, normed, key);
+    const S* value = row_of(r) + (layer_.heads + layer_.kv_heads + kv_head_) * dim_;
     const std::int64_t column = static_cast<std::int64_t>(r / kTile) * kTile * dim_ + r % kTile;
     for (int d = 0; d < dim_; ++d) {
+      key[d] = widened(stored<S>(key[d]));
       key_columns_[column + d * kTile] = key[d];
-      value_columns_[column + d * kTile] = value[d];
+      value_columns_[column + d * kTile] = widened(value[d]);
     }
   }
   key_column_tiles_.resize(tiles_);
@@ -268,9 +305,10 @@ void BackwardTask<T>::load_keys_and_values() {
   }
 }
 
-template <class T>
-void BackwardTask<T>::query_group(int first, int count) {
+template <class S>
+void BackwardTask<S>::query_group(int first, int count) {
   const KernelTable<T>& kernels = kernel_table<T>();
+  const StorageTable<T>& wide = storage_table<T>();
   const int needed = tiles_of((first + count - 1) / group_ + 1);
   T* probability = scratch<T>(6, kQueries * padded_);
   T* dscore = scratch<T>(7, kQueries * padded_);
@@ -283,24 +321,24 @@ void BackwardTask<T>::query_group(int first, int count) {
   const auto place = [&](int i) { return ((rows_.begin + row(i)) * layer_.heads + head(i)) * dim_; };
 
   for (int i = 0; i < count; ++i) {
-    position_head(layer_, layer_.query_norm, in_.positions[rows_.begin + row(i)], row_of(row(i)) + head(i) * dim_,
-                  normed, query + i * dim_);
-    std::copy_n(in_.dout + place(i), dim_, gradient + i * dim_);
+    position_head<S>(layer_, layer_.query_norm, in_.positions[rows_.begin + row(i)], row_of(row(i)) + head(i) * dim_,
+                     normed, query + i * dim_);
+    copy_wide<S>(dim_, in_.dout + place(i), gradient + i * dim_);
   }
-  kernels.scores(count, needed, dim_, query, dim_, key_column_tiles_.data(), layer_.scale, probability, padded_);
-  kernels.scores(count, needed, dim_, gradient, dim_, value_column_tiles_.data(), T(1), dscore, padded_);
+  wide.scores(count, needed, dim_, query, dim_, key_column_tiles_.data(), layer_.scale, probability, padded_);
+  wide.scores(count, needed, dim_, gradient, dim_, value_column_tiles_.data(), T(1), dscore, padded_);
   for (int i = 0; i < count; ++i) {
     T* p = probability + i * padded_;
     T* ds = dscore + i * padded_;
     const int visible = row(i) + 1;
     kernels.softmax(p, visible);
     std::fill(p + visible, p + needed * kTile, T(0));
-    const T inner = kernels.dot(dim_, gradient + i * dim_, in_.out + place(i));
+    const T inner = kernels.dot(dim_, gradient + i * dim_, wide_row<S>(dim_, in_.out + place(i), normed));
     for (int j = 0; j < visible; ++j) ds[j] = p[j] * (ds[j] - inner) * layer_.scale;
     std::fill(ds + visible, ds + needed * kTile, T(0));
   }
   const int keys = row(count - 1) + 1;
-  kernels.weighted_values(count, needed, dim_, dscore, padded_, key_row_tiles_.data(), dquery, dim_);
+  wide.weighted_values(count, needed, dim_, dscore, padded_, key_row_tiles_.data(), dquery, dim_);
   kernels.add_outer(count, keys, dim_, dscore, padded_, query, dim_, dkey_);
   kernels.add_outer(count, keys, dim_, probability, padded_, gradient, dim_, dvalue_);
   for (int i = 0; i < count; ++i)
@@ -308,41 +346,41 @@ void BackwardTask<T>::query_group(int first, int count) {
                   in_.dqkv + (rows_.begin + row(i)) * layer_.width() + head(i) * dim_, in_.dquery_norm);
 }
 
-template <class T>
-void BackwardTask<T>::write_key_gradients() {
+template <class S>
+void BackwardTask<S>::write_key_gradients() {
   for (int r = 0; r < rows_.rows; ++r) {
     const std::int64_t row = rows_.begin + r;
-    T* out_row = in_.dqkv + row * layer_.width();
+    S* out_row = in_.dqkv + row * layer_.width();
     head_gradient(dkey_ + static_cast<std::int64_t>(r) * dim_, layer_.key_norm, row,
                   row_of(r) + (layer_.heads + kv_head_) * dim_, out_row + (layer_.heads + kv_head_) * dim_,
                   in_.dkey_norm);
-    std::copy_n(dvalue_ + static_cast<std::int64_t>(r) * dim_, dim_,
-                out_row + (layer_.heads + layer_.kv_heads + kv_head_) * dim_);
+    store_row<S>(dim_, dvalue_ + static_cast<std::int64_t>(r) * dim_,
+                 out_row + (layer_.heads + layer_.kv_heads + kv_head_) * dim_);
   }
 }
 
-template <class T>
-void BackwardTask<T>::head_gradient(const T* dy, const T* norm, std::int64_t row, const T* x, T* dx, T* dnorm) {
-  const KernelTable<T>& kernels = kernel_table<T>();
+template <class S>
+void BackwardTask<S>::head_gradient(const T* dy, const T* norm, std::int64_t row, const S* x, S* dx, T* dnorm) {
+  const StorageTable<T>& wide = storage_table<T>();
   const int half = dim_ / 2;
-  const T* cosine = layer_.cosine + in_.positions[row] * half;
-  const T* sine = layer_.sine + in_.positions[row] * half;
-  if (norm == nullptr) {
-    kernels.rotate(half, cosine, sine, T(-1), dy, dx);
-    return;
-  }
-  T* turned = scratch<T>(9, 2 * dim_);
-  kernels.rotate(half, cosine, sine, T(-1), dy, turned);
-  const T factor = kernels.rms_norm(dim_, x, norm, layer_.norm_epsilon, turned + dim_);
-  kernels.rms_norm_backward(dim_, turned, x, norm, factor, dx, dnorm);
+  T* turned = scratch<T>(9, 4 * dim_);
+  T *normed = turned + dim_, *wide_x = normed + dim_, *wide_dx = wide_x + dim_;
+  kernel_table<T>().rotate(half, layer_.cosine + in_.positions[row] * half, layer_.sine + in_.positions[row] * half,
+                           T(-1), dy, turned);
+  if (norm == nullptr) return store_row<S>(dim_, turned, dx);
+  const T* values = wide_row<S>(dim_, x, wide_x);
+  const T factor = wide.rms_norm(dim_, values, norm, layer_.norm_epsilon, normed);
+  wide.rms_norm_backward(dim_, turned, values, norm, factor, wide_dx, dnorm);
+  store_row<S>(dim_, wide_dx, dx);
 }
 
 }  // namespace
 
-template <class T>
-void attention_backward(const AttentionLayer<T>& layer, const T* qkv, const std::int64_t* positions,
-                        std::span<const AttentionRows<T>> sequences, const T* out, const T* dout, T* dqkv,
-                        T* dquery_norm, T* dkey_norm) {
+template <class S>
+void attention_backward(const AttentionLayer<Computed<S>>& layer, const S* qkv, const std::int64_t* positions,
+                        std::span<const AttentionRows<S>> sequences, const S* out, const S* dout, S* dqkv,
+                        Computed<S>* dquery_norm, Computed<S>* dkey_norm) {
+  using T = Computed<S>;
   const bool norms = layer.query_norm != nullptr;
   const std::size_t tasks = sequences.size() * static_cast<std::size_t>(layer.kv_heads);
   const auto dim = static_cast<std::size_t>(layer.dim);
@@ -351,7 +389,7 @@ void attention_backward(const AttentionLayer<T>& layer, const T* qkv, const std:
     const auto task = static_cast<std::size_t>(index);
     const auto kv_heads = static_cast<std::size_t>(layer.kv_heads);
     T* sums = norms ? norm_sums.data() + 2 * task * dim : nullptr;
-    BackwardTask<T>({.layer = &layer,
+    BackwardTask<S>({.layer = &layer,
                      .qkv = qkv,
                      .positions = positions,
                      .rows = &sequences[task / kv_heads],
@@ -365,17 +403,19 @@ void attention_backward(const AttentionLayer<T>& layer, const T* qkv, const std:
   });
   if (!norms) return;
   for (std::size_t task = 0; task < tasks; ++task) {
-    kernel_table<T>().add(layer.dim, norm_sums.data() + 2 * task * dim, dquery_norm);
-    kernel_table<T>().add(layer.dim, norm_sums.data() + (2 * task + 1) * dim, dkey_norm);
+    storage_table<T>().add(layer.dim, norm_sums.data() + 2 * task * dim, dquery_norm);
+    storage_table<T>().add(layer.dim, norm_sums.data() + (2 * task + 1) * dim, dkey_norm);
   }
 }
 
-#define CARNOT_INSTANTIATE(T)                                                               \
-  template void attention_forward(const AttentionLayer<T>&, const T*, const std::int64_t*,  \
-                                  std::span<const AttentionRows<T>>, T*);                   \
-  template void attention_backward(const AttentionLayer<T>&, const T*, const std::int64_t*, \
-                                   std::span<const AttentionRows<T>>, const T*, const T*, T*, T*, T*);
+#define CARNOT_INSTANTIATE(S)                                                                                  \
+  template void attention_forward<S>(const AttentionLayer<Computed<S>>&, const S*, const std::int64_t*,        \
+                                     std::span<const AttentionRows<S>>, S*);                                   \
+  template void attention_backward<S>(const AttentionLayer<Computed<S>>&, const S*, const std::int64_t*,       \
+                                      std::span<const AttentionRows<S>>, const S*, const S*, S*, Computed<S>*, \
+                                      Computed<S>*);
 CARNOT_INSTANTIATE(float)
 CARNOT_INSTANTIATE(double)
+CARNOT_INSTANTIATE(BFloat16)
 
 }  // namespace carnot::kernel

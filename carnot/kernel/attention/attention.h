@@ -3,10 +3,16 @@
 //
 // A row of `qkv` holds the projections of one token: queries [heads * dim], keys [kv_heads * dim], values
 // [kv_heads * dim]. Queries and keys are normalised per head where norms are given, then rotated by position.
+//
+// Rows, keys and values are stored as S (float, double, BFloat16); everything is computed in Computed<S>. Keys are
+// rounded to S once, when they have been rotated, and results when they are complete; queries, scores and weights
+// never.
 #pragma once
 
 #include <cstdint>
 #include <span>
+
+#include "carnot/kernel/bfloat16.h"
 
 namespace carnot::kernel {
 
@@ -26,27 +32,27 @@ struct AttentionLayer {
 };
 
 /// One sequence's new rows [begin, begin + rows), at positions past, past + 1, ...
-template <class T>
+template <class S>
 struct AttentionRows {
   std::int64_t begin = 0;
   int rows = 0;
   int past = 0;
   /// Block b of the sequence: keys [kv_heads, dim, kTile], values [kv_heads, kTile, dim]. Positions before `past` are
   /// there already; the rest is written. Empty: the call finds memory of its own (past must be 0).
-  std::span<T* const> key_blocks{};
-  std::span<T* const> value_blocks{};
+  std::span<S* const> key_blocks{};
+  std::span<S* const> value_blocks{};
 };
 
 /// out [T, heads * dim]; rows are contiguous in qkv and out. positions[row] chooses the angles.
-template <class T>
-void attention_forward(const AttentionLayer<T>& layer, const T* qkv, const std::int64_t* positions,
-                       std::span<const AttentionRows<T>> sequences, T* out);
+template <class S>
+void attention_forward(const AttentionLayer<Computed<S>>& layer, const S* qkv, const std::int64_t* positions,
+                       std::span<const AttentionRows<S>> sequences, S* out);
 
 /// Gradients of the above for sequences without past. `dqkv` is written; the norms' gradients (null without norms) are
 /// added to.
-template <class T>
-void attention_backward(const AttentionLayer<T>& layer, const T* qkv, const std::int64_t* positions,
-                        std::span<const AttentionRows<T>> sequences, const T* out, const T* dout, T* dqkv,
-                        T* dquery_norm, T* dkey_norm);
+template <class S>
+void attention_backward(const AttentionLayer<Computed<S>>& layer, const S* qkv, const std::int64_t* positions,
+                        std::span<const AttentionRows<S>> sequences, const S* out, const S* dout, S* dqkv,
+                        Computed<S>* dquery_norm, Computed<S>* dkey_norm);
 
 }  // namespace carnot::kernel

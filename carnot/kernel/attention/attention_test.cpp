@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "carnot/base/random.h"
@@ -20,9 +22,11 @@ struct Shape {
 };
 constexpr Shape kShapes[] = {{4, 2, 32, false}, {6, 2, 8, true}, {3, 3, 20, false}, {14, 2, 64, true}};
 
-/// Random rows and the tables that a layer points to.
-template <class T>
+/// Random rows stored as S and the tables that a layer points to.
+template <class S>
 struct Problem {
+  using T = Computed<S>;
+
   Problem(const Shape& shape, const std::vector<int>& lengths) {
     RandomStream stream(17);
     const int half = shape.dim / 2;
@@ -51,26 +55,31 @@ struct Problem {
       for (int p = 0; p < length; ++p) positions.push_back(p);
       rows += length;
     }
-    for (std::int64_t i = 0; i < rows * layer.width(); ++i) qkv.push_back(static_cast<T>(stream.normal()));
+    for (std::int64_t i = 0; i < rows * layer.width(); ++i) qkv.push_back(stored<S>(static_cast<T>(stream.normal())));
   }
 
-  std::vector<T> forward() const {
-    std::vector<T> out(rows * layer.heads * layer.dim);
-    attention_forward<T>(layer, qkv.data(), positions.data(), sequences, out.data());
+  std::vector<S> forward() const {
+    std::vector<S> out(rows * layer.heads * layer.dim);
+    attention_forward<S>(layer, qkv.data(), positions.data(), sequences, out.data());
     return out;
   }
 
   AttentionLayer<T> layer;
-  std::vector<T> cosine, sine, query_norm, key_norm, qkv;
+  std::vector<T> cosine, sine, query_norm, key_norm;
+  std::vector<S> qkv;
   std::vector<std::int64_t> positions;
-  std::vector<AttentionRows<T>> sequences;
+  std::vector<AttentionRows<S>> sequences;
   std::int64_t rows = 0;
 };
 
-template <class T>
-class Attention : public ::testing::Test {};
-using Scalars = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(Attention, Scalars);
+template <class S>
+class Attention : public ::testing::Test {
+ protected:
+  /// Of a result of size 1.
+  static constexpr double kTolerance = std::is_same_v<S, double> ? 1e-12 : std::is_same_v<S, float> ? 1e-5 : 0.01;
+};
+using Stored = ::testing::Types<float, double, BFloat16>;
+TYPED_TEST_SUITE(Attention, Stored);
 
 TYPED_TEST(Attention, EqualsTheDefinition) {
   using T = TypeParam;
@@ -81,7 +90,7 @@ TYPED_TEST(Attention, EqualsTheDefinition) {
       const auto first = problem.qkv.begin() + sequence.begin * problem.layer.width();
       reference::AttentionInput twin{
           .heads = shape.heads, .kv_heads = shape.kv_heads, .dim = shape.dim, .length = sequence.rows};
-      twin.qkv.assign(first, first + sequence.rows * problem.layer.width());
+      for (auto x = first; x != first + sequence.rows * problem.layer.width(); ++x) twin.qkv.push_back(widened(*x));
       if (shape.norms) {
         twin.query_norm.assign(problem.query_norm.begin(), problem.query_norm.end());
         twin.key_norm.assign(problem.key_norm.begin(), problem.key_norm.end());
@@ -89,8 +98,7 @@ TYPED_TEST(Attention, EqualsTheDefinition) {
       const auto expected = reference::attention(twin);
       const std::size_t offset = static_cast<std::size_t>(sequence.begin * shape.heads * shape.dim);
       for (std::size_t i = 0; i < expected.size(); ++i)
-        ASSERT_NEAR(out[offset + i], expected[i], sizeof(T) == 4 ? 1e-5 : 1e-12)
-            << "heads " << shape.heads << " at " << i;
+        ASSERT_NEAR(widened(out[offset + i]), expected[i], this->kTolerance) << "heads " << shape.heads << " at " << i;
     }
   }
 }
@@ -131,6 +139,57 @@ TYPED_TEST(Attention, GradientMatchesFiniteDifferences) {
   }
 }
 
+/// The same numbers in float64.
+Problem<double> in_double(const Problem<BFloat16>& problem, const Shape& shape, const std::vector<int>& lengths) {
+  Problem<double> twin(shape, lengths);
+  const auto copy = [](const auto& from, std::vector<double>& to) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = widened(from[i]);
+  };
+  copy(problem.qkv, twin.qkv);
+  copy(problem.cosine, twin.cosine);
+  copy(problem.sine, twin.sine);
+  copy(problem.query_norm, twin.query_norm);
+  copy(problem.key_norm, twin.key_norm);
+  return twin;
+}
+
+TEST(BFloat16Attention, HasTheGradientOfItsTwinInFloat64) {
+  for (const Shape& shape : kShapes) {
+    const std::vector<int> lengths{33, 5, 50};
+    const Problem<BFloat16> problem(shape, lengths);
+    const Problem<double> twin = in_double(problem, shape, lengths);
+    const std::vector<BFloat16> out = problem.forward();
+    const std::vector<double> exact_out = twin.forward();
+    RandomStream stream(6);
+    std::vector<BFloat16> dout, dqkv(problem.qkv.size());
+    std::vector<double> exact_dout, exact_dqkv(dqkv.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      dout.push_back(stored<BFloat16>(static_cast<float>(stream.normal())));
+      exact_dout.push_back(static_cast<double>(widened(dout.back())));
+    }
+    std::vector<float> dquery(shape.dim, 0.0F), dkey(shape.dim, 0.0F);
+    std::vector<double> exact_dquery(shape.dim, 0.0), exact_dkey(shape.dim, 0.0);
+    attention_backward<BFloat16>(problem.layer, problem.qkv.data(), problem.positions.data(), problem.sequences,
+                                 out.data(), dout.data(), dqkv.data(), dquery.data(), dkey.data());
+    attention_backward<double>(twin.layer, twin.qkv.data(), twin.positions.data(), twin.sequences, exact_out.data(),
+                               exact_dout.data(), exact_dqkv.data(), exact_dquery.data(), exact_dkey.data());
+    const auto error = [](const auto& got, const std::vector<double>& exact) {
+      double sum = 0, size = 0;
+      for (std::size_t i = 0; i < exact.size(); ++i) {
+        const double difference = static_cast<double>(widened(got[i])) - exact[i];
+        sum += difference * difference;
+        size += exact[i] * exact[i];
+      }
+      return std::sqrt(sum / size);
+    };
+    // A number that is rounded to bfloat16 is off by 2^-8 at most, and by less than half of that in the mean.
+    EXPECT_LT(error(dqkv, exact_dqkv), 0.006) << shape.heads;
+    if (!shape.norms) continue;
+    EXPECT_LT(error(dquery, exact_dquery), 0.006) << shape.heads;
+    EXPECT_LT(error(dkey, exact_dkey), 0.006) << shape.heads;
+  }
+}
+
 TYPED_TEST(Attention, InPiecesThroughBlocksEqualsAtOnceBitForBit) {
   using T = TypeParam;
   for (const Shape& shape : kShapes) {
@@ -138,7 +197,7 @@ TYPED_TEST(Attention, InPiecesThroughBlocksEqualsAtOnceBitForBit) {
     const auto at_once = problem.forward();
     const std::size_t block = static_cast<std::size_t>(shape.kv_heads * shape.dim * kTile);
     // Blocks that were used before hold anything.
-    std::vector<T> memory(2 * 5 * block, std::numeric_limits<T>::quiet_NaN());
+    std::vector<T> memory(2 * 5 * block, stored<T>(std::numeric_limits<Computed<T>>::quiet_NaN()));
     std::vector<T*> keys, values;
     for (std::size_t b = 0; b < 5; ++b) {
       keys.push_back(memory.data() + (4 - b) * 2 * block);
@@ -167,7 +226,7 @@ TYPED_TEST(Attention, ThreadsNeverMeetInABlock) {
   const std::size_t block = static_cast<std::size_t>(shape.kv_heads * shape.dim * kTile);
   set_num_threads(3);
   for (int trial = 0; trial < 300; ++trial) {
-    std::vector<T> memory(2 * 7 * block, T(1));
+    std::vector<T> memory(2 * 7 * block, stored<T>(1));
     std::vector<T*> keys, values;
     for (std::size_t b = 0; b < 7; ++b) {
       keys.push_back(memory.data() + b * 2 * block);

@@ -164,8 +164,8 @@ void PackedBFloat16::pack(std::span<const BFloat16Rows> matrices, std::int64_t c
 
 void gemm(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFloat16& b, const BFloat16Output& c) {
   if (a.rows == 0 || b.columns() == 0) return;
-  CARNOT_CHECK((c.sums == nullptr) != (c.rounded == nullptr) && !(c.rounded != nullptr && c.accumulate),
-               "a product has one output, and only float32 is added to");
+  CARNOT_CHECK((c.sums == nullptr) != (c.rounded == nullptr) && !(c.sums != nullptr && c.bias != nullptr),
+               "a product has one output, and only rounded ones have a bias");
   const std::int64_t group = panels_of_task(kernels, a.rows, b.columns()) * kBFloat16Panel;
   const std::int64_t groups = bfloat16_blocks(b.columns(), group);
   const std::int64_t tasks = bfloat16_blocks(a.rows, kernels.row_block) * groups;
@@ -182,6 +182,7 @@ void gemm(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFl
     const std::int64_t begin = row * c.row_stride + column;
     if (c.sums != nullptr) block.out.sums = c.sums + begin;
     if (c.rounded != nullptr) block.out.rounded = c.rounded + begin;
+    if (c.bias != nullptr) block.out.bias = c.bias + column;
     multiply_depth(kernels, block, b.depth());
   });
 }
@@ -190,8 +191,9 @@ void gemm(const BFloat16Rows& a, const PackedBFloat16& b, float* c, std::int64_t
   gemm(bfloat16_kernels(), a, b, {.sums = c, .row_stride = c_row, .accumulate = accumulate});
 }
 
-void gemm(const BFloat16Rows& a, const PackedBFloat16& b, BFloat16* c, std::int64_t c_row) {
-  gemm(bfloat16_kernels(), a, b, {.rounded = c, .row_stride = c_row});
+void gemm(const BFloat16Rows& a, const PackedBFloat16& b, BFloat16* c, std::int64_t c_row, bool accumulate,
+          const BFloat16* bias) {
+  gemm(bfloat16_kernels(), a, b, {.rounded = c, .row_stride = c_row, .accumulate = accumulate, .bias = bias});
 }
 
 void transpose(const BFloat16Rows& in, std::int64_t columns, BFloat16* out, std::int64_t out_row) {

@@ -56,8 +56,10 @@ class PackedBFloat16 {
 
 /// C [a.rows, b.columns()] = A B, where A's rows have b.depth() elements; with `accumulate`, C += A B.
 void gemm(const BFloat16Rows& a, const PackedBFloat16& b, float* c, std::int64_t c_row, bool accumulate);
-/// The same, each sum rounded to bfloat16.
-void gemm(const BFloat16Rows& a, const PackedBFloat16& b, BFloat16* c, std::int64_t c_row);
+/// The same, each sum rounded to bfloat16 once, after the bias of its column (null: none) and what is there, where it
+/// is added to, have been added.
+void gemm(const BFloat16Rows& a, const PackedBFloat16& b, BFloat16* c, std::int64_t c_row, bool accumulate = false,
+          const BFloat16* bias = nullptr);
 /// The same with a kernel set of one's choice.
 void gemm(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFloat16& b, const BFloat16Output& c);
 

@@ -197,6 +197,25 @@ TEST_P(BFloat16Gemm, AddsToWhatIsThere) {
   for (std::size_t i = 0; i < c.size(); ++i) ASSERT_EQ(c[i], 3.5f + sums[i]);
 }
 
+TEST_P(BFloat16Gemm, BiasAndWhatIsThereAreAddedBeforeTheOneRounding) {
+  for (const auto& [m, k, n] : kShapes) {
+    const Matrix a = random_matrix(m, k, 24), b = random_matrix(k, n, 25);
+    const Matrix bias = random_matrix(1, n, 26), there = random_matrix(m, n, 27);
+    const PackedBFloat16 right = packed(b);
+    const std::vector<float> sums = multiply(a, right);
+    std::vector<BFloat16> biased(m * n), added = there.numbers, both = there.numbers;
+    gemm(kernels(), a.view(), right, {.rounded = biased.data(), .row_stride = n, .bias = bias.numbers.data()});
+    gemm(kernels(), a.view(), right, {.rounded = added.data(), .row_stride = n, .accumulate = true});
+    gemm(kernels(), a.view(), right,
+         {.rounded = both.data(), .row_stride = n, .accumulate = true, .bias = bias.numbers.data()});
+    for (std::int64_t i = 0; i < m * n; ++i) {
+      ASSERT_EQ(biased[i], rounded(sums[i] + bias.values[i % n])) << i;
+      ASSERT_EQ(added[i], rounded(sums[i] + there.values[i])) << i;
+      ASSERT_EQ(both[i], rounded(sums[i] + there.values[i] + bias.values[i % n])) << i;
+    }
+  }
+}
+
 TEST_P(BFloat16Gemm, ReadsAndWritesOnlyItsOwnColumns) {
   // Both operands lie in wider matrices whose other columns are not numbers; so does the result.
   const std::int64_t m = 41, k = 77, n = 51;

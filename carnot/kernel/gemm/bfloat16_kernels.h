@@ -32,7 +32,8 @@ struct BFloat16Output {
   float* sums = nullptr;
   BFloat16* rounded = nullptr;
   std::int64_t row_stride = 0;
-  bool accumulate = false;  ///< adds to what is there; float32 only
+  bool accumulate = false;         ///< adds to what is there; sums are rounded after that
+  const BFloat16* bias = nullptr;  ///< of each column, added before the rounding; not for float32 results
 };
 
 /// Rows of A times some panels of B over a range of depth. A range that is not the last leaves its sums in `sums`, and

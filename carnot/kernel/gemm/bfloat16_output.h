@@ -21,17 +21,7 @@ CARNOT_INLINE void round_panel_row(const float* sums, BFloat16* out) {
   const __m512bh row = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(sums + 16), _mm512_loadu_ps(sums));
   __builtin_memcpy(out, &row, sizeof(row));
 #else
-  constexpr int kL = kLanes<float>;
-  typedef std::uint32_t Bits __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
-  typedef std::uint16_t Half __attribute__((vector_size(CARNOT_VECTOR_BYTES / 2)));
-  for (int j = 0; j < kBFloat16Panel; j += kL) {
-    const Vector<float> x = load(sums + j);
-    const Bits bits = reinterpret_cast<Bits>(x);
-    const Bits nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    const Bits quiet = (bits >> 16) | 0x40;
-    const Half half = __builtin_convertvector(x != x ? quiet : nearest, Half);
-    __builtin_memcpy(out + j, &half, sizeof(half));
-  }
+  for (int j = 0; j < kBFloat16Panel; j += kLanes<float>) store(out + j, load(sums + j));
 #endif
 }
 
@@ -41,12 +31,27 @@ CARNOT_INLINE void write_panel_row(const float* sums, float* out, bool accumulat
     store(out + j, accumulate ? load(out + j) + load(sums + j) : load(sums + j));
 }
 
+/// The sums with what is added to them before they are rounded: what is there already, and the bias. Returns `all`.
+CARNOT_INLINE const float* add_before_rounding(const BFloat16Output& out, std::int64_t first, std::int64_t begin,
+                                               std::int64_t columns, const float* sums, float* all) {
+  for (std::int64_t j = 0; j < columns; ++j) {
+    float x = sums[j];
+    if (out.accumulate) x += widened(out.rounded[begin + j]);
+    if (out.bias != nullptr) x += widened(out.bias[first + j]);
+    all[j] = x;
+  }
+  return all;
+}
+
 /// Writes row `row` of a panel from its kBFloat16Panel sums.
 CARNOT_INLINE void write_row(const BFloat16Block& block, std::int64_t panel, std::int64_t row, const float* sums) {
   const BFloat16Output& out = block.out;
   const std::int64_t first = panel * kBFloat16Panel;
   const std::int64_t begin = row * out.row_stride + first;
   const std::int64_t columns = block.columns - first;
+  float all[kBFloat16Panel];
+  if (out.rounded != nullptr && (out.accumulate || out.bias != nullptr))
+    sums = add_before_rounding(out, first, begin, columns < kBFloat16Panel ? columns : kBFloat16Panel, sums, all);
   if (columns >= kBFloat16Panel) {
     if (out.rounded != nullptr) {
       round_panel_row(sums, out.rounded + begin);

@@ -1,0 +1,107 @@
+#include "carnot/nn/bfloat16_statistics.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "carnot/nn/products.h"
+#include "carnot/nn/token_gradients.h"
+
+namespace carnot {
+namespace {
+
+using kernel::BFloat16;
+
+// Logits of a block take 16 MiB, their gradients in bfloat16 8 MiB, and as much again to turn them.
+constexpr std::int64_t kStripColumns = 2048;
+constexpr std::int64_t kBlockRows = 2048;
+constexpr std::int64_t kStripPadding = 32;  // rows a multiple of a page apart would crowd into few sets of the cache
+
+class BFloat16StatisticsBackward {
+ public:
+  BFloat16StatisticsBackward(const StatisticsInputs& inputs, const StatisticsOutputs& saved,
+                             const StatisticsGradients& gradients)
+      : inputs_(inputs),
+        of_token_(saved, gradients),
+        width_(inputs.hidden_TH.size(1)),
+        stride_(std::min(kStripColumns, inputs.head_VH.size(0)) + kStripPadding) {
+    const std::int64_t rows = std::min(kBlockRows, inputs.tokens());
+    logits_ = at::empty({rows, stride_}, computed_like<BFloat16>(inputs.hidden_TH));
+    dlogits_ = at::empty({rows, stride_}, inputs.hidden_TH.options().requires_grad(false));
+    dhidden_ = at::zeros({inputs.tokens(), width_}, logits_.options());
+    if (gradients.of_head) dhead_ = at::zeros({inputs.head_VH.size(0), width_}, logits_.options());
+  }
+
+  InputGradients run() {
+    pack_hidden();
+    const std::int64_t vocabulary = inputs_.head_VH.size(0);
+    for (begin_ = 0; begin_ < vocabulary; begin_ += kStripColumns) {
+      columns_ = std::min(kStripColumns, vocabulary - begin_);
+      const auto rows = packed_rows<BFloat16>(data_of<BFloat16>(inputs_.head_VH) + begin_ * width_, columns_, width_);
+      for_logits_.pack_transposed({&rows, 1}, width_);
+      for_hidden_.pack({&rows, 1}, width_);
+      for (std::int64_t first = 0; first < inputs_.tokens(); first += kBlockRows)
+        block(first, std::min(kBlockRows, inputs_.tokens() - first));
+    }
+    return {dhidden_.to(at::kBFloat16), dhead_};
+  }
+
+ private:
+  const BFloat16* hidden_row(std::int64_t t) const { return data_of<BFloat16>(inputs_.hidden_TH) + t * width_; }
+
+  /// The right side of the products that give the head's gradient, block by block.
+  void pack_hidden() {
+    if (!dhead_.defined()) return;
+    for (std::int64_t first = 0; first < inputs_.tokens(); first += kBlockRows) {
+      const auto rows =
+          packed_rows<BFloat16>(hidden_row(first), std::min(kBlockRows, inputs_.tokens() - first), width_);
+      packed_hidden_.emplace_back().pack({&rows, 1}, width_);
+    }
+  }
+
+  /// Tokens [first, first + rows) with the columns of this strip.
+  void block(std::int64_t first, std::int64_t rows) {
+    multiply(MatrixRows<BFloat16>{hidden_row(first), rows, width_}, for_logits_,
+             MatrixInto<float>{data_of<float>(logits_), stride_});
+    for_logit_rows(rows, [&](std::int64_t r) { row_gradient(first + r, r); });
+    const MatrixRows<BFloat16> gradients{data_of<BFloat16>(dlogits_), rows, stride_};
+    multiply(gradients, for_hidden_, MatrixInto<float>{data_of<float>(dhidden_) + first * width_, width_, true});
+    if (dhead_.defined())
+      multiply_transposed(gradients, columns_, packed_hidden_[first / kBlockRows],
+                          MatrixInto<float>{data_of<float>(dhead_) + begin_ * width_, width_, true});
+  }
+
+  /// Of row r, which belongs to token t.
+  void row_gradient(std::int64_t t, std::int64_t r) {
+    const auto inverse = static_cast<float>(1 / inputs_.temperature);
+    float* row = data_of<float>(logits_) + r * stride_;
+    kernel::KeptGradient<float> kept{};
+    if (inputs_.removed > 0) {
+      kept = of_token_.kept(t);
+      kept.cut.tie_limit -= begin_;
+    }
+    kernel::kernel_table<float>().row_statistics_backward(columns_, inverse, row, of_token_.row(t),
+                                                          inputs_.removed > 0 ? &kept : nullptr);
+    const std::int64_t target = inputs_.targets_T.data_ptr<std::int64_t>()[t] - begin_;
+    if (target >= 0 && target < columns_) row[target] += of_token_.g_logprob[t] * inverse;
+    kernel::storage_table<BFloat16>().round(columns_, row, data_of<BFloat16>(dlogits_) + r * stride_);
+  }
+
+  const StatisticsInputs& inputs_;
+  TokenGradients<float> of_token_;
+  std::int64_t width_, stride_;
+  std::int64_t begin_ = 0, columns_ = 0;  ///< of the strip
+  at::Tensor logits_, dlogits_, dhidden_, dhead_;
+  Packed<BFloat16> for_logits_, for_hidden_;
+  std::vector<Packed<BFloat16>> packed_hidden_;
+};
+
+}  // namespace
+
+InputGradients bfloat16_statistics_backward(const StatisticsInputs& inputs, const StatisticsOutputs& saved,
+                                            const StatisticsGradients& gradients) {
+  return BFloat16StatisticsBackward(inputs, saved, gradients).run();
+}
+
+}  // namespace carnot

@@ -1,0 +1,15 @@
+// nn/bfloat16_statistics.h -- the backward pass of token_statistics for bfloat16 hidden states and weights. Internal to
+// the room.
+#pragma once
+
+#include "carnot/nn/statistics_passes.h"
+
+namespace carnot {
+
+/// Goes over the vocabulary in strips of columns, each over all tokens: the head is packed strip by strip and its
+/// gradient (float32) is written once. Logits have the bits of the forward pass; their gradients are float32, rounded
+/// to bfloat16 for the two products that follow, whose sums are float32.
+InputGradients bfloat16_statistics_backward(const StatisticsInputs& inputs, const StatisticsOutputs& saved,
+                                            const StatisticsGradients& gradients);
+
+}  // namespace carnot
