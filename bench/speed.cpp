@@ -217,7 +217,8 @@ int measure(const std::string& folder, const std::string& workload_file, const s
   const std::vector<Batch> warm = sft_batches(recipe, bench);
   recipe.train.groups = 8;  // 64 trajectories at a time
   recipe.rollout.options.group_size = 8;
-  Trainer trainer(recipe, bench);
+  OneProcess alone;
+  Trainer trainer(recipe, bench, alone);
   std::map<std::string, std::vector<double>> stages;
   TrainingStep last;
   for (int step = 0; step < 6; ++step) {

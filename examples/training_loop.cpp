@@ -55,7 +55,8 @@ int main() {
   if (const Status done = sft(*recipe, *bundle); !done) return fail(done.error());
 
   bundle->add_companions(*recipe);  // a reference or a critic, where the method asks for one
-  Trainer trainer(*recipe, *bundle);
+  OneProcess alone;
+  Trainer trainer(*recipe, *bundle, alone);
   for (std::int64_t step = 0; step < recipe->train.steps; ++step) {
     const auto result = trainer.step(step);
     if (!result->trained) return fail(result->trained.error());

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what Carnot needs and this machine lacks: Debian packages, LibTorch from the torch wheel in .venv, and jinja2
-# there too, which renders chat templates.
+# Installs what Carnot needs and this machine lacks: Debian packages, LibTorch from the torch wheel in .venv, and there
+# too jinja2, which renders chat templates, and typing_extensions, which torchrun needs.
 #
 # Idempotent: with everything in place it changes nothing and needs no network. Outside the project's folder it
 # touches the package manager only. A LibTorch of your own: CMAKE_PREFIX_PATH=/path/to/libtorch tools/install.sh
@@ -12,6 +12,7 @@ PACKAGES=(
   python3 python3-venv python3-pip python3-pytest
   libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev
   libpcre2-dev libutf8proc-dev liblzma-dev libssl-dev libvalijson-dev libcpp-httplib-dev libseccomp-dev bubblewrap
+  libgloo-dev
   libgtest-dev libgmock-dev
 )
 
@@ -102,6 +103,17 @@ sys.exit("jinja2==%s" % jinja2.__version__ not in open(sys.argv[1]).read())' "$w
     fail "pip could not install $wanted; see its message above (is there a network?)."
 }
 
+# torchrun is in the wheel, and starts with this beside it. Nothing else needs it.
+install_torchrun() {
+  local python=$root/.venv/bin/python
+  [[ -x $python ]] || return 0
+  "$python" -c 'import typing_extensions' 2>/dev/null && return
+  say "installing typing_extensions into .venv, for torchrun"
+  "$python" -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-deps typing_extensions ||
+    say "pip could not install typing_extensions: torchrun will not start, all else works."
+}
+
 install_packages
 install_libtorch
 install_jinja
+install_torchrun

@@ -1,9 +1,9 @@
+#include <optional>
 #include <ostream>
 
-#include "carnot/base/log.h"
 #include "carnot/cli/entries.h"
+#include "carnot/cli/group_run.h"
 #include "carnot/cli/recipe_keys.h"
-#include "carnot/cli/run_console.h"
 
 namespace carnot {
 namespace {
@@ -18,17 +18,25 @@ class TrainCommand final : public Command {
     take.operand("RECIPE", path_, "YAML file", Presence::Required);
     take.operand("KEY=VALUE", overrides_, "override the recipe: train.steps=10");
     take.flag("--dry-run", dry_run_, "print the resolved configuration and the memory budget, run nothing");
+    take.count("--ranks", "N", ranks_, 1, "with --dry-run: the memory of each of so many ranks");
   }
 
   Exit run(const Console& console) override {
-    log_to_console(LogLevel::Info);
+    if (ranks_ && !dry_run_)
+      return report(console, {"--ranks: expected --dry-run beside it; a launcher starts ranks (docs/distributed.md)"},
+                    Exit::Usage);
+    const auto setting = rank_setting(process_variables());
+    if (!setting) return report(console, setting.error());
+    log_as_rank(setting->rank);
     auto recipe = read_recipe(path_, overrides_);
     if (!recipe) return report(console, recipe.error());
-    if (dry_run_) return print_plan(*recipe, console);
-    if (kStage == MemoryStage::Rollout)
-      return ended(run_rollout(*recipe, prepare_run(console, StopLeaves::Nothing)), console);
-    const RunControl control = prepare_run(console, StopLeaves::Checkpoint);
-    return ended(kStage == MemoryStage::Sft ? run_sft(*recipe, control) : run_training(*recipe, control), console);
+    if (dry_run_)
+      return setting->rank > 0 ? Exit::Success : print_plan(*recipe, ranks_.value_or(setting->size), console);
+    const StopLeaves leaves = kStage == MemoryStage::Rollout ? StopLeaves::Nothing : StopLeaves::Checkpoint;
+    return run_in_group(console, leaves, *setting, recipe->distributed, [&recipe](const RunControl& control) {
+      if (kStage == MemoryStage::Rollout) return run_rollout(*recipe, control);
+      return kStage == MemoryStage::Sft ? run_sft(*recipe, control) : run_training(*recipe, control);
+    });
   }
 
   Exit print_keys(const Console& console) override {
@@ -37,9 +45,9 @@ class TrainCommand final : public Command {
   }
 
  private:
-  static Exit print_plan(Recipe& recipe, const Console& console) {
+  static Exit print_plan(Recipe& recipe, int ranks, const Console& console) {
     warn(console, recipe.method.warnings);
-    const Status fits = dry_run(recipe, kStage, console.out);
+    const Status fits = dry_run(recipe, kStage, ranks, console.out);
     console.out << std::flush;
     return ended(fits, console);
   }
@@ -47,6 +55,7 @@ class TrainCommand final : public Command {
   std::filesystem::path path_;
   std::vector<std::string> overrides_;
   bool dry_run_ = false;
+  std::optional<int> ranks_;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "carnot/base/json.h"
 #include "carnot/branch/independent.h"
 #include "carnot/data/trajectory.h"
+#include "carnot/train/step_gather.h"
 
 namespace carnot {
 namespace {
@@ -173,8 +174,9 @@ std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const 
   rollout_options.group_size = options.samples;
   rollout_options.sampling = {.temperature = options.temperature, .top_p = options.top_p};
   const auto policy = independent();
-  Rollout rollout = roll_out(setting.engine, setting.chat, *policy, tasks, rollout_options,
-                             {.seed = derive_seed(setting.seed, "evaluation")}, events);
+  Rollout rollout =
+      roll_out_together(setting.group, setting.engine, setting.chat, *policy, tasks, rollout_options,
+                        {.seed = derive_seed(setting.seed, "evaluation")}, events, "the evaluation's rollouts");
   if (rollout.stopped) return std::nullopt;
   EvaluatedGroups out{.evaluation = summarize(rollout.groups, options.breakdown)};
   out.evaluation.seconds = rollout.metrics.seconds;

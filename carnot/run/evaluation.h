@@ -10,6 +10,7 @@
 
 #include "carnot/base/statistics.h"
 #include "carnot/data/tree.h"
+#include "carnot/distributed/collectives.h"
 #include "carnot/env/environment.h"
 #include "carnot/rollout/rollout.h"
 #include "carnot/train/options.h"
@@ -63,6 +64,7 @@ Evaluation summarize(const std::vector<Group>& groups, const std::string& breakd
 
 /// What an evaluation is made with.
 struct EvaluationSetting {
+  Collectives& group;  ///< that share the tasks; all get the whole evaluation
   Engine& engine;
   const ChatFamily& chat;
   const EnvironmentFactory& environment;

@@ -6,6 +6,7 @@
 
 #include "carnot/base/saturating.h"
 #include "carnot/train/model_bundle.h"
+#include "carnot/train/trainer.h"
 
 namespace carnot {
 namespace {
@@ -23,6 +24,8 @@ constexpr std::int64_t kBytesPerTrajectoryToken = 600;
 // shown beside the next one; tokens, targets and weights of a demonstration: measured.
 constexpr std::int64_t kBytesPerEvaluatedToken = 120;
 constexpr std::int64_t kBytesPerKeptToken = 30;
+// A token and its columns between two ranks (data/group_bytes.h): four bytes, and eight for each of six columns.
+constexpr std::int64_t kBytesPerGatheredToken = 52;
 constexpr std::int64_t kBytesPerDemonstratedToken = 100;
 // Of nn/token_statistics, for bfloat16 and for wider types.
 constexpr std::int64_t kBFloat16StripLogits = 1 << 24;
@@ -139,7 +142,18 @@ Count context_of(const MemorySettings& s) { return s.rollout.options.episode.max
 Count step_trajectories(const MemorySettings& s) { return Count(s.train.groups) * s.rollout.options.group_size; }
 Count evaluated_trajectories(const MemorySettings& s) { return Count(s.evaluation.tasks) * s.evaluation.samples; }
 
-Count blocks_of_cache(const MemorySettings& s) { return cache_blocks(s.rollout, step_trajectories(s).value()); }
+/// Of so many tasks, those of one rank: the first has the most.
+Count tasks_of_rank(const MemorySettings& s, Count tasks) { return (tasks + s.ranks - 1) / s.ranks; }
+
+/// What one rank rolls out.
+Count own_trajectories(const MemorySettings& s) {
+  return tasks_of_rank(s, s.train.groups) * s.rollout.options.group_size;
+}
+Count own_evaluated_trajectories(const MemorySettings& s) {
+  return tasks_of_rank(s, s.evaluation.tasks) * s.evaluation.samples;
+}
+
+Count blocks_of_cache(const MemorySettings& s) { return cache_blocks(s.rollout, own_trajectories(s).value()); }
 
 /// Of this many trajectories at one time.
 Phase generation_phase(const MemorySettings& s, const Sizes& n, Count trajectories) {
@@ -156,7 +170,7 @@ Phase generation_phase(const MemorySettings& s, const Sizes& n, Count trajectori
 
 Phase evaluation_phase(const MemorySettings& s, const Sizes& n) {
   const Count tokens = evaluated_trajectories(s) * context_of(s);
-  Phase phase = generation_phase(s, n, evaluated_trajectories(s));
+  Phase phase = generation_phase(s, n, own_evaluated_trajectories(s));
   phase.parts.push_back(part("evaluated trajectories", tokens * kBytesPerEvaluatedToken,
                              count(tokens, "tokens at most; eval.tasks, eval.samples")));
   return phase;
@@ -202,6 +216,32 @@ Phase update_phase(const MemorySettings& s, const Sizes& n) {
   return phase;
 }
 
+/// Whether gradients of shards are added up (distributed/gradient_exchange.h).
+bool exchanges_gradients(const MemorySettings& s) {
+  return s.stage == MemoryStage::Training && num_shards(s.train, s.ranks) > 1;
+}
+
+Count exchanged_bytes(const MemorySettings& s, const Sizes& n) {
+  const Count trained = (s.lora.rank > 0 ? n.adapters : n.parameters) + (s.critic ? n.parameters : 0);
+  return trained * n.wide;
+}
+
+/// The other ranks' slices, this rank's sum and, at the end, its slice once more to be sent. The gradients themselves
+/// have gone into the row that lasts.
+Phase exchange_phase(const MemorySettings& s, const Sizes& n) {
+  const Count row = exchanged_bytes(s, n), slice = (row + s.ranks - 1) / s.ranks;
+  const bool fast = s.train.reduce == "fast";
+  const Count bytes = fast ? 0 : s.ranks == 1 ? slice : row + 2 * slice;
+  return {{part("gradients of other ranks", bytes, count(s.ranks, "ranks; train.reduce"))}};
+}
+
+/// A step's trajectories as bytes: this rank's, padded, and all that come.
+Phase gather_phase(const MemorySettings& s) {
+  const Count tokens = 3 * step_trajectories(s) * context_of(s);
+  return {{part("gathered trajectories", tokens * kBytesPerGatheredToken,
+                count(tokens, "tokens at most, as they travel between ranks"))}};
+}
+
 std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
   const bool adapted = s.lora.rank > 0, updates = s.stage != MemoryStage::Rollout;
   // With adapters the reference shares the weights below them.
@@ -234,6 +274,9 @@ std::vector<MemoryPart> rollout_parts(const MemorySettings& s, const Sizes& n) {
   const Count tokens = step_trajectories(s) * context_of(s);
   std::vector<MemoryPart> parts{cache_part(s, n)};
   parts.push_back(part("trajectories", tokens * kBytesPerTrajectoryToken, count(tokens, "tokens a step at most")));
+  if (exchanges_gradients(s))
+    parts.push_back(part("exchanged gradients", exchanged_bytes(s, n),
+                         count(num_shards(s.train, s.ranks), "shards; train.virtual_shards")));
   const Count evaluated = evaluated_trajectories(s) * context_of(s);
   if (s.stage == MemoryStage::Training && s.evaluation.before_training)
     parts.push_back(part("evaluation before training", evaluated * kBytesPerKeptToken,
@@ -248,7 +291,9 @@ std::vector<Phase> phases_of(const MemorySettings& s, const Sizes& n) {
     evaluation.parts.push_back(cache_part(s, n));
     return {update_phase(s, n), evaluation};
   }
-  std::vector<Phase> phases{generation_phase(s, n, step_trajectories(s)), log_prob_phase(s, n)};
+  std::vector<Phase> phases{generation_phase(s, n, own_trajectories(s)), log_prob_phase(s, n)};
+  if (s.ranks > 1) phases.push_back(gather_phase(s));
+  if (exchanges_gradients(s)) phases.push_back(exchange_phase(s, n));
   if (s.stage == MemoryStage::Rollout) return phases;
   phases.push_back(update_phase(s, n));
   phases.push_back(evaluation);
@@ -269,7 +314,7 @@ std::vector<MemoryPart> stage_budget(const MemorySettings& settings) {
 
 }  // namespace
 
-MemorySettings memory_settings(const Recipe& recipe, const ModelConfig& model, MemoryStage stage) {
+MemorySettings memory_settings(const Recipe& recipe, const ModelConfig& model, MemoryStage stage, int ranks) {
   const auto needed = recipe.measurements();
   const bool companions = stage != MemoryStage::Sft;
   return {.run = recipe.run,
@@ -282,6 +327,7 @@ MemorySettings memory_settings(const Recipe& recipe, const ModelConfig& model, M
           .stage = stage,
           .reference = companions && needed.contains(Measurement::Reference),
           .critic = companions && needed.contains(Measurement::Values),
+          .ranks = ranks,
           .program_bytes = memory_in_use()};
 }
 

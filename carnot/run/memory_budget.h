@@ -30,11 +30,12 @@ struct MemorySettings {
   MemoryStage stage = MemoryStage::Training;
   bool reference = false;
   bool critic = false;
+  int ranks = 1;                   ///< that share the run; the budget is that of one of them
   std::int64_t program_bytes = 0;  ///< what the process holds before there is a model: LibTorch, tokenizer, environment
 };
 
 /// `program_bytes` is what the process holds now.
-MemorySettings memory_settings(const Recipe& recipe, const ModelConfig& model, MemoryStage stage);
+MemorySettings memory_settings(const Recipe& recipe, const ModelConfig& model, MemoryStage stage, int ranks = 1);
 
 struct MemoryPart {
   std::string name{};
@@ -42,7 +43,7 @@ struct MemoryPart {
   std::string explanation{};  ///< the numbers it comes from
 };
 
-/// The parts of the peak.
+/// The parts of the peak, on one rank.
 std::vector<MemoryPart> memory_budget(const MemorySettings& settings);
 std::int64_t predicted_peak(const MemorySettings& settings);
 

@@ -192,5 +192,36 @@ TEST(MemoryAdvice, JoinsSettingsWhereNoneIsEnoughAloneAndSaysWhenNothingHelps) {
   EXPECT_THAT(hopeless.error().message, HasSubstr("still is too much; a smaller model or a shorter context is left"));
 }
 
+std::int64_t part_of(const MemorySettings& settings, const std::string& name) {
+  for (const MemoryPart& part : memory_budget(settings))
+    if (part.name == name) return part.bytes;
+  return 0;
+}
+
+TEST(MemoryBudget, OfARankCountsTheExchangeAndItsOwnShareOfTheRollouts) {
+  MemorySettings alone = settings_of(0, false);
+  alone.train.groups = 8;
+  alone.evaluation = {.before_training = false, .tasks = 1};
+  EXPECT_EQ(part_of(alone, "exchanged gradients"), 0);
+  MemorySettings one_of_four = alone;
+  one_of_four.ranks = 4;
+  EXPECT_EQ(part_of(one_of_four, "exchanged gradients"), 4 * alone.model.num_parameters());
+  EXPECT_LT(part_of(one_of_four, "KV cache"), part_of(alone, "KV cache"));
+  MemorySettings shards = alone;
+  shards.train.virtual_shards = 4;
+  EXPECT_EQ(part_of(shards, "exchanged gradients"), 4 * alone.model.num_parameters());
+  // A model whose weights are more than its activations: the others' gradients, the own sum, and its slice once more.
+  MemorySettings large_model = one_of_four;
+  large_model.model.hidden_size = 512;
+  large_model.model.intermediate_size = 2048;
+  large_model.rollout.options.episode.max_context_tokens = 16;
+  large_model.train.micro_batch_tokens = 16;
+  const std::int64_t row = 4 * large_model.model.num_parameters();
+  EXPECT_EQ(part_of(large_model, "gradients of other ranks"), row + 2 * ((row + 3) / 4));
+  MemorySettings fast = large_model;
+  fast.train.reduce = "fast";
+  EXPECT_LT(predicted_peak(fast), predicted_peak(large_model));
+}
+
 }  // namespace
 }  // namespace carnot

@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "carnot/base/result.h"
+#include "carnot/distributed/collectives.h"
 #include "carnot/openai/chat_endpoint.h"
 #include "carnot/run/memory_budget.h"
 #include "carnot/train/recipe.h"
@@ -23,6 +25,8 @@ struct RunControl {
   bool terminal = false;                                        ///< out is a terminal: progress bars are drawn
   std::function<int()> columns = [] { return 80; };             ///< of that terminal, as it is now
   std::function<bool()> stop_requested = [] { return false; };  ///< asked wherever a run can stop without a loss
+  /// The ranks that make the run together. Rank 0 alone writes files, and `out` of the others leads nowhere.
+  std::shared_ptr<Collectives> group = std::make_shared<OneProcess>();
 };
 
 /// How a command ended well.
@@ -54,8 +58,8 @@ struct EvaluationRequest {
 /// Evaluates a checkpoint with the configuration that its run folder holds, or a model with a recipe's.
 Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl& control);
 
-/// Writes the resolved configuration and the memory that the run will hold, without running it. Fails where the run
-/// itself would be refused.
-Status dry_run(Recipe& recipe, MemoryStage stage, std::ostream& out);
+/// Writes the resolved configuration and the memory that each of so many ranks of the run will hold, without running it.
+/// Fails where the run itself would be refused.
+Status dry_run(Recipe& recipe, MemoryStage stage, int ranks, std::ostream& out);
 
 }  // namespace carnot

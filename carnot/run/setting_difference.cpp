@@ -13,9 +13,22 @@ std::map<std::string, std::string> values_of(Recipe& recipe) {
   return values;
 }
 
+constexpr std::string_view kShards = "train.virtual_shards";
+
 std::string shown(const std::map<std::string, std::string>& values, const std::string& key) {
   const auto found = values.find(key);
   return found == values.end() ? "not set" : found->second;
+}
+
+/// Runs that wrote down no number of shards were made by one process.
+std::string recorded_value(const std::map<std::string, std::string>& values, const std::string& key) {
+  const std::string value = shown(values, key);
+  return key == kShards && value == "0" ? "1" : value;
+}
+
+/// A run writes down what became of it.
+bool is_left_open(std::string_view key, std::string_view value) {
+  return value == "auto" || (key == kShards && value == "0");
 }
 
 }  // namespace
@@ -33,9 +46,9 @@ std::vector<SettingDifference> differing_settings(Recipe& recorded, Recipe& now,
   std::vector<SettingDifference> differing;
   for (const std::string& key : keys) {
     if (kNeverCount.contains(key) || ignored(key)) continue;
-    SettingDifference difference{.key = key, .recorded = shown(left, key), .now = shown(right, key)};
-    // A run writes down what "auto" became.
-    if (difference.recorded != difference.now && difference.now != "auto") differing.push_back(std::move(difference));
+    SettingDifference difference{.key = key, .recorded = recorded_value(left, key), .now = shown(right, key)};
+    if (difference.recorded != difference.now && !is_left_open(key, difference.now))
+      differing.push_back(std::move(difference));
   }
   return differing;
 }

@@ -25,7 +25,7 @@ std::string in_words(const SettingDifference& difference);
 using Ignored = std::function<bool(std::string_view key)>;
 
 /// run_folder, resume, resume_changes and threads never count: they say where and how a run is computed, not what. What
-/// is "auto" now may have become anything in the recorded recipe.
+/// is "auto" now, or a number of shards that is 0, may have become anything in the recorded recipe.
 std::vector<SettingDifference> differing_settings(Recipe& recorded, Recipe& now, const Ignored& ignored);
 
 /// The same for a recorded config.yaml. Where it is not there, nothing differs. Fails where it cannot be read.

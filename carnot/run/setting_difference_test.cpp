@@ -36,6 +36,13 @@ TEST(SettingDifference, PassesOverWhereAndHowARunIsComputed) {
   EXPECT_THAT(lines(differing_settings(recorded, now, kNothing)), IsEmpty());
 }
 
+TEST(SettingDifference, LeavesOpenHowManyShardsThereAre) {
+  Recipe four = recipe({"train.virtual_shards=4"}), open = recipe({}), one = recipe({"train.virtual_shards=1"});
+  EXPECT_THAT(lines(differing_settings(four, open, kNothing)), IsEmpty());
+  EXPECT_THAT(lines(differing_settings(open, one, kNothing)), IsEmpty()) << "one process wrote nothing down";
+  EXPECT_THAT(lines(differing_settings(four, one, kNothing)), ElementsAre("train.virtual_shards: 4 recorded, 1 now"));
+}
+
 TEST(SettingDifference, OfAFolderWithoutARunIsNone) {
   Recipe now = recipe({});
   const auto differing = differing_settings("/nowhere/at/all/config.yaml", now, kNothing);

@@ -9,6 +9,7 @@
 #include "carnot/base/stopwatch.h"
 #include "carnot/data/rollout_write.h"
 #include "carnot/run/console_lines.h"
+#include "carnot/run/group_start.h"
 #include "carnot/run/machine_memory.h"
 #include "carnot/run/metrics_writer.h"
 #include "carnot/train/infra_failures.h"
@@ -31,7 +32,9 @@ StepMetrics sft_metrics(const SftMetrics& m) {
 Status write_rollouts(const Run& run, const ModelBundle& bundle, std::int64_t step, const TrainingStep& result) {
   if (!run.recipe.train.keep_rollouts) return Done{};
   const auto decode = [&](std::span<const TokenId> tokens) { return bundle.tokenizer->decode(tokens); };
-  return write_file_atomically(run.folder.rollouts(step), rollout_rows(result.groups, result.credit, decode));
+  return on_first_rank(*run.control.group, "writing rollouts", [&] {
+    return write_file_atomically(run.folder.rollouts(step), rollout_rows(result.groups, result.credit, decode));
+  });
 }
 
 void track_step(Run& run, const ModelBundle& bundle, std::int64_t step, const TrainingStep& result) {
@@ -74,8 +77,32 @@ Result<RunEnd> evaluate_step(Run& run, ModelBundle& bundle, Trainer& trainer, st
   return RunEnd::Complete;
 }
 
-Status finish_step(Run& run, MetricsWriter& writer, std::int64_t step, const StepMetrics& metrics) {
-  if (const Status status = writer.write(step, metrics); !status) return status;
+/// Whether anyone asked any rank to stop.
+bool stop_is_requested(const Run& run) {
+  return is_true_anywhere(*run.control.group, run.control.stop_requested(), "asking whether to stop");
+}
+
+/// Rank 0's.
+using CommonWriter = std::optional<MetricsWriter>;
+
+Result<CommonWriter> open_writer(const Run& run, const MetricsWriter::Options& options) {
+  return made_on_first_rank(*run.control.group, "opening the metrics", [&] { return MetricsWriter::open(options); });
+}
+
+Status write_metrics(const Run& run, CommonWriter& writer, std::int64_t step, const StepMetrics& metrics) {
+  return on_first_rank(*run.control.group, "writing metrics", [&] { return writer->write(step, metrics); });
+}
+
+/// A checkpoint behind its metrics.
+Status save_behind_metrics(const Run& run, CommonWriter& writer, const std::function<Status()>& save) {
+  return on_first_rank(*run.control.group, "writing a checkpoint", [&]() -> Status {
+    if (const Status synced = writer->sync(); !synced) return synced;
+    return save();
+  });
+}
+
+Status finish_step(Run& run, CommonWriter& writer, std::int64_t step, const StepMetrics& metrics) {
+  if (const Status status = write_metrics(run, writer, step, metrics); !status) return status;
   run.tracking.metrics(kTrainingStage, step, metrics);
   run.progress.update(step);  // first, so that the bar below the line knows the step
   run.progress.print(step_line({.step = step, .steps = run.recipe.train.steps, .width = run.progress.width()}, metrics,
@@ -135,11 +162,13 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
   AdamW optimizer(optimizer_parameters(bundle.policy->trained()), options.optimizer);
   const CheckpointParts parts{.bundle = &bundle, .optimizer = &optimizer};
   std::int64_t first = 0;
-  if (const Status settled = settle_checkpoints(folder.checkpoints(), checkpoint, run.recipe.train); !settled)
-    return settled.error();
+  const Status settled = on_first_rank(*run.control.group, "clearing away checkpoints", [&] {
+    return settle_checkpoints(folder.checkpoints(), checkpoint, run.recipe.train);
+  });
+  if (!settled) return settled.error();
   std::optional<std::int64_t> saved;
   if (checkpoint) {
-    const auto state = load_checkpoint(checkpoint->path, parts);
+    const auto state = agreed(*run.control.group, load_checkpoint(checkpoint->path, parts), "loading the checkpoint");
     if (!state) return state.error();
     first = state->step;
     if (is_in(checkpoint->path, folder.checkpoints())) saved = first;
@@ -147,7 +176,8 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
   const auto is_logged = [&](std::int64_t done) {
     return (done - 1) % options.log_every == 0 || done == options.steps;
   };
-  auto writer = MetricsWriter::open(
+  auto writer = open_writer(
+      run,
       {.jsonl = folder.metrics(), .tensorboard = folder.tensorboard(), .resume_step = first, .is_logged = is_logged});
   if (!writer) return writer.error();
   SftTrainer trainer(*bundle.policy, optimizer,
@@ -159,9 +189,9 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
                       .seed = static_cast<std::uint64_t>(run.recipe.run.seed)});
   const auto save = [&](std::int64_t step) -> Status {
     if (saved == step) return Done{};
-    if (const Status synced = writer->sync(); !synced) return synced;
-    const Status written =
-        save_checkpoint(folder.checkpoints(), step, parts, run.recipe.run, run.recipe.train.max_checkpoints);
+    const Status written = save_behind_metrics(run, *writer, [&] {
+      return save_checkpoint(folder.checkpoints(), step, parts, run.recipe.run, run.recipe.train.max_checkpoints);
+    });
     if (written) saved = step;
     return written;
   };
@@ -172,14 +202,15 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
   run.progress.begin(stage, options.steps, first);
   run.tracking.stage(kSftStage, first, options.steps);
   for (std::int64_t step = first; step < options.steps; ++step) {
-    if (run.control.stop_requested()) {
+    if (stop_is_requested(run)) {
       if (const Status status = save(step); !status) return status.error();
       return stopped(run, after_step(stage, step));
     }
     const auto metrics = trainer.step(step);
     if (!metrics) return metrics.error();
     if (is_logged(step + 1)) {
-      if (const Status status = writer->write(step + 1, sft_metrics(*metrics)); !status) return status.error();
+      if (const Status status = write_metrics(run, *writer, step + 1, sft_metrics(*metrics)); !status)
+        return status.error();
       run.tracking.metrics(kSftStage, step + 1, sft_metrics(*metrics));
     }
     loss = metrics->loss;
@@ -201,7 +232,8 @@ std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std
   RolloutEvents events = stoppable(view.control);
   events.on_progress = [&view](std::int64_t ended) { view.progress.update(ended); };
   view.progress.begin(title, options.tasks * options.samples);
-  auto evaluated = evaluate({.engine = engine,
+  auto evaluated = evaluate({.group = *view.control.group,
+                             .engine = engine,
                              .chat = *bundle.chat,
                              .environment = *recipe.environment,
                              .environment_name = recipe.environment_name,
@@ -225,17 +257,21 @@ Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::str
   auto evaluated = evaluate_with_bar({run.progress, run.control}, "evaluation " + name, run.recipe, bundle, engine);
   if (!evaluated) return evaluated;
   run.progress.print(evaluation_line(name, evaluated->evaluation, run.progress.width()));
-  if (const Status status = store_evaluation(run.folder.root, name, *evaluated, *bundle.tokenizer); !status)
-    return status.error();
+  const Status stored = on_first_rank(*run.control.group, "writing an evaluation", [&] {
+    return store_evaluation(run.folder.root, name, *evaluated, *bundle.tokenizer);
+  });
+  if (!stored) return stored.error();
   if (const Status status = check_evaluation(name, *evaluated, run.recipe); !status) return status.error();
   return evaluated;
 }
 
 Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const std::string& name, ModelBundle& bundle,
                                                               Engine& engine) {
-  if (!fs::exists(run.folder.root / "validation" / (name + ".jsonl")))
-    return evaluation_stage(run, name, bundle, engine);
-  auto kept = load_evaluation(run.folder.root, name, run.recipe.evaluation.breakdown);
+  Collectives& group = *run.control.group;
+  const bool exists = group.rank() == 0 && fs::exists(run.folder.root / "validation" / (name + ".jsonl"));
+  if (!is_true_anywhere(group, exists, "looking for an evaluation")) return evaluation_stage(run, name, bundle, engine);
+  auto kept =
+      agreed(group, load_evaluation(run.folder.root, name, run.recipe.evaluation.breakdown), "loading an evaluation");
   if (!kept) return kept.error();
   return std::optional(std::move(kept).value());
 }
@@ -243,20 +279,22 @@ Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const st
 Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& trainer, const TrainerState& start) {
   const TrainOptions& options = run.recipe.train;
   const bool evaluation_is_due = !start.unwritten_metrics.empty();
-  auto writer = MetricsWriter::open({.jsonl = run.folder.metrics(),
-                                     .tensorboard = run.folder.tensorboard(),
-                                     .resume_step = evaluation_is_due ? start.step - 1 : start.step});
+  auto writer = open_writer(run, {.jsonl = run.folder.metrics(),
+                                  .tensorboard = run.folder.tensorboard(),
+                                  .resume_step = evaluation_is_due ? start.step - 1 : start.step});
   if (!writer) return writer.error();
   std::optional<std::int64_t> saved;
   if (!evaluation_is_due && bundle.checkpoint && is_in(*bundle.checkpoint, run.folder.checkpoints()))
     saved = start.step;
   const auto save = [&](std::int64_t step, const StepMetrics& unwritten = {}) -> Status {
     if (saved == step) return Done{};
-    if (const Status synced = writer->sync(); !synced) return synced;
+    const Status same = check_same_weights(*run.control.group, bundle.policy->trained(), "the weights to write");
+    if (!same) return same;
     CheckpointParts parts = parts_of(bundle, trainer);
     parts.unwritten_metrics = unwritten;
-    const Status written =
-        save_checkpoint(run.folder.checkpoints(), step, parts, run.recipe.run, options.max_checkpoints);
+    const Status written = save_behind_metrics(run, *writer, [&] {
+      return save_checkpoint(run.folder.checkpoints(), step, parts, run.recipe.run, options.max_checkpoints);
+    });
     if (written && unwritten.empty()) saved = step;
     return written;
   };
@@ -271,7 +309,7 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
     if (const Status status = finish_step(run, *writer, start.step, metrics); !status) return status.error();
   }
   for (std::int64_t step = start.step; step < options.steps; ++step) {
-    auto result = run.control.stop_requested() ? std::nullopt : trainer.step(step, stoppable(run.control));
+    auto result = stop_is_requested(run) ? std::nullopt : trainer.step(step, stoppable(run.control));
     if (!result) {
       if (const Status status = save(step); !status) return status.error();
       return stopped(run, after_step(stage, step));
@@ -318,7 +356,9 @@ Status summary_stage(Run& run, const ModelBundle& bundle, const EvaluatedGroups&
                       {"after", parse_json<OrderedJson>(evaluation_json(after.evaluation), "after").value()}};
   const std::int64_t predicted = run.predicted_memory >> 20, measured = peak_resident_memory() >> 20;
   summary["memory"] = {{"predicted_peak_mib", predicted}, {"measured_peak_mib", measured}};
-  const Status status = write_file_atomically(run.folder.root / "summary.json", summary.dump(2) + "\n");
+  const Status status = on_first_rank(*run.control.group, "writing the summary", [&] {
+    return write_file_atomically(run.folder.root / "summary.json", summary.dump(2) + "\n");
+  });
   if (!status) return status;
   std::ostream& out = run.control.out;
   if (const auto task = telling_task(before.groups, after.groups)) {

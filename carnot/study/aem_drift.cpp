@@ -79,7 +79,8 @@ class AemDrift final : public Analysis {
     recipe.train.steps = steps_;
     if (arm.dropped != 0) recipe.method.credit.push_back(drop_by_sign(arm.dropped, modulate_));
     opened->bundle.add_companions(recipe);
-    Trainer trainer(recipe, opened->bundle);
+    OneProcess alone;
+    Trainer trainer(recipe, opened->bundle, alone);
     Curve entropies;
     Progress progress(input.control.out, {.terminal = input.control.terminal});
     progress.begin(arm.name, steps_);

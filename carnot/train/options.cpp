@@ -76,6 +76,15 @@ void TrainOptions::fields(FieldVisitor& visit) {
   visit.field("activation_checkpointing", activation_checkpointing,
               "layers keep their input alone and run again in the backward pass: less memory, a third more time, the "
               "same bits");
+  visit.field(
+      "virtual_shards", virtual_shards,
+      "parts of an update whose gradients are added in their order: results are the same on any number of ranks "
+      "that divides it; 0: as in the run that is resumed, else one for each rank",
+      between(0, 1 << 20));
+  visit.field("reduce", reduce,
+              "how the gradients of several ranks become one; ordered: the same bits on any number of ranks; fast: by "
+              "one all-reduce, bits depend on the number of ranks",
+              one_of({"ordered", "fast"}));
   visit.field("save_every", save_every, "steps between checkpoints; 0: at the end only", count_from(0));
   visit.field("max_checkpoints", max_checkpoints, "checkpoints to keep; 0: all", count_from(0));
   visit.field("max_infra_failures", max_infra_failures,

@@ -87,6 +87,8 @@ struct TrainOptions {
   AdamWOptions optimizer{};
   std::int64_t save_every = 0;  ///< steps between checkpoints; 0: at the end only
   std::int64_t max_checkpoints = 2;
+  int virtual_shards = 0;           ///< parts of an update whose gradients are added in their order; 0: one a rank
+  std::string reduce = "ordered";   ///< ordered | fast: how the ranks' gradients become one
   double max_infra_failures = 0.5;  ///< share of a step's or an evaluation's trajectories; beyond: the run ends
   bool keep_rollouts = true;        ///< write rollouts/step_N.jsonl
 

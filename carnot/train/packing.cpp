@@ -86,6 +86,14 @@ std::vector<std::vector<std::size_t>> fit(const std::vector<Unit>& units, int ma
   return bins;
 }
 
+/// The rows of a micro-batch: fewer than it may have where there would be too few of them for all shards.
+int rows_of_batches(const std::vector<Unit>& units, const PackingOptions& options) {
+  std::int64_t rows = 0;
+  for (const Unit& unit : units) rows += unit.rows;
+  const std::int64_t share = (rows + options.shards - 1) / options.shards;
+  return static_cast<int>(std::clamp<std::int64_t>(share, 1, options.max_tokens));
+}
+
 /// What the denominators need to know of a trajectory.
 struct Totals {
   double tokens = 0;
@@ -240,12 +248,13 @@ std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const Cre
                              std::span<const int> step, const PackingOptions& options) {
   CARNOT_CHECK_EQ(trajectories.size(), credit.size());
   CARNOT_CHECK_GE(options.max_tokens, 1);
+  CARNOT_CHECK_GE(options.shards, 1);
   const std::vector<Unit> units = units_of(trajectories, step, options.whole_trajectories);
   const std::map<int, Totals> totals = totals_by_trajectory(units, credit);
   const Denominators denominators = denominators_of(totals, options.constant);
   const Signals signals(trajectories, credit, options.partial_signals);
   std::vector<MicroBatch> batches;
-  for (const auto& bin : fit(units, options.max_tokens)) {
+  for (const auto& bin : fit(units, options.shards == 1 ? options.max_tokens : rows_of_batches(units, options))) {
     Builder builder{.trajectories = trajectories};
     for (std::size_t unit : bin)
       for (const PackedSequence& sequence : units[unit].sequences) builder.add(sequence);

@@ -113,6 +113,9 @@ Result<Recipe> resolved(ConfigReader& reader) {
   reader.read("memory", recipe.memory);
   reader.read("eval", recipe.evaluation);
   reader.read("track", recipe.track);
+  reader.read("distributed", recipe.distributed);
+  if (recipe.train.reduce == "fast" && recipe.train.virtual_shards > 0)
+    reader.unread("train.virtual_shards", "train.reduce is fast");
   check_temperatures(reader, recipe);
   check_loaded_parts(reader, recipe);
   if (recipe.lora.rank > 0 && recipe.lora.targets.empty())
@@ -218,6 +221,7 @@ FieldTable Recipe::table() {
   table.add("memory", memory);
   table.add("eval", evaluation);
   table.add("track", track);
+  table.add("distributed", distributed);
   return table;
 }
 

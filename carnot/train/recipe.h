@@ -9,6 +9,7 @@
 
 #include "carnot/base/result.h"
 #include "carnot/config/printer.h"
+#include "carnot/distributed/options.h"
 #include "carnot/env/environment.h"
 #include "carnot/method/method.h"
 #include "carnot/nn/lora.h"
@@ -32,6 +33,7 @@ struct Recipe {
   MemoryOptions memory{};
   EvaluationOptions evaluation{};
   TrackOptions track{};
+  ProcessGroupOptions distributed{};
   std::vector<std::string> passed_over{};  ///< by load_recorded(): settings without effect, a line each
 
   /// Reads a recipe with `key=value` overrides. Every problem at once: where, which key, what was found and expected.
@@ -46,8 +48,10 @@ struct Recipe {
   /// is `carnot` where that means the same settings today. Overrides are read as in load().
   static Result<Recipe> load_recorded(const std::filesystem::path& path, const std::vector<std::string>& overrides);
 
-  /// Of one step, refills apart.
-  std::int64_t step_trajectories() const { return std::int64_t{train.groups} * rollout.options.group_size; }
+  /// Of one step, refills apart: the most that one of so many ranks rolls out.
+  std::int64_t step_trajectories(int ranks = 1) const {
+    return (std::int64_t{train.groups} + ranks - 1) / ranks * rollout.options.group_size;
+  }
 
   /// What the method needs measured, and what `rollout.measure` adds.
   std::set<Measurement> measurements() const;

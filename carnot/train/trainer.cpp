@@ -31,18 +31,22 @@ struct Trainer::Clock {
   Stopwatch watch{};
 };
 
-void Trainer::Mismatch::add(const LossInputs& inputs) {
-  if (closed || !inputs.logprob_rollout_T.defined()) return;
-  const at::NoGradGuard no_grad;
-  const at::Tensor difference = (inputs.logprob_rollout_T - inputs.logprob_T.to(at::kCPU, at::kDouble)).abs();
-  tokens += static_cast<double>(difference.numel());
-  absolute += difference.sum().item<double>();
-  largest = std::max(largest, difference.max().item<double>());
+void Trainer::Sums::add(const BatchReport& report) {
+  for (const MetricSum& metric : report.metrics) {
+    MetricSum& sum = metrics[metric.name];
+    sum.sum += metric.sum;
+    sum.count += metric.count;
+  }
+  compared_tokens += report.compared_tokens;
+  difference += report.difference;
+  largest_difference = std::max(largest_difference, report.largest_difference);
 }
 
-std::map<std::string, double> Trainer::Mismatch::metrics() const {
-  if (tokens == 0) return {};
-  return {{"rollout_corr/log_prob_abs_diff/mean", absolute / tokens}, {"rollout_corr/log_prob_abs_diff/max", largest}};
+void Trainer::Sums::write(std::map<std::string, double>& out) const {
+  for (const auto& [name, sum] : metrics) out[name] = sum.count > 0 ? sum.sum / sum.count : 0;
+  if (compared_tokens == 0) return;
+  out["rollout_corr/log_prob_abs_diff/mean"] = difference / compared_tokens;
+  out["rollout_corr/log_prob_abs_diff/max"] = largest_difference;
 }
 
 namespace {
@@ -68,7 +72,7 @@ void write_coefficients(const ObjectiveOptions& objective, std::map<std::string,
 
 /// Writes LogProbCurrent. Where a trajectory is trained several times (epochs, shared turns), the last one stays.
 void keep_log_probs(std::vector<Group>& groups, const std::vector<Trajectory>& views, const MicroBatch& batch,
-                    const at::Tensor& logprob_T) {
+                    const std::vector<double>& logprob) {
   for (std::size_t i = 0; i < batch.places.size(); ++i) {
     const Trajectory& view = views[batch.places[i].trajectory];
     const auto& offsets = view.turn_offsets;
@@ -77,8 +81,31 @@ void keep_log_probs(std::vector<Group>& groups, const std::vector<Trajectory>& v
     Tree& tree = groups[view.group_index].trees[view.tree_index];
     const auto size = static_cast<int>(tree.turns[turn].tokens.size());
     std::vector<double>& values = tree.columns.edit(Column::LogProbCurrent, turn, size);
-    values[batch.places[i].token - offsets[k]] = logprob_T.const_data_ptr<double>()[i];
+    values[batch.places[i].token - offsets[k]] = logprob[i];
   }
+}
+
+/// Tokens of all its trajectories, shared ones once: what a pass over the group costs.
+std::int64_t num_tokens(const Group& group) {
+  std::int64_t tokens = 0;
+  for (const Tree& tree : group.trees)
+    for (const Turn& turn : tree.turns) tokens += static_cast<std::int64_t>(turn.tokens.size());
+  return tokens;
+}
+
+std::vector<at::Tensor> tensors_of(const Optimizer::Parameters& parameters) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& parameter : parameters) tensors.push_back(parameter.second);
+  return tensors;
+}
+
+void compare_with_rollout(const LossInputs& inputs, BatchReport& report) {
+  if (!inputs.logprob_rollout_T.defined()) return;
+  const at::NoGradGuard no_grad;
+  const at::Tensor difference = (inputs.logprob_rollout_T - inputs.logprob_T.to(at::kCPU, at::kDouble)).abs();
+  report.compared_tokens = static_cast<double>(difference.numel());
+  report.difference = difference.sum().item<double>();
+  report.largest_difference = difference.max().item<double>();
 }
 
 }  // namespace
@@ -89,19 +116,37 @@ Optimizer::Parameters optimizer_parameters(const std::vector<NamedTensor>& weigh
   return parameters;
 }
 
-Trainer::Trainer(Recipe& recipe, ModelBundle& bundle)
+Status check_ranks(const TrainOptions& options, int ranks) {
+  if (options.virtual_shards % ranks == 0) return Done{};
+  return Error{"train.virtual_shards: " + std::to_string(options.virtual_shards) + " cannot be shared evenly by " +
+               std::to_string(ranks) + " ranks; expected a multiple of their number, or 0"};
+}
+
+int num_shards(const TrainOptions& options, int ranks) {
+  return options.virtual_shards > 0 && options.reduce == "ordered" ? options.virtual_shards : ranks;
+}
+
+Trainer::Trainer(Recipe& recipe, ModelBundle& bundle, Collectives& collectives)
     : recipe_(recipe),
       bundle_(bundle),
-      generation_(make_generation(bundle, recipe.rollout, recipe.step_trajectories())),
+      collectives_(collectives),
+      shards_(num_shards(recipe.train, collectives.size())),
+      generation_(make_generation(bundle, recipe.rollout, recipe.step_trajectories(collectives.size()))),
       optimizer_(std::make_unique<AdamW>(optimizer_parameters(bundle.policy->trained()), recipe.train.optimizer)),
       objective_(recipe.method.objective),
       entropy_coefficient_{.coefficient = objective_.entropy_coefficient},
       kl_coefficient_{.coefficient = adapted_kl(objective_)} {
   bundle_.policy->requires_grad(true);
+  const ShardSum sum = recipe.train.reduce == "fast" ? ShardSum::Fast : ShardSum::Ordered;
+  const auto exchange = [&](const Optimizer::Parameters& parameters) {
+    if (shards_ > 1) exchanges_.emplace_back(collectives_, tensors_of(parameters), shards_, sum);
+  };
+  exchange(optimizer_parameters(bundle_.policy->trained()));
   if (!bundle_.critic) return;
   bundle_.critic->requires_grad(true);
   critic_optimizer_ =
       std::make_unique<AdamW>(optimizer_parameters(bundle_.critic->parameters()), recipe.critic.optimizer);
+  exchange(optimizer_parameters(bundle_.critic->parameters()));
 }
 
 std::map<std::string, double> Trainer::coefficients() const {
@@ -147,7 +192,8 @@ void Trainer::adapt_coefficients(const TrainingStep& out) {
 std::optional<TrainingStep> Trainer::step(std::int64_t step, const RolloutEvents& events) {
   Clock total;
   auto measured = roll_out_and_measure(step, events);
-  if (!measured || !events.go_on()) return std::nullopt;
+  if (!measured || is_true_anywhere(collectives_, !events.go_on(), "signals of step " + std::to_string(step + 1)))
+    return std::nullopt;
   TrainingStep& out = *measured;
   out.trained = check_failures(count_failures(out.groups), recipe_.train.max_infra_failures, out.failures);
   if (!out.trained) return measured;
@@ -200,12 +246,13 @@ Rollout Trainer::roll_out_once(std::int64_t step, int refill, const RolloutEvent
                      .environment = recipe_.environment_name,
                      .task_index = first + g,
                      .make = [&environment, index = first + g] { return environment.make(Split::Train, index); }});
-  return roll_out(*generation_.engine, *bundle_.chat, *recipe_.method.branch, tasks, recipe_.rollout.options,
-                  {.seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "rollout"),
-                   .step = step,
-                   .first_group = static_cast<std::uint64_t>(refill * groups),
-                   .policy_version = static_cast<int>(optimizer_->num_updates())},
-                  events);
+  return roll_out_together(collectives_, *generation_.engine, *bundle_.chat, *recipe_.method.branch, tasks,
+                           recipe_.rollout.options,
+                           {.seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "rollout"),
+                            .step = step,
+                            .first_group = static_cast<std::uint64_t>(refill * groups),
+                            .policy_version = static_cast<int>(optimizer_->num_updates())},
+                           events, "rollouts of step " + std::to_string(step + 1));
 }
 
 bool Trainer::roll_out_groups(std::int64_t step, const RolloutEvents& events, TrainingStep& out, Clock& clock) {
@@ -230,12 +277,13 @@ bool Trainer::roll_out_groups(std::int64_t step, const RolloutEvents& events, Tr
 }
 
 void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, TrainingStep& out) {
-  std::map<std::string, MetricSum> sums;
-  mismatch_ = {};
+  Sums sums;
+  weights_changed_ = false;
   const bool over_step = objective_.entropy_scale_over == EntropyScaleOver::OldPolicyStep;
   const PackingOptions packing{
       .max_tokens = recipe_.train.micro_batch_tokens,
       .whole_trajectories = objective_.ratio == RatioLevel::Sequence,
+      .shards = shards_,
       .constant = objective_.reduction_constant > 0
                       ? objective_.reduction_constant
                       : static_cast<double>(recipe_.rollout.options.episode.max_context_tokens),
@@ -245,34 +293,55 @@ void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, Tr
                                            static_cast<std::uint64_t>(step * recipe_.train.epochs + epoch));
     for (const auto& part : split_minibatches(views, {.count = recipe_.train.mini_batches, .seed = seed})) {
       const std::vector<MicroBatch> batches = pack(views, out.credit, part, packing);
-      const std::vector<at::Tensor> log_probs = update_minibatch(step, batches, sums, out.metrics);
-      for (std::size_t b = 0; b < batches.size(); ++b) keep_log_probs(out.groups, views, batches[b], log_probs[b]);
+      const std::vector<BatchReport> reports = update_minibatch(step, batches, out.metrics);
+      for (std::size_t b = 0; b < batches.size(); ++b) {
+        sums.add(reports[b]);
+        keep_log_probs(out.groups, views, batches[b], reports[b].logprob);
+      }
     }
   }
-  for (const auto& [name, sum] : sums) out.metrics[name] = sum.count > 0 ? sum.sum / sum.count : 0;
-  for (const auto& [name, value] : mismatch_.metrics()) out.metrics[name] = value;
+  sums.write(out.metrics);
   out.metrics["actor/skipped_updates"] = static_cast<double>(optimizer_->num_skipped());
 }
 
-std::vector<at::Tensor> Trainer::update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches,
-                                                  std::map<std::string, MetricSum>& sums,
-                                                  std::map<std::string, double>& last) {
-  std::vector<at::Tensor> log_probs;
-  for (const MicroBatch& batch : batches) log_probs.push_back(accumulate(batch, sums));
-  mismatch_.closed = true;
+std::vector<BatchReport> Trainer::update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches,
+                                                   std::map<std::string, double>& last) {
+  std::vector<BatchReport> reports = accumulate_all(step, batches);
+  weights_changed_ = true;
   const bool critic_alone = critic_optimizer_ && step < recipe_.critic.head_start;
   const double rate = critic_alone ? 0 : learning_rate_at(recipe_.train.schedule, step, recipe_.train.steps);
   const StepReport report = optimizer_->step(rate);
   last["actor/grad_norm"] = report.grad_norm;
   last["actor/lr"] = rate;
-  if (!critic_optimizer_) return log_probs;
+  if (!critic_optimizer_) return reports;
   const double critic_rate = learning_rate_at(recipe_.critic.schedule, step, recipe_.train.steps);
   last["critic/grad_norm"] = critic_optimizer_->step(critic_rate).grad_norm;
   last["critic/lr"] = critic_rate;
-  return log_probs;
+  return reports;
 }
 
-at::Tensor Trainer::accumulate(const MicroBatch& batch, std::map<std::string, MetricSum>& sums) {
+std::vector<BatchReport> Trainer::accumulate_all(std::int64_t step, const std::vector<MicroBatch>& batches) {
+  const std::string what = "gradients of step " + std::to_string(step + 1);
+  std::vector<std::int64_t> rows;
+  for (const MicroBatch& batch : batches) rows.push_back(batch.tokens_R.numel());
+  const std::vector<int> shard_of = shares_by_size(rows, shards_);
+  std::vector<BatchReport> reports(batches.size());
+  for (int shard = collectives_.rank(); shard < shards_; shard += collectives_.size()) {
+    for (std::size_t b = 0; b < batches.size(); ++b) {
+      if (shard_of[b] != shard) continue;
+      collectives_.check();
+      reports[b] = accumulate(batches[b]);
+    }
+    for (GradientExchange& exchange : exchanges_) exchange.add_round(what);
+  }
+  for (GradientExchange& exchange : exchanges_) exchange.finish(what);
+  std::vector<int> owners;
+  for (const int shard : shard_of) owners.push_back(shard % collectives_.size());
+  gather_reports(collectives_, owners, reports, what);
+  return reports;
+}
+
+BatchReport Trainer::accumulate(const MicroBatch& batch) {
   if (batch.targets_T.numel() == 0) return {};
   const PackedAttention plan{.offsets = batch.offsets};
   const at::Tensor rows_T = batch.rows_T.to(bundle_.policy->options().device());
@@ -287,18 +356,33 @@ at::Tensor Trainer::accumulate(const MicroBatch& batch, std::map<std::string, Me
   inputs.clamped_entropy_T = statistics.clamped_entropy_T;
   if (bundle_.critic)
     inputs.value_T = bundle_.critic->values(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
-  mismatch_.add(inputs);
-  const Loss loss = policy_loss(objective_, inputs, batch.step);
+  BatchReport report;
+  if (!weights_changed_) compare_with_rollout(inputs, report);
+  Loss loss = policy_loss(objective_, inputs, batch.step);
   loss.total.backward();
-  for (const MetricSum& metric : loss.metrics) {
-    MetricSum& sum = sums[metric.name];
-    sum.sum += metric.sum;
-    sum.count += metric.count;
-  }
-  return statistics.logprob_T.detach().to(at::kCPU, at::kDouble);
+  report.metrics = std::move(loss.metrics);
+  const at::Tensor logprob_T = statistics.logprob_T.detach().to(at::kCPU, at::kDouble).contiguous();
+  report.logprob.assign(logprob_T.const_data_ptr<double>(), logprob_T.const_data_ptr<double>() + logprob_T.numel());
+  return report;
 }
 
 void Trainer::measure(std::vector<Group>& groups) {
+  if (recipe_.measurements().empty()) return;
+  // Each rank measures groups of its own, by tokens: a token's numbers do not depend on what is measured beside it.
+  std::vector<std::int64_t> sizes;
+  for (const Group& group : groups) sizes.push_back(num_tokens(group));
+  const std::vector<int> owners = shares_by_size(sizes, collectives_.size());
+  std::vector<Group> own;
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    if (owners[g] == collectives_.rank()) own.push_back(std::move(groups[g]));
+  measure_own(own);
+  std::size_t next = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    if (owners[g] == collectives_.rank()) groups[g] = std::move(own[next++]);
+  gather_groups(collectives_, owners, groups, "signals");
+}
+
+void Trainer::measure_own(std::vector<Group>& groups) {
   const LogProbPassOptions options{.max_tokens = recipe_.rollout.score_tokens,
                                    .temperature = recipe_.rollout.options.sampling.temperature};
   for (const Measurement measurement : recipe_.measurements()) {

@@ -10,12 +10,15 @@
 
 #include "carnot/base/result.h"
 #include "carnot/data/credit_table.h"
+#include "carnot/distributed/collectives.h"
+#include "carnot/distributed/gradient_exchange.h"
 #include "carnot/objective/adaptive_coefficient.h"
 #include "carnot/optim/optimizer.h"
 #include "carnot/rollout/rollout.h"
 #include "carnot/train/model_bundle.h"
 #include "carnot/train/packing.h"
 #include "carnot/train/recipe.h"
+#include "carnot/train/step_gather.h"
 
 namespace carnot {
 
@@ -30,12 +33,14 @@ struct TrainingStep {
 
 class Trainer {
  public:
-  /// Both must outlive the trainer. The bundle's policy is trained in place.
-  Trainer(Recipe& recipe, ModelBundle& bundle);
+  /// All must outlive the trainer. The bundle's policy is trained in place. The ranks of `collectives` have the same
+  /// recipe and weights, and share the work of each step; what a step leaves is the same on all of them.
+  /// REQUIRES: check_ranks().
+  Trainer(Recipe& recipe, ModelBundle& bundle, Collectives& collectives);
 
-  /// Step number `step` (0-based); a function of the weights, the optimizer and (seed, step). None where `events` end
-  /// it before its update: then nothing has changed. Nor has it where more trajectories had an infrastructure failure
-  /// than train.max_infra_failures allows.
+  /// Step number `step` (0-based); a function of the weights, the optimizer, (seed, step) and the number of virtual
+  /// shards. None where `events` end it before its update, on any rank: then nothing has changed. Nor has it where more
+  /// trajectories had an infrastructure failure than train.max_infra_failures allows.
   std::optional<TrainingStep> step(std::int64_t step, const RolloutEvents& events = {});
 
   /// The step without its update: rollouts, signals and credit.
@@ -52,37 +57,49 @@ class Trainer {
  private:
   struct Clock;
 
-  /// How far the rollout's log-probabilities are from those of the training pass, before the first update.
-  struct Mismatch {
-    void add(const LossInputs& inputs);
-    std::map<std::string, double> metrics() const;
+  /// Sums over a step's micro-batches.
+  struct Sums {
+    void add(const BatchReport& report);
+    void write(std::map<std::string, double>& metrics) const;
 
-    double tokens = 0, absolute = 0, largest = 0;
-    bool closed = false;  ///< the weights have changed since
+    std::map<std::string, MetricSum> metrics{};
+    double compared_tokens = 0, difference = 0, largest_difference = 0;
   };
 
   /// False where the events ended it.
   bool roll_out_groups(std::int64_t step, const RolloutEvents& events, TrainingStep& out, Clock& clock);
   Rollout roll_out_once(std::int64_t step, int refill, const RolloutEvents& events);
   void measure(std::vector<Group>& groups);
+  void measure_own(std::vector<Group>& groups);
   void adapt_coefficients(const TrainingStep& out);
   void use_coefficients();
   void update(std::int64_t step, const std::vector<Trajectory>& views, TrainingStep& out);
-  /// Returns the log-probabilities that the update started from, by micro-batch.
-  std::vector<at::Tensor> update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches,
-                                           std::map<std::string, MetricSum>& sums, std::map<std::string, double>& last);
-  at::Tensor accumulate(const MicroBatch& batch, std::map<std::string, MetricSum>& sums);
+  /// What the passes of the micro-batches measured; `last` gets the metrics of the update itself.
+  std::vector<BatchReport> update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches,
+                                            std::map<std::string, double>& last);
+  /// Leaves the gradients of all micro-batches in the parameters.
+  std::vector<BatchReport> accumulate_all(std::int64_t step, const std::vector<MicroBatch>& batches);
+  BatchReport accumulate(const MicroBatch& batch);
 
   Recipe& recipe_;
   ModelBundle& bundle_;
+  Collectives& collectives_;
+  int shards_;
   Generation generation_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Optimizer> critic_optimizer_;
-  Mismatch mismatch_;
-  ObjectiveOptions objective_;  ///< the recipe's, with its coefficients as they are now
+  std::vector<GradientExchange> exchanges_;  ///< of policy and critic; none with one shard
+  bool weights_changed_ = false;             ///< by the step's updates so far
+  ObjectiveOptions objective_;               ///< the recipe's, with its coefficients as they are now
   EntropyCoefficient entropy_coefficient_;
   KlCoefficient kl_coefficient_;
 };
+
+/// Whether a group of so many ranks can share the recipe's steps: it must divide train.virtual_shards.
+Status check_ranks(const TrainOptions& options, int ranks);
+
+/// Parts into which so many ranks cut an update.
+int num_shards(const TrainOptions& options, int ranks);
 
 /// name and tensor of every weight, for an optimizer.
 Optimizer::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights);

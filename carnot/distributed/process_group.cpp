@@ -1,0 +1,391 @@
+#include "carnot/distributed/process_group.h"
+
+#ifndef USE_C10D_GLOO
+#define USE_C10D_GLOO  // LibTorch's header declares nothing without
+#endif
+
+#include <ATen/Functions.h>
+#include <arpa/inet.h>
+#include <c10/util/Logging.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
+
+#include "carnot/base/check.h"
+#include "carnot/base/descriptor.h"
+#include "carnot/base/strings.h"
+#include "carnot/distributed/first_line.h"
+#include "carnot/distributed/group_watch.h"
+
+namespace carnot {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+using StorePointer = c10::intrusive_ptr<c10d::Store>;
+
+/// Longer than any wait: the watch decides what waits too long.
+constexpr Milliseconds kNoLimit = std::chrono::hours(24 * 365);
+/// Between looks at the watch while a collective runs.
+constexpr Milliseconds kLook{500};
+
+Milliseconds in_milliseconds(double seconds) { return Milliseconds(static_cast<std::int64_t>(seconds * 1000)); }
+
+std::string host_name() {
+  char name[256] = "";
+  if (gethostname(name, sizeof name - 1) != 0) return "unknown";
+  return name;
+}
+
+/// The address at which this machine is seen from `host`: where what is sent there starts. Sends nothing.
+Result<std::string> address_towards(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (const int problem = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); problem != 0)
+    return Error{host + ": " + gai_strerror(problem) + "; expected the host of rank 0"};
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
+  for (const addrinfo* one = found; one; one = one->ai_next) {
+    const Descriptor socket(::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol));
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    if (!socket.is_open() || ::connect(socket.get(), one->ai_addr, one->ai_addrlen) != 0 ||
+        ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0)
+      continue;
+    char text[NI_MAXHOST] = "";
+    if (getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0)
+      return std::string(text);
+  }
+  return Error{host + ": no way leads there from " + host_name() + "; expected the host of rank 0"};
+}
+
+bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
+
+std::vector<std::uint8_t> as_bytes(const std::string& text) { return {text.begin(), text.end()}; }
+
+/// What each rank tells the others before they meet.
+struct Member {
+  std::string host{};
+  std::string process{};
+  std::string address{};
+};
+
+std::string bytes_of_member(const Member& member) {
+  return member.host + "\n" + member.process + "\n" + member.address;
+}
+
+Member member_of_bytes(const std::string& bytes) {
+  const std::size_t first = bytes.find('\n'), second = bytes.find('\n', first + 1);
+  return {.host = bytes.substr(0, first),
+          .process = bytes.substr(first + 1, second - first - 1),
+          .address = bytes.substr(second + 1)};
+}
+
+/// All ranks' members, by rank.
+Result<std::vector<Member>> meet(c10d::Store& store, const RankSetting& setting, const Member& mine,
+                                 const ProcessGroupOptions& options) {
+  const auto key = [](int rank) { return "member/" + std::to_string(rank); };
+  store.set(key(setting.rank), as_bytes(bytes_of_member(mine)));
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < setting.size; ++rank) keys.push_back(key(rank));
+  try {
+    store.wait(keys, in_milliseconds(options.join_seconds));
+  } catch (const std::exception&) {
+    std::vector<std::string> missing;
+    for (int rank = 0; rank < setting.size; ++rank)
+      if (!store.check({key(rank)})) missing.push_back(std::to_string(rank));
+    return Error{"ranks " + join(missing) + " of " + std::to_string(setting.size) + " did not come to " +
+                 setting.address + ":" + std::to_string(setting.port) + " within " +
+                 std::to_string(static_cast<std::int64_t>(options.join_seconds)) + " s"};
+  }
+  std::vector<Member> members;
+  for (const std::string& name : keys) {
+    const auto bytes = store.get(name);
+    members.push_back(member_of_bytes({bytes.begin(), bytes.end()}));
+  }
+  return members;
+}
+
+std::string name_of(int rank, const Member& member) {
+  return "rank " + std::to_string(rank) + " on host " + member.host + " (process " + member.process + ")";
+}
+
+/// A rank that can be reached from its own machine only, in a group that has others.
+Status check_addresses(const std::vector<Member>& members, const RankSetting& setting) {
+  for (std::size_t rank = 0; rank < members.size(); ++rank)
+    if (is_loopback(members[rank].address) != is_loopback(members[0].address)) {
+      const std::size_t local = is_loopback(members[0].address) ? 0 : rank;
+      return Error{name_of(static_cast<int>(local), members[local]) + " is at " + members[local].address +
+                   ", where other machines cannot reach it; expected a MASTER_ADDR (it is " + setting.address +
+                   " here) that is the same address on all machines"};
+    }
+  return Done{};
+}
+
+/// c10d warns of a lost connection with a stack trace, on every rank. What it means is said once, in a sentence.
+void silence_library() {
+  if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+}
+
+c10::intrusive_ptr<c10d::TCPStore> open_store(const RankSetting& setting, bool serves, double seconds) {
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<std::uint16_t>(setting.port);
+  options.isServer = serves;
+  options.waitWorkers = false;
+  options.timeout = in_milliseconds(seconds);
+  return c10::make_intrusive<c10d::TCPStore>(setting.address, options);
+}
+
+StorePointer with_prefix(const std::string& prefix, StorePointer store) {
+  return c10::make_intrusive<c10d::PrefixStore>(prefix, std::move(store));
+}
+
+/// A device of Gloo's. GLOO_SOCKET_IFNAME names an interface, as it does for PyTorch.
+std::shared_ptr<gloo::transport::Device> device_at(const std::string& address) {
+  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"))
+    return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
+  return c10d::ProcessGroupGloo::createDeviceForHostname(address);
+}
+
+/// On each machine the lowest rank but rank 0, whose store it is that is lost.
+bool tells_of_lost_store(const std::vector<Member>& members, int rank) {
+  for (int lower = 1; lower < rank; ++lower)
+    if (members[lower].host == members[rank].host) return false;
+  return true;
+}
+
+/// For the same `what` after the same number of collectives: the same number.
+std::int64_t mark_of(std::int64_t number, const std::string& what) {
+  std::uint64_t mark = 14695981039346656037u + static_cast<std::uint64_t>(number);  // FNV-1a
+  for (const char c : what) mark = (mark ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return static_cast<std::int64_t>(mark);
+}
+
+}  // namespace
+
+class ProcessGroup::Connection {
+ public:
+  Connection(const RankSetting& setting, const ProcessGroupOptions& options, std::vector<std::string> names,
+             StorePointer store, c10::intrusive_ptr<c10d::Backend> backend, std::unique_ptr<GroupWatch> watch)
+      : setting_(setting),
+        hung_after_(in_milliseconds(options.hung_after_seconds)),
+        names_(std::move(names)),
+        store_(std::move(store)),
+        backend_(std::move(backend)),
+        watch_(std::move(watch)) {}
+
+  ~Connection() {
+    if (!left_ && !lost_) fail(names_[setting_.rank] + " ended before the others");
+    if (!watch_->stop()) (void)watch_.release();
+    if (left_) return;
+    // Their threads may wait for ranks that do not answer any more; their destructors would wait with them.
+    (void)backend_.release();
+    (void)store_.release();
+  }
+
+  const RankSetting& setting() const { return setting_; }
+  const std::string& name(int rank) const { return names_.at(rank); }
+  GroupWatch& watch() { return *watch_; }
+  c10d::Backend& backend() { return *backend_; }
+
+  void check() {
+    if (const auto verdict = watch_->verdict()) lose(*verdict);
+  }
+
+  void fail(const std::string& verdict) {
+    watch_->fail(verdict);
+    let_others_read();
+    lost_ = true;
+  }
+
+  /// Starts a collective and waits until it has ended.
+  void run(const std::string& what, const std::function<c10::intrusive_ptr<c10d::Work>()>& start) {
+    CARNOT_CHECK(!left_, what + " after the group was left");
+    check();
+    watch_->enter(what);
+    try {
+      wait(*start());
+    } catch (const GroupLost&) {
+      throw;
+    } catch (const std::exception& error) {
+      lose(watch_->verdict_after(what, first_line(error.what())));
+    }
+  }
+
+  std::int64_t next_mark(const std::string& what) { return mark_of(++number_, what); }
+
+  void leave() {
+    barrier();  // nobody is missed from here on
+    if (!watch_->stop()) lose("the group's store has not answered at the end");
+    barrier();  // nobody looks into the store any more, which rank 0 may serve
+    left_ = true;
+  }
+
+ private:
+  void barrier() {
+    run("the end", [this] { return backend_->barrier(); });
+  }
+
+  void wait(c10d::Work& work) {
+    auto began = std::chrono::steady_clock::now();
+    while (!work.isCompleted()) {
+      try {
+        work.wait(kLook);
+      } catch (const std::exception&) {
+        if (work.isCompleted()) break;  // ended with that, or in this moment
+        check();
+      }
+      const auto now = std::chrono::steady_clock::now();
+      if (hung_after_.count() == 0 || now - began < hung_after_) continue;
+      if (const auto verdict = watch_->verdict_on_absent(std::chrono::duration_cast<Milliseconds>(now - began)))
+        lose(*verdict);
+      began = now;
+    }
+    work.wait();  // throws what ended it
+  }
+
+  /// The others read the verdict from the store. Where this rank serves it, it must not end at once.
+  void let_others_read() const {
+    if (setting_.rank == 0 && !setting_.launcher_has_store) std::this_thread::sleep_for(4 * watch_->beat_time());
+  }
+
+  [[noreturn]] void lose(const std::string& verdict) {
+    if (!lost_) let_others_read();
+    lost_ = true;
+    // What the watch does not know, nobody else tells.
+    throw GroupLost(verdict, watch_->verdict() != verdict || watch_->is_to_tell());
+  }
+
+  RankSetting setting_;
+  Milliseconds hung_after_;
+  std::vector<std::string> names_;
+  StorePointer store_;
+  c10::intrusive_ptr<c10d::Backend> backend_;
+  std::unique_ptr<GroupWatch> watch_;
+  std::int64_t number_ = 0;
+  bool left_ = false, lost_ = false;
+};
+
+ProcessGroup::ProcessGroup(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+ProcessGroup::~ProcessGroup() = default;
+
+Result<std::unique_ptr<Collectives>> ProcessGroup::join(const RankSetting& setting,
+                                                        const ProcessGroupOptions& options) {
+  if (setting.size == 1) return std::unique_ptr<Collectives>(std::make_unique<OneProcess>());
+  silence_library();
+  const std::string place = setting.address + ":" + std::to_string(setting.port);
+  const auto address = address_towards(setting.address, setting.port);
+  if (!address) return address.error();
+  try {
+    const std::string prefix = "carnot/" + setting.group_name;
+    const bool serves = setting.rank == 0 && !setting.launcher_has_store;
+    const StorePointer store = with_prefix(prefix, open_store(setting, serves, options.join_seconds));
+    const Member mine{.host = host_name(), .process = std::to_string(getpid()), .address = *address};
+    const auto members = meet(*store, setting, mine, options);
+    if (!members) return members.error();
+    if (const Status status = check_addresses(*members, setting); !status) return status.error();
+    std::vector<std::string> names;
+    for (int rank = 0; rank < setting.size; ++rank) names.push_back(name_of(rank, (*members)[rank]));
+
+    auto gloo = c10d::ProcessGroupGloo::Options::create(in_milliseconds(options.join_seconds));
+    gloo->devices.push_back(device_at(*address));
+    c10::intrusive_ptr<c10d::Backend> backend =
+        c10::make_intrusive<c10d::ProcessGroupGloo>(with_prefix("gloo", store), setting.rank, setting.size, gloo);
+    backend->setTimeout(kNoLimit);
+    auto watch = std::make_unique<GroupWatch>(
+        with_prefix(prefix + "/watch", open_store(setting, false, options.join_seconds)),
+        GroupWatchOptions{.rank = setting.rank,
+                          .names = names,
+                          .store_name = setting.launcher_has_store ? "the launcher's store at " + place
+                                                                   : names[0] + ", which serves the store at " + place,
+                          .tells_of_store = tells_of_lost_store(*members, setting.rank),
+                          .beat = in_milliseconds(options.beat_seconds),
+                          .lost_after = in_milliseconds(options.lost_after_seconds)});
+    return std::unique_ptr<Collectives>(new ProcessGroup(
+        std::make_unique<Connection>(setting, options, std::move(names), store, std::move(backend), std::move(watch))));
+  } catch (const std::exception& error) {
+    return Error{"rank " + std::to_string(setting.rank) + " of " + std::to_string(setting.size) +
+                 " could not meet the others at " + place + ": " + first_line(error.what())};
+  }
+}
+
+int ProcessGroup::rank() const { return connection_->setting().rank; }
+int ProcessGroup::size() const { return connection_->setting().size; }
+std::string ProcessGroup::name_of_rank(int rank) const { return connection_->name(rank); }
+void ProcessGroup::check() { connection_->check(); }
+void ProcessGroup::ask_to_stop() { connection_->watch().ask_to_stop(); }
+bool ProcessGroup::was_asked_to_stop() { return connection_->watch().was_asked_to_stop(); }
+void ProcessGroup::leave() { connection_->leave(); }
+void ProcessGroup::fail(const std::string& why) { connection_->fail(name_of_rank(rank()) + ": " + why); }
+
+std::vector<std::string> ProcessGroup::gather(const std::string& mine, const std::string& what) {
+  const auto bytes = at::TensorOptions().dtype(at::kByte);
+  // First how many bytes each has, and that all are here for the same thing.
+  at::Tensor own = at::empty({1, 2}, at::TensorOptions().dtype(at::kLong));
+  own.mutable_data_ptr<std::int64_t>()[0] = static_cast<std::int64_t>(mine.size());
+  own.mutable_data_ptr<std::int64_t>()[1] = connection_->next_mark(what);
+  at::Tensor all = at::empty({size(), 2}, own.options());
+  connection_->run(what, [&] { return connection_->backend()._allgather_base(all, own); });
+  const std::int64_t* entries = all.const_data_ptr<std::int64_t>();
+  std::int64_t longest = 0;
+  for (int r = 0; r < size(); ++r) {
+    CARNOT_CHECK(entries[2 * r + 1] == own.const_data_ptr<std::int64_t>()[1],
+                 name_of_rank(r) + " is not at \"" + what + "\"");
+    longest = std::max(longest, entries[2 * r]);
+  }
+  if (longest == 0) return std::vector<std::string>(size());
+
+  at::Tensor padded = at::zeros({longest}, bytes);
+  std::memcpy(padded.mutable_data_ptr<std::uint8_t>(), mine.data(), mine.size());
+  at::Tensor received = at::empty({size() * longest}, bytes);
+  connection_->run(what, [&] { return connection_->backend()._allgather_base(received, padded); });
+  std::vector<std::string> gathered;
+  for (int r = 0; r < size(); ++r)
+    gathered.emplace_back(reinterpret_cast<const char*>(received.const_data_ptr<std::uint8_t>()) + r * longest,
+                          static_cast<std::size_t>(entries[2 * r]));
+  return gathered;
+}
+
+at::Tensor ProcessGroup::exchange(const at::Tensor& row, const FlatLayout& layout, const std::string& what) {
+  CARNOT_CHECK_EQ(layout.num_slices(), size());
+  CARNOT_CHECK_EQ(row.numel(), layout.size());
+  const std::int64_t own = layout.slice(rank()).size();
+  std::vector<std::int64_t> sent, received(size(), own);
+  for (int r = 0; r < size(); ++r) sent.push_back(layout.slice(r).size());
+  at::Tensor in = row, out = at::empty({size() * own}, row.options());
+  connection_->run(what, [&] { return connection_->backend().alltoall_base(out, in, received, sent); });
+  return out.view({size(), own});
+}
+
+void ProcessGroup::gather_slices(const at::Tensor& slice, const FlatLayout& layout, const at::Tensor& row,
+                                 const std::string& what) {
+  CARNOT_CHECK_EQ(layout.num_slices(), size());
+  CARNOT_CHECK_EQ(slice.numel(), layout.slice(rank()).size());
+  CARNOT_CHECK_EQ(row.numel(), layout.size());
+  const std::int64_t longest = layout.longest_slice();
+  at::Tensor padded = at::zeros({longest}, row.options()), all = at::empty({size() * longest}, row.options());
+  padded.slice(0, 0, slice.numel()).copy_(slice);
+  connection_->run(what, [&] { return connection_->backend()._allgather_base(all, padded); });
+  for (int r = 0; r < size(); ++r) {
+    const IndexRange place = layout.slice(r);
+    row.slice(0, place.begin, place.end).copy_(all.slice(0, r * longest, r * longest + place.size()));
+  }
+}
+
+void ProcessGroup::sum(const at::Tensor& row, const std::string& what) {
+  std::vector<at::Tensor> rows{row};
+  connection_->run(what, [&] { return connection_->backend().allreduce(rows); });
+}
+
+}  // namespace carnot

@@ -1,0 +1,44 @@
+// distributed/process_group.h -- ranks in several processes, on one machine or more, over LibTorch's c10d with Gloo.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/distributed/collectives.h"
+#include "carnot/distributed/options.h"
+#include "carnot/rank/launcher.h"
+
+namespace carnot {
+
+class ProcessGroup : public Collectives {
+ public:
+  /// Meets the other ranks. The error names those that did not come. A group of one is OneProcess.
+  static Result<std::unique_ptr<Collectives>> join(const RankSetting& setting, const ProcessGroupOptions& options = {});
+
+  /// Leaves without waiting. Where leave() was not called, the others learn that this rank ended.
+  ~ProcessGroup() override;
+
+  int rank() const override;
+  int size() const override;
+  std::string name_of_rank(int rank) const override;
+  std::vector<std::string> gather(const std::string& mine, const std::string& what) override;
+  at::Tensor exchange(const at::Tensor& row, const FlatLayout& layout, const std::string& what) override;
+  void gather_slices(const at::Tensor& slice, const FlatLayout& layout, const at::Tensor& row,
+                     const std::string& what) override;
+  void sum(const at::Tensor& row, const std::string& what) override;
+  void check() override;
+  void ask_to_stop() override;
+  bool was_asked_to_stop() override;
+  void leave() override;
+  void fail(const std::string& why) override;
+
+ private:
+  class Connection;
+  explicit ProcessGroup(std::unique_ptr<Connection> connection);
+
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace carnot

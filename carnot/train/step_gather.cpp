@@ -1,0 +1,180 @@
+#include "carnot/train/step_gather.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "carnot/base/byte_stream.h"
+#include "carnot/base/check.h"
+#include "carnot/data/group_bytes.h"
+
+namespace carnot {
+namespace {
+
+/// Counts and times of a rollout, each with how the ranks' become one. The structured binding names all members, so a
+/// new one does not compile until it is here.
+template <class Metrics, class Counts, class Times>
+void visit_rollout_metrics(Metrics& metrics, const Counts& counts, const Times& times) {
+  auto& [trajectories, branches, turns, sampled_tokens, computed_rows, engine_steps, evictions, infra_failures,
+         environment_calls, seconds, seconds_forward, seconds_sampling, seconds_scheduling, seconds_waiting,
+         seconds_environment] = metrics;
+  counts(trajectories, branches, turns, sampled_tokens, computed_rows, engine_steps, evictions, infra_failures,
+         environment_calls);
+  times(seconds, seconds_forward, seconds_sampling, seconds_scheduling, seconds_waiting, seconds_environment);
+}
+
+std::string bytes_of_rollout(const Rollout& rollout) {
+  ByteWriter out;
+  const auto add = [&](const auto&... member) { (out.add(member), ...); };
+  out.add(rollout.stopped);
+  visit_rollout_metrics(rollout.metrics, add, add);
+  out.add(rollout.failures);
+  out.add(bytes_of_groups(rollout.groups));
+  return out.take();
+}
+
+Rollout rollout_of_bytes(const std::string& bytes, const std::string& from) {
+  Rollout rollout;
+  ByteReader in(bytes);
+  std::string groups;
+  const auto get = [&](auto&... member) { (in.get(member), ...); };
+  in.get(rollout.stopped);
+  visit_rollout_metrics(rollout.metrics, get, get);
+  in.get(rollout.failures);
+  in.get(groups);
+  auto read = groups_of_bytes(groups);
+  CARNOT_CHECK(in.complete() && read, "a rollout of " + from + (read ? "" : ": " + read.error().message));
+  rollout.groups = std::move(read).value();
+  return rollout;
+}
+
+void add_rollout_metrics(RolloutMetrics& sum, const RolloutMetrics& more) {
+  std::vector<std::int64_t> counts;
+  std::vector<double> times;
+  visit_rollout_metrics(
+      more, [&](const auto&... count) { (counts.push_back(count), ...); },
+      [&](const auto&... time) { (times.push_back(time), ...); });
+  std::size_t next_count = 0, next_time = 0;
+  visit_rollout_metrics(
+      sum, [&](auto&... count) { ((count += counts[next_count++]), ...); },
+      [&](auto&... time) { ((time = std::max(time, times[next_time++])), ...); });
+}
+
+std::string bytes_of_report(const BatchReport& report) {
+  ByteWriter out;
+  out.add(report.logprob);
+  out.add(static_cast<std::uint64_t>(report.metrics.size()));
+  for (const MetricSum& metric : report.metrics) {
+    out.add(metric.name);
+    out.add(metric.sum);
+    out.add(metric.count);
+  }
+  out.add(report.compared_tokens);
+  out.add(report.difference);
+  out.add(report.largest_difference);
+  return out.take();
+}
+
+BatchReport report_of_bytes(const std::string& bytes, const std::string& from) {
+  BatchReport report;
+  ByteReader in(bytes);
+  in.get(report.logprob);
+  for (std::size_t left = in.get_size(1); left > 0 && in.ok(); --left) {
+    MetricSum& metric = report.metrics.emplace_back();
+    in.get(metric.name);
+    in.get(metric.sum);
+    in.get(metric.count);
+  }
+  in.get(report.compared_tokens);
+  in.get(report.difference);
+  in.get(report.largest_difference);
+  CARNOT_CHECK(in.complete(), "a micro-batch's report of " + from);
+  return report;
+}
+
+/// Each owner's texts, by number: `mine` where this rank is the owner, else what it gave.
+std::vector<std::string> gather_owned(Collectives& collectives, std::span<const int> owners,
+                                      const std::vector<std::string>& mine, const std::string& what) {
+  ByteWriter out;
+  out.add(mine);
+  const auto gathered = collectives.gather(out.take(), what);
+  std::vector<std::string> all(owners.size());
+  for (int rank = 0; rank < collectives.size(); ++rank) {
+    ByteReader in(gathered[rank]);
+    std::vector<std::string> given;
+    in.get(given);
+    const auto owned = static_cast<std::size_t>(std::count(owners.begin(), owners.end(), rank));
+    CARNOT_CHECK(in.complete() && given.size() == owned, what + " of " + collectives.name_of_rank(rank));
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < owners.size(); ++i)
+      if (owners[i] == rank) all[i] = std::move(given[next++]);
+  }
+  return all;
+}
+
+}  // namespace
+
+Rollout roll_out_together(Collectives& collectives, Engine& engine, const ChatFamily& chat, const BranchPolicy& policy,
+                          std::span<const RolloutTask> tasks, const RolloutOptions& options, const RolloutKey& key,
+                          const RolloutEvents& events, const std::string& what) {
+  const auto count = static_cast<std::int64_t>(tasks.size());
+  const IndexRange share = even_share(count, collectives.rank(), collectives.size());
+  RolloutKey own_key = key;
+  own_key.first_group += static_cast<std::uint64_t>(share.begin);
+  RolloutEvents own_events = events;
+  own_events.go_on = [&] {
+    collectives.check();
+    if (!events.go_on()) collectives.ask_to_stop();
+    return events.go_on() && !collectives.was_asked_to_stop();
+  };
+  if (events.on_progress && share.size() > 0)  // the others are about as far
+    own_events.on_progress = [&](std::int64_t ended) { events.on_progress(ended * count / share.size()); };
+  return gather_rollout(
+      collectives,
+      roll_out(engine, chat, policy, tasks.subspan(share.begin, share.size()), options, own_key, own_events), what);
+}
+
+Rollout gather_rollout(Collectives& collectives, Rollout mine, const std::string& what) {
+  if (collectives.size() == 1) return mine;  // the same, without a copy of it
+  const auto gathered = collectives.gather(bytes_of_rollout(mine), what);
+  Rollout all;
+  for (int rank = 0; rank < collectives.size(); ++rank) {
+    Rollout part = rollout_of_bytes(gathered[rank], collectives.name_of_rank(rank));
+    all.stopped = all.stopped || part.stopped;
+    add_rollout_metrics(all.metrics, part.metrics);
+    std::move(part.groups.begin(), part.groups.end(), std::back_inserter(all.groups));
+    std::move(part.failures.begin(), part.failures.end(), std::back_inserter(all.failures));
+  }
+  if (all.stopped) all.groups.clear();
+  return all;
+}
+
+void gather_groups(Collectives& collectives, std::span<const int> owners, std::vector<Group>& groups,
+                   const std::string& what) {
+  CARNOT_CHECK_EQ(owners.size(), groups.size());
+  if (collectives.size() == 1) return;
+  std::vector<std::string> mine;
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    if (owners[i] == collectives.rank()) mine.push_back(bytes_of_groups({groups[i]}));
+  const auto all = gather_owned(collectives, owners, mine, what);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (owners[i] == collectives.rank()) continue;
+    auto read = groups_of_bytes(all[i]);
+    CARNOT_CHECK(read && read->size() == 1, what + (read ? "" : ": " + read.error().message));
+    groups[i] = std::move(read->front());
+  }
+}
+
+void gather_reports(Collectives& collectives, std::span<const int> owners, std::vector<BatchReport>& reports,
+                    const std::string& what) {
+  CARNOT_CHECK_EQ(owners.size(), reports.size());
+  if (collectives.size() == 1) return;
+  std::vector<std::string> mine;
+  for (std::size_t i = 0; i < reports.size(); ++i)
+    if (owners[i] == collectives.rank()) mine.push_back(bytes_of_report(reports[i]));
+  const auto all = gather_owned(collectives, owners, mine, what);
+  for (std::size_t i = 0; i < reports.size(); ++i)
+    if (owners[i] != collectives.rank()) reports[i] = report_of_bytes(all[i], collectives.name_of_rank(owners[i]));
+}
+
+}  // namespace carnot

@@ -1,0 +1,113 @@
+// Training steps on several ranks leave what they leave on one, in every bit.
+//
+// The test's own process makes no tensor, so that it has one thread when it forks.
+#include <ATen/Functions.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "carnot/base/byte_stream.h"
+#include "carnot/base/file.h"
+#include "carnot/data/group_bytes.h"
+#include "carnot/distributed/process_group.h"
+#include "carnot/train/trainer.h"
+#include "testing/forked_ranks.h"
+
+namespace carnot {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kRecipe = R"(
+threads: 1
+env: {name: search_qa, train_worlds: 2, held_out_worlds: 1}
+model: {hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}
+objective: {entropy_coefficient: 0.01}
+rollout: {group_size: 2, max_context_tokens: 320, max_response_tokens: 24}
+train: {steps: 2, groups: 5, learning_rate: 3e-3, mini_batches: 2, micro_batch_tokens: 300}
+)";
+
+bool is_result(const std::string& metric) {
+  for (const char* of_the_machine : {"timing_s/", "perf/", "rollout/computed_rows", "rollout/evictions"})
+    if (metric.starts_with(of_the_machine)) return false;
+  return true;
+}
+
+void add_tensors(ByteWriter& out, const Optimizer::Parameters& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    out.add(name);
+    out.add(std::string_view(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()));
+  }
+}
+
+/// Everything that two steps leave, but for times.
+std::string trained_bytes(Collectives& group, const std::string& method, const std::string& setting) {
+  Recipe recipe = Recipe::parse(kRecipe, "test", {"method=" + method, setting}).value();
+  if (const Status ready = ModelBundle::prepare_device(recipe.run); !ready) return ready.error().message;
+  ModelBundle bundle = ModelBundle::make(recipe).value();
+  bundle.add_companions(recipe);
+  Trainer trainer(recipe, bundle, group);
+  ByteWriter out;
+  std::string shown;
+  for (int step = 0; step < 2; ++step) {
+    TrainingStep done = trainer.step(step).value();
+    for (const auto& [name, value] : done.metrics) {
+      if (!is_result(name)) continue;
+      out.add(name);
+      out.add(value);
+      shown += name + " " + std::to_string(value) + "\n";
+    }
+    for (Group& one : done.groups)
+      for (Tree& tree : one.trees)
+        for (Turn& turn : tree.turns) turn.latency_ms = 0;
+    out.add(bytes_of_groups(done.groups));
+  }
+  add_tensors(out, optimizer_parameters(bundle.policy->trained()));
+  add_tensors(out, trainer.optimizer().state());
+  if (trainer.critic_optimizer()) add_tensors(out, trainer.critic_optimizer()->state());
+  return sha256_hex(out.take()) + "\n" + shown;
+}
+
+std::vector<std::string> trained_on(int ranks, const std::string& method, const std::string& setting) {
+  std::vector<std::string> reports;
+  for (const auto& rank : testing::fork_ranks(ranks, [&](const RankSetting& place) {
+         const auto group = std::move(ProcessGroup::join(place)).value();
+         const std::string report = trained_bytes(*group, method, setting);
+         group->leave();
+         return report;
+       }))
+    reports.push_back(rank.report);
+  return reports;
+}
+
+TEST(Ranks, TrainToTheBitsOfOneRankWithAsManyShards) {
+  for (const char* method : {"grpo", "ppo"}) {
+    const std::string alone = trained_on(1, method, "train.virtual_shards=4").front();
+    EXPECT_THAT(alone, HasSubstr("actor/grad_norm"));
+    EXPECT_THAT(alone, ::testing::Not(HasSubstr("actor/grad_norm 0.000000")));
+    for (const int ranks : {2, 4})
+      for (const std::string& report : trained_on(ranks, method, "train.virtual_shards=4"))
+        EXPECT_EQ(report, alone) << method << " on " << ranks << " ranks";
+  }
+}
+
+TEST(Ranks, HaveOneShardEachWhereTheRecipeNamesNoNumber) {
+  const std::string alone = trained_on(1, "grpo", "train.virtual_shards=3").front();
+  for (const std::string& report : trained_on(3, "grpo", "train.virtual_shards=0")) EXPECT_EQ(report, alone);
+}
+
+TEST(Ranks, ThatReduceFastAgreeWithEachOther) {
+  const std::vector<std::string> reports = trained_on(2, "grpo", "train.reduce=fast");
+  EXPECT_THAT(reports[0], HasSubstr("actor/grad_norm"));
+  EXPECT_EQ(reports[1], reports[0]);
+}
+
+TEST(Ranks, MustDivideTheShards) {
+  EXPECT_TRUE(check_ranks({.virtual_shards = 4}, 2));
+  EXPECT_TRUE(check_ranks({.virtual_shards = 0}, 3));
+  const Status status = check_ranks({.virtual_shards = 4}, 3);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("4 cannot be shared evenly by 3 ranks"));
+}
+
+}  // namespace
+}  // namespace carnot
