@@ -12,6 +12,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/cli/commands.h"
+#include "carnot/cli/sentence_encoders.h"
 
 namespace carnot {
 namespace {
@@ -41,6 +42,7 @@ Exit run_program(const std::vector<std::string>& arguments, const Console& conso
 
 Exit guarded(const std::vector<std::string>& arguments, const Console& console) {
   Exit exit = Exit::Success;
+  offer_sentence_encoders();
   try {
     exit = run_program(arguments, console);
   } catch (const std::bad_alloc&) {

@@ -8,6 +8,7 @@
 #include "carnot/base/file.h"
 #include "carnot/http/client.h"
 #include "program.h"
+#include "testing/paths.h"
 
 namespace carnot::testing {
 namespace {
@@ -68,6 +69,70 @@ TEST(RetrieverCommand, RanksAsTheToolByHandDoes) {
   ASSERT_NE(end, std::string::npos);
   EXPECT_EQ(nlohmann::json::parse(by_hand.out.substr(0, end))["result"], answer["result"][0]);
   EXPECT_EQ(by_hand.out.substr(end + 1), "{\"result\":[]}\n");
+}
+
+TEST(RetrieverCommand, SearchesByVectorsExactlyAndApproximately) {
+  const ScratchFolder scratch;
+  const std::string passages = scratch.write("passages.jsonl", kTwoPassages);
+  const std::string encoder = source_path("tests/golden/sentence_encoder");
+  nlohmann::json answers[2];
+  for (int approximate = 0; approximate < 2; ++approximate) {
+    const int port = free_port();
+    std::vector<std::string> arguments{"retriever", passages, "--dense", encoder, "--port", std::to_string(port)};
+    if (approximate == 1) arguments.push_back("--approximate");
+    const auto served = interrupt_carnot(arguments, [&] {
+      return retrieve_from(
+          port, R"({"queries": ["\"Lima\" Lima is the capital of Peru."], "topk": 2, "return_scores": true})",
+          answers[approximate]);
+    });
+    EXPECT_EQ(served.exit, 0) << served.err;
+  }
+  EXPECT_EQ(answers[0], answers[1]);
+  ASSERT_EQ(answers[0]["result"][0].size(), 2u);
+  EXPECT_EQ(answers[0]["result"][0][0]["document"]["id"], "7") << "a text is nearest to itself";
+  EXPECT_NEAR(answers[0]["result"][0][0]["score"].get<double>(), 1, 1e-5);
+  EXPECT_TRUE(std::filesystem::exists(passages + ".bm25.vectors"));
+  EXPECT_TRUE(std::filesystem::exists(passages + ".bm25.graph"));
+}
+
+TEST(RetrieverCommand, GoesOnEncodingWhereItWasInterrupted) {
+  const ScratchFolder scratch;
+  std::string rows;
+  for (int i = 0; i < 20'000; ++i) rows += "{\"contents\": \"passage " + std::to_string(i) + "\"}\n";
+  const std::string passages = scratch.write("passages.jsonl", rows);
+  const std::vector<std::string> arguments{"retriever", passages,  "--build",
+                                           "--verify",  "--dense", source_path("tests/golden/sentence_encoder")};
+  const auto encodes = [](const std::string& err) { return err.find("passages encoded") != std::string::npos; };
+  const auto stopped = signal_carnot(arguments, {{.ready = encodes}});
+  EXPECT_EQ(stopped.exit, 1);
+  EXPECT_THAT(stopped.err, HasSubstr("passages; the same call goes on from there"));
+  EXPECT_FALSE(std::filesystem::exists(passages + ".bm25.vectors"));
+  const auto finished = run_carnot(arguments);
+  EXPECT_EQ(finished.exit, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("passages.jsonl.bm25.vectors: goes on after"));
+  EXPECT_THAT(finished.out, HasSubstr("20000 passages, "));
+  EXPECT_THAT(finished.out, HasSubstr("vectors: " + std::to_string(64 + 20'000 * 24 * 4) + " bytes\n"));
+}
+
+TEST(RetrieverCommand, SaysWhatIsWrongWithVectorsAndTheirOptions) {
+  const ScratchFolder scratch;
+  const std::string passages = scratch.write("passages.jsonl", kTwoPassages);
+  const std::string encoder = source_path("tests/golden/sentence_encoder");
+  const auto alone = run_carnot({"retriever", passages, "--approximate"});
+  EXPECT_EQ(alone.exit, 2);
+  EXPECT_THAT(alone.err, HasSubstr("expected --dense too"));
+  EXPECT_THAT(run_carnot({"retriever", passages, "--dense", scratch.path("nowhere")}).err, HasSubstr("--dense: "));
+  EXPECT_FALSE(std::filesystem::exists(passages + ".bm25")) << "the encoder is opened first";
+  ASSERT_EQ(run_carnot({"retriever", passages, "--build", "--dense", encoder}).exit, 0);
+  const auto prefixed = run_carnot({"retriever", passages, "--build", "--dense", encoder, "--passage-prefix", "p: "});
+  EXPECT_EQ(prefixed.exit, 1);
+  EXPECT_THAT(prefixed.err, HasSubstr("passages.jsonl.bm25.vectors: holds vectors of other passages"));
+  const std::string whole = read_file(passages + ".bm25.vectors").value();
+  scratch.write("passages.jsonl.bm25.vectors", whole.substr(0, whole.size() - 1) + "x");
+  EXPECT_EQ(run_carnot({"retriever", passages, "--build", "--dense", encoder}).exit, 0);
+  const auto damaged = run_carnot({"retriever", passages, "--build", "--verify", "--dense", encoder});
+  EXPECT_EQ(damaged.exit, 1);
+  EXPECT_THAT(damaged.err, HasSubstr("damaged: the vectors; remove the file"));
 }
 
 TEST(RetrieverCommand, SaysWhatIsWrongWithAFile) {

@@ -48,11 +48,13 @@ CARNOT_FUZZ_TARGET(task_rows);
 CARNOT_FUZZ_TARGET(tokenizer);
 CARNOT_FUZZ_TARGET(tool_calls);
 CARNOT_FUZZ_TARGET(trainer_state);
+CARNOT_FUZZ_TARGET(vector_file);
 CARNOT_FUZZ_TARGET(vocab_merges);
 CARNOT_FUZZ_TARGET(webshop_products);
 CARNOT_FUZZ_TARGET(web_answers);
 CARNOT_FUZZ_TARGET(web_pages);
 CARNOT_FUZZ_TARGET(weight_index);
+CARNOT_FUZZ_TARGET(word_piece);
 CARNOT_FUZZ_TARGET(xz);
 
 namespace carnot {
@@ -108,11 +110,13 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(tokenizer, kInMemory),
                                           CARNOT_TARGET(tool_calls, kInMemory),
                                           CARNOT_TARGET(trainer_state, kInMemory),
+                                          CARNOT_TARGET(vector_file, kThroughFiles),
                                           CARNOT_TARGET(vocab_merges, kThroughFiles),
                                           CARNOT_TARGET(web_answers, kInMemory),
                                           CARNOT_TARGET(web_pages, kInMemory),
                                           CARNOT_TARGET(webshop_products, kInMemory),
                                           CARNOT_TARGET(weight_index, kInMemory),
+                                          CARNOT_TARGET(word_piece, kInMemory),
                                           CARNOT_TARGET(xz, kThroughFiles)};
   return all;
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -11,6 +12,7 @@
 #include "carnot/env/open_qa/factory.h"
 #include "carnot/env/open_qa/search_r1.h"
 #include "carnot/env/open_qa/verl_agent_search.h"
+#include "carnot/tool/dense/text_encoder.h"
 #include "testing/field_settings.h"
 #include "testing/local_http_server.h"
 #include "testing/paths.h"
@@ -242,6 +244,63 @@ TEST(OpenQa, CutsALongResult) {
   const auto factory = open_qa({{"passages", "2"}, {"longest_result", "20"}});
   EXPECT_EQ(factory->make(Split::Validation, 0)->step("<search>Lima</search>").text,
             "\n\n<information>Doc 1(Title: \"Lima\")</information>\n\n");
+}
+
+/// How often each letter occurs, as a vector of length 1: a text is nearest to those of the same letters.
+TextEncoder letters_encoder(const std::string& model) {
+  const auto vector_of = [](const std::string& text) {
+    std::vector<float> vector(26);
+    for (const char c : text)
+      if (c >= 'a' && c <= 'z') ++vector[static_cast<std::size_t>(c - 'a')];
+    float square = 0;
+    for (const float count : vector) square += count * count;
+    for (float& count : vector) count /= std::sqrt(square);
+    return vector;
+  };
+  return {.encode =
+              [vector_of](std::span<const std::string> texts) {
+                std::vector<std::vector<float>> vectors;
+                for (const std::string& text : texts) vectors.push_back(vector_of(text));
+                return vectors;
+              },
+          .dimensions = 26,
+          .mark = model};
+}
+
+TEST(OpenQa, FindsPassagesByTheVectorsOfASentenceEncoder) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "carnot_open_qa_vectors";
+  std::filesystem::remove_all(folder);
+  std::filesystem::copy(source_path("tests/tasks/open_qa"), folder);
+  set_text_encoder_opener([](const std::string& model) -> Result<TextEncoder> {
+    return model == "letters" ? Result(letters_encoder(model)) : Error{model + ": no such model"};
+  });
+  for (const char* approximate : {"false", "true"}) {
+    const auto factory = open_qa({{"task_source", folder.string()},
+                                  {"encoder", "letters"},
+                                  {"approximate", approximate},
+                                  {"passage_prefix", "passage: "},
+                                  {"query_prefix", "passage: "},
+                                  {"passages", "1"}});
+    const Reply reply =
+        factory->make(Split::Validation, 0)->step("<search> is the capital of cuador: uito, uito </search>");
+    EXPECT_THAT(reply.text, HasSubstr("Doc 1(Title: \"Quito\") Quito is the capital of Ecuador."));
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder / "passages.jsonl.bm25.vectors"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "passages.jsonl.bm25.graph"));
+  const auto problem = [&](Settings settings) {
+    settings.emplace("task_source", folder.string());
+    return problem_with(settings);
+  };
+  EXPECT_THAT(problem({{"encoder", "words"}}), HasSubstr("env.encoder: words: no such model"));
+  EXPECT_THAT(problem({{"encoder", "letters"}, {"retriever", "http://127.0.0.1:1"}}),
+              HasSubstr("env.encoder: expected none"));
+  EXPECT_THAT(problem({{"approximate", "true"}}), HasSubstr("expected env.encoder too"));
+  EXPECT_THAT(problem({{"encoder", "letters"}}),
+              HasSubstr("passages.jsonl.bm25.vectors: holds vectors of other passages"))
+      << "without the prefix";
+  set_text_encoder_opener({});
+  EXPECT_THAT(problem({{"encoder", "letters"}}), HasSubstr("computes no sentence encoders"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(OpenQa, ThrowsWhereTheRetrieverIsAway) {

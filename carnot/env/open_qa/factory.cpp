@@ -11,6 +11,7 @@
 #include "carnot/env/played_texts.h"
 #include "carnot/env/search_qa/protocol.h"
 #include "carnot/env/task_rows.h"
+#include "carnot/tool/dense/dense_retriever.h"
 
 namespace carnot {
 namespace {
@@ -143,19 +144,57 @@ class OpenQaFactory final : public EnvironmentFactory {
       return Error{
           "env.retriever: names neither passages nor a server; expected a file, an index (.bm25) or "
           "http://HOST:PORT, or env.task_source: a folder with passages.jsonl (docs/open_qa.md)"};
-    std::uint64_t told = 0;
-    auto retriever = open_retriever(
-        where, {.words = options_.index_words, .k1 = options_.k1, .b = options_.b, .threads = options_.index_threads},
-        [&](const IndexProgress& now) {
-          constexpr std::uint64_t kEvery = 1'000'000;
-          if (now.passages / kEvery > told)
-            log_info("index of " + where + ": " + std::to_string(now.passages) + " passages");
-          told = now.passages / kEvery;
-          return true;
-        });
-    if (!retriever) return Error{"env.retriever: " + retriever.error().message};
+    auto retriever = options_.encoder.empty() ? open_by_words(where) : open_by_vectors(where);
+    if (!retriever) return retriever.error();
     world.retriever = std::move(retriever).value();
     return Done{};
+  }
+
+  IndexBuildOptions index_options() const {
+    return {.words = options_.index_words, .k1 = options_.k1, .b = options_.b, .threads = options_.index_threads};
+  }
+
+  static OnIndexProgress index_progress(const std::string& where) {
+    return [where, told = std::uint64_t{0}](const IndexProgress& now) mutable {
+      constexpr std::uint64_t kEvery = 1'000'000;
+      if (now.passages / kEvery > told)
+        log_info("index of " + where + ": " + std::to_string(now.passages) + " passages");
+      told = now.passages / kEvery;
+      return true;
+    };
+  }
+
+  Result<std::shared_ptr<const Retriever>> open_by_words(const std::string& where) const {
+    if (options_.approximate || !options_.query_prefix.empty() || !options_.passage_prefix.empty())
+      return Error{"env.approximate, env.query_prefix and env.passage_prefix: expected env.encoder too"};
+    auto retriever = open_retriever(where, index_options(), index_progress(where));
+    if (!retriever) return Error{"env.retriever: " + retriever.error().message};
+    return retriever;
+  }
+
+  Result<std::shared_ptr<const Retriever>> open_by_vectors(const std::string& where) const {
+    if (is_server(where))
+      return Error{"env.encoder: expected none, since the server " + where + " searches as it was started"};
+    auto encoder = open_text_encoder(options_.encoder);
+    if (!encoder) return Error{"env.encoder: " + encoder.error().message};
+    const auto index = open_or_build_index(where, index_options(), index_progress(where));
+    if (!index) return Error{"env.retriever: " + index.error().message};
+    auto retriever =
+        open_dense_retriever(*index, index_path_of(where), std::move(encoder).value(),
+                             {.query_prefix = options_.query_prefix,
+                              .passage_prefix = options_.passage_prefix,
+                              .approximate = options_.approximate,
+                              .threads = options_.index_threads},
+                             [&where, told = std::int64_t{0}](const DenseProgress& now) mutable {
+                               constexpr std::int64_t kEvery = 10'000;
+                               if (now.passages / kEvery > told)
+                                 log_info((now.graph ? "graph of " : "vectors of ") + where + ": " +
+                                          std::to_string(now.passages) + " of " + std::to_string(now.all_passages));
+                               told = now.passages / kEvery;
+                               return true;
+                             });
+    if (!retriever) return Error{"env.retriever: " + retriever.error().message};
+    return retriever;
   }
 
   OpenQaOptions options_;

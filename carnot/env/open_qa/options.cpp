@@ -19,7 +19,15 @@ void OpenQaOptions::fields(FieldVisitor& visit) {
              "words of an index that is built here: Lucene's English analyzer, or runs of letters and digits");
   visit.field("k1", k1, "BM25: how slowly repeated words saturate", at_least(0));
   visit.field("b", b, "BM25: how much long passages are discounted", between(0, 1));
-  visit.field("index_threads", index_threads, "threads that build an index", between(1, kMaxThreads));
+  visit.field("index_threads", index_threads, "threads that build an index, and share the vectors of a search",
+              between(1, kMaxThreads));
+  visit.field(
+      "encoder", encoder,
+      "sentence encoder by whose vectors passages are found: a folder of sentence-transformers, or its id on the "
+      "hub; default: none, BM25 finds them");
+  visit.field("approximate", approximate, "encoder: search a graph of neighbours instead of all vectors");
+  visit.field("query_prefix", query_prefix, "encoder: before each query; E5: 'query: '");
+  visit.field("passage_prefix", passage_prefix, "encoder: before each passage; E5: 'passage: '");
   visit.field("passages", passages, "passages shown for a search", between(1, 1000));
   visit.field("timeout", timeout, "seconds that a search may take", between(0.001, 1e6));
   enum_field(visit, "protocol", protocol, {"search_r1", "arpo", "verl_agent"},

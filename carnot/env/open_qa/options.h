@@ -28,6 +28,10 @@ struct OpenQaOptions {
   double k1 = 0.9;
   double b = 0.4;
   int index_threads = 1;
+  std::string encoder{};
+  bool approximate = false;
+  std::string query_prefix{};
+  std::string passage_prefix{};
   int passages = 3;
   double timeout = 60;
   QaProtocol protocol = QaProtocol::SearchR1;

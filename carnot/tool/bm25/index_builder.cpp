@@ -1,9 +1,6 @@
 #include "carnot/tool/bm25/index_builder.h"
 
-#include <fcntl.h>
 #include <lzma.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +9,6 @@
 #include <optional>
 #include <sstream>
 
-#include "carnot/base/descriptor.h"
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
 #include "carnot/base/limits.h"
@@ -26,6 +22,7 @@
 #include "carnot/tool/bm25/passage_row.h"
 #include "carnot/tool/bm25/posting_runs.h"
 #include "carnot/tool/bm25/postings_block.h"
+#include "carnot/tool/build_folder.h"
 
 namespace carnot {
 namespace {
@@ -165,26 +162,22 @@ class IndexBuild {
   IndexBuild(PassageSource source, fs::path index, const IndexBuildOptions& options, const OnIndexProgress& on_progress)
       : source_(std::move(source)),
         index_(std::move(index)),
-        folder_(index_.string() + ".partial"),
         options_(options),
         on_progress_(on_progress),
         analyzer_(analyzer_of(options.words)),
         pool_(options.threads) {}
 
   Status run() {
-    if (const Status status = make_folder(folder_); !status) return status;
-    const Descriptor lock(::open((folder_ / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    if (!lock.is_open()) return system_error(folder_, "cannot write");
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
-      return Error{index_.string() + ": another process is building it (" + folder_.string() + ")"};
+    auto folder = BuildFolder::open(index_);
+    if (!folder) return folder.error();
+    folder_ = folder->path();
     state_ = load_state();
     if (const Status status = open_files(); !status) return status;
     if (const Status status = read_passages(); !status) return status;
     if (state_.passages == 0) return Error{source_.name() + ": no passages"};
     if (on_progress_) (void)on_progress_(progress(true));
     if (const Status status = write_sections(); !status) return status;
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
+    folder->remove();
     return Done{};
   }
 
@@ -458,7 +451,7 @@ class IndexBuild {
 
   PassageSource source_;
   fs::path index_;
-  fs::path folder_;
+  fs::path folder_{};  // of the build
   IndexBuildOptions options_;
   const OnIndexProgress& on_progress_;
   Analyzer analyzer_;
@@ -473,6 +466,10 @@ class IndexBuild {
 
 }  // namespace
 
+fs::path index_path_of(const fs::path& file) {
+  return file.extension() == ".bm25" ? file : fs::path(file.string() + ".bm25");
+}
+
 Status build_index_file(const fs::path& source, const fs::path& index, const IndexBuildOptions& options,
                         const OnIndexProgress& on_progress) {
   auto opened = PassageSource::open(source);
@@ -485,7 +482,7 @@ Result<std::shared_ptr<const Bm25File>> open_or_build_index(const fs::path& file
   if (file.extension() == ".bm25") return Bm25File::open(file);
   auto source = PassageSource::open(file);
   if (!source) return source.error();
-  const fs::path index = file.string() + ".bm25";
+  const fs::path index = index_path_of(file);
   if (fs::exists(index)) {
     auto opened = Bm25File::open(index);
     if (!opened) return Error{opened.error().message + "; remove it, and it is built anew"};

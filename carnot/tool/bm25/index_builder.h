@@ -40,6 +40,9 @@ using OnIndexProgress = std::function<bool(const IndexProgress&)>;
 Status build_index_file(const std::filesystem::path& source, const std::filesystem::path& index,
                         const IndexBuildOptions& options, const OnIndexProgress& on_progress = {});
 
+/// The index of `file`: itself if its name ends in .bm25, else FILE.bm25.
+std::filesystem::path index_path_of(const std::filesystem::path& file);
+
 /// Opens `file` if its name ends in .bm25; for any other, a file of passages, opens FILE.bm25 next to it, which is
 /// built first where it is missing or was built from another version of the file.
 Result<std::shared_ptr<const Bm25File>> open_or_build_index(const std::filesystem::path& file,

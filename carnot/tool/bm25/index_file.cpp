@@ -73,6 +73,12 @@ bool Bm25File::is_from(std::uint64_t source_bytes, std::uint64_t source_mark) co
   return mapping_->head().source_bytes == source_bytes && mapping_->head().source_mark == source_mark;
 }
 
+std::string Bm25File::source_name() const {
+  const IndexHead& head = mapping_->head();
+  return std::to_string(head.source_bytes) + " " + std::to_string(head.source_mark) + " " +
+         std::to_string(head.num_passages);
+}
+
 bool Bm25File::has_settings(IndexWords words, double k1, double b) const {
   const IndexHead& head = mapping_->head();
   return head.words == static_cast<std::uint32_t>(words) && head.k1 == static_cast<float>(k1) &&

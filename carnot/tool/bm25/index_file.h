@@ -60,6 +60,8 @@ class Bm25File {
 
   /// Whether it was built from a file of that size with that beginning and end (index_builder.h).
   bool is_from(std::uint64_t source_bytes, std::uint64_t source_mark) const;
+  /// Tells the passages from others, as a text: size, beginning and end of that file, and how many passages it had.
+  std::string source_name() const;
   bool has_settings(IndexWords words, double k1, double b) const;
 
  private:

@@ -106,9 +106,11 @@ std::shared_ptr<const Retriever> make_memory_retriever(std::vector<PassageRow> p
   return std::make_shared<const MemoryRetriever>(std::move(passages), options);
 }
 
+bool is_server(const std::string& where) { return where.starts_with("http://") || where.starts_with("https://"); }
+
 Result<std::shared_ptr<const Retriever>> open_retriever(const std::string& where, const IndexBuildOptions& options,
                                                         const OnIndexProgress& on_progress) {
-  if (where.starts_with("http://") || where.starts_with("https://")) return make_retriever_client(where);
+  if (is_server(where)) return make_retriever_client(where);
   if (!where.ends_with(".bm25") && is_small(where)) {
     auto passages = read_passage_rows(where);
     if (!passages) return passages.error();

@@ -55,6 +55,9 @@ std::shared_ptr<const Retriever> make_memory_retriever(std::vector<PassageRow> p
 /// address.
 Result<std::shared_ptr<const Retriever>> make_retriever_client(const std::string& url);
 
+/// Whether `where` begins with http:// or https://.
+bool is_server(const std::string& where);
+
 /// Files of passages up to this size are indexed in memory.
 inline constexpr std::uintmax_t kMostBytesInMemory = std::uintmax_t{32} << 20;
 

@@ -42,9 +42,7 @@ class RetrieverSearch final : public Tool {
 
 }  // namespace
 
-bool is_retriever(const std::string& where) {
-  return where.starts_with("http://") || where.starts_with("https://") || where.ends_with(".bm25");
-}
+bool is_retriever(const std::string& where) { return is_server(where) || where.ends_with(".bm25"); }
 
 Result<std::shared_ptr<Tool>> make_retriever_search(const std::string& where) {
   auto retriever = open_retriever(where);
