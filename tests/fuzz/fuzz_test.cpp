@@ -27,9 +27,9 @@ CARNOT_FUZZ_TARGET(generation_config);
 CARNOT_FUZZ_TARGET(group_bytes);
 CARNOT_FUZZ_TARGET(http_input);
 CARNOT_FUZZ_TARGET(input_lines);
+CARNOT_FUZZ_TARGET(launcher_variables);
 CARNOT_FUZZ_TARGET(manifest);
 CARNOT_FUZZ_TARGET(maths_answer);
-CARNOT_FUZZ_TARGET(launcher_variables);
 CARNOT_FUZZ_TARGET(mcp_messages);
 CARNOT_FUZZ_TARGET(method_list);
 CARNOT_FUZZ_TARGET(metrics);
@@ -89,9 +89,9 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(group_bytes, kInMemory),
                                           CARNOT_TARGET(http_input, kInMemory),
                                           CARNOT_TARGET(input_lines, kInMemory),
+                                          CARNOT_TARGET(launcher_variables, kInMemory),
                                           CARNOT_TARGET(manifest, kThroughFiles),
                                           CARNOT_TARGET(maths_answer, kInMemory),
-                                          CARNOT_TARGET(launcher_variables, kInMemory),
                                           CARNOT_TARGET(mcp_messages, kInMemory),
                                           CARNOT_TARGET(method_list, kInMemory),
                                           CARNOT_TARGET(metrics, kThroughFiles),
