@@ -1,5 +1,7 @@
 #include "carnot/tool/dense/nearest_graph.h"
 
+// Its prefetching reads one neighbour past the end of a list; distances are ours anyway.
+#define NO_MANUAL_VECTORIZATION
 #include <hnswlib/hnswlib.h>
 #include <lzma.h>
 
