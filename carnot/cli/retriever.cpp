@@ -123,6 +123,7 @@ class RetrieverCommand final : public Command {
                                                       const Console& console) {
     dense_options_.verify = verify_;
     dense_options_.threads = build_.threads;
+    told_ = {};  // the first passages tell how long all of them will take
     return open_dense_retriever(
         std::move(index), index_file(), std::move(encoder), dense_options_, [this, &console](const DenseProgress& now) {
           if (is_time_to_tell())
