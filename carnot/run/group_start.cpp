@@ -10,7 +10,8 @@
 #include "carnot/base/byte_stream.h"
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
-#include "carnot/kernel/dispatch.h"
+#include "carnot/nn/linear.h"
+#include "carnot/train/trainer.h"
 
 namespace carnot {
 namespace {
@@ -30,8 +31,8 @@ std::string hash_of_weights(const std::vector<NamedTensor>& weights) {
 /// What has to be the same on all ranks, by what a message calls it.
 using Facts = std::map<std::string, std::string>;
 
-std::string own_kernels() {
-  return std::string(kernel::kernel_table<float>().name) + " (LibTorch's: " + at::get_cpu_capability() + ")";
+std::string own_kernels(at::ScalarType type) {
+  return kernel_sets(type) + " (LibTorch's: " + at::get_cpu_capability() + ")";
 }
 
 Facts own_facts(Recipe& recipe, const ModelBundle& bundle) {
@@ -39,7 +40,7 @@ Facts own_facts(Recipe& recipe, const ModelBundle& bundle) {
   const FieldTable table = recipe.table();
   for (const FieldRow& row : table.rows())
     if (row.key != "threads") facts[row.key] = row.value;
-  facts["the set of kernels"] = own_kernels();
+  facts["the set of kernels"] = own_kernels(bundle.policy->head().scalar_type());
   const auto program = sha256_of_file("/proc/self/exe");
   facts["the program's SHA-256"] = program ? *program : "unknown";
   std::vector<NamedTensor> weights = bundle.policy->parameters();
