@@ -13,7 +13,6 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -23,6 +22,7 @@
 #include "carnot/base/aligned_memory.h"
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
+#include "carnot/base/stopwatch.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/engine/decoder_runner.h"
 #include "carnot/engine/engine.h"
@@ -32,8 +32,6 @@
 
 namespace carnot {
 namespace {
-
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 struct Settings {
   std::string config{}, dtype = "bfloat16";
@@ -65,12 +63,12 @@ Speed decode(const Model& model, const Settings& settings, int batch) {
   for (int b = 0; b < batch; ++b)
     engine.sample(sequences[static_cast<std::size_t>(b)],
                   {.key = {.seed = 1, .group = static_cast<std::uint64_t>(b)}, .max_tokens = settings.tokens + 1});
-  const double start = seconds();
+  const Stopwatch watch;
   engine.step();  // the prompts, and each sequence's first token
-  const double filled = seconds();
+  const double filled = watch.seconds();
   int sampled = 0;
   while (engine.has_work()) sampled += static_cast<int>(engine.step().tokens.size());
-  return {.prefill = batch * settings.prompt / (filled - start), .decode = sampled / (seconds() - filled)};
+  return {.prefill = batch * settings.prompt / filled, .decode = sampled / (watch.seconds() - filled)};
 }
 
 /// Forward and backward passes over 4 sequences of 256 tokens, all of which the loss counts.
@@ -88,12 +86,12 @@ double train(Model& model) {
     plan.offsets.push_back(static_cast<int>(tokens.size()));
   }
   model.requires_grad(true);
-  const double start = seconds();
+  const Stopwatch watch;
   const at::Tensor hidden = model.hidden(at::tensor(tokens, at::kLong), at::tensor(positions, at::kLong), plan);
   const auto statistics =
       token_statistics(hidden, model.head(), at::tensor(targets, at::kLong), {.kernels = model.kernels()});
   (statistics.entropy_T * 0.01 - statistics.logprob_T).sum().backward();
-  const double speed = kSequences * kLength / (seconds() - start);
+  const double speed = kSequences * kLength / watch.seconds();
   for (const NamedTensor& weight : model.parameters()) weight.tensor.mutable_grad().reset();
   model.requires_grad(false);
   return speed;
