@@ -92,28 +92,38 @@ Member member_of_bytes(const std::string& bytes) {
           .address = bytes.substr(second + 1)};
 }
 
-/// All ranks' members, by rank.
-Result<std::vector<Member>> meet(c10d::Store& store, const RankSetting& setting, const Member& mine,
-                                 const ProcessGroupOptions& options) {
-  const auto key = [](int rank) { return "member/" + std::to_string(rank); };
-  store.set(key(setting.rank), as_bytes(bytes_of_member(mine)));
+/// What each rank has written at this stage of the meeting, by rank, once all have.
+Result<std::vector<std::string>> written_by_all(c10d::Store& store, const RankSetting& setting,
+                                                const std::string& stage, const std::string& mine,
+                                                const ProcessGroupOptions& options) {
   std::vector<std::string> keys;
-  for (int rank = 0; rank < setting.size; ++rank) keys.push_back(key(rank));
+  for (int rank = 0; rank < setting.size; ++rank) keys.push_back(stage + "/" + std::to_string(rank));
+  store.set(keys[setting.rank], as_bytes(mine));
   try {
     store.wait(keys, in_milliseconds(options.join_seconds));
   } catch (const std::exception&) {
     std::vector<std::string> missing;
     for (int rank = 0; rank < setting.size; ++rank)
-      if (!store.check({key(rank)})) missing.push_back(std::to_string(rank));
+      if (!store.check({keys[rank]})) missing.push_back(std::to_string(rank));
     return Error{"ranks " + join(missing) + " of " + std::to_string(setting.size) + " did not come to " +
                  setting.address + ":" + std::to_string(setting.port) + " within " +
                  std::to_string(static_cast<std::int64_t>(options.join_seconds)) + " s"};
   }
-  std::vector<Member> members;
-  for (const std::string& name : keys) {
-    const auto bytes = store.get(name);
-    members.push_back(member_of_bytes({bytes.begin(), bytes.end()}));
+  std::vector<std::string> texts;
+  for (const std::string& key : keys) {
+    const auto bytes = store.get(key);
+    texts.emplace_back(bytes.begin(), bytes.end());
   }
+  return texts;
+}
+
+/// All ranks' members, by rank.
+Result<std::vector<Member>> meet(c10d::Store& store, const RankSetting& setting, const Member& mine,
+                                 const ProcessGroupOptions& options) {
+  const auto texts = written_by_all(store, setting, "member", bytes_of_member(mine), options);
+  if (!texts) return texts.error();
+  std::vector<Member> members;
+  for (const std::string& text : *texts) members.push_back(member_of_bytes(text));
   return members;
 }
 
@@ -158,6 +168,30 @@ std::shared_ptr<gloo::transport::Device> device_at(const std::string& address) {
   return c10d::ProcessGroupGloo::createDeviceForHostname(address);
 }
 
+using BackendPointer = c10::intrusive_ptr<c10d::Backend>;
+
+/// Connects this rank with all others. Done only when all are: a rank that has its connections may end at once, and
+/// one that is still at it would take that for a fault of the network's.
+Result<BackendPointer> connect(const StorePointer& store, const RankSetting& setting,
+                               const std::vector<std::string>& names, const std::string& address,
+                               const ProcessGroupOptions& options) {
+  BackendPointer backend;
+  std::string problem;
+  try {
+    auto gloo = c10d::ProcessGroupGloo::Options::create(in_milliseconds(options.join_seconds));
+    gloo->devices.push_back(device_at(address));
+    backend = c10::make_intrusive<c10d::ProcessGroupGloo>(with_prefix("gloo", store), setting.rank, setting.size, gloo);
+    backend->setTimeout(kNoLimit);
+  } catch (const std::exception& error) {
+    problem = first_line(error.what());
+  }
+  const auto problems = written_by_all(*store, setting, "connected", problem, options);
+  if (!problems) return problems.error();
+  for (int rank = 0; rank < setting.size; ++rank)
+    if (!(*problems)[rank].empty()) return Error{names[rank] + " could not connect: " + (*problems)[rank]};
+  return backend;
+}
+
 /// On each machine the lowest rank but rank 0, whose store it is that is lost.
 bool tells_of_lost_store(const std::vector<Member>& members, int rank) {
   for (int lower = 1; lower < rank; ++lower)
@@ -177,7 +211,7 @@ std::int64_t mark_of(std::int64_t number, const std::string& what) {
 class ProcessGroup::Connection {
  public:
   Connection(const RankSetting& setting, const ProcessGroupOptions& options, std::vector<std::string> names,
-             StorePointer store, c10::intrusive_ptr<c10d::Backend> backend, std::unique_ptr<GroupWatch> watch)
+             StorePointer store, BackendPointer backend, std::unique_ptr<GroupWatch> watch)
       : setting_(setting),
         hung_after_(in_milliseconds(options.hung_after_seconds)),
         names_(std::move(names)),
@@ -271,7 +305,7 @@ class ProcessGroup::Connection {
   Milliseconds hung_after_;
   std::vector<std::string> names_;
   StorePointer store_;
-  c10::intrusive_ptr<c10d::Backend> backend_;
+  BackendPointer backend_;
   std::unique_ptr<GroupWatch> watch_;
   std::int64_t number_ = 0;
   bool left_ = false, lost_ = false;
@@ -298,11 +332,8 @@ Result<std::unique_ptr<Collectives>> ProcessGroup::join(const RankSetting& setti
     std::vector<std::string> names;
     for (int rank = 0; rank < setting.size; ++rank) names.push_back(name_of(rank, (*members)[rank]));
 
-    auto gloo = c10d::ProcessGroupGloo::Options::create(in_milliseconds(options.join_seconds));
-    gloo->devices.push_back(device_at(*address));
-    c10::intrusive_ptr<c10d::Backend> backend =
-        c10::make_intrusive<c10d::ProcessGroupGloo>(with_prefix("gloo", store), setting.rank, setting.size, gloo);
-    backend->setTimeout(kNoLimit);
+    auto backend = connect(store, setting, names, *address, options);
+    if (!backend) return backend.error();
     auto watch = std::make_unique<GroupWatch>(
         with_prefix(prefix + "/watch", open_store(setting, false, options.join_seconds)),
         GroupWatchOptions{.rank = setting.rank,
@@ -312,8 +343,8 @@ Result<std::unique_ptr<Collectives>> ProcessGroup::join(const RankSetting& setti
                           .tells_of_store = tells_of_lost_store(*members, setting.rank),
                           .beat = in_milliseconds(options.beat_seconds),
                           .lost_after = in_milliseconds(options.lost_after_seconds)});
-    return std::unique_ptr<Collectives>(new ProcessGroup(
-        std::make_unique<Connection>(setting, options, std::move(names), store, std::move(backend), std::move(watch))));
+    return std::unique_ptr<Collectives>(new ProcessGroup(std::make_unique<Connection>(
+        setting, options, std::move(names), store, *std::move(backend), std::move(watch))));
   } catch (const std::exception& error) {
     return Error{"rank " + std::to_string(setting.rank) + " of " + std::to_string(setting.size) +
                  " could not meet the others at " + place + ": " + first_line(error.what())};
