@@ -7,12 +7,10 @@
 #include <utility>
 
 #include "carnot/base/check.h"
+#include "carnot/optim/chunks.h"
 
 namespace carnot {
 namespace {
-
-/// As optim/chunks.h has them, so that sums over chunks never cross from one rank's slice to another's.
-constexpr std::int64_t kSliceGrain = 1 << 14;
 
 std::vector<std::int64_t> sizes_of(const std::vector<at::Tensor>& tensors) {
   std::vector<std::int64_t> sizes;
@@ -30,7 +28,7 @@ GradientExchange::GradientExchange(Collectives& collectives, std::vector<at::Ten
       parameters_(std::move(parameters)),
       shards_(shards),
       how_(sum),
-      layout_(sizes_of(parameters_), collectives.size(), kSliceGrain) {
+      layout_(sizes_of(parameters_), collectives.size(), kChunkElements) {
   CARNOT_CHECK_GE(shards, 1);
   CARNOT_CHECK_EQ(shards % collectives.size(), 0);
   const auto doubles = std::count_if(parameters_.begin(), parameters_.end(), is_double);
@@ -69,20 +67,14 @@ void GradientExchange::add_round(const std::string& what) {
   ++rounds_;
 }
 
-void GradientExchange::finish(const std::string& what) {
+at::Tensor GradientExchange::finish(const std::string& what) {
   const at::NoGradGuard no_grad;
   CARNOT_CHECK_EQ(rounds_, num_rounds());
-  if (how_ == ShardSum::Fast)
-    collectives_.sum(row_, what);
-  else
-    collectives_.gather_slices(sum_, layout_, row_, what);
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const IndexRange place = layout_.tensor(i);
-    const at::Tensor& parameter = parameters_[i];
-    parameter.mutable_grad() = row_.slice(0, place.begin, place.end).view(parameter.sizes()).to(parameter.device());
-  }
-  sum_ = at::Tensor();
   rounds_ = 0;
+  if (how_ == ShardSum::Ordered) return std::exchange(sum_, at::Tensor());
+  collectives_.sum(row_, what);
+  const IndexRange own = layout_.slice(collectives_.rank());
+  return row_.slice(0, own.begin, own.end);
 }
 
 }  // namespace carnot

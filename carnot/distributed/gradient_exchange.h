@@ -36,10 +36,15 @@ class GradientExchange {
   /// Called num_rounds() times, by all ranks.
   void add_round(const std::string& what);
 
-  /// Puts the sums over all shards into the parameters as their gradients, in float32 (float64 for float64 parameters),
-  /// and begins anew. On the CPU they are the exchange's own memory: good until the next add_round(). REQUIRES: all
-  /// rounds were added.
-  void finish(const std::string& what);
+  /// The sums over all shards of the own slice of the row (layout()), in float32 (float64 for float64 parameters), and
+  /// begins anew. Good until the next add_round(). REQUIRES: all rounds were added.
+  at::Tensor finish(const std::string& what);
+
+  /// Memory for a row of numbers of a type that is no wider, between what finish() gave and the next add_round().
+  at::Tensor spare_row(at::ScalarType type) const { return row_.view(type).slice(0, 0, layout_.size()); }
+
+  /// How the parameters lie in the row, and which slice of it belongs to which rank.
+  const FlatLayout& layout() const { return layout_; }
 
  private:
   void fill_row();

@@ -407,7 +407,9 @@ void ProcessGroup::gather_slices(const at::Tensor& slice, const FlatLayout& layo
   const std::int64_t longest = layout.longest_slice();
   at::Tensor padded = at::zeros({longest}, row.options()), all = at::empty({size() * longest}, row.options());
   padded.slice(0, 0, slice.numel()).copy_(slice);
-  connection_->run(what, [&] { return connection_->backend()._allgather_base(all, padded); });
+  // As bytes: not every number type is one of Gloo's.
+  at::Tensor all_bytes = all.view(at::kByte), padded_bytes = padded.view(at::kByte);
+  connection_->run(what, [&] { return connection_->backend()._allgather_base(all_bytes, padded_bytes); });
   for (int r = 0; r < size(); ++r) {
     const IndexRange place = layout.slice(r);
     row.slice(0, place.begin, place.end).copy_(all.slice(0, r * longest, r * longest + place.size()));

@@ -6,12 +6,26 @@
 
 #include <cmath>
 
+#include "carnot/base/check.h"
 #include "carnot/optim/chunks.h"
 
 namespace carnot {
 namespace {
 
-double sum_of_squares_on_cpu(const at::Tensor& gradient) {
+double sum_in_order(std::span<const double> parts) {
+  double sum = 0;
+  for (const double part : parts) sum += part;
+  return sum;
+}
+
+double sum_of_squares(const at::Tensor& gradient) {
+  if (gradient.device().is_cpu()) return sum_in_order(chunk_sums_of_squares(gradient));
+  return gradient.to(at::kDouble).square().sum().item<double>();
+}
+
+}  // namespace
+
+std::vector<double> chunk_sums_of_squares(const at::Tensor& gradient) {
   const at::Tensor contiguous = gradient.contiguous();
   std::vector<double> of_chunk(num_chunks(contiguous.numel()), 0.0);
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, contiguous.scalar_type(), "sum_of_squares", [&] {
@@ -22,22 +36,26 @@ double sum_of_squares_on_cpu(const at::Tensor& gradient) {
       of_chunk[chunk] = sum;
     });
   });
-  double sum = 0;
-  for (double part : of_chunk) sum += part;
-  return sum;
+  return of_chunk;
 }
-
-double sum_of_squares(const at::Tensor& gradient) {
-  if (gradient.device().is_cpu()) return sum_of_squares_on_cpu(gradient);
-  return gradient.to(at::kDouble).square().sum().item<double>();
-}
-
-}  // namespace
 
 double global_norm(const std::vector<at::Tensor>& gradients) {
   double sum = 0;
   for (const at::Tensor& gradient : gradients)
     if (gradient.defined()) sum += sum_of_squares(gradient);
+  return std::sqrt(sum);
+}
+
+double norm_of_chunk_sums(std::span<const double> sums, std::span<const std::int64_t> sizes) {
+  double sum = 0;
+  std::size_t next = 0;
+  for (const std::int64_t size : sizes) {
+    const auto chunks = static_cast<std::size_t>(num_chunks(size));
+    CARNOT_CHECK_LE(next + chunks, sums.size());
+    sum += sum_in_order(sums.subspan(next, chunks));
+    next += chunks;
+  }
+  CARNOT_CHECK_EQ(next, sums.size());
   return std::sqrt(sum);
 }
 

@@ -28,10 +28,11 @@ class Optimizer {
   /// zero gradient.
   virtual StepReport step(double learning_rate) = 0;
 
-  /// What a checkpoint keeps in addition to the weights. The tensors share memory with the optimizer.
-  virtual Parameters state() const = 0;
+  /// What a checkpoint keeps in addition to the weights. The tensors may share memory with the optimizer. Where several
+  /// ranks share an optimizer all of them call it, and all but the first get nothing.
+  virtual Parameters state() = 0;
 
-  /// Takes back what state() gave. Missing or misshapen tensors are named, and nothing changes then.
+  /// Takes back what state() gave, on every rank. Missing or misshapen tensors are named, and nothing changes then.
   virtual Status load_state(const Parameters& tensors, std::int64_t num_updates, std::int64_t num_skipped) = 0;
 
   virtual std::int64_t num_updates() const = 0;

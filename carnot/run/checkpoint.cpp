@@ -16,14 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<NamedTensor> optimizer_tensors(const Optimizer& optimizer) {
-  std::vector<NamedTensor> tensors;
-  for (const auto& [name, tensor] : optimizer.state()) tensors.push_back({name, tensor.to(at::kCPU)});
-  return tensors;
-}
-
 CheckpointFile text_file(const std::string& name, std::string content) {
   return {name, [content = std::move(content)](const fs::path& path) { return write_file_atomically(path, content); }};
+}
+
+std::vector<NamedTensor> as_named(const Optimizer::Parameters& tensors) {
+  std::vector<NamedTensor> all;
+  for (const auto& [name, tensor] : tensors) all.push_back({name, tensor});
+  return all;
 }
 
 CheckpointFile tensor_file(const std::string& name, std::vector<NamedTensor> tensors) {
@@ -127,8 +127,15 @@ Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const Tr
 
 }  // namespace
 
+OptimizerStates optimizer_states(const CheckpointParts& parts) {
+  OptimizerStates states;
+  if (parts.optimizer) states.policy = parts.optimizer->state();
+  if (parts.critic_optimizer) states.critic = parts.critic_optimizer->state();
+  return states;
+}
+
 Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
-                       const RunOptions& run, std::int64_t max_checkpoints) {
+                       const OptimizerStates& optimizers, const RunOptions& run, std::int64_t max_checkpoints) {
   ModelBundle& bundle = *parts.bundle;
   if (bundle.policy->has_adapters() && !bundle.base) {
     const Status kept = keep_base(bundle, checkpoints.parent_path() / kBaseFolder, run.dtype);
@@ -142,9 +149,8 @@ Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const Che
   add_policy_files(files, bundle, checkpoint_path(checkpoints, step), run.dtype);
   if (bundle.reference) files.push_back(tensor_file("reference.safetensors", bundle.reference->trained()));
   if (bundle.critic) files.push_back(tensor_file("critic.safetensors", bundle.critic->parameters()));
-  if (parts.optimizer) files.push_back(tensor_file("optimizer.safetensors", optimizer_tensors(*parts.optimizer)));
-  if (parts.critic_optimizer)
-    files.push_back(tensor_file("critic_optimizer.safetensors", optimizer_tensors(*parts.critic_optimizer)));
+  if (parts.optimizer) files.push_back(tensor_file("optimizer.safetensors", as_named(optimizers.policy)));
+  if (parts.critic_optimizer) files.push_back(tensor_file("critic_optimizer.safetensors", as_named(optimizers.critic)));
   if (const Status status = write_checkpoint(checkpoints, step, files); !status) return status;
   return prune_checkpoints(checkpoints, max_checkpoints);
 }

@@ -28,10 +28,18 @@ struct CheckpointParts {
   std::map<std::string, double> unwritten_metrics{};  ///< of the step, where its evaluation is still to be made
 };
 
+/// What the optimizers keep, as it goes into a checkpoint.
+struct OptimizerStates {
+  Optimizer::Parameters policy{}, critic{};
+};
+
+/// Called by all ranks that share the optimizers, before the first of them saves a checkpoint with what it gets.
+OptimizerStates optimizer_states(const CheckpointParts& parts);
+
 /// Writes checkpoints/global_step_N, whole or not at all, then removes all but the latest `max_checkpoints`. Weights
 /// under adapters that are in no folder yet are stored first, once for all checkpoints, in `base` by `checkpoints`.
 Status save_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
-                       const RunOptions& run, std::int64_t max_checkpoints);
+                       const OptimizerStates& optimizers, const RunOptions& run, std::int64_t max_checkpoints);
 
 /// Fills weights and optimizers from a checkpoint folder that was verified. Says what is missing or misshapen.
 Result<TrainerState> load_checkpoint(const std::filesystem::path& checkpoint, const CheckpointParts& parts);

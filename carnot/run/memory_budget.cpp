@@ -193,10 +193,21 @@ Count update_rows(const MemorySettings& s) {
   return std::min(limit, (step_trajectories(s) + s.train.mini_batches - 1) / s.train.mini_batches * context_of(s));
 }
 
+Count trained_parameters(const MemorySettings& s, const Sizes& n) {
+  return (s.lora.rank > 0 ? n.adapters : n.parameters) + (s.critic ? n.parameters : 0);
+}
+
+/// What the optimizer keeps of each.
+Count bytes_per_trained(const MemorySettings& s, const Sizes& n) {
+  const AdamWOptions& optimizer = s.stage == MemoryStage::Sft ? s.sft.optimizer : s.train.optimizer;
+  const Count moment = optimizer.moments == "bfloat16" ? 2 : n.wide;
+  return 2 * moment + (n.value < 4 && optimizer.master_weights ? 4 : 0);
+}
+
 Phase update_phase(const MemorySettings& s, const Sizes& n) {
   const bool adapted = s.lora.rank > 0;
   const Count rows = update_rows(s);
-  const Count trained = (adapted ? n.adapters : n.parameters) + (s.critic ? n.parameters : 0);
+  const Count trained = trained_parameters(s, n);
   Activations all = activations(s, n, rows, context_of(s), !adapted);
   if (s.critic) {
     const Activations critic = activations(s, n, rows, context_of(s), true);
@@ -221,10 +232,7 @@ bool exchanges_gradients(const MemorySettings& s) {
   return s.stage == MemoryStage::Training && num_shards(s.train, s.ranks) > 1;
 }
 
-Count exchanged_bytes(const MemorySettings& s, const Sizes& n) {
-  const Count trained = (s.lora.rank > 0 ? n.adapters : n.parameters) + (s.critic ? n.parameters : 0);
-  return trained * n.wide;
-}
+Count exchanged_bytes(const MemorySettings& s, const Sizes& n) { return trained_parameters(s, n) * n.wide; }
 
 /// The other ranks' slices, this rank's sum and, at the end, its slice once more to be sent. The gradients themselves
 /// have gone into the row that lasts.
@@ -233,6 +241,13 @@ Phase exchange_phase(const MemorySettings& s, const Sizes& n) {
   const bool fast = s.train.reduce == "fast";
   const Count bytes = fast ? 0 : s.ranks == 1 ? slice : row + 2 * slice;
   return {{part("gradients of other ranks", bytes, count(s.ranks, "ranks; train.reduce"))}};
+}
+
+/// The optimizer's state is brought together on the first rank.
+Phase checkpoint_phase(const MemorySettings& s, const Sizes& n) {
+  const Count row = exchanged_bytes(s, n);
+  return {{part("gathered optimizer", trained_parameters(s, n) * bytes_per_trained(s, n) + row,
+                "for a checkpoint, on the first rank")}};
 }
 
 /// A step's trajectories as bytes: this rank's, padded, and all that come.
@@ -247,10 +262,8 @@ std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
   // With adapters the reference shares the weights below them.
   const Count copies = 1 + (s.critic ? 1 : 0) + (s.reference && !adapted ? 1 : 0);
   const Count weights = copies * n.parameters + n.adapters * (s.reference ? 2 : 1);
-  const Count trained = (adapted ? n.adapters : n.parameters) + (s.critic ? n.parameters : 0);
-  const AdamWOptions& optimizer = s.stage == MemoryStage::Sft ? s.sft.optimizer : s.train.optimizer;
-  const Count moment = optimizer.moments == "bfloat16" ? 2 : n.wide;
-  const Count per_trained = 2 * moment + (n.value < 4 && optimizer.master_weights ? 4 : 0);
+  const Count per_trained = bytes_per_trained(s, n);
+  const Count owners = exchanges_gradients(s) ? s.ranks : 1;
   // The product's layout of every model, the gradient's of those that are trained; the engine's head.
   const Count layouts = copies + (updates ? 1 + (s.critic ? 1 : 0) : 0);
   const Count packed = n.own ? layouts * n.projections + n.head + (updates ? 2 : 1) * n.adapters : 0;
@@ -259,8 +272,9 @@ std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
                count(n.parameters, "parameters") + " x " + count(copies, "models") +
                    (adapted ? " and " + count(n.adapters, "of adapters") : "")),
           part("packed weights", packed * n.value, "layouts for the matrix products of Carnot's kernels"),
-          part("optimizer", trained * per_trained,
-               count(per_trained, "bytes for each trained parameter; lora.rank, dtype"))};
+          part("optimizer", (trained_parameters(s, n) + owners - 1) / owners * per_trained,
+               count(per_trained, "bytes for each trained parameter; lora.rank, dtype") +
+                   (owners > 1 ? ", shared by " + count(owners, "ranks") : ""))};
 }
 
 MemoryPart cache_part(const MemorySettings& s, const Sizes& n) {
@@ -296,6 +310,7 @@ std::vector<Phase> phases_of(const MemorySettings& s, const Sizes& n) {
   if (exchanges_gradients(s)) phases.push_back(exchange_phase(s, n));
   if (s.stage == MemoryStage::Rollout) return phases;
   phases.push_back(update_phase(s, n));
+  if (exchanges_gradients(s) && s.ranks > 1) phases.push_back(checkpoint_phase(s, n));
   phases.push_back(evaluation);
   return phases;
 }

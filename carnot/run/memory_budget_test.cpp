@@ -207,6 +207,7 @@ TEST(MemoryBudget, OfARankCountsTheExchangeAndItsOwnShareOfTheRollouts) {
   one_of_four.ranks = 4;
   EXPECT_EQ(part_of(one_of_four, "exchanged gradients"), 4 * alone.model.num_parameters());
   EXPECT_LT(part_of(one_of_four, "KV cache"), part_of(alone, "KV cache"));
+  EXPECT_EQ(part_of(one_of_four, "optimizer"), (alone.model.num_parameters() + 3) / 4 * 8);
   MemorySettings shards = alone;
   shards.train.virtual_shards = 4;
   EXPECT_EQ(part_of(shards, "exchanged gradients"), 4 * alone.model.num_parameters());

@@ -189,8 +189,10 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
                       .seed = static_cast<std::uint64_t>(run.recipe.run.seed)});
   const auto save = [&](std::int64_t step) -> Status {
     if (saved == step) return Done{};
+    const OptimizerStates optimizers = optimizer_states(parts);
     const Status written = save_behind_metrics(run, *writer, [&] {
-      return save_checkpoint(folder.checkpoints(), step, parts, run.recipe.run, run.recipe.train.max_checkpoints);
+      return save_checkpoint(folder.checkpoints(), step, parts, optimizers, run.recipe.run,
+                             run.recipe.train.max_checkpoints);
     });
     if (written) saved = step;
     return written;
@@ -292,8 +294,10 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
     if (!same) return same;
     CheckpointParts parts = parts_of(bundle, trainer);
     parts.unwritten_metrics = unwritten;
+    const OptimizerStates optimizers = optimizer_states(parts);
     const Status written = save_behind_metrics(run, *writer, [&] {
-      return save_checkpoint(run.folder.checkpoints(), step, parts, run.recipe.run, options.max_checkpoints);
+      return save_checkpoint(run.folder.checkpoints(), step, parts, optimizers, run.recipe.run,
+                             options.max_checkpoints);
     });
     if (written && unwritten.empty()) saved = step;
     return written;

@@ -10,7 +10,7 @@
 
 #include "carnot/base/fields.h"
 #include "carnot/nn/model_config.h"
-#include "carnot/optim/adamw.h"
+#include "carnot/optim/adamw_parts.h"
 #include "carnot/optim/schedule.h"
 #include "carnot/rollout/rollout.h"
 

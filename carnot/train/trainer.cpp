@@ -10,6 +10,7 @@
 #include "carnot/base/log.h"
 #include "carnot/base/random.h"
 #include "carnot/base/stopwatch.h"
+#include "carnot/distributed/sharded_adamw.h"
 #include "carnot/loss/loss.h"
 #include "carnot/nn/token_statistics.h"
 #include "carnot/optim/adamw.h"
@@ -132,21 +133,21 @@ Trainer::Trainer(Recipe& recipe, ModelBundle& bundle, Collectives& collectives)
       collectives_(collectives),
       shards_(num_shards(recipe.train, collectives.size())),
       generation_(make_generation(bundle, recipe.rollout, recipe.step_trajectories(collectives.size()))),
-      optimizer_(std::make_unique<AdamW>(optimizer_parameters(bundle.policy->trained()), recipe.train.optimizer)),
+      optimizer_(make_optimizer(optimizer_parameters(bundle.policy->trained()), recipe.train.optimizer)),
       objective_(recipe.method.objective),
       entropy_coefficient_{.coefficient = objective_.entropy_coefficient},
       kl_coefficient_{.coefficient = adapted_kl(objective_)} {
   bundle_.policy->requires_grad(true);
-  const ShardSum sum = recipe.train.reduce == "fast" ? ShardSum::Fast : ShardSum::Ordered;
-  const auto exchange = [&](const Optimizer::Parameters& parameters) {
-    if (shards_ > 1) exchanges_.emplace_back(collectives_, tensors_of(parameters), shards_, sum);
-  };
-  exchange(optimizer_parameters(bundle_.policy->trained()));
   if (!bundle_.critic) return;
   bundle_.critic->requires_grad(true);
-  critic_optimizer_ =
-      std::make_unique<AdamW>(optimizer_parameters(bundle_.critic->parameters()), recipe.critic.optimizer);
-  exchange(optimizer_parameters(bundle_.critic->parameters()));
+  critic_optimizer_ = make_optimizer(optimizer_parameters(bundle_.critic->parameters()), recipe.critic.optimizer);
+}
+
+std::unique_ptr<Optimizer> Trainer::make_optimizer(Optimizer::Parameters parameters, const AdamWOptions& options) {
+  if (shards_ == 1) return std::make_unique<AdamW>(std::move(parameters), options);
+  const ShardSum sum = recipe_.train.reduce == "fast" ? ShardSum::Fast : ShardSum::Ordered;
+  exchanges_.push_back(std::make_unique<GradientExchange>(collectives_, tensors_of(parameters), shards_, sum));
+  return std::make_unique<ShardedAdamW>(collectives_, *exchanges_.back(), std::move(parameters), options);
 }
 
 std::map<std::string, double> Trainer::coefficients() const {
@@ -332,9 +333,8 @@ std::vector<BatchReport> Trainer::accumulate_all(std::int64_t step, const std::v
       collectives_.check();
       reports[b] = accumulate(batches[b]);
     }
-    for (GradientExchange& exchange : exchanges_) exchange.add_round(what);
+    for (const auto& exchange : exchanges_) exchange->add_round(what);
   }
-  for (GradientExchange& exchange : exchanges_) exchange.finish(what);
   std::vector<int> owners;
   for (const int shard : shard_of) owners.push_back(shard % collectives_.size());
   gather_reports(collectives_, owners, reports, what);

@@ -77,7 +77,8 @@ class Trainer {
   /// What the passes of the micro-batches measured; `last` gets the metrics of the update itself.
   std::vector<BatchReport> update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches,
                                             std::map<std::string, double>& last);
-  /// Leaves the gradients of all micro-batches in the parameters.
+  std::unique_ptr<Optimizer> make_optimizer(Optimizer::Parameters parameters, const AdamWOptions& options);
+  /// Leaves the gradients of all micro-batches where the optimizers take them: in the parameters, or in exchanges.
   std::vector<BatchReport> accumulate_all(std::int64_t step, const std::vector<MicroBatch>& batches);
   BatchReport accumulate(const MicroBatch& batch);
 
@@ -86,11 +87,11 @@ class Trainer {
   Collectives& collectives_;
   int shards_;
   Generation generation_;
+  std::vector<std::unique_ptr<GradientExchange>> exchanges_;  ///< of policy and critic; none with one shard
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Optimizer> critic_optimizer_;
-  std::vector<GradientExchange> exchanges_;  ///< of policy and critic; none with one shard
-  bool weights_changed_ = false;             ///< by the step's updates so far
-  ObjectiveOptions objective_;               ///< the recipe's, with its coefficients as they are now
+  bool weights_changed_ = false;  ///< by the step's updates so far
+  ObjectiveOptions objective_;    ///< the recipe's, with its coefficients as they are now
   EntropyCoefficient entropy_coefficient_;
   KlCoefficient kl_coefficient_;
 };

@@ -62,8 +62,11 @@ std::string trained_bytes(Collectives& group, const std::string& method, const s
     out.add(bytes_of_groups(done.groups));
   }
   add_tensors(out, optimizer_parameters(bundle.policy->trained()));
-  add_tensors(out, trainer.optimizer().state());
-  if (trainer.critic_optimizer()) add_tensors(out, trainer.critic_optimizer()->state());
+  // The first rank gets the state, for the checkpoint.
+  ByteWriter states;
+  add_tensors(states, trainer.optimizer().state());
+  if (trainer.critic_optimizer()) add_tensors(states, trainer.critic_optimizer()->state());
+  out.add(from_first_rank(group, states.take(), "states of the optimizers"));
   return sha256_hex(out.take()) + "\n" + shown;
 }
 
