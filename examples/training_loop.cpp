@@ -6,7 +6,6 @@
 // and (seed, step). The model is too small and the steps too few to learn: recipes/quickstart.yaml is the real thing.
 #include <cstdio>
 
-#include "carnot/optim/adamw.h"
 #include "carnot/train/sft.h"
 #include "carnot/train/trainer.h"
 
@@ -28,10 +27,11 @@ int fail(const Error& error) {
   return 1;
 }
 
-Status sft(const Recipe& recipe, ModelBundle& bundle) {
+Status sft(const Recipe& recipe, ModelBundle& bundle, Collectives& ranks) {
   bundle.policy->requires_grad(true);
-  AdamW optimizer(optimizer_parameters(bundle.policy->trained()), recipe.sft.optimizer);
-  SftTrainer trainer(*bundle.policy, optimizer,
+  ShardWork work(ranks, recipe.train);
+  const auto optimizer = work.make_optimizer(optimizer_parameters(bundle.policy->trained()), recipe.sft.optimizer);
+  SftTrainer trainer(*bundle.policy, work, *optimizer,
                      {.environment = *recipe.environment,
                       .chat = *bundle.chat,
                       .options = recipe.sft,
@@ -52,10 +52,10 @@ int main() {
   if (const Status ready = ModelBundle::prepare_device(recipe->run); !ready) return fail(ready.error());
   auto bundle = ModelBundle::make(*recipe);
   if (!bundle) return fail(bundle.error());
-  if (const Status done = sft(*recipe, *bundle); !done) return fail(done.error());
+  OneProcess alone;
+  if (const Status done = sft(*recipe, *bundle, alone); !done) return fail(done.error());
 
   bundle->add_companions(*recipe);  // a reference or a critic, where the method asks for one
-  OneProcess alone;
   Trainer trainer(*recipe, *bundle, alone);
   for (std::int64_t step = 0; step < recipe->train.steps; ++step) {
     const auto result = trainer.step(step);

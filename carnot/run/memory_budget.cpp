@@ -229,7 +229,7 @@ Phase update_phase(const MemorySettings& s, const Sizes& n) {
 
 /// Whether gradients of shards are added up (distributed/gradient_exchange.h).
 bool exchanges_gradients(const MemorySettings& s) {
-  return s.stage == MemoryStage::Training && num_shards(s.train, s.ranks) > 1;
+  return s.stage != MemoryStage::Rollout && num_shards(s.train, s.ranks) > 1;
 }
 
 Count exchanged_bytes(const MemorySettings& s, const Sizes& n) { return trained_parameters(s, n) * n.wide; }
@@ -267,14 +267,19 @@ std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
   // The product's layout of every model, the gradient's of those that are trained; the engine's head.
   const Count layouts = copies + (updates ? 1 + (s.critic ? 1 : 0) : 0);
   const Count packed = n.own ? layouts * n.projections + n.head + (updates ? 2 : 1) * n.adapters : 0;
-  return {part("program", Count(s.program_bytes) + kLaterProgramBytes, "LibTorch, tokenizer, environment"),
-          part("weights", weights * n.value,
-               count(n.parameters, "parameters") + " x " + count(copies, "models") +
-                   (adapted ? " and " + count(n.adapters, "of adapters") : "")),
-          part("packed weights", packed * n.value, "layouts for the matrix products of Carnot's kernels"),
-          part("optimizer", (trained_parameters(s, n) + owners - 1) / owners * per_trained,
-               count(per_trained, "bytes for each trained parameter; lora.rank, dtype") +
-                   (owners > 1 ? ", shared by " + count(owners, "ranks") : ""))};
+  std::vector<MemoryPart> parts{
+      part("program", Count(s.program_bytes) + kLaterProgramBytes, "LibTorch, tokenizer, environment"),
+      part("weights", weights * n.value,
+           count(n.parameters, "parameters") + " x " + count(copies, "models") +
+               (adapted ? " and " + count(n.adapters, "of adapters") : "")),
+      part("packed weights", packed * n.value, "layouts for the matrix products of Carnot's kernels"),
+      part("optimizer", (trained_parameters(s, n) + owners - 1) / owners * per_trained,
+           count(per_trained, "bytes for each trained parameter; lora.rank, dtype") +
+               (owners > 1 ? ", shared by " + count(owners, "ranks") : ""))};
+  if (exchanges_gradients(s))
+    parts.push_back(part("exchanged gradients", exchanged_bytes(s, n),
+                         count(num_shards(s.train, s.ranks), "shards; train.virtual_shards")));
+  return parts;
 }
 
 MemoryPart cache_part(const MemorySettings& s, const Sizes& n) {
@@ -288,9 +293,6 @@ std::vector<MemoryPart> rollout_parts(const MemorySettings& s, const Sizes& n) {
   const Count tokens = step_trajectories(s) * context_of(s);
   std::vector<MemoryPart> parts{cache_part(s, n)};
   parts.push_back(part("trajectories", tokens * kBytesPerTrajectoryToken, count(tokens, "tokens a step at most")));
-  if (exchanges_gradients(s))
-    parts.push_back(part("exchanged gradients", exchanged_bytes(s, n),
-                         count(num_shards(s.train, s.ranks), "shards; train.virtual_shards")));
   const Count evaluated = evaluated_trajectories(s) * context_of(s);
   if (s.stage == MemoryStage::Training && s.evaluation.before_training)
     parts.push_back(part("evaluation before training", evaluated * kBytesPerKeptToken,
@@ -301,17 +303,19 @@ std::vector<MemoryPart> rollout_parts(const MemorySettings& s, const Sizes& n) {
 /// What comes and goes.
 std::vector<Phase> phases_of(const MemorySettings& s, const Sizes& n) {
   Phase evaluation = evaluation_phase(s, n);
+  std::vector<Phase> phases;
+  if (exchanges_gradients(s)) phases.push_back(exchange_phase(s, n));
+  if (exchanges_gradients(s) && s.ranks > 1) phases.push_back(checkpoint_phase(s, n));
+  if (s.stage != MemoryStage::Rollout) phases.push_back(update_phase(s, n));
   if (s.stage == MemoryStage::Sft) {  // its engine comes when the demonstrations have gone
     evaluation.parts.push_back(cache_part(s, n));
-    return {update_phase(s, n), evaluation};
+    phases.push_back(evaluation);
+    return phases;
   }
-  std::vector<Phase> phases{generation_phase(s, n, own_trajectories(s)), log_prob_phase(s, n)};
+  phases.push_back(generation_phase(s, n, own_trajectories(s)));
+  phases.push_back(log_prob_phase(s, n));
   if (s.ranks > 1) phases.push_back(gather_phase(s));
-  if (exchanges_gradients(s)) phases.push_back(exchange_phase(s, n));
-  if (s.stage == MemoryStage::Rollout) return phases;
-  phases.push_back(update_phase(s, n));
-  if (exchanges_gradients(s) && s.ranks > 1) phases.push_back(checkpoint_phase(s, n));
-  phases.push_back(evaluation);
+  if (s.stage == MemoryStage::Training) phases.push_back(evaluation);
   return phases;
 }
 

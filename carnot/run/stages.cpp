@@ -159,8 +159,9 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
                          const std::optional<FoundCheckpoint>& checkpoint) {
   const SftOptions& options = run.recipe.sft;
   bundle.policy->requires_grad(true);
-  AdamW optimizer(optimizer_parameters(bundle.policy->trained()), options.optimizer);
-  const CheckpointParts parts{.bundle = &bundle, .optimizer = &optimizer};
+  ShardWork work(*run.control.group, run.recipe.train);
+  const auto optimizer = work.make_optimizer(optimizer_parameters(bundle.policy->trained()), options.optimizer);
+  const CheckpointParts parts{.bundle = &bundle, .optimizer = optimizer.get()};
   std::int64_t first = 0;
   const Status settled = on_first_rank(*run.control.group, "clearing away checkpoints", [&] {
     return settle_checkpoints(folder.checkpoints(), checkpoint, run.recipe.train);
@@ -180,7 +181,7 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
       run,
       {.jsonl = folder.metrics(), .tensorboard = folder.tensorboard(), .resume_step = first, .is_logged = is_logged});
   if (!writer) return writer.error();
-  SftTrainer trainer(*bundle.policy, optimizer,
+  SftTrainer trainer(*bundle.policy, work, *optimizer,
                      {.environment = *run.recipe.environment,
                       .chat = *bundle.chat,
                       .options = options,

@@ -4,12 +4,15 @@
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include <span>
+#include <algorithm>
+#include <string>
+#include <utility>
 
 #include "carnot/base/random.h"
 #include "carnot/data/trajectory.h"
 #include "carnot/nn/token_statistics.h"
 #include "carnot/rollout/demonstration.h"
+#include "carnot/train/step_gather.h"
 
 namespace carnot {
 namespace {
@@ -41,8 +44,19 @@ void add(SftBatch& batch, const Trajectory& demonstration, double context_weight
   batch.plan.offsets.push_back(static_cast<int>(batch.tokens.size()));
 }
 
+std::int64_t num_tokens(const Tree& tree) {
+  std::int64_t tokens = 0;
+  for (const Turn& turn : tree.turns) tokens += static_cast<std::int64_t>(turn.tokens.size());
+  return tokens;
+}
+
+/// So small that each shard can have about as many tokens.
 std::vector<SftBatch> micro_batches(const std::vector<Tree>& demonstrations, const SftOptions& options,
-                                    int micro_batch_tokens) {
+                                    int micro_batch_tokens, int shards) {
+  std::int64_t tokens = 0;
+  for (const Tree& tree : demonstrations) tokens += num_tokens(tree);
+  if (shards > 1)
+    micro_batch_tokens = static_cast<int>(std::min<std::int64_t>(micro_batch_tokens, (tokens + shards - 1) / shards));
   std::vector<SftBatch> batches(1);
   for (const Tree& tree : demonstrations) {
     Group group{.trees = {tree}};
@@ -55,12 +69,11 @@ std::vector<SftBatch> micro_batches(const std::vector<Tree>& demonstrations, con
   return batches;
 }
 
-struct LossSums {
-  double said = 0, said_tokens = 0, context = 0, context_tokens = 0;
-};
+/// What was said by the script, and all else.
+enum SftLoss { kSaid, kContext, kNumSftLosses };
 
 /// One forward and backward pass; the gradient is that of sum(weight * loss) / total_weight.
-void accumulate(const Model& model, const SftBatch& batch, double total_weight, LossSums& sums) {
+BatchReport accumulate(const Model& model, const SftBatch& batch, double total_weight) {
   const at::Tensor hidden =
       model.hidden(at::tensor(batch.tokens, at::kLong), at::tensor(batch.positions, at::kLong), batch.plan);
   const at::Tensor rows = hidden.index_select(0, at::tensor(batch.target_rows, at::kLong).to(hidden.device()));
@@ -70,11 +83,23 @@ void accumulate(const Model& model, const SftBatch& batch, double total_weight, 
   const at::Tensor weights = at::tensor(batch.weights, at::kDouble) / total_weight;
   (loss * weights).sum().backward();
   const at::Tensor values = loss.detach().contiguous();
+  BatchReport report{.metrics = std::vector<MetricSum>(kNumSftLosses)};
   for (std::size_t i = 0; i < batch.said.size(); ++i) {
-    const double value = values.data_ptr<double>()[i];
-    (batch.said[i] ? sums.said : sums.context) += value;
-    (batch.said[i] ? sums.said_tokens : sums.context_tokens) += 1;
+    MetricSum& sum = report.metrics[batch.said[i] ? kSaid : kContext];
+    sum.sum += values.data_ptr<double>()[i];
+    sum.count += 1;
   }
+  return report;
+}
+
+/// A token's mean over all micro-batches.
+double mean_loss(const std::vector<BatchReport>& reports, SftLoss which) {
+  MetricSum all;
+  for (const BatchReport& report : reports) {
+    all.sum += report.metrics.at(which).sum;
+    all.count += report.metrics.at(which).count;
+  }
+  return all.sum / std::max(1.0, all.count);
 }
 
 }  // namespace
@@ -91,7 +116,7 @@ Result<std::vector<Tree>> SftTrainer::demonstrations(std::int64_t step) const {
                              .seed = derive_seed(setting_.seed, "demonstration", static_cast<std::uint64_t>(index)),
                              .episode = setting_.episode});
     if (!tree) return tree.error();
-    for (const Turn& turn : tree->turns) tokens += static_cast<std::int64_t>(turn.tokens.size());
+    tokens += num_tokens(*tree);
     trees.push_back(std::move(tree).value());
   }
   return trees;
@@ -100,21 +125,26 @@ Result<std::vector<Tree>> SftTrainer::demonstrations(std::int64_t step) const {
 Result<SftMetrics> SftTrainer::step(std::int64_t step) {
   const auto trees = demonstrations(step);
   if (!trees) return trees.error();
-  const auto batches = micro_batches(*trees, setting_.options, setting_.micro_batch_tokens);
+  const auto batches = micro_batches(*trees, setting_.options, setting_.micro_batch_tokens, work_.num_shards());
   double total_weight = 0;
   SftMetrics metrics{.demonstrations = static_cast<std::int64_t>(trees->size())};
+  std::vector<std::int64_t> rows;
   for (const SftBatch& batch : batches) {
     for (double weight : batch.weights) total_weight += weight;
-    metrics.tokens += static_cast<std::int64_t>(batch.tokens.size());
+    rows.push_back(static_cast<std::int64_t>(batch.tokens.size()));
+    metrics.tokens += rows.back();
   }
-  LossSums sums;
-  for (const SftBatch& batch : batches) accumulate(model_, batch, total_weight, sums);
+  const std::string what = "gradients of SFT step " + std::to_string(step + 1);
+  std::vector<BatchReport> reports(batches.size());
+  const std::vector<int> owners =
+      work_.accumulate(rows, what, [&](std::size_t b) { reports[b] = accumulate(model_, batches[b], total_weight); });
+  gather_reports(work_.collectives(), owners, reports, what);
   metrics.learning_rate = learning_rate_at(setting_.options.schedule, step, setting_.options.steps);
   const StepReport report = optimizer_.step(metrics.learning_rate);
   metrics.grad_norm = report.grad_norm;
   metrics.skipped = report.skipped;
-  metrics.loss = sums.said / std::max(1.0, sums.said_tokens);
-  metrics.context_loss = sums.context / std::max(1.0, sums.context_tokens);
+  metrics.loss = mean_loss(reports, kSaid);
+  metrics.context_loss = mean_loss(reports, kContext);
   return metrics;
 }
 

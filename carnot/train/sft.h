@@ -14,6 +14,7 @@
 #include "carnot/rollout/episode.h"
 #include "carnot/text/chat.h"
 #include "carnot/train/options.h"
+#include "carnot/train/shard_work.h"
 
 namespace carnot {
 
@@ -38,9 +39,10 @@ class SftTrainer {
     std::uint64_t seed = 0;
   };
 
-  /// All of it must outlive the trainer.
-  SftTrainer(Model& model, Optimizer& optimizer, const Setting& setting)
-      : model_(model), optimizer_(optimizer), setting_(setting) {}
+  /// All of it must outlive the trainer. The optimizer is made by `work`, and the only one. The ranks make the same
+  /// demonstrations and share the work on them.
+  SftTrainer(Model& model, ShardWork& work, Optimizer& optimizer, const Setting& setting)
+      : model_(model), work_(work), optimizer_(optimizer), setting_(setting) {}
 
   /// Makes the demonstrations of step `step` (0-based) and takes one optimizer step. Fails where the environment has no
   /// script.
@@ -50,6 +52,7 @@ class SftTrainer {
   Result<std::vector<Tree>> demonstrations(std::int64_t step) const;
 
   Model& model_;
+  ShardWork& work_;
   Optimizer& optimizer_;
   Setting setting_;
 };

@@ -10,10 +10,8 @@
 #include "carnot/base/log.h"
 #include "carnot/base/random.h"
 #include "carnot/base/stopwatch.h"
-#include "carnot/distributed/sharded_adamw.h"
 #include "carnot/loss/loss.h"
 #include "carnot/nn/token_statistics.h"
-#include "carnot/optim/adamw.h"
 #include "carnot/rollout/info_gain.h"
 #include "carnot/rollout/measure.h"
 #include "carnot/train/infra_failures.h"
@@ -94,12 +92,6 @@ std::int64_t num_tokens(const Group& group) {
   return tokens;
 }
 
-std::vector<at::Tensor> tensors_of(const Optimizer::Parameters& parameters) {
-  std::vector<at::Tensor> tensors;
-  for (const auto& parameter : parameters) tensors.push_back(parameter.second);
-  return tensors;
-}
-
 void compare_with_rollout(const LossInputs& inputs, BatchReport& report) {
   if (!inputs.logprob_rollout_T.defined()) return;
   const at::NoGradGuard no_grad;
@@ -111,43 +103,20 @@ void compare_with_rollout(const LossInputs& inputs, BatchReport& report) {
 
 }  // namespace
 
-Optimizer::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights) {
-  Optimizer::Parameters parameters;
-  for (const NamedTensor& weight : weights) parameters.emplace_back(weight.name, weight.tensor);
-  return parameters;
-}
-
-Status check_ranks(const TrainOptions& options, int ranks) {
-  if (options.virtual_shards % ranks == 0) return Done{};
-  return Error{"train.virtual_shards: " + std::to_string(options.virtual_shards) + " cannot be shared evenly by " +
-               std::to_string(ranks) + " ranks; expected a multiple of their number, or 0"};
-}
-
-int num_shards(const TrainOptions& options, int ranks) {
-  return options.virtual_shards > 0 && options.reduce == "ordered" ? options.virtual_shards : ranks;
-}
-
 Trainer::Trainer(Recipe& recipe, ModelBundle& bundle, Collectives& collectives)
     : recipe_(recipe),
       bundle_(bundle),
       collectives_(collectives),
-      shards_(num_shards(recipe.train, collectives.size())),
       generation_(make_generation(bundle, recipe.rollout, recipe.step_trajectories(collectives.size()))),
-      optimizer_(make_optimizer(optimizer_parameters(bundle.policy->trained()), recipe.train.optimizer)),
+      work_(collectives, recipe.train),
+      optimizer_(work_.make_optimizer(optimizer_parameters(bundle.policy->trained()), recipe.train.optimizer)),
       objective_(recipe.method.objective),
       entropy_coefficient_{.coefficient = objective_.entropy_coefficient},
       kl_coefficient_{.coefficient = adapted_kl(objective_)} {
   bundle_.policy->requires_grad(true);
   if (!bundle_.critic) return;
   bundle_.critic->requires_grad(true);
-  critic_optimizer_ = make_optimizer(optimizer_parameters(bundle_.critic->parameters()), recipe.critic.optimizer);
-}
-
-std::unique_ptr<Optimizer> Trainer::make_optimizer(Optimizer::Parameters parameters, const AdamWOptions& options) {
-  if (shards_ == 1) return std::make_unique<AdamW>(std::move(parameters), options);
-  const ShardSum sum = recipe_.train.reduce == "fast" ? ShardSum::Fast : ShardSum::Ordered;
-  exchanges_.push_back(std::make_unique<GradientExchange>(collectives_, tensors_of(parameters), shards_, sum));
-  return std::make_unique<ShardedAdamW>(collectives_, *exchanges_.back(), std::move(parameters), options);
+  critic_optimizer_ = work_.make_optimizer(optimizer_parameters(bundle_.critic->parameters()), recipe.critic.optimizer);
 }
 
 std::map<std::string, double> Trainer::coefficients() const {
@@ -284,7 +253,7 @@ void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, Tr
   const PackingOptions packing{
       .max_tokens = recipe_.train.micro_batch_tokens,
       .whole_trajectories = objective_.ratio == RatioLevel::Sequence,
-      .shards = shards_,
+      .shards = work_.num_shards(),
       .constant = objective_.reduction_constant > 0
                       ? objective_.reduction_constant
                       : static_cast<double>(recipe_.rollout.options.episode.max_context_tokens),
@@ -325,18 +294,9 @@ std::vector<BatchReport> Trainer::accumulate_all(std::int64_t step, const std::v
   const std::string what = "gradients of step " + std::to_string(step + 1);
   std::vector<std::int64_t> rows;
   for (const MicroBatch& batch : batches) rows.push_back(batch.tokens_R.numel());
-  const std::vector<int> shard_of = shares_by_size(rows, shards_);
   std::vector<BatchReport> reports(batches.size());
-  for (int shard = collectives_.rank(); shard < shards_; shard += collectives_.size()) {
-    for (std::size_t b = 0; b < batches.size(); ++b) {
-      if (shard_of[b] != shard) continue;
-      collectives_.check();
-      reports[b] = accumulate(batches[b]);
-    }
-    for (const auto& exchange : exchanges_) exchange->add_round(what);
-  }
-  std::vector<int> owners;
-  for (const int shard : shard_of) owners.push_back(shard % collectives_.size());
+  const std::vector<int> owners =
+      work_.accumulate(rows, what, [&](std::size_t b) { reports[b] = accumulate(batches[b]); });
   gather_reports(collectives_, owners, reports, what);
   return reports;
 }

@@ -11,13 +11,13 @@
 #include "carnot/base/result.h"
 #include "carnot/data/credit_table.h"
 #include "carnot/distributed/collectives.h"
-#include "carnot/distributed/gradient_exchange.h"
 #include "carnot/objective/adaptive_coefficient.h"
 #include "carnot/optim/optimizer.h"
 #include "carnot/rollout/rollout.h"
 #include "carnot/train/model_bundle.h"
 #include "carnot/train/packing.h"
 #include "carnot/train/recipe.h"
+#include "carnot/train/shard_work.h"
 #include "carnot/train/step_gather.h"
 
 namespace carnot {
@@ -77,17 +77,15 @@ class Trainer {
   /// What the passes of the micro-batches measured; `last` gets the metrics of the update itself.
   std::vector<BatchReport> update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches,
                                             std::map<std::string, double>& last);
-  std::unique_ptr<Optimizer> make_optimizer(Optimizer::Parameters parameters, const AdamWOptions& options);
-  /// Leaves the gradients of all micro-batches where the optimizers take them: in the parameters, or in exchanges.
+  /// Leaves the gradients of all micro-batches where the optimizers take them.
   std::vector<BatchReport> accumulate_all(std::int64_t step, const std::vector<MicroBatch>& batches);
   BatchReport accumulate(const MicroBatch& batch);
 
   Recipe& recipe_;
   ModelBundle& bundle_;
   Collectives& collectives_;
-  int shards_;
   Generation generation_;
-  std::vector<std::unique_ptr<GradientExchange>> exchanges_;  ///< of policy and critic; none with one shard
+  ShardWork work_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Optimizer> critic_optimizer_;
   bool weights_changed_ = false;  ///< by the step's updates so far
@@ -95,14 +93,5 @@ class Trainer {
   EntropyCoefficient entropy_coefficient_;
   KlCoefficient kl_coefficient_;
 };
-
-/// Whether a group of so many ranks can share the recipe's steps: it must divide train.virtual_shards.
-Status check_ranks(const TrainOptions& options, int ranks);
-
-/// Parts into which so many ranks cut an update.
-int num_shards(const TrainOptions& options, int ranks);
-
-/// name and tensor of every weight, for an optimizer.
-Optimizer::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights);
 
 }  // namespace carnot

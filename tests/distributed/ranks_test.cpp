@@ -5,10 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "carnot/base/byte_stream.h"
 #include "carnot/base/file.h"
 #include "carnot/data/group_bytes.h"
 #include "carnot/distributed/process_group.h"
+#include "carnot/train/sft.h"
 #include "carnot/train/trainer.h"
 #include "testing/forked_ranks.h"
 
@@ -70,16 +73,45 @@ std::string trained_bytes(Collectives& group, const std::string& method, const s
   return sha256_hex(out.take()) + "\n" + shown;
 }
 
-std::vector<std::string> trained_on(int ranks, const std::string& method, const std::string& setting) {
+/// What three steps of SFT leave.
+std::string demonstrated_bytes(Collectives& group, const std::string& setting) {
+  Recipe recipe = Recipe::parse(kRecipe, "test", {setting, "sft.steps=3", "sft.batch_tokens=900"}).value();
+  if (const Status ready = ModelBundle::prepare_device(recipe.run); !ready) return ready.error().message;
+  ModelBundle bundle = ModelBundle::make(recipe).value();
+  bundle.policy->requires_grad(true);
+  ShardWork work(group, recipe.train);
+  const auto optimizer = work.make_optimizer(optimizer_parameters(bundle.policy->trained()), recipe.sft.optimizer);
+  SftTrainer trainer(*bundle.policy, work, *optimizer,
+                     {.environment = *recipe.environment,
+                      .chat = *bundle.chat,
+                      .options = recipe.sft,
+                      .episode = recipe.rollout.options.episode,
+                      .micro_batch_tokens = recipe.train.micro_batch_tokens});
+  ByteWriter out;
+  std::string shown;
+  for (int step = 0; step < 3; ++step) {
+    const SftMetrics metrics = trainer.step(step).value();
+    for (const double value : {metrics.loss, metrics.context_loss, metrics.grad_norm}) out.add(value);
+    shown += "loss " + std::to_string(metrics.loss) + "\n";
+  }
+  add_tensors(out, optimizer_parameters(bundle.policy->trained()));
+  return sha256_hex(out.take()) + "\n" + shown;
+}
+
+std::vector<std::string> reports_of(int ranks, const std::function<std::string(Collectives&)>& body) {
   std::vector<std::string> reports;
   for (const auto& rank : testing::fork_ranks(ranks, [&](const RankSetting& place) {
          const auto group = std::move(ProcessGroup::join(place)).value();
-         const std::string report = trained_bytes(*group, method, setting);
+         const std::string report = body(*group);
          group->leave();
          return report;
        }))
     reports.push_back(rank.report);
   return reports;
+}
+
+std::vector<std::string> trained_on(int ranks, const std::string& method, const std::string& setting) {
+  return reports_of(ranks, [&](Collectives& group) { return trained_bytes(group, method, setting); });
 }
 
 TEST(Ranks, TrainToTheBitsOfOneRankWithAsManyShards) {
@@ -91,6 +123,15 @@ TEST(Ranks, TrainToTheBitsOfOneRankWithAsManyShards) {
       for (const std::string& report : trained_on(ranks, method, "train.virtual_shards=4"))
         EXPECT_EQ(report, alone) << method << " on " << ranks << " ranks";
   }
+}
+
+TEST(Ranks, LearnFromDemonstrationsToTheBitsOfOneRank) {
+  const auto learnt_on = [](int ranks) {
+    return reports_of(ranks, [](Collectives& group) { return demonstrated_bytes(group, "train.virtual_shards=4"); });
+  };
+  const std::string alone = learnt_on(1).front();
+  EXPECT_THAT(alone, HasSubstr("\nloss "));
+  for (const int ranks : {2, 4}) EXPECT_THAT(learnt_on(ranks), ::testing::Each(alone)) << ranks << " ranks";
 }
 
 TEST(Ranks, HaveOneShardEachWhereTheRecipeNamesNoNumber) {

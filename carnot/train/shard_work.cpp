@@ -1,0 +1,55 @@
+#include "carnot/train/shard_work.h"
+
+#include <utility>
+
+#include "carnot/distributed/sharded_adamw.h"
+#include "carnot/optim/adamw.h"
+#include "carnot/rank/shares.h"
+
+namespace carnot {
+
+Status check_ranks(const TrainOptions& options, int ranks) {
+  if (options.virtual_shards % ranks == 0) return Done{};
+  return Error{"train.virtual_shards: " + std::to_string(options.virtual_shards) + " cannot be shared evenly by " +
+               std::to_string(ranks) + " ranks; expected a multiple of their number, or 0"};
+}
+
+int num_shards(const TrainOptions& options, int ranks) {
+  return options.virtual_shards > 0 && options.reduce == "ordered" ? options.virtual_shards : ranks;
+}
+
+Optimizer::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights) {
+  Optimizer::Parameters parameters;
+  for (const NamedTensor& weight : weights) parameters.emplace_back(weight.name, weight.tensor);
+  return parameters;
+}
+
+ShardWork::ShardWork(Collectives& collectives, const TrainOptions& options)
+    : collectives_(collectives),
+      shards_(carnot::num_shards(options, collectives.size())),
+      sum_(options.reduce == "fast" ? ShardSum::Fast : ShardSum::Ordered) {}
+
+std::unique_ptr<Optimizer> ShardWork::make_optimizer(Optimizer::Parameters parameters, const AdamWOptions& options) {
+  if (shards_ == 1) return std::make_unique<AdamW>(std::move(parameters), options);
+  std::vector<at::Tensor> tensors;
+  for (const auto& parameter : parameters) tensors.push_back(parameter.second);
+  exchanges_.push_back(std::make_unique<GradientExchange>(collectives_, std::move(tensors), shards_, sum_));
+  return std::make_unique<ShardedAdamW>(collectives_, *exchanges_.back(), std::move(parameters), options);
+}
+
+std::vector<int> ShardWork::accumulate(std::span<const std::int64_t> rows, const std::string& what,
+                                       const std::function<void(std::size_t)>& body) {
+  std::vector<int> owners = shares_by_size(rows, shards_);
+  for (int shard = collectives_.rank(); shard < shards_; shard += collectives_.size()) {
+    for (std::size_t b = 0; b < rows.size(); ++b) {
+      if (owners[b] != shard) continue;
+      collectives_.check();
+      body(b);
+    }
+    for (const auto& exchange : exchanges_) exchange->add_round(what);
+  }
+  for (int& owner : owners) owner %= collectives_.size();
+  return owners;
+}
+
+}  // namespace carnot

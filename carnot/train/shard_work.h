@@ -1,0 +1,56 @@
+// train/shard_work.h -- an update shared out among ranks: which of them computes which micro-batches, and where the
+// gradients go.
+//
+// With one shard there is nothing to share: gradients accumulate in the parameters, and an optimizer has everything.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "carnot/base/result.h"
+#include "carnot/distributed/collectives.h"
+#include "carnot/distributed/gradient_exchange.h"
+#include "carnot/nn/model.h"
+#include "carnot/optim/adamw_parts.h"
+#include "carnot/optim/optimizer.h"
+#include "carnot/train/options.h"
+
+namespace carnot {
+
+/// Whether a group of so many ranks can share the recipe's steps: it must divide train.virtual_shards.
+Status check_ranks(const TrainOptions& options, int ranks);
+
+/// Parts into which so many ranks cut an update.
+int num_shards(const TrainOptions& options, int ranks);
+
+class ShardWork {
+ public:
+  /// `collectives` must outlive it. REQUIRES: check_ranks().
+  ShardWork(Collectives& collectives, const TrainOptions& options);
+
+  Collectives& collectives() { return collectives_; }
+  int num_shards() const { return shards_; }
+
+  /// An optimizer of these parameters, which takes what accumulate() leaves. Outlived by this.
+  std::unique_ptr<Optimizer> make_optimizer(Optimizer::Parameters parameters, const AdamWOptions& options);
+
+  /// Calls body(b) for each micro-batch b of this rank's shards, which leaves its gradients in the parameters of all
+  /// optimizers that were made here. `rows` is what each micro-batch costs. Returns the micro-batches' ranks.
+  std::vector<int> accumulate(std::span<const std::int64_t> rows, const std::string& what,
+                              const std::function<void(std::size_t)>& body);
+
+ private:
+  Collectives& collectives_;
+  int shards_;
+  ShardSum sum_;
+  std::vector<std::unique_ptr<GradientExchange>> exchanges_;  ///< one for each optimizer; none with one shard
+};
+
+/// name and tensor of every weight, for an optimizer.
+Optimizer::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights);
+
+}  // namespace carnot
