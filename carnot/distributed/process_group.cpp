@@ -38,6 +38,8 @@ using StorePointer = c10::intrusive_ptr<c10d::Store>;
 constexpr Milliseconds kNoLimit = std::chrono::hours(24 * 365);
 /// Between looks at the watch while a collective runs.
 constexpr Milliseconds kLook{500};
+/// Of each rank, that are gathered at a time: what comes takes little memory.
+constexpr std::int64_t kGatheredElements = 1 << 22;
 
 Milliseconds in_milliseconds(double seconds) { return Milliseconds(static_cast<std::int64_t>(seconds * 1000)); }
 
@@ -405,14 +407,23 @@ void ProcessGroup::gather_slices(const at::Tensor& slice, const FlatLayout& layo
   CARNOT_CHECK_EQ(slice.numel(), layout.slice(rank()).size());
   CARNOT_CHECK_EQ(row.numel(), layout.size());
   const std::int64_t longest = layout.longest_slice();
-  at::Tensor padded = at::zeros({longest}, row.options()), all = at::empty({size() * longest}, row.options());
-  padded.slice(0, 0, slice.numel()).copy_(slice);
-  // As bytes: not every number type is one of Gloo's.
-  at::Tensor all_bytes = all.view(at::kByte), padded_bytes = padded.view(at::kByte);
-  connection_->run(what, [&] { return connection_->backend()._allgather_base(all_bytes, padded_bytes); });
-  for (int r = 0; r < size(); ++r) {
-    const IndexRange place = layout.slice(r);
-    row.slice(0, place.begin, place.end).copy_(all.slice(0, r * longest, r * longest + place.size()));
+  for (std::int64_t first = 0; first < longest; first += kGatheredElements) {
+    const std::int64_t count = std::min(kGatheredElements, longest - first);
+    // Of a slice, what lies in this piece.
+    const auto piece = [&](const at::Tensor& tensor, const IndexRange& place) {
+      const std::int64_t begin = std::min(place.begin + first, place.end);
+      return tensor.slice(0, begin, std::min(begin + count, place.end));
+    };
+    at::Tensor padded = at::zeros({count}, row.options()), all = at::empty({size() * count}, row.options());
+    const at::Tensor own = piece(slice, {.begin = 0, .end = slice.numel()});
+    padded.slice(0, 0, own.numel()).copy_(own);
+    // As bytes: not every number type is one of Gloo's.
+    at::Tensor all_bytes = all.view(at::kByte), padded_bytes = padded.view(at::kByte);
+    connection_->run(what, [&] { return connection_->backend()._allgather_base(all_bytes, padded_bytes); });
+    for (int r = 0; r < size(); ++r) {
+      const at::Tensor received = piece(row, layout.slice(r));
+      received.copy_(all.slice(0, r * count, r * count + received.numel()));
+    }
   }
 }
 

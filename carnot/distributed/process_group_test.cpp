@@ -1,5 +1,7 @@
 #include "carnot/distributed/process_group.h"
 
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -21,9 +23,9 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// Quick to find out that somebody is lost.
-// A killed rank is found by its broken connections; a busy machine may silence another for seconds.
+/// A killed rank is found by its broken connections; a busy machine may silence another for seconds.
 constexpr ProcessGroupOptions kPatient{.join_seconds = 120, .lost_after_seconds = 30, .beat_seconds = 0.1};
+/// Quick to find out that somebody is lost.
 constexpr ProcessGroupOptions kQuick{.join_seconds = 120, .lost_after_seconds = 3, .beat_seconds = 0.1};
 
 std::unique_ptr<Collectives> joined(const RankSetting& setting, const ProcessGroupOptions& options = {}) {
@@ -118,6 +120,19 @@ TEST(ProcessGroup, TellsEveryoneThatOneWasAskedToStop) {
     return std::string("stops");
   });
   EXPECT_THAT(reports, Each("stops"));
+}
+
+TEST(ProcessGroup, GathersSlicesPieceByPiece) {
+  const std::vector<std::int64_t> sizes{11'000'003};  // a slice is longer than what is gathered at a time
+  const auto reports = reports_of(2, [&](Collectives& group) {
+    const FlatLayout layout(sizes, 2, 1 << 14);
+    const at::Tensor wanted = at::arange(layout.size(), at::kInt).remainder(251).to(at::kByte);
+    const at::Tensor row = at::zeros_like(wanted);
+    const IndexRange own = layout.slice(group.rank());
+    group.gather_slices(wanted.slice(0, own.begin, own.end), layout, row, "pieces");
+    return std::string(at::equal(row, wanted) ? "equal" : "different");
+  });
+  EXPECT_THAT(reports, Each("equal"));
 }
 
 TEST(ProcessGroup, RefusesRanksThatAreAtDifferentPlaces) {

@@ -234,8 +234,8 @@ bool exchanges_gradients(const MemorySettings& s) {
 
 Count exchanged_bytes(const MemorySettings& s, const Sizes& n) { return trained_parameters(s, n) * n.wide; }
 
-/// The other ranks' slices, this rank's sum and, at the end, its slice once more to be sent. The gradients themselves
-/// have gone into the row that lasts.
+/// The other ranks' slices, this rank's sum and, at the end, its slice of the weights to be sent. The gradients
+/// themselves have gone into the row that lasts.
 Phase exchange_phase(const MemorySettings& s, const Sizes& n) {
   const Count row = exchanged_bytes(s, n), slice = (row + s.ranks - 1) / s.ranks;
   const bool fast = s.train.reduce == "fast";
@@ -245,8 +245,7 @@ Phase exchange_phase(const MemorySettings& s, const Sizes& n) {
 
 /// The optimizer's state is brought together on the first rank.
 Phase checkpoint_phase(const MemorySettings& s, const Sizes& n) {
-  const Count row = exchanged_bytes(s, n);
-  return {{part("gathered optimizer", trained_parameters(s, n) * bytes_per_trained(s, n) + row,
+  return {{part("gathered optimizer", trained_parameters(s, n) * bytes_per_trained(s, n),
                 "for a checkpoint, on the first rank")}};
 }
 

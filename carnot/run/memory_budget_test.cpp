@@ -218,6 +218,8 @@ TEST(MemoryBudget, OfARankCountsTheExchangeAndItsOwnShareOfTheRollouts) {
   large_model.rollout.options.episode.max_context_tokens = 16;
   large_model.train.micro_batch_tokens = 16;
   const std::int64_t row = 4 * large_model.model.num_parameters();
+  EXPECT_EQ(part_of(large_model, "gathered optimizer"), 2 * row) << "the first rank's, for a checkpoint";
+  large_model.train.optimizer.moments = "bfloat16";
   EXPECT_EQ(part_of(large_model, "gradients of other ranks"), row + 2 * ((row + 3) / 4));
   MemorySettings fast = large_model;
   fast.train.reduce = "fast";
