@@ -3,7 +3,7 @@
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <memory>
 
 #include "carnot/base/random.h"
@@ -76,7 +76,7 @@ std::string exchanged_sums(Collectives& group, int steps) {
         if (!has_gradient(shard, tensor)) continue;
         const std::vector<float> values = gradient_of(step, shard, tensor);
         at::Tensor gradient = at::empty({kSizes[tensor]});
-        std::memcpy(gradient.mutable_data_ptr<float>(), values.data(), values.size() * sizeof(float));
+        std::copy(values.begin(), values.end(), gradient.mutable_data_ptr<float>());
         parameters[tensor].mutable_grad() = gradient;
       }
       exchange.add_round("gradients");
