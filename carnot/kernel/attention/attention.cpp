@@ -69,7 +69,27 @@ void write_key_value(const AttentionLayer<Computed<S>>& layer, const Computed<S>
   std::copy(value, value + layer.dim, values + static_cast<std::int64_t>(slot) * layer.dim);
 }
 
-/// Sequences with blocks of their own where the caller gave none.
+/// Keys and values of the row x go to position `position` of a sequence's blocks.
+template <class S>
+void write_keys_and_values(const AttentionLayer<Computed<S>>& layer, const S* x, std::int64_t angle,
+                           const AttentionRows<S>& rows, int position, Computed<S>* normed, Computed<S>* key) {
+  const auto block = static_cast<std::size_t>(position / kTile);
+  for (int h = 0; h < layer.kv_heads; ++h) {
+    position_head<S>(layer, layer.key_norm, angle, x + (layer.heads + h) * layer.dim, normed, key);
+    write_key_value<S>(layer, key, x + (layer.heads + layer.kv_heads + h) * layer.dim, h, position,
+                       rows.key_blocks[block], rows.value_blocks[block]);
+  }
+}
+
+/// The row that holds a position of a sequence: its own, or one of those that come before.
+template <class S>
+std::int64_t row_at(const std::vector<AttentionRows<S>>& sequences, std::size_t sequence, int position) {
+  while (position < sequences[sequence].past) sequence = static_cast<std::size_t>(sequences[sequence].parent);
+  return sequences[sequence].begin + position - sequences[sequence].past;
+}
+
+/// Sequences with blocks of their own where the caller gave none. A sequence behind another one has the blocks that it
+/// shares whole, and its own from the block on in which its first row is.
 template <class S>
 struct OwnedBlocks {
   std::vector<S> memory;
@@ -79,22 +99,42 @@ struct OwnedBlocks {
   OwnedBlocks(const AttentionLayer<Computed<S>>& layer, std::span<const AttentionRows<S>> given)
       : sequences(given.begin(), given.end()) {
     const std::size_t block = static_cast<std::size_t>(layer.kv_heads) * static_cast<std::size_t>(layer.dim * kTile);
-    std::size_t blocks = 0;
-    for (const auto& sequence : given)
-      if (sequence.key_blocks.empty()) blocks += static_cast<std::size_t>(tiles_of(sequence.rows));
-    memory.resize(2 * blocks * block);
-    for (std::size_t b = 0; b < blocks; ++b) {
-      keys.push_back(memory.data() + 2 * b * block);
-      values.push_back(memory.data() + (2 * b + 1) * block);
-    }
-    std::size_t next = 0;
-    for (auto& sequence : sequences) {
+    std::size_t owned = 0, listed = 0;
+    for (const auto& sequence : given) {
       if (!sequence.key_blocks.empty()) continue;
-      CARNOT_CHECK_EQ(sequence.past, 0);
-      const auto count = static_cast<std::size_t>(tiles_of(sequence.rows));
-      sequence.key_blocks = std::span<S* const>(keys).subspan(next, count);
-      sequence.value_blocks = std::span<S* const>(values).subspan(next, count);
-      next += count;
+      const auto tiles = static_cast<std::size_t>(tiles_of(sequence.past + sequence.rows));
+      owned += tiles - static_cast<std::size_t>(sequence.past / kTile);
+      listed += tiles;
+    }
+    memory.resize(2 * owned * block);
+    keys.reserve(listed);  // spans refer to it
+    values.reserve(listed);
+    S* next = memory.data();
+    for (std::size_t s = 0; s < sequences.size(); ++s) {
+      AttentionRows<S>& sequence = sequences[s];
+      if (!sequence.key_blocks.empty()) continue;
+      const std::size_t first = keys.size();
+      if (sequence.past > 0) list_shared(s);
+      for (auto tiles = static_cast<std::size_t>(tiles_of(sequence.past + sequence.rows)); keys.size() - first < tiles;
+           next += 2 * block) {
+        keys.push_back(next);
+        values.push_back(next + block);
+      }
+      sequence.key_blocks = std::span<S* const>(keys).subspan(first);
+      sequence.value_blocks = std::span<S* const>(values).subspan(first);
+    }
+  }
+
+ private:
+  void list_shared(std::size_t number) {
+    const AttentionRows<S>& sequence = sequences[number];
+    CARNOT_CHECK_GE(sequence.parent, 0);
+    CARNOT_CHECK_LT(sequence.parent, static_cast<int>(number));
+    const AttentionRows<S>& parent = sequences[static_cast<std::size_t>(sequence.parent)];
+    CARNOT_CHECK_LE(sequence.past, parent.past + parent.rows);
+    for (int b = 0; b < sequence.past / kTile; ++b) {
+      keys.push_back(parent.key_blocks[static_cast<std::size_t>(b)]);
+      values.push_back(parent.value_blocks[static_cast<std::size_t>(b)]);
     }
   }
 };
@@ -124,7 +164,7 @@ std::vector<Chunk> chunks_of(std::span<const AttentionRows<S>> sequences) {
 /// Memory of one task, kept by its thread from call to call.
 template <class T>
 T* scratch(std::size_t slot, std::size_t size) {
-  thread_local std::vector<T> memory[10];
+  thread_local std::vector<T> memory[12];
   if (memory[slot].size() < size) memory[slot].resize(size);
   return memory[slot].data();
 }
@@ -190,18 +230,19 @@ void attention_forward(const AttentionLayer<Computed<S>>& layer, const S* qkv, c
     const AttentionRows<S>& rows = blocks.sequences[chunk.sequence];
     T* normed = scratch<T>(0, dim);
     T* key = scratch<T>(1, dim);
+    // Of a block that is not shared whole, the positions before the own rows are written once more.
+    const int repeated = rows.parent >= 0 && chunk.begin == 0 ? rows.past % kTile : 0;
+    for (int p = rows.past - repeated; p < rows.past; ++p) {
+      const std::int64_t row = row_at(blocks.sequences, chunk.sequence, p);
+      write_keys_and_values<S>(layer, qkv + row * layer.width(), positions[row], rows, p, normed, key);
+    }
     for (int r = chunk.begin; r < chunk.end; ++r) {
       const std::int64_t row = rows.begin + r;
       const S* x = qkv + row * layer.width();
       for (int h = 0; h < layer.heads; ++h)
         position_head<S>(layer, layer.query_norm, positions[row], x + h * dim, normed,
                          queries.data() + (row * layer.heads + h) * dim);
-      const auto block = static_cast<std::size_t>((rows.past + r) / kTile);
-      for (int h = 0; h < layer.kv_heads; ++h) {
-        position_head<S>(layer, layer.key_norm, positions[row], x + (layer.heads + h) * dim, normed, key);
-        write_key_value<S>(layer, key, x + (layer.heads + layer.kv_heads + h) * dim, h, rows.past + r,
-                           rows.key_blocks[block], rows.value_blocks[block]);
-      }
+      write_keys_and_values<S>(layer, x, positions[row], rows, rows.past + r, normed, key);
     }
   });
 
@@ -215,13 +256,14 @@ void attention_forward(const AttentionLayer<Computed<S>>& layer, const S* qkv, c
 
 namespace {
 
-/// What the gradient of one sequence and one key-value head works on.
+/// What the gradient of some sequences and one key-value head works on: one that has no parent, and all behind it.
 template <class S>
 struct BackwardInputs {
   const AttentionLayer<Computed<S>>* layer = nullptr;
   const S* qkv = nullptr;
   const std::int64_t* positions = nullptr;
-  const AttentionRows<S>* rows = nullptr;
+  std::span<const AttentionRows<S>> sequences{};
+  std::span<const std::size_t> tree{};  // numbers of the sequences, ascending
   int kv_head = 0;
   const S* out = nullptr;
   const S* dout = nullptr;
@@ -237,39 +279,77 @@ class BackwardTask {
 
  public:
   explicit BackwardTask(const BackwardInputs<S>& in)
-      : in_(in),
-        layer_(*in.layer),
-        rows_(*in.rows),
-        kv_head_(in.kv_head),
-        dim_(layer_.dim),
-        group_(layer_.heads / layer_.kv_heads),
-        tiles_(tiles_of(rows_.rows)),
-        padded_(static_cast<std::int64_t>(tiles_) * kTile) {}
+      : in_(in), layer_(*in.layer), kv_head_(in.kv_head), dim_(layer_.dim), group_(layer_.heads / layer_.kv_heads) {}
 
   void run();
 
  private:
+  /// A position of a sequence: a row of the call, and where its gradients are among the tree's.
+  struct Place {
+    std::int64_t row = 0;
+    std::int64_t in_tree = 0;
+  };
+  void begin_sequence(std::size_t number, std::int64_t first_in_tree);
   void load_keys_and_values();
   void query_group(int first, int count);
+  void keep_gradients();
   void write_key_gradients();
   void head_gradient(const T* dy, const T* norm, std::int64_t row, const S* x, S* dx, T* dnorm);
-  const S* row_of(int r) const { return in_.qkv + (rows_.begin + r) * layer_.width(); }
+  const S* row_of(std::int64_t row) const { return in_.qkv + row * layer_.width(); }
 
   BackwardInputs<S> in_;
   const AttentionLayer<T>& layer_;
-  const AttentionRows<S>& rows_;
-  int kv_head_, dim_, group_, tiles_;
-  std::int64_t padded_;
+  int kv_head_, dim_, group_;
+
+  // Of the sequence at hand.
+  AttentionRows<S> rows_{};
+  std::vector<Place> places_{};  // by position
+  int tiles_ = 0;
+  std::int64_t padded_ = 0;
   T *key_columns_ = nullptr, *key_rows_ = nullptr, *value_columns_ = nullptr, *dkey_ = nullptr, *dvalue_ = nullptr;
-  std::vector<const T*> key_column_tiles_, key_row_tiles_, value_column_tiles_;
+  std::vector<const T*> key_column_tiles_{}, key_row_tiles_{}, value_column_tiles_{};
+
+  // Of the tree: where its sequences' rows begin, and sums by row.
+  std::vector<std::int64_t> first_in_tree_{};
+  T *tree_dkey_ = nullptr, *tree_dvalue_ = nullptr;
 };
 
 template <class S>
 void BackwardTask<S>::run() {
-  load_keys_and_values();
-  const int total = rows_.rows * group_;
-  for (int first = 0; first < total; first += kQueries) query_group(first, std::min(kQueries, total - first));
+  std::int64_t rows = 0;
+  for (const std::size_t number : in_.tree) rows += in_.sequences[number].rows;
+  tree_dkey_ = scratch<T>(10, static_cast<std::size_t>(rows * dim_));
+  tree_dvalue_ = scratch<T>(11, static_cast<std::size_t>(rows * dim_));
+  std::int64_t first_in_tree = 0;
+  for (const std::size_t number : in_.tree) {
+    begin_sequence(number, first_in_tree);
+    load_keys_and_values();
+    const int total = rows_.rows * group_;
+    for (int first = 0; first < total; first += kQueries) query_group(first, std::min(kQueries, total - first));
+    keep_gradients();
+    first_in_tree += rows_.rows;
+  }
   write_key_gradients();
+}
+
+template <class S>
+void BackwardTask<S>::begin_sequence(std::size_t number, std::int64_t first_in_tree) {
+  rows_ = in_.sequences[number];
+  first_in_tree_.push_back(first_in_tree);
+  places_.resize(static_cast<std::size_t>(rows_.past + rows_.rows));
+  tiles_ = tiles_of(rows_.past + rows_.rows);
+  padded_ = static_cast<std::int64_t>(tiles_) * kTile;
+  // From the end: own rows, then those of the sequences before.
+  for (int position = rows_.past + rows_.rows; position > 0;) {
+    const AttentionRows<S>& owner = in_.sequences[number];
+    const auto in_tree = std::lower_bound(in_.tree.begin(), in_.tree.end(), number) - in_.tree.begin();
+    for (; position > owner.past; --position) {
+      const std::int64_t row = position - 1 - owner.past;
+      places_[static_cast<std::size_t>(position - 1)] = {
+          .row = owner.begin + row, .in_tree = first_in_tree_[static_cast<std::size_t>(in_tree)] + row};
+    }
+    number = static_cast<std::size_t>(owner.parent);
+  }
 }
 
 template <class S>
@@ -282,12 +362,14 @@ void BackwardTask<S>::load_keys_and_values() {
   dvalue_ = scratch<T>(4, size);
   for (T* memory : {key_columns_, key_rows_, value_columns_, dkey_, dvalue_}) std::fill(memory, memory + size, T(0));
   T* normed = scratch<T>(5, dim_);
-  for (int r = 0; r < rows_.rows; ++r) {
-    T* key = key_rows_ + static_cast<std::int64_t>(r) * dim_;
-    position_head<S>(layer_, layer_.key_norm, in_.positions[rows_.begin + r],
-                     row_of(r) + (layer_.heads + kv_head_) * dim_, normed, key);
-    const S* value = row_of(r) + (layer_.heads + layer_.kv_heads + kv_head_) * dim_;
-    const std::int64_t column = static_cast<std::int64_t>(r / kTile) * kTile * dim_ + r % kTile;
+  for (std::size_t p = 0; p < places_.size(); ++p) {
+    const auto r = static_cast<std::int64_t>(p);
+    const std::int64_t row = places_[p].row;
+    T* key = key_rows_ + r * dim_;
+    position_head<S>(layer_, layer_.key_norm, in_.positions[row], row_of(row) + (layer_.heads + kv_head_) * dim_,
+                     normed, key);
+    const S* value = row_of(row) + (layer_.heads + layer_.kv_heads + kv_head_) * dim_;
+    const std::int64_t column = r / kTile * kTile * dim_ + r % kTile;
     for (int d = 0; d < dim_; ++d) {
       key[d] = widened(stored<S>(key[d]));
       key_columns_[column + d * kTile] = key[d];
@@ -305,11 +387,27 @@ void BackwardTask<S>::load_keys_and_values() {
   }
 }
 
+/// The first gradients of a row are its own sequence's; those behind it add theirs.
+template <class S>
+void BackwardTask<S>::keep_gradients() {
+  const StorageTable<T>& wide = storage_table<T>();
+  for (std::size_t p = 0; p < places_.size(); ++p) {
+    const auto offset = static_cast<std::int64_t>(p) * dim_, kept = places_[p].in_tree * dim_;
+    if (p >= static_cast<std::size_t>(rows_.past)) {
+      std::copy_n(dkey_ + offset, dim_, tree_dkey_ + kept);
+      std::copy_n(dvalue_ + offset, dim_, tree_dvalue_ + kept);
+    } else {
+      wide.add(dim_, dkey_ + offset, tree_dkey_ + kept);
+      wide.add(dim_, dvalue_ + offset, tree_dvalue_ + kept);
+    }
+  }
+}
+
 template <class S>
 void BackwardTask<S>::query_group(int first, int count) {
   const KernelTable<T>& kernels = kernel_table<T>();
   const StorageTable<T>& wide = storage_table<T>();
-  const int needed = tiles_of((first + count - 1) / group_ + 1);
+  const int needed = tiles_of(rows_.past + (first + count - 1) / group_ + 1);
   T* probability = scratch<T>(6, kQueries * padded_);
   T* dscore = scratch<T>(7, kQueries * padded_);
   T* query = scratch<T>(8, 3 * kQueries * dim_);
@@ -321,8 +419,8 @@ void BackwardTask<S>::query_group(int first, int count) {
   const auto place = [&](int i) { return ((rows_.begin + row(i)) * layer_.heads + head(i)) * dim_; };
 
   for (int i = 0; i < count; ++i) {
-    position_head<S>(layer_, layer_.query_norm, in_.positions[rows_.begin + row(i)], row_of(row(i)) + head(i) * dim_,
-                     normed, query + i * dim_);
+    position_head<S>(layer_, layer_.query_norm, in_.positions[rows_.begin + row(i)],
+                     row_of(rows_.begin + row(i)) + head(i) * dim_, normed, query + i * dim_);
     copy_wide<S>(dim_, in_.dout + place(i), gradient + i * dim_);
   }
   wide.scores(count, needed, dim_, query, dim_, key_column_tiles_.data(), layer_.scale, probability, padded_);
@@ -330,32 +428,34 @@ void BackwardTask<S>::query_group(int first, int count) {
   for (int i = 0; i < count; ++i) {
     T* p = probability + i * padded_;
     T* ds = dscore + i * padded_;
-    const int visible = row(i) + 1;
+    const int visible = rows_.past + row(i) + 1;
     kernels.softmax(p, visible);
     std::fill(p + visible, p + needed * kTile, T(0));
     const T inner = kernels.dot(dim_, gradient + i * dim_, wide_row<S>(dim_, in_.out + place(i), normed));
     for (int j = 0; j < visible; ++j) ds[j] = p[j] * (ds[j] - inner) * layer_.scale;
     std::fill(ds + visible, ds + needed * kTile, T(0));
   }
-  const int keys = row(count - 1) + 1;
+  const int keys = rows_.past + row(count - 1) + 1;
   wide.weighted_values(count, needed, dim_, dscore, padded_, key_row_tiles_.data(), dquery, dim_);
   kernels.add_outer(count, keys, dim_, dscore, padded_, query, dim_, dkey_);
   kernels.add_outer(count, keys, dim_, probability, padded_, gradient, dim_, dvalue_);
   for (int i = 0; i < count; ++i)
-    head_gradient(dquery + i * dim_, layer_.query_norm, rows_.begin + row(i), row_of(row(i)) + head(i) * dim_,
+    head_gradient(dquery + i * dim_, layer_.query_norm, rows_.begin + row(i),
+                  row_of(rows_.begin + row(i)) + head(i) * dim_,
                   in_.dqkv + (rows_.begin + row(i)) * layer_.width() + head(i) * dim_, in_.dquery_norm);
 }
 
 template <class S>
 void BackwardTask<S>::write_key_gradients() {
-  for (int r = 0; r < rows_.rows; ++r) {
-    const std::int64_t row = rows_.begin + r;
-    S* out_row = in_.dqkv + row * layer_.width();
-    head_gradient(dkey_ + static_cast<std::int64_t>(r) * dim_, layer_.key_norm, row,
-                  row_of(r) + (layer_.heads + kv_head_) * dim_, out_row + (layer_.heads + kv_head_) * dim_,
-                  in_.dkey_norm);
-    store_row<S>(dim_, dvalue_ + static_cast<std::int64_t>(r) * dim_,
-                 out_row + (layer_.heads + layer_.kv_heads + kv_head_) * dim_);
+  std::int64_t in_tree = 0;
+  for (const std::size_t number : in_.tree) {
+    const AttentionRows<S>& rows = in_.sequences[number];
+    for (std::int64_t row = rows.begin; row < rows.begin + rows.rows; ++row, ++in_tree) {
+      S* out_row = in_.dqkv + row * layer_.width();
+      head_gradient(tree_dkey_ + in_tree * dim_, layer_.key_norm, row, row_of(row) + (layer_.heads + kv_head_) * dim_,
+                    out_row + (layer_.heads + kv_head_) * dim_, in_.dkey_norm);
+      store_row<S>(dim_, tree_dvalue_ + in_tree * dim_, out_row + (layer_.heads + layer_.kv_heads + kv_head_) * dim_);
+    }
   }
 }
 
@@ -374,6 +474,21 @@ void BackwardTask<S>::head_gradient(const T* dy, const T* norm, std::int64_t row
   store_row<S>(dim_, wide_dx, dx);
 }
 
+/// Numbers of the sequences, those with a common first one together, in order.
+template <class S>
+std::vector<std::vector<std::size_t>> trees_of(std::span<const AttentionRows<S>> sequences) {
+  std::vector<std::vector<std::size_t>> trees;
+  std::vector<std::size_t> tree_of;
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    const int parent = sequences[s].parent;
+    CARNOT_CHECK_LT(parent, static_cast<int>(s));
+    tree_of.push_back(parent < 0 ? trees.size() : tree_of[static_cast<std::size_t>(parent)]);
+    if (parent < 0) trees.emplace_back();
+    trees[tree_of.back()].push_back(s);
+  }
+  return trees;
+}
+
 }  // namespace
 
 template <class S>
@@ -382,7 +497,8 @@ void attention_backward(const AttentionLayer<Computed<S>>& layer, const S* qkv, 
                         Computed<S>* dquery_norm, Computed<S>* dkey_norm) {
   using T = Computed<S>;
   const bool norms = layer.query_norm != nullptr;
-  const std::size_t tasks = sequences.size() * static_cast<std::size_t>(layer.kv_heads);
+  const auto trees = trees_of(sequences);
+  const std::size_t tasks = trees.size() * static_cast<std::size_t>(layer.kv_heads);
   const auto dim = static_cast<std::size_t>(layer.dim);
   std::vector<T> norm_sums(norms ? 2 * tasks * dim : 0);
   kernel_pool().run(static_cast<std::int64_t>(tasks), [&](std::int64_t index) {
@@ -392,7 +508,8 @@ void attention_backward(const AttentionLayer<Computed<S>>& layer, const S* qkv, 
     BackwardTask<S>({.layer = &layer,
                      .qkv = qkv,
                      .positions = positions,
-                     .rows = &sequences[task / kv_heads],
+                     .sequences = sequences,
+                     .tree = trees[task / kv_heads],
                      .kv_head = static_cast<int>(task % kv_heads),
                      .out = out,
                      .dout = dout,

@@ -38,9 +38,12 @@ struct AttentionRows {
   int rows = 0;
   int past = 0;
   /// Block b of the sequence: keys [kv_heads, dim, kTile], values [kv_heads, kTile, dim]. Positions before `past` are
-  /// there already; the rest is written. Empty: the call finds memory of its own (past must be 0).
+  /// there already; the rest is written. Empty: the call finds memory of its own.
   std::span<S* const> key_blocks{};
   std::span<S* const> value_blocks{};
+  /// Number of the sequence of the same call, an earlier one without blocks, whose first `past` positions come before
+  /// these rows: a prefix that several share is computed once. -1: `past` positions are in the blocks.
+  int parent = -1;
 };
 
 /// out [T, heads * dim]; rows are contiguous in qkv and out. positions[row] chooses the angles.
@@ -48,7 +51,7 @@ template <class S>
 void attention_forward(const AttentionLayer<Computed<S>>& layer, const S* qkv, const std::int64_t* positions,
                        std::span<const AttentionRows<S>> sequences, S* out);
 
-/// Gradients of the above for sequences without past. `dqkv` is written; the norms' gradients (null without norms) are
+/// Gradients of the above for sequences without blocks. `dqkv` is written; the norms' gradients (null without norms) are
 /// added to.
 template <class S>
 void attention_backward(const AttentionLayer<Computed<S>>& layer, const S* qkv, const std::int64_t* positions,
