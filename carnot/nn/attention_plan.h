@@ -1,6 +1,7 @@
 // nn/attention_plan.h -- which rows of a batch attend to which keys. Rows are tokens, packed without padding.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <variant>
 #include <vector>
@@ -9,12 +10,16 @@ namespace carnot {
 
 class KvCache;
 
-/// Training and log-prob passes: whole sequences, one after the other. Sequence s has rows [offsets[s], offsets[s +
-/// 1]).
+/// Training and log-prob passes: sequences one after the other. Sequence s has rows [offsets[s], offsets[s + 1]).
 struct PackedAttention {
   std::vector<int> offsets{0};
+  /// A sequence may go on from the first past[s] positions of sequence parents[s], an earlier one: several then share
+  /// that prefix, which is computed once. -1 and 0: it begins at position 0. Both empty: all do.
+  std::vector<int> parents{}, past{};
 
   int num_sequences() const { return static_cast<int>(offsets.size()) - 1; }
+  int parent(int sequence) const { return parents.empty() ? -1 : parents[static_cast<std::size_t>(sequence)]; }
+  int past_of(int sequence) const { return past.empty() ? 0 : past[static_cast<std::size_t>(sequence)]; }
 };
 
 /// One sequence's new tokens in an engine step: rows [begin, end), after `past` positions that the cache holds.

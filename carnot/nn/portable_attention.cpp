@@ -52,13 +52,28 @@ at::Tensor attend(const ModelConfig& config, const at::Tensor& query, const at::
   return at::matmul(weights, value.repeat_interleave(repeat, 0)).transpose(0, 1).reshape({rows, -1});
 }
 
+/// The rows of a sequence's positions, those that it shares first.
+std::vector<std::int64_t> rows_by_position(const PackedAttention& plan, int sequence) {
+  const auto begin_of = [&](int s) { return plan.offsets[static_cast<std::size_t>(s)]; };
+  int position = plan.past_of(sequence) + begin_of(sequence + 1) - begin_of(sequence);
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(position));
+  for (; position > 0; sequence = plan.parent(sequence))
+    for (; position > plan.past_of(sequence); --position)
+      rows[static_cast<std::size_t>(position - 1)] = begin_of(sequence) + position - 1 - plan.past_of(sequence);
+  return rows;
+}
+
 at::Tensor packed(const ModelConfig& config, const Heads& heads, const PackedAttention& plan) {
   std::vector<at::Tensor> parts;
   for (int s = 0; s < plan.num_sequences(); ++s) {
     const auto i = static_cast<std::size_t>(s);
     const std::int64_t begin = plan.offsets[i], rows = plan.offsets[i + 1] - plan.offsets[i];
-    const auto slice = [&](const at::Tensor& x) { return x.narrow(0, begin, rows).transpose(0, 1); };
-    parts.push_back(attend(config, slice(heads.query_TND), slice(heads.key_TKD), slice(heads.value_TKD), 0));
+    const at::Tensor query = heads.query_TND.narrow(0, begin, rows).transpose(0, 1);
+    const auto visible = [&](const at::Tensor& x) {
+      if (plan.past_of(s) == 0) return x.narrow(0, begin, rows).transpose(0, 1);
+      return x.index_select(0, at::tensor(rows_by_position(plan, s), at::kLong).to(x.device())).transpose(0, 1);
+    };
+    parts.push_back(attend(config, query, visible(heads.key_TKD), visible(heads.value_TKD), plan.past_of(s)));
   }
   return at::cat(parts, 0);
 }

@@ -46,7 +46,10 @@ std::vector<kernel::AttentionRows<S>> rows_of(const PackedAttention& plan) {
   std::vector<kernel::AttentionRows<S>> rows;
   for (int s = 0; s < plan.num_sequences(); ++s) {
     const auto i = static_cast<std::size_t>(s);
-    rows.push_back({.begin = plan.offsets[i], .rows = plan.offsets[i + 1] - plan.offsets[i]});
+    rows.push_back({.begin = plan.offsets[i],
+                    .rows = plan.offsets[i + 1] - plan.offsets[i],
+                    .past = plan.past_of(s),
+                    .parent = plan.parent(s)});
   }
   return rows;
 }

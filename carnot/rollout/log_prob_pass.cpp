@@ -23,32 +23,47 @@ at::Tensor LogProbBatch::positions_R() const { return tensor_of(positions); }
 at::Tensor LogProbBatch::rows_T() const { return tensor_of(rows); }
 at::Tensor LogProbBatch::targets_T() const { return tensor_of(targets); }
 
+PackedAttention attention_plan(const PrefixTree& tree) {
+  PackedAttention plan;
+  for (const PrefixTree::Stretch& stretch : tree.stretches()) {
+    plan.offsets.push_back(stretch.begin + stretch.rows);
+    plan.parents.push_back(stretch.parent);
+    plan.past.push_back(stretch.past);
+  }
+  return plan;
+}
+
 std::vector<LogProbBatch> log_prob_batches(std::span<const MeasuredSequence> sequences, int max_tokens) {
   std::vector<LogProbBatch> batches;
+  PrefixTree tree;  // of the last batch
+  const auto finish = [&] {
+    if (batches.empty()) return;
+    batches.back().tokens.assign(tree.tokens().begin(), tree.tokens().end());
+    batches.back().positions = tree.positions();
+    batches.back().plan = attention_plan(tree);
+    tree = {};
+  };
   std::size_t targets = 0;
   for (const MeasuredSequence& sequence : sequences) {
     if (sequence.targets.empty()) continue;
     CARNOT_CHECK_GT(sequence.targets.front(), 0);
     CARNOT_CHECK_LT(static_cast<std::size_t>(sequence.targets.back()), sequence.tokens.size());
-    const int rows = sequence.targets.back();
-    const bool full = !batches.empty() && static_cast<int>(batches.back().tokens.size()) + rows > max_tokens;
+    const auto fed = std::span(sequence.tokens).first(static_cast<std::size_t>(sequence.targets.back()));
+    const bool full = !batches.empty() && tree.num_rows() + tree.num_new_rows(fed) > max_tokens;
     if (batches.empty() || full) {
+      finish();
       batches.emplace_back();
       batches.back().first_target = targets;
     }
     LogProbBatch& batch = batches.back();
-    const auto begin = static_cast<std::int64_t>(batch.tokens.size());
+    const std::vector<std::int64_t> rows = tree.add(fed);
     for (int target : sequence.targets) {
-      batch.rows.push_back(begin + target - 1);
-      batch.targets.push_back(sequence.tokens[target]);
+      batch.rows.push_back(rows[static_cast<std::size_t>(target - 1)]);
+      batch.targets.push_back(sequence.tokens[static_cast<std::size_t>(target)]);
     }
     targets += sequence.targets.size();
-    for (int i = 0; i < rows; ++i) {
-      batch.tokens.push_back(sequence.tokens[i]);
-      batch.positions.push_back(i);
-    }
-    batch.plan.offsets.push_back(static_cast<int>(batch.tokens.size()));
   }
+  finish();
   return batches;
 }
 

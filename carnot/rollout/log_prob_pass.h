@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "carnot/data/prefix_tree.h"
 #include "carnot/data/tokens.h"
 #include "carnot/nn/attention_plan.h"
 #include "carnot/nn/model.h"
@@ -38,7 +39,11 @@ struct LogProbBatch {
   at::Tensor targets_T() const;
 };
 
-/// In the order of the sequences; a sequence without targets is left out.
+/// Who attends to what where a prefix tree's rows are computed.
+PackedAttention attention_plan(const PrefixTree& tree);
+
+/// In the order of the sequences; a sequence without targets is left out. What sequences of a batch begin with alike is
+/// computed once, which changes no bit.
 std::vector<LogProbBatch> log_prob_batches(std::span<const MeasuredSequence> sequences, int max_tokens);
 
 /// By target, over all sequences.

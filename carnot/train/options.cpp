@@ -73,6 +73,11 @@ void TrainOptions::fields(FieldVisitor& visit) {
   visit.field("epochs", epochs, "passes over a step's trajectories", at_least(1));
   visit.field("mini_batches", mini_batches, "optimizer steps of one pass", at_least(1));
   visit.field("micro_batch_tokens", micro_batch_tokens, "tokens of one forward and backward pass", at_least(1));
+  visit.field(
+      "shared_prefixes", shared_prefixes,
+      "what trajectories of a group begin with alike, as prompts and shared turns; repeated: computed for each of "
+      "them; once: for all in a micro-batch, with gradients that differ in rounding",
+      one_of({"repeated", "once"}));
   visit.field("activation_checkpointing", activation_checkpointing,
               "layers keep their input alone and run again in the backward pass: less memory, a third more time, the "
               "same bits");

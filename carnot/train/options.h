@@ -82,7 +82,8 @@ struct TrainOptions {
   int epochs = 1;        ///< passes over a step's trajectories
   int mini_batches = 1;  ///< optimizer steps a pass
   int micro_batch_tokens = 4096;
-  bool activation_checkpointing = false;  ///< layers run again in the backward pass
+  std::string shared_prefixes = "repeated";  ///< repeated | once: what a group's trajectories begin with alike
+  bool activation_checkpointing = false;     ///< layers run again in the backward pass
   ScheduleOptions schedule{};
   AdamWOptions optimizer{};
   std::int64_t save_every = 0;  ///< steps between checkpoints; 0: at the end only

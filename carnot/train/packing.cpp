@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
+#include <utility>
 
 #include "carnot/base/check.h"
 #include "carnot/credit/entropy_scale.h"
+#include "carnot/data/prefix_tree.h"
+#include "carnot/rollout/log_prob_pass.h"
 
 namespace carnot {
 namespace {
@@ -41,6 +45,11 @@ std::vector<PackedSequence> sequences_of(const Trajectory& trajectory, int index
   return sequences;
 }
 
+/// What a sequence feeds to the model, of its trajectory's tokens.
+std::span<const TokenId> fed_tokens(const std::vector<TokenId>& all, const PackedSequence& sequence) {
+  return std::span(all).subspan(static_cast<std::size_t>(sequence.begin), static_cast<std::size_t>(sequence.rows()));
+}
+
 /// Sequences that must share a micro-batch.
 struct Unit {
   std::vector<PackedSequence> sequences{};
@@ -62,6 +71,31 @@ std::vector<Unit> units_of(std::span<const Trajectory> trajectories, std::span<c
     }
   }
   return units;
+}
+
+/// Neighbours of one group together, as far as their common rows fit: what they share is computed once in each unit.
+std::vector<Unit> with_shared_prefixes(std::vector<Unit> units, std::span<const Trajectory> trajectories,
+                                       int max_tokens) {
+  std::vector<Unit> joined;
+  PrefixTree tree;  // of the last one
+  int group = -1;
+  for (Unit& unit : units) {
+    const int own_group = trajectories[unit.sequences.front().trajectory].group_index;
+    int needed = 0;
+    for (const PackedSequence& sequence : unit.sequences)
+      needed += tree.num_new_rows(fed_tokens(trajectories[sequence.trajectory].tokens(), sequence));
+    if (joined.empty() || own_group != group || tree.num_rows() + needed > max_tokens) {
+      joined.emplace_back();
+      tree = {};
+    }
+    group = own_group;
+    for (PackedSequence& sequence : unit.sequences) {
+      tree.add(fed_tokens(trajectories[sequence.trajectory].tokens(), sequence));
+      joined.back().sequences.push_back(std::move(sequence));
+    }
+    joined.back().rows = tree.num_rows();
+  }
+  return joined;
 }
 
 /// First-fit decreasing: units by number, bin by bin; within a bin in their original order.
@@ -188,7 +222,9 @@ void scale_advantages(std::vector<MicroBatch>& batches, const Signals& signals, 
 /// Grows a micro-batch sequence by sequence.
 struct Builder {
   std::span<const Trajectory> trajectories;
-  std::vector<std::int64_t> tokens{}, positions{}, rows{}, targets{}, turns{}, sequences{};
+  bool share_prefixes = false;
+  PrefixTree tree{};
+  std::vector<std::int64_t> rows{}, targets{}, turns{}, sequences{};
   std::map<int, std::int64_t> sequence_of{};              ///< by trajectory
   std::map<std::pair<int, int>, std::int64_t> turn_of{};  ///< by trajectory and turn
   std::vector<int> trajectory_of{};                       ///< by sequence number
@@ -196,17 +232,13 @@ struct Builder {
 
   void add(const PackedSequence& sequence) {
     const auto all = trajectories[sequence.trajectory].tokens();
-    const auto first_row = static_cast<std::int64_t>(tokens.size());
-    for (int t = sequence.begin; t < sequence.end; ++t) {
-      tokens.push_back(all[t]);
-      positions.push_back(t - sequence.begin);
-    }
-    batch.offsets.push_back(static_cast<int>(tokens.size()));
+    const auto fed = fed_tokens(all, sequence);
+    const std::vector<std::int64_t> row_of = share_prefixes ? tree.add(fed) : tree.add_alone(fed);
     const auto [own, is_new] =
         sequence_of.try_emplace(sequence.trajectory, static_cast<std::int64_t>(sequence_of.size()));
     if (is_new) trajectory_of.push_back(sequence.trajectory);
     for (const auto& [token, turn] : sequence.targets) {
-      rows.push_back(first_row + token - 1 - sequence.begin);
+      rows.push_back(row_of[static_cast<std::size_t>(token - 1 - sequence.begin)]);
       targets.push_back(all[token]);
       sequences.push_back(own->second);
       turns.push_back(
@@ -216,8 +248,9 @@ struct Builder {
   }
 
   MicroBatch finish(const Signals& signals, const Denominators& step, const std::map<int, Totals>& totals) {
-    batch.tokens_R = tensor_of(tokens);
-    batch.positions_R = tensor_of(positions);
+    batch.tokens_R = tensor_of(std::vector<std::int64_t>(tree.tokens().begin(), tree.tokens().end()));
+    batch.positions_R = tensor_of(tree.positions());
+    batch.plan = attention_plan(tree);
     batch.rows_T = tensor_of(rows);
     batch.targets_T = tensor_of(targets);
     LossInputs& inputs = batch.inputs;
@@ -249,13 +282,16 @@ std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const Cre
   CARNOT_CHECK_EQ(trajectories.size(), credit.size());
   CARNOT_CHECK_GE(options.max_tokens, 1);
   CARNOT_CHECK_GE(options.shards, 1);
-  const std::vector<Unit> units = units_of(trajectories, step, options.whole_trajectories);
+  std::vector<Unit> units = units_of(trajectories, step, options.whole_trajectories);
   const std::map<int, Totals> totals = totals_by_trajectory(units, credit);
   const Denominators denominators = denominators_of(totals, options.constant);
   const Signals signals(trajectories, credit, options.partial_signals);
   std::vector<MicroBatch> batches;
-  for (const auto& bin : fit(units, options.shards == 1 ? options.max_tokens : rows_of_batches(units, options))) {
-    Builder builder{.trajectories = trajectories};
+  // A shard's share of what is to be computed, if nothing were shared.
+  const int most = options.shards == 1 ? options.max_tokens : rows_of_batches(units, options);
+  if (options.share_prefixes) units = with_shared_prefixes(std::move(units), trajectories, most);
+  for (const auto& bin : fit(units, most)) {
+    Builder builder{.trajectories = trajectories, .share_prefixes = options.share_prefixes};
     for (std::size_t unit : bin)
       for (const PackedSequence& sequence : units[unit].sequences) builder.add(sequence);
     batches.push_back(builder.finish(signals, denominators, totals));

@@ -2,8 +2,8 @@
 //
 // A growing trajectory is one sequence; every fresh turn begins one of its own. Sequences follow one another
 // without padding, and end at the last row that predicts a sampled token. Trajectories that do not count are left out
-// of everything. Turns that several trajectories of a tree share are computed once per trajectory: common prefixes
-// are not shared yet.
+// of everything. What trajectories of a group begin with alike (the prompt, turns that branches share) is computed for
+// each of them, or once for all that are in the same micro-batch.
 //
 // Shapes: R = rows (tokens fed to the model), T = sampled tokens, each predicted by one of the rows. A sampled token
 // that begins its sequence is predicted by no row and takes no part.
@@ -18,6 +18,7 @@
 #include "carnot/data/credit_table.h"
 #include "carnot/data/trajectory.h"
 #include "carnot/loss/loss.h"
+#include "carnot/nn/attention_plan.h"
 
 namespace carnot {
 
@@ -25,6 +26,8 @@ struct PackingOptions {
   int max_tokens = 16384;  ///< rows of a micro-batch; a longer sequence gets a pass of its own
   /// Keeps all turns of a trajectory in one micro-batch, however long: a sequence ratio is a mean over them.
   bool whole_trajectories = false;
+  /// Computes what trajectories of a group begin with alike once. The same gradients up to rounding.
+  bool share_prefixes = false;
   int shards = 1;       ///< micro-batches are made so small that each of so many shards can have about as many rows
   double constant = 0;  ///< Denominators::constant
   /// Advantages are multiplied by AEPO's factor of the token's EntropyOld among the step's (credit/entropy_scale.h).
@@ -44,9 +47,9 @@ struct TokenPlace {
 
 struct MicroBatch {
   at::Tensor tokens_R;               ///< int64
-  at::Tensor positions_R;            ///< int64, from 0 in every sequence
-  std::vector<int> offsets{0};       ///< sequence s has rows [offsets[s], offsets[s + 1])
-  at::Tensor rows_T;                 ///< int64: the row that predicts each sampled token
+  at::Tensor positions_R;            ///< int64, from 0 in every sequence and on behind what it shares
+  PackedAttention plan{};            ///< which rows attend to which
+  at::Tensor rows_T;                 ///< int64: the row that predicts each sampled token; a shared one several times
   at::Tensor targets_T;              ///< int64: that token
   std::vector<TokenPlace> places{};  ///< by T
   LossInputs inputs{};               ///< all but the current policy's tensors; float64

@@ -64,30 +64,43 @@ std::vector<TrainedToken> trained_tokens(const Step& step) {
 std::int64_t integer(const at::Tensor& tensor, std::size_t i) { return tensor.const_data_ptr<std::int64_t>()[i]; }
 double number(const at::Tensor& tensor, std::size_t i) { return tensor.const_data_ptr<double>()[i]; }
 
+/// The rows that a row attends to, by position.
+std::vector<std::size_t> visible_rows(const PackedAttention& plan, int row) {
+  int sequence =
+      static_cast<int>(std::upper_bound(plan.offsets.begin(), plan.offsets.end(), row) - plan.offsets.begin()) - 1;
+  const auto begin_of = [&](int s) { return plan.offsets[static_cast<std::size_t>(s)]; };
+  int position = plan.past_of(sequence) + row - begin_of(sequence) + 1;
+  std::vector<std::size_t> rows(static_cast<std::size_t>(position));
+  for (; position > 0; sequence = plan.parent(sequence))
+    for (; position > plan.past_of(sequence); --position)
+      rows[static_cast<std::size_t>(position - 1)] =
+          static_cast<std::size_t>(begin_of(sequence) + position - 1 - plan.past_of(sequence));
+  return rows;
+}
+
 TEST(Packing, HoldsEverySampledTokenOnceBehindItsOwnContext) {
   RandomStream random(1);
   for (int trial = 0; trial < 60; ++trial) {
     const Step step = random_step(random);
     const PackingOptions options{.max_tokens = 1 + static_cast<int>(random.below(80)),
-                                 .whole_trajectories = random.chance(0.3)};
+                                 .whole_trajectories = random.chance(0.3),
+                                 .share_prefixes = trial % 2 == 1};
     std::map<std::pair<int, int>, int> begin_of;
     for (const TrainedToken& token : trained_tokens(step))
       begin_of[{token.place.trajectory, token.place.token}] = token.begin;
 
     for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, options)) {
-      ASSERT_EQ(batch.offsets.back(), batch.tokens_R.numel());
+      ASSERT_EQ(batch.plan.offsets.back(), batch.tokens_R.numel());
       for (std::size_t t = 0; t < batch.places.size(); ++t) {
         const auto [trajectory, token] = batch.places[t];
         const auto expected = begin_of.find({trajectory, token});
         ASSERT_NE(expected, begin_of.end()) << "not trained, or packed twice";
         const auto tokens = step.all[trajectory].tokens();
-        const auto row = static_cast<int>(integer(batch.rows_T, t));
-        const int first = *(std::upper_bound(batch.offsets.begin(), batch.offsets.end(), row) - 1);
-        ASSERT_EQ(row - first, token - 1 - expected->second);
-        for (int r = first; r <= row; ++r) {
-          const auto at = static_cast<std::size_t>(r);
-          ASSERT_EQ(integer(batch.tokens_R, at), tokens[expected->second + r - first]);
-          ASSERT_EQ(integer(batch.positions_R, at), r - first);
+        const std::vector<std::size_t> rows = visible_rows(batch.plan, static_cast<int>(integer(batch.rows_T, t)));
+        ASSERT_EQ(static_cast<int>(rows.size()), token - expected->second);
+        for (std::size_t p = 0; p < rows.size(); ++p) {
+          ASSERT_EQ(integer(batch.tokens_R, rows[p]), tokens[static_cast<std::size_t>(expected->second) + p]);
+          ASSERT_EQ(integer(batch.positions_R, rows[p]), static_cast<std::int64_t>(p));
         }
         EXPECT_EQ(integer(batch.targets_T, t), tokens[token]);
         begin_of.erase(expected);
@@ -196,12 +209,13 @@ TEST(Packing, KeepsToItsLimitUnlessOneUnitIsLonger) {
   RandomStream random(5);
   for (int trial = 0; trial < 20; ++trial) {
     const Step step = random_step(random);
-    for (const bool whole : {false, true}) {
+    for (const auto& [whole, share] : {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
       std::map<int, int> batches_of;
-      for (const MicroBatch& batch :
-           pack(step.all, step.credit, step.indices, {.max_tokens = 25, .whole_trajectories = whole})) {
-        const bool single = whole ? batch.inputs.num_sequences == 1 : batch.offsets.size() == 2;
-        EXPECT_TRUE(batch.offsets.back() <= 25 || single) << batch.offsets.back();
+      for (const MicroBatch& batch : pack(step.all, step.credit, step.indices,
+                                          {.max_tokens = 25, .whole_trajectories = whole, .share_prefixes = share})) {
+        const std::vector<int>& offsets = batch.plan.offsets;
+        const bool single = whole ? batch.inputs.num_sequences == 1 : offsets.size() == 2;
+        EXPECT_TRUE(offsets.back() <= 25 || single) << offsets.back();
         std::set<int> held;
         for (const TokenPlace& place : batch.places) held.insert(place.trajectory);
         for (int trajectory : held) ++batches_of[trajectory];
@@ -280,7 +294,7 @@ TEST(Packing, IsTheSameToTheBitWhenAbsentMembersAreRemoved) {
     const auto b = pack(without.all, without.credit, without.indices, options);
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t m = 0; m < a.size(); ++m) {
-      EXPECT_EQ(a[m].offsets, b[m].offsets);
+      EXPECT_EQ(a[m].plan.offsets, b[m].plan.offsets);
       const auto tensors = tensors_of(a[m]), others = tensors_of(b[m]);
       for (const auto& [name, tensor] : tensors) {
         const at::Tensor& other = others.at(name);
@@ -297,7 +311,7 @@ std::vector<at::Tensor> gradients(Model model, const Step& step, const Objective
                                   const PackingOptions& packing) {
   model.requires_grad(true);
   for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, packing)) {
-    const at::Tensor hidden_RH = model.hidden(batch.tokens_R, batch.positions_R, PackedAttention{batch.offsets});
+    const at::Tensor hidden_RH = model.hidden(batch.tokens_R, batch.positions_R, batch.plan);
     const TokenStatistics statistics =
         token_statistics(hidden_RH.index_select(0, batch.rows_T), model.head(), batch.targets_T, {});
     LossInputs inputs = batch.inputs;
@@ -329,7 +343,44 @@ TEST(Packing, AnyPackingGivesTheSameGradientOfARealModel) {
       const auto one = gradients(model.clone(), step, objective, {.max_tokens = 1000000});
       const auto many = gradients(model.clone(), step, objective, {.max_tokens = 20, .whole_trajectories = whole});
       for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::allclose(one[i], many[i], 1e-9, 1e-12)) << i;
+      for (const int max_tokens : {1000000, 30}) {
+        const auto shared = gradients(model.clone(), step, objective,
+                                      {.max_tokens = max_tokens, .whole_trajectories = whole, .share_prefixes = true});
+        for (std::size_t i = 0; i < one.size(); ++i)
+          EXPECT_TRUE(at::allclose(one[i], shared[i], 1e-9, 1e-12)) << i << " with prefixes shared";
+      }
     }
+}
+
+TEST(Packing, HasTheRowsOfAGroupsDifferentBeginningsWherePrefixesAreShared) {
+  // Four answers of two tokens to a prompt of five, the second of which branches off behind the first's first token.
+  Group group{.uid = "g"};
+  for (int answer = 0; answer < 4; ++answer) {
+    Tree tree;
+    const auto first = static_cast<TokenId>(answer == 1 ? 10 : 10 + answer), second = static_cast<TokenId>(20 + answer);
+    tree.turns.push_back({.tokens = {1, 2, 3, 4, 5, first, second}, .sampled_begin = 5, .sampled_end = 7});
+    tree.leaves.push_back({.turn = 0, .sibling = answer});
+    group.trees.push_back(std::move(tree));
+  }
+  const std::vector<Group> groups{group};
+  const auto all = trajectories(groups);
+  CreditTable credit;
+  for (const Trajectory& view : all) {
+    const auto tokens = static_cast<std::size_t>(view.num_tokens());
+    credit.push_back({.advantage = std::vector<double>(tokens, 1.0),
+                      .weight = std::vector<double>(tokens, 1.0),
+                      .clip_scale = std::vector<double>(tokens, 1.0),
+                      .value_target = std::vector<double>(tokens, std::nan(""))});
+  }
+  const std::vector<int> step{0, 1, 2, 3};
+  const auto rows = [&](const PackingOptions& options) {
+    std::int64_t sum = 0;
+    for (const MicroBatch& batch : pack(all, credit, step, options)) sum += batch.tokens_R.numel();
+    return sum;
+  };
+  EXPECT_EQ(rows({.max_tokens = 100}), 4 * 6);
+  EXPECT_EQ(rows({.max_tokens = 100, .share_prefixes = true}), 5 + 3) << "the last sampled token is no row";
+  EXPECT_EQ(rows({.max_tokens = 7, .share_prefixes = true}), 7 + 6) << "the prompt once in each micro-batch";
 }
 
 TEST(Minibatches, HoldEveryTrajectoryThatCountsOnceAndNeverSplitAUnit) {

@@ -253,6 +253,7 @@ void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, Tr
   const PackingOptions packing{
       .max_tokens = recipe_.train.micro_batch_tokens,
       .whole_trajectories = objective_.ratio == RatioLevel::Sequence,
+      .share_prefixes = recipe_.train.shared_prefixes == "once",
       .shards = work_.num_shards(),
       .constant = objective_.reduction_constant > 0
                       ? objective_.reduction_constant
@@ -303,9 +304,8 @@ std::vector<BatchReport> Trainer::accumulate_all(std::int64_t step, const std::v
 
 BatchReport Trainer::accumulate(const MicroBatch& batch) {
   if (batch.targets_T.numel() == 0) return {};
-  const PackedAttention plan{.offsets = batch.offsets};
   const at::Tensor rows_T = batch.rows_T.to(bundle_.policy->options().device());
-  const at::Tensor hidden = bundle_.policy->hidden(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
+  const at::Tensor hidden = bundle_.policy->hidden(batch.tokens_R, batch.positions_R, batch.plan).index_select(0, rows_T);
   const auto statistics = token_statistics(hidden, bundle_.policy->head(), batch.targets_T,
                                            {.temperature = recipe_.rollout.options.sampling.temperature,
                                             .entropy_clamp = objective_.entropy_clamp,
@@ -315,7 +315,7 @@ BatchReport Trainer::accumulate(const MicroBatch& batch) {
   inputs.entropy_T = statistics.entropy_T;
   inputs.clamped_entropy_T = statistics.clamped_entropy_T;
   if (bundle_.critic)
-    inputs.value_T = bundle_.critic->values(batch.tokens_R, batch.positions_R, plan).index_select(0, rows_T);
+    inputs.value_T = bundle_.critic->values(batch.tokens_R, batch.positions_R, batch.plan).index_select(0, rows_T);
   BatchReport report;
   if (!weights_changed_) compare_with_rollout(inputs, report);
   Loss loss = policy_loss(objective_, inputs, batch.step);

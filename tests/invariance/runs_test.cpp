@@ -405,6 +405,19 @@ TEST_F(Runs, InBFloat16HaveTheSameGuarantees) {
   EXPECT_EQ(stored->tensors.front().tensor.scalar_type(), at::kBFloat16);
 }
 
+TEST_F(Runs, ThatComputeSharedPrefixesOnceTrainTheSameLogProbs) {
+  const std::string once = "train.shared_prefixes=once";
+  train("repeated", {});
+  train("once", {once});
+  train("threads", {once, "threads=3", "rollout.environment_threads=3"});
+  EXPECT_TRUE(weights("threads") == weights("once"));
+  const auto steps = metrics("once"), repeated = metrics("repeated");
+  for (const Json& step : steps) EXPECT_EQ(step.at("rollout_corr/log_prob_abs_diff/max"), 0.0);
+  // The first step's rollouts are the same, and its gradient up to rounding.
+  const double norm = repeated.at(0).at("actor/grad_norm");
+  EXPECT_NEAR(static_cast<double>(steps.at(0).at("actor/grad_norm")), norm, 1e-4 * norm);
+}
+
 TEST_F(Runs, OneThreadEqualsThree) {
   train("one", {"threads=1"});
   train("three", {"threads=3", "rollout.environment_threads=3"});
