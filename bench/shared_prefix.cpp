@@ -1,0 +1,146 @@
+// What an update costs where several answers share a prompt: forward and backward pass with the prompt computed for
+// each answer, once for all, and over as many rows of separate sequences.
+//
+//   shared_prefix_bench CONFIG [--dtype bfloat16|float32] [--threads N] [--rounds N] [--prompt N] [--answers N]
+//   [--tokens N]
+//
+// CONFIG is a config.json (bench/shapes); weights are random. --answers answers (16) of --tokens tokens (128) behind
+// prompts of --prompt tokens (512); the loss counts the answers. The three alternate for --rounds rounds (3), and the
+// fastest of each counts.
+#include <ATen/Context.h>
+#include <ATen/Functions.h>
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "carnot/base/aligned_memory.h"
+#include "carnot/base/file.h"
+#include "carnot/base/random.h"
+#include "carnot/base/stopwatch.h"
+#include "carnot/base/thread_pool.h"
+#include "carnot/data/prefix_tree.h"
+#include "carnot/hf/model_config_file.h"
+#include "carnot/nn/cpu_memory.h"
+#include "carnot/nn/linear.h"
+#include "carnot/nn/token_statistics.h"
+#include "carnot/rollout/log_prob_pass.h"
+
+namespace carnot {
+namespace {
+
+struct Settings {
+  std::string config{}, dtype = "bfloat16";
+  int threads = static_cast<int>(std::thread::hardware_concurrency());
+  int rounds = 3, prompt = 512, answers = 16, tokens = 128;
+};
+
+std::vector<TokenId> random_tokens(RandomStream& stream, int length, int vocabulary) {
+  std::vector<TokenId> tokens;
+  for (int i = 0; i < length; ++i) tokens.push_back(static_cast<TokenId>(stream.below(vocabulary)));
+  return tokens;
+}
+
+/// Rows of a pass, and those whose predictions the loss counts.
+struct Pass {
+  PrefixTree tree{};
+  std::vector<std::int64_t> rows{};
+};
+
+enum class Prompt { Repeated, Shared, None };
+
+/// None: sequences of the same length without anything in common, as many as have about the rows of Shared.
+Pass pass_of(const Settings& settings, int vocabulary, Prompt kind) {
+  RandomStream stream(1);
+  Pass pass;
+  const int unique = settings.prompt + settings.answers * settings.tokens, length = settings.prompt + settings.tokens;
+  const int sequences = kind == Prompt::None ? std::max(1, unique / length) : settings.answers;
+  const int counted = settings.answers * settings.tokens / sequences;
+  const auto prompt = random_tokens(stream, settings.prompt, vocabulary);
+  for (int s = 0; s < sequences; ++s) {
+    auto tokens = kind == Prompt::None ? random_tokens(stream, settings.prompt, vocabulary) : prompt;
+    const auto answer = random_tokens(stream, settings.tokens, vocabulary);
+    tokens.insert(tokens.end(), answer.begin(), answer.end());
+    const auto rows = kind == Prompt::Shared ? pass.tree.add(tokens) : pass.tree.add_alone(tokens);
+    pass.rows.insert(pass.rows.end(), rows.end() - std::min<std::ptrdiff_t>(counted, length), rows.end());
+  }
+  return pass;
+}
+
+double seconds_of(Model& model, const Pass& pass) {
+  const PackedAttention plan = attention_plan(pass.tree);
+  const std::vector<std::int64_t> tokens(pass.tree.tokens().begin(), pass.tree.tokens().end());
+  const at::Tensor rows = at::tensor(pass.rows, at::kLong);
+  const Stopwatch watch;
+  const at::Tensor hidden =
+      model.hidden(at::tensor(tokens, at::kLong), at::tensor(pass.tree.positions(), at::kLong), plan);
+  const auto statistics =
+      token_statistics(hidden.index_select(0, rows), model.head(), rows.remainder(997), {.kernels = model.kernels()});
+  (statistics.entropy_T * 0.01 - statistics.logprob_T).sum().backward();
+  const double seconds = watch.seconds();
+  for (const NamedTensor& weight : model.parameters()) weight.tensor.mutable_grad().reset();
+  return seconds;
+}
+
+int run(const Settings& settings) {
+  const auto text = read_file(settings.config);
+  if (!text) return std::fprintf(stderr, "%s\n", text.error().message.c_str()), 1;
+  const auto config = parse_model_config(*text, settings.config);
+  if (!config) return std::fprintf(stderr, "%s\n", config.error().message.c_str()), 1;
+  keep_freed_memory();
+  take_aligned_tensor_memory();
+  keep_few_compiled_products();
+  set_num_threads(settings.threads);
+  at::set_num_threads(1);
+  const auto type = settings.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
+  Model model(*config, 1, at::TensorOptions().dtype(type), 0.02);
+  model.requires_grad(true);
+  constexpr Prompt kKinds[] = {Prompt::Repeated, Prompt::Shared, Prompt::None};
+  const char* names[] = {"prompt for each answer", "prompt once", "separate sequences"};
+  std::vector<Pass> passes;
+  for (const Prompt kind : kKinds) passes.push_back(pass_of(settings, config->vocab_size, kind));
+  std::vector<double> best(passes.size(), 1e30);
+  for (int round = 0; round < settings.rounds; ++round)
+    for (std::size_t p = 0; p < passes.size(); ++p) best[p] = std::min(best[p], seconds_of(model, passes[p]));
+  std::printf(
+      "%s, %s, %d threads, %s: %d answers of %d tokens behind %d\n\n| | rows | seconds | of `prompt once` |\n"
+      "|---|---|---|---|\n",
+      settings.config.c_str(), settings.dtype.c_str(), settings.threads, kernel_sets(type).c_str(), settings.answers,
+      settings.tokens, settings.prompt);
+  for (std::size_t p = 0; p < passes.size(); ++p)
+    std::printf("| %s | %d | %.2f | %.2f |\n", names[p], passes[p].tree.num_rows(), best[p], best[p] / best[1]);
+  return 0;
+}
+
+}  // namespace
+}  // namespace carnot
+
+int main(int count, char** values) {
+  carnot::Settings settings;
+  for (int i = 1; i < count; ++i) {
+    const std::string word = values[i];
+    const auto number = [&] { return i + 1 < count ? std::max(1, std::atoi(values[++i])) : 1; };
+    if (word == "--dtype" && i + 1 < count) {
+      settings.dtype = values[++i];
+    } else if (word == "--threads") {
+      settings.threads = number();
+    } else if (word == "--rounds") {
+      settings.rounds = number();
+    } else if (word == "--prompt") {
+      settings.prompt = number();
+    } else if (word == "--answers") {
+      settings.answers = number();
+    } else if (word == "--tokens") {
+      settings.tokens = number();
+    } else {
+      settings.config = word;
+    }
+  }
+  if (settings.config.empty()) return std::fprintf(stderr, "usage: shared_prefix_bench CONFIG [OPTIONS]\n"), 2;
+  return carnot::run(settings);
+}
