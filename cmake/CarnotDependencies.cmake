@@ -38,6 +38,7 @@ carnot_need_module(libutf8proc libutf8proc-dev utf8proc)
 carnot_need_module(cpp-httplib libcpp-httplib-dev httplib)
 carnot_need_module(liblzma liblzma-dev lzma)
 carnot_need_module(libseccomp libseccomp-dev seccomp)
+carnot_need_module(libnats libnats-dev nats)
 # Gloo's code is in LibTorch, its headers are not.
 find_path(CARNOT_GLOO_HEADERS gloo/context.h)
 mark_as_advanced(CARNOT_GLOO_HEADERS)

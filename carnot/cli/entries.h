@@ -33,5 +33,6 @@ CommandEntry serve_entry();
 CommandEntry sft_entry();
 CommandEntry train_entry();
 CommandEntry view_entry();
+CommandEntry worker_entry();
 
 }  // namespace carnot

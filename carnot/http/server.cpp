@@ -1,7 +1,10 @@
 #include "carnot/http/server.h"
 
+#include <fcntl.h>
 #include <httplib.h>
 #include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -13,11 +16,13 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
+#include "carnot/base/no_pipe_signal.h"
 #include "carnot/base/strings.h"
 
 namespace carnot {
@@ -41,19 +46,57 @@ std::string host_name(std::string host) {
   return host.substr(0, host.find(':'));
 }
 
+struct FreeTls {
+  void operator()(SSL_CTX* settings) const { SSL_CTX_free(settings); }
+  void operator()(SSL* session) const { SSL_free(session); }
+};
+using TlsSettings = std::unique_ptr<SSL_CTX, FreeTls>;
+using TlsSession = std::unique_ptr<SSL, FreeTls>;
+
+/// Null where the server speaks none.
+Result<TlsSettings> tls_settings(const HttpServerOptions& options) {
+  if (options.certificate.empty()) return TlsSettings();
+  ERR_clear_error();
+  const auto failed = [](const std::string& file) {
+    const char* why = ERR_reason_error_string(ERR_peek_last_error());
+    return Error{file + ": " + (why == nullptr ? "cannot be used" : why) +
+                 "; expected PEM files of a certificate and of its private key"};
+  };
+  TlsSettings settings(SSL_CTX_new(TLS_server_method()));
+  if (!settings) return failed("TLS");
+  SSL_CTX_set_min_proto_version(settings.get(), TLS1_2_VERSION);
+  SSL_CTX_set_mode(settings.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  if (SSL_CTX_use_certificate_chain_file(settings.get(), options.certificate.c_str()) != 1)
+    return failed(options.certificate);
+  if (SSL_CTX_use_PrivateKey_file(settings.get(), options.private_key.c_str(), SSL_FILETYPE_PEM) != 1)
+    return failed(options.private_key);
+  return settings;
+}
+
 /// One client: a stream of bytes with limits of size and time.
 class Connection final : public httplib::Stream, public HttpConnection {
  public:
-  Connection(int socket, const HttpServerOptions& options, const std::atomic<bool>& stopping)
-      : socket_(socket), options_(options), stopping_(stopping) {}
+  /// `tls` may be null.
+  Connection(int socket, const HttpServerOptions& options, const std::atomic<bool>& stopping, SSL_CTX* tls)
+      : socket_(socket), options_(options), stopping_(stopping) {
+    if (tls == nullptr) return;
+    ::fcntl(socket_, F_SETFL, ::fcntl(socket_, F_GETFL) | O_NONBLOCK);
+    tls_.reset(SSL_new(tls));
+    if (!tls_ || SSL_set_fd(tls_.get(), socket_) != 1) {
+      broken_ = true;
+      return;
+    }
+    SSL_set_accept_state(tls_.get());
+  }
   ~Connection() override {
+    if (tls_ && SSL_is_init_finished(tls_.get()) == 1) (void)SSL_shutdown(tls_.get());
     ::shutdown(socket_, SHUT_RDWR);
     ::close(socket_);
   }
 
   /// Waits for the first byte of a request; false where none comes.
   bool wait_for_request() {
-    if (begin_ < end_) return true;
+    if (begin_ < end_ || (tls_ && SSL_pending(tls_.get()) > 0)) return true;
     for (const auto give_up = Clock::now() + options_.idle_time; Clock::now() < give_up && !stopping_;)
       if (const int events = wait_for(POLLIN, kSlice); events != 0) return (events & POLLIN) != 0;
     return false;
@@ -73,7 +116,10 @@ class Connection final : public httplib::Stream, public HttpConnection {
 
   /// As far as the system takes it at once: for a client that is refused.
   void send_at_once(const std::string& text) {
-    (void)::send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (tls_)
+      (void)SSL_write(tls_.get(), text.data(), static_cast<int>(text.size()));
+    else
+      (void)::send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     ::shutdown(socket_, SHUT_WR);
     char unread[4096];  // closing with bytes unread would take the answer back
     while (::recv(socket_, unread, sizeof unread, MSG_DONTWAIT) > 0) continue;
@@ -97,6 +143,7 @@ class Connection final : public httplib::Stream, public HttpConnection {
     return static_cast<ssize_t>(count);
   }
   ssize_t write(const char* from, std::size_t size) override {
+    if (tls_) return write_through_tls(from, size);
     std::size_t sent = 0;
     while (sent < size && !broken_) {
       const ssize_t count = ::send(socket_, from + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -117,7 +164,43 @@ class Connection final : public httplib::Stream, public HttpConnection {
     return ::poll(&state, 1, static_cast<int>(patience.count())) > 0 ? state.revents : 0;
   }
 
+  /// Waits for what TLS asked for; false where that is nothing, or takes longer than `patience`.
+  bool wait_for_tls(int outcome, milliseconds patience) {
+    const int wanted = SSL_get_error(tls_.get(), outcome);
+    if (wanted != SSL_ERROR_WANT_READ && wanted != SSL_ERROR_WANT_WRITE) return false;
+    timed_out_ = patience.count() <= 0 || wait_for(wanted == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, patience) == 0;
+    return !timed_out_;
+  }
+
+  bool fill_through_tls() {
+    int count = 0;
+    do {
+      ERR_clear_error();
+      count = broken_ ? 0 : SSL_read(tls_.get(), buffer_, sizeof buffer_);
+      if (broken_) return false;
+    } while (count <= 0 && wait_for_tls(count, std::chrono::duration_cast<milliseconds>(deadline_ - Clock::now())));
+    if (count <= 0) return false;
+    begin_ = 0;
+    end_ = static_cast<std::size_t>(count);
+    return true;
+  }
+
+  ssize_t write_through_tls(const char* from, std::size_t size) {
+    std::size_t sent = 0;
+    while (sent < size && !broken_) {
+      ERR_clear_error();
+      const int piece = static_cast<int>(std::min(size - sent, kReadBytes));
+      const int count = SSL_write(tls_.get(), from + sent, piece);
+      if (count > 0)
+        sent += static_cast<std::size_t>(count);
+      else
+        broken_ = !wait_for_tls(count, options_.send_time);
+    }
+    return broken_ ? -1 : static_cast<ssize_t>(size);
+  }
+
   bool fill() {
+    if (tls_) return fill_through_tls();
     const auto left = std::chrono::duration_cast<milliseconds>(deadline_ - Clock::now());
     timed_out_ = left.count() <= 0 || wait_for(POLLIN, left) == 0;
     if (timed_out_) return false;
@@ -129,6 +212,7 @@ class Connection final : public httplib::Stream, public HttpConnection {
   }
 
   int socket_;
+  TlsSession tls_{};
   const HttpServerOptions& options_;
   const std::atomic<bool>& stopping_;
   char buffer_[kReadBytes];
@@ -253,6 +337,9 @@ class HttpServer::Listener final : public httplib::Server {
   }
 
   Status open() {
+    auto tls = tls_settings(options_);
+    if (!tls) return tls.error();
+    tls_ = std::move(tls).value();
     errno = 0;
     if (options_.port == 0)
       port_ = bind_to_any_port(options_.host);
@@ -282,7 +369,9 @@ class HttpServer::Listener final : public httplib::Server {
  private:
   // Instead of the library's: it limits neither the time nor the size of a request as a whole.
   bool process_and_close_socket(socket_t socket) override {
-    Connection connection(socket, options_, stopping_);
+    std::optional<NoPipeSignal> quiet;  // OpenSSL writes without MSG_NOSIGNAL
+    if (tls_) quiet.emplace();
+    Connection connection(socket, options_, stopping_, tls_.get());
     if (refuse_here) {
       connection.send_at_once(bare_answer(503, "Service Unavailable", "too many connections; try again later"));
       return false;
@@ -391,6 +480,7 @@ class HttpServer::Listener final : public httplib::Server {
 
   HttpServerOptions options_;
   HttpHandler handler_;
+  TlsSettings tls_{};
   int port_ = -1;
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> ended_ = false;

@@ -51,6 +51,8 @@ struct HttpServerOptions {
   int port = 0;                           ///< 0: any that is free
   std::string key{};                      ///< where set, requests need the header `Authorization: Bearer KEY`
   std::vector<std::string> open_paths{};  ///< that need no key
+  std::string certificate{};              ///< PEM file, the chain included; where set, the server speaks TLS alone
+  std::string private_key{};              ///< PEM file of the certificate's key
   std::size_t max_body_bytes = std::size_t{32} << 20;
   std::size_t max_header_bytes = std::size_t{64} << 10;
   int max_connections = 256;

@@ -1,7 +1,5 @@
 #include "carnot/run/group_start.h"
 
-#include <ATen/Version.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -10,7 +8,7 @@
 #include "carnot/base/byte_stream.h"
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
-#include "carnot/nn/linear.h"
+#include "carnot/run/own_kernels.h"
 #include "carnot/train/trainer.h"
 
 namespace carnot {
@@ -31,16 +29,12 @@ std::string hash_of_weights(const std::vector<NamedTensor>& weights) {
 /// What has to be the same on all ranks, by what a message calls it.
 using Facts = std::map<std::string, std::string>;
 
-std::string own_kernels(at::ScalarType type) {
-  return kernel_sets(type) + " (LibTorch's: " + at::get_cpu_capability() + ")";
-}
-
 Facts own_facts(Recipe& recipe, const ModelBundle& bundle) {
   Facts facts;
   const FieldTable table = recipe.table();
   for (const FieldRow& row : table.rows())
     if (row.key != "threads") facts[row.key] = row.value;
-  facts["the set of kernels"] = own_kernels(bundle.policy->head().scalar_type());
+  facts["the set of kernels"] = own_kernels(recipe.run);
   const auto program = sha256_of_file("/proc/self/exe");
   facts["the program's SHA-256"] = program ? *program : "unknown";
   std::vector<NamedTensor> weights = bundle.policy->parameters();

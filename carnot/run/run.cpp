@@ -18,6 +18,7 @@
 #include "carnot/run/group_start.h"
 #include "carnot/run/memory_advice.h"
 #include "carnot/run/memory_budget.h"
+#include "carnot/run/remote_rollouts.h"
 #include "carnot/run/resumed_settings.h"
 #include "carnot/run/stages.h"
 #include "carnot/train/infra_failures.h"
@@ -31,6 +32,7 @@ Resume resume_of(const Recipe& recipe) { return recipe.run.resume == "never" ? R
 
 /// What can be refused before anything is loaded or written.
 Status check_start(const Recipe& recipe) {
+  if (const Status status = check_plane(recipe); !status) return status;
   if (resume_of(recipe) == Resume::Auto || !RunFolder{recipe.run.run_folder}.holds_run()) return Done{};
   return open_run_folder(recipe.run.run_folder, Resume::Never).error();
 }
@@ -41,14 +43,26 @@ struct Hold {
   MachineShare share;
 };
 
+/// What one process does, and several ranks do not so far.
+Status check_ranks_can(const Recipe& recipe, int ranks) {
+  if (ranks == 1) return Done{};
+  if (recipe.run.device != "cpu")
+    return Error{"device: " + recipe.run.device +
+                 ": several ranks compute on the CPU so far; expected cpu, or one process"};
+  if (!recipe.rollout.plane.address.empty())
+    return Error{"rollout.plane: workers roll out for one process so far, and these are " + std::to_string(ranks) +
+                 " ranks, which roll out their own shares; expected one process, or no rollout.plane"};
+  return Done{};
+}
+
 /// Refuses what can be refused first, then takes the folder: what is found there from here on stays so.
 Result<Hold> take_hold(const Recipe& recipe, Collectives& group) {
   const MachineShare share = find_machine_share(group);
   RunOptions options = recipe.run;
   if (options.threads == 0 && group.size() > 1) options.threads = std::min(share.threads, kMaxThreads);
-  if (options.device != "cpu" && group.size() > 1)
-    return Error{"device: " + options.device + ": several ranks compute on the CPU so far; expected cpu, or one process"};
-  const Status ready = agree(group, ModelBundle::prepare_device(options), "devices");
+  Status can = check_ranks_can(recipe, group.size());
+  if (can) can = ModelBundle::prepare_device(options);
+  const Status ready = agree(group, can, "devices");
   if (!ready) return ready.error();
   auto folder = made_on_first_rank(group, "taking the run folder", [&]() -> Result<FolderLock> {
     if (const Status status = check_start(recipe); !status) return status.error();
@@ -249,6 +263,19 @@ Result<RunEnd> tracked(Run& run, const std::function<Result<RunEnd>()>& stages) 
   return end;
 }
 
+/// Lets workers roll out the trainer's steps, where the recipe says so. Null where `go_on` ended it, or nobody does.
+Result<std::unique_ptr<RemoteRollouts>> meet_workers(Recipe& recipe, ModelBundle& bundle, Trainer& trainer,
+                                                     const fs::path& folder, const RunControl& control) {
+  if (recipe.rollout.plane.address.empty()) return std::unique_ptr<RemoteRollouts>();
+  auto workers = RemoteRollouts::open(recipe, bundle, folder, [&control] { return !control.stop_requested(); });
+  if (!workers || !*workers) return workers;
+  control.out << "Workers roll out: carnot worker " << recipe.rollout.plane.address << std::endl;
+  trainer.roll_out_elsewhere([rollouts = workers->get()](const StepTasks& tasks, const RolloutEvents& events) {
+    return rollouts->roll_out(tasks, events);
+  });
+  return workers;
+}
+
 Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
   announce(run, bundle);
   announce_steps(run, bundle);
@@ -269,6 +296,9 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
     state = std::move(loaded).value();
     trainer.set_coefficients(state.coefficients);
   }
+  auto workers = meet_workers(run.recipe, bundle, trainer, run.folder.root, run.control);
+  if (!workers) return workers.error();
+  run.workers = std::move(workers).value();
   // A step whose evaluation was stopped is told about once more.
   run.tracking.stage(kTrainingStage, state.unwritten_metrics.empty() ? state.step : state.step - 1,
                      run.recipe.train.steps);
@@ -360,7 +390,12 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   if (!folder) return folder.error();
   bundle.add_companions(recipe);
   Trainer trainer(recipe, bundle, group);
-  const auto step = trainer.roll_out_and_measure(0, {.go_on = [&control] { return !control.stop_requested(); }});
+  const auto workers = meet_workers(recipe, bundle, trainer, folder->root, control);
+  if (!workers) return workers.error();
+  const auto step = control.stop_requested()
+                        ? std::nullopt
+                        : trainer.roll_out_and_measure(0, {.go_on = [&control] { return !control.stop_requested(); }});
+  if (!step && *workers && (*workers)->failure()) return *(*workers)->failure();
   if (!step) {
     control.out << "Stopped; nothing is written\n";
     return RunEnd::Interrupted;
@@ -381,6 +416,7 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
 Status dry_run(Recipe& recipe, MemoryStage stage, int ranks, std::ostream& out) {
   if (const Status status = ModelBundle::prepare_device(recipe.run); !status) return status;
   if (const Status status = check_ranks(recipe.train, ranks); !status) return status;
+  if (const Status status = check_ranks_can(recipe, ranks); !status) return status;
   const auto bundle = ModelBundle::open(recipe);
   if (!bundle) return bundle.error();
   out << recipe.to_yaml() << "\n# Memory at the peak" << (ranks > 1 ? ", of each rank" : "") << "\n"

@@ -317,6 +317,7 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
     auto result = stop_is_requested(run) ? std::nullopt : trainer.step(step, stoppable(run.control));
     if (!result) {
       if (const Status status = save(step); !status) return status.error();
+      if (run.workers && run.workers->failure()) return Error{run.workers->failure()->message + ". " + kHowToContinue};
       return stopped(run, after_step(stage, step));
     }
     const std::int64_t done = step + 1;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "carnot/run/checkpoint.h"
 #include "carnot/run/checkpoint_folder.h"
 #include "carnot/run/progress.h"
+#include "carnot/run/remote_rollouts.h"
 #include "carnot/run/report.h"
 #include "carnot/run/run.h"
 #include "carnot/run/run_folder.h"
@@ -25,6 +27,7 @@ struct Run {
   Progress progress;
   std::int64_t predicted_memory = 0;  ///< bytes at the peak
   Tracking tracking{};
+  std::unique_ptr<RemoteRollouts> workers{};  ///< that roll out training steps; null: this process does
 
   Run(Recipe& of, const RunControl& with, RunFolder in)
       : recipe(of),

@@ -65,6 +65,36 @@ void RolloutSettings::fields(FieldVisitor& visit) {
               "text after which information gain measures the answer's likelihood; empty: as the environment's "
               "demonstrations have it");
   visit.field("score_tokens", score_tokens, "tokens of one log-prob pass", at_least(1));
+  plane.fields(visit);
+}
+
+void PlaneOptions::fields(FieldVisitor& visit) {
+  visit.field("plane", address,
+              "NATS server where workers (`carnot worker`) get the rollouts of training steps: nats://HOST:4222, or "
+              "nats://HOST:4222/NAME where several trainers share it; empty: this process rolls out");
+  visit.field("plane_listen", listen,
+              "address that weights are served and results taken on, over HTTP; other than loopback ones need "
+              "rollout.plane_key_env");
+  visit.field("plane_port", port, "of that server; 0: any that is free", between(0, 65535));
+  visit.field(
+      "plane_url", url,
+      "address under which workers reach that server (http://trainer:8400); empty: rollout.plane_listen and the port");
+  visit.field("plane_key_env", key_variable,
+              "environment variable with the key that workers need for that server; empty: none");
+  visit.field(
+      "plane_credentials", credentials,
+      "file with this process's credentials for the NATS server, as nsc writes them; empty: CARNOT_NATS_USER and "
+      "CARNOT_NATS_PASSWORD, or CARNOT_NATS_TOKEN, where the environment has them");
+  visit.field("plane_authority", authority,
+              "PEM file of the authority that signed the NATS server's certificate (tls://); empty: the system's");
+  visit.field("plane_certificate", certificate,
+              "PEM file of this process's certificate: the HTTP server then speaks TLS, and a NATS server with TLS is "
+              "shown it; empty: none");
+  visit.field("plane_private_key", private_key, "PEM file of that certificate's key");
+  visit.field("plane_task_groups", task_groups, "groups that a worker gets at a time, and computes in one batch",
+              at_least(1));
+  visit.field("plane_lease_seconds", lease_seconds,
+              "time after which a task whose worker has died or hangs goes to another one", between(2, 86400));
 }
 
 void TrainOptions::fields(FieldVisitor& visit) {

@@ -62,6 +62,23 @@ struct SftOptions {
   void fields(FieldVisitor& visit);
 };
 
+/// `rollout.plane*`: rollouts by workers (docs/workers.md). No key is among them: recipes are written down.
+struct PlaneOptions {
+  std::string address{};  ///< of a NATS server; empty: this process rolls out
+  std::string listen = "127.0.0.1";
+  int port = 0;
+  std::string url{};
+  std::string key_variable{};
+  std::string credentials{};
+  std::string authority{};
+  std::string certificate{};
+  std::string private_key{};
+  int task_groups = 1;
+  double lease_seconds = 30;
+
+  void fields(FieldVisitor& visit);
+};
+
 /// `rollout.*`
 struct RolloutSettings {
   RolloutOptions options{};
@@ -71,6 +88,7 @@ struct RolloutSettings {
   int score_tokens = 4096;                  ///< of one log-prob pass
   std::vector<std::string> measure{};       ///< signals that are measured and written though no method asks for them
   std::string answer_lead{};  ///< what comes before the answer in an info gain pass; empty: the environment's own
+  PlaneOptions plane{};
 
   void fields(FieldVisitor& visit);
 };

@@ -7,58 +7,10 @@
 #include "carnot/base/byte_stream.h"
 #include "carnot/base/check.h"
 #include "carnot/data/group_bytes.h"
+#include "carnot/rollout/rollout_bytes.h"
 
 namespace carnot {
 namespace {
-
-/// Counts and times of a rollout, each with how the ranks' become one. The structured binding names all members, so a
-/// new one does not compile until it is here.
-template <class Metrics, class Counts, class Times>
-void visit_rollout_metrics(Metrics& metrics, const Counts& counts, const Times& times) {
-  auto& [trajectories, branches, turns, sampled_tokens, computed_rows, engine_steps, evictions, infra_failures,
-         environment_calls, seconds, seconds_forward, seconds_sampling, seconds_scheduling, seconds_waiting,
-         seconds_environment] = metrics;
-  counts(trajectories, branches, turns, sampled_tokens, computed_rows, engine_steps, evictions, infra_failures,
-         environment_calls);
-  times(seconds, seconds_forward, seconds_sampling, seconds_scheduling, seconds_waiting, seconds_environment);
-}
-
-std::string bytes_of_rollout(const Rollout& rollout) {
-  ByteWriter out;
-  const auto add = [&](const auto&... member) { (out.add(member), ...); };
-  out.add(rollout.stopped);
-  visit_rollout_metrics(rollout.metrics, add, add);
-  out.add(rollout.failures);
-  out.add(bytes_of_groups(rollout.groups));
-  return out.take();
-}
-
-Rollout rollout_of_bytes(const std::string& bytes, const std::string& from) {
-  Rollout rollout;
-  ByteReader in(bytes);
-  std::string groups;
-  const auto get = [&](auto&... member) { (in.get(member), ...); };
-  in.get(rollout.stopped);
-  visit_rollout_metrics(rollout.metrics, get, get);
-  in.get(rollout.failures);
-  in.get(groups);
-  auto read = groups_of_bytes(groups);
-  CARNOT_CHECK(in.complete() && read, "a rollout of " + from + (read ? "" : ": " + read.error().message));
-  rollout.groups = std::move(read).value();
-  return rollout;
-}
-
-void add_rollout_metrics(RolloutMetrics& sum, const RolloutMetrics& more) {
-  std::vector<std::int64_t> counts;
-  std::vector<double> times;
-  visit_rollout_metrics(
-      more, [&](const auto&... count) { (counts.push_back(count), ...); },
-      [&](const auto&... time) { (times.push_back(time), ...); });
-  std::size_t next_count = 0, next_time = 0;
-  visit_rollout_metrics(
-      sum, [&](auto&... count) { ((count += counts[next_count++]), ...); },
-      [&](auto&... time) { ((time = std::max(time, times[next_time++])), ...); });
-}
 
 std::string bytes_of_report(const BatchReport& report) {
   ByteWriter out;
@@ -139,9 +91,11 @@ Rollout gather_rollout(Collectives& collectives, Rollout mine, const std::string
   const auto gathered = collectives.gather(bytes_of_rollout(mine), what);
   Rollout all;
   for (int rank = 0; rank < collectives.size(); ++rank) {
-    Rollout part = rollout_of_bytes(gathered[rank], collectives.name_of_rank(rank));
+    auto read = rollout_of_bytes(gathered[rank]);
+    CARNOT_CHECK(read, what + " of " + collectives.name_of_rank(rank) + (read ? "" : ": " + read.error().message));
+    Rollout part = std::move(read).value();
     all.stopped = all.stopped || part.stopped;
-    add_rollout_metrics(all.metrics, part.metrics);
+    add_metrics(all.metrics, part.metrics, PartTimes::Longest);
     std::move(part.groups.begin(), part.groups.end(), std::back_inserter(all.groups));
     std::move(part.failures.begin(), part.failures.end(), std::back_inserter(all.failures));
   }

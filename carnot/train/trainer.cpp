@@ -103,6 +103,17 @@ void compare_with_rollout(const LossInputs& inputs, BatchReport& report) {
 
 }  // namespace
 
+std::vector<RolloutTask> rollout_tasks(const Recipe& recipe, const StepTasks& tasks) {
+  const EnvironmentFactory& environment = *recipe.environment;
+  std::vector<RolloutTask> all;
+  for (std::int64_t index = tasks.first_task; index < tasks.first_task + tasks.groups; ++index)
+    all.push_back({.uid = "train_" + std::to_string(index),
+                   .environment = recipe.environment_name,
+                   .task_index = index,
+                   .make = [&environment, index] { return environment.make(Split::Train, index); }});
+  return all;
+}
+
 Trainer::Trainer(Recipe& recipe, ModelBundle& bundle, Collectives& collectives)
     : recipe_(recipe),
       bundle_(bundle),
@@ -208,21 +219,16 @@ std::optional<TrainingStep> Trainer::roll_out_and_measure(std::int64_t step, con
 Rollout Trainer::roll_out_once(std::int64_t step, int refill, const RolloutEvents& events) {
   const std::int64_t groups = recipe_.train.groups;
   // Tasks are numbered through the run; refills take theirs from after the run's last step.
-  const std::int64_t first = (refill * recipe_.train.steps + step) * groups;
-  const EnvironmentFactory& environment = *recipe_.environment;
-  std::vector<RolloutTask> tasks;
-  for (std::int64_t g = 0; g < groups; ++g)
-    tasks.push_back({.uid = "train_" + std::to_string(first + g),
-                     .environment = recipe_.environment_name,
-                     .task_index = first + g,
-                     .make = [&environment, index = first + g] { return environment.make(Split::Train, index); }});
-  return roll_out_together(collectives_, *generation_.engine, *bundle_.chat, *recipe_.method.branch, tasks,
-                           recipe_.rollout.options,
-                           {.seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "rollout"),
-                            .step = step,
-                            .first_group = static_cast<std::uint64_t>(refill * groups),
-                            .policy_version = static_cast<int>(optimizer_->num_updates())},
-                           events, "rollouts of step " + std::to_string(step + 1));
+  const StepTasks tasks{.first_task = (refill * recipe_.train.steps + step) * groups,
+                        .groups = groups,
+                        .key = {.seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "rollout"),
+                                .step = step,
+                                .first_group = static_cast<std::uint64_t>(refill * groups),
+                                .policy_version = static_cast<int>(optimizer_->num_updates())}};
+  if (elsewhere_) return elsewhere_(tasks, events);
+  return roll_out_together(collectives_, *generation_.engine, *bundle_.chat, *recipe_.method.branch,
+                           rollout_tasks(recipe_, tasks), recipe_.rollout.options, tasks.key, events,
+                           "rollouts of step " + std::to_string(step + 1));
 }
 
 bool Trainer::roll_out_groups(std::int64_t step, const RolloutEvents& events, TrainingStep& out, Clock& clock) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "carnot/base/result.h"
@@ -31,6 +33,20 @@ struct TrainingStep {
   Status trained = Done{};                  ///< fails where so many failed that no update was made
 };
 
+/// Some of a step's tasks: number first_task + i is group key.first_group + i of the step.
+struct StepTasks {
+  std::int64_t first_task = 0;
+  std::int64_t groups = 0;
+  RolloutKey key{};
+};
+
+/// What roll_out() gets for them. The recipe must outlive it.
+std::vector<RolloutTask> rollout_tasks(const Recipe& recipe, const StepTasks& tasks);
+
+/// Rolls out tasks elsewhere, with the policy's weights as they are. What it returns is what roll_out() would, times
+/// apart; or it was stopped.
+using RolloutsElsewhere = std::function<Rollout(const StepTasks& tasks, const RolloutEvents& events)>;
+
 class Trainer {
  public:
   /// All must outlive the trainer. The bundle's policy is trained in place. The ranks of `collectives` have the same
@@ -45,6 +61,9 @@ class Trainer {
 
   /// The step without its update: rollouts, signals and credit.
   std::optional<TrainingStep> roll_out_and_measure(std::int64_t step, const RolloutEvents& events = {});
+
+  /// From now on steps get their groups from there instead of the trainer's own engine.
+  void roll_out_elsewhere(RolloutsElsewhere rollouts) { elsewhere_ = std::move(rollouts); }
 
   /// Of the objective, where they follow a metric from step to step; by key. For checkpoints.
   std::map<std::string, double> coefficients() const;
@@ -86,6 +105,7 @@ class Trainer {
   Collectives& collectives_;
   Generation generation_;
   ShardWork work_;
+  RolloutsElsewhere elsewhere_{};
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Optimizer> critic_optimizer_;
   bool weights_changed_ = false;  ///< by the step's updates so far

@@ -1,0 +1,59 @@
+// plane/served_files.h -- files that an HTTP server gives by their SHA-256, and the other side: a file fetched and
+// checked.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "carnot/base/descriptor.h"
+#include "carnot/base/result.h"
+#include "carnot/http/client.h"
+#include "carnot/http/server.h"
+#include "carnot/plane/messages.h"
+
+namespace carnot {
+
+/// Any thread.
+class ServedFiles {
+ public:
+  /// Serves what the file holds from now on, and takes the file's name away: nothing is left when the process ends. It
+  /// must not be written to any more.
+  Result<PlaneFile> take(const std::filesystem::path& path);
+  PlaneFile add(std::string content);
+
+  /// Answers that have begun are completed.
+  void drop(const PlaneFile& file);
+
+  /// The answer to GET /files/SHA256.
+  HttpReply answer(std::string_view path) const;
+
+ private:
+  struct Source;
+  std::shared_ptr<const Source> find(std::string_view sha256) const;
+
+  mutable std::mutex mutex_{};
+  std::map<std::string, std::shared_ptr<const Source>, std::less<>> files_{};
+};
+
+/// What may succeed another time.
+struct PlaneAttempt {
+  bool done = false;
+  std::string why_not{};
+};
+
+/// Fetches `file` from the server `url` into `path`. Not done where the server does not answer, where what it gives has
+/// another size or hash, or where `go_on` ends it; then there is no file. An error where the server refuses the key.
+Result<PlaneAttempt> fetch_file(const Url& url, const std::string& key, const PlaneFile& file,
+                                const std::filesystem::path& path, const std::function<bool()>& go_on);
+
+/// What a worker says whose key the trainer refuses.
+Error key_refusal(const Url& url);
+
+/// The header that shows a key; none where it is empty.
+HttpHeaders key_header(const std::string& key);
+
+}  // namespace carnot

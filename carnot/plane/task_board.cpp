@@ -1,0 +1,266 @@
+#include "carnot/plane/task_board.h"
+
+#include <array>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "carnot/base/log.h"
+
+namespace carnot {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr const char* kTrainerKey = "trainer";
+constexpr milliseconds kSlice{200};
+constexpr seconds kBetweenLooks{2};
+constexpr seconds kLonely{15};
+constexpr int kConnections = 1024;
+constexpr std::string_view kResults = "/results/";
+
+std::string random_run() {
+  std::random_device device;
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string run;
+  while (run.size() < 32) run += kDigits[device() % 16];
+  return run;
+}
+
+HttpReply said(int status, const std::string& text) {
+  return {.status = status, .body = text, .content_type = "text/plain"};
+}
+
+/// Calls until the broker was reached. False where `go_on` ended it.
+template <class Call>
+Result<bool> persist(const GoOn& go_on, const Call& call) {
+  for (;; std::this_thread::sleep_for(kSlice)) {
+    const auto outcome = call();
+    if (!outcome) return outcome.error();
+    if (outcome->reached) return true;
+    if (!go_on()) return false;
+  }
+}
+
+}  // namespace
+
+TaskBoard::TaskBoard(const TaskBoardOptions& options, std::unique_ptr<Broker> broker)
+    : options_(options), broker_(std::move(broker)) {
+  announcement_.program = plane_program();
+  announcement_.run = random_run();
+  announcement_.place = this_place();
+  announcement_.kernels = options.kernels;
+}
+
+Status check_listening(const TaskBoardOptions& options) {
+  if (!options.key.empty() || is_loopback(options.host)) return Done{};
+  return Error{"rollout.plane_listen: other machines reach " + options.host +
+               "; expected rollout.plane_key_env with the name of an environment variable that holds a key, or "
+               "127.0.0.1"};
+}
+
+Result<std::unique_ptr<TaskBoard>> TaskBoard::open(const TaskBoardOptions& options, const GoOn& go_on) {
+  if (const Status good = check_listening(options); !good) return good.error();
+  auto broker = Broker::connect(options.broker, go_on);
+  if (!broker) return broker.error();
+  if (!*broker) return std::unique_ptr<TaskBoard>();
+  std::unique_ptr<TaskBoard> board(new TaskBoard(options, std::move(broker).value()));
+  if (const Status listening = board->listen(); !listening) return listening.error();
+  const std::string queue = options.address.queue();
+  for (const auto& step : {std::function([&] { return board->broker_->remove_queue(queue); }),
+                           std::function([&] { return board->broker_->make_queue(queue, options.lease); })}) {
+    const auto reached = persist(go_on, step);
+    if (!reached) return reached.error();
+    if (!*reached) return std::unique_ptr<TaskBoard>();
+  }
+  return board;
+}
+
+Status TaskBoard::listen() {
+  auto server = HttpServer::start({.host = options_.host,
+                                   .port = options_.port,
+                                   .key = options_.key,
+                                   .certificate = options_.certificate,
+                                   .private_key = options_.private_key,
+                                   .max_body_bytes = options_.max_result_bytes,
+                                   .max_connections = kConnections,
+                                   .receive_time = std::chrono::minutes(10)},
+                                  [this](const HttpCall& call, const HttpConnection&) { return answer(call); });
+  if (!server) return Error{"rollout.plane_listen: " + server.error().message};
+  server_ = std::move(server).value();
+  const bool is_ipv6 = options_.host.find(':') != std::string::npos && !options_.host.starts_with('[');
+  announcement_.url = options_.url;
+  if (options_.url.empty())
+    announcement_.url = std::string(options_.certificate.empty() ? "http://" : "https://") +
+                        (is_ipv6 ? "[" + options_.host + "]" : options_.host) + ":" + std::to_string(server_->port());
+  return Done{};
+}
+
+TaskBoard::~TaskBoard() {
+  if (!is_announced_ || !broker_->is_connected()) return;
+  const auto now = broker_->announced(options_.address.table(), kTrainerKey);
+  if (!now || !now->value) return;
+  if (const auto trainer = parse_announcement(*now->value); trainer && trainer->run != announcement_.run) return;
+  announcement_.open = false;
+  (void)broker_->announce(options_.address.table(), kTrainerKey, announcement_json(announcement_));
+  (void)broker_->remove_queue(options_.address.queue());
+}
+
+void TaskBoard::set_setup(const PlaneFile& setup, const std::optional<PlaneFile>& base) {
+  announcement_.setup = setup;
+  announcement_.base = base;
+}
+
+void TaskBoard::set_weights(std::int64_t version, const PlaneFile& weights) {
+  if (announcement_.version >= 0 && announcement_.weights != weights) files_.drop(announcement_.weights);
+  announcement_.version = version;
+  announcement_.weights = weights;
+}
+
+Result<bool> TaskBoard::announce(const GoOn& go_on) {
+  is_announced_ = true;
+  return persist(go_on, [&] {
+    return broker_->announce(options_.address.table(), kTrainerKey, announcement_json(announcement_));
+  });
+}
+
+HttpReply TaskBoard::answer(const HttpCall& call) {
+  {
+    const std::lock_guard lock(mutex_);
+    was_asked_ = true;
+  }
+  if (call.method == "POST" && call.path.starts_with(kResults))
+    return take_result(call.path.substr(kResults.size()), call.body);
+  if (call.method == "GET") return files_.answer(call.path);
+  return said(404, "nothing is there");
+}
+
+HttpReply TaskBoard::take_result(const std::string& path, const std::string& body) {
+  const std::string mine = announcement_.run + "/";
+  if (!path.starts_with(mine)) return said(410, "of another run");
+  const std::string key = path.substr(mine.size());
+  const auto result = parse_result(body);
+  const std::lock_guard lock(mutex_);
+  std::size_t task = 0;
+  while (round_ != nullptr && task < round_->tasks.size() && round_->tasks[task].key() != key) ++task;
+  if (round_ == nullptr || task == round_->tasks.size() || round_->done[task]) return said(200, "not needed any more");
+  Status accepted = result ? Status(Done{}) : Status(result.error());
+  if (accepted && result->kernels != announcement_.kernels)
+    accepted = Error{"computed with the kernels " + result->kernels + "; expected " + announcement_.kernels};
+  if (accepted) accepted = round_->accept(task, *result);
+  if (!accepted) {
+    log_warning("the result of task " + key + (result ? " from " + result->worker : "") +
+                " is refused: " + accepted.error().message);
+    return said(422, accepted.error().message);
+  }
+  if (workers_.insert(result->worker).second) log_info("worker: " + result->worker);
+  round_->done[task] = true;
+  ++round_->num_done;
+  result_came_.notify_all();
+  return said(200, "taken");
+}
+
+std::vector<std::size_t> TaskBoard::unfinished() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::size_t> open;
+  for (std::size_t task = 0; task < round_->tasks.size(); ++task)
+    if (!round_->done[task]) open.push_back(task);
+  return open;
+}
+
+Result<bool> TaskBoard::hand_out(const GoOn& go_on) {
+  const std::string attempt = "/" + std::to_string(times_handed_out_++);
+  for (const std::size_t task : unfinished()) {
+    const PlaneTask& one = round_->tasks[task];
+    const auto added = persist(go_on, [&]() -> Result<Reached<Done>> {
+      auto outcome = broker_->add(options_.address.queue(), task_json(one), one.run + "/" + one.key() + attempt);
+      if (outcome && !outcome->reached && broker_->is_connected())  // the queue may be gone
+        (void)broker_->make_queue(options_.address.queue(), options_.lease);
+      return outcome;
+    });
+    if (!added || !*added) return added;
+  }
+  return true;
+}
+
+Status TaskBoard::look_after() {
+  if (!broker_->is_connected()) return Done{};
+  const auto announced = broker_->announced(options_.address.table(), kTrainerKey);
+  if (!announced) return announced.error();
+  if (!announced->reached) return Done{};
+  if (announced->value) {
+    const auto other = parse_announcement(*announced->value);
+    if (other && other->run != announcement_.run)
+      return Error{"rollout.plane: another trainer (" + other->place + ") has taken " + options_.address.text() +
+                   "; expected a name of its own for each, as in " + options_.address.server + "/second"};
+  } else {
+    (void)broker_->announce(options_.address.table(), kTrainerKey, announcement_json(announcement_));
+  }
+  const std::size_t open = unfinished().size();
+  const auto size = broker_->size(options_.address.queue());
+  if (!size) return size.error();
+  if (!size->reached) return Done{};
+  const bool is_gone = !size->value;
+  // Results that come between the two looks make it seem short once, a lost message does so again.
+  const bool is_short = size->value && *size->value < static_cast<std::int64_t>(open);
+  if (is_gone) {
+    const auto made = broker_->make_queue(options_.address.queue(), options_.lease);
+    if (!made || !made->reached) return made ? Status(Done{}) : made.error();
+  }
+  if (!is_gone && !(is_short && looked_short_)) {
+    looked_short_ = is_short;
+    return Done{};
+  }
+  looked_short_ = false;
+  log_info(options_.address.text() + ": the NATS server has lost tasks; they are handed out again");
+  const auto again = hand_out([] { return false; });
+  return again ? Status(Done{}) : again.error();
+}
+
+Result<bool> TaskBoard::collect(const std::vector<PlaneTask>& tasks, const Accept& accept, const GoOn& go_on,
+                                const std::function<void(std::size_t done)>& on_progress) {
+  Round round{.tasks = tasks, .accept = accept, .done = std::vector<bool>(tasks.size())};
+  const auto set_round = [&](Round* now) {
+    const std::lock_guard lock(mutex_);
+    round_ = now;
+  };
+  set_round(&round);
+  struct Closed {
+    const std::function<void()> close;
+    ~Closed() { close(); }
+  } closed{[&] { set_round(nullptr); }};
+  const auto out = hand_out(go_on);
+  if (!out || !*out) return out;
+  const auto begin = Clock::now();
+  auto next_look = begin + kBetweenLooks;
+  bool told = false;
+  for (std::size_t last = 0;;) {
+    bool was_asked = false;
+    {
+      std::unique_lock lock(mutex_);
+      result_came_.wait_for(lock, kSlice, [&] { return round.num_done > last; });
+      last = round.num_done;
+      was_asked = was_asked_;
+    }
+    if (on_progress) on_progress(last);
+    if (last == tasks.size()) return true;
+    if (!go_on()) {
+      if (broker_->is_connected()) {
+        (void)broker_->remove_queue(options_.address.queue());
+        (void)broker_->make_queue(options_.address.queue(), options_.lease);
+      }
+      return false;
+    }
+    if (!told && !was_asked && Clock::now() > begin + kLonely) {
+      log_info("no worker has come yet; one is started with: carnot worker " + options_.address.text());
+      told = true;
+    }
+    if (Clock::now() < next_look) continue;
+    if (const Status good = look_after(); !good) return good.error();
+    next_look = Clock::now() + kBetweenLooks;
+  }
+}
+
+}  // namespace carnot

@@ -1,0 +1,377 @@
+// Trainer's and worker's side of the rollout plane with a real NATS server, without models.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "carnot/base/file.h"
+#include "carnot/plane/task_board.h"
+#include "carnot/plane/task_source.h"
+#include "tests/plane/background.h"
+
+namespace carnot::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+const GoOn kAlways = [] { return true; };
+const std::string kHash(64, '5');
+
+/// Of this machine, signed by itself.
+struct Certificate {
+  explicit Certificate(const ScratchFolder& scratch)
+      : key(scratch.path("key.pem")), certificate(scratch.path("certificate.pem")) {
+    Background openssl(
+        {"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+         "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", key, "-out", certificate},
+        scratch.path("openssl.log"));
+    EXPECT_EQ(openssl.wait(), 0) << openssl.written();
+  }
+
+  std::string key, certificate;
+};
+
+class Plane : public ::testing::Test {
+ protected:
+  TaskBoardOptions options(const NatsServer& server, const std::string& key = "") {
+    const auto address = parse_plane_address(server.address(), "test").value();
+    return {.address = address,
+            .broker = {.url = address.server, .name = "trainer"},
+            .key = key,
+            .lease = milliseconds(1000),
+            .kernels = "avx2"};
+  }
+
+  std::unique_ptr<TaskBoard> board(const TaskBoardOptions& options) {
+    auto made = TaskBoard::open(options, kAlways);
+    EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
+    (*made)->set_setup((*made)->files().add("{}"), {});
+    EXPECT_TRUE((*made)->announce(kAlways).value());
+    return std::move(made).value();
+  }
+
+  std::unique_ptr<TaskSource> source(const NatsServer& server, const std::string& key = "") {
+    const auto address = parse_plane_address(server.address(), "test").value();
+    return TaskSource::connect(address, {.url = address.server, .name = "worker"}, key, kAlways).value();
+  }
+
+  /// As it is announced; waits for an answer of the broker.
+  static Announcement announced(TaskSource& source) {
+    auto trainer = source.trainer().value();
+    while (!trainer) trainer = source.trainer().value();
+    return std::move(trainer).value();
+  }
+
+  static std::vector<PlaneTask> tasks(const TaskBoard& board, int count) {
+    std::vector<PlaneTask> all;
+    for (int i = 0; i < count; ++i)
+      all.push_back({.run = board.run(), .step = 3, .first_group = static_cast<std::uint64_t>(i), .weights = kHash});
+    return all;
+  }
+
+  /// Takes tasks and hands results in, until `end`. `before` may hold a task up.
+  static void serve(
+      TaskSource& source, const std::string& run, std::atomic<bool>& end, const std::string& name,
+      const std::function<bool(int served)>& before = [](int) { return true; }) {
+    int served = 0;
+    while (!end) {
+      auto leased = source.next_task(run, milliseconds(200));
+      ASSERT_TRUE(leased.ok()) << leased.error().message;
+      if (!*leased) continue;
+      if (!before(served++)) return;  // as one that dies: the lease is neither finished nor given back
+      const auto handed_in =
+          source.hand_in(announced(source), (*leased)->task,
+                         {.worker = name, .kernels = "avx2", .rollout = "result of " + (*leased)->task.key()});
+      ASSERT_TRUE(handed_in.ok()) << handed_in.error().message;
+      if (handed_in->done) (*leased)->lease.finish();
+    }
+  }
+
+  /// Collects `count` tasks; what came, by task.
+  static std::vector<std::string> collected(TaskBoard& board, int count) {
+    std::vector<std::string> results(static_cast<std::size_t>(count));
+    const auto all = tasks(board, count);
+    const auto whole = board.collect(
+        all,
+        [&](std::size_t task, const PlaneResult& result) -> Status {
+          EXPECT_TRUE(results[task].empty()) << "a second result of one task";
+          results[task] = result.rollout;
+          return Done{};
+        },
+        kAlways, nullptr);
+    EXPECT_TRUE(whole.ok() && *whole) << (whole.ok() ? "stopped" : whole.error().message);
+    return results;
+  }
+
+  static std::vector<std::string> expected(int count) {
+    std::vector<std::string> all;
+    for (int i = 0; i < count; ++i) all.push_back("result of 3-" + std::to_string(i));
+    return all;
+  }
+
+  const ScratchFolder scratch_;
+};
+
+TEST_F(Plane, TasksOfAWorkerThatDiesGoToAnotherOne) {
+  const NatsServer server(scratch_);
+  const auto trainer = board(options(server));
+  const auto dying = source(server), living = source(server);
+  std::atomic<bool> end = false;
+  std::thread first([&] { serve(*dying, trainer->run(), end, "dying", [](int served) { return served < 2; }); });
+  std::thread second([&] {
+    serve(*living, trainer->run(), end, "living", [](int) {
+      std::this_thread::sleep_for(milliseconds(20));
+      return true;
+    });
+  });
+  EXPECT_EQ(collected(*trainer, 12), expected(12));
+  EXPECT_EQ(collected(*trainer, 3), expected(3)) << "a second round";
+  end = true;
+  first.join();
+  second.join();
+}
+
+TEST_F(Plane, ASecondResultOfATaskIsDropped) {
+  const NatsServer server(scratch_);
+  const auto trainer = board(options(server));
+  const auto one = source(server), other = source(server);
+  std::thread worker([&] {
+    std::optional<LeasedTask> task;
+    while (!task) task = std::move(one->next_task(trainer->run(), milliseconds(200))).value();
+    const Announcement to = announced(*one);
+    const PlaneResult result{.worker = "one", .kernels = "avx2", .rollout = "result of " + task->task.key()};
+    EXPECT_TRUE(other->hand_in(to, task->task, result)->done);
+    EXPECT_TRUE(one->hand_in(to, task->task, result)->done);
+    task->lease.finish();
+    PlaneTask foreign = task->task;
+    foreign.run = std::string(32, 'f');
+    EXPECT_TRUE(one->hand_in(to, foreign, result)->done) << "of another run: not needed";
+  });
+  EXPECT_EQ(collected(*trainer, 1), expected(1));
+  worker.join();
+}
+
+TEST_F(Plane, TheBrokerMayGoAndComeWithItsDataOrWithout) {
+  NatsServer server(scratch_);
+  const auto trainer = board(options(server));
+  const auto worker_source = source(server);
+  std::atomic<bool> end = false;
+  // The broker is cut off while the fifth task is in work, and while the tenth is.
+  constexpr int kCutAt[] = {5, 10};
+  std::atomic<int> taken = 0, cuts = 0;
+  std::thread worker([&] {
+    serve(*worker_source, trainer->run(), end, "worker", [&](int) {
+      ++taken;
+      while ((taken >= kCutAt[0] && cuts < 1) || (taken >= kCutAt[1] && cuts < 2))
+        std::this_thread::sleep_for(milliseconds(5));
+      return true;
+    });
+  });
+  std::thread cutter([&] {
+    for (const int at : kCutAt) {
+      while (taken < at) std::this_thread::sleep_for(milliseconds(5));
+      server.kill();
+      ++cuts;
+      std::this_thread::sleep_for(milliseconds(300));
+      server.restart(at == kCutAt[0]);
+    }
+  });
+  EXPECT_EQ(collected(*trainer, 20), expected(20));
+  end = true;
+  cutter.join();
+  worker.join();
+}
+
+TEST_F(Plane, AResultThatIsRefusedSaysWhyAndTheTaskIsStillThere) {
+  const NatsServer server(scratch_);
+  const auto trainer = board(options(server));
+  const auto worker = source(server);
+  std::atomic<bool> end = false;
+  std::string refusals;
+  std::thread thread([&] {
+    std::optional<LeasedTask> task;
+    while (!task) task = std::move(worker->next_task(trainer->run(), milliseconds(200))).value();
+    const Announcement to = announced(*worker);
+    for (const PlaneResult& wrong : {PlaneResult{.worker = "w", .kernels = "avx512", .rollout = "fine"},
+                                     PlaneResult{.worker = "w", .kernels = "avx2", .rollout = "wrong"}}) {
+      const auto handed_in = worker->hand_in(to, task->task, wrong);
+      EXPECT_FALSE(handed_in.ok());
+      refusals += handed_in.error().message + "\n";
+    }
+    task->lease.give_back();
+    serve(*worker, trainer->run(), end, "w");
+  });
+  const auto all = tasks(*trainer, 1);
+  const auto whole = trainer->collect(
+      all,
+      [&](std::size_t, const PlaneResult& result) -> Status {
+        if (result.rollout == "wrong") return Error{"is no rollout"};
+        end = true;
+        return Done{};
+      },
+      kAlways, nullptr);
+  EXPECT_TRUE(whole.ok() && *whole);
+  thread.join();
+  EXPECT_THAT(refusals, HasSubstr("refuses the result of task 3-0: computed with the kernels avx512; expected avx2"));
+  EXPECT_THAT(refusals, HasSubstr("is no rollout"));
+}
+
+TEST_F(Plane, FilesComeWholeOrNotAtAll) {
+  const NatsServer server(scratch_);
+  const auto trainer = board(options(server));
+  const std::string content(3'000'000, 'w'), path = scratch_.write("weights", content);
+  const PlaneFile file = trainer->files().take(path).value();
+  EXPECT_FALSE(std::filesystem::exists(path)) << "nothing is left when the trainer is killed";
+  EXPECT_EQ(file.bytes, 3'000'000);
+  const auto worker = source(server);
+  const Announcement to = announced(*worker);
+  const std::string copy = scratch_.path("copy");
+  EXPECT_TRUE(worker->fetch(to, file, copy, kAlways)->done);
+  EXPECT_EQ(read_file(copy).value(), content);
+  for (const PlaneFile& wrong :
+       {PlaneFile{.sha256 = kHash, .bytes = 5}, PlaneFile{.sha256 = file.sha256, .bytes = 5}}) {
+    const PlaneAttempt attempt = worker->fetch(to, wrong, copy, kAlways).value();
+    EXPECT_FALSE(attempt.done);
+    EXPECT_FALSE(attempt.why_not.empty());
+    EXPECT_FALSE(std::filesystem::exists(copy));
+  }
+  EXPECT_FALSE(worker->fetch(to, file, copy, [] { return false; })->done);
+  const std::string damaged_path = scratch_.write("damaged", content);
+  std::fstream damaging(damaged_path, std::ios::binary | std::ios::in | std::ios::out);
+  const PlaneFile damaged = trainer->files().take(damaged_path).value();
+  damaging.seekp(1'500'000).put('x').flush();
+  EXPECT_THAT(worker->fetch(to, damaged, copy, kAlways)->why_not, HasSubstr("another SHA-256 than announced"));
+  EXPECT_FALSE(std::filesystem::exists(copy));
+  trainer->files().drop(file);
+  EXPECT_THAT(worker->fetch(to, file, copy, kAlways)->why_not, HasSubstr("status 404"));
+}
+
+TEST_F(Plane, TheTrainersKeyIsNeeded) {
+  const NatsServer server(scratch_);
+  const auto trainer = board(options(server, "right"));
+  const Announcement to = announced(*source(server));
+  const std::string copy = scratch_.path("copy");
+  EXPECT_TRUE(source(server, "right")->fetch(to, to.setup, copy, kAlways)->done);
+  for (const char* wrong : {"", "wrong"}) {
+    const auto fetched = source(server, wrong)->fetch(to, to.setup, copy, kAlways);
+    ASSERT_FALSE(fetched.ok());
+    EXPECT_THAT(fetched.error().message, HasSubstr("refuses the key"));
+    const auto handed_in = source(server, wrong)->hand_in(to, tasks(*trainer, 1)[0], {});
+    ASSERT_FALSE(handed_in.ok());
+    EXPECT_THAT(handed_in.error().message, HasSubstr("refuses the key"));
+  }
+}
+
+TEST_F(Plane, NothingListensBeyondLoopbackWithoutAKey) {
+  const NatsServer server(scratch_);
+  TaskBoardOptions open = options(server);
+  open.host = "0.0.0.0";
+  EXPECT_THAT(TaskBoard::open(open, kAlways).error().message, HasSubstr("expected rollout.plane_key_env"));
+}
+
+TEST_F(Plane, ASecondTrainerTakesThePlaceAndTheFirstSaysSo) {
+  const NatsServer server(scratch_);
+  auto first = board(options(server));
+  std::string said;
+  std::thread thread([&] {
+    const auto all = tasks(*first, 1);
+    const auto whole =
+        first->collect(all, [](std::size_t, const PlaneResult&) -> Status { return Done{}; }, kAlways, nullptr);
+    EXPECT_FALSE(whole.ok());
+    said = whole.error().message;
+  });
+  const auto second = board(options(server));
+  thread.join();
+  EXPECT_THAT(said, HasSubstr("another trainer (" + this_place() + ") has taken " + server.address()));
+  first.reset();
+  const Announcement last = announced(*source(server));
+  EXPECT_EQ(last.run, second->run()) << "the end of the first one";
+  EXPECT_TRUE(last.open);
+}
+
+TEST_F(Plane, TheEndOfATrainerIsAnnounced) {
+  const NatsServer server(scratch_);
+  auto trainer = board(options(server));
+  const auto worker = source(server);
+  EXPECT_TRUE(announced(*worker).open);
+  trainer.reset();
+  EXPECT_FALSE(announced(*worker).open);
+}
+
+TEST_F(Plane, ABrokerThatRefusesIsAnErrorThatSaysWhatToDo) {
+  const NatsServer locked(scratch_, {"--auth", "token-of-the-server"});
+  const auto address = parse_plane_address(locked.address(), "test").value();
+  const auto connect = [&](const std::string& token) {
+    return Broker::connect({.url = address.server, .name = "x", .token = token}, kAlways);
+  };
+  EXPECT_TRUE(connect("token-of-the-server").ok());
+  for (const char* wrong : {"", "another"})
+    EXPECT_THAT(connect(wrong).error().message, HasSubstr("refuses this key; expected a credentials file")) << wrong;
+  EXPECT_THAT(Broker::check({.url = address.server, .name = "x"}).error().message, HasSubstr("refuses this key"));
+  EXPECT_TRUE(Broker::check({.url = address.server, .name = "x", .token = "token-of-the-server"}));
+  EXPECT_TRUE(Broker::check({.url = "nats://127.0.0.1:" + std::to_string(free_port()), .name = "x"})) << "it may come";
+  const NatsServer plain(scratch_, {}, false);
+  const auto refused = Broker::connect({.url = plain.address(), .name = "x"}, kAlways);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("has no JetStream; expected one started with nats-server -js"));
+}
+
+TEST_F(Plane, TlsIsCheckedAgainstTheAuthority) {
+  const Certificate mine(scratch_);
+  const std::string& certificate = mine.certificate;
+  const NatsServer server(scratch_, {"--tls", "--tlscert", certificate, "--tlskey", mine.key});
+  const std::string secure = "tls" + server.address().substr(4);
+  EXPECT_TRUE(Broker::connect({.url = secure, .name = "x", .authority = certificate}, kAlways).ok());
+  const auto unknown = Broker::connect({.url = secure, .name = "x"}, kAlways);
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_THAT(unknown.error().message, HasSubstr("no secure connection"));
+  const auto plain = Broker::connect({.url = server.address(), .name = "x"}, kAlways);
+  ASSERT_FALSE(plain.ok()) << "a server with TLS is not spoken to without";
+  EXPECT_THAT(plain.error().message, HasSubstr("no secure connection"));
+}
+
+TEST_F(Plane, FilesAndResultsGoThroughTls) {
+  const Certificate mine(scratch_);
+  const NatsServer server(scratch_);
+  TaskBoardOptions secure = options(server);
+  secure.certificate = mine.certificate;
+  secure.private_key = mine.key;
+  const auto trainer = board(secure);
+  const std::string content(3'000'000, 'w');
+  const PlaneFile file = trainer->files().add(content);
+  const auto worker = source(server);
+  const Announcement to = announced(*worker);
+  EXPECT_TRUE(to.url.starts_with("https://127.0.0.1:")) << to.url;
+  const std::string copy = scratch_.path("copy");
+  EXPECT_THAT(worker->fetch(to, file, copy, kAlways)->why_not, HasSubstr("certificate cannot be trusted"));
+  ::setenv("SSL_CERT_FILE", mine.certificate.c_str(), 1);
+  EXPECT_TRUE(worker->fetch(to, file, copy, kAlways)->done);
+  EXPECT_EQ(read_file(copy).value(), content);
+  std::atomic<bool> end = false;
+  std::thread thread([&] { serve(*worker, trainer->run(), end, "worker"); });
+  EXPECT_EQ(collected(*trainer, 3), expected(3));
+  end = true;
+  thread.join();
+  Announcement plain = to;
+  plain.url.replace(0, 5, "http");
+  EXPECT_FALSE(worker->fetch(plain, file, copy, kAlways)->done) << "a server that speaks TLS speaks nothing else";
+  ::unsetenv("SSL_CERT_FILE");
+  secure.private_key = mine.certificate;
+  EXPECT_THAT(TaskBoard::open(secure, kAlways).error().message, HasSubstr("expected PEM files of a certificate"));
+}
+
+TEST_F(Plane, WaitsForABrokerUntilItIsToldToStop) {
+  int asked = 0;
+  const auto stopped = Broker::connect({.url = "nats://127.0.0.1:" + std::to_string(free_port()), .name = "x"},
+                                       [&] { return ++asked < 3; });
+  ASSERT_TRUE(stopped.ok()) << stopped.error().message;
+  EXPECT_EQ(*stopped, nullptr);
+}
+
+}  // namespace
+}  // namespace carnot::testing

@@ -1,0 +1,255 @@
+// Training with workers that are killed, a broker and a trainer that are killed: the same weights as without any.
+//   CARNOT_WORKER_ROUNDS=N   runs that are disturbed, one after the other; 1 where nothing is said
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include "carnot/base/file.h"
+#include "carnot/base/json.h"
+#include "carnot/base/random.h"
+#include "testing/paths.h"
+#include "tests/plane/background.h"
+
+namespace carnot::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+constexpr int kSteps = 6;
+constexpr const char* kRecipe = R"(
+threads: 1
+model: {hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}
+env: {name: search_qa, train_worlds: 2, held_out_worlds: 1}
+sft: {steps: 6, batch_tokens: 600}
+method: ppo
+objective: {entropy_coefficient: 0.01}
+critic: {learning_rate: 1e-2}
+rollout: {group_size: 3, max_context_tokens: 320, max_response_tokens: 24, plane_lease_seconds: 2}
+train: {steps: 6, groups: 5, mini_batches: 2, learning_rate: 1e-3, save_every: 1}
+eval: {tasks: 2, before_training: false}
+)";
+
+std::string program() { return build_path("carnot"); }
+
+class Workers : public ::testing::Test {
+ protected:
+  Workers() : recipe_(scratch_.write("tiny.yaml", kRecipe)) {}
+
+  std::vector<std::string> train(const std::string& run, const std::vector<std::string>& overrides = {}) const {
+    std::vector<std::string> words{"train", recipe_, "run_folder=" + scratch_.path(run)};
+    words.insert(words.end(), overrides.begin(), overrides.end());
+    return words;
+  }
+
+  Background background(std::vector<std::string> words, const std::vector<std::string>& environment = {}) {
+    words.insert(words.begin(), program());
+    return {words, scratch_.path("log." + std::to_string(logs_++)), environment};
+  }
+
+  std::string checkpoint(const std::string& run, int step) const {
+    return scratch_.path(run) + "/checkpoints/global_step_" + std::to_string(step);
+  }
+
+  std::string weights(const std::string& run) const {
+    const auto file = read_file(checkpoint(run, kSteps) + "/model.safetensors");
+    return file ? sha256_hex(*file) : "none: " + file.error().message;
+  }
+
+  /// Of a run, by step: all numbers but those of time and of the machine.
+  std::vector<std::string> metrics(const std::string& run) const {
+    std::vector<std::string> steps;
+    const auto text = read_file(scratch_.path(run) + "/metrics.jsonl").value();
+    for (std::string_view line : split_lines(text)) {
+      const Json all = parse_json(line, "metrics.jsonl").value();
+      Json kept = Json::object();
+      for (const auto& [name, value] : all.items())
+        if (!name.starts_with("timing_s/") && !name.starts_with("perf/") && name != "rollout/computed_rows" &&
+            name != "rollout/evictions")
+          kept[name] = value;
+      steps.push_back(kept.dump());
+    }
+    return steps;
+  }
+
+  /// The SHA-256 of each row of a step's rollouts, the times of tools apart.
+  std::vector<std::string> rollouts(const std::string& run, int step) const {
+    std::vector<std::string> rows;
+    const auto text = read_file(scratch_.path(run) + "/rollouts/step_" + std::to_string(step) + ".jsonl").value();
+    for (std::string_view line : split_lines(text)) {
+      Json row = parse_json(line, "rollouts").value();
+      for (Json& turn : row.at("turns")) turn.erase("latency_ms");
+      rows.push_back(sha256_hex(row.dump()));
+    }
+    EXPECT_FALSE(rows.empty());
+    return rows;
+  }
+
+  void expect_same_run(const std::string& run, const std::string& straight) const {
+    EXPECT_EQ(weights(run), weights(straight));
+    EXPECT_EQ(metrics(run), metrics(straight));
+  }
+
+  const ScratchFolder scratch_;
+  const std::string recipe_;
+  int logs_ = 0;
+};
+
+struct Kills {
+  int workers = 0, brokers = 0, trainers = 0;
+};
+
+/// A run whose workers are killed at random moments. After each of its first five steps the broker or the trainer is,
+/// in turn; one of the brokers loses its data.
+class DisturbedRun : public Workers {
+ protected:
+  Kills run_to_its_end(const std::string& run, std::uint64_t seed) {
+    RandomStream random(seed);
+    NatsServer server(scratch_);
+    std::vector<Background> workers;
+    for (int i = 0; i < 3; ++i) workers.push_back(background({"worker", server.address()}));
+    const auto trains = [&](int groups) {
+      return background(train(run, {"rollout.plane=" + server.address(), "resume=auto",
+                                    "rollout.plane_task_groups=" + std::to_string(groups)}));
+    };
+    auto trainer = trains(2);
+    const auto is_done = [&](int step) {
+      while (step <= kSteps && !fs::exists(checkpoint(run, step))) ++step;
+      return step <= kSteps;
+    };
+    Kills kills;
+    for (int blows = 0, since = 0; trainer.is_running();) {
+      std::this_thread::sleep_for(milliseconds(20));
+      if (blows < 5 && is_done(blows + 1)) {
+        std::this_thread::sleep_for(milliseconds(random.below(300)));
+        if (blows % 2 == 0) {
+          server.kill();
+          std::this_thread::sleep_for(milliseconds(200));
+          server.restart(blows != 2);
+          ++kills.brokers;
+        } else {
+          trainer.kill();
+          trainer = trains(1);
+          ++kills.trainers;
+        }
+        ++blows;
+        since = 0;
+      }
+      if (since == 3 || random.below(10) > 0) continue;
+      Background& victim = workers[random.below(workers.size())];
+      victim.kill();
+      victim = background({"worker", server.address()});
+      ++kills.workers, ++since;
+    }
+    EXPECT_EQ(trainer.wait(), 0) << trainer.written();
+    return kills;
+  }
+};
+
+int rounds() {
+  const char* text = std::getenv("CARNOT_WORKER_ROUNDS");
+  return text ? std::atoi(text) : 1;
+}
+
+TEST_F(DisturbedRun, OfKilledWorkersTrainersAndBrokersEqualsTheRunOfOneProcess) {
+  ASSERT_EQ(run_carnot(train("straight")).exit, 0);
+  Kills all;
+  for (int round = 0; round < rounds(); ++round) {
+    const std::string run = "disturbed_" + std::to_string(round);
+    const Kills kills = run_to_its_end(run, 7 + static_cast<std::uint64_t>(round));
+    all.workers += kills.workers, all.brokers += kills.brokers, all.trainers += kills.trainers;
+    expect_same_run(run, "straight");
+    if (HasFailure()) break;
+  }
+  std::cout << rounds() << " runs: " << all.workers << " workers killed, " << all.brokers << " brokers, "
+            << all.trainers << " trainers\n";
+  // On a busy machine some steps may pass unseen.
+  EXPECT_GE(all.workers, 3);
+  EXPECT_GE(all.brokers, 1);
+  EXPECT_GE(all.trainers, 1);
+}
+
+TEST_F(Workers, WhoAreStoppedGiveTheirTaskBackAndEndWithTheRun) {
+  ASSERT_EQ(run_carnot(train("straight", {"train.steps=4", "lora.rank=2", "method=grpo"})).exit, 0);
+  const NatsServer server(scratch_);
+  auto stopped = background({"worker", server.address("second")});
+  auto trainer = background(
+      train("with", {"train.steps=4", "lora.rank=2", "method=grpo", "rollout.plane=" + server.address("second")}));
+  ASSERT_TRUE(stopped.writes("working for process")) << stopped.written();
+  stopped.signal(SIGINT);
+  EXPECT_EQ(stopped.wait(), 0) << stopped.written();
+  auto other = background({"worker", server.address("second"), "--one-run", "--threads", "2"});
+  EXPECT_EQ(trainer.wait(), 0) << trainer.written();
+  EXPECT_EQ(other.wait(), 0) << other.written();
+  const auto adapters = [&](const std::string& run) {
+    return read_file(checkpoint(run, 4) + "/adapter/adapter_model.safetensors").value();
+  };
+  EXPECT_EQ(adapters("with"), adapters("straight"));
+  EXPECT_EQ(metrics("with"), metrics("straight"));
+}
+
+TEST_F(Workers, RollOutForCarnotRolloutToo) {
+  const NatsServer server(scratch_);
+  const auto worker = background({"worker", server.address()});
+  const auto rows = [&](const std::string& run, const std::vector<std::string>& overrides) {
+    auto words = train(run, overrides);
+    words[0] = "rollout";
+    const auto ended = run_carnot(words);
+    EXPECT_EQ(ended.exit, 0) << ended.err << worker.written();
+    return rollouts(run, 0);
+  };
+  EXPECT_EQ(rows("with", {"rollout.plane=" + server.address()}), rows("without", {}));
+}
+
+TEST_F(Workers, AreWaitedForUntilTheTrainerIsStopped) {
+  const NatsServer server(scratch_);
+  auto trainer = background(train("stopped", {"rollout.plane=" + server.address()}));
+  ASSERT_TRUE(trainer.writes("carnot worker " + server.address())) << trainer.written();
+  trainer.signal(SIGINT);
+  EXPECT_EQ(trainer.wait(), 130) << trainer.written();
+  EXPECT_THAT(trainer.written(), HasSubstr("resume=auto"));
+}
+
+TEST_F(Workers, WithoutTheTrainersKeyEndWithAMessage) {
+  const NatsServer server(scratch_);
+  auto trainer =
+      background(train("locked", {"rollout.plane=" + server.address(), "rollout.plane_key_env=TRAINERS_KEY"}),
+                 {"TRAINERS_KEY=abc"});
+  auto wrong = background({"worker", server.address(), "--key-env", "WORKERS_KEY"}, {"WORKERS_KEY=abd"});
+  EXPECT_EQ(wrong.wait(), 1);
+  EXPECT_THAT(wrong.written(), HasSubstr("refuses the key; expected the one it was started with"));
+  auto right = background({"worker", server.address(), "--key-env", "WORKERS_KEY"}, {"WORKERS_KEY=abc"});
+  EXPECT_TRUE(right.writes("working for process")) << right.written();
+  trainer.signal(SIGINT);
+  EXPECT_EQ(trainer.wait(), 130) << trainer.written();
+}
+
+TEST_F(Workers, AndTrainersAreRefusedByABrokerBeforeAnythingIsDone) {
+  const NatsServer server(scratch_, {"--auth", "token-of-the-server"});
+  const auto refused = run_carnot(train("r", {"rollout.plane=" + server.address()}));
+  EXPECT_EQ(refused.exit, 1);
+  EXPECT_THAT(refused.err, HasSubstr("the NATS server refuses this key"));
+  EXPECT_FALSE(fs::exists(scratch_.path("r")));
+  const auto worker = run_carnot({"worker", server.address()});
+  EXPECT_EQ(worker.exit, 1);
+  EXPECT_THAT(worker.err, HasSubstr("the NATS server refuses this key"));
+}
+
+TEST_F(Workers, AndTrainersRefuseSettingsThatCannotBe) {
+  EXPECT_THAT(run_carnot({"worker", "http://a:1"}).err, HasSubstr("ADDRESS: is no address of a NATS server"));
+  EXPECT_THAT(run_carnot({"worker", "nats://a:1", "--key-env", "NO_SUCH_KEY"}).err,
+              HasSubstr("--key-env: the environment has no variable NO_SUCH_KEY"));
+  const auto open =
+      run_carnot(train("r", {"sft.steps=0", "rollout.plane=nats://127.0.0.1:1", "rollout.plane_listen=0.0.0.0"}));
+  EXPECT_EQ(open.exit, 1);
+  EXPECT_THAT(open.err,
+              HasSubstr("rollout.plane_listen: other machines reach 0.0.0.0; expected rollout.plane_key_env"));
+}
+
+}  // namespace
+}  // namespace carnot::testing
