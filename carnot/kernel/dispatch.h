@@ -49,6 +49,14 @@ struct KernelTable {
   void (*gemm_tile)(int rows, int columns, std::int64_t depth, const T* a, std::int64_t a_row, std::int64_t a_depth,
                     const T* b, T* c, std::int64_t c_row, bool accumulate);
 
+  /// scores[q * scores_row + j] = scale * dot(query q, key j) for `tiles` tiles of keys stored [dim][kTile].
+  /// Queries lie `query_row` apart. REQUIRES: queries <= 4.
+  void (*scores)(int queries, int tiles, int dim, const T* query, std::int64_t query_row, const T* const* key_tiles,
+                 T scale, T* scores, std::int64_t scores_row);
+  /// out_q = sum over keys of weight[q][j] value_j; values stored [kTile][dim] per tile. REQUIRES: queries <= 4.
+  void (*weighted_values)(int queries, int tiles, int dim, const T* weights, std::int64_t weights_row,
+                          const T* const* value_tiles, T* out, std::int64_t out_row);
+
   /// In place: the softmax of scores[0, count), zeros up to the end of the last tile; returns its logsumexp.
   T (*softmax)(T* scores, int count);
 
@@ -94,14 +102,6 @@ struct StorageTable {
   /// out = silu(gate) * up
   void (*swiglu)(std::int64_t n, const S* gate, const S* up, S* out);
   void (*swiglu_backward)(std::int64_t n, const S* dout, const S* gate, const S* up, S* dgate, S* dup);
-
-  /// scores[q * scores_row + j] = scale * dot(query q, key j) for `tiles` tiles of keys stored [dim][kTile].
-  /// Queries lie `query_row` apart. REQUIRES: queries <= 4.
-  void (*scores)(int queries, int tiles, int dim, const T* query, std::int64_t query_row, const S* const* key_tiles,
-                 T scale, T* scores, std::int64_t scores_row);
-  /// out_q = sum over keys of weight[q][j] value_j; values stored [kTile][dim] per tile. REQUIRES: queries <= 4.
-  void (*weighted_values)(int queries, int tiles, int dim, const T* weights, std::int64_t weights_row,
-                          const S* const* value_tiles, T* out, std::int64_t out_row);
 };
 
 /// The widest tables that this processor runs.

@@ -17,6 +17,8 @@ constexpr KernelTable<T> table() {
           .row_tile = CARNOT_ROW_TILE,
           .panel = 2 * kLanes<T>,
           .gemm_tile = gemm_tile<T>,
+          .scores = scores<T>,
+          .weighted_values = weighted_values<T>,
           .softmax = softmax<T>,
           .add_outer = add_outer<T>,
           .dot = dot<T>,
@@ -35,9 +37,7 @@ constexpr StorageTable<S> storage() {
           .rms_norm = rms_norm<S>,
           .rms_norm_backward = rms_norm_backward<S>,
           .swiglu = swiglu<S>,
-          .swiglu_backward = swiglu_backward<S>,
-          .scores = scores<S>,
-          .weighted_values = weighted_values<S>};
+          .swiglu_backward = swiglu_backward<S>};
 }
 
 }  // namespace

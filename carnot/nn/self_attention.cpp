@@ -54,7 +54,8 @@ std::vector<kernel::AttentionRows<S>> rows_of(const PackedAttention& plan) {
   return rows;
 }
 
-/// The rows of a paged plan; `pointers` keeps the block addresses they refer to.
+/// The rows of a paged plan; `pointers` keeps the block addresses they refer to. The kernels read and write the blocks
+/// alone, and keep a block's numbers in the order of attention.h: in bfloat16 another one than KvCache's.
 template <class S>
 std::vector<kernel::AttentionRows<S>> rows_of(const PagedAttention& plan, int layer, std::vector<S*>& pointers) {
   S* keys = data_of<S>(plan.cache->keys(layer));

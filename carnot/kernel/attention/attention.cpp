@@ -1,18 +1,19 @@
 #include "carnot/kernel/attention/attention.h"
 
 #include <algorithm>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
+#include "carnot/kernel/attention/bfloat16_attention.h"
 #include "carnot/kernel/dispatch.h"
 
 namespace carnot::kernel {
 namespace {
 
-constexpr int kQueries = 4;    // queries that share a pass over the keys
-constexpr int kRowChunk = 32;  // rows of one task
+constexpr int kQueries = 4;  // queries that share a pass over the keys
 
 int tiles_of(int positions) { return (positions + kTile - 1) / kTile; }
 
@@ -65,8 +66,11 @@ void write_key_value(const AttentionLayer<Computed<S>>& layer, const Computed<S>
   S* values = value_block + static_cast<std::int64_t>(kv_head) * layer.dim * kTile;
   // A reused block may hold anything; weight 0 times anything must be 0.
   if (slot == 0) std::fill(values, values + static_cast<std::int64_t>(kTile) * layer.dim, S{});
-  for (int d = 0; d < layer.dim; ++d) keys[d * kTile + slot] = stored<S>(key[d]);
-  std::copy(value, value + layer.dim, values + static_cast<std::int64_t>(slot) * layer.dim);
+  constexpr int kSide = std::is_same_v<S, BFloat16> ? 2 : 1;  // rows that lie side by side
+  for (int d = 0; d < layer.dim; ++d) {
+    keys[(d / kSide * kTile + slot) * kSide + d % kSide] = stored<S>(key[d]);
+    values[(slot / kSide * layer.dim + d) * kSide + slot % kSide] = value[d];
+  }
 }
 
 /// Keys and values of the row x go to position `position` of a sequence's blocks.
@@ -146,14 +150,21 @@ struct Chunk {
   int end = 0;
 };
 
+/// Rows of one task: in bfloat16 so many that packing the keys for them costs little.
+template <class S>
+int rows_of_task(const AttentionLayer<Computed<S>>& layer) {
+  constexpr int kFew = 32, kMany = 128;
+  static_assert(kFew % kTile == 0 && kMany % kTile == 0);
+  return std::is_same_v<S, BFloat16> && layer.heads < 4 * layer.kv_heads ? kMany : kFew;
+}
+
 // Chunks end where tiles end: two tasks never write into one block.
 template <class S>
-std::vector<Chunk> chunks_of(std::span<const AttentionRows<S>> sequences) {
-  static_assert(kRowChunk % kTile == 0);
+std::vector<Chunk> chunks_of(std::span<const AttentionRows<S>> sequences, int most) {
   std::vector<Chunk> chunks;
   for (std::size_t s = 0; s < sequences.size(); ++s) {
     for (int r = 0; r < sequences[s].rows;) {
-      const int end = std::min(sequences[s].rows, r + kRowChunk - (sequences[s].past + r) % kRowChunk);
+      const int end = std::min(sequences[s].rows, r + most - (sequences[s].past + r) % most);
       chunks.push_back({s, r, end});
       r = end;
     }
@@ -169,88 +180,108 @@ T* scratch(std::size_t slot, std::size_t size) {
   return memory[slot].data();
 }
 
+/// Where the queries of a key-value head stand: [kv_heads, rows, group, dim], with as many rows as `out` has.
+template <class S>
+struct Queries {
+  explicit Queries(const AttentionLayer<Computed<S>>& layer, std::span<const AttentionRows<S>> sequences)
+      : group(layer.heads / layer.kv_heads), dim(layer.dim) {
+    for (const auto& sequence : sequences) rows = std::max(rows, sequence.begin + sequence.rows);
+    memory = std::make_unique_for_overwrite<S[]>(static_cast<std::size_t>(rows * layer.heads * dim));
+  }
+  S* at(std::int64_t row, int kv_head) const { return memory.get() + (kv_head * rows + row) * group * dim; }
+
+  int group, dim;
+  std::int64_t rows = 0;
+  std::unique_ptr<S[]> memory{};
+};
+
+template <class T>
+void attend(const BFloat16Kernels&, const AttentionTask<T>& in) {
+  const KernelTable<T>& kernels = kernel_table<T>();
+  const std::int64_t scores_row = static_cast<std::int64_t>(in.key_blocks.size()) * kTile;
+  T* scores = scratch<T>(0, kQueries * scores_row);
+  T* result = scratch<T>(2, kQueries * in.dim);
+  const int total = in.rows * in.group;
+  for (int first = 0; first < total; first += kQueries) {
+    const int count = std::min(kQueries, total - first);
+    const int needed = tiles_of(in.first_visible + (first + count - 1) / in.group);
+    kernels.scores(count, needed, in.dim, in.queries + static_cast<std::int64_t>(first) * in.dim, in.dim,
+                   in.key_blocks.data(), in.scale, scores, scores_row);
+    for (int i = 0; i < count; ++i) {
+      const int visible = in.first_visible + (first + i) / in.group;
+      kernels.softmax(scores + i * scores_row, visible);
+      std::fill(scores + i * scores_row + tiles_of(visible) * kTile, scores + i * scores_row + needed * kTile, T(0));
+    }
+    kernels.weighted_values(count, needed, in.dim, scores, scores_row, in.value_blocks.data(), result, in.dim);
+    for (int i = 0; i < count; ++i)
+      std::copy_n(result + i * in.dim, in.dim,
+                  in.out + (first + i) / in.group * in.out_row + (first + i) % in.group * in.dim);
+  }
+}
+
 template <class S>
 void attend_chunk(const AttentionLayer<Computed<S>>& layer, const AttentionRows<S>& rows, const Chunk& chunk,
-                  int kv_head, const Computed<S>* queries, S* out) {
-  using T = Computed<S>;
-  const KernelTable<T>& kernels = kernel_table<T>();
-  const StorageTable<S>& storage = storage_table<S>();
-  const int group = layer.heads / layer.kv_heads;
-  const int dim = layer.dim;
-  const int tiles = tiles_of(rows.past + chunk.end);
-  const std::int64_t head_offset = static_cast<std::int64_t>(kv_head) * dim * kTile;
+                  int kv_head, const Queries<S>& queries, S* out, const BFloat16Kernels& products) {
+  const std::int64_t head_offset = static_cast<std::int64_t>(kv_head) * layer.dim * kTile;
   thread_local std::vector<const S*> key_tiles, value_tiles;
-  key_tiles.resize(tiles);
-  value_tiles.resize(tiles);
+  key_tiles.resize(tiles_of(rows.past + chunk.end));
+  value_tiles.resize(key_tiles.size());
   for (std::size_t t = 0; t < key_tiles.size(); ++t) {
     key_tiles[t] = rows.key_blocks[t] + head_offset;
     value_tiles[t] = rows.value_blocks[t] + head_offset;
   }
-  const std::int64_t scores_row = static_cast<std::int64_t>(tiles) * kTile;
-  T* scores = scratch<T>(0, kQueries * scores_row);
-  T* query = scratch<T>(1, kQueries * dim);
-  T* result = scratch<T>(2, kQueries * dim);
-
-  const int total = (chunk.end - chunk.begin) * group;
-  for (int first = 0; first < total; first += kQueries) {
-    const int count = std::min(kQueries, total - first);
-    const auto place = [&](int i) {  // of query i in [T, heads * dim]
-      const int row = chunk.begin + (first + i) / group;
-      const int head = kv_head * group + (first + i) % group;
-      return (rows.begin + row) * layer.heads * dim + static_cast<std::int64_t>(head) * dim;
-    };
-    const int needed = tiles_of(rows.past + chunk.begin + (first + count - 1) / group + 1);
-    for (int i = 0; i < count; ++i) std::copy_n(queries + place(i), dim, query + i * dim);
-    storage.scores(count, needed, dim, query, dim, key_tiles.data(), layer.scale, scores, scores_row);
-    for (int i = 0; i < count; ++i) {
-      const int visible = rows.past + chunk.begin + (first + i) / group + 1;
-      kernels.softmax(scores + i * scores_row, visible);
-      std::fill(scores + i * scores_row + tiles_of(visible) * kTile, scores + i * scores_row + needed * kTile, T(0));
-    }
-    storage.weighted_values(count, needed, dim, scores, scores_row, value_tiles.data(), result, dim);
-    for (int i = 0; i < count; ++i) store_row<S>(dim, result + i * dim, out + place(i));
-  }
+  const std::int64_t row = rows.begin + chunk.begin, out_row = static_cast<std::int64_t>(layer.heads) * layer.dim;
+  const AttentionTask<S> in{.rows = chunk.end - chunk.begin,
+                            .group = queries.group,
+                            .dim = layer.dim,
+                            .first_visible = rows.past + chunk.begin + 1,
+                            .scale = layer.scale,
+                            .queries = queries.at(row, kv_head),
+                            .key_blocks = key_tiles,
+                            .value_blocks = value_tiles,
+                            .out = out + row * out_row + kv_head * queries.group * layer.dim,
+                            .out_row = out_row};
+  attend(products, in);
 }
 
 }  // namespace
 
 template <class S>
 void attention_forward(const AttentionLayer<Computed<S>>& layer, const S* qkv, const std::int64_t* positions,
-                       std::span<const AttentionRows<S>> given, S* out) {
+                       std::span<const AttentionRows<S>> given, S* out, const BFloat16Kernels& products) {
   using T = Computed<S>;
   const OwnedBlocks<S> blocks(layer, given);
-  const auto chunks = chunks_of<S>(blocks.sequences);
+  const auto chunks = chunks_of<S>(blocks.sequences, rows_of_task<S>(layer));
   const int dim = layer.dim;
-  std::int64_t total_rows = 0;
-  for (const auto& rows : given) total_rows = std::max(total_rows, rows.begin + rows.rows);
-  std::vector<T> queries(static_cast<std::size_t>(total_rows) * static_cast<std::size_t>(layer.heads * dim));
+  const Queries<S> queries(layer, given);
 
   kernel_pool().run(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t c) {
     const Chunk& chunk = chunks[c];
     const AttentionRows<S>& rows = blocks.sequences[chunk.sequence];
     T* normed = scratch<T>(0, dim);
-    T* key = scratch<T>(1, dim);
+    T* turned = scratch<T>(1, dim);
     // Of a block that is not shared whole, the positions before the own rows are written once more.
     const int repeated = rows.parent >= 0 && chunk.begin == 0 ? rows.past % kTile : 0;
     for (int p = rows.past - repeated; p < rows.past; ++p) {
       const std::int64_t row = row_at(blocks.sequences, chunk.sequence, p);
-      write_keys_and_values<S>(layer, qkv + row * layer.width(), positions[row], rows, p, normed, key);
+      write_keys_and_values<S>(layer, qkv + row * layer.width(), positions[row], rows, p, normed, turned);
     }
     for (int r = chunk.begin; r < chunk.end; ++r) {
       const std::int64_t row = rows.begin + r;
       const S* x = qkv + row * layer.width();
-      for (int h = 0; h < layer.heads; ++h)
-        position_head<S>(layer, layer.query_norm, positions[row], x + h * dim, normed,
-                         queries.data() + (row * layer.heads + h) * dim);
-      write_keys_and_values<S>(layer, x, positions[row], rows, rows.past + r, normed, key);
+      for (int h = 0; h < layer.heads; ++h) {
+        position_head<S>(layer, layer.query_norm, positions[row], x + h * dim, normed, turned);
+        store_row<S>(dim, turned, queries.at(row, h / queries.group) + h % queries.group * dim);
+      }
+      write_keys_and_values<S>(layer, x, positions[row], rows, rows.past + r, normed, turned);
     }
   });
 
   const auto tasks = static_cast<std::int64_t>(chunks.size()) * layer.kv_heads;
   kernel_pool().run(tasks, [&](std::int64_t task) {
     const Chunk& chunk = chunks[task / layer.kv_heads];
-    attend_chunk<S>(layer, blocks.sequences[chunk.sequence], chunk, static_cast<int>(task % layer.kv_heads),
-                    queries.data(), out);
+    attend_chunk<S>(layer, blocks.sequences[chunk.sequence], chunk, static_cast<int>(task % layer.kv_heads), queries,
+                    out, products);
   });
 }
 
@@ -406,7 +437,6 @@ void BackwardTask<S>::keep_gradients() {
 template <class S>
 void BackwardTask<S>::query_group(int first, int count) {
   const KernelTable<T>& kernels = kernel_table<T>();
-  const StorageTable<T>& wide = storage_table<T>();
   const int needed = tiles_of(rows_.past + (first + count - 1) / group_ + 1);
   T* probability = scratch<T>(6, kQueries * padded_);
   T* dscore = scratch<T>(7, kQueries * padded_);
@@ -421,10 +451,11 @@ void BackwardTask<S>::query_group(int first, int count) {
   for (int i = 0; i < count; ++i) {
     position_head<S>(layer_, layer_.query_norm, in_.positions[rows_.begin + row(i)],
                      row_of(rows_.begin + row(i)) + head(i) * dim_, normed, query + i * dim_);
+    for (int d = 0; d < dim_; ++d) query[i * dim_ + d] = widened(stored<S>(query[i * dim_ + d]));
     copy_wide<S>(dim_, in_.dout + place(i), gradient + i * dim_);
   }
-  wide.scores(count, needed, dim_, query, dim_, key_column_tiles_.data(), layer_.scale, probability, padded_);
-  wide.scores(count, needed, dim_, gradient, dim_, value_column_tiles_.data(), T(1), dscore, padded_);
+  kernels.scores(count, needed, dim_, query, dim_, key_column_tiles_.data(), layer_.scale, probability, padded_);
+  kernels.scores(count, needed, dim_, gradient, dim_, value_column_tiles_.data(), T(1), dscore, padded_);
   for (int i = 0; i < count; ++i) {
     T* p = probability + i * padded_;
     T* ds = dscore + i * padded_;
@@ -436,7 +467,7 @@ void BackwardTask<S>::query_group(int first, int count) {
     std::fill(ds + visible, ds + needed * kTile, T(0));
   }
   const int keys = rows_.past + row(count - 1) + 1;
-  wide.weighted_values(count, needed, dim_, dscore, padded_, key_row_tiles_.data(), dquery, dim_);
+  kernels.weighted_values(count, needed, dim_, dscore, padded_, key_row_tiles_.data(), dquery, dim_);
   kernels.add_outer(count, keys, dim_, dscore, padded_, query, dim_, dkey_);
   kernels.add_outer(count, keys, dim_, probability, padded_, gradient, dim_, dvalue_);
   for (int i = 0; i < count; ++i)
@@ -527,7 +558,7 @@ void attention_backward(const AttentionLayer<Computed<S>>& layer, const S* qkv, 
 
 #define CARNOT_INSTANTIATE(S)                                                                                  \
   template void attention_forward<S>(const AttentionLayer<Computed<S>>&, const S*, const std::int64_t*,        \
-                                     std::span<const AttentionRows<S>>, S*);                                   \
+                                     std::span<const AttentionRows<S>>, S*, const BFloat16Kernels&);           \
   template void attention_backward<S>(const AttentionLayer<Computed<S>>&, const S*, const std::int64_t*,       \
                                       std::span<const AttentionRows<S>>, const S*, const S*, S*, Computed<S>*, \
                                       Computed<S>*);

@@ -4,15 +4,16 @@
 // A row of `qkv` holds the projections of one token: queries [heads * dim], keys [kv_heads * dim], values
 // [kv_heads * dim]. Queries and keys are normalised per head where norms are given, then rotated by position.
 //
-// Rows, keys and values are stored as S (float, double, BFloat16); everything is computed in Computed<S>. Keys are
-// rounded to S once, when they have been rotated, and results when they are complete; queries, scores and weights
-// never.
+// Rows, keys and values are stored as S (float, double, BFloat16) and computed in Computed<S>. Queries and keys are
+// rounded to S once, when they have been rotated, and results when they are complete. In bfloat16 both products are
+// those of a kernel set (bfloat16_attention.h), for which weights are rounded, too; scores and sums never.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 #include "carnot/kernel/bfloat16.h"
+#include "carnot/kernel/gemm/bfloat16_kernels.h"
 
 namespace carnot::kernel {
 
@@ -37,8 +38,9 @@ struct AttentionRows {
   std::int64_t begin = 0;
   int rows = 0;
   int past = 0;
-  /// Block b of the sequence: keys [kv_heads, dim, kTile], values [kv_heads, kTile, dim]. Positions before `past` are
-  /// there already; the rest is written. Empty: the call finds memory of its own.
+  /// Block b of the sequence: keys [kv_heads, dim, kTile], values [kv_heads, kTile, dim]; in bfloat16, as its products
+  /// take them, [kv_heads, dim / 2, kTile, 2] and [kv_heads, kTile / 2, dim, 2]. Positions before `past` are there
+  /// already; the rest is written. Empty: the call finds memory of its own.
   std::span<S* const> key_blocks{};
   std::span<S* const> value_blocks{};
   /// Number of the sequence of the same call, an earlier one without blocks, whose first `past` positions come before
@@ -46,10 +48,12 @@ struct AttentionRows {
   int parent = -1;
 };
 
-/// out [T, heads * dim]; rows are contiguous in qkv and out. positions[row] chooses the angles.
+/// out [T, heads * dim]; rows are contiguous in qkv and out. positions[row] chooses the angles. `products`: the kernel
+/// set for bfloat16.
 template <class S>
 void attention_forward(const AttentionLayer<Computed<S>>& layer, const S* qkv, const std::int64_t* positions,
-                       std::span<const AttentionRows<S>> sequences, S* out);
+                       std::span<const AttentionRows<S>> sequences, S* out,
+                       const BFloat16Kernels& products = bfloat16_kernels());
 
 /// Gradients of the above for sequences without blocks. `dqkv` is written; the norms' gradients (null without norms) are
 /// added to.

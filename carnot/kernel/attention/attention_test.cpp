@@ -6,12 +6,14 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <type_traits>
 #include <vector>
 
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/kernel/dispatch.h"
+#include "carnot/kernel/gemm/bfloat16_gemm.h"
 #include "reference/attention.h"
 
 namespace carnot::kernel {
@@ -31,7 +33,7 @@ struct Problem {
   Problem(const Shape& shape, const std::vector<int>& lengths) {
     RandomStream stream(17);
     const int half = shape.dim / 2;
-    for (int p = 0; p < 128; ++p) {
+    for (int p = 0; p < 640; ++p) {
       for (int i = 0; i < half; ++i) {
         const double angle = p * std::pow(10000.0, -2.0 * i / shape.dim);
         cosine.push_back(static_cast<T>(std::cos(angle)));
@@ -59,9 +61,9 @@ struct Problem {
     for (std::int64_t i = 0; i < rows * layer.width(); ++i) qkv.push_back(stored<S>(static_cast<T>(stream.normal())));
   }
 
-  std::vector<S> forward() const {
+  std::vector<S> forward(const BFloat16Kernels& products = bfloat16_kernels()) const {
     std::vector<S> out(rows * layer.heads * layer.dim);
-    attention_forward<S>(layer, qkv.data(), positions.data(), sequences, out.data());
+    attention_forward<S>(layer, qkv.data(), positions.data(), sequences, out.data(), products);
     return out;
   }
 
@@ -72,6 +74,31 @@ struct Problem {
   std::vector<AttentionRows<S>> sequences;
   std::int64_t rows = 0;
 };
+
+/// The result for a problem of one sequence that comes in pieces, each with the blocks of those before.
+template <class S>
+std::vector<S> in_pieces(const Problem<S>& problem, const std::vector<int>& pieces,
+                         const BFloat16Kernels& products = bfloat16_kernels()) {
+  const AttentionLayer<Computed<S>>& layer = problem.layer;
+  const std::size_t block = static_cast<std::size_t>(layer.kv_heads * layer.dim * kTile);
+  const auto blocks = static_cast<std::size_t>(problem.rows + kTile - 1) / kTile;
+  // Blocks that were used before hold anything.
+  std::vector<S> memory(2 * blocks * block, stored<S>(std::numeric_limits<Computed<S>>::quiet_NaN()));
+  std::vector<S*> keys, values;
+  for (std::size_t b = blocks; b-- > 0;) {
+    keys.push_back(memory.data() + 2 * b * block);
+    values.push_back(memory.data() + (2 * b + 1) * block);
+  }
+  std::vector<S> out(problem.rows * layer.heads * layer.dim);
+  int past = 0;
+  for (int rows : pieces) {
+    const AttentionRows<S> piece{.begin = 0, .rows = rows, .past = past, .key_blocks = keys, .value_blocks = values};
+    attention_forward<S>(layer, problem.qkv.data() + past * layer.width(), problem.positions.data() + past, {&piece, 1},
+                         out.data() + past * layer.heads * layer.dim, products);
+    past += rows;
+  }
+  return out;
+}
 
 template <class S>
 class Attention : public ::testing::Test {
@@ -194,26 +221,9 @@ TEST(BFloat16Attention, HasTheGradientOfItsTwinInFloat64) {
 TYPED_TEST(Attention, InPiecesThroughBlocksEqualsAtOnceBitForBit) {
   using T = TypeParam;
   for (const Shape& shape : kShapes) {
-    Problem<T> problem(shape, {70});
-    const auto at_once = problem.forward();
-    const std::size_t block = static_cast<std::size_t>(shape.kv_heads * shape.dim * kTile);
-    // Blocks that were used before hold anything.
-    std::vector<T> memory(2 * 5 * block, stored<T>(std::numeric_limits<Computed<T>>::quiet_NaN()));
-    std::vector<T*> keys, values;
-    for (std::size_t b = 0; b < 5; ++b) {
-      keys.push_back(memory.data() + (4 - b) * 2 * block);
-      values.push_back(memory.data() + ((4 - b) * 2 + 1) * block);
-    }
-    std::vector<T> in_pieces(at_once.size());
-    int past = 0;
-    for (int rows : {5, 1, 1, 30, 1, 20, 12}) {
-      const AttentionRows<T> piece{.begin = 0, .rows = rows, .past = past, .key_blocks = keys, .value_blocks = values};
-      attention_forward<T>(problem.layer, problem.qkv.data() + past * problem.layer.width(),
-                           problem.positions.data() + past, {&piece, 1},
-                           in_pieces.data() + past * shape.heads * shape.dim);
-      past += rows;
-    }
-    EXPECT_EQ(std::memcmp(at_once.data(), in_pieces.data(), at_once.size() * sizeof(T)), 0) << shape.heads;
+    const Problem<T> problem(shape, {70});
+    const auto at_once = problem.forward(), pieces = in_pieces(problem, {5, 1, 1, 30, 1, 20, 12});
+    EXPECT_EQ(std::memcmp(at_once.data(), pieces.data(), at_once.size() * sizeof(T)), 0) << shape.heads;
   }
 }
 
@@ -262,6 +272,118 @@ TYPED_TEST(Attention, PackedEqualsOneByOneAndOneThreadEqualsThreeBitForBit) {
     EXPECT_EQ(std::memcmp(out.data(), together.data() + sequence.begin * problem.layer.heads * problem.layer.dim,
                           out.size() * sizeof(T)),
               0);
+  }
+}
+
+/// Each kernel set that this machine has.
+class BFloat16AttentionOfSet : public ::testing::TestWithParam<BFloat16KernelSet> {
+ protected:
+  void SetUp() override {
+    if (GetParam().missing != nullptr) GTEST_SKIP() << GetParam().missing;
+  }
+  static const BFloat16Kernels& products() { return *GetParam().kernels; }
+};
+INSTANTIATE_TEST_SUITE_P(Sets, BFloat16AttentionOfSet,
+                         ::testing::ValuesIn(bfloat16_kernel_sets().begin(), bfloat16_kernel_sets().end()),
+                         [](const auto& set) { return std::string(set.param.kernels->name); });
+
+// More positions than are packed at once, and shapes that are multiples of nothing.
+constexpr Shape kLongShapes[] = {{6, 2, 8, true}, {3, 3, 20, false}, {14, 2, 64, true}, {5, 1, 36, false}};
+constexpr int kLong = 301;
+
+TEST_P(BFloat16AttentionOfSet, PrefillAtOnceInPiecesAndTokenByTokenHaveTheSameBits) {
+  for (const Shape& shape : kLongShapes) {
+    const Problem<BFloat16> problem(shape, {kLong});
+    const auto at_once = problem.forward(products());
+    EXPECT_EQ(at_once, in_pieces(problem, {5, 1, 1, 30, 1, 200, 46, 17}, products())) << shape.heads;
+    EXPECT_EQ(at_once, in_pieces(problem, std::vector<int>(kLong, 1), products())) << shape.heads;
+  }
+}
+
+TEST_P(BFloat16AttentionOfSet, ASequenceHasTheSameBitsAloneAndAmongOthersOnAnyNumberOfThreads) {
+  for (const Shape& shape : kLongShapes) {
+    const Problem<BFloat16> problem(shape, {9, kLong, 33, 128});
+    const auto together = problem.forward(products());
+    set_num_threads(3);
+    EXPECT_EQ(together, problem.forward(products()));
+    set_num_threads(1);
+    for (const auto& sequence : problem.sequences) {
+      const AttentionRows<BFloat16> alone{.begin = 0, .rows = sequence.rows};
+      std::vector<BFloat16> out(sequence.rows * shape.heads * shape.dim);
+      attention_forward<BFloat16>(problem.layer, problem.qkv.data() + sequence.begin * problem.layer.width(),
+                                  problem.positions.data() + sequence.begin, {&alone, 1}, out.data(), products());
+      const auto first = together.begin() + sequence.begin * shape.heads * shape.dim;
+      EXPECT_TRUE(std::equal(out.begin(), out.end(), first)) << sequence.rows;
+    }
+  }
+}
+
+/// A query's result, by the set's products over the positions that it sees and no others.
+std::vector<BFloat16> by_two_products(const BFloat16Kernels& kernels, const Problem<BFloat16>& problem, int head,
+                                      int position) {
+  const auto& layer = problem.layer;
+  const int kv_head = head / (layer.heads / layer.kv_heads), visible = position + 1;
+  const auto columns = [&](int first) {
+    return BFloat16Rows{problem.qkv.data() + first * layer.dim, visible, layer.width()};
+  };
+  const BFloat16Rows query{problem.qkv.data() + position * layer.width() + head * layer.dim, 1, layer.width()};
+  const BFloat16Rows keys = columns(layer.heads + kv_head), values = columns(layer.heads + layer.kv_heads + kv_head);
+  PackedBFloat16 packed_keys, packed_values;
+  packed_keys.pack_transposed({&keys, 1}, layer.dim);
+  packed_values.pack({&values, 1}, layer.dim);
+  const int padded = (visible + 31) / 32 * 32;
+  std::vector<float> scores(padded), result(layer.dim);
+  std::vector<BFloat16> weights(padded), out(layer.dim);
+  gemm(kernels, query, packed_keys, {.sums = scores.data(), .row_stride = padded});
+  const float sum = kernels.exponentials(visible, padded, layer.scale, scores.data(), weights.data());
+  gemm(kernels, {weights.data(), 1, padded}, packed_values, {.sums = result.data(), .row_stride = layer.dim});
+  kernels.scaled(layer.dim, result.data(), 1 / sum, out.data());
+  return out;
+}
+
+/// The definition in float64 on rounded queries and keys, which rounds weights, too.
+double by_definition(const Problem<BFloat16>& problem, int head, int position, int d) {
+  const auto& layer = problem.layer;
+  const int kv_head = head / (layer.heads / layer.kv_heads);
+  const auto at = [&](int row, int column) {
+    return static_cast<double>(widened(problem.qkv[row * layer.width() + column]));
+  };
+  std::vector<double> scores;
+  for (int j = 0; j <= position; ++j) {
+    double sum = 0;
+    for (int i = 0; i < layer.dim; ++i)
+      sum += at(position, head * layer.dim + i) * at(j, (layer.heads + kv_head) * layer.dim + i);
+    scores.push_back(static_cast<double>(layer.scale) * sum);
+  }
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  double weighted = 0, total = 0;
+  for (int j = 0; j <= position; ++j) {
+    const double weight = widened(rounded(static_cast<float>(std::exp(scores[j] - largest))));
+    weighted += weight * at(j, (layer.heads + layer.kv_heads + kv_head) * layer.dim + d);
+    total += weight;
+  }
+  return weighted / total;
+}
+
+TEST_P(BFloat16AttentionOfSet, IsTwoProductsOverThePositionsThatAQuerySees) {
+  for (const Shape& shape : {Shape{6, 2, 8, false}, Shape{3, 3, 20, false}, Shape{14, 2, 64, false}}) {
+    Problem<BFloat16> problem(shape, {kLong});
+    // Nothing turns: queries and keys are the rows themselves.
+    std::fill(problem.cosine.begin(), problem.cosine.end(), 1.0F);
+    std::fill(problem.sine.begin(), problem.sine.end(), 0.0F);
+    const auto out = problem.forward(products());
+    for (int position : {0, 1, 15, 16, 31, 40, 257, kLong - 1}) {
+      for (int head = 0; head < shape.heads; ++head) {
+        const auto first = out.begin() + (position * shape.heads + head) * shape.dim;
+        const std::vector<BFloat16> got(first, first + shape.dim);
+        ASSERT_EQ(got, by_two_products(products(), problem, head, position)) << head << " at " << position;
+        for (int d = 0; d < shape.dim; d += 3) {
+          const double exact = by_definition(problem, head, position, d);
+          // Half of the last of eight bits, and a weight's that float32 rounds to the other side.
+          ASSERT_NEAR(widened(got[d]), exact, 0x1p-8 * std::abs(exact) + 1e-3) << head << " at " << position;
+        }
+      }
+    }
   }
 }
 

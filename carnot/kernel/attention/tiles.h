@@ -1,4 +1,4 @@
-// kernel/attention/tiles.h -- the inner loops of attention, over tiles of keys and values.
+// kernel/attention/tiles.h -- the inner loops of attention in float32 and float64, over tiles of keys and values.
 //
 // Part of kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
 #pragma once
@@ -12,17 +12,15 @@
 namespace carnot::kernel {
 namespace {
 
-template <class S, int Queries>
-CARNOT_INLINE void scores_of(int tiles, int dim, const Computed<S>* query, std::int64_t query_row,
-                             const S* const* key_tiles, Computed<S> scale, Computed<S>* scores,
-                             std::int64_t scores_row) {
-  using T = Computed<S>;
+template <class T, int Queries>
+CARNOT_INLINE void scores_of(int tiles, int dim, const T* query, std::int64_t query_row, const T* const* key_tiles,
+                             T scale, T* scores, std::int64_t scores_row) {
   constexpr int kParts = kTile / kLanes<T>;
   for (int tile = 0; tile < tiles; ++tile) {
     Vector<T> sum[Queries][kParts];
     for (int q = 0; q < Queries; ++q)
       for (int p = 0; p < kParts; ++p) sum[q][p] = Vector<T>{};
-    const S* keys = key_tiles[tile];
+    const T* keys = key_tiles[tile];
     for (int d = 0; d < dim; ++d) {
       Vector<T> key[kParts];
       for (int p = 0; p < kParts; ++p) key[p] = load(keys + d * kTile + p * kLanes<T>);
@@ -36,14 +34,14 @@ CARNOT_INLINE void scores_of(int tiles, int dim, const Computed<S>* query, std::
   }
 }
 
-template <class S>
-void scores(int queries, int tiles, int dim, const Computed<S>* query, std::int64_t query_row,
-            const S* const* key_tiles, Computed<S> scale, Computed<S>* out, std::int64_t out_row) {
+template <class T>
+void scores(int queries, int tiles, int dim, const T* query, std::int64_t query_row, const T* const* key_tiles, T scale,
+            T* out, std::int64_t out_row) {
   switch (queries) {
-    case 1: return scores_of<S, 1>(tiles, dim, query, query_row, key_tiles, scale, out, out_row);
-    case 2: return scores_of<S, 2>(tiles, dim, query, query_row, key_tiles, scale, out, out_row);
-    case 3: return scores_of<S, 3>(tiles, dim, query, query_row, key_tiles, scale, out, out_row);
-    case 4: return scores_of<S, 4>(tiles, dim, query, query_row, key_tiles, scale, out, out_row);
+    case 1: return scores_of<T, 1>(tiles, dim, query, query_row, key_tiles, scale, out, out_row);
+    case 2: return scores_of<T, 2>(tiles, dim, query, query_row, key_tiles, scale, out, out_row);
+    case 3: return scores_of<T, 3>(tiles, dim, query, query_row, key_tiles, scale, out, out_row);
+    case 4: return scores_of<T, 4>(tiles, dim, query, query_row, key_tiles, scale, out, out_row);
     default: return;
   }
 }
@@ -71,16 +69,15 @@ T softmax(T* scores, int count) {
   return maximum + std::log(sum);
 }
 
-template <class S, int Queries, int Parts>
-CARNOT_INLINE void values_of(int tiles, int dim, int begin, const Computed<S>* weights, std::int64_t weights_row,
-                             const S* const* value_tiles, Computed<S>* out, std::int64_t out_row) {
-  using T = Computed<S>;
+template <class T, int Queries, int Parts>
+CARNOT_INLINE void values_of(int tiles, int dim, int begin, const T* weights, std::int64_t weights_row,
+                             const T* const* value_tiles, T* out, std::int64_t out_row) {
   constexpr int kL = kLanes<T>;
   Vector<T> sum[Queries][Parts];
   for (int q = 0; q < Queries; ++q)
     for (int p = 0; p < Parts; ++p) sum[q][p] = Vector<T>{};
   for (int tile = 0; tile < tiles; ++tile) {
-    const S* values = value_tiles[tile] + begin;
+    const T* values = value_tiles[tile] + begin;
     const T* weight = weights + tile * kTile;
     for (int j = 0; j < kTile; ++j) {
       Vector<T> value[Parts];
@@ -95,35 +92,34 @@ CARNOT_INLINE void values_of(int tiles, int dim, int begin, const Computed<S>* w
     for (int p = 0; p < Parts; ++p) store(out + q * out_row + begin + p * kL, sum[q][p]);
 }
 
-template <class S, int Queries>
-CARNOT_INLINE void weighted_values_of(int tiles, int dim, const Computed<S>* weights, std::int64_t weights_row,
-                                      const S* const* value_tiles, Computed<S>* out, std::int64_t out_row) {
-  using T = Computed<S>;
+template <class T, int Queries>
+CARNOT_INLINE void weighted_values_of(int tiles, int dim, const T* weights, std::int64_t weights_row,
+                                      const T* const* value_tiles, T* out, std::int64_t out_row) {
   constexpr int kL = kLanes<T>;
   int d = 0;
   for (; d + 2 * kL <= dim; d += 2 * kL)
-    values_of<S, Queries, 2>(tiles, dim, d, weights, weights_row, value_tiles, out, out_row);
+    values_of<T, Queries, 2>(tiles, dim, d, weights, weights_row, value_tiles, out, out_row);
   for (; d + kL <= dim; d += kL)
-    values_of<S, Queries, 1>(tiles, dim, d, weights, weights_row, value_tiles, out, out_row);
+    values_of<T, Queries, 1>(tiles, dim, d, weights, weights_row, value_tiles, out, out_row);
   for (; d < dim; ++d) {
     for (int q = 0; q < Queries; ++q) {
       T sum = 0;
       for (int tile = 0; tile < tiles; ++tile)
         for (int j = 0; j < kTile; ++j)
-          sum += weights[q * weights_row + tile * kTile + j] * widened(value_tiles[tile][j * dim + d]);
+          sum += weights[q * weights_row + tile * kTile + j] * value_tiles[tile][j * dim + d];
       out[q * out_row + d] = sum;
     }
   }
 }
 
-template <class S>
-void weighted_values(int queries, int tiles, int dim, const Computed<S>* weights, std::int64_t weights_row,
-                     const S* const* value_tiles, Computed<S>* out, std::int64_t out_row) {
+template <class T>
+void weighted_values(int queries, int tiles, int dim, const T* weights, std::int64_t weights_row,
+                     const T* const* value_tiles, T* out, std::int64_t out_row) {
   switch (queries) {
-    case 1: return weighted_values_of<S, 1>(tiles, dim, weights, weights_row, value_tiles, out, out_row);
-    case 2: return weighted_values_of<S, 2>(tiles, dim, weights, weights_row, value_tiles, out, out_row);
-    case 3: return weighted_values_of<S, 3>(tiles, dim, weights, weights_row, value_tiles, out, out_row);
-    case 4: return weighted_values_of<S, 4>(tiles, dim, weights, weights_row, value_tiles, out, out_row);
+    case 1: return weighted_values_of<T, 1>(tiles, dim, weights, weights_row, value_tiles, out, out_row);
+    case 2: return weighted_values_of<T, 2>(tiles, dim, weights, weights_row, value_tiles, out, out_row);
+    case 3: return weighted_values_of<T, 3>(tiles, dim, weights, weights_row, value_tiles, out, out_row);
+    case 4: return weighted_values_of<T, 4>(tiles, dim, weights, weights_row, value_tiles, out, out_row);
     default: return;
   }
 }

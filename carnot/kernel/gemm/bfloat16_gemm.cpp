@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "carnot/base/aligned_memory.h"
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
+#include "carnot/kernel/gemm/bfloat16_scratch.h"
 
 namespace carnot::kernel {
 namespace {
@@ -14,62 +14,7 @@ constexpr std::int64_t kDepthChunk = 1024;
 
 std::int64_t bfloat16_blocks(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
 
-/// Memory of one thread, which grows and stays.
-class BFloat16Scratch {
- public:
-  template <class T>
-  T* take(std::int64_t count) {
-    const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(T));
-    if (bytes > capacity_) {
-      data_.reset();
-      data_.reset(allocate_aligned(static_cast<std::size_t>(bytes)));
-      CARNOT_CHECK(data_ != nullptr, "out of memory for a matrix product");
-      capacity_ = bytes;
-    }
-    return static_cast<T*>(data_.get());
-  }
-
- private:
-  struct Free {
-    void operator()(void* p) const { free_aligned(p); }
-  };
-  std::unique_ptr<void, Free> data_{};
-  std::int64_t capacity_ = 0;
-};
 thread_local BFloat16Scratch sums_scratch, widened_scratch, tail_scratch;
-
-/// Multiplies a block over all of its depth: in chunks whose rows of A stay in the second-level cache, and the rest of
-/// the last step, which A's rows do not fill, from a copy that zeros do.
-void multiply_depth(const BFloat16Kernels& kernels, BFloat16Block block, std::int64_t depth) {
-  const std::int64_t panels = bfloat16_blocks(block.columns, kBFloat16Panel);
-  const std::int64_t whole = depth / kBFloat16Depth * kBFloat16Depth;
-  block.sums = sums_scratch.take<float>(std::max(panels * block.rows * kBFloat16Panel, 2 * kBFloat16SumsOfTile));
-  if (kernels.widens) {
-    const std::int64_t longest = std::min(kDepthChunk, whole + kBFloat16Depth);
-    block.widened = widened_scratch.take<float>(block.rows * (longest + kWidenedPadding));
-  }
-  const BFloat16 *a = block.a, *b = block.b;
-  for (std::int64_t k = 0; k < whole; k += block.depth) {
-    block.depth = std::min(kDepthChunk, whole - k);
-    block.a = a + k;
-    block.b = b + k * kBFloat16Panel;
-    block.first = k == 0;
-    block.last = k + block.depth == depth;
-    kernels.multiply(block);
-  }
-  if (whole == depth && depth > 0) return;
-  auto* tail = tail_scratch.take<BFloat16>(block.rows * kBFloat16Depth);
-  std::fill(tail, tail + block.rows * kBFloat16Depth, BFloat16{});
-  for (std::int64_t i = 0; i < block.rows; ++i)
-    std::copy(a + i * block.a_row + whole, a + i * block.a_row + depth, tail + i * kBFloat16Depth);
-  block.depth = kBFloat16Depth;
-  block.a = tail;
-  block.a_row = kBFloat16Depth;
-  block.b = b + whole * kBFloat16Panel;
-  block.first = whole == 0;
-  block.last = true;
-  kernels.multiply(block);
-}
 
 /// Panels that a task multiplies: fewer where there are few tasks, so that no thread waits long for the last one. What
 /// belongs to a task changes no bit.
@@ -162,6 +107,38 @@ void PackedBFloat16::pack(std::span<const BFloat16Rows> matrices, std::int64_t c
   });
 }
 
+void multiply_block(const BFloat16Kernels& kernels, BFloat16Block block, std::int64_t depth) {
+  const std::int64_t panels = bfloat16_blocks(block.columns, kBFloat16Panel);
+  const std::int64_t whole = depth / kBFloat16Depth * kBFloat16Depth;
+  const bool first = block.first, last = block.last;
+  block.sums = sums_scratch.take<float>(std::max(panels * block.rows * kBFloat16Panel, 2 * kBFloat16SumsOfTile));
+  if (kernels.widens) {
+    const std::int64_t longest = std::min(kDepthChunk, whole + kBFloat16Depth);
+    block.widened = widened_scratch.take<float>(block.rows * (longest + kWidenedPadding));
+  }
+  const BFloat16 *a = block.a, *b = block.b;
+  for (std::int64_t k = 0; k < whole; k += block.depth) {
+    block.depth = std::min(kDepthChunk, whole - k);
+    block.a = a + k;
+    block.b = b + k * kBFloat16Panel;
+    block.first = first && k == 0;
+    block.last = last && k + block.depth == depth;
+    kernels.multiply(block);
+  }
+  if (whole == depth && depth > 0) return;
+  auto* tail = tail_scratch.take<BFloat16>(block.rows * kBFloat16Depth);
+  std::fill(tail, tail + block.rows * kBFloat16Depth, BFloat16{});
+  for (std::int64_t i = 0; i < block.rows; ++i)
+    std::copy(a + i * block.a_row + whole, a + i * block.a_row + depth, tail + i * kBFloat16Depth);
+  block.depth = kBFloat16Depth;
+  block.a = tail;
+  block.a_row = kBFloat16Depth;
+  block.b = b + whole * kBFloat16Panel;
+  block.first = first && whole == 0;
+  block.last = last;
+  kernels.multiply(block);
+}
+
 void gemm(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFloat16& b, const BFloat16Output& c) {
   if (a.rows == 0 || b.columns() == 0) return;
   CARNOT_CHECK((c.sums == nullptr) != (c.rounded == nullptr) && !(c.sums != nullptr && c.bias != nullptr),
@@ -183,7 +160,7 @@ void gemm(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFl
     if (c.sums != nullptr) block.out.sums = c.sums + begin;
     if (c.rounded != nullptr) block.out.rounded = c.rounded + begin;
     if (c.bias != nullptr) block.out.bias = c.bias + column;
-    multiply_depth(kernels, block, b.depth());
+    multiply_block(kernels, block, b.depth());
   });
 }
 

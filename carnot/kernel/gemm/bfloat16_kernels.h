@@ -1,4 +1,4 @@
-// kernel/gemm/bfloat16_kernels.h -- the inner loops of bfloat16 products, one table per kernel set.
+// kernel/gemm/bfloat16_kernels.h -- the inner loops of bfloat16 products and of attention, one table per kernel set.
 //
 // A set computes one block of the result. Products of two bfloat16 numbers are exact in float32, sums are rounded to
 // float32, and each set adds over depth in its own fixed order, for any number of rows and columns:
@@ -46,6 +46,7 @@ struct BFloat16Block {
   std::int64_t a_row = 0;  ///< from a row of A to the next
   const BFloat16* b = nullptr;
   std::int64_t b_panel = 0;  ///< from a panel of B to the next
+  bool b_is_near = false;    ///< B lies in the cache: nothing is asked for ahead of time
   float* sums = nullptr;     ///< [panels][rows][kBFloat16Panel], and at least 2 kBFloat16SumsOfTile
   float* widened = nullptr;  ///< [rows][depth + kWidenedPadding], used by sets that widen
   bool first = true;
@@ -59,6 +60,14 @@ struct BFloat16Kernels {
   std::int64_t panel_group;  ///< panels of the largest block
   bool widens;               ///< needs BFloat16Block::widened
   void (*multiply)(const BFloat16Block&);
+
+  // Of attention:
+  /// weights[j] = exp(scale (scores[j] - the largest)), rounded, for j < count, and 0 from there to `padded`; returns
+  /// the sum of the rounded weights. Overwrites scores up to `padded`. REQUIRES: padded is a multiple of
+  /// kBFloat16Depth.
+  float (*exponentials)(int count, int padded, float scale, float* scores, BFloat16* weights);
+  /// y = x * factor, rounded
+  void (*scaled)(std::int64_t n, const float* x, float factor, BFloat16* y);
 };
 
 /// A kernel set of this build. `missing` is null where this machine runs it, else a sentence that says why not.

@@ -131,7 +131,7 @@ void multiply(const BFloat16Block& block) {
       const int rows = static_cast<int>(left < kRowTile ? left : kRowTile);
       float* sums = sums_of(block, panel, row, 0);
       for (int j = 0; j < kBFloat16Panel; j += kStrip) {
-        const auto add = row == 0 && block.rows <= kFewRows ? add_tile<true> : add_tile<false>;
+        const auto add = row == 0 && block.rows <= kFewRows && !block.b_is_near ? add_tile<true> : add_tile<false>;
         add(block, rows, a + row * a_row, a_row, b + 2 * j, sums + j);
       }
       if (!block.last) continue;

@@ -1,5 +1,6 @@
 // Compiled once per kernel set with CARNOT_ISA_NAME, CARNOT_ISA_BFLOAT16 (the table's name) and CARNOT_VECTOR_BYTES
 // set, and with CARNOT_BFLOAT16_PAIRS or CARNOT_BFLOAT16_AMX for the sets that multiply bfloat16 itself.
+#include "carnot/kernel/attention/bfloat16_weights.h"
 #ifdef CARNOT_BFLOAT16_AMX
 #include "carnot/kernel/gemm/bfloat16_tiles.h"
 #else
@@ -22,6 +23,8 @@ const BFloat16Kernels CARNOT_ISA_BFLOAT16 = {
 #endif
     .widens = kWidens,
     .multiply = multiply,
+    .exponentials = exponentials,
+    .scaled = scaled,
 };
 
 }  // namespace carnot::kernel

@@ -114,9 +114,10 @@ CARNOT_INLINE void add_tiles(const BFloat16Block& block, const BFloat16* a, cons
 template <bool Lower>
 void multiply_rows(const BFloat16Block& block, std::int64_t first, std::int64_t end, int step) {
   shape_tiles(step);
-  const Ahead fetched_first = block.rows <= kFewRows  ? Ahead::Panel
-                              : step == 2 * kTileRows ? Ahead::Rows
-                                                      : Ahead::Nothing;
+  const Ahead fetched_first = block.b_is_near          ? Ahead::Nothing
+                              : block.rows <= kFewRows ? Ahead::Panel
+                              : step == 2 * kTileRows  ? Ahead::Rows
+                                                       : Ahead::Nothing;
   FinishedTile finished;
   int place = 0;
   for (std::int64_t row = first; row < end; row += step) {

@@ -1,0 +1,252 @@
+// The speed of the parts that decide how fast a model runs, in about a minute, without a peer and without a model.
+//
+//   quick_bench [--json]
+//
+// Prints a table, or with --json a JSON object on a line for each row: name (with the unit of `ours`), ours, peer,
+// ratio, limit_fraction, peak_mebibytes. `peer` and `ratio` are null: nothing else is measured. `limit_fraction` is
+// the share of what this machine does at best, found in the same run: reads from memory, or multiplies where all
+// operands lie in the cache; null where neither is the limit. `peak_mebibytes` is the most memory that the process held
+// while the row was measured. Of five rounds the fastest counts.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "attention_layer.h"
+#include "carnot/base/json.h"
+#include "carnot/base/stopwatch.h"
+#include "carnot/base/thread_pool.h"
+#include "carnot/kernel/gemm/bfloat16_gemm.h"
+#include "carnot/kernel/gemm/gemm.h"
+
+namespace carnot {
+namespace {
+
+using kernel::BFloat16;
+
+// The widest product of Qwen2.5-0.5B's layers, and its vocabulary.
+constexpr std::int64_t kDepth = 896, kColumns = 9728, kVocabulary = 151936;
+
+/// Seconds of a call at best.
+double fastest(const std::function<void()>& call) {
+  constexpr double kRound = 0.2;
+  call();
+  double best = 1e9;
+  for (int round = 0; round < 5; ++round) {
+    const Stopwatch watch;
+    int calls = 0;
+    do {
+      call();
+      ++calls;
+    } while (watch.seconds() < kRound);
+    best = std::min(best, watch.seconds() / calls);
+  }
+  return best;
+}
+
+/// The most memory held since the last call, by Linux's own count; 0 where it keeps none.
+double peak_mebibytes_since_last_call() {
+  std::ifstream status("/proc/self/status");
+  double peak = 0;
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) peak = std::atof(line.c_str() + 6) / 1024;
+  std::ofstream("/proc/self/clear_refs") << 5;
+  return peak;
+}
+
+class Report {
+ public:
+  explicit Report(bool json) : json_(json) {
+    peak_mebibytes_since_last_call();
+    if (!json_) std::printf("%-64s %10s %14s %14s\n", "", "ours", "limit_fraction", "peak_mebibytes");
+  }
+
+  void row(const std::string& name, double ours, std::optional<double> limit = {}) const {
+    const double peak = peak_mebibytes_since_last_call();
+    if (json_) {
+      OrderedJson row{{"name", name}, {"ours", ours}, {"peer", nullptr}, {"ratio", nullptr}};
+      row["limit_fraction"] = limit ? OrderedJson(ours / *limit) : OrderedJson();
+      row["peak_mebibytes"] = peak;
+      std::printf("%s\n", row.dump().c_str());
+    } else {
+      const std::string fraction = limit ? std::to_string(ours / *limit).substr(0, 4) : "";
+      std::printf("%-64s %10.1f %14s %14.0f\n", name.c_str(), ours, fraction.c_str(), peak);
+    }
+    std::fflush(stdout);
+  }
+
+ private:
+  bool json_;
+};
+
+std::vector<float> random_floats(std::int64_t count) {
+  RandomStream stream(5);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = static_cast<float>(stream.uniform() - 0.5);
+  return values;
+}
+std::vector<BFloat16> in_bfloat16(const std::vector<float>& values) {
+  std::vector<BFloat16> narrow;
+  for (float value : values) narrow.push_back(kernel::rounded(value));
+  return narrow;
+}
+
+/// GB/s that all threads read together, from more memory than caches hold.
+double reading_speed() {
+  constexpr std::int64_t kNumbers = std::int64_t{64} << 20, kPart = 1 << 16;
+  const std::vector<float> memory(kNumbers, 1.0F);
+  std::vector<float> sums(kNumbers / kPart);
+  const double seconds = fastest([&] {
+    kernel_pool().run(kNumbers / kPart, [&](std::int64_t part) {
+      sums[static_cast<std::size_t>(part)] =
+          kernel::kernel_table<float>().dot(kPart, memory.data() + part * kPart, memory.data() + part * kPart);
+    });
+  });
+  return kNumbers * sizeof(float) / seconds * 1e-9;
+}
+
+/// The product of a row count with the weights, for one number type.
+template <class Packed, class Rows>
+struct Weights {
+  std::vector<Packed> copies{};
+
+  template <class T>
+  void pack(const std::vector<T>& numbers, std::int64_t columns, std::size_t count) {
+    const Rows rows{numbers.data(), columns, kDepth};
+    copies.resize(count);
+    for (Packed& packed : copies) packed.pack_transposed({&rows, 1}, kDepth);
+  }
+};
+
+constexpr double operations(std::int64_t rows, std::int64_t columns) { return 2e-9 * double(rows * kDepth * columns); }
+
+/// GFLOP/s where all threads multiply a few rows by one panel, again and again.
+double multiplying_speed_float32(const std::vector<float>& numbers) {
+  const auto& kernels = kernel::kernel_table<float>();
+  constexpr std::int64_t kDepthInCache = 256, kCalls = 2000;
+  const double seconds = fastest([&] {
+    kernel_pool().run(kernel_pool().threads(), [&](std::int64_t) {
+      float c[64 * 64];
+      for (int call = 0; call < kCalls; ++call)
+        kernels.gemm_tile(kernels.row_tile, kernels.panel, kDepthInCache, numbers.data(), kDepthInCache, 1,
+                          numbers.data() + 64 * kDepthInCache, c, kernels.panel, false);
+    });
+  });
+  return 2e-9 * kernel_pool().threads() * kCalls * kernels.row_tile * kernels.panel * kDepthInCache / seconds;
+}
+double multiplying_speed_bfloat16(const std::vector<BFloat16>& numbers) {
+  constexpr std::int64_t kRows = 32, kPanels = 4, kDepthInCache = 512, kCalls = 300;
+  const double seconds = fastest([&] {
+    kernel_pool().run(kernel_pool().threads(), [&](std::int64_t) {
+      std::vector<float> c(kRows * kPanels * kernel::kBFloat16Panel);
+      for (int call = 0; call < kCalls; ++call)
+        kernel::multiply_block(kernel::bfloat16_kernels(),
+                               {.rows = kRows,
+                                .columns = kPanels * kernel::kBFloat16Panel,
+                                .a = numbers.data(),
+                                .a_row = kDepthInCache,
+                                .b = numbers.data() + kRows * kDepthInCache,
+                                .b_panel = kDepthInCache * kernel::kBFloat16Panel,
+                                .b_is_near = true,
+                                .out = {.sums = c.data(), .row_stride = kPanels * kernel::kBFloat16Panel}},
+                               kDepthInCache);
+    });
+  });
+  return 2e-9 * kernel_pool().threads() * kCalls * kRows * kPanels * kernel::kBFloat16Panel * kDepthInCache / seconds;
+}
+
+/// Weights that are read for one row come from memory: as many copies as no cache holds.
+constexpr std::size_t kCopies = 16;
+
+void products(const Report& report, double reading) {
+  const std::vector<float> weights = random_floats(kDepth * kColumns), rows = random_floats(256 * kDepth);
+  std::vector<float> sums(256 * kColumns);
+  std::size_t next = 0;
+  {
+    Weights<kernel::PackedMatrix<float>, kernel::PackedMatrix<float>::Rows> packed;
+    packed.pack(weights, kColumns, kCopies);
+    const auto seconds = [&](std::int64_t count) {
+      return fastest([&] {
+        kernel::gemm<float>({.data = rows.data(), .rows = count, .row_stride = kDepth},
+                            packed.copies[next++ % packed.copies.size()], sums.data(), kColumns, false);
+      });
+    };
+    report.row("product in float32, 1 row [GB/s of weights]", 4e-9 * kDepth * kColumns / seconds(1), reading);
+    packed.copies.resize(1);
+    report.row("product in float32, 256 rows [GFLOP/s]", operations(256, kColumns) / seconds(256),
+               multiplying_speed_float32(weights));
+  }
+  const std::vector<BFloat16> narrow = in_bfloat16(weights), narrow_rows = in_bfloat16(rows);
+  std::vector<BFloat16> out(256 * kColumns);
+  Weights<kernel::PackedBFloat16, kernel::BFloat16Rows> packed;
+  packed.pack(narrow, kColumns, 2 * kCopies);
+  const auto seconds = [&](std::int64_t count) {
+    return fastest([&] {
+      kernel::gemm({narrow_rows.data(), count, kDepth}, packed.copies[next++ % packed.copies.size()], out.data(),
+                   kColumns);
+    });
+  };
+  report.row("product in bfloat16, 1 row [GB/s of weights]", 2e-9 * kDepth * kColumns / seconds(1), reading);
+  packed.copies.resize(1);
+  const double multiplying = multiplying_speed_bfloat16(narrow);
+  for (std::int64_t count : {32, 256})
+    report.row("product in bfloat16, " + std::to_string(count) + " rows [GFLOP/s]",
+               operations(count, kColumns) / seconds(count), multiplying);
+}
+
+void attention(const Report& report) {
+  const AttentionShape shape{"14 heads, 2 of keys, 64 wide", 14, 2, 64};
+  const auto& set = kernel::bfloat16_kernels();
+  for (int length : {256, 2048}) {
+    AttentionBench bench(shape, 1, length, set);
+    report.row("attention in bfloat16, prefill of " + std::to_string(length) + " [tokens/s of a layer]",
+               length / fastest([&] { bench.prefill(); }));
+  }
+  AttentionBench bench(shape, 8, 1024, set);
+  bench.prefill();
+  report.row("attention in bfloat16, 8 sequences behind 1024 [tokens/s of a layer]",
+             8 / fastest([&] { bench.decode(); }));
+}
+
+void statistics(const Report& report, double reading) {
+  constexpr std::int64_t kRows = 64;
+  const std::vector<float> logits = random_floats(kRows * kVocabulary);
+  std::vector<float> memory(logits);
+  float logsumexp[kRows], entropy[kRows];
+  const double seconds = fastest([&] {
+    kernel_pool().run(kRows, [&](std::int64_t row) {
+      kernel::kernel_table<float>().row_statistics(kVocabulary, 1, memory.data() + row * kVocabulary, logsumexp + row,
+                                                   entropy + row);
+    });
+  });
+  // Logits are read once from memory at least.
+  report.row("logsumexp and entropy of 151,936 logits [tokens/s]", kRows / seconds, reading * 1e9 / (4 * kVocabulary));
+}
+
+void run(bool json) {
+  set_num_threads(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  const Report report(json);
+  const double reading = reading_speed();
+  report.row("reading from memory [GB/s]", reading);
+  products(report, reading);
+  attention(report);
+  statistics(report, reading);
+}
+
+}  // namespace
+}  // namespace carnot
+
+int main(int count, char** values) {
+  bool json = false;
+  for (int i = 1; i < count; ++i) {
+    if (std::string_view(values[i]) != "--json")
+      return std::fprintf(stderr, "quick_bench: unknown option \"%s\"; expected --json or nothing\n", values[i]), 2;
+    json = true;
+  }
+  carnot::run(json);
+}
