@@ -103,9 +103,9 @@ std::string this_place() {
 }
 
 std::string announcement_json(const Announcement& a) {
-  Json json{{"protocol", a.protocol}, {"program", a.program},      {"run", a.run},
-            {"place", a.place},       {"kernels", a.kernels},      {"url", a.url},
-            {"open", a.open},         {"setup", json_of(a.setup)}, {"version", a.version}};
+  Json json{{"protocol", a.protocol},    {"program", a.program}, {"run", a.run}, {"number", a.number},
+            {"place", a.place},          {"kernels", a.kernels}, {"url", a.url}, {"open", a.open},
+            {"setup", json_of(a.setup)}, {"version", a.version}};
   if (a.base) json["base"] = json_of(*a.base);
   if (a.version >= 0) json["weights"] = json_of(a.weights);
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -121,6 +121,7 @@ Result<Announcement> parse_announcement(std::string_view text) {
   if (reader.problems().empty() && a.protocol != kPlaneProtocol) return a;
   a.program = reader.text("program");
   a.run = reader.hexadecimal("run", 32);
+  a.number = reader.number("number", 1, kMostSteps);
   a.place = reader.text("place");
   a.kernels = reader.text("kernels");
   a.url = reader.text("url");

@@ -36,6 +36,7 @@ struct Announcement {
   std::int64_t protocol = kPlaneProtocol;
   std::string program{};            ///< version
   std::string run{};                ///< this start of the trainer, 32 hexadecimal digits
+  std::int64_t number = 1;          ///< of this start: one more than that of the trainer announced before
   std::string place{};              ///< "process 4711 on node-3", for messages
   std::string kernels{};            ///< what decides on the bits of a forward pass
   std::string url{};                ///< of its HTTP server

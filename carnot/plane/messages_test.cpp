@@ -15,6 +15,7 @@ const std::string kHash(64, '5');
 Announcement announcement() {
   return {.program = plane_program(),
           .run = kRun,
+          .number = 4,
           .place = "process 7 on node-1",
           .kernels = "avx512, cpu, float32",
           .url = "http://node-1:8400",
@@ -28,6 +29,7 @@ TEST(Announcement, ReadsBack) {
   written.base = PlaneFile{.sha256 = kHash, .bytes = 1};
   const Announcement read = parse_announcement(announcement_json(written)).value();
   EXPECT_EQ(read.program, written.program);
+  EXPECT_EQ(read.number, written.number);
   EXPECT_EQ(read.run, written.run);
   EXPECT_EQ(read.place, written.place);
   EXPECT_EQ(read.kernels, written.kernels);

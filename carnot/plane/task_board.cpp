@@ -69,6 +69,13 @@ Result<std::unique_ptr<TaskBoard>> TaskBoard::open(const TaskBoardOptions& optio
   std::unique_ptr<TaskBoard> board(new TaskBoard(options, std::move(broker).value()));
   if (const Status listening = board->listen(); !listening) return listening.error();
   const std::string queue = options.address.queue();
+  const auto known = persist(go_on, [&] {
+    auto last = board->announced();
+    if (last && last->value) board->announcement_.number = last->value->number + 1;
+    return last;
+  });
+  if (!known) return known.error();
+  if (!*known) return std::unique_ptr<TaskBoard>();
   for (const auto& step : {std::function([&] { return board->broker_->remove_queue(queue); }),
                            std::function([&] { return board->broker_->make_queue(queue, options.lease); })}) {
     const auto reached = persist(go_on, step);
@@ -98,11 +105,23 @@ Status TaskBoard::listen() {
   return Done{};
 }
 
+Result<Reached<std::optional<Announcement>>> TaskBoard::announced() {
+  const auto now = broker_->announced(options_.address.table(), kTrainerKey);
+  if (!now) return now.error();
+  Reached<std::optional<Announcement>> found{.reached = now->reached};
+  if (!now->value) return found;
+  if (auto trainer = parse_announcement(*now->value)) found.value = std::move(trainer).value();
+  return found;
+}
+
+bool TaskBoard::is_later(const Announcement& other) const {
+  return other.run != announcement_.run && other.number >= announcement_.number;
+}
+
 TaskBoard::~TaskBoard() {
   if (!is_announced_ || !broker_->is_connected()) return;
-  const auto now = broker_->announced(options_.address.table(), kTrainerKey);
-  if (!now || !now->value) return;
-  if (const auto trainer = parse_announcement(*now->value); trainer && trainer->run != announcement_.run) return;
+  const auto now = announced();
+  if (!now || !now->value || is_later(*now->value)) return;
   announcement_.open = false;
   (void)broker_->announce(options_.address.table(), kTrainerKey, announcement_json(announcement_));
   (void)broker_->remove_queue(options_.address.queue());
@@ -187,17 +206,16 @@ Result<bool> TaskBoard::hand_out(const GoOn& go_on) {
 
 Status TaskBoard::look_after() {
   if (!broker_->is_connected()) return Done{};
-  const auto announced = broker_->announced(options_.address.table(), kTrainerKey);
-  if (!announced) return announced.error();
-  if (!announced->reached) return Done{};
-  if (announced->value) {
-    const auto other = parse_announcement(*announced->value);
-    if (other && other->run != announcement_.run)
-      return Error{"rollout.plane: another trainer (" + other->place + ") has taken " + options_.address.text() +
-                   "; expected a name of its own for each, as in " + options_.address.server + "/second"};
-  } else {
-    (void)broker_->announce(options_.address.table(), kTrainerKey, announcement_json(announcement_));
-  }
+  const auto now = announced();
+  if (!now) return now.error();
+  if (!now->reached) return Done{};
+  if (now->value && is_later(*now->value))
+    return Error{"rollout.plane: another trainer (" + now->value->place + ") has taken " + options_.address.text() +
+                 "; expected a name of its own for each, as in " + options_.address.server + "/second"};
+  // A broker that was killed may come back with what was announced before, or with nothing.
+  const std::string mine = announcement_json(announcement_);
+  if (!now->value || announcement_json(*now->value) != mine)
+    (void)broker_->announce(options_.address.table(), kTrainerKey, mine);
   const std::size_t open = unfinished().size();
   const auto size = broker_->size(options_.address.queue());
   if (!size) return size.error();

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -84,10 +85,14 @@ class TaskBoard {
   TaskBoard(const TaskBoardOptions& options, std::unique_ptr<Broker> broker);
 
   Status listen();
+  /// The trainer that the broker tells of; none where it tells of none that can be read.
+  Result<Reached<std::optional<Announcement>>> announced();
+  /// Whether `other` has taken this trainer's place.
+  bool is_later(const Announcement& other) const;
   HttpReply answer(const HttpCall& call);
   HttpReply take_result(const std::string& path, const std::string& body);
   Result<bool> hand_out(const GoOn& go_on);
-  /// Makes good what the broker has lost. Fails where another trainer is announced.
+  /// Makes good what the broker has lost. Fails where a later trainer is announced.
   Status look_after();
   std::vector<std::size_t> unfinished() const;
 

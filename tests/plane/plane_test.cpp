@@ -294,6 +294,33 @@ TEST_F(Plane, ASecondTrainerTakesThePlaceAndTheFirstSaysSo) {
   EXPECT_TRUE(last.open);
 }
 
+TEST_F(Plane, ABrokerThatComesBackWithWhatWasAnnouncedBeforeIsToldAgain) {
+  const NatsServer server(scratch_);
+  const auto worker = source(server);
+  auto earlier = board(options(server));
+  const Announcement of_earlier = announced(*worker);
+  earlier.reset();
+  const auto latest = board(options(server));
+  const Announcement now = announced(*worker);
+  Announcement of_earlier_weights = now;
+  of_earlier_weights.version = 4;
+  of_earlier_weights.weights = now.setup;
+  const auto address = parse_plane_address(server.address(), "test").value();
+  const auto broker = Broker::connect({.url = address.server, .name = "x"}, kAlways).value();
+  for (const Announcement& old : {of_earlier, of_earlier_weights}) {
+    ASSERT_TRUE(broker->announce(address.table(), "trainer", announcement_json(old))->reached);
+    std::atomic<bool> end = false;
+    std::thread thread([&] {
+      while (!end && announcement_json(announced(*worker)) != announcement_json(now))
+        std::this_thread::sleep_for(milliseconds(20));
+      serve(*worker, latest->run(), end, "worker");
+    });
+    EXPECT_EQ(collected(*latest, 3), expected(3));
+    end = true;
+    thread.join();
+  }
+}
+
 TEST_F(Plane, TheEndOfATrainerIsAnnounced) {
   const NatsServer server(scratch_);
   auto trainer = board(options(server));
