@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "carnot/base/file.h"
+#include "carnot/base/log.h"
 #include "carnot/hf/adapter_config.h"
 #include "carnot/hf/adapter_folder.h"
 #include "carnot/hf/base_model.h"
@@ -10,6 +11,7 @@
 #include "carnot/hf/safetensors.h"
 #include "carnot/hf/weights.h"
 #include "carnot/run/checkpoint_folder.h"
+#include "carnot/run/own_kernels.h"
 
 namespace carnot {
 namespace {
@@ -38,8 +40,11 @@ UpdateCounts counts_of(const Optimizer& optimizer) {
 }
 
 std::string state_json(std::int64_t step, const CheckpointParts& parts, const RunOptions& run) {
-  TrainerState state{
-      .step = step, .seed = run.seed, .coefficients = parts.coefficients, .unwritten_metrics = parts.unwritten_metrics};
+  TrainerState state{.step = step,
+                     .seed = run.seed,
+                     .kernels = own_kernels(run),
+                     .coefficients = parts.coefficients,
+                     .unwritten_metrics = parts.unwritten_metrics};
   if (parts.optimizer) state.optimizer = counts_of(*parts.optimizer);
   if (parts.critic_optimizer) state.critic_optimizer = counts_of(*parts.critic_optimizer);
   return trainer_state_json(state);
@@ -155,13 +160,17 @@ Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const Che
   return prune_checkpoints(checkpoints, max_checkpoints);
 }
 
-Result<TrainerState> load_checkpoint(const fs::path& checkpoint, const CheckpointParts& parts) {
+Result<TrainerState> load_checkpoint(const fs::path& checkpoint, const CheckpointParts& parts, const RunOptions& run) {
   const fs::path path = checkpoint / "trainer_state.json";
   const auto text = read_file(path);
   if (!text) return text.error();
   auto state = parse_trainer_state(*text, path.string());
   if (!state) return state;
   if (const Status status = fill_parts(checkpoint, parts, *state); !status) return status.error();
+  const std::string kernels = own_kernels(run);
+  if (!state->kernels.empty() && state->kernels != kernels)
+    log_warning(path.string() + ": was written with the kernels " + state->kernels + ", and this process has " +
+                kernels + "; the run goes on, but its bits are not those of a run that was never stopped");
   return state;
 }
 

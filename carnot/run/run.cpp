@@ -287,11 +287,13 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
   Trainer trainer(run.recipe, bundle, *run.control.group);
   TrainerState state;
   if (bundle.checkpoint) {
-    auto loaded = agreed(*run.control.group,
-                         load_checkpoint(*bundle.checkpoint, {.bundle = &bundle,
-                                                              .optimizer = &trainer.optimizer(),
-                                                              .critic_optimizer = trainer.critic_optimizer()}),
-                         "loading the checkpoint");
+    auto loaded = agreed(
+        *run.control.group,
+        load_checkpoint(
+            *bundle.checkpoint,
+            {.bundle = &bundle, .optimizer = &trainer.optimizer(), .critic_optimizer = trainer.critic_optimizer()},
+            run.recipe.run),
+        "loading the checkpoint");
     if (!loaded) return loaded.error();
     state = std::move(loaded).value();
     trainer.set_coefficients(state.coefficients);

@@ -169,7 +169,8 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
   if (!settled) return settled.error();
   std::optional<std::int64_t> saved;
   if (checkpoint) {
-    const auto state = agreed(*run.control.group, load_checkpoint(checkpoint->path, parts), "loading the checkpoint");
+    const auto state =
+        agreed(*run.control.group, load_checkpoint(checkpoint->path, parts, run.recipe.run), "loading the checkpoint");
     if (!state) return state.error();
     first = state->step;
     if (is_in(checkpoint->path, folder.checkpoints())) saved = first;

@@ -26,6 +26,7 @@ class StateReader {
     TrainerState state;
     whole(object_, "step", state.step, 0);
     whole(object_, "seed", state.seed, std::numeric_limits<std::int64_t>::min());
+    text("kernels", state.kernels);
     counts("optimizer", state.optimizer);
     counts("critic_optimizer", state.critic_optimizer);
     coefficients(state.coefficients);
@@ -48,6 +49,13 @@ class StateReader {
     if (!fits || found->get<std::int64_t>() < least)
       return expect(key, "a whole number of at least " + std::to_string(least));
     value = found->get<std::int64_t>();
+  }
+
+  void text(const std::string& key, std::string& value) {
+    const auto found = object_.find(key);
+    if (found == object_.end()) return;
+    if (!found->is_string()) return expect(key, "a text");
+    value = found->get<std::string>();
   }
 
   void counts(const std::string& key, std::optional<UpdateCounts>& counts) {
@@ -94,6 +102,7 @@ class StateReader {
 
 std::string trainer_state_json(const TrainerState& state) {
   OrderedJson json{{"version", kVersion}, {"step", state.step}, {"seed", state.seed}};
+  if (!state.kernels.empty()) json["kernels"] = state.kernels;
   if (state.optimizer) json["optimizer"] = counts_json(*state.optimizer);
   if (state.critic_optimizer) json["critic_optimizer"] = counts_json(*state.critic_optimizer);
   json["coefficients"] = state.coefficients;
