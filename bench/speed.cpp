@@ -20,6 +20,7 @@
 #include "carnot/base/json.h"
 #include "carnot/env/environment.h"
 #include "carnot/nn/token_statistics.h"
+#include "carnot/optim/adamw.h"
 #include "carnot/rollout/demonstration.h"
 #include "carnot/run/checkpoint_folder.h"
 #include "carnot/train/trainer.h"
