@@ -1,11 +1,11 @@
 // Prefill, decoding and training of a model with random weights, with Carnot's kernels and with LibTorch's operators.
 //
-//   model_speed_bench CONFIG [--dtype bfloat16|float32] [--threads N] [--rounds N] [--tokens N] [--prompt N] [--train]
+//   model_speed_bench [CONFIG] [--dtype bfloat16|float32] [--threads N] [--rounds N] [--tokens N] [--prompt N] [--train]
 //
-// CONFIG is a config.json (bench/shapes). Decoding samples --tokens tokens (16) behind prompts of --prompt tokens
-// (256), through the engine, with log-probability, entropy and logsumexp of each; prefill is the pass over the prompts
-// before. Ours and LibTorch's alternate for --rounds rounds (3), and the fastest of each counts. --train adds a step of
-// training, 4 sequences of 256 tokens, forward and backward. Prints tokens a second.
+// CONFIG is a config.json (bench/shapes/qwen2-47m.json). Decoding samples --tokens tokens (16) behind prompts of --prompt
+// tokens (256), through the engine, with log-probability, entropy and logsumexp of each; prefill is the pass over the
+// prompts before. Ours and LibTorch's alternate for --rounds rounds (3), and the fastest of each counts. --train adds a
+// step of training, 4 sequences of 256 tokens, forward and backward. Prints tokens a second.
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
@@ -34,7 +34,7 @@ namespace carnot {
 namespace {
 
 struct Settings {
-  std::string config{}, dtype = "bfloat16";
+  std::string config = "bench/shapes/qwen2-47m.json", dtype = "bfloat16";
   int threads = static_cast<int>(std::thread::hardware_concurrency());
   int rounds = 3, tokens = 16, prompt = 256;
   bool train = false;
@@ -170,6 +170,5 @@ int main(int count, char** values) {
       settings.config = word;
     }
   }
-  if (settings.config.empty()) return std::fprintf(stderr, "usage: model_speed_bench CONFIG [OPTIONS]\n"), 2;
   return carnot::run(settings);
 }

@@ -1,12 +1,12 @@
 // What an update costs where several answers share a prompt: forward and backward pass with the prompt computed for
 // each answer, once for all, and over as many rows of separate sequences.
 //
-//   shared_prefix_bench CONFIG [--dtype bfloat16|float32] [--threads N] [--rounds N] [--prompt N] [--answers N]
+//   shared_prefix_bench [CONFIG] [--dtype bfloat16|float32] [--threads N] [--rounds N] [--prompt N] [--answers N]
 //   [--tokens N]
 //
-// CONFIG is a config.json (bench/shapes); weights are random. --answers answers (16) of --tokens tokens (128) behind
-// prompts of --prompt tokens (512); the loss counts the answers. The three alternate for --rounds rounds (3), and the
-// fastest of each counts.
+// CONFIG is a config.json (bench/shapes/qwen2-47m.json); weights are random. --answers answers (16) of --tokens tokens
+// (128) behind prompts of --prompt tokens (512); the loss counts the answers. The three alternate for --rounds rounds
+// (3), and the fastest of each counts.
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
@@ -35,7 +35,7 @@ namespace carnot {
 namespace {
 
 struct Settings {
-  std::string config{}, dtype = "bfloat16";
+  std::string config = "bench/shapes/qwen2-47m.json", dtype = "bfloat16";
   int threads = static_cast<int>(std::thread::hardware_concurrency());
   int rounds = 3, prompt = 512, answers = 16, tokens = 128;
 };
@@ -141,6 +141,5 @@ int main(int count, char** values) {
       settings.config = word;
     }
   }
-  if (settings.config.empty()) return std::fprintf(stderr, "usage: shared_prefix_bench CONFIG [OPTIONS]\n"), 2;
   return carnot::run(settings);
 }
