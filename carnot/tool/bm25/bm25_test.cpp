@@ -8,6 +8,7 @@
 #include "carnot/base/random.h"
 #include "carnot/base/strings.h"
 #include "reference/bm25.h"
+#include "testing/trials.h"
 
 namespace carnot {
 namespace {
@@ -105,7 +106,7 @@ TEST(Bm25, EqualsItsDefinitionOnRandomCorpora) {
 }
 
 TEST(Bm25, EqualsLucenesArithmeticToTheBitOnRandomCorpora) {
-  for (std::uint64_t trial = 0; trial < 60; ++trial) {
+  for (std::uint64_t trial = 0; trial < std::uint64_t{testing::trials(60)}; ++trial) {
     RandomStream random(derive_seed(4, "lucene_bm25", trial));
     std::vector<std::vector<std::string>> documents(1 + random.below(60));
     std::vector<std::string> texts;

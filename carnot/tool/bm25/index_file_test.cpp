@@ -118,7 +118,7 @@ TEST_F(IndexFiles, RankAndScoreAsTheSlowReference) {
 
 TEST_F(IndexFiles, AreTheSameWhateverTheMemoryAndTheThreads) {
   RandomStream random(3);
-  write_passages(random_texts(20'000, random));
+  write_passages(random_texts(trials(20'000), random));
   build(plain_words());
   const std::string whole = read_file(index()).value();
   auto options = plain_words();
