@@ -1,12 +1,12 @@
 // Prefill, decoding and training of a model with random weights, with Carnot's kernels and with LibTorch's operators.
 //
-//   model_speed_bench [CONFIG] [--dtype bfloat16|float32] [--threads N] [--rounds N] [--tokens N] [--prompt N] [--train]
+//   model_speed_bench [CONFIG] [--dtype bfloat16|float32] [--threads N] [--rounds N] [--tokens N] [--prompt N]
+//   [--train]
 //
-// CONFIG is a config.json (bench/shapes/qwen2-47m.json). Decoding samples --tokens tokens (16) behind prompts of --prompt
-// tokens (256), through the engine, with log-probability, entropy and logsumexp of each; prefill is the pass over the
-// prompts before. Ours and LibTorch's alternate for --rounds rounds (3), and the fastest of each counts. --train adds a
-// step of training, 4 sequences of 256 tokens, forward and backward. Prints tokens a second.
-#include <ATen/Context.h>
+// CONFIG is a config.json (bench/shapes/qwen2-47m.json). Decoding samples --tokens tokens (16) behind prompts of
+// --prompt tokens (256), through the engine, with log-probability, entropy and logsumexp of each; prefill is the pass
+// over the prompts before. Ours and LibTorch's alternate for --rounds rounds (3), and the fastest of each counts.
+// --train adds a step of training, 4 sequences of 256 tokens, forward and backward. Prints tokens a second.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
@@ -19,16 +19,12 @@
 #include <thread>
 #include <vector>
 
-#include "carnot/base/aligned_memory.h"
-#include "carnot/base/file.h"
 #include "carnot/base/random.h"
 #include "carnot/base/stopwatch.h"
-#include "carnot/base/thread_pool.h"
 #include "carnot/engine/decoder_runner.h"
 #include "carnot/engine/engine.h"
-#include "carnot/hf/model_config_file.h"
-#include "carnot/nn/cpu_memory.h"
 #include "carnot/nn/token_statistics.h"
+#include "random_model.h"
 
 namespace carnot {
 namespace {
@@ -103,22 +99,16 @@ void print(const char* what, int batch, double ours, double theirs) {
 }
 
 int run(const Settings& settings) {
-  const auto text = read_file(settings.config);
-  if (!text) return std::fprintf(stderr, "%s\n", text.error().message.c_str()), 1;
-  const auto config = parse_model_config(*text, settings.config);
-  if (!config) return std::fprintf(stderr, "%s\n", config.error().message.c_str()), 1;
-  keep_freed_memory();
-  take_aligned_tensor_memory();
-  keep_few_compiled_products();
-  set_num_threads(settings.threads);
-  const auto type = settings.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
-  Model own(*config, 1, at::TensorOptions().dtype(type), 0.02);
+  auto opened = random_model(settings.config, settings.dtype, settings.threads);
+  if (!opened) return std::fprintf(stderr, "%s\n", opened.error().message.c_str()), 1;
+  Model& own = *opened;
   Model theirs = own;  // shares the weights
   theirs.choose_kernels(KernelChoice::Portable);
   std::printf(
       "%s, %s, %d threads, %s\n\n| tokens a second | batch | Carnot | LibTorch's operators | ratio |\n"
       "|---|---|---|---|---|\n",
-      settings.config.c_str(), settings.dtype.c_str(), settings.threads, kernel_sets(type).c_str());
+      settings.config.c_str(), settings.dtype.c_str(), settings.threads,
+      kernel_sets(number_type_named(settings.dtype)).c_str());
   // Each side's threads sleep while the other's run.
   const auto alternate = [&](const auto& ours_once, const auto& theirs_once) {
     for (int round = 0; round < settings.rounds; ++round) {

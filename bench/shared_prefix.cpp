@@ -7,7 +7,6 @@
 // CONFIG is a config.json (bench/shapes/qwen2-47m.json); weights are random. --answers answers (16) of --tokens tokens
 // (128) behind prompts of --prompt tokens (512); the loss counts the answers. The three alternate for --rounds rounds
 // (3), and the fastest of each counts.
-#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
@@ -19,17 +18,13 @@
 #include <thread>
 #include <vector>
 
-#include "carnot/base/aligned_memory.h"
-#include "carnot/base/file.h"
 #include "carnot/base/random.h"
 #include "carnot/base/stopwatch.h"
-#include "carnot/base/thread_pool.h"
 #include "carnot/data/prefix_tree.h"
-#include "carnot/hf/model_config_file.h"
-#include "carnot/nn/cpu_memory.h"
 #include "carnot/nn/linear.h"
 #include "carnot/nn/token_statistics.h"
 #include "carnot/rollout/log_prob_pass.h"
+#include "random_model.h"
 
 namespace carnot {
 namespace {
@@ -88,30 +83,23 @@ double seconds_of(Model& model, const Pass& pass) {
 }
 
 int run(const Settings& settings) {
-  const auto text = read_file(settings.config);
-  if (!text) return std::fprintf(stderr, "%s\n", text.error().message.c_str()), 1;
-  const auto config = parse_model_config(*text, settings.config);
-  if (!config) return std::fprintf(stderr, "%s\n", config.error().message.c_str()), 1;
-  keep_freed_memory();
-  take_aligned_tensor_memory();
-  keep_few_compiled_products();
-  set_num_threads(settings.threads);
+  auto opened = random_model(settings.config, settings.dtype, settings.threads);
+  if (!opened) return std::fprintf(stderr, "%s\n", opened.error().message.c_str()), 1;
+  Model& model = *opened;
   at::set_num_threads(1);
-  const auto type = settings.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
-  Model model(*config, 1, at::TensorOptions().dtype(type), 0.02);
   model.requires_grad(true);
   constexpr Prompt kKinds[] = {Prompt::Repeated, Prompt::Shared, Prompt::None};
   const char* names[] = {"prompt for each answer", "prompt once", "separate sequences"};
   std::vector<Pass> passes;
-  for (const Prompt kind : kKinds) passes.push_back(pass_of(settings, config->vocab_size, kind));
+  for (const Prompt kind : kKinds) passes.push_back(pass_of(settings, model.config().vocab_size, kind));
   std::vector<double> best(passes.size(), 1e30);
   for (int round = 0; round < settings.rounds; ++round)
     for (std::size_t p = 0; p < passes.size(); ++p) best[p] = std::min(best[p], seconds_of(model, passes[p]));
   std::printf(
       "%s, %s, %d threads, %s: %d answers of %d tokens behind %d\n\n| | rows | seconds | of `prompt once` |\n"
       "|---|---|---|---|\n",
-      settings.config.c_str(), settings.dtype.c_str(), settings.threads, kernel_sets(type).c_str(), settings.answers,
-      settings.tokens, settings.prompt);
+      settings.config.c_str(), settings.dtype.c_str(), settings.threads,
+      kernel_sets(number_type_named(settings.dtype)).c_str(), settings.answers, settings.tokens, settings.prompt);
   for (std::size_t p = 0; p < passes.size(); ++p)
     std::printf("| %s | %d | %.2f | %.2f |\n", names[p], passes[p].tree.num_rows(), best[p], best[p] / best[1]);
   return 0;
