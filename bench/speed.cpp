@@ -271,7 +271,7 @@ int main(int argc, char** argv) {
   }
   if (!std::filesystem::exists(folder + "/config.yaml")) {
     std::cerr << "speed_bench: " << folder << " holds no run; `./run train` makes one\n";
-    return 1;
+    return 2;
   }
   return carnot::measure(folder, workload, json);
 }

@@ -46,7 +46,7 @@ Status answer_requests(const std::string& tokenizer_path, const std::string& tex
 int main(int count, char** arguments) {
   if (count != 3) {
     std::cerr << "usage: tokenizer_bench TOKENIZER TEXTS\n";
-    return EXIT_FAILURE;
+    return 2;
   }
   const carnot::Status answered = carnot::answer_requests(arguments[1], arguments[2]);
   if (!answered.ok()) std::cerr << answered.error().message << '\n';

@@ -36,6 +36,12 @@ std::vector<int> path(const Tree& tree, int leaf) {
   return turns;
 }
 
+std::int64_t num_tokens(const Tree& tree) {
+  std::int64_t tokens = 0;
+  for (const Turn& turn : tree.turns) tokens += static_cast<std::int64_t>(turn.tokens.size());
+  return tokens;
+}
+
 double penalised_score(const Tree& tree, int leaf) {
   double sum = tree.leaves[leaf].score;
   for (int t : path(tree, leaf)) sum += tree.turns[t].penalty;

@@ -101,6 +101,9 @@ struct Group {
 /// Turn indices from the root to leaf number `leaf`, in reading order.
 std::vector<int> path(const Tree& tree, int leaf);
 
+/// Tokens of all turns: those that several trajectories share count once.
+std::int64_t num_tokens(const Tree& tree);
+
 /// Raw score plus the penalties of its turns: the reward that credit rules start from.
 double penalised_score(const Tree& tree, int leaf);
 

@@ -46,6 +46,12 @@ TEST(Tree, SharedTurnsPenaliseEveryTrajectoryThroughThem) {
   EXPECT_DOUBLE_EQ(penalised_score(forked_tree(), 1), 0.2);
 }
 
+TEST(Tree, SharedTurnsCountOnceAmongItsTokens) {
+  const Tree tree = forked_tree();
+  EXPECT_EQ(num_tokens(tree), 3 + 4 + 5 + 6);
+  EXPECT_LT(num_tokens(tree), (3 + 4 + 5) + (3 + 6));
+}
+
 TEST(Tree, InfrastructureFailuresAndDroppedMembersDoNotCount) {
   EXPECT_TRUE((Leaf{.outcome = Outcome::ToolFailed}.is_included()));
   EXPECT_FALSE((Leaf{.outcome = Outcome::InfraFailed}.valid()));

@@ -3,10 +3,10 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/util/StringUtil.h>
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 #include "carnot/base/file.h"
 #include "carnot/hf/model_config_file.h"
@@ -14,12 +14,6 @@
 
 namespace carnot {
 namespace {
-
-std::string shape_of(const at::Tensor& tensor) {
-  std::ostringstream out;
-  out << tensor.sizes();
-  return out.str();
-}
 
 /// Some checkpoints store a tied head a second time; that copy says nothing new.
 bool is_copy_of_tied_head(const Model& model, const NamedTensor& named, const std::vector<NamedTensor>& all) {
@@ -44,8 +38,8 @@ Status copy_tensors(const std::vector<NamedTensor>& into, const std::vector<Name
     if (found == given.end())
       problems.push_back(where + ": weight '" + name + "' is missing");
     else if (found->second.sizes() != weight.sizes())
-      problems.push_back(where + ": weight '" + name + "' has shape " + shape_of(found->second) + ", expected " +
-                         shape_of(weight));
+      problems.push_back(where + ": weight '" + name + "' has shape " + c10::str(found->second.sizes()) +
+                         ", expected " + c10::str(weight.sizes()));
   }
   std::set<std::string> wanted;
   for (const NamedTensor& named : into) wanted.insert(named.name);

@@ -3,11 +3,11 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/util/StringUtil.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <sstream>
 
 #include "carnot/base/check.h"
 #include "carnot/base/random.h"
@@ -16,12 +16,6 @@
 
 namespace carnot {
 namespace {
-
-std::string shape_of(const at::Tensor& tensor) {
-  std::ostringstream out;
-  out << tensor.sizes();
-  return out.str();
-}
 
 constexpr std::int64_t kPieceElements = 1 << 20;  // of a tensor, that are widened at a time
 
@@ -145,8 +139,8 @@ Status check_optimizer_state(const Optimizer::Parameters& expected, const Optimi
     if (found == given.end())
       problems.push_back("optimizer state: " + name + " is missing");
     else if (found->second.sizes() != own.sizes())
-      problems.push_back("optimizer state: " + name + " has shape " + shape_of(found->second) + ", expected " +
-                         shape_of(own));
+      problems.push_back("optimizer state: " + name + " has shape " + c10::str(found->second.sizes()) + ", expected " +
+                         c10::str(own.sizes()));
     else if (found->second.scalar_type() != own.scalar_type())
       problems.push_back("optimizer state: " + name + " has another number type than expected");
     given.erase(name);

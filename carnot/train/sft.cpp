@@ -44,12 +44,6 @@ void add(SftBatch& batch, const Trajectory& demonstration, double context_weight
   batch.plan.offsets.push_back(static_cast<int>(batch.tokens.size()));
 }
 
-std::int64_t num_tokens(const Tree& tree) {
-  std::int64_t tokens = 0;
-  for (const Turn& turn : tree.turns) tokens += static_cast<std::int64_t>(turn.tokens.size());
-  return tokens;
-}
-
 /// So small that each shard can have about as many tokens.
 std::vector<SftBatch> micro_batches(const std::vector<Tree>& demonstrations, const SftOptions& options,
                                     int micro_batch_tokens, int shards) {

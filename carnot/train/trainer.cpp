@@ -87,8 +87,7 @@ void keep_log_probs(std::vector<Group>& groups, const std::vector<Trajectory>& v
 /// Tokens of all its trajectories, shared ones once: what a pass over the group costs.
 std::int64_t num_tokens(const Group& group) {
   std::int64_t tokens = 0;
-  for (const Tree& tree : group.trees)
-    for (const Turn& turn : tree.turns) tokens += static_cast<std::int64_t>(turn.tokens.size());
+  for (const Tree& tree : group.trees) tokens += num_tokens(tree);
   return tokens;
 }
 
@@ -311,7 +310,8 @@ std::vector<BatchReport> Trainer::accumulate_all(std::int64_t step, const std::v
 BatchReport Trainer::accumulate(const MicroBatch& batch) {
   if (batch.targets_T.numel() == 0) return {};
   const at::Tensor rows_T = batch.rows_T.to(bundle_.policy->options().device());
-  const at::Tensor hidden = bundle_.policy->hidden(batch.tokens_R, batch.positions_R, batch.plan).index_select(0, rows_T);
+  const at::Tensor hidden =
+      bundle_.policy->hidden(batch.tokens_R, batch.positions_R, batch.plan).index_select(0, rows_T);
   const auto statistics = token_statistics(hidden, bundle_.policy->head(), batch.targets_T,
                                            {.temperature = recipe_.rollout.options.sampling.temperature,
                                             .entropy_clamp = objective_.entropy_clamp,
