@@ -195,24 +195,51 @@ class Environment:
         """The episode is over, or nobody needs the rest of it."""
 
 
-class _EventLoop:
+@functools.lru_cache(maxsize=None)
+def _event_loop():
     """The event loop of the process, in a thread of its own from the first use on."""
+    import asyncio  # which takes its time
 
-    loop = None
-    lock = threading.Lock()
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
 
-    @classmethod
-    def result(cls, made):
-        """`made`, or what it comes to where it is a coroutine."""
-        if not inspect.iscoroutine(made):
-            return made
-        import asyncio
 
-        with cls.lock:
-            if cls.loop is None:
-                cls.loop = asyncio.new_event_loop()
-                threading.Thread(target=cls.loop.run_forever, daemon=True).start()
-        return asyncio.run_coroutine_threadsafe(made, cls.loop).result()
+def _start(coroutine):
+    """Runs it in the event loop: a future."""
+    import asyncio
+
+    return asyncio.run_coroutine_threadsafe(coroutine, _event_loop())
+
+
+def _finish(coroutine):
+    """What a coroutine returns that waits for nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    raise RuntimeError("%s waits, and nothing runs it" % coroutine)
+
+
+async def _in_a_thread(function):
+    """What it returns, while the event loop goes on."""
+    loop = _event_loop()
+    ended = loop.create_future()
+
+    def settle(set_outcome, outcome):
+        if not ended.cancelled():
+            set_outcome(outcome)
+
+    def work():
+        try:
+            outcome = ended.set_result, function()
+        except BaseException as error:
+            is_plain = isinstance(error, Exception) and not isinstance(error, StopIteration)  # others end the loop
+            outcome = ended.set_exception, error if is_plain else RuntimeError(repr(error))
+        loop.call_soon_threadsafe(settle, *outcome)
+
+    threading.Thread(target=work, daemon=True).start()
+    return await ended
 
 
 def _text_of(value, name):
@@ -243,21 +270,35 @@ def _response(request):
 
 
 class Server:
-    """Answers requests by the method that `op` names; carnot_reward.py derives from it."""
+    """Answers requests by the coroutine that `op` names; carnot_reward.py and carnot_tools.py derive from it."""
 
     def __init__(self, make):
         self.make = make
         self.settings = {}
         self.episodes = {}
-        self.is_async = False
+        self.at_once = False  # each request is answered beside the others
 
-    def hello(self, request):
+    def is_for_the_loop(self, request):
+        """Whether the event loop answers it, where requests are answered at once; otherwise a thread of its own."""
+        return True
+
+    async def value(self, function, *arguments, **named):
+        """What a function or coroutine of the user's returns."""
+        if self.at_once and not inspect.iscoroutinefunction(function):
+            made = await _in_a_thread(functools.partial(function, *arguments, **named))
+        else:
+            made = function(*arguments, **named)
+        if not inspect.iscoroutine(made):
+            return made
+        return await made if self.at_once else _start(made).result()
+
+    async def hello(self, request):
         if request["protocol"] != PROTOCOL:
             raise ValueError("this file speaks protocol %d, Carnot %s" % (PROTOCOL, request["protocol"]))
         self.settings = request.get("settings", {})
         one = self.make(**self.settings)
         kind = type(one)
-        self.is_async = inspect.iscoroutinefunction(one.reset) or inspect.iscoroutinefunction(one.step)
+        self.at_once = any(inspect.iscoroutinefunction(method) for method in (one.reset, one.step, one.close))
         message = {"protocol": PROTOCOL, "name": kind.__name__, "replay": one.replay, "clone": one.clone,
                    "batch": one.batch, "demonstrate": kind.demonstrate is not Environment.demonstrate,
                    "max_turns": one.max_turns, "max_response_tokens": one.max_response_tokens, "stop": list(one.stop),
@@ -268,37 +309,38 @@ class Server:
             message["tokenizer"] = tokenizer
         return message
 
-    def reset(self, request):
-        environment = self.make(**self.settings)
+    async def reset(self, request):
+        environment = await self.value(self.make, **self.settings)
         task = Task(request["task"], request["seed"], request["split"])
-        message = _opening(environment, _EventLoop.result(environment.reset(task)))
+        message = _opening(environment, await self.value(environment.reset, task))
         self.episodes[request["episode"]] = environment
         return message
 
-    def step(self, request):
+    async def step(self, request):
         environment, response = self.episodes[request["episode"]], _response(request)
-        return _reply(environment, _EventLoop.result(environment.step(response)), response)
+        return _reply(environment, await self.value(environment.step, response), response)
 
-    def clone(self, request):
-        self.episodes[request["copy"]] = self.episodes[request["episode"]].copy()
+    async def clone(self, request):
+        self.episodes[request["copy"]] = await self.value(self.episodes[request["episode"]].copy)
         return {}
 
-    def demonstrate(self, request):
-        said = self.episodes[request["episode"]].demonstrate(request["observation"], request["progress"])
+    async def demonstrate(self, request):
+        environment = self.episodes[request["episode"]]
+        said = await self.value(environment.demonstrate, request["observation"], request["progress"])
         message = {"text": str(_text_of(said, "demonstrate()"))}
         if getattr(said, "tool_calls", ()):
             message["tool_calls"] = [vars(call) for call in said.tool_calls]
         return message
 
-    def close(self, request):
+    async def close(self, request):
         environment = self.episodes.pop(request["episode"], None)
         if environment is not None:
-            _EventLoop.result(environment.close())
+            await self.value(environment.close)
 
-    def answer(self, request):
+    async def answer(self, request):
         """The line that answers a request; None where there is none to give."""
         try:
-            message = getattr(self, request["op"])(request)
+            message = await getattr(self, request["op"])(request)
             if message is None:
                 return None
             return self.line(dict(message, id=request["id"]), request)
@@ -319,7 +361,7 @@ class Server:
     def answer_batch(self, requests):
         """Steps together, everything else one by one."""
         steps = [request for request in requests if request["op"] == "step" and request["episode"] in self.episodes]
-        lines = [self.answer(request) for request in requests if not any(request is step for step in steps)]
+        lines = [_finish(self.answer(request)) for request in requests if not any(request is step for step in steps)]
         if not steps:
             return lines
         try:
@@ -385,9 +427,12 @@ def answer_forever(server):
         out = []
         for line in lines:
             request = json.loads(line)
-            if server.is_async:
+            if server.at_once:
                 for one in request.get("calls", [request]):
-                    threading.Thread(target=lambda one=one: write([server.answer(one)]), daemon=True).start()
+                    if server.is_for_the_loop(one):
+                        _start(server.answer(one)).add_done_callback(lambda answered: write([answered.result()]))
+                    else:
+                        threading.Thread(target=lambda one=one: write([_finish(server.answer(one))]), daemon=True).start()
             else:
-                out += server.answer_batch(request["calls"]) if "calls" in request else [server.answer(request)]
+                out += server.answer_batch(request["calls"]) if "calls" in request else [_finish(server.answer(request))]
         write(out)

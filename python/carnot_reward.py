@@ -50,11 +50,11 @@ class RewardServer(carnot_environment.Server):
         super().__init__(None)
         self.scorer = Scorer(function)
 
-    def hello(self, request):
+    async def hello(self, request):
         self.scorer.check([*request["row"], "completions", "prompts", "answers"])
         return {"protocol": carnot_environment.PROTOCOL, "batch": True}
 
-    def score(self, request):
+    async def score(self, request):
         return {"score": self.scorer.scores([request])[0]}
 
     def answer_batch(self, requests):
@@ -62,7 +62,7 @@ class RewardServer(carnot_environment.Server):
             scores = self.scorer.scores(requests)
         except Exception:
             # One bad response must not cost the others their scores.
-            return [self.answer(request) for request in requests]
+            return [carnot_environment._finish(self.answer(request)) for request in requests]
         return [self.line({"id": request["id"], "score": score}, request) for request, score in zip(requests, scores)]
 
 

@@ -243,7 +243,7 @@ class ToolServer(carnot_environment.Server):
 
     def __init__(self, specs):
         super().__init__(None)
-        self.is_async = True  # a thread for each call
+        self.at_once = True
         self.functions, self.hints, self.problem = {}, {}, None
         try:
             self.descriptions = [self.add(spec) for spec in specs]
@@ -260,14 +260,17 @@ class ToolServer(carnot_environment.Server):
         self.hints[description["name"]] = {name: hints[name] for name in description["parameters"]["properties"]}
         return description
 
-    def hello(self, request):
+    def is_for_the_loop(self, request):
+        return inspect.iscoroutinefunction(self.functions.get(request.get("tool")))
+
+    async def hello(self, request):
         if self.problem is not None:
             raise self.problem
         # A schema travels as text: the order of its keys is what the policy reads.
         tools = [dict(one, parameters=json.dumps(one["parameters"], ensure_ascii=False)) for one in self.descriptions]
         return {"protocol": carnot_environment.PROTOCOL, "tools": tools}
 
-    def call(self, request):
+    async def call(self, request):
         hints = self.hints[request["tool"]]
         unknown = [name for name in request["arguments"] if name not in hints]
         if unknown:
@@ -275,7 +278,10 @@ class ToolServer(carnot_environment.Server):
                     "status": "bad_arguments"}
         try:
             arguments = {name: value_of(hints[name], value) for name, value in request["arguments"].items()}
-            made = carnot_environment._EventLoop.result(self.functions[request["tool"]](**arguments))
+            made = self.functions[request["tool"]](**arguments)
+            if inspect.iscoroutine(made):
+                is_in_the_loop = self.is_for_the_loop(request)
+                made = await made if is_in_the_loop else carnot_environment._start(made).result()
             return {"text": text_of(made)}
         except Exception as error:
             if is_of_the_machinery(error):

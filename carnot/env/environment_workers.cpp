@@ -8,6 +8,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -15,7 +16,6 @@
 #include "carnot/base/check.h"
 #include "carnot/base/log.h"
 #include "carnot/base/stopwatch.h"
-#include "carnot/base/thread_pool.h"
 
 namespace carnot {
 namespace {
@@ -46,8 +46,7 @@ struct EnvironmentWorkers::State {
   };
   struct Worker {
     std::thread thread{};
-    bool inside = false;
-    std::int64_t tag = 0;
+    std::int64_t tag = 0;  // of its last call
     Clock::time_point start{};
   };
 
@@ -55,7 +54,10 @@ struct EnvironmentWorkers::State {
   std::condition_variable submitted, ended;
   std::deque<Call> queue;
   std::vector<FinishedCall> finished;
-  std::map<int, Worker> workers;  // those given up are gone from here
+  std::map<int, Worker> workers;                     // those given up are gone from here
+  std::set<std::pair<Clock::time_point, int>> busy;  // workers inside a call, the longest first
+  std::size_t max_workers = 1;
+  bool warned = false;  // that fewer than needed could be started
   int next_worker = 0;
   std::string start_failure;  // why the last thread could not be started
   std::exception_ptr bug;     // the first CheckError of a call
@@ -75,10 +77,10 @@ void work(const std::shared_ptr<State>& state, int self) {
     state->queue.pop_front();
     const auto start = Clock::now();
     auto& worker = state->workers.at(self);
-    worker.inside = true;
     worker.tag = call.tag;
     worker.start = start;
-    state->ended.notify_all();  // waiting threads have a new deadline
+    state->busy.insert({start, self});
+    if (state->busy.size() == 1) state->ended.notify_all();  // whoever waits has a deadline now
     lock.unlock();
     FinishedCall finished{.tag = call.tag};
     std::exception_ptr bug;
@@ -100,7 +102,7 @@ void work(const std::shared_ptr<State>& state, int self) {
       state->ended.notify_all();
       return;
     }
-    me->second.inside = false;
+    state->busy.erase({start, self});
     state->finished.push_back(std::move(finished));
     state->ended.notify_all();
   }
@@ -110,14 +112,9 @@ void work(const std::shared_ptr<State>& state, int self) {
 
 EnvironmentWorkers::EnvironmentWorkers(int threads, double timeout_seconds) : state_(std::make_shared<State>()) {
   CARNOT_CHECK_GE(threads, 1);
-  CARNOT_CHECK_LE(threads, kMaxThreads);
+  CARNOT_CHECK_LE(threads, kMaxEnvironmentThreads);
   state_->timeout = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_seconds));
-  const std::lock_guard lock(state_->mutex);
-  int started = 0;
-  while (started < threads && start_worker()) ++started;
-  if (started > 0 && started < threads)
-    log_warning("environments step on " + std::to_string(started) + " of " + std::to_string(threads) +
-                " threads: " + state_->start_failure);
+  state_->max_workers = static_cast<std::size_t>(threads);
 }
 
 EnvironmentWorkers::~EnvironmentWorkers() {
@@ -126,7 +123,7 @@ EnvironmentWorkers::~EnvironmentWorkers() {
     const std::lock_guard lock(state_->mutex);
     state_->stop = true;
     for (auto& [id, worker] : state_->workers) {
-      if (worker.inside) {
+      if (state_->busy.contains({worker.start, id})) {
         ++hanging_calls;
         worker.thread.detach();
       } else {
@@ -156,10 +153,24 @@ bool EnvironmentWorkers::start_worker() {
   }
 }
 
+// As many as calls wait for. REQUIRES: the lock is held.
+void EnvironmentWorkers::start_missing() {
+  State& state = *state_;
+  while (state.queue.size() > state.workers.size() - state.busy.size() && state.workers.size() < state.max_workers) {
+    if (start_worker()) continue;
+    if (!state.warned && !state.workers.empty())
+      log_warning("environments step on " + std::to_string(state.workers.size()) + " of " +
+                  std::to_string(state.max_workers) + " threads: " + state.start_failure);
+    state.warned = true;
+    return;
+  }
+}
+
 void EnvironmentWorkers::submit(std::int64_t tag, std::function<void()> call) {
   {
     const std::lock_guard lock(state_->mutex);
     state_->queue.push_back({.tag = tag, .work = std::move(call)});
+    start_missing();
   }
   ++pending_;
   state_->submitted.notify_one();
@@ -167,10 +178,10 @@ void EnvironmentWorkers::submit(std::int64_t tag, std::function<void()> call) {
 
 // REQUIRES: the lock is held.
 void EnvironmentWorkers::give_up_overdue() {
-  std::vector<int> overdue;
-  for (const auto& [id, worker] : state_->workers)
-    if (worker.inside && Clock::now() >= worker.start + state_->timeout) overdue.push_back(id);
-  for (int id : overdue) {
+  auto& busy = state_->busy;
+  while (!busy.empty() && Clock::now() >= busy.begin()->first + state_->timeout) {
+    const int id = busy.begin()->second;
+    busy.erase(busy.begin());
     State::Worker& worker = state_->workers.at(id);
     const double seconds = Stopwatch(worker.start).seconds();
     state_->finished.push_back({.tag = worker.tag,
@@ -180,8 +191,8 @@ void EnvironmentWorkers::give_up_overdue() {
     ++hanging_calls;
     worker.thread.detach();
     state_->workers.erase(id);
-    start_worker();
   }
+  start_missing();
 }
 
 // Where no thread is left and none can be started. REQUIRES: the lock is held.
@@ -208,8 +219,7 @@ std::vector<FinishedCall> EnvironmentWorkers::collect(bool wait) {
     if (state_->bug) std::rethrow_exception(std::exchange(state_->bug, nullptr));
     if (!state_->finished.empty() || !wait || pending_ == 0 || Clock::now() >= latest) break;
     auto until = latest;
-    for (const auto& [id, worker] : state_->workers)
-      if (worker.inside) until = std::min(until, worker.start + state_->timeout);
+    if (!state_->busy.empty()) until = std::min(until, state_->busy.begin()->first + state_->timeout);
     state_->ended.wait_until(lock, until);
   }
   std::vector<FinishedCall> finished;

@@ -1,8 +1,10 @@
 // env/environment_workers.h -- threads on which environments open and step, each call with a deadline.
 //
-// A call that does not come back in time is reported as timed out, its thread is left to itself and replaced; what
-// it holds stays alive until it ends. Once kMaxHangingCalls hang in the process, or where the system starts no further
-// thread, threads are not replaced; with none left, calls are refused. One thread submits and collects.
+// Threads start when calls wait and all others are busy, so that thousands of episodes may wait for a slow world at
+// once and a quick one costs a thread or two. A call that does not come back in time is reported as timed out, its
+// thread is left to itself and replaced when needed; what it holds stays alive until it ends. Once kMaxHangingCalls
+// hang in the process, or where the system starts no further thread, threads are not replaced; with none left, calls
+// are refused. One thread submits and collects.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +27,14 @@ struct FinishedCall {
 /// Calls that may hang in this process, each on a thread of its own, before threads are no longer replaced.
 inline constexpr int kMaxHangingCalls = 64;
 
+/// Calls of environments at once. A thread that waits costs about 40 KB.
+inline constexpr int kMaxEnvironmentThreads = 16384;
+
 class EnvironmentWorkers {
  public:
-  /// A call may take `timeout_seconds` from when a thread takes it up. Where the system starts fewer than `threads`
-  /// threads, a warning says so, and those do all the work. REQUIRES: 1 <= threads <= kMaxThreads.
+  /// A call may take `timeout_seconds` from when a thread takes it up. Where the system starts fewer threads than are
+  /// needed and allowed, a warning says so once, and those do all the work.
+  /// REQUIRES: 1 <= threads <= kMaxEnvironmentThreads.
   EnvironmentWorkers(int threads, double timeout_seconds);
 
   /// Waits for no call: threads that are inside one are left to themselves.
@@ -53,6 +59,7 @@ class EnvironmentWorkers {
  private:
   struct State;
   bool start_worker();
+  void start_missing();
   void give_up_overdue();
   void refuse_queued();
 

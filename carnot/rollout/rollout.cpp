@@ -2,7 +2,6 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/stopwatch.h"
-#include "carnot/base/thread_pool.h"
 #include "carnot/rollout/group_rollout.h"
 
 namespace carnot {
@@ -144,8 +143,9 @@ void RolloutOptions::fields(FieldVisitor& visit) {
   sampling.fields(visit);
   episode.fields(visit);
   constexpr double kWeek = 7 * 24 * 3600;
-  visit.field("environment_threads", environment_threads, "threads on which environments step",
-              between(1, kMaxThreads));
+  visit.field("environment_threads", environment_threads,
+              "calls of environments at once, each on a thread; threads start as calls wait",
+              between(1, kMaxEnvironmentThreads));
   visit.field("environment_timeout", environment_timeout, "seconds that one call of an environment may take",
               Limits{.low = 0, .high = kWeek, .open_low = true});
 }

@@ -1,4 +1,5 @@
 """Answers by a hash of everything it heard: any mix-up of episodes shows."""
+import asyncio
 import os
 import sys
 import zlib
@@ -39,4 +40,24 @@ class Counting(Environment):
         return str(self.heard)
 
 
-serve(Counting)
+class Meeting(Counting):
+    """The same in coroutines; the first response of each episode waits for those of `at_once` episodes."""
+
+    waiting = []
+
+    def __init__(self, at_once):
+        super().__init__()
+        self.at_once = at_once
+
+    async def step(self, response):
+        if self.turn == 0:
+            here = asyncio.get_running_loop().create_future()
+            self.waiting.append(here)
+            if len(self.waiting) == self.at_once:
+                for one in self.waiting:
+                    one.set_result(None)
+            await here
+        return super().step(response)
+
+
+serve(lambda at_once=0, **settings: Meeting(at_once) if at_once else Counting(**settings))

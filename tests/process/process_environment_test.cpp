@@ -107,6 +107,11 @@ TEST(ProcessEnvironment, RollsOutTheSameWhateverTheProcessesThreadsAndBatches) {
   EXPECT_EQ(transcript({counting, "settings=[batch=true]"}, 4), one);
 }
 
+TEST(ProcessEnvironment, OfCoroutinesLetsAllEpisodesWaitAtOnce) {
+  const std::string counting = script(kTests + "counting_environment.py");
+  EXPECT_EQ(transcript({counting, "settings=[at_once=24]"}, 24), transcript({counting}, 1));
+}
+
 TEST(ProcessEnvironment, ClonedAnswersAsReplayed) {
   const std::string counting = script(kTests + "counting_environment.py");
   const auto factory = process({counting, "settings=[clone=true]"}).value();

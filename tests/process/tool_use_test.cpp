@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <future>
@@ -651,6 +652,16 @@ Tally play_many(const EnvironmentFactory& factory, const std::vector<std::string
   return all;
 }
 
+/// Whether an episode without faults is whole again: at once, or when the pauses between restarts are over.
+bool goes_on(const EnvironmentFactory& factory) {
+  Tally tally;
+  for (int attempt = 0; attempt < 300 && tally.whole == 0; ++attempt) {
+    if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    play(factory, {"right"}, 0, tally);
+  }
+  return tally.whole > 0 && tally.wrong == 0;
+}
+
 int episodes_of_faults() {
   const char* wanted = std::getenv("CARNOT_FAULT_CASES");
   return wanted != nullptr && std::string_view(wanted) == "all" ? 1000 : 60;
@@ -666,7 +677,7 @@ TEST_F(ToolUseTest, OfManyFaultsOfAServerNoneBecomesARewardAndNoneStopsTheRest) 
   EXPECT_EQ(all.wrong, 0);
   EXPECT_EQ(all.whole + all.lost, episodes);
   EXPECT_GE(all.lost, episodes / 3);
-  EXPECT_GT(all.whole, 0) << "how many depends on which calls share the server that a fault ends";
+  EXPECT_TRUE(goes_on(*factory)) << all.whole << " were whole before: that depends on who shares a server with a fault";
 }
 
 TEST_F(ToolUseTest, OfManyFaultsOfAFunctionNoneBecomesARewardAndNoneStopsTheRest) {
@@ -678,7 +689,7 @@ TEST_F(ToolUseTest, OfManyFaultsOfAFunctionNoneBecomesARewardAndNoneStopsTheRest
   EXPECT_EQ(all.wrong, 0);
   EXPECT_EQ(all.whole + all.lost, episodes);
   EXPECT_GE(all.lost, episodes / 20);
-  EXPECT_GT(all.whole, 0);
+  EXPECT_TRUE(goes_on(*factory)) << all.whole << " were whole before";
 }
 
 TEST_F(ToolUseTest, EpisodesAreTheSameOnOneThreadAndOnFour) {
