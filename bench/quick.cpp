@@ -23,6 +23,7 @@
 #include "carnot/base/thread_pool.h"
 #include "carnot/kernel/gemm/bfloat16_gemm.h"
 #include "carnot/kernel/gemm/gemm.h"
+#include "machine_limits.h"
 
 namespace carnot {
 namespace {
@@ -31,23 +32,6 @@ using kernel::BFloat16;
 
 // The widest product of Qwen2.5-0.5B's layers, and its vocabulary.
 constexpr std::int64_t kDepth = 896, kColumns = 9728, kVocabulary = 151936;
-
-/// Seconds of a call at best.
-double fastest(const std::function<void()>& call) {
-  constexpr double kRound = 0.2;
-  call();
-  double best = 1e9;
-  for (int round = 0; round < 5; ++round) {
-    const Stopwatch watch;
-    int calls = 0;
-    do {
-      call();
-      ++calls;
-    } while (watch.seconds() < kRound);
-    best = std::min(best, watch.seconds() / calls);
-  }
-  return best;
-}
 
 /// The most memory held since the last call, by Linux's own count; 0 where it keeps none.
 double peak_mebibytes_since_last_call() {
@@ -84,32 +68,6 @@ class Report {
   bool json_;
 };
 
-std::vector<float> random_floats(std::int64_t count) {
-  RandomStream stream(5);
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) value = static_cast<float>(stream.uniform() - 0.5);
-  return values;
-}
-std::vector<BFloat16> in_bfloat16(const std::vector<float>& values) {
-  std::vector<BFloat16> narrow;
-  for (float value : values) narrow.push_back(kernel::rounded(value));
-  return narrow;
-}
-
-/// GB/s that all threads read together, from more memory than caches hold.
-double reading_speed() {
-  constexpr std::int64_t kNumbers = std::int64_t{64} << 20, kPart = 1 << 16;
-  const std::vector<float> memory(kNumbers, 1.0F);
-  std::vector<float> sums(kNumbers / kPart);
-  const double seconds = fastest([&] {
-    kernel_pool().run(kNumbers / kPart, [&](std::int64_t part) {
-      sums[static_cast<std::size_t>(part)] =
-          kernel::kernel_table<float>().dot(kPart, memory.data() + part * kPart, memory.data() + part * kPart);
-    });
-  });
-  return kNumbers * sizeof(float) / seconds * 1e-9;
-}
-
 /// The product of a row count with the weights, for one number type.
 template <class Packed, class Rows>
 struct Weights {
@@ -124,41 +82,6 @@ struct Weights {
 };
 
 constexpr double operations(std::int64_t rows, std::int64_t columns) { return 2e-9 * double(rows * kDepth * columns); }
-
-/// GFLOP/s where all threads multiply a few rows by one panel, again and again.
-double multiplying_speed_float32(const std::vector<float>& numbers) {
-  const auto& kernels = kernel::kernel_table<float>();
-  constexpr std::int64_t kDepthInCache = 256, kCalls = 2000;
-  const double seconds = fastest([&] {
-    kernel_pool().run(kernel_pool().threads(), [&](std::int64_t) {
-      float c[64 * 64];
-      for (int call = 0; call < kCalls; ++call)
-        kernels.gemm_tile(kernels.row_tile, kernels.panel, kDepthInCache, numbers.data(), kDepthInCache, 1,
-                          numbers.data() + 64 * kDepthInCache, c, kernels.panel, false);
-    });
-  });
-  return 2e-9 * kernel_pool().threads() * kCalls * kernels.row_tile * kernels.panel * kDepthInCache / seconds;
-}
-double multiplying_speed_bfloat16(const std::vector<BFloat16>& numbers) {
-  constexpr std::int64_t kRows = 32, kPanels = 4, kDepthInCache = 512, kCalls = 300;
-  const double seconds = fastest([&] {
-    kernel_pool().run(kernel_pool().threads(), [&](std::int64_t) {
-      std::vector<float> c(kRows * kPanels * kernel::kBFloat16Panel);
-      for (int call = 0; call < kCalls; ++call)
-        kernel::multiply_block(kernel::bfloat16_kernels(),
-                               {.rows = kRows,
-                                .columns = kPanels * kernel::kBFloat16Panel,
-                                .a = numbers.data(),
-                                .a_row = kDepthInCache,
-                                .b = numbers.data() + kRows * kDepthInCache,
-                                .b_panel = kDepthInCache * kernel::kBFloat16Panel,
-                                .b_is_near = true,
-                                .out = {.sums = c.data(), .row_stride = kPanels * kernel::kBFloat16Panel}},
-                               kDepthInCache);
-    });
-  });
-  return 2e-9 * kernel_pool().threads() * kCalls * kRows * kPanels * kernel::kBFloat16Panel * kDepthInCache / seconds;
-}
 
 /// Weights that are read for one row come from memory: as many copies as no cache holds.
 constexpr std::size_t kCopies = 16;
