@@ -53,9 +53,10 @@ struct KernelTable {
   /// Queries lie `query_row` apart. REQUIRES: queries <= 4.
   void (*scores)(int queries, int tiles, int dim, const T* query, std::int64_t query_row, const T* const* key_tiles,
                  T scale, T* scores, std::int64_t scores_row);
-  /// out_q = sum over keys of weight[q][j] value_j; values stored [kTile][dim] per tile. REQUIRES: queries <= 4.
+  /// out_q = sum over keys of weight[q][j] value_j; values stored [kTile][dim] per tile. With `go_on` the sum goes on
+  /// from what is there: where tiles are cut changes no bit. REQUIRES: queries <= 4.
   void (*weighted_values)(int queries, int tiles, int dim, const T* weights, std::int64_t weights_row,
-                          const T* const* value_tiles, T* out, std::int64_t out_row);
+                          const T* const* value_tiles, T* out, std::int64_t out_row, bool go_on);
 
   /// In place: the softmax of scores[0, count), zeros up to the end of the last tile; returns its logsumexp.
   T (*softmax)(T* scores, int count);

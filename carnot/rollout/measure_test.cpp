@@ -254,5 +254,80 @@ TEST(DecoderRunner, AForkedSequenceSamplesWhatAFreshOneWouldBitByBit) {
   EXPECT_EQ(draws(false, 17), fresh) << "prompts are prefilled in parts";
 }
 
+/// A sequence to sample behind, and what was sampled there.
+struct Answer {
+  std::vector<TokenId> prefix;
+  std::uint64_t sibling = 0;
+  std::vector<TokenDraw> draws{};
+};
+
+/// Many answers to two prompts, some of them forks of others on their way, of which some stop early.
+std::vector<Answer> answers_behind_shared_blocks(Engine& engine) {
+  std::map<SequenceId, Answer> live;
+  std::vector<Answer> done;
+  std::uint64_t siblings = 0;
+  const auto sample = [&](SequenceId sequence) {
+    const auto tokens = engine.tokens(sequence);
+    live[sequence] = {.prefix = {tokens.begin(), tokens.end()}, .sibling = siblings};
+    engine.sample(sequence, {.key = {.sibling = siblings}, .max_tokens = 20 + static_cast<int>(siblings % 5) * 8});
+    ++siblings;
+  };
+  for (const int length : {150, 41}) {
+    std::vector<TokenId> prompt;
+    for (int i = 0; i < length; ++i) prompt.push_back((i * 7 + length) % 256);
+    const SequenceId root = engine.start(prompt);
+    while (!engine.prefilled(root)) engine.step();
+    for (int i = 0; i < 18; ++i) sample(engine.fork(root, length));
+  }
+  for (int step = 0; engine.has_work(); ++step) {
+    for (const SampledToken& token : engine.step().tokens) live.at(token.sequence).draws.push_back(token.draw);
+    if (step % 4 == 3 && step < 40 && !live.empty()) {
+      const SequenceId parent = live.begin()->first;
+      sample(engine.fork(parent, static_cast<int>(engine.tokens(parent).size())));
+    }
+    if (step % 6 != 5 || live.empty()) continue;
+    const SequenceId leaves = std::prev(live.end())->first;
+    done.push_back(live.extract(leaves).mapped());
+    engine.release(leaves);
+  }
+  for (auto& [sequence, answer] : live) done.push_back(std::move(answer));
+  return done;
+}
+
+TEST(DecoderRunner, ManySiblingsAndTheirBranchesSampleWhatFreshOnesWouldBitByBit) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const ModelConfig config{.family = "qwen3",
+                             .vocab_size = 256,
+                             .hidden_size = 32,
+                             .intermediate_size = 48,
+                             .num_layers = 2,
+                             .num_heads = 6,
+                             .num_kv_heads = 2,
+                             .head_dim = 16};
+    const Model model(config, 4, at::TensorOptions().dtype(type), 0.4);
+    DecoderRunner policy(model, 400);
+    Engine together(policy, {.max_batch_tokens = 100});
+    const std::vector<Answer> answers = answers_behind_shared_blocks(together);
+    EXPECT_GT(answers.size(), 40u);
+    for (const Answer& answer : answers) {
+      if (answer.draws.empty()) continue;
+      DecoderRunner fresh_policy(model, 30);
+      Engine alone(fresh_policy, {});
+      alone.sample(alone.start(answer.prefix),
+                   {.key = {.sibling = answer.sibling}, .max_tokens = static_cast<int>(answer.draws.size())});
+      std::vector<TokenDraw> fresh;
+      while (alone.has_work())
+        for (const SampledToken& token : alone.step().tokens) fresh.push_back(token.draw);
+      ASSERT_EQ(fresh.size(), answer.draws.size());
+      for (std::size_t i = 0; i < fresh.size(); ++i) {
+        ASSERT_EQ(fresh[i].token, answer.draws[i].token) << "answer " << answer.sibling << " token " << i;
+        ASSERT_EQ(fresh[i].log_prob, answer.draws[i].log_prob);
+        ASSERT_EQ(fresh[i].entropy, answer.draws[i].entropy);
+        ASSERT_EQ(fresh[i].logsumexp, answer.draws[i].logsumexp);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace carnot

@@ -7,15 +7,14 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
-#include "carnot/kernel/attention/bfloat16_attention.h"
+#include "carnot/kernel/attention/attention_task.h"
+#include "carnot/kernel/attention/forward_tasks.h"
 #include "carnot/kernel/dispatch.h"
 
 namespace carnot::kernel {
 namespace {
 
 constexpr int kQueries = 4;  // queries that share a pass over the keys
-
-int tiles_of(int positions) { return (positions + kTile - 1) / kTile; }
 
 /// The row x as it is computed with: itself, or widened into `scratch`.
 template <class S>
@@ -143,35 +142,6 @@ struct OwnedBlocks {
   }
 };
 
-/// A stretch of one sequence's rows.
-struct Chunk {
-  std::size_t sequence = 0;
-  int begin = 0;
-  int end = 0;
-};
-
-/// Rows of one task: in bfloat16 so many that packing the keys for them costs little.
-template <class S>
-int rows_of_task(const AttentionLayer<Computed<S>>& layer) {
-  constexpr int kFew = 32, kMany = 128;
-  static_assert(kFew % kTile == 0 && kMany % kTile == 0);
-  return std::is_same_v<S, BFloat16> && layer.heads < 4 * layer.kv_heads ? kMany : kFew;
-}
-
-// Chunks end where tiles end: two tasks never write into one block.
-template <class S>
-std::vector<Chunk> chunks_of(std::span<const AttentionRows<S>> sequences, int most) {
-  std::vector<Chunk> chunks;
-  for (std::size_t s = 0; s < sequences.size(); ++s) {
-    for (int r = 0; r < sequences[s].rows;) {
-      const int end = std::min(sequences[s].rows, r + most - (sequences[s].past + r) % most);
-      chunks.push_back({s, r, end});
-      r = end;
-    }
-  }
-  return chunks;
-}
-
 /// Memory of one task, kept by its thread from call to call.
 template <class T>
 T* scratch(std::size_t slot, std::size_t size) {
@@ -195,54 +165,118 @@ struct Queries {
   std::unique_ptr<S[]> memory{};
 };
 
-template <class T>
-void attend(const BFloat16Kernels&, const AttentionTask<T>& in) {
-  const KernelTable<T>& kernels = kernel_table<T>();
-  const std::int64_t scores_row = static_cast<std::int64_t>(in.key_blocks.size()) * kTile;
-  T* scores = scratch<T>(0, kQueries * scores_row);
-  T* result = scratch<T>(2, kQueries * in.dim);
-  const int total = in.rows * in.group;
-  for (int first = 0; first < total; first += kQueries) {
-    const int count = std::min(kQueries, total - first);
-    const int needed = tiles_of(in.first_visible + (first + count - 1) / in.group);
-    kernels.scores(count, needed, in.dim, in.queries + static_cast<std::int64_t>(first) * in.dim, in.dim,
-                   in.key_blocks.data(), in.scale, scores, scores_row);
-    for (int i = 0; i < count; ++i) {
-      const int visible = in.first_visible + (first + i) / in.group;
-      kernels.softmax(scores + i * scores_row, visible);
-      std::fill(scores + i * scores_row + tiles_of(visible) * kTile, scores + i * scores_row + needed * kTile, T(0));
-    }
-    kernels.weighted_values(count, needed, in.dim, scores, scores_row, in.value_blocks.data(), result, in.dim);
-    for (int i = 0; i < count; ++i)
-      std::copy_n(result + i * in.dim, in.dim,
-                  in.out + (first + i) / in.group * in.out_row + (first + i) % in.group * in.dim);
-  }
-}
-
+/// The lists that a task consists of, in memory of its thread.
 template <class S>
-void attend_chunk(const AttentionLayer<Computed<S>>& layer, const AttentionRows<S>& rows, const Chunk& chunk,
-                  int kv_head, const Queries<S>& queries, S* out, const BFloat16Kernels& products) {
-  const std::int64_t head_offset = static_cast<std::int64_t>(kv_head) * layer.dim * kTile;
-  thread_local std::vector<const S*> key_tiles, value_tiles;
-  key_tiles.resize(tiles_of(rows.past + chunk.end));
-  value_tiles.resize(key_tiles.size());
-  for (std::size_t t = 0; t < key_tiles.size(); ++t) {
-    key_tiles[t] = rows.key_blocks[t] + head_offset;
-    value_tiles[t] = rows.value_blocks[t] + head_offset;
+struct TaskLists {
+  std::vector<S> values_of_queries{};
+  std::vector<AttentionQuery<S>> queries{};
+  std::vector<AttentionRange> ranges{};
+  std::vector<const S*> key_blocks{}, value_blocks{};
+  std::vector<int> first_query{};  // of each chunk, and behind the last one
+  std::vector<int> done{};         // of each chunk, blocks that ranges cover
+};
+
+/// One task of the forward pass: chunks of a head of keys and values.
+template <class S>
+class ForwardTask {
+ public:
+  ForwardTask(const AttentionLayer<Computed<S>>& layer, std::span<const AttentionRows<S>> sequences,
+              const ForwardTasks<S>& all, const Queries<S>& queries, S* out)
+      : layer_(layer), sequences_(sequences), all_(all), queries_(queries), out_(out) {}
+
+  void run(const ChunksOfTask& chunks, int kv_head, const BFloat16Kernels& products) {
+    kv_head_ = kv_head;
+    list_queries(chunks);
+    list_ranges(chunks);
+    AttentionTask<S> task{.dim = layer_.dim,
+                          .scale = layer_.scale,
+                          .values_of_queries = lists_.values_of_queries.data(),
+                          .queries = lists_.queries,
+                          .ranges = lists_.ranges,
+                          .key_blocks = lists_.key_blocks,
+                          .value_blocks = lists_.value_blocks};
+    if (chunks.last - chunks.first == 1)
+      task.values_of_queries = queries_.at(first_row(all_.chunks()[chunks.first]), kv_head_);
+    if constexpr (std::is_same_v<S, BFloat16>) {
+      attend(products, task);
+    } else {
+      attend(task);
+    }
   }
-  const std::int64_t row = rows.begin + chunk.begin, out_row = static_cast<std::int64_t>(layer.heads) * layer.dim;
-  const AttentionTask<S> in{.rows = chunk.end - chunk.begin,
-                            .group = queries.group,
-                            .dim = layer.dim,
-                            .first_visible = rows.past + chunk.begin + 1,
-                            .scale = layer.scale,
-                            .queries = queries.at(row, kv_head),
-                            .key_blocks = key_tiles,
-                            .value_blocks = value_tiles,
-                            .out = out + row * out_row + kv_head * queries.group * layer.dim,
-                            .out_row = out_row};
-  attend(products, in);
-}
+
+ private:
+  std::int64_t first_row(const Chunk& chunk) const { return sequences_[chunk.sequence].begin + chunk.begin; }
+
+  /// Of one chunk, queries are read where they stand.
+  void list_queries(const ChunksOfTask& chunks) {
+    lists_.queries.clear();
+    lists_.values_of_queries.clear();
+    lists_.first_query.clear();
+    for (std::size_t c = chunks.first; c < chunks.last; ++c) {
+      const Chunk& chunk = all_.chunks()[c];
+      lists_.first_query.push_back(static_cast<int>(lists_.queries.size()));
+      for (int r = chunk.begin; r < chunk.end; ++r) {
+        const std::int64_t row = sequences_[chunk.sequence].begin + r;
+        S* out = out_ + (row * layer_.heads + static_cast<std::int64_t>(kv_head_) * queries_.group) * layer_.dim;
+        for (int q = 0; q < queries_.group; ++q)
+          lists_.queries.push_back({.visible = sequences_[chunk.sequence].past + r + 1,
+                                    .out = out + static_cast<std::int64_t>(q) * layer_.dim});
+      }
+      if (chunks.last - chunks.first == 1) continue;
+      const S* values = queries_.at(first_row(chunk), kv_head_);
+      lists_.values_of_queries.insert(
+          lists_.values_of_queries.end(), values,
+          values + static_cast<std::int64_t>(chunk.end - chunk.begin) * queries_.group * layer_.dim);
+    }
+    lists_.first_query.push_back(static_cast<int>(lists_.queries.size()));
+  }
+
+  /// Shared blocks, then each chunk's own.
+  void list_ranges(const ChunksOfTask& chunks) {
+    lists_.ranges.clear();
+    lists_.key_blocks.clear();
+    lists_.value_blocks.clear();
+    lists_.done.assign(chunks.last - chunks.first, 0);
+    for (const SharedRange& range : all_.shared()) {
+      const auto first = std::max(chunks.first, static_cast<std::size_t>(range.first));
+      const auto last = std::min(chunks.last, static_cast<std::size_t>(range.last));
+      if (first >= last) continue;
+      add_range(chunks, first, last, range.begin, range.end);
+    }
+    for (std::size_t c = chunks.first; c < chunks.last; ++c) {
+      const Chunk& chunk = all_.chunks()[c];
+      add_range(chunks, c, c + 1, lists_.done[c - chunks.first], tiles_of(sequences_[chunk.sequence].past + chunk.end));
+    }
+  }
+
+  void add_range(const ChunksOfTask& chunks, std::size_t first, std::size_t last, int begin, int end) {
+    lists_.ranges.push_back({.first = lists_.first_query[first - chunks.first],
+                             .last = lists_.first_query[last - chunks.first],
+                             .begin = begin,
+                             .end = end,
+                             .listed = static_cast<int>(lists_.key_blocks.size())});
+    const AttentionRows<S>& rows = sequences_[all_.chunks()[first].sequence];
+    const std::int64_t offset = static_cast<std::int64_t>(kv_head_) * layer_.dim * kTile;
+    for (int b = begin; b < end; ++b) {
+      lists_.key_blocks.push_back(rows.key_blocks[static_cast<std::size_t>(b)] + offset);
+      lists_.value_blocks.push_back(rows.value_blocks[static_cast<std::size_t>(b)] + offset);
+    }
+    for (std::size_t c = first; c < last; ++c) lists_.done[c - chunks.first] = end;
+  }
+
+  static TaskLists<S>& lists_of_thread() {
+    thread_local TaskLists<S> lists;
+    return lists;
+  }
+
+  const AttentionLayer<Computed<S>>& layer_;
+  std::span<const AttentionRows<S>> sequences_;
+  const ForwardTasks<S>& all_;
+  const Queries<S>& queries_;
+  S* out_;
+  int kv_head_ = 0;
+  TaskLists<S>& lists_ = lists_of_thread();
+};
 
 }  // namespace
 
@@ -251,7 +285,8 @@ void attention_forward(const AttentionLayer<Computed<S>>& layer, const S* qkv, c
                        std::span<const AttentionRows<S>> given, S* out, const BFloat16Kernels& products) {
   using T = Computed<S>;
   const OwnedBlocks<S> blocks(layer, given);
-  const auto chunks = chunks_of<S>(blocks.sequences, rows_of_task<S>(layer));
+  const ForwardTasks<S> all(layer, blocks.sequences);
+  const std::vector<Chunk>& chunks = all.chunks();
   const int dim = layer.dim;
   const Queries<S> queries(layer, given);
 
@@ -277,11 +312,11 @@ void attention_forward(const AttentionLayer<Computed<S>>& layer, const S* qkv, c
     }
   });
 
-  const auto tasks = static_cast<std::int64_t>(chunks.size()) * layer.kv_heads;
-  kernel_pool().run(tasks, [&](std::int64_t task) {
-    const Chunk& chunk = chunks[task / layer.kv_heads];
-    attend_chunk<S>(layer, blocks.sequences[chunk.sequence], chunk, static_cast<int>(task % layer.kv_heads), queries,
-                    out, products);
+  // Head by head, so that blocks that several tasks share are still in the cache.
+  const auto tasks = static_cast<std::int64_t>(all.tasks().size());
+  kernel_pool().run(tasks * layer.kv_heads, [&](std::int64_t task) {
+    ForwardTask<S>(layer, blocks.sequences, all, queries, out)
+        .run(all.tasks()[static_cast<std::size_t>(task % tasks)], static_cast<int>(task / tasks), products);
   });
 }
 
@@ -467,7 +502,7 @@ void BackwardTask<S>::query_group(int first, int count) {
     std::fill(ds + visible, ds + needed * kTile, T(0));
   }
   const int keys = rows_.past + row(count - 1) + 1;
-  kernels.weighted_values(count, needed, dim_, dscore, padded_, key_row_tiles_.data(), dquery, dim_);
+  kernels.weighted_values(count, needed, dim_, dscore, padded_, key_row_tiles_.data(), dquery, dim_, false);
   kernels.add_outer(count, keys, dim_, dscore, padded_, query, dim_, dkey_);
   kernels.add_outer(count, keys, dim_, probability, padded_, gradient, dim_, dvalue_);
   for (int i = 0; i < count; ++i)

@@ -6,7 +6,10 @@
 //
 // Rows, keys and values are stored as S (float, double, BFloat16) and computed in Computed<S>. Queries and keys are
 // rounded to S once, when they have been rotated, and results when they are complete. In bfloat16 both products are
-// those of a kernel set (bfloat16_attention.h), for which weights are rounded, too; scores and sums never.
+// those of a kernel set (bfloat16_attention.cpp), for which weights are rounded, too; scores and sums never.
+//
+// Where sequences of few rows have the same memory as their first blocks, as forks of a prompt do while they decode, a
+// block is read once for the queries of several of them (forward_tasks.h). No sum's order changes.
 #pragma once
 
 #include <cstdint>

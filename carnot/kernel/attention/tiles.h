@@ -12,26 +12,45 @@
 namespace carnot::kernel {
 namespace {
 
+template <class T, int Queries, int Tiles>
+CARNOT_INLINE void scores_of_tiles(int dim, const T* query, std::int64_t query_row, const T* const* key_tiles, T scale,
+                                   T* scores, std::int64_t scores_row) {
+  constexpr int kParts = kTile / kLanes<T>, kVectors = Tiles * kParts;
+  Vector<T> sum[Queries][kVectors];
+  for (int q = 0; q < Queries; ++q)
+    for (int v = 0; v < kVectors; ++v) sum[q][v] = Vector<T>{};
+  const T* keys[Tiles];
+  for (int tile = 0; tile < Tiles; ++tile) keys[tile] = key_tiles[tile];
+  for (int d = 0; d < dim; ++d) {
+    Vector<T> key[kVectors];
+    for (int v = 0; v < kVectors; ++v) key[v] = load(keys[v / kParts] + d * kTile + v % kParts * kLanes<T>);
+    for (int q = 0; q < Queries; ++q) {
+      const Vector<T> x = splat(query[q * query_row + d]);
+      for (int v = 0; v < kVectors; ++v) sum[q][v] += x * key[v];
+    }
+  }
+  for (int q = 0; q < Queries; ++q)
+    for (int v = 0; v < kVectors; ++v) store(scores + q * scores_row + v * kLanes<T>, sum[q][v] * scale);
+}
+
+/// So many tiles side by side that their sums hide how long an addition takes, where the registers allow it.
+template <class T>
+constexpr int tiles_side_by_side(int queries) {
+  constexpr int kParts = kTile / kLanes<T>, kSums = 8;
+  const int tiles = kSums / (queries * kParts);
+  return tiles >= 4 ? 4 : tiles >= 2 ? 2 : 1;
+}
+
 template <class T, int Queries>
 CARNOT_INLINE void scores_of(int tiles, int dim, const T* query, std::int64_t query_row, const T* const* key_tiles,
                              T scale, T* scores, std::int64_t scores_row) {
-  constexpr int kParts = kTile / kLanes<T>;
-  for (int tile = 0; tile < tiles; ++tile) {
-    Vector<T> sum[Queries][kParts];
-    for (int q = 0; q < Queries; ++q)
-      for (int p = 0; p < kParts; ++p) sum[q][p] = Vector<T>{};
-    const T* keys = key_tiles[tile];
-    for (int d = 0; d < dim; ++d) {
-      Vector<T> key[kParts];
-      for (int p = 0; p < kParts; ++p) key[p] = load(keys + d * kTile + p * kLanes<T>);
-      for (int q = 0; q < Queries; ++q) {
-        const Vector<T> x = splat(query[q * query_row + d]);
-        for (int p = 0; p < kParts; ++p) sum[q][p] += x * key[p];
-      }
-    }
-    for (int q = 0; q < Queries; ++q)
-      for (int p = 0; p < kParts; ++p) store(scores + q * scores_row + tile * kTile + p * kLanes<T>, sum[q][p] * scale);
-  }
+  constexpr int kTogether = tiles_side_by_side<T>(Queries);
+  int tile = 0;
+  for (; tile + kTogether <= tiles; tile += kTogether)
+    scores_of_tiles<T, Queries, kTogether>(dim, query, query_row, key_tiles + tile, scale, scores + tile * kTile,
+                                           scores_row);
+  for (; tile < tiles; ++tile)
+    scores_of_tiles<T, Queries, 1>(dim, query, query_row, key_tiles + tile, scale, scores + tile * kTile, scores_row);
 }
 
 template <class T>
@@ -71,11 +90,11 @@ T softmax(T* scores, int count) {
 
 template <class T, int Queries, int Parts>
 CARNOT_INLINE void values_of(int tiles, int dim, int begin, const T* weights, std::int64_t weights_row,
-                             const T* const* value_tiles, T* out, std::int64_t out_row) {
+                             const T* const* value_tiles, T* out, std::int64_t out_row, bool go_on) {
   constexpr int kL = kLanes<T>;
   Vector<T> sum[Queries][Parts];
   for (int q = 0; q < Queries; ++q)
-    for (int p = 0; p < Parts; ++p) sum[q][p] = Vector<T>{};
+    for (int p = 0; p < Parts; ++p) sum[q][p] = go_on ? load(out + q * out_row + begin + p * kL) : Vector<T>{};
   for (int tile = 0; tile < tiles; ++tile) {
     const T* values = value_tiles[tile] + begin;
     const T* weight = weights + tile * kTile;
@@ -94,16 +113,16 @@ CARNOT_INLINE void values_of(int tiles, int dim, int begin, const T* weights, st
 
 template <class T, int Queries>
 CARNOT_INLINE void weighted_values_of(int tiles, int dim, const T* weights, std::int64_t weights_row,
-                                      const T* const* value_tiles, T* out, std::int64_t out_row) {
-  constexpr int kL = kLanes<T>;
+                                      const T* const* value_tiles, T* out, std::int64_t out_row, bool go_on) {
+  constexpr int kL = kLanes<T>, kParts = Queries == 1 ? 4 : 2;
   int d = 0;
-  for (; d + 2 * kL <= dim; d += 2 * kL)
-    values_of<T, Queries, 2>(tiles, dim, d, weights, weights_row, value_tiles, out, out_row);
+  for (; d + kParts * kL <= dim; d += kParts * kL)
+    values_of<T, Queries, kParts>(tiles, dim, d, weights, weights_row, value_tiles, out, out_row, go_on);
   for (; d + kL <= dim; d += kL)
-    values_of<T, Queries, 1>(tiles, dim, d, weights, weights_row, value_tiles, out, out_row);
+    values_of<T, Queries, 1>(tiles, dim, d, weights, weights_row, value_tiles, out, out_row, go_on);
   for (; d < dim; ++d) {
     for (int q = 0; q < Queries; ++q) {
-      T sum = 0;
+      T sum = go_on ? out[q * out_row + d] : 0;
       for (int tile = 0; tile < tiles; ++tile)
         for (int j = 0; j < kTile; ++j)
           sum += weights[q * weights_row + tile * kTile + j] * value_tiles[tile][j * dim + d];
@@ -114,12 +133,12 @@ CARNOT_INLINE void weighted_values_of(int tiles, int dim, const T* weights, std:
 
 template <class T>
 void weighted_values(int queries, int tiles, int dim, const T* weights, std::int64_t weights_row,
-                     const T* const* value_tiles, T* out, std::int64_t out_row) {
+                     const T* const* value_tiles, T* out, std::int64_t out_row, bool go_on) {
   switch (queries) {
-    case 1: return weighted_values_of<T, 1>(tiles, dim, weights, weights_row, value_tiles, out, out_row);
-    case 2: return weighted_values_of<T, 2>(tiles, dim, weights, weights_row, value_tiles, out, out_row);
-    case 3: return weighted_values_of<T, 3>(tiles, dim, weights, weights_row, value_tiles, out, out_row);
-    case 4: return weighted_values_of<T, 4>(tiles, dim, weights, weights_row, value_tiles, out, out_row);
+    case 1: return weighted_values_of<T, 1>(tiles, dim, weights, weights_row, value_tiles, out, out_row, go_on);
+    case 2: return weighted_values_of<T, 2>(tiles, dim, weights, weights_row, value_tiles, out, out_row, go_on);
+    case 3: return weighted_values_of<T, 3>(tiles, dim, weights, weights_row, value_tiles, out, out_row, go_on);
+    case 4: return weighted_values_of<T, 4>(tiles, dim, weights, weights_row, value_tiles, out, out_row, go_on);
     default: return;
   }
 }

@@ -111,7 +111,10 @@ void multiply_block(const BFloat16Kernels& kernels, BFloat16Block block, std::in
   const std::int64_t panels = bfloat16_blocks(block.columns, kBFloat16Panel);
   const std::int64_t whole = depth / kBFloat16Depth * kBFloat16Depth;
   const bool first = block.first, last = block.last;
-  block.sums = sums_scratch.take<float>(std::max(panels * block.rows * kBFloat16Panel, 2 * kBFloat16SumsOfTile));
+  if (block.sums == nullptr) {
+    block.sums_panel = block.rows * kBFloat16Panel;
+    block.sums = sums_scratch.take<float>(std::max(panels * block.sums_panel, 2 * kBFloat16SumsOfTile));
+  }
   if (kernels.widens) {
     const std::int64_t longest = std::min(kDepthChunk, whole + kBFloat16Depth);
     block.widened = widened_scratch.take<float>(block.rows * (longest + kWidenedPadding));

@@ -64,8 +64,9 @@ void gemm(const BFloat16Rows& a, const PackedBFloat16& b, BFloat16* c, std::int6
 void gemm(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFloat16& b, const BFloat16Output& c);
 
 /// A block over all of its `depth`, on this thread: in chunks whose rows of A stay in the second-level cache, and the
-/// rest of the last step, which A's rows do not fill, from a copy that zeros do. Takes the scratch
-/// memory itself. A range that is not the last leaves its sums there for this thread's next call.
+/// rest of the last step, which A's rows do not fill, from a copy that zeros do. Takes memory for sums itself where
+/// `block` has none. A range that is not the last leaves its sums there for the next one: in memory of its own, for
+/// this thread's next call.
 void multiply_block(const BFloat16Kernels& kernels, BFloat16Block block, std::int64_t depth);
 
 /// out(j, i) = in(i, j) for the first `columns` of each row. Rows of `out` lie `out_row` apart.

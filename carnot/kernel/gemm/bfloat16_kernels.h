@@ -45,13 +45,29 @@ struct BFloat16Block {
   const BFloat16* a = nullptr;
   std::int64_t a_row = 0;  ///< from a row of A to the next
   const BFloat16* b = nullptr;
-  std::int64_t b_panel = 0;  ///< from a panel of B to the next
-  bool b_is_near = false;    ///< B lies in the cache: nothing is asked for ahead of time
-  float* sums = nullptr;     ///< [panels][rows][kBFloat16Panel], and at least 2 kBFloat16SumsOfTile
-  float* widened = nullptr;  ///< [rows][depth + kWidenedPadding], used by sets that widen
+  std::int64_t b_panel = 0;     ///< from a panel of B to the next
+  bool b_is_near = false;       ///< B lies in the cache: nothing is asked for ahead of time
+  float* sums = nullptr;        ///< [panels][rows][kBFloat16Panel], and at least 2 kBFloat16SumsOfTile
+  std::int64_t sums_panel = 0;  ///< from a panel's sums to the next's, at least rows * kBFloat16Panel
+  float* widened = nullptr;     ///< [rows][depth + kWidenedPadding], used by sets that widen
   bool first = true;
   bool last = true;
   BFloat16Output out{};
+};
+
+/// Some queries by the keys in `count` blocks of the cache, or their weights by the values there. Blocks are as
+/// attention.h has them.
+struct BFloat16BlockProduct {
+  int rows = 0;
+  int dim = 0;  ///< a multiple of kBlockTokens
+  int count = 0;
+  const BFloat16* const* blocks = nullptr;
+  const BFloat16* a = nullptr;  ///< queries [rows, dim], or weights [rows, count * kBlockTokens]
+  std::int64_t a_row = 0;
+  float* widened = nullptr;  ///< [rows][length of a row + kWidenedPadding], used by sets that widen
+  float* out = nullptr;      ///< scores [rows, count * kBlockTokens], or sums [rows, dim]
+  std::int64_t out_row = 0;
+  bool go_on = false;  ///< sums go on from what is there: how blocks are cut changes no bit
 };
 
 struct BFloat16Kernels {
@@ -62,6 +78,9 @@ struct BFloat16Kernels {
   void (*multiply)(const BFloat16Block&);
 
   // Of attention:
+  /// Products with blocks in place. Null in sets that multiply panels only.
+  void (*scores)(const BFloat16BlockProduct&);
+  void (*weighted_values)(const BFloat16BlockProduct&);
   /// weights[j] = exp(scale (scores[j] - the largest)), rounded, for j < count, and 0 from there to `padded`; returns
   /// the sum of the rounded weights. Overwrites scores up to `padded`. REQUIRES: padded is a multiple of
   /// kBFloat16Depth.

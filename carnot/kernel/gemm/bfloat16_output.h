@@ -73,7 +73,7 @@ CARNOT_INLINE void write_row(const BFloat16Block& block, std::int64_t panel, std
 /// the first-level cache.
 CARNOT_INLINE float* sums_of(const BFloat16Block& block, std::int64_t panel, std::int64_t row, int place) {
   if (block.first && block.last) return block.sums + place * kBFloat16SumsOfTile;
-  return block.sums + (panel * block.rows + row) * kBFloat16Panel;
+  return block.sums + panel * block.sums_panel + row * kBFloat16Panel;
 }
 
 CARNOT_INLINE std::int64_t panels_of(const BFloat16Block& block) {

@@ -24,36 +24,44 @@ constexpr bool kWidens = true;
 
 typedef std::int32_t PairBits __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
 
-/// Adds depth 2 k and 2 k + 1 of all rows.
-template <int Rows>
-CARNOT_INLINE void add_pair(const LeftValue* a, std::int64_t a_row, const BFloat16* b, Vector<float> (&sum)[Rows][2]) {
-  PairBits pair[2];
-  __builtin_memcpy(pair, b, sizeof(pair));
+CARNOT_INLINE PairBits load_pairs(const BFloat16* b) {
+  PairBits pair;
+  __builtin_memcpy(&pair, b, sizeof(pair));
+  return pair;
+}
+
+/// Adds depth 2 k and 2 k + 1 of all rows by some vectors of B, each of which holds both depths of its columns.
+template <int Rows, int Vectors>
+CARNOT_INLINE void add_pair(const LeftValue* a, std::int64_t a_row, const PairBits (&pair)[Vectors],
+                            Vector<float> (&sum)[Rows][Vectors]) {
 #ifdef CARNOT_BFLOAT16_PAIRS
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
     std::int32_t both;
     __builtin_memcpy(&both, a + i * a_row, sizeof(both));
     const auto x = (__m512bh)_mm512_set1_epi32(both);
-    sum[i][0] = (Vector<float>)_mm512_dpbf16_ps((__m512)sum[i][0], x, (__m512bh)pair[0]);
-    sum[i][1] = (Vector<float>)_mm512_dpbf16_ps((__m512)sum[i][1], x, (__m512bh)pair[1]);
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v)
+      sum[i][v] = (Vector<float>)_mm512_dpbf16_ps((__m512)sum[i][v], x, (__m512bh)pair[v]);
   }
 #else
-  const Vector<float> even0 = reinterpret_cast<Vector<float> >(pair[0] << 16);
-  const Vector<float> even1 = reinterpret_cast<Vector<float> >(pair[1] << 16);
-  const Vector<float> odd0 = reinterpret_cast<Vector<float> >(pair[0] & -65536);
-  const Vector<float> odd1 = reinterpret_cast<Vector<float> >(pair[1] & -65536);
+  Vector<float> even[Vectors], odd[Vectors];
+#pragma GCC unroll 16
+  for (int v = 0; v < Vectors; ++v) {
+    even[v] = reinterpret_cast<Vector<float> >(pair[v] << 16);
+    odd[v] = reinterpret_cast<Vector<float> >(pair[v] & -65536);
+  }
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
     const Vector<float> x = splat(a[i * a_row]);
-    sum[i][0] += x * even0;
-    sum[i][1] += x * even1;
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) sum[i][v] += x * even[v];
   }
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
     const Vector<float> x = splat(a[i * a_row + 1]);
-    sum[i][0] += x * odd0;
-    sum[i][1] += x * odd1;
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) sum[i][v] += x * odd[v];
   }
 #endif
 }
@@ -69,7 +77,8 @@ void add_rows(const BFloat16Block& block, const LeftValue* a, std::int64_t a_row
   }
   for (std::int64_t k = 0; k < block.depth; k += 2) {
     if (Fetch) fetch_ahead(b, 2 * CARNOT_VECTOR_BYTES);
-    add_pair<Rows>(a + k, a_row, b, sum);
+    const PairBits pair[2] = {load_pairs(b), load_pairs(b + CARNOT_VECTOR_BYTES / 2)};
+    add_pair(a + k, a_row, pair, sum);
     b += 2 * kBFloat16Panel;
   }
 #pragma GCC unroll 16
@@ -106,12 +115,9 @@ void add_tile(const BFloat16Block& block, int rows, const LeftValue* a, std::int
 }
 
 #ifndef CARNOT_BFLOAT16_PAIRS
-void widen_rows(const BFloat16Block& block) {
-  for (std::int64_t i = 0; i < block.rows; ++i) {
-    const BFloat16* in = block.a + i * block.a_row;
-    float* out = block.widened + i * (block.depth + kWidenedPadding);
-    for (std::int64_t k = 0; k < block.depth; ++k) out[k] = widened(in[k]);
-  }
+void widen_rows(std::int64_t rows, std::int64_t depth, const BFloat16* a, std::int64_t a_row, float* out) {
+  for (std::int64_t i = 0; i < rows; ++i, a += a_row, out += depth + kWidenedPadding)
+    for (std::int64_t k = 0; k < depth; ++k) out[k] = widened(a[k]);
 }
 #endif
 
@@ -120,7 +126,7 @@ void multiply(const BFloat16Block& block) {
   const LeftValue* a = block.a;
   const std::int64_t a_row = block.a_row;
 #else
-  widen_rows(block);
+  widen_rows(block.rows, block.depth, block.a, block.a_row, block.widened);
   const LeftValue* a = block.widened;
   const std::int64_t a_row = block.depth + kWidenedPadding;
 #endif

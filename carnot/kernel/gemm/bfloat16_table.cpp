@@ -4,7 +4,7 @@
 #ifdef CARNOT_BFLOAT16_AMX
 #include "carnot/kernel/gemm/bfloat16_tiles.h"
 #else
-#include "carnot/kernel/gemm/bfloat16_rows.h"
+#include "carnot/kernel/attention/bfloat16_blocks.h"
 #endif
 
 namespace carnot::kernel {
@@ -23,6 +23,13 @@ const BFloat16Kernels CARNOT_ISA_BFLOAT16 = {
 #endif
     .widens = kWidens,
     .multiply = multiply,
+#ifdef CARNOT_BFLOAT16_AMX
+    .scores = nullptr,
+    .weighted_values = nullptr,
+#else
+    .scores = scores,
+    .weighted_values = weighted_values,
+#endif
     .exponentials = exponentials,
     .scaled = scaled,
 };

@@ -1,0 +1,130 @@
+// kernel/attention/bfloat16_blocks.h -- products of bfloat16 attention that read keys and values where they lie.
+//
+// Part of bfloat16_table.cpp: everything is in its anonymous namespace, once per kernel set that multiplies in vector
+// registers. They add as the set's other products do.
+#pragma once
+
+#include <cstdint>
+
+#include "carnot/kernel/dispatch.h"
+#include "carnot/kernel/gemm/bfloat16_rows.h"
+
+namespace carnot::kernel {
+namespace {
+
+/// Vectors of B that `rows` rows meet side by side: so many sums that they hide how long an addition takes, where the
+/// registers allow it.
+constexpr int vectors_side_by_side(int rows) {
+  if (CARNOT_VECTOR_BYTES < 64) return rows == 1 ? 4 : 2;
+  return rows <= 3 ? 8 : rows <= 6 ? 4 : 2;
+}
+
+/// Scores of some rows with the positions that vectors [first, first + Vectors) of the blocks hold.
+struct ScoresOf {
+  template <int Rows, int Vectors>
+  static void add(const BFloat16BlockProduct& in, const LeftValue* a, std::int64_t a_row, int first, float* out) {
+    constexpr int kL = kLanes<float>, kOfBlock = kTile / kL;
+    Vector<float> sum[Rows][Vectors] = {};
+    const BFloat16* b[Vectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < Vectors; ++v) b[v] = in.blocks[(first + v) / kOfBlock] + (first + v) % kOfBlock * 2 * kL;
+    for (int d = 0; d < in.dim; d += 2) {
+      PairBits pair[Vectors];
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) pair[v] = load_pairs(b[v] + d * kTile);
+      add_pair(a + d, a_row, pair, sum);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) store(out + i * in.out_row + (first + v) * kL, sum[i][v]);
+  }
+  static int depth(const BFloat16BlockProduct& in) { return in.dim; }
+  static int vectors(const BFloat16BlockProduct& in) { return in.count * (kTile / kLanes<float>); }
+};
+
+/// Sums of some rows' weights by the columns [first, first + Vectors) of the values.
+struct WeightedValuesOf {
+  template <int Rows, int Vectors>
+  static void add(const BFloat16BlockProduct& in, const LeftValue* a, std::int64_t a_row, int first, float* out) {
+    constexpr int kL = kLanes<float>;
+    Vector<float> sum[Rows][Vectors];
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v)
+        sum[i][v] = in.go_on ? load(out + i * in.out_row + (first + v) * kL) : Vector<float>{};
+    for (int block = 0; block < in.count; ++block, a += kTile) {
+      const BFloat16* b = in.blocks[block] + 2 * first * kL;
+      for (int j = 0; j < kTile; j += 2, b += 2 * in.dim) {
+        PairBits pair[Vectors];
+#pragma GCC unroll 16
+        for (int v = 0; v < Vectors; ++v) pair[v] = load_pairs(b + 2 * v * kL);
+        add_pair(a + j, a_row, pair, sum);
+      }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) store(out + i * in.out_row + (first + v) * kL, sum[i][v]);
+  }
+  static int depth(const BFloat16BlockProduct& in) { return in.count * kTile; }
+  static int vectors(const BFloat16BlockProduct& in) { return in.dim / kLanes<float>; }
+};
+
+/// Rows by all vectors: many side by side, the rest by fewer.
+template <class Product, int Rows, int Vectors>
+CARNOT_INLINE void by_vectors(const BFloat16BlockProduct& in, const LeftValue* a, std::int64_t a_row, int first,
+                              float* out) {
+  const int all = Product::vectors(in);
+  for (; first + Vectors <= all; first += Vectors) Product::template add<Rows, Vectors>(in, a, a_row, first, out);
+  if constexpr (Vectors > 1) by_vectors<Product, Rows, Vectors / 2>(in, a, a_row, first, out);
+}
+
+template <class Product>
+void by_rows(const BFloat16BlockProduct& in, int rows, const LeftValue* a, std::int64_t a_row, float* out) {
+  switch (rows) {
+#define CARNOT_CASE(n) \
+  case n: return by_vectors<Product, n, vectors_side_by_side(n)>(in, a, a_row, 0, out);
+    CARNOT_CASE(1)
+    CARNOT_CASE(2)
+    CARNOT_CASE(3)
+    CARNOT_CASE(4)
+#if CARNOT_VECTOR_BYTES == 64
+    CARNOT_CASE(5)
+    CARNOT_CASE(6)
+    CARNOT_CASE(7)
+    CARNOT_CASE(8)
+    CARNOT_CASE(9)
+    CARNOT_CASE(10)
+    CARNOT_CASE(11)
+    CARNOT_CASE(12)
+#endif
+#undef CARNOT_CASE
+    default: return;
+  }
+}
+
+template <class Product>
+void by_blocks(const BFloat16BlockProduct& in) {
+#ifdef CARNOT_BFLOAT16_PAIRS
+  const LeftValue* a = in.a;
+  const std::int64_t a_row = in.a_row;
+#else
+  const std::int64_t depth = Product::depth(in), a_row = depth + kWidenedPadding;
+  const LeftValue* a = in.widened;
+  widen_rows(in.rows, depth, in.a, in.a_row, in.widened);
+#endif
+  // Tiles of about the same number of rows, so that none is left with few sums.
+  const int tiles = (in.rows + kRowTile - 1) / kRowTile, rows = (in.rows + tiles - 1) / tiles;
+  for (int row = 0; row < in.rows; row += rows) {
+    const int left = in.rows - row;
+    by_rows<Product>(in, left < rows ? left : rows, a + row * a_row, a_row, in.out + row * in.out_row);
+  }
+}
+
+void scores(const BFloat16BlockProduct& in) { by_blocks<ScoresOf>(in); }
+void weighted_values(const BFloat16BlockProduct& in) { by_blocks<WeightedValuesOf>(in); }
+
+}  // namespace
+}  // namespace carnot::kernel
