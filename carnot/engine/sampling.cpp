@@ -14,35 +14,38 @@ namespace {
 
 constexpr std::size_t kMaxStrips = 256;
 
-// Sums of probabilities strip by strip; the lanes of a strip are added independently, in an order of their own.
-double strip_sum(std::span<const float> probabilities) {
-  std::array<double, 4> lanes{};
-  std::size_t i = 0;
-  for (; i + 4 <= probabilities.size(); i += 4)
-    for (std::size_t lane = 0; lane < 4; ++lane) lanes[lane] += static_cast<double>(probabilities[i + lane]);
-  for (; i < probabilities.size(); ++i) lanes[0] += static_cast<double>(probabilities[i]);
-  return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+/// What can be drawn from: probabilities are exponentials * factor.
+struct Drawable {
+  std::span<float> exponentials{};
+  float factor = 0;
+
+  float probability(std::size_t i) const { return exponentials[i] * factor; }
+};
+
+// Sums of probabilities strip by strip.
+std::span<const double> sums_of(const Drawable& drawable, std::size_t strip, std::array<double, kMaxStrips>& memory) {
+  const std::size_t size = drawable.exponentials.size();
+  kernel::kernel_table<float>().strip_sums(static_cast<std::int64_t>(size), static_cast<std::int64_t>(strip),
+                                           drawable.factor, drawable.exponentials.data(), memory.data());
+  return std::span(memory).first((size + strip - 1) / strip);
 }
 
-std::size_t draw_uncut(std::span<const float> probabilities, double uniform) {
-  const std::size_t strip = (probabilities.size() + kMaxStrips - 1) / kMaxStrips;
-  std::array<double, kMaxStrips> sums{};
-  double total = 0;
-  for (std::size_t begin = 0; begin < probabilities.size(); begin += strip) {
-    double& sum = sums[begin / strip];
-    sum = strip_sum(probabilities.subspan(begin, std::min(strip, probabilities.size() - begin)));
-    total += sum;
-  }
+std::size_t draw_uncut(const Drawable& drawable, double uniform) {
+  const std::size_t size = drawable.exponentials.size(), strip = (size + kMaxStrips - 1) / kMaxStrips;
+  std::array<double, kMaxStrips> memory{};
+  const auto sums = sums_of(drawable, strip, memory);
+  const double total = std::accumulate(sums.begin(), sums.end(), 0.0);
   // Below the total even after rounding, so that the walk ends in a strip with mass.
   const double target = std::min(uniform * total, std::nextafter(total, 0.0));
   double cumulative = 0;
   std::size_t s = 0;
   while (cumulative + sums[s] <= target) cumulative += sums[s++];
   std::size_t chosen = 0;
-  for (std::size_t i = s * strip; i < std::min((s + 1) * strip, probabilities.size()) && cumulative <= target; ++i) {
-    if (probabilities[i] <= 0) continue;
+  for (std::size_t i = s * strip; i < std::min((s + 1) * strip, size) && cumulative <= target; ++i) {
+    const float probability = drawable.probability(i);
+    if (probability <= 0) continue;
     chosen = i;
-    cumulative += static_cast<double>(probabilities[i]);
+    cumulative += static_cast<double>(probability);
   }
   return chosen;
 }
@@ -64,36 +67,37 @@ std::span<const std::uint32_t> by_logit(std::span<const float> logits, std::size
 }
 
 // The shortest run of most likely tokens that holds `mass`; looks at a few first, at more where they do not reach it.
-std::span<const std::uint32_t> nucleus(std::span<const float> logits, std::span<const float> probabilities, double mass,
+std::span<const std::uint32_t> nucleus(std::span<const float> logits, const Drawable& drawable, double mass,
                                        std::size_t most) {
   for (std::size_t kept = std::min<std::size_t>(64, most);; kept = std::min(8 * kept, most)) {
     const auto order = by_logit(logits, kept);
     double sum = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
-      sum += static_cast<double>(probabilities[order[i]]);
+      sum += static_cast<double>(drawable.probability(order[i]));
       if (sum >= mass) return order.first(i + 1);
     }
     if (kept == most) return order;
   }
 }
 
-std::size_t draw_cut(std::span<const float> logits, std::span<const float> probabilities,
-                     const SamplingOptions& options, double uniform) {
+std::size_t draw_cut(std::span<const float> logits, const Drawable& drawable, const SamplingOptions& options,
+                     double uniform) {
   const std::size_t all = logits.size();
   const std::size_t most = options.top_k > 0 ? std::min(all, static_cast<std::size_t>(options.top_k)) : all;
   double mass = 0;
   if (most < all) {
-    for (std::uint32_t token : by_logit(logits, most)) mass += static_cast<double>(probabilities[token]);
+    for (std::uint32_t token : by_logit(logits, most)) mass += static_cast<double>(drawable.probability(token));
   } else {
-    mass = strip_sum(probabilities);
+    std::array<double, kMaxStrips> memory{};
+    mass = sums_of(drawable, all, memory)[0];
   }
-  const auto kept = nucleus(logits, probabilities, options.top_p < 1 ? options.top_p * mass : 2 * mass, most);
+  const auto kept = nucleus(logits, drawable, options.top_p < 1 ? options.top_p * mass : 2 * mass, most);
   double kept_mass = 0;
-  for (std::uint32_t token : kept) kept_mass += static_cast<double>(probabilities[token]);
+  for (std::uint32_t token : kept) kept_mass += static_cast<double>(drawable.probability(token));
   const double target = uniform * kept_mass;
   double cumulative = 0;
   for (std::uint32_t token : kept) {
-    cumulative += static_cast<double>(probabilities[token]);
+    cumulative += static_cast<double>(drawable.probability(token));
     if (cumulative > target) return token;
   }
   return kept.front();
@@ -103,13 +107,15 @@ std::size_t largest_of(std::span<const float> logits) {
   return static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
-// exp(logit - logsumexp) of the drawable tokens, in memory of this thread.
-std::span<const float> probabilities_of(std::span<const float> logits) {
+// Statistics of all logits, which are left divided by the temperature, and what can be drawn, in memory of this thread.
+Drawable statistics_and_drawable(std::span<float> logits, double temperature, int drawable, TokenDraw& draw) {
   thread_local std::vector<float> memory;
-  memory.resize((logits.size() + kernel::kTile - 1) / kernel::kTile * kernel::kTile);
-  std::copy(logits.begin(), logits.end(), memory.begin());
-  kernel::kernel_table<float>().softmax(memory.data(), static_cast<int>(logits.size()));
-  return {memory.data(), logits.size()};
+  memory.resize(std::max(memory.size(), logits.size()));
+  Drawable found{.exponentials = std::span(memory).first(static_cast<std::size_t>(drawable))};
+  kernel::kernel_table<float>().row_draw(static_cast<std::int64_t>(logits.size()), drawable,
+                                         static_cast<float>(1 / temperature), logits.data(), &draw.logsumexp,
+                                         &draw.entropy, memory.data(), &found.factor);
+  return found;
 }
 
 // As engines that return only a few candidates would have it (branch/turn_entropy.h).
@@ -127,6 +133,10 @@ double candidate_entropy(std::span<const float> logits, const TokenDraw& draw, i
   return sum;
 }
 
+void check_finite(const TokenDraw& draw) {
+  CARNOT_CHECK(std::isfinite(draw.logsumexp), "a logit, or the largest one, is not a finite number");
+}
+
 }  // namespace
 
 void SamplingOptions::fields(FieldVisitor& visit) {
@@ -139,20 +149,19 @@ void SamplingOptions::fields(FieldVisitor& visit) {
 TokenDraw sample_token(std::span<float> logits, const SamplingOptions& options, const RowRequest& request) {
   CARNOT_CHECK_GT(request.drawable, 0);
   CARNOT_CHECK_LE(static_cast<std::size_t>(request.drawable), logits.size());
-  CARNOT_CHECK(std::isfinite(logits[largest_of(logits)]), "the largest logit is not a finite number");
-  const bool greedy = options.temperature == 0;
-  TokenDraw draw;
-  kernel::kernel_table<float>().row_statistics(static_cast<std::int64_t>(logits.size()),
-                                               greedy ? 1.0f : static_cast<float>(1 / options.temperature),
-                                               logits.data(), &draw.logsumexp, &draw.entropy);
   const auto drawable = std::span<const float>(logits).first(request.drawable);
+  TokenDraw draw;
   std::size_t token = 0;
-  if (greedy) {
+  if (options.temperature == 0) {
+    kernel::kernel_table<float>().row_statistics(static_cast<std::int64_t>(logits.size()), 1, logits.data(),
+                                                 &draw.logsumexp, &draw.entropy);
+    check_finite(draw);
     token = largest_of(drawable);
-  } else if (options.top_k > 0 || options.top_p < 1) {
-    token = draw_cut(drawable, probabilities_of(drawable), options, request.uniform);
   } else {
-    token = draw_uncut(probabilities_of(drawable), request.uniform);
+    const Drawable from = statistics_and_drawable(logits, options.temperature, request.drawable, draw);
+    check_finite(draw);
+    token = options.top_k > 0 || options.top_p < 1 ? draw_cut(drawable, from, options, request.uniform)
+                                                   : draw_uncut(from, request.uniform);
   }
   draw.token = static_cast<TokenId>(token);
   draw.log_prob = logits[token] - draw.logsumexp;

@@ -72,6 +72,13 @@ struct KernelTable {
 
   /// Of one row of logits z / temperature: maximum, logsumexp and entropy; z is left scaled by 1 / temperature.
   void (*row_statistics)(std::int64_t n, T inverse_temperature, T* logits, T* logsumexp, T* entropy);
+  /// The same of a row to draw from, and of its first `drawable` entries exponentials[i] = exp(z_i - the largest of
+  /// them) and `factor` = 1 / their sum: exponentials[i] * factor has the bits of softmax. REQUIRES: 0 < drawable <= n.
+  void (*row_draw)(std::int64_t n, std::int64_t drawable, T inverse_temperature, T* logits, T* logsumexp, T* entropy,
+                   T* exponentials, T* factor);
+  /// Sums of x[i] * factor over strips of `strip` entries, the last one perhaps shorter: four sums in double, of every
+  /// fourth entry, added pairwise. Of float32, whose products are rounded first, with the same bits in every set.
+  void (*strip_sums)(std::int64_t n, std::int64_t strip, T factor, const T* x, double* sums);
   /// counts[j] = how many of x lie below pivots[j], for three pivots.
   void (*count_below)(std::int64_t n, const T* x, const T* pivots, std::int64_t* counts);
   /// logsumexp and entropy of the entries of a scaled row that a cut keeps.

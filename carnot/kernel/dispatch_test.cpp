@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -109,6 +110,53 @@ TYPED_TEST(InnerLoops, SoftmaxIgnoresWhatStandsBehindItsCount) {
     EXPECT_NEAR(logsumexp, std::log(total), this->kTolerance * 10);
     for (int j = 0; j < count; ++j) EXPECT_NEAR(scores[j], std::exp(before[j]) / total, this->kTolerance);
     for (int j = count; j < (count + 15) / 16 * 16; ++j) EXPECT_EQ(scores[j], T(0));
+  }
+}
+
+TYPED_TEST(InnerLoops, ARowToDrawFromHasTheBitsOfItsStatisticsAndOfSoftmax) {
+  using T = TypeParam;
+  const KernelTable<T>& kernels = kernel_table<T>();
+  for (std::int64_t n : {1, 2, 15, 16, 17, 48, 515, 1000}) {
+    for (std::int64_t drawable : {std::int64_t{1}, n / 3 + 1, n - n / 7, n}) {
+      for (const bool largest_is_behind : {false, true}) {
+        const T inverse_temperature = n % 2 == 0 ? T(1) : T(1.7);
+        auto z = this->normal(static_cast<std::size_t>(n), 3);
+        if (largest_is_behind) z.back() = 20;
+        auto plain = z;
+        T logsumexp, entropy, plain_logsumexp, plain_entropy, factor;
+        std::vector<T> exponentials(static_cast<std::size_t>(drawable));
+        kernels.row_draw(n, drawable, inverse_temperature, z.data(), &logsumexp, &entropy, exponentials.data(),
+                         &factor);
+        kernels.row_statistics(n, inverse_temperature, plain.data(), &plain_logsumexp, &plain_entropy);
+        EXPECT_EQ(z, plain);
+        EXPECT_EQ(logsumexp, plain_logsumexp) << n << ' ' << drawable;
+        EXPECT_EQ(entropy, plain_entropy) << n << ' ' << drawable;
+        plain.resize(static_cast<std::size_t>((drawable + kTile - 1) / kTile * kTile));
+        kernels.softmax(plain.data(), static_cast<int>(drawable));
+        for (std::size_t i = 0; i < exponentials.size(); ++i)
+          ASSERT_EQ(exponentials[i] * factor, plain[i]) << n << ' ' << drawable << " at " << i;
+      }
+    }
+  }
+}
+
+TEST(Draw, SumsOfStripsAddInTheirOrder) {
+  RandomStream random(12);
+  for (const auto& [n, strip] : {std::pair{1, 1}, {7, 3}, {100, 100}, {1000, 4}, {999, 13}, {5003, 594}}) {
+    std::vector<float> x(static_cast<std::size_t>(n));
+    for (float& value : x) value = static_cast<float>(random.normal());
+    const float factor = 0.37F;
+    std::vector<double> got(static_cast<std::size_t>((n + strip - 1) / strip));
+    kernel_table<float>().strip_sums(n, strip, factor, x.data(), got.data());
+    for (std::size_t s = 0; s < got.size(); ++s) {
+      const int begin = static_cast<int>(s) * strip, size = std::min(strip, n - begin);
+      double lanes[4] = {};
+      for (int i = 0; i < size; ++i) {
+        const float product = x[static_cast<std::size_t>(begin + i)] * factor;
+        lanes[i < size / 4 * 4 ? i % 4 : 0] += static_cast<double>(product);
+      }
+      ASSERT_EQ(got[s], (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) << n << ' ' << strip << " at " << s;
+    }
   }
 }
 

@@ -24,6 +24,8 @@ constexpr KernelTable<T> table() {
           .dot = dot<T>,
           .rotate = rotate<T>,
           .row_statistics = row_statistics<T>,
+          .row_draw = row_draw<T>,
+          .strip_sums = strip_sums<T>,
           .count_below = count_below<T>,
           .kept_statistics = kept_statistics<T>,
           .row_statistics_backward = row_statistics_backward<T>};

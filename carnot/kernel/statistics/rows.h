@@ -69,24 +69,111 @@ CARNOT_INLINE void softmax_statistics(std::int64_t n, const T* z, T maximum, Kee
   *entropy = h < 0 ? 0 : h;
 }
 
+/// Divides the logits of [begin, end) by the temperature; returns the largest.
 template <class T>
-void row_statistics(std::int64_t n, T inverse_temperature, T* logits, T* logsumexp, T* entropy) {
+CARNOT_INLINE T scaled_maximum(std::int64_t begin, std::int64_t end, T inverse_temperature, T* logits) {
   constexpr int kL = kLanes<T>;
   Vector<T> best = splat(T(-INFINITY));
   T maximum = -INFINITY;
-  std::int64_t i = 0;
-  for (; i + kL <= n; i += kL) {
+  std::int64_t i = begin;
+  for (; i + kL <= end; i += kL) {
     const Vector<T> z = load(logits + i) * inverse_temperature;
     store(logits + i, z);
     best = z > best ? z : best;
   }
-  for (; i < n; ++i) {
+  for (; i < end; ++i) {
     logits[i] *= inverse_temperature;
     maximum = logits[i] > maximum ? logits[i] : maximum;
   }
   const T in_lanes = lane_max<T>(best);
-  maximum = in_lanes > maximum ? in_lanes : maximum;
+  return in_lanes > maximum ? in_lanes : maximum;
+}
+
+template <class T>
+void row_statistics(std::int64_t n, T inverse_temperature, T* logits, T* logsumexp, T* entropy) {
+  const T maximum = scaled_maximum(0, n, inverse_temperature, logits);
   softmax_statistics(n, logits, maximum, KeepAll<T>{}, logsumexp, entropy);
+}
+
+// Keeps all, and stores what can be drawn; the total of that has softmax's order.
+template <class T>
+struct KeepForDraw {
+  CARNOT_INLINE Vector<T> operator()(Vector<T> values, Vector<T>, std::int64_t first) const {
+    if (first + kLanes<T> <= drawable) {
+      store(exponentials + first, values);
+      *total += values;
+    }
+    return values;
+  }
+
+  std::int64_t drawable;
+  T* exponentials;
+  Vector<T>* total;
+};
+
+template <class T>
+void row_draw(std::int64_t n, std::int64_t drawable, T inverse_temperature, T* logits, T* logsumexp, T* entropy,
+              T* exponentials, T* factor) {
+  constexpr int kL = kLanes<T>;
+  const T maximum = scaled_maximum(0, drawable, inverse_temperature, logits);
+  const T of_others = scaled_maximum(drawable, n, inverse_temperature, logits);
+  const std::int64_t whole = drawable / kL * kL;
+  Vector<T> total{};
+  if (of_others > maximum) {  // a token that cannot be drawn is the likeliest
+    softmax_statistics(n, logits, of_others, KeepAll<T>{}, logsumexp, entropy);
+    for (std::int64_t i = 0; i < whole; i += kL) {
+      const Vector<T> e = exp_of(load(logits + i) - maximum);
+      store(exponentials + i, e);
+      total += e;
+    }
+  } else {
+    softmax_statistics(n, logits, maximum, KeepForDraw<T>{drawable, exponentials, &total}, logsumexp, entropy);
+  }
+  if (whole < drawable) {
+    T last[kL];
+    store(last, splat(T(-INFINITY)));
+    for (std::int64_t j = whole; j < drawable; ++j) last[j - whole] = logits[j];
+    const Vector<T> e = exp_of(load(last) - maximum);
+    total += e;
+    store(last, e);
+    for (std::int64_t j = whole; j < drawable; ++j) exponentials[j] = last[j - whole];
+  }
+  *factor = 1 / lane_sum<T>(total);
+}
+
+typedef double FourDoubles __attribute__((vector_size(4 * sizeof(double))));
+
+template <class T>
+CARNOT_INLINE FourDoubles four_doubles(const T* x, T factor) {
+  typedef T Four __attribute__((vector_size(4 * sizeof(T))));
+  Four four;
+  __builtin_memcpy(&four, x, sizeof(four));
+  return __builtin_convertvector(four * factor, FourDoubles);
+}
+
+// Sums of `Strips` strips side by side, which hides how long an addition takes.
+template <class T, int Strips>
+CARNOT_INLINE void sums_of_strips(std::int64_t size, T factor, const T* x, double* sums) {
+  FourDoubles lanes[Strips] = {};
+  std::int64_t i = 0;
+  for (; i + 4 <= size; i += 4)
+    for (int s = 0; s < Strips; ++s) lanes[s] += four_doubles(x + s * size + i, factor);
+  for (int s = 0; s < Strips; ++s) {
+    double lane[4];
+    __builtin_memcpy(lane, &lanes[s], sizeof(lane));
+    for (std::int64_t j = i; j < size; ++j) lane[0] += static_cast<double>(x[s * size + j] * factor);
+    sums[s] = (lane[0] + lane[1]) + (lane[2] + lane[3]);
+  }
+}
+
+template <class T>
+void strip_sums(std::int64_t n, std::int64_t strip, T factor, const T* x, double* sums) {
+  constexpr int kTogether = 8;
+  std::int64_t begin = 0;
+  for (; begin + kTogether * strip <= n; begin += kTogether * strip, sums += kTogether)
+    sums_of_strips<T, kTogether>(strip, factor, x + begin, sums);
+  for (; begin < n; begin += strip, ++sums)
+    sums_of_strips<T, 1>(strip < n - begin ? strip : n - begin, factor, x + begin, sums);
 }
 
 template <class T>
