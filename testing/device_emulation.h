@@ -1,0 +1,58 @@
+// testing/device_emulation.h -- device code as C++: the threads of a block one after the other, on the processor.
+//
+// A source that includes this and then a .cu file compiles its kernels as functions, which emulate_launch() runs. Each
+// thread of a block runs on a stack of its own until it reaches a barrier; when all have, the next phase begins. What
+// no barrier orders is therefore run in the order of the threads, or in others: results that differ between orders
+// show a missing barrier. Shared memory is static. No warps: shuffles and votes are not there.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <functional>
+
+namespace carnot::testing {
+
+struct EmulatedIndex {
+  unsigned x = 0, y = 0, z = 0;
+};
+
+/// In which order threads run between two barriers, and blocks one after the other.
+enum class ThreadOrder { Ascending, Descending, Shuffled };
+
+/// Calls kernel() for every thread of every block. A check fails where the threads of a block do not meet at the same
+/// barriers.
+void emulate_launch(unsigned blocks, unsigned threads, ThreadOrder order, const std::function<void()>& kernel);
+
+/// Ends a phase of the thread that runs. `line` tells barriers apart.
+void emulated_barrier(int line);
+
+/// Of the thread that runs.
+extern EmulatedIndex emulated_thread, emulated_block;
+
+}  // namespace carnot::testing
+
+// The words of CUDA C++ that our device code uses.
+#define __global__
+#define __device__
+#define __shared__ static
+#define __launch_bounds__(threads)
+#define __syncthreads() ::carnot::testing::emulated_barrier(__LINE__)
+#define threadIdx ::carnot::testing::emulated_thread
+#define blockIdx ::carnot::testing::emulated_block
+
+namespace carnot::cuda {
+
+using std::exp;
+using std::log;
+
+inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
+inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
+inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
+inline double __longlong_as_double(long long x) { return std::bit_cast<double>(x); }
+inline unsigned atomicAdd(unsigned* sum, unsigned value) {
+  const unsigned before = *sum;
+  *sum += value;
+  return before;
+}
+
+}  // namespace carnot::cuda
