@@ -2,7 +2,10 @@
 
 #include <ATen/Context.h>
 #include <dlfcn.h>
+#include <link.h>
 
+#include <filesystem>
+#include <stdexcept>
 #include <string>
 
 namespace carnot {
@@ -23,6 +26,29 @@ Status load_cuda_backend() {
   if (!problem.empty()) return Error{"this LibTorch cannot use a GPU here: " + problem};
   if (!at::hasCUDA()) return Error{"LibTorch sees no CUDA device"};
   return Done{};
+}
+
+Result<cuda::CurrentStream> current_cuda_stream() {
+  // Of LibTorch's C interface (torch/csrc/inductor/aoti_torch/c/shim.h), which stays the same between versions.
+  using Function = std::int32_t(std::int32_t device, void** stream);
+  constexpr const char* kName = "aoti_torch_get_current_cuda_stream";
+  auto* function = reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, kName));
+  if (function == nullptr) return Error{std::string("this LibTorch lacks ") + kName};
+  return cuda::CurrentStream([function](int device) {
+    void* stream = nullptr;
+    if (function(device, &stream) != 0) throw std::runtime_error("LibTorch names no stream for the GPU");
+    return stream;
+  });
+}
+
+std::vector<std::string> site_packages_of_libtorch() {
+  void* loaded = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
+  link_map* map = nullptr;
+  if (loaded == nullptr || dlinfo(loaded, RTLD_DI_LINKMAP, &map) != 0) return {};
+  // site-packages/torch/lib/libtorch_cpu.so
+  const std::filesystem::path packages = std::filesystem::path(map->l_name).parent_path().parent_path().parent_path();
+  dlclose(loaded);
+  return packages.empty() ? std::vector<std::string>() : std::vector{packages.string()};
 }
 
 }  // namespace carnot

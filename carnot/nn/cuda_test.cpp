@@ -6,6 +6,7 @@
 
 #include "carnot/base/random.h"
 #include "carnot/nn/cuda_backend.h"
+#include "carnot/nn/device_statistics.h"
 #include "carnot/nn/kv_cache.h"
 #include "carnot/nn/model.h"
 #include "carnot/nn/token_statistics.h"
@@ -72,6 +73,43 @@ TEST_P(OnCuda, CachedDecodingEqualsTheWholeSequence) {
     begin = end;
   }
   EXPECT_LT(relative_error(at::cat(pieces), whole), 1e-9);
+}
+
+class StatisticsOnCuda : public ::testing::TestWithParam<at::ScalarType> {
+ protected:
+  void SetUp() override {
+    const Status cuda = load_cuda_backend();
+    if (!cuda) GTEST_SKIP() << "the GPU is not tested: " << cuda.error().message;
+    at::manual_seed(5);
+    hidden_ = at::randn({301, 64}).to(GetParam());
+    head_ = (0.3 * at::randn({5003, 64})).to(GetParam());
+    targets_ = at::randint(5003, {301}, at::kLong);
+  }
+
+  /// Statistics, one below the other, and the gradients of their sum.
+  std::vector<at::Tensor> measured(at::Device device, at::ScalarType type) const {
+    const at::Tensor hidden = hidden_.to(type).to(device).requires_grad_(true), head = head_.to(type).to(device);
+    mark_trained(head, true);
+    const auto s = token_statistics(hidden, head, targets_, {.temperature = 0.8, .entropy_clamp = 0.3});
+    (s.entropy_T * 0.3 + s.clamped_entropy_T * 0.2 - s.logprob_T + s.logsumexp_T * 0.1).sum().backward();
+    const at::Tensor all = at::stack({s.logprob_T, s.entropy_T, s.logsumexp_T, s.clamped_entropy_T});
+    return {all.detach().cpu().to(at::kDouble), hidden.grad().cpu().to(at::kDouble), head.grad().cpu().to(at::kDouble)};
+  }
+
+  at::Tensor hidden_, head_, targets_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Types, StatisticsOnCuda, ::testing::Values(at::kFloat, at::kDouble, at::kBFloat16),
+                         [](const auto& type) { return std::string(toString(type.param)); });
+
+TEST_P(StatisticsOnCuda, AreThoseOfTheOwnKernelsAndEqualTheCpusInDouble) {
+  EXPECT_NE(device_statistics_kernels(at::Device(at::kCUDA, 0)), nullptr);
+  const auto found = measured(at::Device(at::kCUDA, 0), GetParam()), expected = measured(at::kCPU, at::kDouble);
+  const double exact = GetParam() == at::kDouble ? 1e-11 : 2e-5;
+  const double tolerances[] = {exact, GetParam() == at::kBFloat16 ? 1e-2 : 5 * exact,
+                               GetParam() == at::kBFloat16 ? 1e-2 : 5 * exact};
+  for (std::size_t i = 0; i < found.size(); ++i)
+    EXPECT_LT(((found[i] - expected[i]).abs().max() / expected[i].abs().max()).item<double>(), tolerances[i]) << i;
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // nn/model.h -- the decoder: one implementation for rollout and training.
 //
 // Shapes: T rows (tokens, packed without padding), H hidden, V vocabulary. Gradients flow where the caller's grad
-// mode says so. The tensors decide which kernels run: Carnot's on the CPU, LibTorch's elsewhere; nothing else
-// depends on the device. Carnot's are batch-invariant: a row's bits depend on no other row and no thread.
+// mode says so. The tensors decide which kernels run: Carnot's on the CPU, LibTorch's elsewhere but for statistics;
+// nothing else depends on the device. Carnot's are batch-invariant: a row's bits depend on no other row and no thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,7 +30,7 @@ void mark_trained(const at::Tensor& weight, bool on);
 
 struct ModelWorkspace;
 
-/// Own: the kernels of carnot/kernel (CPU; float32, float64, bfloat16). Portable: LibTorch operators, any device.
+/// Own: carnot/kernel (CPU; float32, float64, bfloat16), carnot/cuda (token statistics), else as Portable: by LibTorch.
 enum class KernelChoice { Own, Portable };
 
 class Model {

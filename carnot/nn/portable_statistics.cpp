@@ -3,21 +3,12 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "carnot/nn/statistics_passes.h"
 
 namespace carnot {
 namespace {
-
-/// Calls body(first, rows) for every strip.
-template <class Body>
-void for_strips(const StatisticsInputs& inputs, Body body) {
-  const std::int64_t strip = inputs.strip_rows() * (inputs.hidden_TH.is_cuda() ? 16 : 1);
-  for (std::int64_t first = 0; first < inputs.tokens(); first += strip)
-    body(first, std::min(strip, inputs.tokens() - first));
-}
 
 /// One row per token: threshold and tie_limit as in kernel::Cut, [rows, 1].
 struct Cuts {

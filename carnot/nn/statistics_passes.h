@@ -1,11 +1,11 @@
-// nn/statistics_passes.h -- what the forward and backward passes of token_statistics hand each other, and the passes
-// with LibTorch's operators. Internal to the room.
+// nn/statistics_passes.h -- what the forward and backward passes of token_statistics hand each other. Internal to the
+// room.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "carnot/nn/token_statistics.h"
 
@@ -18,9 +18,17 @@ struct StatisticsInputs {
 
   std::int64_t tokens() const { return hidden_TH.size(0); }
   /// Rows of a strip: about four million logits at a time, sixteen million of bfloat16 weights, which are read again
-  /// for every strip. The number depends on the vocabulary alone.
+  /// for every strip, and sixteen times as many on a GPU. The number depends on vocabulary, type and device alone.
   std::int64_t strip_rows() const;
 };
+
+/// Calls body(first, rows) for every strip.
+template <class Body>
+void for_strips(const StatisticsInputs& inputs, Body body) {
+  const std::int64_t strip = inputs.strip_rows();
+  for (std::int64_t first = 0; first < inputs.tokens(); first += strip)
+    body(first, std::min(strip, inputs.tokens() - first));
+}
 
 /// The statistics, and where the clamped entropy is computed what backward needs of it: the logsumexp of the kept
 /// entries and each token's cut (kernel::Cut).

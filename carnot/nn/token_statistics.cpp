@@ -10,6 +10,7 @@
 #include "carnot/kernel/dispatch.h"
 #include "carnot/kernel/statistics/selection.h"
 #include "carnot/nn/bfloat16_statistics.h"
+#include "carnot/nn/device_statistics.h"
 #include "carnot/nn/linear.h"
 #include "carnot/nn/portable_statistics.h"
 #include "carnot/nn/products.h"
@@ -113,7 +114,16 @@ InputGradients own_statistics_backward(const StatisticsInputs& inputs, const Sta
   return {dhidden, dhead};
 }
 
-StatisticsOutputs forward_of(const StatisticsInputs& inputs, bool own) {
+/// Who computes: the kernels of carnot/kernel, those of carnot/cuda, or LibTorch's operators.
+enum StatisticsPath : std::int64_t { kOnProcessor, kOnDevice, kByOperators };
+
+StatisticsPath path_of(const at::Tensor& hidden, KernelChoice kernels) {
+  if (kernels == KernelChoice::Portable) return kByOperators;
+  if (own_kernels_take(hidden)) return kOnProcessor;
+  return device_statistics_kernels(hidden.device()) != nullptr ? kOnDevice : kByOperators;
+}
+
+StatisticsOutputs forward_of(const StatisticsInputs& inputs, StatisticsPath path) {
   const auto wide = inputs.hidden_TH.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const auto options = inputs.hidden_TH.options().dtype(wide).requires_grad(false);
   const auto numbers = [&] { return at::empty({inputs.tokens()}, options); };
@@ -123,17 +133,21 @@ StatisticsOutputs forward_of(const StatisticsInputs& inputs, bool own) {
       *tensor = numbers();
     out.tie_limit_T = at::empty({inputs.tokens()}, options.dtype(at::kLong));
   }
-  if (own) {
-    with_number_type(inputs.hidden_TH.scalar_type(), [&]<class S>() { own_statistics<S>(inputs, out); });
-  } else {
-    portable_statistics(inputs, out);
+  switch (path) {
+    case kOnProcessor:
+      with_number_type(inputs.hidden_TH.scalar_type(), [&]<class S>() { own_statistics<S>(inputs, out); });
+      break;
+    case kOnDevice: device_statistics(inputs, out, *device_statistics_kernels(inputs.hidden_TH.device())); break;
+    case kByOperators: portable_statistics(inputs, out);
   }
   return out;
 }
 
-InputGradients backward_of(const StatisticsInputs& inputs, bool own, const StatisticsOutputs& saved,
+InputGradients backward_of(const StatisticsInputs& inputs, StatisticsPath path, const StatisticsOutputs& saved,
                            const StatisticsGradients& gradients) {
-  if (!own) return portable_statistics_backward(inputs, saved, gradients);
+  if (path == kByOperators) return portable_statistics_backward(inputs, saved, gradients);
+  if (path == kOnDevice)
+    return device_statistics_backward(inputs, saved, gradients, *device_statistics_kernels(inputs.hidden_TH.device()));
   switch (inputs.hidden_TH.scalar_type()) {
     case at::kBFloat16: return bfloat16_statistics_backward(inputs, saved, gradients);
     case at::kDouble: return own_statistics_backward<double>(inputs, saved, gradients);
@@ -143,14 +157,15 @@ InputGradients backward_of(const StatisticsInputs& inputs, bool own, const Stati
 
 struct StatisticsFunction : torch::autograd::Function<StatisticsFunction> {
   static variable_list forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& head,
-                               const at::Tensor& targets, double temperature, std::int64_t removed, bool own) {
-    const StatisticsOutputs out = forward_of({hidden, head, targets, temperature, removed}, own);
+                               const at::Tensor& targets, double temperature, std::int64_t removed, std::int64_t path) {
+    const StatisticsOutputs out =
+        forward_of({hidden, head, targets, temperature, removed}, static_cast<StatisticsPath>(path));
     const TokenStatistics& s = out.statistics;
     context->save_for_backward({hidden, head, targets, s.entropy_T, s.logsumexp_T, s.clamped_entropy_T,
                                 out.kept_logsumexp_T, out.threshold_T, out.tie_limit_T});
     context->saved_data["temperature"] = temperature;
     context->saved_data["removed"] = removed;
-    context->saved_data["own"] = own;
+    context->saved_data["path"] = path;
     variable_list outputs{s.logprob_T, s.entropy_T, s.logsumexp_T};
     if (removed > 0) outputs.push_back(s.clamped_entropy_T);
     return outputs;
@@ -171,12 +186,13 @@ struct StatisticsFunction : torch::autograd::Function<StatisticsFunction> {
     const auto or_zero = [&](std::size_t i) {
       return i < gradients.size() && gradients[i].defined() ? gradients[i].contiguous() : at::zeros_like(saved[4]);
     };
-    const InputGradients g = backward_of(inputs, context->saved_data["own"].toBool(), outputs,
-                                         {.logprob_T = or_zero(0),
-                                          .entropy_T = or_zero(1),
-                                          .logsumexp_T = or_zero(2),
-                                          .clamped_entropy_T = inputs.removed > 0 ? or_zero(3) : at::Tensor(),
-                                          .of_head = context->needs_input_grad(1)});
+    const InputGradients g =
+        backward_of(inputs, static_cast<StatisticsPath>(context->saved_data["path"].toInt()), outputs,
+                    {.logprob_T = or_zero(0),
+                     .entropy_T = or_zero(1),
+                     .logsumexp_T = or_zero(2),
+                     .clamped_entropy_T = inputs.removed > 0 ? or_zero(3) : at::Tensor(),
+                     .of_head = context->needs_input_grad(1)});
     return {g.hidden_TH, g.head_VH, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
@@ -185,7 +201,7 @@ struct StatisticsFunction : torch::autograd::Function<StatisticsFunction> {
 
 std::int64_t StatisticsInputs::strip_rows() const {
   const std::int64_t logits = head_VH.scalar_type() == at::kBFloat16 ? 1 << 24 : 1 << 22;
-  return std::clamp<std::int64_t>(logits / head_VH.size(0), 16, 256);
+  return std::clamp<std::int64_t>(logits / head_VH.size(0), 16, 256) * (hidden_TH.is_cuda() ? 16 : 1);
 }
 
 std::int64_t clamped_entries(double share, std::int64_t vocabulary) {
@@ -196,16 +212,17 @@ TokenStatistics token_statistics(const at::Tensor& hidden_TH, const at::Tensor& 
                                  const StatisticsOptions& options) {
   CARNOT_CHECK_EQ(hidden_TH.size(0), targets_T.numel());
   CARNOT_CHECK_GT(options.temperature, 0.0);
-  const bool own = options.kernels == KernelChoice::Own && own_kernels_take(hidden_TH);
+  const StatisticsPath path = path_of(hidden_TH, options.kernels);
   const at::Tensor hidden = hidden_TH.contiguous();
-  const at::Tensor targets = own ? targets_T.contiguous() : targets_T.to(hidden.device());
+  const at::Tensor targets = targets_T.to(hidden.device()).contiguous();
   const std::int64_t removed = clamped_entries(options.entropy_clamp, head_VH.size(0));
   TokenStatistics out;
   if (at::GradMode::is_enabled()) {
-    const auto outputs = StatisticsFunction::apply(hidden, head_VH, targets, options.temperature, removed, own);
+    const auto outputs =
+        StatisticsFunction::apply(hidden, head_VH, targets, options.temperature, removed, std::int64_t{path});
     out = {outputs[0], outputs[1], outputs[2], removed > 0 ? outputs[3] : at::Tensor()};
   } else {
-    out = forward_of({hidden, head_VH, targets, options.temperature, removed}, own).statistics;
+    out = forward_of({hidden, head_VH, targets, options.temperature, removed}, path).statistics;
   }
   // A share so small that no entry goes leaves the whole softmax.
   if (options.entropy_clamp > 0 && removed == 0) out.clamped_entropy_T = out.entropy_T;
