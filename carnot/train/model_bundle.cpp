@@ -158,7 +158,7 @@ Status start_kernel_threads(int threads) {
 }  // namespace
 
 at::TensorOptions tensor_options(const RunOptions& run) {
-  return at::TensorOptions().dtype(scalar_type(run.dtype)).device(run.device == "cuda" ? at::kCUDA : at::kCPU);
+  return at::TensorOptions().dtype(scalar_type(run.dtype)).device(at::Device(run.device));
 }
 
 Status ModelBundle::prepare_device(const RunOptions& run) {
