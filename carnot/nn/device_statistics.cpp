@@ -7,6 +7,7 @@
 
 #include "carnot/base/log.h"
 #include "carnot/nn/cuda_backend.h"
+#include "carnot/nn/linear.h"
 #include "carnot/nn/number_types.h"
 #include "carnot/nn/token_gradients.h"
 
@@ -20,18 +21,11 @@ T* rows_from(const at::Tensor& numbers_T, std::int64_t first) {
   return data == nullptr ? nullptr : data + first;
 }
 
-/// a b, with sums and result in float32 where the operands are bfloat16.
-at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
-  if (a.scalar_type() != at::kBFloat16) return at::mm(a, b);
-  if (a.is_cuda()) return at::mm(a, b, at::kFloat);
-  return at::mm(a.to(at::kFloat), b.to(at::kFloat));  // LibTorch has the other on GPUs alone
-}
-
 template <class T>
 void statistics_of_strips(const StatisticsInputs& inputs, StatisticsOutputs& out, cuda::StatisticsKernels& kernels) {
   const TokenStatistics& s = out.statistics;
   for_strips(inputs, [&](std::int64_t first, std::int64_t rows) {
-    const at::Tensor logits = product(inputs.hidden_TH.narrow(0, first, rows), inputs.head_VH.t());
+    const at::Tensor logits = unrounded_product(inputs.hidden_TH.narrow(0, first, rows), inputs.head_VH.t());
     kernels.forward(cuda::StatisticsForward<T>{.logits = logits.data_ptr<T>(),
                                                .rows = rows,
                                                .vocabulary = logits.size(1),
@@ -58,7 +52,7 @@ InputGradients gradients_of_strips(const StatisticsInputs& inputs, const Statist
   if (gradients.of_head) dhead = at::zeros_like(head, s.logsumexp_T.options());
   for_strips(inputs, [&](std::int64_t first, std::int64_t rows) {
     const at::Tensor x = inputs.hidden_TH.narrow(0, first, rows);
-    const at::Tensor logits = product(x, head.t());
+    const at::Tensor logits = unrounded_product(x, head.t());
     const at::Tensor dlogits =
         std::is_same_v<T, S> ? logits : at::empty(logits.sizes(), logits.options().dtype(x.scalar_type()));
     kernels.backward(
@@ -79,8 +73,8 @@ InputGradients gradients_of_strips(const StatisticsInputs& inputs, const Statist
                                        .g_clamped_entropy = rows_from<T>(gradients.clamped_entropy_T, first),
                                        .tie_limit = rows_from<std::int64_t>(saved.tie_limit_T, first),
                                        .of_logits = reinterpret_cast<S*>(dlogits.data_ptr<Stored>())});
-    dhidden.narrow(0, first, rows).copy_(product(dlogits, head));
-    if (gradients.of_head) dhead.add_(product(dlogits.t(), x));
+    dhidden.narrow(0, first, rows).copy_(unrounded_product(dlogits, head));
+    if (gradients.of_head) dhead.add_(unrounded_product(dlogits.t(), x));
   });
   return {dhidden, dhead};
 }

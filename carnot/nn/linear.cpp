@@ -290,10 +290,17 @@ at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWe
                           [&]<class S>() { return LinearFunction::product<S>(x, weights, packed.cache(), narrow); });
 }
 
+at::Tensor unrounded_product(const at::Tensor& a, const at::Tensor& b) {
+  if (a.scalar_type() != at::kBFloat16) return at::mm(a, b);
+  if (a.is_cuda()) return at::mm(a, b, at::kFloat);
+  return at::mm(a.to(at::kFloat), b.to(at::kFloat));  // LibTorch has the other on GPUs alone
+}
+
 at::Tensor head_logits(const at::Tensor& hidden_TH, const at::Tensor& head_VH, PackedWeights& packed,
                        KernelChoice kernels) {
-  if (kernels == KernelChoice::Portable || !own_kernels_take(hidden_TH) || hidden_TH.scalar_type() != at::kBFloat16)
+  if (kernels == KernelChoice::Portable || hidden_TH.scalar_type() != at::kBFloat16)
     return linear(hidden_TH, {.weight = {head_VH}}, packed, kernels);
+  if (!own_kernels_take(hidden_TH)) return unrounded_product(hidden_TH, head_VH.t());
   using S = kernel::BFloat16;
   const at::Tensor x = hidden_TH.contiguous();
   const auto& head = packed.cache().for_product<S>({&head_VH, 1});

@@ -50,8 +50,11 @@ struct LinearWeights {
 /// x [T, K] times the weights, side by side: [T, N_0 + N_1 + N_2]; biases and adapter_scale (x A^T) B^T added.
 at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWeights& packed, KernelChoice kernels);
 
-/// Logits [T, V], to sample from: bfloat16 hidden states and weights give float32 logits, which are never rounded (with
-/// LibTorch's operators they are).
+/// a b by LibTorch's operators; of bfloat16 operands float32, never rounded.
+at::Tensor unrounded_product(const at::Tensor& a, const at::Tensor& b);
+
+/// Logits [T, V], to sample from: bfloat16 hidden states and weights give float32 logits, which are never rounded
+/// (KernelChoice::Portable rounds them).
 at::Tensor head_logits(const at::Tensor& hidden_TH, const at::Tensor& head_VH, PackedWeights& packed,
                        KernelChoice kernels);
 

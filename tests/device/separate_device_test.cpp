@@ -91,6 +91,15 @@ TEST_P(OnSeparateDevice, StatisticsAndGradientsEqualTheCpus) {
   }
 }
 
+TEST_P(OnSeparateDevice, LogitsToSampleFromAreNotRounded) {
+  const at::NoGradGuard no_grad;
+  Model model = make(testing::separate_device());
+  model.choose_kernels(KernelChoice::Own);  // there are none here: LibTorch's, with logits as theirs
+  const at::Tensor hidden = at::randn({3, 48}, model.options());
+  const at::Tensor exact = at::matmul(hidden.cpu().to(at::kDouble), model.head().cpu().to(at::kDouble).t());
+  EXPECT_LT(relative_error(model.logits(hidden), exact), 1e-6);
+}
+
 TEST_P(OnSeparateDevice, SequencesThatShareAPrefixAndPagedOnesEqualTheCpus) {
   const at::NoGradGuard no_grad;
   const Model cpu = make(at::kCPU), device = make(testing::separate_device());
