@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "carnot/cuda/shared_library.h"
 
@@ -41,6 +42,18 @@ std::vector<std::string> candidates(std::span<const std::string> site_packages) 
   return names;
 }
 
+/// NVRTC asks for its library of built-in functions by name, which need not lead to the one beside it.
+void open_builtins_beside(const std::string& library) {
+  const std::filesystem::path folder = std::filesystem::path(library).parent_path();
+  if (folder.empty()) return;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string path = entry.path().string();
+    if (entry.path().filename().string().starts_with("libnvrtc-builtins.so"))
+      static_cast<void>(SharedLibrary::open_first({&path, 1}));
+  }
+}
+
 /// What a pair of functions, one for the size and one for the bytes, give.
 template <class Size, class Bytes>
 std::string text_of(void* program, Size size, Bytes bytes) {
@@ -57,6 +70,7 @@ Result<Nvrtc> Nvrtc::open(std::span<const std::string> site_packages) {
   if (!library) return Error{"NVRTC does not open: " + library.error().message};
   auto f = std::make_shared<Functions>();
   f->library = std::move(library).value();
+  open_builtins_beside(f->library.name());
   const SharedLibrary& from = f->library;
   std::string missing;
   from.find("nvrtcGetErrorString", f->error_string, missing);

@@ -10,7 +10,7 @@ Result<SharedLibrary> SharedLibrary::open_first(std::span<const std::string> nam
     if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       SharedLibrary library;
       library.name_ = name;
-      library.handle_ = std::shared_ptr<void>(handle, [](void* opened) { dlclose(opened); });
+      library.handle_ = handle;
       return library;
     }
     const char* said = dlerror();
@@ -23,6 +23,6 @@ Result<SharedLibrary> SharedLibrary::open_first(std::span<const std::string> nam
   return Error{absent.empty() && !reasons.empty() ? reasons.substr(2) : absent + reasons};
 }
 
-void* SharedLibrary::address(const char* name) const { return dlsym(handle_.get(), name); }
+void* SharedLibrary::address(const char* name) const { return dlsym(handle_, name); }
 
 }  // namespace carnot::cuda

@@ -1,7 +1,7 @@
-// cuda/shared_library.h -- a library that is opened at run time, so that nothing needs it in order to start.
+// cuda/shared_library.h -- a library that is opened at run time, so that nothing needs it in order to start. It stays
+// open for good.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 
@@ -28,7 +28,7 @@ class SharedLibrary {
   void* address(const char* name) const;
 
   std::string name_;
-  std::shared_ptr<void> handle_;
+  void* handle_ = nullptr;
 };
 
 }  // namespace carnot::cuda
