@@ -1,6 +1,7 @@
 #include "carnot/study/token_clip.h"
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
 #include "carnot/loss/clip.h"
 
