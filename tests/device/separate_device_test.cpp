@@ -17,7 +17,6 @@
 #include "carnot/base/json.h"
 #include "carnot/engine/decoder_runner.h"
 #include "carnot/hf/weights.h"
-#include "carnot/nn/cuda_backend.h"
 #include "carnot/run/run.h"
 #include "carnot/train/sft.h"
 #include "carnot/train/trainer.h"
@@ -230,30 +229,6 @@ TEST(RunOnSeparateDevice, WithWarmStartEvaluationAndCheckpointsCompletes) {
   // The checkpoint is one that the CPU reads.
   EXPECT_TRUE(load_model(folder / "checkpoints" / "global_step_2", at::TensorOptions(at::kFloat)).ok());
   fs::remove_all(folder);
-}
-
-TEST(RunOnCuda, CompletesWhereThereIsAGpu) {
-  if (const Status cuda = load_cuda_backend(); !cuda) GTEST_SKIP() << "the GPU is not tested: " << cuda.error().message;
-  for (const char* type : {"float32", "bfloat16"}) {
-    const fs::path folder = fs::temp_directory_path() / ("carnot_cuda_test_" + std::to_string(::getpid()));
-    Recipe recipe = recipe_on(at::kCUDA, {"method=ppo", std::string("dtype=") + type, "run_folder=" + folder.string()});
-    std::ostringstream out;
-    const auto end = run_training(recipe, {.out = out});
-    ASSERT_TRUE(end.ok()) << end.error().message;
-    EXPECT_EQ(*end, RunEnd::Complete);
-    fs::remove_all(folder);
-  }
-}
-
-TEST(RunOnCuda, IsRefusedInASentenceWhereThereIsNoGpu) {
-  if (load_cuda_backend()) GTEST_SKIP() << "there is a GPU";
-  Recipe recipe = Recipe::parse(kRecipe, "test", {"device=cuda", "run_folder=/nowhere/to/be/made"}).value();
-  std::ostringstream out;
-  const auto end = run_training(recipe, {.out = out});
-  ASSERT_FALSE(end.ok());
-  EXPECT_THAT(end.error().message, ::testing::StartsWith("device: cuda: "));
-  EXPECT_THAT(end.error().message, ::testing::EndsWith("; expected cpu"));
-  EXPECT_FALSE(fs::exists("/nowhere"));
 }
 
 }  // namespace

@@ -1,0 +1,58 @@
+// Whole runs on a GPU, and the sentence that refuses them where there is none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "carnot/nn/cuda_backend.h"
+#include "carnot/run/run.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRecipe = R"(
+env: {name: search_qa, train_worlds: 2, held_out_worlds: 1}
+device: cuda
+model: {hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}
+objective: {entropy_coefficient: 0.01, kl_coefficient: 0.01}
+rollout: {group_size: 3, max_context_tokens: 320, max_response_tokens: 24}
+train: {steps: 2, groups: 3, learning_rate: 3e-3, mini_batches: 2, micro_batch_tokens: 400}
+sft: {steps: 2, batch_tokens: 600}
+eval: {tasks: 2}
+)";
+
+Result<RunEnd> run_in(const fs::path& folder, std::vector<std::string> settings) {
+  settings.push_back("run_folder=" + folder.string());
+  Recipe recipe = Recipe::parse(kRecipe, "test", settings).value();
+  std::ostringstream out;
+  return run_training(recipe, {.out = out});
+}
+
+TEST(RunOnCuda, CompletesWhereThereIsAGpu) {
+  if (const Status cuda = load_cuda_backend(); !cuda) GTEST_SKIP() << "the GPU is not tested: " << cuda.error().message;
+  for (const std::vector<std::string>& settings : {std::vector<std::string>{"method=ppo"},
+                                                   {"method=ppo", "dtype=bfloat16"},
+                                                   {"method=grpo + aent", "lora.rank=4"}}) {
+    const fs::path folder = fs::temp_directory_path() / ("carnot_cuda_run_test_" + std::to_string(::getpid()));
+    const auto end = run_in(folder, settings);
+    ASSERT_TRUE(end.ok()) << end.error().message;
+    EXPECT_EQ(*end, RunEnd::Complete);
+    fs::remove_all(folder);
+  }
+}
+
+TEST(RunOnCuda, IsRefusedInASentenceWhereThereIsNoGpu) {
+  if (load_cuda_backend()) GTEST_SKIP() << "there is a GPU";
+  const auto end = run_in("/nowhere/to/be/made", {});
+  ASSERT_FALSE(end.ok());
+  EXPECT_THAT(end.error().message, ::testing::StartsWith("device: cuda: "));
+  EXPECT_THAT(end.error().message, ::testing::EndsWith("; expected cpu"));
+  EXPECT_FALSE(fs::exists("/nowhere"));
+}
+
+}  // namespace
+}  // namespace carnot
