@@ -20,6 +20,21 @@ class AlfworldAgent final : public ScriptedAgent {
   std::function<std::string(const DemonstratedAction&)> form_;
 };
 
+std::string without_number(const std::string& name) { return name.substr(0, name.find(' ')); }
+
+/// The name of one of the set; empty where it has none.
+std::string one_object(const Room& room, const EntitySet& objects) {
+  std::string name;
+  objects.for_each([&](int object) { name = room.objects[static_cast<std::size_t>(object)].name; });
+  return name;
+}
+
+std::string one_receptacle(const Room& room, const EntitySet& receptacles) {
+  std::string name;
+  receptacles.for_each([&](int receptacle) { name = room.receptacles[static_cast<std::size_t>(receptacle)].name; });
+  return name;
+}
+
 }  // namespace
 
 void AlfworldDemonstrationOptions::fields(FieldVisitor& visit) {
@@ -28,9 +43,43 @@ void AlfworldDemonstrationOptions::fields(FieldVisitor& visit) {
       "receptacles that a demonstration looks into before it knows where everything is; 0: it knows from the start",
       between(0, kMaxEpisodeSteps));
   visit.field("careless", careless, "share of a demonstration's commands that are any admissible one", between(0, 1));
+  enum_field(visit, "thoughts", thoughts, {"plan", "state"},
+             "what a demonstration thinks; plan: what it does next; state: how far the task is, so that the action alone "
+             "decides");
 }
 
 DemonstratedAction AlfworldDemonstrator::next() {
+  DemonstratedAction said = planned();
+  if (options_.thoughts == AlfworldThoughts::State) said.thought = standing();
+  return said;
+}
+
+/// What the task still asks for, of what is held or has to be found.
+std::string AlfworldDemonstrator::standing() const {
+  const Room& room = game_.task().room;
+  const RoomGoal& goal = room.goal;
+  const RoomState& state = game_.state();
+  if (state.held == kNowhere) return "find " + without_number(one_object(room, goal.objects));
+  const std::string& held = room.objects[static_cast<std::size_t>(state.held)].name;
+  if (!goal.objects.has(state.held)) return "drop " + held;
+  switch (goal.task) {
+    case RoomTask::LookInLight: return "light " + held;
+    case RoomTask::PlaceClean:
+      if (!state.clean.has(state.held)) return "clean " + held;
+      break;
+    case RoomTask::PlaceHot:
+      if (!state.hot.has(state.held)) return "heat " + held;
+      break;
+    case RoomTask::PlaceCool:
+      if (!state.cool.has(state.held)) return "cool " + held;
+      break;
+    case RoomTask::Place:
+    case RoomTask::PlaceTwo: break;
+  }
+  return "put " + held + " in " + without_number(one_receptacle(room, goal.receptacles));
+}
+
+DemonstratedAction AlfworldDemonstrator::planned() {
   const Room& room = game_.task().room;
   DemonstratedAction said;
   RoomCommand command;

@@ -20,6 +20,10 @@ constexpr std::string_view kAlfworldInstruction =
     "within "
     "<action> </action> tags.\n";
 
+constexpr std::string_view kTranscriptInstruction =
+    "Interact with a household to solve a task. Answer each observation with <think>your thoughts</think><action>one "
+    "command</action>. The command help lists all commands.";
+
 }  // namespace
 
 std::map<std::string, std::string> alfworld_info(const AlfworldTask& task) {
@@ -35,7 +39,7 @@ Protocol AlfworldConversation::protocol() const {
       .action_tags = {"action"}, .max_turns = options_.max_steps, .max_response_tokens = options_.max_response_tokens};
 }
 
-Opening AlfworldConversation::open() { return {.user = prompt()}; }
+Opening AlfworldConversation::open() { return options_.transcript ? transcript_opening() : step_prompt(); }
 
 std::map<std::string, std::string> AlfworldConversation::info() const { return alfworld_info(game_.task()); }
 
@@ -48,7 +52,13 @@ PlainView AlfworldConversation::plain_view() const {
           .observation = game_.observation() + "\nPossible actions: " + join(actions)};
 }
 
-std::string AlfworldConversation::prompt() const {
+// Without the welcome, the first paragraph.
+Opening AlfworldConversation::transcript_opening() const {
+  const std::string& text = game_.observation();
+  return {.system = std::string(kTranscriptInstruction), .user = text.substr(text.find("You are in"))};
+}
+
+Opening AlfworldConversation::step_prompt() const {
   std::string text(kExpert);
   if (steps_.empty() || options_.history_length == 0) {
     text.append("\nYour current observation is: ");
@@ -68,7 +78,7 @@ std::string AlfworldConversation::prompt() const {
     text.append(first ? "'" : "\n '").append(action).append("'");
     first = false;
   }
-  return text.append(kAlfworldInstruction);
+  return {.user = text.append(kAlfworldInstruction)};
 }
 
 Reply AlfworldConversation::step(const PolicyResponse& response) {
@@ -82,7 +92,7 @@ Reply AlfworldConversation::step(const PolicyResponse& response) {
   admissible_steps_ += played.valid ? 1 : 0;
   done_ = played.done || taken == options_.max_steps;
 
-  Reply reply{.form = ReplyForm::FreshPrompt,
+  Reply reply{.form = options_.transcript ? ReplyForm::UserMessage : ReplyForm::FreshPrompt,
               .reward = played.reward.value,
               .penalty = action.valid ? 0 : -options_.penalty,
               .valid_action = action.valid,
@@ -90,7 +100,10 @@ Reply AlfworldConversation::step(const PolicyResponse& response) {
               .outcome = played.done ? Outcome::Finished : Outcome::OutOfTurns,
               .success = played.success};
   if (!done_) {
-    reply.prompt.user = prompt();
+    if (options_.transcript)
+      reply.text = game_.observation();
+    else
+      reply.prompt = step_prompt();
     return reply;
   }
   reply.measures["actions"] = taken;

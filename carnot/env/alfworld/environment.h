@@ -1,9 +1,10 @@
-// env/alfworld/environment.h -- ALFWorld as verl-agent (GiGPO, AEM) has a policy play it.
+// env/alfworld/environment.h -- ALFWorld as verl-agent (GiGPO, AEM) has a policy play it, or as a bare transcript.
 //
-// Every step is a conversation of its own: one user message with the task, the last observations and actions, the
-// present observation and the admissible actions; the policy answers `<think>...</think><action>go to desk 1</action>`.
-// Any action is carried out, whatever its form; a response without the form costs the penalty. An action that is not
-// admissible costs a step and no more.
+// With verl-agent every step is a conversation of its own: one user message with the task, the last observations and
+// actions, the present observation and the admissible actions. A transcript is one growing conversation of observations
+// alone, as ReAct shows the game (Yao et al. 2023): the room and the task, then what each action is answered with.
+// The policy answers `<think>...</think><action>go to desk 1</action>`. Any action is carried out, whatever its form; a
+// response without the form costs the penalty. An action that is not admissible costs a step and no more.
 #pragma once
 
 #include <memory>
@@ -20,7 +21,8 @@ namespace carnot {
 
 struct AlfworldConversationOptions {
   int max_steps = 50;
-  int history_length = 2;  ///< past steps that a prompt shows
+  int history_length = 2;   ///< past steps that a prompt of verl-agent shows
+  bool transcript = false;  ///< one growing conversation, without the admissible actions
   double penalty = 0.1;
   int max_response_tokens = 512;
 };
@@ -43,7 +45,8 @@ class AlfworldConversation final : public Environment, public PlainlyShown {
   const Alfworld& game() const { return game_; }
 
  private:
-  std::string prompt() const;
+  Opening step_prompt() const;
+  Opening transcript_opening() const;
 
   AlfworldConversationOptions options_;
   Alfworld game_;

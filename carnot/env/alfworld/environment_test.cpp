@@ -166,6 +166,49 @@ TEST(AlfworldConversation, AsksAsRagenDoes) {
   EXPECT_EQ(environment->info().at("task_type"), "look_at_obj_in_light");
 }
 
+TEST(AlfworldConversation, TellsTheBareTranscript) {
+  auto settings = kOnlyLooking;
+  settings["style"] = "transcript";
+  const auto environment = small_alfworld(settings)->make(Split::Validation, 0);
+  const Opening opening = environment->open();
+  EXPECT_EQ(opening.user,
+            "You are in the middle of a room. Looking quickly around you, you see a bed 1, a desk 1, a drawer 2, a "
+            "drawer 1, a safe 1, a shelf 1, and a sidetable 1.\n\nYour task is to: examine the cd with the desklamp.");
+  const Reply reply = environment->step(acted("go to drawer 1"));
+  EXPECT_EQ(reply.form, ReplyForm::UserMessage);
+  EXPECT_EQ(reply.text, "You arrive at drawer 1. The drawer 1 is closed.");
+  EXPECT_EQ(environment->clone()->step(acted("fly")).text, "Nothing happens.");
+  for (const char* action : {"open drawer 1", "take cd 1 from drawer 1", "go to sidetable 1"})
+    EXPECT_FALSE(environment->step(acted(action)).done) << action;
+  const Reply won = environment->step(acted("use desklamp 1"));
+  EXPECT_TRUE(won.done && won.success);
+  EXPECT_EQ(won.reward, 10);
+}
+
+// Whatever the style, the same responses lead to the same rewards, penalties, measures and states.
+TEST(AlfworldConversation, IsTheSameGameAsATranscript) {
+  const auto stepwise = small_alfworld({{"max_steps", "12"}}),
+             transcript = small_alfworld({{"max_steps", "12"}, {"style", "transcript"}});
+  for (std::int64_t index = 0; index < 6; ++index) {
+    const auto one = stepwise->make(Split::Train, index), other = transcript->make(Split::Train, index);
+    one->open();
+    other->open();
+    const auto agent = stepwise->script(*one, 1, RandomStream(static_cast<std::uint64_t>(index)));
+    for (Reply a, b; !a.done;) {
+      const PolicyResponse response = index == 0 ? PolicyResponse("no tags") : agent->respond("");
+      a = one->step(response);
+      b = other->step(response);
+      EXPECT_EQ(a.reward, b.reward);
+      EXPECT_EQ(a.penalty, b.penalty);
+      EXPECT_EQ(a.success, b.success);
+      EXPECT_EQ(a.measures, b.measures);
+      EXPECT_EQ(one->anchor(), other->anchor());
+      ASSERT_EQ(a.done, b.done);
+      EXPECT_EQ(b.text, b.done ? "" : other->anchor());
+    }
+  }
+}
+
 bool demonstration_wins(const EnvironmentFactory& factory, std::int64_t index, std::uint64_t seed) {
   const auto environment = factory.make_demonstrated(index, 1);
   const Opening opening = environment->open();
@@ -180,8 +223,8 @@ bool demonstration_wins(const EnvironmentFactory& factory, std::int64_t index, s
   return reply.success;
 }
 
-TEST(AlfworldDemonstrations, WinInEitherStyle) {
-  for (const char* style : {"verl_agent", "ragen"}) {
+TEST(AlfworldDemonstrations, WinInAnyStyle) {
+  for (const char* style : {"verl_agent", "ragen", "transcript"}) {
     const auto factory = small_alfworld({{"style", style}});
     for (std::int64_t index = 0; index < 6; ++index) EXPECT_TRUE(demonstration_wins(*factory, index, 0)) << index;
   }
@@ -208,6 +251,30 @@ TEST(AlfworldDemonstrations, LookAroundWhereTheyAreToldTo) {
   }
   EXPECT_GT(searched, known);
   EXPECT_GT(strayed, known);
+}
+
+// Thoughts that say how far the task is do not say what comes next: the actions are the same as with plans.
+TEST(AlfworldDemonstrations, ThinkOfTheStateWhereTheyAreToldTo) {
+  const Settings only = {{"task_types", "pick_clean_then_place_in_recep"}, {"demonstration.careless", "0.2"}};
+  auto told = only;
+  told["demonstration.thoughts"] = "state";
+  const auto planning = small_alfworld(only), standing = small_alfworld(told);
+  const auto one = planning->make(Split::Train, 0), other = standing->make(Split::Train, 0);
+  const auto planner = planning->script(*one, 1, RandomStream(1)), stander = standing->script(*other, 1, RandomStream(1));
+  const auto said = [](const std::string& response, const std::string& tag) {
+    const auto begin = response.find("<" + tag + ">") + tag.size() + 2;
+    return response.substr(begin, response.find("</" + tag + ">") - begin);
+  };
+  std::set<std::string> kinds;
+  for (Reply reply; !reply.done;) {
+    const std::string plan = planner->respond("").text, state = stander->respond("").text;
+    EXPECT_EQ(said(plan, "action"), said(state, "action"));
+    const std::string thought = said(state, "think");
+    kinds.insert(thought.substr(0, thought.find(' ')));
+    one->step(plan);
+    reply = other->step(state);
+  }
+  for (const char* kind : {"find", "clean", "put"}) EXPECT_TRUE(kinds.contains(kind)) << kind;
 }
 
 TEST(AlfworldTasks, AreShownOnceAnEpoch) {

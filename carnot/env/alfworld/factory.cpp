@@ -23,7 +23,7 @@ const std::vector<std::string> kTaskTypes = {"pick_and_place_simple",          "
                                              "pick_clean_then_place_in_recep", "pick_heat_then_place_in_recep",
                                              "pick_cool_then_place_in_recep",  "pick_two_obj_and_place"};
 
-enum class AlfworldStyle : std::uint8_t { VerlAgent, Ragen };
+enum class AlfworldStyle : std::uint8_t { VerlAgent, Ragen, Transcript };
 
 struct AlfworldOptions {
   std::string task_source{};
@@ -44,8 +44,9 @@ struct AlfworldOptions {
     visit.field("task_types", selection.task_types, "types of tasks, as directories are named; empty: all six",
                 one_of(kTaskTypes));
     visit.field("game", selection.game, "TASK_ID/TRIAL_ID, the only task, whatever its split; empty: all");
-    enum_field(visit, "style", style, {"verl_agent", "ragen"},
-               "a prompt of its own for every step, or one growing conversation");
+    enum_field(visit, "style", style, {"verl_agent", "ragen", "transcript"},
+               "verl_agent: a prompt of its own for every step; ragen: one growing conversation; transcript: one of bare "
+               "observations, without admissible actions");
     visit.field("max_steps", conversation.max_steps, "steps an episode", between(1, kMaxEpisodeSteps));
     visit.field("history_length", conversation.history_length, "past steps that a prompt of style verl_agent shows",
                 between(0, kMaxEpisodeSteps));
@@ -73,6 +74,7 @@ class AlfworldFactory final : public EnvironmentFactory {
 
   Status prepare(std::uint64_t seed) override {
     seed_ = seed;
+    options_.conversation.transcript = options_.style == AlfworldStyle::Transcript;
     if (options_.task_source.empty())
       return Error{"env.task_source: names no folder; expected one with ALFWorld's games (docs/alfworld.md)"};
     const Status read = options_.selection.game.empty() ? read_splits() : read_game();
@@ -84,7 +86,7 @@ class AlfworldFactory final : public EnvironmentFactory {
   std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
     const auto& played = task(split, index);
     Alfworld game(played, options_.reward);
-    if (options_.style == AlfworldStyle::VerlAgent)
+    if (options_.style != AlfworldStyle::Ragen)
       return std::make_unique<AlfworldConversation>(options_.conversation, std::move(game));
     return std::make_unique<RagenConversation>(std::make_shared<const RagenText>(ragen_alfworld_text()), budgets(),
                                                std::make_unique<RagenAlfworld>(std::move(game)),
@@ -129,13 +131,14 @@ class AlfworldFactory final : public EnvironmentFactory {
       }
     for (const char* verb :
          {"go",    "to",   "take",    "from", "move",      "open", "close", "use", "clean", "heat", "cool",
-          "slice", "with", "examine", "look", "inventory", "Next", "Look",  "Not", "sure",  "try"})
+          "slice", "with", "examine", "look", "inventory", "Next", "Look",  "Not", "sure",  "try",
+          "find",  "drop", "light",   "in",   "user",      "system", "assistant"})
       words.insert(verb);
     return {words.begin(), words.end()};
   }
 
   std::vector<std::string> tokenizer_added_tokens() const override {
-    const std::string tag = options_.style == AlfworldStyle::VerlAgent ? "action" : "answer";
+    const std::string tag = options_.style == AlfworldStyle::Ragen ? "answer" : "action";
     return {"<think>", "</think>", "<" + tag + ">", "</" + tag + ">"};
   }
 
