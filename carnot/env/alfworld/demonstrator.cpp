@@ -43,9 +43,10 @@ void AlfworldDemonstrationOptions::fields(FieldVisitor& visit) {
       "receptacles that a demonstration looks into before it knows where everything is; 0: it knows from the start",
       between(0, kMaxEpisodeSteps));
   visit.field("careless", careless, "share of a demonstration's commands that are any admissible one", between(0, 1));
-  enum_field(visit, "thoughts", thoughts, {"plan", "state"},
-             "what a demonstration thinks; plan: what it does next; state: how far the task is, so that the action alone "
-             "decides");
+  enum_field(
+      visit, "thoughts", thoughts, {"plan", "state"},
+      "what a demonstration thinks; plan: what it does next; state: how far the task is, so that the action alone "
+      "decides");
 }
 
 DemonstratedAction AlfworldDemonstrator::next() {

@@ -260,7 +260,8 @@ TEST(AlfworldDemonstrations, ThinkOfTheStateWhereTheyAreToldTo) {
   told["demonstration.thoughts"] = "state";
   const auto planning = small_alfworld(only), standing = small_alfworld(told);
   const auto one = planning->make(Split::Train, 0), other = standing->make(Split::Train, 0);
-  const auto planner = planning->script(*one, 1, RandomStream(1)), stander = standing->script(*other, 1, RandomStream(1));
+  const auto planner = planning->script(*one, 1, RandomStream(1)),
+             stander = standing->script(*other, 1, RandomStream(1));
   const auto said = [](const std::string& response, const std::string& tag) {
     const auto begin = response.find("<" + tag + ">") + tag.size() + 2;
     return response.substr(begin, response.find("</" + tag + ">") - begin);

@@ -44,9 +44,10 @@ struct AlfworldOptions {
     visit.field("task_types", selection.task_types, "types of tasks, as directories are named; empty: all six",
                 one_of(kTaskTypes));
     visit.field("game", selection.game, "TASK_ID/TRIAL_ID, the only task, whatever its split; empty: all");
-    enum_field(visit, "style", style, {"verl_agent", "ragen", "transcript"},
-               "verl_agent: a prompt of its own for every step; ragen: one growing conversation; transcript: one of bare "
-               "observations, without admissible actions");
+    enum_field(
+        visit, "style", style, {"verl_agent", "ragen", "transcript"},
+        "verl_agent: a prompt of its own for every step; ragen: one growing conversation; transcript: one of bare "
+        "observations, without admissible actions");
     visit.field("max_steps", conversation.max_steps, "steps an episode", between(1, kMaxEpisodeSteps));
     visit.field("history_length", conversation.history_length, "past steps that a prompt of style verl_agent shows",
                 between(0, kMaxEpisodeSteps));
@@ -129,11 +130,13 @@ class AlfworldFactory final : public EnvironmentFactory {
         if (std::all_of(first.begin(), first.end(), [](unsigned char c) { return std::isalpha(c) != 0; }))
           words.insert(first);
       }
-    for (const char* verb :
-         {"go",    "to",   "take",    "from", "move",      "open", "close", "use", "clean", "heat", "cool",
-          "slice", "with", "examine", "look", "inventory", "Next", "Look",  "Not", "sure",  "try",
-          "find",  "drop", "light",   "in",   "user",      "system", "assistant"})
-      words.insert(verb);
+    for (const char* word :
+         {"go",      "to",     "take",   "from", "move", "open", "close",     "use",     "clean",   "heat",
+          "cool",    "slice",  "with",   "in",   "on",   "look", "inventory", "Next",    "Look",    "Not",
+          "sure",    "try",    "find",   "drop", "put",  "pick", "light",     "user",    "system",  "assistant",
+          "examine", "arrive", "closed", "You",  "you",  "see",  "the",       "The",     "a",       "and",
+          "at",      "is",     "it",     "up",   "In",   "On",   "turn",      "nothing", "Nothing", "happens"})
+      words.insert(word);
     return {words.begin(), words.end()};
   }
 
