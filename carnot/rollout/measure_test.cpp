@@ -272,13 +272,15 @@ std::vector<Answer> answers_behind_shared_blocks(Engine& engine) {
     engine.sample(sequence, {.key = {.sibling = siblings}, .max_tokens = 20 + static_cast<int>(siblings % 5) * 8});
     ++siblings;
   };
+  std::vector<SequenceId> roots;
   for (const int length : {150, 41}) {
     std::vector<TokenId> prompt;
     for (int i = 0; i < length; ++i) prompt.push_back((i * 7 + length) % 256);
-    const SequenceId root = engine.start(prompt);
-    while (!engine.prefilled(root)) engine.step();
-    for (int i = 0; i < 18; ++i) sample(engine.fork(root, length));
+    roots.push_back(engine.start(prompt));
   }
+  while (engine.has_work()) engine.step();
+  for (const SequenceId root : roots)
+    for (int i = 0; i < 18; ++i) sample(engine.fork(root, static_cast<int>(engine.tokens(root).size())));
   for (int step = 0; engine.has_work(); ++step) {
     for (const SampledToken& token : engine.step().tokens) live.at(token.sequence).draws.push_back(token.draw);
     if (step % 4 == 3 && step < 40 && !live.empty()) {
