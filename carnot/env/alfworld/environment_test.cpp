@@ -255,7 +255,7 @@ TEST(AlfworldDemonstrations, LookAroundWhereTheyAreToldTo) {
 
 // Thoughts that say how far the task is do not say what comes next: the actions are the same as with plans.
 TEST(AlfworldDemonstrations, ThinkOfTheStateWhereTheyAreToldTo) {
-  const Settings only = {{"task_types", "pick_clean_then_place_in_recep"}, {"demonstration.careless", "0.2"}};
+  const Settings only = {{"task_types", "pick_heat_then_place_in_recep"}, {"demonstration.careless", "0.2"}};
   auto told = only;
   told["demonstration.thoughts"] = "state";
   const auto planning = small_alfworld(only), standing = small_alfworld(told);
@@ -275,7 +275,7 @@ TEST(AlfworldDemonstrations, ThinkOfTheStateWhereTheyAreToldTo) {
     one->step(plan);
     reply = other->step(state);
   }
-  for (const char* kind : {"find", "clean", "put"}) EXPECT_TRUE(kinds.contains(kind)) << kind;
+  for (const char* kind : {"find", "heat", "put"}) EXPECT_TRUE(kinds.contains(kind)) << kind;
 }
 
 TEST(AlfworldTasks, AreShownOnceAnEpoch) {
