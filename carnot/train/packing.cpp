@@ -11,6 +11,7 @@
 #include "carnot/credit/entropy_scale.h"
 #include "carnot/data/prefix_tree.h"
 #include "carnot/rollout/log_prob_pass.h"
+#include "carnot/train/first_fit.h"
 
 namespace carnot {
 namespace {
@@ -98,26 +99,11 @@ std::vector<Unit> with_shared_prefixes(std::vector<Unit> units, std::span<const 
   return joined;
 }
 
-/// First-fit decreasing: units by number, bin by bin; within a bin in their original order.
+/// Units by number, bin by bin; within a bin in their original order.
 std::vector<std::vector<std::size_t>> fit(const std::vector<Unit>& units, int max_tokens) {
-  std::vector<std::size_t> order(units.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return std::pair(-units[a].rows, a) < std::pair(-units[b].rows, b); });
-  std::vector<std::vector<std::size_t>> bins;
-  std::vector<int> used;
-  for (std::size_t unit : order) {
-    std::size_t bin = 0;
-    while (bin < bins.size() && used[bin] + units[unit].rows > max_tokens) ++bin;
-    if (bin == bins.size()) {
-      bins.emplace_back();
-      used.push_back(0);
-    }
-    bins[bin].push_back(unit);
-    used[bin] += units[unit].rows;
-  }
-  for (auto& bin : bins) std::sort(bin.begin(), bin.end());
-  return bins;
+  std::vector<int> rows;
+  for (const Unit& unit : units) rows.push_back(unit.rows);
+  return first_fit_decreasing(rows, max_tokens);
 }
 
 /// The rows of a micro-batch: fewer than it may have where there would be too few of them for all shards.
