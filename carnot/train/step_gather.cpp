@@ -50,17 +50,17 @@ std::vector<std::string> gather_owned(Collectives& collectives, std::span<const 
   ByteWriter out;
   out.add(mine);
   const auto gathered = collectives.gather(out.take(), what);
-  std::vector<std::string> all(owners.size());
+  std::vector<std::size_t> owned(gathered.size(), 0);
+  for (const int owner : owners) ++owned[owner];
+  std::vector<std::vector<std::string>> given(gathered.size());
   for (int rank = 0; rank < collectives.size(); ++rank) {
     ByteReader in(gathered[rank]);
-    std::vector<std::string> given;
-    in.get(given);
-    const auto owned = static_cast<std::size_t>(std::count(owners.begin(), owners.end(), rank));
-    CARNOT_CHECK(in.complete() && given.size() == owned, what + " of " + collectives.name_of_rank(rank));
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < owners.size(); ++i)
-      if (owners[i] == rank) all[i] = std::move(given[next++]);
+    in.get(given[rank]);
+    CARNOT_CHECK(in.complete() && given[rank].size() == owned[rank], what + " of " + collectives.name_of_rank(rank));
   }
+  std::vector<std::string> all(owners.size());
+  std::vector<std::size_t> next(gathered.size(), 0);
+  for (std::size_t i = 0; i < owners.size(); ++i) all[i] = std::move(given[owners[i]][next[owners[i]]++]);
   return all;
 }
 
