@@ -162,9 +162,9 @@ HttpReply TaskBoard::take_result(const std::string& path, const std::string& bod
   const std::string key = path.substr(mine.size());
   const auto result = parse_result(body);
   const std::lock_guard lock(mutex_);
-  std::size_t task = 0;
-  while (round_ != nullptr && task < round_->tasks.size() && round_->tasks[task].key() != key) ++task;
-  if (round_ == nullptr || task == round_->tasks.size() || round_->done[task]) return said(200, "not needed any more");
+  const auto asked = round_ == nullptr ? std::optional<std::size_t>() : round_->find(key);
+  if (!asked || round_->done[*asked]) return said(200, "not needed any more");
+  const std::size_t task = *asked;
   Status accepted = result ? Status(Done{}) : Status(result.error());
   if (accepted && result->kernels != announcement_.kernels)
     accepted = Error{"computed with the kernels " + result->kernels + "; expected " + announcement_.kernels};
@@ -240,6 +240,7 @@ Status TaskBoard::look_after() {
 Result<bool> TaskBoard::collect(const std::vector<PlaneTask>& tasks, const Accept& accept, const GoOn& go_on,
                                 const std::function<void(std::size_t done)>& on_progress) {
   Round round{.tasks = tasks, .accept = accept, .done = std::vector<bool>(tasks.size())};
+  for (std::size_t task = 0; task < tasks.size(); ++task) round.number_of.emplace(tasks[task].key(), task);
   const auto set_round = [&](Round* now) {
     const std::lock_guard lock(mutex_);
     round_ = now;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "carnot/base/result.h"
@@ -79,7 +80,13 @@ class TaskBoard {
     const std::vector<PlaneTask>& tasks;
     const Accept& accept;
     std::vector<bool> done{};
+    std::unordered_map<std::string, std::size_t> number_of{};  ///< of a task, by its key
     std::size_t num_done = 0;
+
+    std::optional<std::size_t> find(const std::string& key) const {
+      const auto found = number_of.find(key);
+      return found == number_of.end() ? std::nullopt : std::optional(found->second);
+    }
   };
 
   TaskBoard(const TaskBoardOptions& options, std::unique_ptr<Broker> broker);
