@@ -187,6 +187,17 @@ void GroupWatch::beat() {
 
 std::string GroupWatch::sign_of(int rank) { return text_at(*store_, sign_key(rank)); }
 
+std::vector<std::string> GroupWatch::signs() {
+  std::vector<std::string> keys, all;
+  for (std::size_t rank = 0; rank < options_.names.size(); ++rank) keys.push_back(sign_key(static_cast<int>(rank)));
+  if (store_->check(keys)) {
+    for (const auto& bytes : store_->multiGet(keys)) all.emplace_back(bytes.begin(), bytes.end());
+  } else {  // some rank has shown none yet
+    for (const std::string& key : keys) all.push_back(text_at(*store_, key));
+  }
+  return all;
+}
+
 void GroupWatch::look_after(int rank) {
   const std::string sign = sign_of(rank);
   const auto now = Clock::now();
@@ -201,16 +212,18 @@ void GroupWatch::look_after(int rank) {
 /// A connection broke. The others live, though they may be about to leave because of it, too: the one who shows no sign
 /// for four beats is lost. While there are several such, some may only be slow.
 void GroupWatch::find_silent_rank(const std::string& reason) {
+  const std::vector<std::string> first = signs();
   std::map<int, std::string> silent;  // ranks that have not moved since, with their last sign
-  for (int rank = 0; rank < static_cast<int>(options_.names.size()); ++rank)
-    if (rank != options_.rank) silent[rank] = sign_of(rank);
+  for (int rank = 0; rank < static_cast<int>(first.size()); ++rank)
+    if (rank != options_.rank) silent[rank] = first[rank];
   const auto began = Clock::now();
   auto passed = WatchTime::zero();
   while (passed < 4 * options_.beat || (silent.size() > 1 && passed < options_.lost_after)) {
     std::this_thread::sleep_for(options_.beat);
     beat();
     if (verdict()) return;
-    std::erase_if(silent, [this](const auto& last) { return sign_of(last.first) != last.second; });
+    const std::vector<std::string> now = signs();
+    std::erase_if(silent, [&now](const auto& last) { return now[last.first] != last.second; });
     passed = std::chrono::duration_cast<WatchTime>(Clock::now() - began);
   }
   if (silent.empty()) return publish(reason);
@@ -225,8 +238,9 @@ void GroupWatch::find_absent_rank(WatchTime waited) {
     own = entered_;
     doing = doing_;
   }
-  for (std::size_t rank = 0; rank < options_.names.size(); ++rank) {
-    const Sign sign = read_sign(sign_of(static_cast<int>(rank)));
+  const std::vector<std::string> all = signs();
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const Sign sign = read_sign(all[rank]);
     if (sign.entered < own)
       return publish(options_.names[rank] + " lives, but has not come to \"" + doing + "\", where " +
                      options_.names[options_.rank] + " has waited for " + in_seconds(waited) +

@@ -73,6 +73,8 @@ class GroupWatch {
   void find_silent_rank(const std::string& reason);
   void find_absent_rank(WatchTime waited);
   std::string sign_of(int rank);
+  /// Of all ranks: in two requests, since all ranks may ask at once.
+  std::vector<std::string> signs();
   std::string lost_sentence(int rank, WatchTime silent, const std::string& sign) const;
   void wake(std::unique_lock<std::mutex>& lock, WatchTime longest);
   void publish(const std::string& verdict);
