@@ -148,11 +148,14 @@ stage_faults() {
     rm -f "$STATE/faults/results"
   fi
   open_stage faults "$wanted"
-  run_case faults build build ci faults_test process_environment_test tool_use_test agent_harness_test
+  run_case faults build build ci faults_test process_environment_test tool_use_test agent_harness_test \
+    group_program_test
   passed faults build || return 0
   run_case faults environments env CARNOT_FAULT_CASES="$FAULT_CASES" build/process_environment_test
   run_case faults tools env CARNOT_FAULT_CASES="$FAULT_CASES" build/tool_use_test --gtest_filter='*ManyFaults*'
   run_case faults agents env CARNOT_FAULT_CASES="$FAULT_CASES" build/agent_harness_test --gtest_filter='AgentFaults.*'
+  run_case faults ranks env CARNOT_FAULT_CASES="$FAULT_CASES" build/group_program_test --gtest_filter='*AreKilled*'
+  run_case faults hosts env CARNOT_FAULT_CASES="$FAULT_CASES" ctest --test-dir build --verbose --tests-regex '^hosts$'
   local test suite=
   while read -r test; do
     if [[ $test == *. ]]; then
