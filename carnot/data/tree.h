@@ -56,7 +56,8 @@ struct Turn {
   std::string tool{};                    ///< tool that the turn called; empty for none
   std::string status{};                  ///< that tool's: "ok", "empty", "timeout", ...
   double latency_ms = 0;                 ///< of the environment call
-  int policy_version = 0;                ///< optimizer steps of the weights that sampled
+  int policy_version =
+      0;  ///< optimizer steps of the weights that sampled; of the oldest, where they were swapped meanwhile
 
   int num_sampled() const { return sampled_end - sampled_begin; }
 };

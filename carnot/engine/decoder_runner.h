@@ -11,7 +11,8 @@ namespace carnot {
 class DecoderRunner : public ModelRunner {
  public:
   /// A cache of `num_blocks` blocks in the model's type, on its device. The model must outlive the runner. Between
-  /// sequences its weights may change; what the cache then holds is stale, so release every sequence first.
+  /// steps its weights may change; what the cache then holds is stale: release every sequence first, or let the engine
+  /// forget what it has computed.
   DecoderRunner(const Model& model, int num_blocks);
 
   int vocab_size() const override { return model_->config().vocab_size; }

@@ -80,6 +80,10 @@ void Engine::release(SequenceId id) {
   sequences_.remove(id);
 }
 
+void Engine::forget_computed() {
+  for (const SequenceId id : sequences_.oldest_first()) truncate(blocks_, sequences_.at(id).table, 0);
+}
+
 std::span<const TokenId> Engine::tokens(SequenceId sequence) const { return sequences_.at(sequence).tokens; }
 
 bool Engine::prefilled(SequenceId sequence) const { return !sequences_.at(sequence).prefilling; }

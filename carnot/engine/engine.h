@@ -4,8 +4,8 @@
 // prompt or observation tokens to prefill, and one token of each sequence that samples. Sequences start, stop, fork
 // and end independently; no one waits for another, except for memory.
 //
-// A sampled token is a function of its sequence's tokens and its draw key. Batch size, order of events, evictions and
-// threads cannot change it, provided that the runner's forward pass is batch-invariant (model_runner.h).
+// A sampled token is a function of its sequence's tokens, its draw key and the weights. Batch size, order of events,
+// evictions and threads cannot change it, provided that the runner's forward pass is batch-invariant (model_runner.h).
 //
 // The scheduler (scheduler.h) chooses the rows, the block manager (cache/block_manager.h) knows who holds which block
 // of the cache, the model runner computes. Not thread-safe.
@@ -82,6 +82,9 @@ class Engine {
 
   /// Forgets the sequence and gives its blocks back.
   void release(SequenceId sequence);
+
+  /// Gives back the blocks of all sequences, which are computed again when they go on: for weights that have changed.
+  void forget_computed();
 
   std::span<const TokenId> tokens(SequenceId sequence) const;
 

@@ -92,6 +92,7 @@ Member& GroupRollout::add_member(Boundary from) {
   member.tree = from.tree;
   member.shared_turns = from.shared_turns;
   member.turn_begin = from.num_tokens;
+  member.policy_version = context_.policy_version;
   member.streak = from.parent >= 0 ? at(from.parent).streak : 0;
   return member;
 }
@@ -206,6 +207,7 @@ void GroupRollout::begin_turn(Member& member) {
   const int room = context_.options.episode.max_context_tokens - member.turn_begin;
   CARNOT_CHECK_GT(room, 0);
   member.response = Response(context_.chat.tokenizer(), member.episode.protocol().stop_strings);
+  member.policy_version = context_.policy_version;
   member.response_limit = std::min(member.episode.max_response_tokens(), room);
   member.response_ended = member.cut = false;
   const bool after_observation = context_.policy.timing() == BranchTiming::AfterObservation;
@@ -312,7 +314,7 @@ void GroupRollout::on_answer(Member& member) {
 void GroupRollout::close_turn(Member& member, const Answer& answer, const SpannedTokens& observation) {
   MadeTurn made;
   made.turn = member.episode.close_turn(member.response.tokens(), answer, observation);
-  made.turn.policy_version = context_.key.policy_version;
+  made.turn.policy_version = member.policy_version;
   measure_entropy(member);
   made.turn.turn_entropy = member.turn_entropies.back();
   made.draws.assign(member.response.draws().begin(), member.response.draws().end());
@@ -411,7 +413,7 @@ Group GroupRollout::take_group() {
                                           .sibling = sibling,
                                           .trajectory_id = task_.uid + "." + std::to_string(sibling),
                                           .outcome = *unstarted_},
-                                         context_.key.policy_version));
+                                         context_.policy_version));
   return group;
 }
 

@@ -23,7 +23,8 @@ class RolloutLoop {
                  .key = key,
                  .workers = workers_,
                  .copier = copier_,
-                 .events = events_} {
+                 .events = events_,
+                 .policy_version = key.policy_version} {
     for (const RolloutTask& task : tasks)
       groups_.push_back(std::make_unique<GroupRollout>(context_, task, static_cast<int>(groups_.size())));
   }
@@ -35,6 +36,7 @@ class RolloutLoop {
     while (advance()) {
       tell_progress();
       if (!context_.may_continue()) return abandon();
+      take_newer_weights();
     }
     tell_progress();
     Rollout out{.metrics = metrics_};
@@ -54,6 +56,15 @@ class RolloutLoop {
     for (const auto& group : groups_) ended += group->num_ended();
     if (ended != told_) events_.on_progress(ended);
     told_ = ended;
+  }
+
+  void take_newer_weights() {
+    if (!events_.newer_weights) return;
+    const std::optional<int> version = events_.newer_weights();
+    if (!version) return;
+    context_.policy_version = *version;
+    context_.engine.forget_computed();
+    ++metrics_.weight_swaps;
   }
 
   // Calls that are under way get a moment to end, since the environments' factory may soon be gone.

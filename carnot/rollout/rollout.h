@@ -6,13 +6,16 @@
 // of the trajectories and see the same counts whatever the timing.
 //
 // What comes out does not depend on batch size, threads or the environments' latency (the latencies that are reported
-// apart). An environment that fails, does not answer in time or breaks the bounds of env/environment_boundary.h ends
-// its trajectory as InfraFailed; the others continue. A bug in an environment (CheckError) ends the rollout.
+// apart). Where weights are swapped in the middle, turns that are being sampled go on under the new ones: each token
+// has the log-probability of the weights that sampled it, each turn the version of the oldest of them. An environment
+// that fails, does not answer in time or breaks the bounds of env/environment_boundary.h ends its trajectory as
+// InfraFailed; the others continue. A bug in an environment (CheckError) ends the rollout.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,7 +52,7 @@ struct RolloutKey {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
   std::uint64_t first_group = 0;  ///< number of the first task in the step: refills continue the numbering
-  int policy_version = 0;
+  int policy_version = 0;         ///< of the weights at the beginning
 };
 
 struct RolloutMetrics {
@@ -68,12 +71,15 @@ struct RolloutMetrics {
   double seconds_scheduling = 0;
   double seconds_waiting = 0;      ///< nothing to decode until an environment answers
   double seconds_environment = 0;  ///< summed over worker threads
+  std::int64_t weight_swaps = 0;   ///< in the middle, by RolloutEvents::newer_weights
 };
 
 /// Callbacks: roll_out() reports its progress and asks whether to continue.
 struct RolloutEvents {
   std::function<void(std::int64_t ended)> on_progress{};  ///< trajectories that have ended; may be null
   std::function<bool()> go_on = [] { return true; };      ///< asked several times a second, on the caller's thread
+  /// Asked between two engine steps: may put newer weights in place, and then says their version. May be null.
+  std::function<std::optional<int>()> newer_weights{};
 };
 
 struct Rollout {

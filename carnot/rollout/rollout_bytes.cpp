@@ -14,9 +14,9 @@ template <class Metrics, class Counts, class Times>
 void visit_rollout_metrics(Metrics& metrics, const Counts& counts, const Times& times) {
   auto& [trajectories, branches, turns, sampled_tokens, computed_rows, engine_steps, evictions, infra_failures,
          environment_calls, seconds, seconds_forward, seconds_sampling, seconds_scheduling, seconds_waiting,
-         seconds_environment] = metrics;
+         seconds_environment, weight_swaps] = metrics;
   counts(trajectories, branches, turns, sampled_tokens, computed_rows, engine_steps, evictions, infra_failures,
-         environment_calls);
+         environment_calls, weight_swaps);
   times(seconds, seconds_forward, seconds_sampling, seconds_scheduling, seconds_waiting, seconds_environment);
 }
 
@@ -25,9 +25,10 @@ std::string tree_problem(const Tree& tree, const ExpectedRollout& expected) {
     for (const TokenId token : turn.tokens)
       if (token < 0 || token >= expected.vocabulary)
         return "token " + std::to_string(token) + "; expected ids below " + std::to_string(expected.vocabulary);
-    if (turn.policy_version != expected.key.policy_version)
-      return "sampled by version " + std::to_string(turn.policy_version) + "; expected " +
-             std::to_string(expected.key.policy_version);
+    if (const int oldest = expected.key.policy_version, newest = expected.newest_version.value_or(oldest);
+        turn.policy_version < oldest || turn.policy_version > newest)
+      return "sampled by version " + std::to_string(turn.policy_version) + "; expected " + std::to_string(oldest) +
+             (newest == oldest ? "" : " to " + std::to_string(newest));
     for (const Column column : {Column::LogProbRollout, Column::EntropyRollout})
       if (turn.num_sampled() > 0 && !tree.columns.has(column)) return "no column " + std::string(name_of(column));
   }

@@ -1,6 +1,7 @@
 // rollout/rollout_bytes.h -- a rollout as bytes, for another process of the same program (data/group_bytes.h).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,8 @@ void add_metrics(RolloutMetrics& sum, const RolloutMetrics& more, PartTimes time
 struct ExpectedRollout {
   std::span<const RolloutTask> tasks{};
   RolloutKey key{};
-  int vocabulary = 0;  ///< token ids are below it
+  std::optional<int> newest_version{};  ///< of the weights; none: that of the key, which is the oldest
+  int vocabulary = 0;                   ///< token ids are below it
 };
 
 /// Whether `rollout` is one of these tasks: its groups, their keys, tokens of the vocabulary, the rollout's columns.

@@ -25,9 +25,12 @@ Rollout rollout() {
 
 std::vector<RolloutTask> tasks() { return {{.uid = "train_9", .task_index = 9}}; }
 
-Status checked(const Rollout& made) {
+Status checked(const Rollout& made, std::optional<int> newest_version = {}) {
   const auto asked = tasks();
-  return check_rollout(made, {.tasks = asked, .key = {.seed = 1, .step = 2, .policy_version = 7}, .vocabulary = 6});
+  return check_rollout(made, {.tasks = asked,
+                              .key = {.seed = 1, .step = 2, .policy_version = 7},
+                              .newest_version = newest_version,
+                              .vocabulary = 6});
 }
 
 TEST(RolloutBytes, KeepEverything) {
@@ -70,6 +73,9 @@ TEST(CheckRollout, AcceptsWhatWasAskedForAlone) {
   wrong = rollout();
   wrong.groups[0].trees[0].turns[0].policy_version = 6;
   EXPECT_THAT(checked(wrong).error().message, HasSubstr("sampled by version 6; expected 7"));
+  wrong.groups[0].trees[0].turns[0].policy_version = 9;
+  EXPECT_TRUE(checked(wrong, 9));
+  EXPECT_THAT(checked(wrong, 8).error().message, HasSubstr("sampled by version 9; expected 7 to 8"));
   wrong = rollout();
   wrong.groups[0].trees[0].columns.clear(Column::LogProbRollout);
   EXPECT_THAT(checked(wrong).error().message, HasSubstr("no column logp_rollout"));

@@ -27,6 +27,7 @@ struct RolloutContext {
   EnvironmentWorkers& workers;
   EnvironmentWorkers& copier;  ///< for copies of environments, which the caller waits for
   const RolloutEvents& events;
+  int policy_version = 0;       ///< of the weights as they are now
   bool stopped = false;         ///< events.go_on() said no
   std::vector<Owner> owners{};  ///< by SequenceId, of those that sample
   std::int64_t branches = 0;
