@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "carnot/base/byte_stream.h"
@@ -13,7 +14,7 @@
 namespace carnot {
 namespace {
 
-constexpr std::string_view kResultMark = "carnot rollout 1\n";
+constexpr std::string_view kResultMark = "carnot rollout 2\n";
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 40;
 constexpr std::int64_t kMostGroups = 1'000'000;
@@ -218,6 +219,7 @@ std::string result_bytes(const PlaneResult& result) {
   ByteWriter out;
   out.add(result.worker);
   out.add(result.kernels);
+  out.add(result.idle_seconds);
   out.add(result.rollout);
   return std::string(kResultMark) + out.take();
 }
@@ -229,8 +231,10 @@ Result<PlaneResult> parse_result(std::string_view bytes) {
     ByteReader in(bytes.substr(kResultMark.size()));
     in.get(result.worker);
     in.get(result.kernels);
+    in.get(result.idle_seconds);
     in.get(result.rollout);
-    whole = in.complete() && result.worker.size() <= kLongestText && result.kernels.size() <= kLongestText;
+    whole = in.complete() && result.worker.size() <= kLongestText && result.kernels.size() <= kLongestText &&
+            std::isfinite(result.idle_seconds) && result.idle_seconds >= 0;
   }
   if (!whole) return Error{"a worker's result: " + std::to_string(bytes.size()) + " bytes that are no result"};
   return result;

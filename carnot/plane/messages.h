@@ -18,7 +18,7 @@
 namespace carnot {
 
 /// Changes with any of the formats below.
-inline constexpr std::int64_t kPlaneProtocol = 1;
+inline constexpr std::int64_t kPlaneProtocol = 2;
 
 /// The program's version, as announced.
 std::string plane_program();
@@ -74,8 +74,8 @@ struct PlaneTask {
   std::int64_t first_task = 0;    ///< as the environment counts
   std::uint64_t first_group = 0;  ///< as the step counts
   std::int64_t groups = 1;
-  std::int64_t version = 0;
-  std::string weights{};  ///< SHA-256
+  std::int64_t version = 0;  ///< of the weights; in asynchronous mode the oldest that will do
+  std::string weights{};     ///< their SHA-256
 
   /// Names it within the run.
   std::string key() const;
@@ -87,7 +87,8 @@ Result<PlaneTask> parse_task(std::string_view text);
 struct PlaneResult {
   std::string worker{};  ///< "process 12 on node-7"
   std::string kernels{};
-  std::string rollout{};  ///< bytes (rollout/rollout_bytes.h)
+  double idle_seconds = 0;  ///< that the worker had nothing to roll out, since its last result
+  std::string rollout{};    ///< bytes (rollout/rollout_bytes.h)
 };
 std::string result_bytes(const PlaneResult& result);
 Result<PlaneResult> parse_result(std::string_view bytes);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace carnot {
 namespace {
 
@@ -68,7 +70,7 @@ TEST(Announcement, IsForTheSameProgramOnTheSameKernels) {
 TEST(Announcement, OfAnotherProtocolSaysSoWhateverElseItHolds) {
   const Announcement other = parse_announcement(R"({"protocol": 7, "run": 5})").value();
   EXPECT_THAT(check_same_program(other).error().message,
-              HasSubstr("speaks version 7 of the workers' protocol, this program 1"));
+              HasSubstr("speaks version 7 of the workers' protocol, this program " + std::to_string(kPlaneProtocol)));
 }
 
 TEST(WorkerSetup, ReadsBack) {
@@ -109,14 +111,17 @@ TEST(PlaneTask, OutOfBoundsIsRefused) {
 
 TEST(PlaneResult, ReadsBackWholeAlone) {
   const std::string bytes =
-      result_bytes({.worker = "process 1 on b", .kernels = "avx2", .rollout = std::string("\0\1", 2)});
+      result_bytes({.worker = "process 1 on b", .kernels = "avx2", .idle_seconds = 2.5, .rollout = {"\0\1", 2}});
   const PlaneResult read = parse_result(bytes).value();
   EXPECT_EQ(read.worker, "process 1 on b");
   EXPECT_EQ(read.kernels, "avx2");
+  EXPECT_EQ(read.idle_seconds, 2.5);
   EXPECT_EQ(read.rollout, std::string("\0\1", 2));
   for (std::size_t size = 0; size < bytes.size(); ++size)
     EXPECT_FALSE(parse_result(std::string_view(bytes).substr(0, size)));
   EXPECT_FALSE(parse_result(bytes + "x"));
+  EXPECT_FALSE(parse_result(result_bytes({.worker = "w", .idle_seconds = -1})));
+  EXPECT_FALSE(parse_result(result_bytes({.worker = "w", .idle_seconds = std::nan("")})));
 }
 
 }  // namespace

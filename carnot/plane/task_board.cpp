@@ -1,10 +1,13 @@
 #include "carnot/plane/task_board.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <random>
 #include <thread>
+#include <utility>
 
+#include "carnot/base/check.h"
 #include "carnot/base/log.h"
 
 namespace carnot {
@@ -133,6 +136,7 @@ void TaskBoard::set_setup(const PlaneFile& setup, const std::optional<PlaneFile>
 }
 
 void TaskBoard::set_weights(std::int64_t version, const PlaneFile& weights) {
+  const std::lock_guard lock(mutex_);
   if (announcement_.version >= 0 && announcement_.weights != weights) files_.drop(announcement_.weights);
   announcement_.version = version;
   announcement_.weights = weights;
@@ -162,44 +166,90 @@ HttpReply TaskBoard::take_result(const std::string& path, const std::string& bod
   const std::string key = path.substr(mine.size());
   const auto result = parse_result(body);
   const std::lock_guard lock(mutex_);
-  const auto asked = round_ == nullptr ? std::optional<std::size_t>() : round_->find(key);
-  if (!asked || round_->done[*asked]) return said(200, "not needed any more");
-  const std::size_t task = *asked;
-  Status accepted = result ? Status(Done{}) : Status(result.error());
-  if (accepted && result->kernels != announcement_.kernels)
-    accepted = Error{"computed with the kernels " + result->kernels + "; expected " + announcement_.kernels};
-  if (accepted) accepted = round_->accept(task, *result);
-  if (!accepted) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end() || found->second.done) return said(200, "not needed any more");
+  Entry& entry = found->second;
+  Result<Verdict> verdict = Verdict::Taken;
+  if (!result)
+    verdict = result.error();
+  else if (result->kernels != announcement_.kernels)
+    verdict = Error{"computed with the kernels " + result->kernels + "; expected " + announcement_.kernels};
+  else
+    verdict = accept_(entry.task, *result);
+  if (!verdict) {
     log_warning("the result of task " + key + (result ? " from " + result->worker : "") +
-                " is refused: " + accepted.error().message);
-    return said(422, accepted.error().message);
+                " is refused: " + verdict.error().message);
+    return said(422, verdict.error().message);
   }
   if (workers_.insert(result->worker).second) log_info("worker: " + result->worker);
-  round_->done[task] = true;
-  ++round_->num_done;
+  entry.done = *verdict == Verdict::Taken;
   result_came_.notify_all();
-  return said(200, "taken");
+  if (entry.done) return said(200, "taken");
+  entry.in_queue = false;
+  entry.task.version = announcement_.version;
+  entry.task.weights = announcement_.weights.sha256;
+  return said(200, "of weights that are too old; the task is handed out again");
 }
 
-std::vector<std::size_t> TaskBoard::unfinished() const {
+std::size_t TaskBoard::num_unfinished() {
   const std::lock_guard lock(mutex_);
-  std::vector<std::size_t> open;
-  for (std::size_t task = 0; task < round_->tasks.size(); ++task)
-    if (!round_->done[task]) open.push_back(task);
-  return open;
+  return static_cast<std::size_t>(std::ranges::count_if(entries_, [](const auto& one) { return !one.second.done; }));
 }
 
-Result<bool> TaskBoard::hand_out(const GoOn& go_on) {
-  const std::string attempt = "/" + std::to_string(times_handed_out_++);
-  for (const std::size_t task : unfinished()) {
-    const PlaneTask& one = round_->tasks[task];
+void TaskBoard::lose_queue() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [key, entry] : entries_) entry.in_queue = false;
+}
+
+std::size_t TaskBoard::num_done(const std::vector<PlaneTask>& tasks) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(tasks, [&](const PlaneTask& task) { return entries_.at(task.key()).done; }));
+}
+
+void TaskBoard::forget(const std::vector<PlaneTask>& tasks) {
+  const std::lock_guard lock(mutex_);
+  for (const PlaneTask& task : tasks) entries_.erase(task.key());
+}
+
+Result<bool> TaskBoard::hand_out(const std::vector<PlaneTask>& tasks, const GoOn& go_on) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (const PlaneTask& task : tasks) {
+      const bool is_new = entries_.emplace(task.key(), Entry{.task = task}).second;
+      CARNOT_CHECK(is_new, "task " + task.key() + " is handed out already");
+    }
+  }
+  return fill_queue(go_on);
+}
+
+std::vector<PlaneTask> TaskBoard::missing_in_queue() {
+  std::vector<PlaneTask> missing;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, entry] : entries_)
+    if (!entry.done && !entry.in_queue) missing.push_back(entry.task);
+  std::ranges::sort(missing, {}, [](const PlaneTask& task) { return std::pair(task.step, task.first_group); });
+  return missing;
+}
+
+Result<bool> TaskBoard::fill_queue(const GoOn& go_on) {
+  const std::vector<PlaneTask> missing = missing_in_queue();
+  if (missing.empty()) return true;
+  const std::string attempt = "/" + std::to_string(times_filled_++);
+  for (const PlaneTask& task : missing) {
+    const auto mark = [&](bool in_queue) {
+      const std::lock_guard lock(mutex_);
+      entries_.at(task.key()).in_queue = in_queue;
+    };
+    mark(true);  // first, since its result may come at once
     const auto added = persist(go_on, [&]() -> Result<Reached<Done>> {
-      auto outcome = broker_->add(options_.address.queue(), task_json(one), one.run + "/" + one.key() + attempt);
+      auto outcome = broker_->add(options_.address.queue(), task_json(task), task.run + "/" + task.key() + attempt);
       if (outcome && !outcome->reached && broker_->is_connected())  // the queue may be gone
         (void)broker_->make_queue(options_.address.queue(), options_.lease);
       return outcome;
     });
-    if (!added || !*added) return added;
+    if (added && *added) continue;
+    mark(false);
+    return added;
   }
   return true;
 }
@@ -216,7 +266,7 @@ Status TaskBoard::look_after() {
   const std::string mine = announcement_json(announcement_);
   if (!now->value || announcement_json(*now->value) != mine)
     (void)broker_->announce(options_.address.table(), kTrainerKey, mine);
-  const std::size_t open = unfinished().size();
+  const std::size_t open = num_unfinished();
   const auto size = broker_->size(options_.address.queue());
   if (!size) return size.error();
   if (!size->reached) return Done{};
@@ -233,25 +283,12 @@ Status TaskBoard::look_after() {
   }
   looked_short_ = false;
   log_info(options_.address.text() + ": the NATS server has lost tasks; they are handed out again");
-  const auto again = hand_out([] { return false; });
-  return again ? Status(Done{}) : again.error();
+  lose_queue();
+  return Done{};
 }
 
-Result<bool> TaskBoard::collect(const std::vector<PlaneTask>& tasks, const Accept& accept, const GoOn& go_on,
-                                const std::function<void(std::size_t done)>& on_progress) {
-  Round round{.tasks = tasks, .accept = accept, .done = std::vector<bool>(tasks.size())};
-  for (std::size_t task = 0; task < tasks.size(); ++task) round.number_of.emplace(tasks[task].key(), task);
-  const auto set_round = [&](Round* now) {
-    const std::lock_guard lock(mutex_);
-    round_ = now;
-  };
-  set_round(&round);
-  struct Closed {
-    const std::function<void()> close;
-    ~Closed() { close(); }
-  } closed{[&] { set_round(nullptr); }};
-  const auto out = hand_out(go_on);
-  if (!out || !*out) return out;
+Result<bool> TaskBoard::wait_for(const std::vector<PlaneTask>& tasks, const GoOn& go_on,
+                                 const std::function<void(std::size_t done)>& on_progress) {
   const auto begin = Clock::now();
   auto next_look = begin + kBetweenLooks;
   bool told = false;
@@ -259,27 +296,40 @@ Result<bool> TaskBoard::collect(const std::vector<PlaneTask>& tasks, const Accep
     bool was_asked = false;
     {
       std::unique_lock lock(mutex_);
-      result_came_.wait_for(lock, kSlice, [&] { return round.num_done > last; });
-      last = round.num_done;
+      result_came_.wait_for(lock, kSlice, [&] { return num_done(tasks) > last; });
+      last = num_done(tasks);
       was_asked = was_asked_;
     }
     if (on_progress) on_progress(last);
-    if (last == tasks.size()) return true;
+    if (last == tasks.size()) {
+      forget(tasks);
+      return true;
+    }
     if (!go_on()) {
-      if (broker_->is_connected()) {
-        (void)broker_->remove_queue(options_.address.queue());
-        (void)broker_->make_queue(options_.address.queue(), options_.lease);
-      }
+      close_queue();
       return false;
     }
     if (!told && !was_asked && Clock::now() > begin + kLonely) {
       log_info("no worker has come yet; one is started with: carnot worker " + options_.address.text());
       told = true;
     }
+    // One try: what does not succeed is tried again in a moment.
+    if (broker_->is_connected())
+      if (const auto filled = fill_queue([] { return false; }); !filled) return filled;
     if (Clock::now() < next_look) continue;
     if (const Status good = look_after(); !good) return good.error();
     next_look = Clock::now() + kBetweenLooks;
   }
+}
+
+void TaskBoard::close_queue() {
+  {
+    const std::lock_guard lock(mutex_);
+    entries_.clear();
+  }
+  if (!broker_->is_connected()) return;
+  (void)broker_->remove_queue(options_.address.queue());
+  (void)broker_->make_queue(options_.address.queue(), options_.lease);
 }
 
 }  // namespace carnot

@@ -2,17 +2,19 @@
 // over HTTP.
 //
 // A task is leased to one worker after the other until its result is there, so it may be computed twice. The first
-// result of a task counts, further ones are dropped: draws are keyed, so they are equal.
+// result of a task counts, further ones are dropped: draws are keyed, so with the same weights they are equal. Results
+// are taken at any time from when a task is handed out, also while nobody waits for them.
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "carnot/base/result.h"
@@ -66,27 +68,28 @@ class TaskBoard {
   /// Announces the trainer as it is now. False where `go_on` ended it.
   Result<bool> announce(const GoOn& go_on);
 
+  /// What becomes of a result. Again: its task is handed out once more, with the weights that are announced then.
+  enum class Verdict { Taken, Again };
   /// Looks at a result on one of the server's threads, one at a time; what it refuses is as if it had not come, and its
   /// worker is told why.
-  using Accept = std::function<Status(std::size_t task, const PlaneResult& result)>;
+  using Accept = std::function<Result<Verdict>(const PlaneTask& task, const PlaneResult& result)>;
+  /// REQUIRES: before the first tasks.
+  void set_accept(Accept accept) { accept_ = std::move(accept); }
 
-  /// Hands the tasks out and returns once every one has a result that was accepted. False where `go_on` ended it. Fails
-  /// where another trainer has taken this one's place, or the broker refuses to go on.
-  Result<bool> collect(const std::vector<PlaneTask>& tasks, const Accept& accept, const GoOn& go_on,
-                       const std::function<void(std::size_t done)>& on_progress);
+  /// Hands out tasks, none of which is out. False where `go_on` ended it.
+  Result<bool> hand_out(const std::vector<PlaneTask>& tasks, const GoOn& go_on);
+
+  /// Returns once each of these has a result that was accepted, and forgets them. False where `go_on` ended it: then
+  /// all tasks are forgotten. Fails where another trainer has taken this one's place, or the broker refuses to go on.
+  /// REQUIRES: they are handed out.
+  Result<bool> wait_for(const std::vector<PlaneTask>& tasks, const GoOn& go_on,
+                        const std::function<void(std::size_t done)>& on_progress);
 
  private:
-  struct Round {
-    const std::vector<PlaneTask>& tasks;
-    const Accept& accept;
-    std::vector<bool> done{};
-    std::unordered_map<std::string, std::size_t> number_of{};  ///< of a task, by its key
-    std::size_t num_done = 0;
-
-    std::optional<std::size_t> find(const std::string& key) const {
-      const auto found = number_of.find(key);
-      return found == number_of.end() ? std::nullopt : std::optional(found->second);
-    }
+  struct Entry {
+    PlaneTask task{};
+    bool in_queue = false;
+    bool done = false;
   };
 
   TaskBoard(const TaskBoardOptions& options, std::unique_ptr<Broker> broker);
@@ -98,22 +101,34 @@ class TaskBoard {
   bool is_later(const Announcement& other) const;
   HttpReply answer(const HttpCall& call);
   HttpReply take_result(const std::string& path, const std::string& body);
-  Result<bool> hand_out(const GoOn& go_on);
+  /// Tasks without a result that are not in the queue, those of earlier steps first.
+  std::vector<PlaneTask> missing_in_queue();
+  /// Puts them into the queue.
+  Result<bool> fill_queue(const GoOn& go_on);
   /// Makes good what the broker has lost. Fails where a later trainer is announced.
   Status look_after();
-  std::vector<std::size_t> unfinished() const;
+  /// Tasks without a result.
+  std::size_t num_unfinished();
+  /// From now on they count as not in the queue.
+  void lose_queue();
+  /// How many of these have their result. REQUIRES: the lock; they are handed out.
+  std::size_t num_done(const std::vector<PlaneTask>& tasks) const;
+  void forget(const std::vector<PlaneTask>& tasks);
+  /// Takes all tasks back.
+  void close_queue();
 
   TaskBoardOptions options_;
   std::unique_ptr<Broker> broker_;
   Announcement announcement_;
   ServedFiles files_;
-  mutable std::mutex mutex_{};
+  std::mutex mutex_{};  ///< of what follows, as far as the server's threads use it
   std::condition_variable result_came_{};
-  Round* round_ = nullptr;           ///< that results are taken for
-  std::set<std::string> workers_{};  ///< that have sent results
-  bool was_asked_ = false;           ///< by any worker
+  Accept accept_{};
+  std::map<std::string, Entry> entries_{};  ///< tasks that are handed out, by key
+  std::set<std::string> workers_{};         ///< that have sent results
+  bool was_asked_ = false;                  ///< by any worker
   bool is_announced_ = false;
-  int times_handed_out_ = 0;
+  int times_filled_ = 0;
   bool looked_short_ = false;  ///< the queue had fewer messages than there are tasks, when last looked at
   std::unique_ptr<HttpServer> server_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "carnot/base/log.h"
 #include "carnot/base/stopwatch.h"
@@ -22,6 +23,16 @@ StepTasks part_of(const StepTasks& all, std::int64_t begin, std::int64_t most) {
   part.key.first_group += static_cast<std::uint64_t>(begin);
   part.groups = std::min(most, all.groups - begin);
   return part;
+}
+
+/// Shared ones once.
+std::vector<const Turn*> sampled_turns(const Rollout& rollout) {
+  std::vector<const Turn*> turns;
+  for (const Group& group : rollout.groups)
+    for (const Tree& tree : group.trees)
+      for (const Turn& turn : tree.turns)
+        if (turn.num_sampled() > 0) turns.push_back(&turn);
+  return turns;
 }
 
 Result<TaskBoardOptions> board_options(const Recipe& recipe) {
@@ -56,6 +67,15 @@ Result<TaskBoardOptions> board_options(const Recipe& recipe) {
 
 }  // namespace
 
+StepTasks tasks_of(const PlaneTask& task) {
+  return {.first_task = task.first_task,
+          .groups = task.groups,
+          .key = {.seed = task.seed,
+                  .step = task.step,
+                  .first_group = task.first_group,
+                  .policy_version = static_cast<int>(task.version)}};
+}
+
 Status check_plane(const Recipe& recipe) {
   if (recipe.rollout.plane.address.empty()) return Done{};
   const auto options = board_options(recipe);
@@ -64,18 +84,25 @@ Status check_plane(const Recipe& recipe) {
   return Broker::check(options->broker);
 }
 
-RemoteRollouts::RemoteRollouts(Recipe& recipe, ModelBundle& bundle, fs::path folder, std::unique_ptr<TaskBoard> board)
-    : recipe_(recipe), bundle_(bundle), folder_(std::move(folder)), board_(std::move(board)) {}
+RemoteRollouts::RemoteRollouts(Recipe& recipe, ModelBundle& bundle, fs::path folder, std::int64_t steps,
+                               std::unique_ptr<TaskBoard> board)
+    : recipe_(recipe),
+      bundle_(bundle),
+      folder_(std::move(folder)),
+      bound_(recipe.rollout.plane.max_staleness, steps),
+      board_(std::move(board)) {
+  board_->set_accept([this](const PlaneTask& task, const PlaneResult& result) { return take(task, result); });
+}
 
 Result<std::unique_ptr<RemoteRollouts>> RemoteRollouts::open(Recipe& recipe, ModelBundle& bundle, fs::path folder,
-                                                             const GoOn& go_on) {
+                                                             std::int64_t steps, const GoOn& go_on) {
   const auto options = board_options(recipe);
   if (!options) return options.error();
   auto board = TaskBoard::open(*options, go_on);
   if (!board) return board.error();
   if (!*board) return std::unique_ptr<RemoteRollouts>();
   std::unique_ptr<RemoteRollouts> rollouts(
-      new RemoteRollouts(recipe, bundle, std::move(folder), std::move(board).value()));
+      new RemoteRollouts(recipe, bundle, std::move(folder), steps, std::move(board).value()));
   if (const Status served = rollouts->serve_setup(); !served) return served.error();
   const auto announced = rollouts->board_->announce(go_on);
   if (!announced) return announced.error();
@@ -121,51 +148,121 @@ Rollout RemoteRollouts::roll_out(const StepTasks& tasks, const RolloutEvents& ev
   return {.stopped = true};
 }
 
-Result<Rollout> RemoteRollouts::collect(const StepTasks& all, const RolloutEvents& events) {
+Result<Rollout> RemoteRollouts::collect(const StepTasks& tasks, const RolloutEvents& events) {
   const Stopwatch watch;
   const GoOn go_on = events.go_on ? events.go_on : [] { return true; };
-  const auto announced = announce_weights(all.key.policy_version, go_on);
+  const std::int64_t step = tasks.key.step, version = tasks.key.policy_version;
+  {
+    const std::lock_guard lock(mutex_);
+    bound_.begin(step, version);  // first, since results of these weights come as soon as they are announced
+  }
+  const auto announced = announce_weights(version, go_on);
   if (!announced) return announced.error();
   if (!*announced) return Rollout{.stopped = true};
-  const int vocabulary = bundle_.policy->config().vocab_size;
-  std::vector<StepTasks> parts;
-  std::vector<PlaneTask> tasks;
-  for (std::int64_t begin = 0; begin < all.groups; begin += parts.back().groups) {
-    const StepTasks& part = parts.emplace_back(part_of(all, begin, recipe_.rollout.plane.task_groups));
-    tasks.push_back({.run = board_->run(),
-                     .step = part.key.step,
-                     .seed = part.key.seed,
-                     .first_task = part.first_task,
-                     .first_group = part.key.first_group,
-                     .groups = part.groups,
-                     .version = part.key.policy_version,
-                     .weights = board_->weights().sha256});
-  }
-  std::vector<Rollout> results(tasks.size());
-  const auto accept = [&](std::size_t task, const PlaneResult& result) -> Status {
-    auto rollout = rollout_of_bytes(result.rollout);
-    if (!rollout) return rollout.error();
-    const auto asked = rollout_tasks(recipe_, parts[task]);
-    const Status good = check_rollout(*rollout, {.tasks = asked, .key = parts[task].key, .vocabulary = vocabulary});
-    if (good) results[task] = std::move(rollout).value();
-    return good;
-  };
+  const auto out = hand_out(tasks, go_on);
+  if (!out) return out.error();
+  if (!*out) return Rollout{.stopped = true};
+  const std::vector<PlaneTask> own = messages_of(tasks);
   const auto on_progress = [&](std::size_t done) {
     if (events.on_progress)
       events.on_progress(static_cast<std::int64_t>(done) * recipe_.rollout.plane.task_groups *
                          recipe_.rollout.options.group_size);
   };
-  const auto complete = board_->collect(tasks, accept, go_on, on_progress);
+  const Stopwatch waiting;
+  const auto complete = board_->wait_for(own, go_on, on_progress);
   if (!complete) return complete.error();
   if (!*complete) return Rollout{.stopped = true};
+  Rollout whole = put_together(own);
+  add_to_sums(step, whole, waiting.seconds());
+  whole.metrics.seconds = watch.seconds();
+  return whole;
+}
+
+std::vector<PlaneTask> RemoteRollouts::messages_of(const StepTasks& all) const {
+  std::vector<PlaneTask> messages;
+  for (std::int64_t begin = 0; begin < all.groups; begin += messages.back().groups) {
+    const StepTasks part = part_of(all, begin, recipe_.rollout.plane.task_groups);
+    messages.push_back({.run = board_->run(),
+                        .step = part.key.step,
+                        .seed = part.key.seed,
+                        .first_task = part.first_task,
+                        .first_group = part.key.first_group,
+                        .groups = part.groups,
+                        .version = board_->version(),
+                        .weights = board_->weights().sha256});
+  }
+  return messages;
+}
+
+Result<bool> RemoteRollouts::hand_out(const StepTasks& tasks, const GoOn& go_on) {
+  const std::int64_t step = tasks.key.step;
+  std::vector<StepTasks> due;
+  if (tasks.key.first_group > 0 || step >= asked_before_) due.push_back(tasks);
+  for (asked_before_ = std::max(asked_before_, step + 1); asked_before_ < bound_.handed_out_before(); ++asked_before_)
+    due.push_back(step_tasks(recipe_, asked_before_, 0, tasks.key.policy_version));
+  std::vector<PlaneTask> messages;
+  for (const StepTasks& of_step : due) std::ranges::move(messages_of(of_step), std::back_inserter(messages));
+  return board_->hand_out(messages, go_on);
+}
+
+Result<TaskBoard::Verdict> RemoteRollouts::take(const PlaneTask& task, const PlaneResult& result) {
+  auto rollout = rollout_of_bytes(result.rollout);
+  if (!rollout) return rollout.error();
+  const bool synchronous = recipe_.rollout.plane.max_staleness == 0;
+  StepTasks tasks = tasks_of(task);
+  if (!synchronous) tasks.key.policy_version = 0;  // how old weights may be, the bound says
+  const auto asked = rollout_tasks(recipe_, tasks);
+  const Status good = check_rollout(*rollout, {.tasks = asked,
+                                               .key = tasks.key,
+                                               .newest_version = static_cast<int>(board_->version()),
+                                               .vocabulary = bundle_.policy->config().vocab_size});
+  if (!good) return good.error();
+  const std::lock_guard lock(mutex_);
+  sums_.worker_idle += result.idle_seconds;
+  for (const Turn* turn : sampled_turns(*rollout)) {
+    if (synchronous || bound_.admits(task.step, turn->policy_version)) continue;
+    ++sums_.tasks_again;
+    return TaskBoard::Verdict::Again;
+  }
+  results_[task.key()] = std::move(rollout).value();
+  return TaskBoard::Verdict::Taken;
+}
+
+Rollout RemoteRollouts::put_together(const std::vector<PlaneTask>& tasks) {
+  const std::lock_guard lock(mutex_);
   Rollout whole;
-  for (Rollout& part : results) {
+  for (const PlaneTask& task : tasks) {
+    Rollout part = std::move(results_.extract(task.key()).mapped());
     add_metrics(whole.metrics, part.metrics, PartTimes::Added);
     std::move(part.groups.begin(), part.groups.end(), std::back_inserter(whole.groups));
     std::move(part.failures.begin(), part.failures.end(), std::back_inserter(whole.failures));
   }
-  whole.metrics.seconds = watch.seconds();
   return whole;
+}
+
+void RemoteRollouts::add_to_sums(std::int64_t step, const Rollout& rollout, double waited) {
+  const std::lock_guard lock(mutex_);
+  sums_.trainer_idle += waited;
+  sums_.weight_swaps += static_cast<double>(rollout.metrics.weight_swaps);
+  for (const Turn* turn : sampled_turns(rollout)) {
+    const auto staleness = static_cast<double>(bound_.staleness(step, turn->policy_version));
+    sums_.turns += 1;
+    sums_.staleness += staleness;
+    sums_.largest_staleness = std::max(sums_.largest_staleness, staleness);
+  }
+}
+
+std::map<std::string, double> RemoteRollouts::take_metrics() {
+  const std::lock_guard lock(mutex_);
+  const StepSums sums = std::exchange(sums_, {});
+  std::map<std::string, double> metrics{{"timing_s/trainer_idle", sums.trainer_idle},
+                                        {"timing_s/worker_idle", sums.worker_idle}};
+  if (recipe_.rollout.plane.max_staleness == 0) return metrics;
+  metrics["async/staleness/mean"] = sums.turns > 0 ? sums.staleness / sums.turns : 0;
+  metrics["async/staleness/max"] = sums.largest_staleness;
+  metrics["async/tasks_again"] = sums.tasks_again;
+  metrics["async/weight_swaps"] = sums.weight_swaps;
+  return metrics;
 }
 
 }  // namespace carnot

@@ -1,13 +1,22 @@
 // run/remote_rollouts.h -- a training run's rollouts by workers (rollout.plane): what they need is served, the steps'
 // groups are handed out as tasks, and what comes back is put together as one rollout.
+//
+// With rollout.max_staleness tasks of later steps are handed out, too, and results come while the trainer updates.
+// Which groups a step has does not depend on that, only the weights that sampled them do (plane/staleness.h).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "carnot/base/result.h"
+#include "carnot/plane/staleness.h"
 #include "carnot/plane/task_board.h"
 #include "carnot/train/model_bundle.h"
 #include "carnot/train/recipe.h"
@@ -18,34 +27,63 @@ namespace carnot {
 /// What can be refused before anything is loaded: an address or a key that cannot be, a broker that refuses.
 Status check_plane(const Recipe& recipe);
 
+/// What a task of the queue stands for.
+StepTasks tasks_of(const PlaneTask& task);
+
 class RemoteRollouts {
  public:
   /// Meets the broker and announces the run; waits for the broker where it is away. Null where `go_on` ended that. The
-  /// weights of a step are written into `folder` for a moment. Recipe and bundle must outlive it.
+  /// weights of a step are written into `folder` for a moment. Tasks of steps from `steps` on are never handed out.
+  /// Recipe and bundle must outlive it.
   static Result<std::unique_ptr<RemoteRollouts>> open(Recipe& recipe, ModelBundle& bundle, std::filesystem::path folder,
-                                                      const GoOn& go_on);
+                                                      std::int64_t steps, const GoOn& go_on);
 
   /// A RolloutsElsewhere: the same groups as roll_out() makes, in the same order. It waits for workers as long as
   /// `events` let it. Stopped where they do not, and where it failed.
   Rollout roll_out(const StepTasks& tasks, const RolloutEvents& events);
 
+  /// Of what was rolled out since the last call: how trainer and workers waited for each other, and in asynchronous
+  /// mode how old the weights were (docs/metrics.md).
+  std::map<std::string, double> take_metrics();
+
   /// Why it cannot go on; none where it can.
   const std::optional<Error>& failure() const { return failure_; }
 
  private:
-  RemoteRollouts(Recipe& recipe, ModelBundle& bundle, std::filesystem::path folder, std::unique_ptr<TaskBoard> board);
+  struct StepSums {
+    double turns = 0, staleness = 0, largest_staleness = 0;
+    double weight_swaps = 0, tasks_again = 0;
+    double trainer_idle = 0, worker_idle = 0;  ///< seconds
+  };
+
+  RemoteRollouts(Recipe& recipe, ModelBundle& bundle, std::filesystem::path folder, std::int64_t steps,
+                 std::unique_ptr<TaskBoard> board);
 
   Status serve_setup();
   Result<PlaneFile> serve_tensors(const std::vector<NamedTensor>& tensors);
   /// Announces the policy's weights, unless they are those of `version` already.
   Result<bool> announce_weights(std::int64_t version, const GoOn& go_on);
   Result<Rollout> collect(const StepTasks& tasks, const RolloutEvents& events);
+  /// These and, as far as the bound allows, later steps' are handed out, those that are not yet.
+  Result<bool> hand_out(const StepTasks& tasks, const GoOn& go_on);
+  /// As messages of the queue.
+  std::vector<PlaneTask> messages_of(const StepTasks& tasks) const;
+  /// On one of the server's threads.
+  Result<TaskBoard::Verdict> take(const PlaneTask& task, const PlaneResult& result);
+  /// The results of these tasks, in their order.
+  Rollout put_together(const std::vector<PlaneTask>& tasks);
+  void add_to_sums(std::int64_t step, const Rollout& rollout, double waited);
 
   Recipe& recipe_;
   ModelBundle& bundle_;
   std::filesystem::path folder_;
-  std::unique_ptr<TaskBoard> board_;
+  std::int64_t asked_before_ = 0;  ///< tasks of the steps before this one are handed out
+  std::mutex mutex_{};             ///< of the three below
+  StalenessBound bound_;
+  std::map<std::string, Rollout> results_{};  ///< by the tasks' keys
+  StepSums sums_{};
   std::optional<Error> failure_{};
+  std::unique_ptr<TaskBoard> board_;  ///< last, since its threads call take()
 };
 
 }  // namespace carnot

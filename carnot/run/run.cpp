@@ -263,11 +263,13 @@ Result<RunEnd> tracked(Run& run, const std::function<Result<RunEnd>()>& stages) 
   return end;
 }
 
-/// Lets workers roll out the trainer's steps, where the recipe says so. Null where `go_on` ended it, or nobody does.
+/// Lets workers roll out the trainer's first `steps` steps, where the recipe says so. Null where `go_on` ended it, or
+/// nobody does.
 Result<std::unique_ptr<RemoteRollouts>> meet_workers(Recipe& recipe, ModelBundle& bundle, Trainer& trainer,
-                                                     const fs::path& folder, const RunControl& control) {
+                                                     const fs::path& folder, std::int64_t steps,
+                                                     const RunControl& control) {
   if (recipe.rollout.plane.address.empty()) return std::unique_ptr<RemoteRollouts>();
-  auto workers = RemoteRollouts::open(recipe, bundle, folder, [&control] { return !control.stop_requested(); });
+  auto workers = RemoteRollouts::open(recipe, bundle, folder, steps, [&control] { return !control.stop_requested(); });
   if (!workers || !*workers) return workers;
   control.out << "Workers roll out: carnot worker " << recipe.rollout.plane.address << std::endl;
   trainer.roll_out_elsewhere([rollouts = workers->get()](const StepTasks& tasks, const RolloutEvents& events) {
@@ -298,7 +300,7 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
     state = std::move(loaded).value();
     trainer.set_coefficients(state.coefficients);
   }
-  auto workers = meet_workers(run.recipe, bundle, trainer, run.folder.root, run.control);
+  auto workers = meet_workers(run.recipe, bundle, trainer, run.folder.root, run.recipe.train.steps, run.control);
   if (!workers) return workers.error();
   run.workers = std::move(workers).value();
   // A step whose evaluation was stopped is told about once more.
@@ -392,7 +394,7 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   if (!folder) return folder.error();
   bundle.add_companions(recipe);
   Trainer trainer(recipe, bundle, group);
-  const auto workers = meet_workers(recipe, bundle, trainer, folder->root, control);
+  const auto workers = meet_workers(recipe, bundle, trainer, folder->root, 1, control);
   if (!workers) return workers.error();
   const auto step = control.stop_requested()
                         ? std::nullopt

@@ -321,6 +321,7 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
       if (run.workers && run.workers->failure()) return Error{run.workers->failure()->message + ". " + kHowToContinue};
       return stopped(run, after_step(stage, step));
     }
+    if (run.workers) result->metrics.merge(run.workers->take_metrics());
     const std::int64_t done = step + 1;
     if (const Status status = write_rollouts(run, bundle, done, *result); !status) return status.error();
     track_step(run, bundle, done, *result);

@@ -95,6 +95,13 @@ void PlaneOptions::fields(FieldVisitor& visit) {
               at_least(1));
   visit.field("plane_lease_seconds", lease_seconds,
               "time after which a task whose worker has died or hangs goes to another one", between(2, 86400));
+  visit.field("max_staleness", max_staleness,
+              "updates by which the weights that sampled may be behind those that a step updates: workers roll out "
+              "later steps meanwhile; 0: synchronous; above 0 only with rollout.plane",
+              count_from(0));
+  visit.field("in_flight_updates", in_flight_updates,
+              "workers take new weights in the middle of a task and compute again what they have cached; off: before "
+              "their next task; only with rollout.max_staleness");
 }
 
 void TrainOptions::fields(FieldVisitor& visit) {

@@ -62,7 +62,8 @@ struct SftOptions {
   void fields(FieldVisitor& visit);
 };
 
-/// `rollout.plane*`: rollouts by workers (docs/workers.md). No key is among them: recipes are written down.
+/// `rollout.plane*` and what goes with it: rollouts by workers (docs/workers.md). No key is among them: recipes are
+/// written down.
 struct PlaneOptions {
   std::string address{};  ///< of a NATS server; empty: this process rolls out
   std::string listen = "127.0.0.1";
@@ -75,6 +76,8 @@ struct PlaneOptions {
   std::string private_key{};
   int task_groups = 1;
   double lease_seconds = 30;
+  std::int64_t max_staleness = 0;  ///< updates between the weights that sampled and those that are updated
+  bool in_flight_updates = false;  ///< workers take new weights in the middle of a task
 
   void fields(FieldVisitor& visit);
 };

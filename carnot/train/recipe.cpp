@@ -32,6 +32,9 @@ void read_environment(ConfigReader& reader, Recipe& recipe) {
   reader.read("env", *recipe.environment);
 }
 
+/// AReaL's default of the importance weight's cap, where method and recipe set none.
+constexpr double kAsynchronousCap = 5;
+
 /// One recipe may hold settings of several methods, of which it runs one at a time.
 void pass_over_other_methods(ConfigReader& reader, Recipe& recipe) {
   const std::vector<std::string>& names = recipe.method_recipe.names;
@@ -58,6 +61,8 @@ void read_method(ConfigReader& reader, Recipe& recipe) {
   reader.read("method", recipe.method_recipe);
   // What the method asks of filter and objective is the default; the recipe's own keys win.
   recipe.method = build_method(recipe.method_recipe, [&](Method& method) {
+    const bool decoupled = recipe.rollout.plane.max_staleness > 0 && recipe.rollout.old_log_probs == "recompute";
+    if (decoupled && method.objective.importance_cap == 0) method.objective.importance_cap = kAsynchronousCap;
     reader.read("filter", method.filter);
     reader.read("objective", method.objective);
   });
@@ -65,6 +70,19 @@ void read_method(ConfigReader& reader, Recipe& recipe) {
   for (const UnreadKey& unread : recipe.method_recipe.unread_keys()) reader.unread("method." + unread.key, unread.why);
   for (const UnreadKey& unread : recipe.method.filter.unread_keys()) reader.unread("filter." + unread.key, unread.why);
   pass_over_other_methods(reader, recipe);
+}
+
+void check_asynchronous(ConfigReader& reader, Recipe& recipe) {
+  const PlaneOptions& plane = recipe.rollout.plane;
+  if (plane.max_staleness > 0 && plane.address.empty())
+    reader.refuse("rollout.max_staleness",
+                  "in one process rollouts and updates take turns; expected 0, or rollout.plane, whose workers roll "
+                  "out while the trainer updates");
+  if (plane.max_staleness == 0) reader.unread("rollout.in_flight_updates", "rollout.max_staleness is 0");
+  if (plane.max_staleness > 0 && recipe.rollout.old_log_probs == "rollout")
+    recipe.method.warnings.push_back(
+        "rollout.old_log_probs=rollout with rollout.max_staleness: ratios are clipped around the weights that sampled, "
+        "which are older than those that are updated; recompute gives the decoupled objective");
 }
 
 /// Below it logits divided by it overflow.
@@ -117,6 +135,7 @@ Result<Recipe> resolved(ConfigReader& reader) {
   if (recipe.train.reduce == "fast" && recipe.train.virtual_shards > 0)
     reader.unread("train.virtual_shards", "train.reduce is fast");
   check_temperatures(reader, recipe);
+  check_asynchronous(reader, recipe);
   check_loaded_parts(reader, recipe);
   if (recipe.lora.rank > 0 && recipe.lora.targets.empty())
     reader.refuse("lora.targets", "is empty; expected the projections that get an adapter");

@@ -119,6 +119,22 @@ TEST(Recipe, RefusesGreedyTrainingAndSaysWhere0IsMeant) {
   EXPECT_EQ(refusal({"eval.temperature=0"}), "");
 }
 
+TEST(Recipe, WeighsWhatOlderWeightsSampledInAsynchronousMode) {
+  const std::string plane = "rollout.plane=nats://127.0.0.1:4222", bound = "rollout.max_staleness=2";
+  EXPECT_THAT(refusal({bound}), HasSubstr("rollout.max_staleness: in one process rollouts and updates take turns"));
+  EXPECT_THAT(refusal({plane, "rollout.in_flight_updates=true"}), HasSubstr("rollout.max_staleness is 0"));
+  EXPECT_EQ(refusal({plane, bound, "rollout.in_flight_updates=true"}), "");
+  EXPECT_EQ(recipe_of({plane}).method.objective.importance_cap, 0);
+  EXPECT_EQ(recipe_of({plane, bound}).method.objective.importance_cap, 5);
+  const Method coupled = recipe_of({plane, bound, "rollout.old_log_probs=rollout"}).method;
+  EXPECT_EQ(coupled.objective.importance_cap, 0);
+  EXPECT_THAT(coupled.warnings, ::testing::Contains(HasSubstr("recompute gives the decoupled objective")));
+  EXPECT_EQ(recipe_of({plane, bound, "objective.importance_cap=2"}).method.objective.importance_cap, 2);
+  Recipe off = recipe_of({plane, bound, "objective.importance_cap=0"});
+  EXPECT_EQ(off.method.objective.importance_cap, 0);
+  EXPECT_EQ(Recipe::parse(off.to_yaml(), "config.yaml", {})->method.objective.importance_cap, 0);
+}
+
 TEST(Recipe, RefusesWhatALoadedModelDecides) {
   EXPECT_THAT(refusal({"model.path=/models/a", "model.hidden_size=96"}),
               HasSubstr("command line: model.hidden_size: has no effect: model.path decides on it"));

@@ -103,6 +103,16 @@ void compare_with_rollout(const LossInputs& inputs, BatchReport& report) {
 
 }  // namespace
 
+StepTasks step_tasks(const Recipe& recipe, std::int64_t step, int refill, std::int64_t policy_version) {
+  const std::int64_t groups = recipe.train.groups;
+  return {.first_task = (refill * recipe.train.steps + step) * groups,
+          .groups = groups,
+          .key = {.seed = derive_seed(static_cast<std::uint64_t>(recipe.run.seed), "rollout"),
+                  .step = step,
+                  .first_group = static_cast<std::uint64_t>(refill * groups),
+                  .policy_version = static_cast<int>(policy_version)}};
+}
+
 std::vector<RolloutTask> rollout_tasks(const Recipe& recipe, const StepTasks& tasks) {
   const EnvironmentFactory& environment = *recipe.environment;
   std::vector<RolloutTask> all;
@@ -217,14 +227,7 @@ std::optional<TrainingStep> Trainer::roll_out_and_measure(std::int64_t step, con
 }
 
 Rollout Trainer::roll_out_once(std::int64_t step, int refill, const RolloutEvents& events) {
-  const std::int64_t groups = recipe_.train.groups;
-  // Tasks are numbered through the run; refills take theirs from after the run's last step.
-  const StepTasks tasks{.first_task = (refill * recipe_.train.steps + step) * groups,
-                        .groups = groups,
-                        .key = {.seed = derive_seed(static_cast<std::uint64_t>(recipe_.run.seed), "rollout"),
-                                .step = step,
-                                .first_group = static_cast<std::uint64_t>(refill * groups),
-                                .policy_version = static_cast<int>(optimizer_->num_updates())}};
+  const StepTasks tasks = step_tasks(recipe_, step, refill, optimizer_->num_updates());
   if (elsewhere_) return elsewhere_(tasks, events);
   return roll_out_together(collectives_, *generation_.engine, *bundle_.chat, *recipe_.method.branch,
                            rollout_tasks(recipe_, tasks), recipe_.rollout.options, tasks.key, events,

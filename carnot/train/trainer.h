@@ -40,11 +40,15 @@ struct StepTasks {
   RolloutKey key{};
 };
 
+/// Those of step `step`; `refill`: 0, or which of the batches after the first. Tasks are numbered through the run;
+/// refills take theirs from after the run's last step.
+StepTasks step_tasks(const Recipe& recipe, std::int64_t step, int refill, std::int64_t policy_version);
+
 /// What roll_out() gets for them. The recipe must outlive it.
 std::vector<RolloutTask> rollout_tasks(const Recipe& recipe, const StepTasks& tasks);
 
-/// Rolls out tasks elsewhere, with the policy's weights as they are. What it returns is what roll_out() would, times
-/// apart; or it was stopped.
+/// Rolls out tasks elsewhere, with the policy's weights as they are, or where it may with older ones. What it returns
+/// is what roll_out() would with those weights, times apart; or it was stopped.
 using RolloutsElsewhere = std::function<Rollout(const StepTasks& tasks, const RolloutEvents& events)>;
 
 class Trainer {

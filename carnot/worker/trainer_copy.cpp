@@ -9,6 +9,7 @@
 #include "carnot/hf/safetensors.h"
 #include "carnot/hf/weights.h"
 #include "carnot/run/own_kernels.h"
+#include "carnot/run/remote_rollouts.h"
 #include "carnot/train/trainer.h"
 
 namespace carnot {
@@ -114,9 +115,12 @@ Result<PlaneAttempt> TrainerCopy::add_weights(TaskSource& source, const Announce
 }
 
 Result<PlaneAttempt> TrainerCopy::take_weights(TaskSource& source, const Announcement& trainer, const GoOn& go_on) {
-  auto taken = add_weights(source, trainer, trainer.weights, bundle_.policy->trained(), go_on);
+  Result<PlaneAttempt> taken = PlaneAttempt{.done = true};
+  if (weights_ != trainer.weights.sha256)
+    taken = add_weights(source, trainer, trainer.weights, bundle_.policy->trained(), go_on);
   if (!taken || !taken->done) return taken;
   weights_ = trainer.weights.sha256;
+  version_ = trainer.version;
   if (generation_.engine) return taken;
   const std::int64_t trajectories =
       std::int64_t{recipe_.rollout.plane.task_groups} * recipe_.rollout.options.group_size;
@@ -124,13 +128,14 @@ Result<PlaneAttempt> TrainerCopy::take_weights(TaskSource& source, const Announc
   return taken;
 }
 
+bool TrainerCopy::can_roll_out(const PlaneTask& task) const {
+  if (task.run != run_) return false;
+  return recipe_.rollout.plane.max_staleness > 0 ? task.version <= version_ : task.weights == weights_;
+}
+
 Rollout TrainerCopy::roll_out(const PlaneTask& task, const RolloutEvents& events) {
-  const StepTasks tasks{.first_task = task.first_task,
-                        .groups = task.groups,
-                        .key = {.seed = task.seed,
-                                .step = task.step,
-                                .first_group = task.first_group,
-                                .policy_version = static_cast<int>(task.version)}};
+  StepTasks tasks = tasks_of(task);
+  if (recipe_.rollout.plane.max_staleness > 0) tasks.key.policy_version = static_cast<int>(version_);
   return carnot::roll_out(*generation_.engine, *bundle_.chat, *recipe_.method.branch, rollout_tasks(recipe_, tasks),
                           recipe_.rollout.options, tasks.key, events);
 }

@@ -22,13 +22,16 @@ class TrainerCopy {
                                                    const GoOn& go_on, std::string& why_not);
 
   const std::string& run() const { return run_; }
-  /// SHA-256 of the policy's weights; empty before the first.
-  const std::string& weights() const { return weights_; }
+  /// Of the policy's weights; -1 before the first.
+  std::int64_t version() const { return version_; }
   const Recipe& recipe() const { return recipe_; }
 
-  /// Fetches the announced weights and puts them in place. REQUIRES: nothing is being rolled out.
+  /// Fetches the announced weights, unless they are here, and puts them in place. REQUIRES: no engine step is under
+  /// way.
   Result<PlaneAttempt> take_weights(TaskSource& source, const Announcement& trainer, const GoOn& go_on);
 
+  /// Whether these weights will do for the task: in asynchronous mode those that it names and all later ones.
+  bool can_roll_out(const PlaneTask& task) const;
   Rollout roll_out(const PlaneTask& task, const RolloutEvents& events);
 
  private:
@@ -43,7 +46,8 @@ class TrainerCopy {
   LoraOptions lora_{};
   ModelBundle bundle_{};
   Generation generation_{};
-  std::string weights_{};
+  std::string weights_{};  ///< SHA-256
+  std::int64_t version_ = -1;
 };
 
 }  // namespace carnot

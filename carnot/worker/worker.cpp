@@ -4,8 +4,10 @@
 #include <optional>
 #include <ostream>
 #include <thread>
+#include <utility>
 
 #include "carnot/base/log.h"
+#include "carnot/base/stopwatch.h"
 #include "carnot/plane/task_source.h"
 #include "carnot/rollout/rollout_bytes.h"
 #include "carnot/worker/trainer_copy.h"
@@ -83,7 +85,7 @@ class Worker {
           copy_->recipe().method.name);
     }
     if (trainer_->version < 0) return false;
-    if (copy_->weights() == trainer_->weights.sha256) return true;
+    if (copy_->version() == trainer_->version) return true;
     const auto taken = copy_->take_weights(source_, *trainer_, [this] { return go_on(); });
     if (!taken) return taken.error();
     return taken->done ? true : not_yet(taken->why_not);
@@ -99,17 +101,49 @@ class Worker {
     if (!leased) return leased.error();
     if (!*leased) return Done{};
     LeasedTask& held = **leased;
-    if (held.task.weights != copy_->weights()) {  // what is announced has changed meanwhile
+    const auto ready = is_ready_for(held.task);
+    if (!ready) return ready.error();
+    if (!*ready) {
       held.lease.give_back();
       std::this_thread::sleep_for(kPause);
       return Done{};
     }
-    const Rollout rollout = copy_->roll_out(held.task, {.go_on = [&] { return is_wanted(held.lease); }});
-    if (rollout.stopped) {
+    idle_seconds_ += idle_since_.seconds();
+    const Rollout rollout = copy_->roll_out(held.task, {.go_on = [&] { return is_wanted(held.lease); },
+                                                        .newer_weights = [&] { return newer_weights(held.lease); }});
+    if (rollout.stopped)
       held.lease.give_back();
-      return Done{};
-    }
-    return hand_in(held, {.worker = this_place(), .kernels = trainer_->kernels, .rollout = bytes_of_rollout(rollout)});
+    else if (const Status handed_in = hand_in(held, {.worker = this_place(),
+                                                     .kernels = trainer_->kernels,
+                                                     .idle_seconds = std::exchange(idle_seconds_, 0),
+                                                     .rollout = bytes_of_rollout(rollout)});
+             !handed_in)
+      return handed_in;
+    idle_since_ = Stopwatch();
+    return Done{};
+  }
+
+  /// With the weights that the task needs, for which the trainer is looked at once more where they are not here.
+  Result<bool> is_ready_for(const PlaneTask& task) {
+    if (copy_->can_roll_out(task)) return true;
+    if (const Status looked = look(); !looked) return looked.error();
+    const auto ready = trainer_ ? prepare() : Result<bool>(false);
+    if (!ready || !*ready) return ready;
+    return copy_->can_roll_out(task);
+  }
+
+  /// In the middle of a task: takes what the trainer has announced meanwhile, where the recipe says so. What goes wrong
+  /// here is told where the next task is prepared.
+  std::optional<int> newer_weights(Lease& lease) {
+    const auto now = Clock::now();
+    if (!copy_->recipe().rollout.plane.in_flight_updates || now < next_weights_) return std::nullopt;
+    next_weights_ = now + kBetweenSigns;
+    const auto announced = source_.trainer();
+    if (!announced || !*announced || !(*announced)->open || (*announced)->run != copy_->run()) return std::nullopt;
+    if ((*announced)->version <= copy_->version()) return std::nullopt;
+    const auto taken = copy_->take_weights(source_, **announced, [&] { return is_wanted(lease); });
+    if (!taken || !taken->done) return std::nullopt;
+    return static_cast<int>(copy_->version());
   }
 
   /// While a task is in work: the lease is kept, and the trainer looked after.
@@ -152,7 +186,9 @@ class Worker {
   std::unique_ptr<TrainerCopy> copy_{};
   bool run_ended_ = false;  ///< that this worker has worked for
   std::string said_{};
-  Clock::time_point next_sign_{}, next_look_{};
+  Clock::time_point next_sign_{}, next_look_{}, next_weights_{};
+  Stopwatch idle_since_{};   ///< since when there is nothing to roll out
+  double idle_seconds_ = 0;  ///< before that, not told yet
 };
 
 }  // namespace

@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 #include "carnot/base/file.h"
+#include "carnot/plane/staleness.h"
 #include "carnot/plane/task_board.h"
 #include "carnot/plane/task_source.h"
 #include "tests/plane/background.h"
@@ -96,16 +98,21 @@ class Plane : public ::testing::Test {
   static std::vector<std::string> collected(TaskBoard& board, int count) {
     std::vector<std::string> results(static_cast<std::size_t>(count));
     const auto all = tasks(board, count);
-    const auto whole = board.collect(
-        all,
-        [&](std::size_t task, const PlaneResult& result) -> Status {
-          EXPECT_TRUE(results[task].empty()) << "a second result of one task";
-          results[task] = result.rollout;
-          return Done{};
-        },
-        kAlways, nullptr);
+    board.set_accept([&](const PlaneTask& task, const PlaneResult& result) {
+      EXPECT_TRUE(results[task.first_group].empty()) << "a second result of one task";
+      results[task.first_group] = result.rollout;
+      return TaskBoard::Verdict::Taken;
+    });
+    const auto whole = waited_for(board, all);
     EXPECT_TRUE(whole.ok() && *whole) << (whole.ok() ? "stopped" : whole.error().message);
     return results;
+  }
+
+  /// Hands them out and waits for them.
+  static Result<bool> waited_for(TaskBoard& board, const std::vector<PlaneTask>& all) {
+    const auto out = board.hand_out(all, kAlways);
+    if (!out || !*out) return out;
+    return board.wait_for(all, kAlways, nullptr);
   }
 
   static std::vector<std::string> expected(int count) {
@@ -206,19 +213,80 @@ TEST_F(Plane, AResultThatIsRefusedSaysWhyAndTheTaskIsStillThere) {
     task->lease.give_back();
     serve(*worker, trainer->run(), end, "w");
   });
-  const auto all = tasks(*trainer, 1);
-  const auto whole = trainer->collect(
-      all,
-      [&](std::size_t, const PlaneResult& result) -> Status {
-        if (result.rollout == "wrong") return Error{"is no rollout"};
-        end = true;
-        return Done{};
-      },
-      kAlways, nullptr);
+  trainer->set_accept([&](const PlaneTask&, const PlaneResult& result) -> Result<TaskBoard::Verdict> {
+    if (result.rollout == "wrong") return Error{"is no rollout"};
+    end = true;
+    return TaskBoard::Verdict::Taken;
+  });
+  const auto whole = waited_for(*trainer, tasks(*trainer, 1));
   EXPECT_TRUE(whole.ok() && *whole);
   thread.join();
   EXPECT_THAT(refusals, HasSubstr("refuses the result of task 3-0: computed with the kernels avx512; expected avx2"));
   EXPECT_THAT(refusals, HasSubstr("is no rollout"));
+}
+
+TEST_F(Plane, AResultThatIsTooOldCountsNotAndItsTaskComesAgainWithThePresentWeights) {
+  const NatsServer server(scratch_);
+  const auto trainer = board(options(server));
+  const auto worker = source(server);
+  trainer->set_weights(4, trainer->files().add("the present weights"));
+  std::atomic<bool> end = false;
+  std::vector<std::int64_t> versions;
+  trainer->set_accept([&](const PlaneTask& task, const PlaneResult&) {
+    versions.push_back(task.version);
+    return task.version < 4 ? TaskBoard::Verdict::Again : TaskBoard::Verdict::Taken;
+  });
+  std::thread thread([&] { serve(*worker, trainer->run(), end, "worker"); });
+  const auto whole = waited_for(*trainer, tasks(*trainer, 1));
+  EXPECT_TRUE(whole.ok() && *whole);
+  end = true;
+  thread.join();
+  EXPECT_THAT(versions, ::testing::ElementsAre(0, 4));
+}
+
+/// A trainer that only counts its steps, and a worker that takes what is there at once.
+TEST_F(Plane, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
+  constexpr std::int64_t kSteps = 6;
+  const NatsServer server(scratch_);
+  for (const std::int64_t max : {0, 1, 3}) {
+    const auto trainer = board(options(server));
+    const auto worker = source(server);
+    std::mutex mutex;
+    std::vector<std::int64_t> steps, versions;  // of the results, in the order in which they come
+    trainer->set_accept([&](const PlaneTask& task, const PlaneResult&) {
+      const std::lock_guard lock(mutex);
+      steps.push_back(task.step);
+      versions.push_back(task.version);
+      return TaskBoard::Verdict::Taken;
+    });
+    const auto num_results = [&] {
+      const std::lock_guard lock(mutex);
+      return static_cast<std::int64_t>(steps.size());
+    };
+    std::atomic<bool> end = false;
+    std::thread thread([&] { serve(*worker, trainer->run(), end, "worker"); });
+    StalenessBound bound(max, kSteps);
+    std::int64_t handed_out = 0;
+    for (std::int64_t step = 0; step < kSteps; ++step) {
+      bound.begin(step, 10 * step);
+      std::vector<PlaneTask> due;
+      for (; handed_out < bound.handed_out_before(); ++handed_out)
+        due.push_back({.run = trainer->run(), .step = handed_out, .version = 10 * step, .weights = kHash});
+      EXPECT_TRUE(trainer->hand_out(due, kAlways).value());
+      const PlaneTask own{.run = trainer->run(), .step = step};
+      EXPECT_TRUE(trainer->wait_for({own}, kAlways, nullptr).value());
+      // The update takes its time: what may be rolled out meanwhile is.
+      while (num_results() < bound.handed_out_before()) std::this_thread::sleep_for(milliseconds(2));
+    }
+    end = true;
+    thread.join();
+    ASSERT_EQ(num_results(), kSteps);
+    for (std::int64_t step = 0; step < kSteps; ++step) {
+      const auto at = static_cast<std::size_t>(step);
+      EXPECT_EQ(steps[at], step) << "earlier steps first";
+      EXPECT_EQ(versions[at], 10 * std::max<std::int64_t>(0, step - max)) << "with " << max;
+    }
+  }
 }
 
 TEST_F(Plane, FilesComeWholeOrNotAtAll) {
@@ -279,9 +347,7 @@ TEST_F(Plane, ASecondTrainerTakesThePlaceAndTheFirstSaysSo) {
   auto first = board(options(server));
   std::string said;
   std::thread thread([&] {
-    const auto all = tasks(*first, 1);
-    const auto whole =
-        first->collect(all, [](std::size_t, const PlaneResult&) -> Status { return Done{}; }, kAlways, nullptr);
+    const auto whole = waited_for(*first, tasks(*first, 1));
     EXPECT_FALSE(whole.ok());
     said = whole.error().message;
   });

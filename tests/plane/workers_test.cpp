@@ -9,10 +9,8 @@
 #include <thread>
 
 #include "carnot/base/file.h"
-#include "carnot/base/json.h"
 #include "carnot/base/random.h"
-#include "testing/paths.h"
-#include "tests/plane/background.h"
+#include "tests/plane/small_training.h"
 
 namespace carnot::testing {
 namespace {
@@ -21,84 +19,7 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-constexpr int kSteps = 6;
-constexpr const char* kRecipe = R"(
-threads: 1
-model: {hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}
-env: {name: search_qa, train_worlds: 2, held_out_worlds: 1}
-sft: {steps: 6, batch_tokens: 600}
-method: ppo
-objective: {entropy_coefficient: 0.01}
-critic: {learning_rate: 1e-2}
-rollout: {group_size: 3, max_context_tokens: 320, max_response_tokens: 24, plane_lease_seconds: 2}
-train: {steps: 6, groups: 5, mini_batches: 2, learning_rate: 1e-3, save_every: 1}
-eval: {tasks: 2, before_training: false}
-)";
-
-std::string program() { return build_path("carnot"); }
-
-class Workers : public ::testing::Test {
- protected:
-  Workers() : recipe_(scratch_.write("tiny.yaml", kRecipe)) {}
-
-  std::vector<std::string> train(const std::string& run, const std::vector<std::string>& overrides = {}) const {
-    std::vector<std::string> words{"train", recipe_, "run_folder=" + scratch_.path(run)};
-    words.insert(words.end(), overrides.begin(), overrides.end());
-    return words;
-  }
-
-  Background background(std::vector<std::string> words, const std::vector<std::string>& environment = {}) {
-    words.insert(words.begin(), program());
-    return {words, scratch_.path("log." + std::to_string(logs_++)), environment};
-  }
-
-  std::string checkpoint(const std::string& run, int step) const {
-    return scratch_.path(run) + "/checkpoints/global_step_" + std::to_string(step);
-  }
-
-  std::string weights(const std::string& run) const {
-    const auto file = read_file(checkpoint(run, kSteps) + "/model.safetensors");
-    return file ? sha256_hex(*file) : "none: " + file.error().message;
-  }
-
-  /// Of a run, by step: all numbers but those of time and of the machine.
-  std::vector<std::string> metrics(const std::string& run) const {
-    std::vector<std::string> steps;
-    const auto text = read_file(scratch_.path(run) + "/metrics.jsonl").value();
-    for (std::string_view line : split_lines(text)) {
-      const Json all = parse_json(line, "metrics.jsonl").value();
-      Json kept = Json::object();
-      for (const auto& [name, value] : all.items())
-        if (!name.starts_with("timing_s/") && !name.starts_with("perf/") && name != "rollout/computed_rows" &&
-            name != "rollout/evictions")
-          kept[name] = value;
-      steps.push_back(kept.dump());
-    }
-    return steps;
-  }
-
-  /// The SHA-256 of each row of a step's rollouts, the times of tools apart.
-  std::vector<std::string> rollouts(const std::string& run, int step) const {
-    std::vector<std::string> rows;
-    const auto text = read_file(scratch_.path(run) + "/rollouts/step_" + std::to_string(step) + ".jsonl").value();
-    for (std::string_view line : split_lines(text)) {
-      Json row = parse_json(line, "rollouts").value();
-      for (Json& turn : row.at("turns")) turn.erase("latency_ms");
-      rows.push_back(sha256_hex(row.dump()));
-    }
-    EXPECT_FALSE(rows.empty());
-    return rows;
-  }
-
-  void expect_same_run(const std::string& run, const std::string& straight) const {
-    EXPECT_EQ(weights(run), weights(straight));
-    EXPECT_EQ(metrics(run), metrics(straight));
-  }
-
-  const ScratchFolder scratch_;
-  const std::string recipe_;
-  int logs_ = 0;
-};
+using Workers = SmallTraining;
 
 struct Kills {
   int workers = 0, brokers = 0, trainers = 0;
@@ -108,14 +29,16 @@ struct Kills {
 /// in turn; one of the brokers loses its data.
 class DisturbedRun : public Workers {
  protected:
-  Kills run_to_its_end(const std::string& run, std::uint64_t seed) {
+  Kills run_to_its_end(const std::string& run, std::uint64_t seed, const std::vector<std::string>& further = {}) {
     RandomStream random(seed);
     NatsServer server(scratch_);
     std::vector<Background> workers;
     for (int i = 0; i < 3; ++i) workers.push_back(background({"worker", server.address()}));
     const auto trains = [&](int groups) {
-      return background(train(run, {"rollout.plane=" + server.address(), "resume=auto",
-                                    "rollout.plane_task_groups=" + std::to_string(groups)}));
+      std::vector<std::string> overrides{"rollout.plane=" + server.address(), "resume=auto",
+                                         "rollout.plane_task_groups=" + std::to_string(groups)};
+      overrides.insert(overrides.end(), further.begin(), further.end());
+      return background(train(run, overrides));
     };
     auto trainer = trains(2);
     const auto is_done = [&](int step) {
@@ -172,6 +95,19 @@ TEST_F(DisturbedRun, OfKilledWorkersTrainersAndBrokersEqualsTheRunOfOneProcess) 
   EXPECT_GE(all.workers, 3);
   EXPECT_GE(all.brokers, 1);
   EXPECT_GE(all.trainers, 1);
+}
+
+TEST_F(DisturbedRun, InAsynchronousModeHasEachStepOnceWithinTheBound) {
+  ASSERT_EQ(run_carnot(train("straight", {"train.steps=1"})).exit, 0);
+  const std::string run = "disturbed";
+  const Kills kills =
+      run_to_its_end(run, 7, {"rollout.max_staleness=1", "rollout.in_flight_updates=true", "train.keep_rollouts=true"});
+  EXPECT_GE(kills.workers + kills.brokers + kills.trainers, 3);
+  EXPECT_EQ(metric(run, "step"), std::vector<double>({1, 2, 3, 4, 5, 6}));
+  for (const double staleness : metric(run, "async/staleness/max")) EXPECT_LE(staleness, 1);
+  for (const double again : metric(run, "async/tasks_again")) EXPECT_EQ(again, 0);
+  EXPECT_EQ(rollouts(run, 1), rollouts("straight", 1)) << "all weights of step 1 are the first ones";
+  EXPECT_EQ(weights(run).size(), 64u);
 }
 
 TEST_F(Workers, WhoAreStoppedGiveTheirTaskBackAndEndWithTheRun) {
