@@ -42,6 +42,7 @@ UpdateCounts counts_of(const Optimizer& optimizer) {
 std::string state_json(std::int64_t step, const CheckpointParts& parts, const RunOptions& run) {
   TrainerState state{.step = step,
                      .seed = run.seed,
+                     .sampled_tokens = parts.sampled_tokens,
                      .kernels = own_kernels(run),
                      .coefficients = parts.coefficients,
                      .unwritten_metrics = parts.unwritten_metrics};

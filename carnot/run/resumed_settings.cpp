@@ -11,6 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kFreeKeys[] = {"train.steps",
+                                          "train.max_sampled_tokens",
                                           "train.save_every",
                                           "train.max_checkpoints",
                                           "train.keep_rollouts",

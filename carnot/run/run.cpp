@@ -150,7 +150,10 @@ void announce_steps(const Run& run, const ModelBundle& bundle) {
   run.control.out << "Ahead: ";
   if (!bundle.checkpoint && run.recipe.sft.steps > 0)
     run.control.out << "SFT of " << counted_steps(run.recipe.sft.steps) << ", ";
-  run.control.out << "training of " << counted_steps(run.recipe.train.steps) << "\n";
+  run.control.out << "training of " << counted_steps(run.recipe.train.steps);
+  if (run.recipe.train.max_sampled_tokens > 0)
+    run.control.out << " or " << run.recipe.train.max_sampled_tokens << " sampled tokens";
+  run.control.out << "\n";
 }
 
 /// A fresh policy, after SFT if the recipe says so.
@@ -320,7 +323,7 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
   const auto after = evaluation_stage(run, "after", bundle, trainer.engine());
   if (!after) return after.error();
   if (!*after) return stopped(run, "in the evaluation after training; a checkpoint is written");
-  track_evaluation(run, kTrainingStage, run.recipe.train.steps, **after);
+  track_evaluation(run, kTrainingStage, run.trained_steps, **after);
   if (const Status status = summary_stage(run, bundle, before ? *before : **after, **after); !status)
     return status.error();
   return RunEnd::Complete;

@@ -62,10 +62,7 @@ std::string after_step(const std::string& stage, std::int64_t step) {
   return "after " + stage + " step " + std::to_string(step) + "; a checkpoint is written";
 }
 
-bool is_evaluated(const Run& run, std::int64_t step) {
-  const std::int64_t every = run.recipe.evaluation.every;
-  return every > 0 && step % every == 0 && step < run.recipe.train.steps;
-}
+bool is_due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
 
 /// Adds the evaluation after step `step` to its metrics.
 Result<RunEnd> evaluate_step(Run& run, ModelBundle& bundle, Trainer& trainer, std::int64_t step, StepMetrics& metrics) {
@@ -283,6 +280,10 @@ Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const st
 Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& trainer, const TrainerState& start) {
   const TrainOptions& options = run.recipe.train;
   const bool evaluation_is_due = !start.unwritten_metrics.empty();
+  std::int64_t sampled_tokens = start.sampled_tokens;
+  const auto is_over = [&](std::int64_t steps) {
+    return steps >= options.steps || (options.max_sampled_tokens > 0 && sampled_tokens >= options.max_sampled_tokens);
+  };
   auto writer = open_writer(run, {.jsonl = run.folder.metrics(),
                                   .tensorboard = run.folder.tensorboard(),
                                   .resume_step = evaluation_is_due ? start.step - 1 : start.step});
@@ -295,6 +296,7 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
     const Status same = check_same_weights(*run.control.group, bundle.policy->trained(), "the weights to write");
     if (!same) return same;
     CheckpointParts parts = parts_of(bundle, trainer);
+    parts.sampled_tokens = sampled_tokens;
     parts.unwritten_metrics = unwritten;
     const OptimizerStates optimizers = optimizer_states(parts);
     const Status written = save_behind_metrics(run, *writer, [&] {
@@ -314,7 +316,8 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
     if (*end == RunEnd::Interrupted) return stopped(run, after_step(stage, start.step));
     if (const Status status = finish_step(run, *writer, start.step, metrics); !status) return status.error();
   }
-  for (std::int64_t step = start.step; step < options.steps; ++step) {
+  std::int64_t step = start.step;
+  for (; !is_over(step); ++step) {
     auto result = stop_is_requested(run) ? std::nullopt : trainer.step(step, stoppable(run.control));
     if (!result) {
       if (const Status status = save(step); !status) return status.error();
@@ -330,7 +333,8 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
       return Error{stage + " step " + std::to_string(done) + ": " + result->trained.error().message + ". " +
                    kHowToContinue};
     }
-    if (is_evaluated(run, done)) {
+    sampled_tokens += static_cast<std::int64_t>(result->metrics.at("rollout/sampled_tokens"));
+    if (is_due(done, run.recipe.evaluation.every) && !is_over(done)) {
       const StepMetrics unwritten = result->metrics;
       const auto end = evaluate_step(run, bundle, trainer, done, result->metrics);
       if (!end) {
@@ -343,12 +347,13 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
       }
     }
     if (const Status status = finish_step(run, *writer, done, result->metrics); !status) return status.error();
-    if (options.save_every > 0 && done % options.save_every == 0 && done < options.steps)
+    if (is_due(done, options.save_every) && !is_over(done))
       if (const Status status = save(done); !status) return status.error();
   }
   run.progress.end();
-  if (start.step == options.steps) return RunEnd::Complete;
-  if (const Status status = save(options.steps); !status) return status.error();
+  run.trained_steps = step;
+  if (step == start.step) return RunEnd::Complete;
+  if (const Status status = save(step); !status) return status.error();
   if (trainer.optimizer().num_updates() == updates_before)
     return Error{stage + ": no update changed the weights; " + kSkipped};
   return RunEnd::Complete;
@@ -359,7 +364,7 @@ Status summary_stage(Run& run, const ModelBundle& bundle, const EvaluatedGroups&
   OrderedJson summary{{"environment", run.recipe.environment_name},
                       {"method", run.recipe.method.name},
                       {"seed", options.seed},
-                      {"training_steps", run.recipe.train.steps},
+                      {"training_steps", run.trained_steps},
                       {"before", parse_json<OrderedJson>(evaluation_json(before.evaluation), "before").value()},
                       {"after", parse_json<OrderedJson>(evaluation_json(after.evaluation), "after").value()}};
   const std::int64_t predicted = run.predicted_memory >> 20, measured = peak_resident_memory() >> 20;

@@ -26,6 +26,7 @@ struct Run {
   RunFolder folder;
   Progress progress;
   std::int64_t predicted_memory = 0;  ///< bytes at the peak
+  std::int64_t trained_steps = 0;     ///< training steps that are complete, set when training is over
   Tracking tracking{};
   std::unique_ptr<RemoteRollouts> workers{};  ///< that roll out training steps; null: this process does
 

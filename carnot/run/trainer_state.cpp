@@ -26,6 +26,7 @@ class StateReader {
     TrainerState state;
     whole(object_, "step", state.step, 0);
     whole(object_, "seed", state.seed, std::numeric_limits<std::int64_t>::min());
+    if (object_.contains("sampled_tokens")) whole(object_, "sampled_tokens", state.sampled_tokens, 0);
     text("kernels", state.kernels);
     counts("optimizer", state.optimizer);
     counts("critic_optimizer", state.critic_optimizer);
@@ -102,6 +103,7 @@ class StateReader {
 
 std::string trainer_state_json(const TrainerState& state) {
   OrderedJson json{{"version", kVersion}, {"step", state.step}, {"seed", state.seed}};
+  if (state.sampled_tokens > 0) json["sampled_tokens"] = state.sampled_tokens;
   if (!state.kernels.empty()) json["kernels"] = state.kernels;
   if (state.optimizer) json["optimizer"] = counts_json(*state.optimizer);
   if (state.critic_optimizer) json["critic_optimizer"] = counts_json(*state.critic_optimizer);

@@ -22,7 +22,8 @@ struct UpdateCounts {
 struct TrainerState {
   std::int64_t step = 0;  ///< steps that are complete
   std::int64_t seed = 0;
-  std::string kernels{};  ///< own_kernels() of who wrote it; empty: unknown, as in files of earlier versions
+  std::int64_t sampled_tokens = 0;  ///< by these steps; files of earlier versions do not count them
+  std::string kernels{};            ///< own_kernels() of who wrote it; empty: unknown, as in files of earlier versions
   std::optional<UpdateCounts> optimizer{};
   std::optional<UpdateCounts> critic_optimizer{};
   std::map<std::string, double> coefficients{};       ///< that change from step to step (adaptive KL, entropy bonus)

@@ -16,6 +16,7 @@ std::string problem_of(const std::string& text) {
 TEST(TrainerStateFile, ComesBackAsWritten) {
   const TrainerState state{.step = 7,
                            .seed = -3,
+                           .sampled_tokens = 123'456'789'012,
                            .kernels = "avx512, products amx",
                            .optimizer = UpdateCounts{.updates = 5, .skipped = 2},
                            .critic_optimizer = UpdateCounts{.updates = 4},
@@ -27,10 +28,10 @@ TEST(TrainerStateFile, ComesBackAsWritten) {
 }
 
 TEST(TrainerStateFile, NumbersThatAreNoCountsAreRefusedAllAtOnce) {
-  const std::string all =
-      problem_of(R"({"version": 1, "step": 1e300, "seed": 0.5, "kernels": 2, "coefficients": {"kl": null},
+  const std::string all = problem_of(
+      R"({"version": 1, "step": 1e300, "seed": 0.5, "sampled_tokens": -1, "kernels": 2, "coefficients": {"kl": null},
                                          "optimizer": {"updates": 18446744073709551615, "skipped": -1}})");
-  for (const char* key : {"step", "seed", "kernels", "coefficients.kl", "updates", "skipped"})
+  for (const char* key : {"step", "seed", "sampled_tokens", "kernels", "coefficients.kl", "updates", "skipped"})
     EXPECT_THAT(all, HasSubstr(std::string("trainer_state.json: ") + key + ": expected a")) << all;
   EXPECT_THAT(problem_of(R"({"version": 2, "step": 1, "seed": 0, "coefficients": {}})"),
               HasSubstr("version: expected at most 1"));

@@ -26,6 +26,7 @@ OrderedJson run_json(const ContestRun& run) {
                {"response_length", run.response_length},
                {"entropy", run.entropy},
                {"turns", run.turns},
+               {"training_steps", run.steps},
                {"sampled_tokens", run.sampled_tokens}});
   if (std::isfinite(run.peak)) json.update({{"peak", run.peak}, {"peak_step", run.peak_step}});
   return json;

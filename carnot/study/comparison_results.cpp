@@ -63,6 +63,7 @@ Result<ContestRun> read_run(const PlannedSeed& planned, const Recipe& recipe, co
   if (!start) return start.error();
   const auto summary = read_json(folder / "summary.json");
   if (!summary) return summary.error();
+  run.steps = number_at(*summary, "training_steps");
   const Json after = summary->value("after", Json::object());
   run.before = number_at(*start, "success");
   run.after = number_at(after, "success");
@@ -71,7 +72,7 @@ Result<ContestRun> read_run(const PlannedSeed& planned, const Recipe& recipe, co
   run.turns = number_at(after, "turns");
   if (recipe.evaluation.every > 0) {
     run.curves[shown.validation][0] = run.before;
-    run.curves[shown.validation][recipe.train.steps] = run.after;
+    run.curves[shown.validation][static_cast<std::int64_t>(run.steps)] = run.after;
     find_peak(run.curves[shown.validation], run);
   }
   return run;
@@ -100,6 +101,7 @@ Result<Comparison> read_comparison(const ComparisonPlan& plan, const RunProblems
   Comparison comparison{.recipe = plan.recipe,
                         .environment = any.environment_name,
                         .training_steps = any.train.steps,
+                        .max_sampled_tokens = any.train.max_sampled_tokens,
                         .trajectories = std::int64_t{any.train.groups} * any.rollout.options.group_size,
                         .validation_tasks = any.evaluation.tasks,
                         .evaluation_samples = any.evaluation.samples,

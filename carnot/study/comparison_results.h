@@ -30,6 +30,7 @@ struct ContestRun {
   double response_length = 0;  ///< of the evaluation after training, as are the next two
   double entropy = 0;
   double turns = 0;
+  double steps = 0;                       ///< training steps
   double sampled_tokens = 0;              ///< by all training steps
   double seconds = 0;                     ///< of all training steps; depends on the machine and its load
   std::map<std::string, Curve> curves{};  ///< by metric (docs/metrics.md), of those that comparisons show
@@ -46,8 +47,9 @@ struct ContestantResult {
 struct Comparison {
   std::string recipe{};
   std::string environment{};
-  std::int64_t training_steps = 0;
-  std::int64_t trajectories = 0;  ///< of one training step, as the recipe asks
+  std::int64_t training_steps = 0;      ///< of a run, at most
+  std::int64_t max_sampled_tokens = 0;  ///< with which a run ends earlier; 0: none does
+  std::int64_t trajectories = 0;        ///< of one training step, as the recipe asks
   std::int64_t validation_tasks = 0;
   std::int64_t evaluation_samples = 0;
   std::size_t base = 0;

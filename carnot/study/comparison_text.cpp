@@ -94,8 +94,10 @@ std::vector<std::string> unfinished(const Comparison& comparison) {
 
 std::string introduction(const Comparison& comparison) {
   const std::size_t all = comparison.contestants.size() * comparison.contestants.front().runs.size();
-  return comparison.recipe + ", " + comparison.environment + ": " + std::to_string(comparison.training_steps) +
-         " training steps of " + std::to_string(comparison.trajectories) + " trajectories; " +
+  const std::int64_t tokens = comparison.max_sampled_tokens;
+  return comparison.recipe + ", " + comparison.environment + ": " + (tokens > 0 ? "at most " : "") +
+         std::to_string(comparison.training_steps) + " training steps of " + std::to_string(comparison.trajectories) +
+         " trajectories" + (tokens > 0 ? ", ending once " + std::to_string(tokens) + " tokens are sampled; " : "; ") +
          std::to_string(num_finished(comparison)) + " of " + std::to_string(all) +
          " runs finished. For each seed all methods start from one policy.";
 }

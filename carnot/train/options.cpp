@@ -106,6 +106,10 @@ void PlaneOptions::fields(FieldVisitor& visit) {
 
 void TrainOptions::fields(FieldVisitor& visit) {
   visit.field("steps", steps, "training steps: rollouts, then updates", count_from(0));
+  visit.field("max_sampled_tokens", max_sampled_tokens,
+              "training ends with the step in which the sum of sampled tokens reaches this, before train.steps or with "
+              "them; 0: no limit",
+              count_from(0));
   visit.field("groups", groups, "tasks of one step", at_least(1));
   visit.field("epochs", epochs, "passes over a step's trajectories", at_least(1));
   visit.field("mini_batches", mini_batches, "optimizer steps of one pass", at_least(1));

@@ -99,9 +99,10 @@ struct RolloutSettings {
 /// `train.*`
 struct TrainOptions {
   std::int64_t steps = 100;
-  int groups = 16;       ///< tasks a step
-  int epochs = 1;        ///< passes over a step's trajectories
-  int mini_batches = 1;  ///< optimizer steps a pass
+  std::int64_t max_sampled_tokens = 0;  ///< training ends with the step that reaches it; 0: no limit
+  int groups = 16;                      ///< tasks a step
+  int epochs = 1;                       ///< passes over a step's trajectories
+  int mini_batches = 1;                 ///< optimizer steps a pass
   int micro_batch_tokens = 4096;
   std::string shared_prefixes = "repeated";  ///< repeated | once: what a group's trajectories begin with alike
   bool activation_checkpointing = false;     ///< layers run again in the backward pass

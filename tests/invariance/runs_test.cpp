@@ -405,6 +405,34 @@ TEST_F(Runs, InBFloat16HaveTheSameGuarantees) {
   EXPECT_EQ(stored->tensors.front().tensor.scalar_type(), at::kBFloat16);
 }
 
+TEST_F(Runs, EndWithTheStepThatReachesTheSampledTokensTheyMayHave) {
+  train("straight", {"train.max_checkpoints=0"});
+  std::vector<std::int64_t> sampled;
+  for (const Json& step : metrics("straight")) sampled.push_back(step.at("rollout/sampled_tokens"));
+  const auto at_most = [](std::int64_t tokens) { return "train.max_sampled_tokens=" + std::to_string(tokens); };
+  train("enough", {at_most(sampled[0] + sampled[1])});
+  train("one_more", {at_most(sampled[0] + sampled[1] + 1), "eval.every=1"});
+  EXPECT_EQ(metrics("enough").size(), 2u);
+  EXPECT_EQ(metrics("one_more").size(), 3u);
+  EXPECT_TRUE(weights("enough", 2) == weights("straight", 2));
+  EXPECT_TRUE(weights("one_more", 3) == weights("straight", 3));
+  EXPECT_EQ(Json::parse(*read_file(root_ / "enough" / "summary.json")).at("training_steps"), 2);
+}
+
+TEST_F(Runs, CountTheSampledTokensOfAllTheirProcesses) {
+  train("straight", {"train.max_checkpoints=0"});
+  std::int64_t sampled = 0;
+  for (const Json& step : metrics("straight"))
+    if (step.at("step") < 4) sampled += step.at("rollout/sampled_tokens").get<std::int64_t>();
+  const std::string limit = "train.max_sampled_tokens=" + std::to_string(sampled);
+  EXPECT_EQ(train("run", {limit}, stop_after("run", 8)), RunEnd::Interrupted);
+  EXPECT_EQ(train("run", {limit, "resume=auto"}), RunEnd::Complete);
+  EXPECT_EQ(metrics("run").size(), 3u);
+  EXPECT_TRUE(weights("run", 3) == weights("straight", 3));
+  EXPECT_EQ(train("run", {limit, "resume=auto"}), RunEnd::Complete) << "there is nothing left to do";
+  EXPECT_EQ(metrics("run").size(), 3u);
+}
+
 TEST_F(Runs, ThatComputeSharedPrefixesOnceTrainTheSameLogProbs) {
   const std::string once = "train.shared_prefixes=once";
   train("repeated", {});
