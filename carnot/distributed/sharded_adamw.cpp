@@ -139,6 +139,7 @@ at::Tensor ShardedAdamW::gather_kind(const Kind& kind) {
   for (const Place& place : places_)
     if (const auto found = own.find(parameters_[place.parameter].first + kind.suffix); found != own.end())
       part_of(slice, place.in_slice).copy_(found->second);
+  if (collectives_.size() == 1) return slice;  // which is the row
   at::Tensor row = at::empty({layout.size()}, kind.type);
   collectives_.gather_slices(slice, layout, row, "the optimizer's" + kind.suffix);
   return row;

@@ -26,6 +26,8 @@ constexpr std::int64_t kBytesPerEvaluatedToken = 120;
 constexpr std::int64_t kBytesPerKeptToken = 30;
 // A token and its columns between two ranks (data/group_bytes.h): four bytes, and eight for each of six columns.
 constexpr std::int64_t kBytesPerGatheredToken = 52;
+// Of each rank's slice of a row, that are gathered at a time (distributed/process_group.cpp).
+constexpr Count kGatheredNumbers = 1 << 22;
 constexpr std::int64_t kBytesPerDemonstratedToken = 100;
 // Of nn/token_statistics, for bfloat16 and for wider types.
 constexpr std::int64_t kBFloat16StripLogits = 1 << 24;
@@ -197,11 +199,31 @@ Count trained_parameters(const MemorySettings& s, const Sizes& n) {
   return (s.lora.rank > 0 ? n.adapters : n.parameters) + (s.critic ? n.parameters : 0);
 }
 
+/// Of each trained parameter, in each of the optimizer's moments.
+Count bytes_per_moment(const MemorySettings& s, const Sizes& n) {
+  const AdamWOptions& optimizer = s.stage == MemoryStage::Sft ? s.sft.optimizer : s.train.optimizer;
+  return optimizer.moments == "bfloat16" ? 2 : n.wide;
+}
+
 /// What the optimizer keeps of each.
 Count bytes_per_trained(const MemorySettings& s, const Sizes& n) {
   const AdamWOptions& optimizer = s.stage == MemoryStage::Sft ? s.sft.optimizer : s.train.optimizer;
-  const Count moment = optimizer.moments == "bfloat16" ? 2 : n.wide;
-  return 2 * moment + (n.value < 4 && optimizer.master_weights ? 4 : 0);
+  return 2 * bytes_per_moment(s, n) + (n.value < 4 && optimizer.master_weights ? 4 : 0);
+}
+
+/// Whether gradients of shards are added up (distributed/gradient_exchange.h).
+bool exchanges_gradients(const MemorySettings& s) {
+  return s.stage != MemoryStage::Rollout && num_shards(s.train, s.ranks) > 1;
+}
+
+Count exchanged_bytes(const MemorySettings& s, const Sizes& n) { return trained_parameters(s, n) * n.wide; }
+
+/// A rank's part of the gradients.
+Count slice_bytes(const MemorySettings& s, const Sizes& n) { return (exchanged_bytes(s, n) + s.ranks - 1) / s.ranks; }
+
+/// Whether a rank computes several shards of a step, and holds the sum of the first ones meanwhile.
+bool sums_over_rounds(const MemorySettings& s) {
+  return exchanges_gradients(s) && s.train.reduce != "fast" && num_shards(s.train, s.ranks) > s.ranks;
 }
 
 Phase update_phase(const MemorySettings& s, const Sizes& n) {
@@ -221,31 +243,32 @@ Phase update_phase(const MemorySettings& s, const Sizes& n) {
                     count(rows, "rows a micro-batch; train.micro_batch_tokens, train.activation_checkpointing")),
                part("backward pass", std::max(all.passing, statistics),
                     "one layer, or the statistics of one strip of logits")}};
+  if (sums_over_rounds(s))
+    phase.parts.push_back(
+        part("sum of earlier shards", slice_bytes(s, n),
+             count(num_shards(s.train, s.ranks), "shards, one after the other; train.virtual_shards")));
   if (s.stage == MemoryStage::Sft)
     phase.parts.push_back(part("demonstrations", demonstrated_tokens(s) * kBytesPerDemonstratedToken,
                                count(demonstrated_tokens(s), "tokens a step at most; sft.batch_tokens")));
   return phase;
 }
 
-/// Whether gradients of shards are added up (distributed/gradient_exchange.h).
-bool exchanges_gradients(const MemorySettings& s) {
-  return s.stage != MemoryStage::Rollout && num_shards(s.train, s.ranks) > 1;
-}
-
-Count exchanged_bytes(const MemorySettings& s, const Sizes& n) { return trained_parameters(s, n) * n.wide; }
-
 /// The other ranks' slices, this rank's sum and, at the end, its slice of the weights to be sent. The gradients
 /// themselves have gone into the row that lasts.
 Phase exchange_phase(const MemorySettings& s, const Sizes& n) {
-  const Count row = exchanged_bytes(s, n), slice = (row + s.ranks - 1) / s.ranks;
+  const Count row = exchanged_bytes(s, n), slice = slice_bytes(s, n);
   const bool fast = s.train.reduce == "fast";
   const Count bytes = fast ? 0 : s.ranks == 1 ? slice : row + 2 * slice;
   return {{part("gradients of other ranks", bytes, count(s.ranks, "ranks; train.reduce"))}};
 }
 
-/// The optimizer's state is brought together on the first rank.
+/// The optimizer's state is brought together on the first rank, moment by moment. Beside it: the own part of one, and
+/// what of it travels at a time.
 Phase checkpoint_phase(const MemorySettings& s, const Sizes& n) {
-  return {{part("gathered optimizer", trained_parameters(s, n) * bytes_per_trained(s, n),
+  const Count trained = trained_parameters(s, n), own = (trained + s.ranks - 1) / s.ranks;
+  const Count travels = s.ranks == 1 ? 0 : own + std::min(trained, s.ranks * kGatheredNumbers);
+  return {{part("gathered optimizer",
+                trained * bytes_per_trained(s, n) + travels * std::max<Count>(4, bytes_per_moment(s, n)),
                 "for a checkpoint, on the first rank")}};
 }
 
@@ -304,7 +327,7 @@ std::vector<Phase> phases_of(const MemorySettings& s, const Sizes& n) {
   Phase evaluation = evaluation_phase(s, n);
   std::vector<Phase> phases;
   if (exchanges_gradients(s)) phases.push_back(exchange_phase(s, n));
-  if (exchanges_gradients(s) && s.ranks > 1) phases.push_back(checkpoint_phase(s, n));
+  if (exchanges_gradients(s)) phases.push_back(checkpoint_phase(s, n));
   if (s.stage != MemoryStage::Rollout) phases.push_back(update_phase(s, n));
   if (s.stage == MemoryStage::Sft) {  // its engine comes when the demonstrations have gone
     evaluation.parts.push_back(cache_part(s, n));

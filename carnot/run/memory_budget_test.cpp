@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "carnot/distributed/sharded_adamw.h"
 #include "carnot/nn/model.h"
 #include "carnot/run/memory_advice.h"
 #include "testing/counting_allocator.h"
@@ -218,12 +221,62 @@ TEST(MemoryBudget, OfARankCountsTheExchangeAndItsOwnShareOfTheRollouts) {
   large_model.rollout.options.episode.max_context_tokens = 16;
   large_model.train.micro_batch_tokens = 16;
   const std::int64_t row = 4 * large_model.model.num_parameters();
-  EXPECT_EQ(part_of(large_model, "gathered optimizer"), 2 * row) << "the first rank's, for a checkpoint";
+  EXPECT_EQ(part_of(large_model, "gathered optimizer"),
+            2 * row + (row + 3) / 4 + std::min(row, 4 * (std::int64_t{4} << 22)))
+      << "the first rank's, for a checkpoint";
   large_model.train.optimizer.moments = "bfloat16";
-  EXPECT_EQ(part_of(large_model, "gradients of other ranks"), row + 2 * ((row + 3) / 4));
+  large_model.model.hidden_size = 2048;
+  large_model.model.intermediate_size = 8192;
+  const std::int64_t larger = 4 * large_model.model.num_parameters();
+  EXPECT_EQ(part_of(large_model, "gradients of other ranks"), larger + 2 * ((larger + 3) / 4));
   MemorySettings fast = large_model;
   fast.train.reduce = "fast";
   EXPECT_LT(predicted_peak(fast), predicted_peak(large_model));
+}
+
+TEST(MemoryBudget, CountsWhatARankHoldsThatComputesSeveralShards) {
+  constexpr std::int64_t kNumbers = 3 << 20;
+  OneProcess alone;
+  const testing::CountingAllocator allocator;
+  std::vector<at::Tensor> weights;
+  Optimizer::Parameters parameters;
+  for (int i = 0; i < 3; ++i) {
+    weights.push_back(at::zeros({kNumbers / 3}, at::kFloat));
+    parameters.emplace_back("weight." + std::to_string(i), weights.back());
+  }
+  GradientExchange exchange(alone, weights, 4);
+  ShardedAdamW optimizer(alone, exchange, parameters, {});
+  // Weights, the row and two moments last.
+  EXPECT_EQ(allocator.live(), 4 * 4 * kNumbers);
+  const auto compute = [&] {
+    for (at::Tensor& weight : weights) weight.mutable_grad() = at::ones({kNumbers / 3}, at::kFloat);
+  };
+  MemorySettings settings = settings_of(0, false);
+  settings.train.virtual_shards = 4;
+  settings.train.groups = 1;
+  settings.rollout.options.group_size = 1;
+  settings.rollout.options.episode.max_context_tokens = 1;
+  settings.train.micro_batch_tokens = 1;
+  settings.model.hidden_size = 256;
+  const std::int64_t row = 4 * settings.model.num_parameters();
+  ASSERT_EQ(part_of(settings, "gradients"), row) << "an update is the largest phase";
+  for (int round = 0; round < 4; ++round) {
+    const std::int64_t before = allocator.live();
+    // The sum of the shards before.
+    EXPECT_EQ(before, (round == 0 ? 4 : 5) * 4 * kNumbers);
+    EXPECT_EQ(part_of(settings, "sum of earlier shards"), row);
+    compute();
+    exchange.add_round("test");
+  }
+  optimizer.step(1e-3);
+  EXPECT_EQ(allocator.live(), 4 * 4 * kNumbers);
+  const auto state = optimizer.state();
+  EXPECT_EQ(allocator.live(), 6 * 4 * kNumbers) << "both moments once more, for a checkpoint";
+  settings.train.reduce = "fast";
+  EXPECT_EQ(part_of(settings, "sum of earlier shards"), 0);
+  settings.train.reduce = "ordered";
+  settings.ranks = 4;
+  EXPECT_EQ(part_of(settings, "sum of earlier shards"), 0) << "one shard each";
 }
 
 }  // namespace
