@@ -42,7 +42,7 @@ def nats_server():
 def warm_start(arguments, seed):
     folder = os.path.join(arguments.runs, f"warm_{seed}")
     checkpoint = os.path.join(folder, "checkpoints", f"global_step_{arguments.sft_steps}")
-    if not os.path.exists(os.path.join(checkpoint, "manifest.json")):
+    if not os.path.exists(os.path.join(checkpoint, "MANIFEST.json")):
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([arguments.carnot, "sft", *RECIPE, f"seed={seed}", f"run_folder={folder}", "threads=2",
                         f"sft.steps={arguments.sft_steps}", "eval.tasks=20"],
