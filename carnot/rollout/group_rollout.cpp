@@ -230,6 +230,8 @@ void GroupRollout::request_tokens(Member& member, int count) {
 
 void GroupRollout::on_token(int index, const SampledToken& sampled) {
   Member& member = at(index);
+  // Weights may have been swapped since the turn began.
+  if (member.response.size() == 0) member.policy_version = context_.policy_version;
   const bool stop_string = member.response.push(sampled.draw);
   if (stop_string) context_.engine.stop_sampling(member.sequence);
   if (!stop_string && sampled.end == SampleEnd::GoesOn) return;

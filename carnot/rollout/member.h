@@ -49,7 +49,7 @@ struct Member {
   int turn_begin = 0;                            ///< tokens of the context before the present turn's response
   State state = State::Sampling;
   Response response;
-  int policy_version = 0;   ///< of the oldest weights that may have sampled of the present response
+  int policy_version = 0;   ///< of the oldest weights that sampled of the present response
   int response_limit = 0;   ///< of the present response
   bool gate_ahead = false;  ///< the policy is asked about the present response's first tokens
   bool response_ended = false;
