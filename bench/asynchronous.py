@@ -18,7 +18,7 @@ import time
 
 # From recipes/quickstart.yaml: fewer steps of SFT, training and evaluation; old log-probabilities measured, since the
 # decoupled objective needs them.
-RECIPE = ["recipes/quickstart.yaml", "threads=1", "rollout.old_log_probs=recompute", "rollout.plane_task_groups=8"]
+RECIPE = ["recipes/quickstart.yaml", "rollout.old_log_probs=recompute", "rollout.plane_task_groups=8"]
 MODES = {
     "synchronous": [],
     "max_staleness 1": ["rollout.max_staleness=1"],
@@ -60,7 +60,7 @@ def train(arguments, folder, seed, overrides):
     broker = subprocess.Popen([nats_server(), "-js", "-a", "127.0.0.1", "-p", str(port), "-sd", folder + ".nats"], **quiet)
     worker = subprocess.Popen([arguments.carnot, "worker", address, "--one-run", "--threads", "1"], **quiet)
     try:
-        subprocess.run([arguments.carnot, "train", *RECIPE, f"seed={seed}", f"run_folder={folder}",
+        subprocess.run([arguments.carnot, "train", *RECIPE, "threads=1", f"seed={seed}", f"run_folder={folder}",
                         f"model.path={warm_start(arguments, seed)}", "sft.steps=0", f"rollout.plane={address}",
                         f"train.steps={arguments.steps}", f"eval.tasks={arguments.eval_tasks}",
                         "eval.before_training=false", "train.keep_rollouts=false", *overrides, *arguments.overrides],
