@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <string>
 #include <thread>
@@ -30,6 +29,7 @@
 #include "carnot/engine/engine.h"
 #include "carnot/nn/linear.h"
 #include "machine_limits.h"
+#include "model_options.h"
 #include "processor_time.h"
 #include "random_model.h"
 
@@ -179,26 +179,14 @@ int run(const Settings& settings) {
 
 int main(int count, char** values) {
   carnot::Settings settings;
-  for (int i = 1; i < count; ++i) {
-    const std::string word = values[i];
-    const auto number = [&] { return i + 1 < count ? std::max(1, std::atoi(values[++i])) : 1; };
-    if (word == "--dtype" && i + 1 < count) {
-      settings.dtype = values[++i];
-    } else if (word == "--threads") {
-      settings.threads = number();
-    } else if (word == "--rounds") {
-      settings.rounds = number();
-    } else if (word == "--prompt") {
-      settings.prompt = number();
-    } else if (word == "--answers") {
-      settings.answers = number();
-    } else if (word == "--tokens") {
-      settings.tokens = number();
-    } else if (word == "--apart") {
-      settings.apart = true;
-    } else {
-      settings.config = word;
-    }
-  }
+  carnot::read_model_options(count, values,
+                             {.config = settings.config,
+                              .dtype = settings.dtype,
+                              .numbers = {{"--threads", &settings.threads},
+                                          {"--rounds", &settings.rounds},
+                                          {"--prompt", &settings.prompt},
+                                          {"--answers", &settings.answers},
+                                          {"--tokens", &settings.tokens}},
+                              .switches = {{"--apart", &settings.apart}}});
   return carnot::run(settings);
 }

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,6 +23,7 @@
 #include "carnot/nn/linear.h"
 #include "carnot/nn/token_statistics.h"
 #include "carnot/rollout/log_prob_pass.h"
+#include "model_options.h"
 #include "random_model.h"
 
 namespace carnot {
@@ -110,24 +110,13 @@ int run(const Settings& settings) {
 
 int main(int count, char** values) {
   carnot::Settings settings;
-  for (int i = 1; i < count; ++i) {
-    const std::string word = values[i];
-    const auto number = [&] { return i + 1 < count ? std::max(1, std::atoi(values[++i])) : 1; };
-    if (word == "--dtype" && i + 1 < count) {
-      settings.dtype = values[++i];
-    } else if (word == "--threads") {
-      settings.threads = number();
-    } else if (word == "--rounds") {
-      settings.rounds = number();
-    } else if (word == "--prompt") {
-      settings.prompt = number();
-    } else if (word == "--answers") {
-      settings.answers = number();
-    } else if (word == "--tokens") {
-      settings.tokens = number();
-    } else {
-      settings.config = word;
-    }
-  }
+  carnot::read_model_options(count, values,
+                             {.config = settings.config,
+                              .dtype = settings.dtype,
+                              .numbers = {{"--threads", &settings.threads},
+                                          {"--rounds", &settings.rounds},
+                                          {"--prompt", &settings.prompt},
+                                          {"--answers", &settings.answers},
+                                          {"--tokens", &settings.tokens}}});
   return carnot::run(settings);
 }

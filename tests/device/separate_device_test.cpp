@@ -21,6 +21,7 @@
 #include "carnot/train/sft.h"
 #include "carnot/train/trainer.h"
 #include "testing/packed_batch.h"
+#include "tests/device/small_recipe.h"
 
 namespace carnot {
 namespace {
@@ -129,21 +130,12 @@ TEST_P(OnSeparateDevice, SequencesThatShareAPrefixAndPagedOnesEqualTheCpus) {
   }
 }
 
-constexpr double kLearningRate = 3e-3;
-constexpr const char* kRecipe = R"(
-threads: 1
-env: {name: search_qa, train_worlds: 2, held_out_worlds: 1}
-model: {hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}
-objective: {entropy_coefficient: 0.01, kl_coefficient: 0.01}
-rollout: {group_size: 3, max_context_tokens: 320, max_response_tokens: 24}
-train: {steps: 2, groups: 3, learning_rate: 3e-3, mini_batches: 2, micro_batch_tokens: 400}
-sft: {steps: 2, batch_tokens: 600}
-eval: {tasks: 2}
-)";
+constexpr double kLearningRate = 3e-3;  // of the recipe
 
 /// The recipe's words know no such device: a test puts it there.
-Recipe recipe_on(at::Device device, const std::vector<std::string>& settings) {
-  auto recipe = Recipe::parse(kRecipe, "test", settings);
+Recipe recipe_on(at::Device device, std::vector<std::string> settings) {
+  settings.push_back("threads=1");
+  auto recipe = Recipe::parse(testing::kSmallRecipe, "test", settings);
   EXPECT_TRUE(recipe.ok()) << (recipe.ok() ? "" : recipe.error().message);
   recipe->run.device = device.str();
   return std::move(recipe).value();
