@@ -11,4 +11,7 @@ namespace carnot {
 /// Plays `environment`, which is open, to its end: the agent's responses and what each was answered with, in turn.
 std::vector<std::string> played_texts(Environment& environment, ScriptedAgent& agent);
 
+/// What is said in the first episodes of training, played by the factory's scripted agent.
+std::vector<std::string> training_texts(const EnvironmentFactory& factory);
+
 }  // namespace carnot

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
 
 #include "carnot/base/strings.h"
 #include "carnot/env/played_texts.h"
@@ -72,19 +71,7 @@ std::string RagenFactory::careless_action(const Game&, RandomStream& random) con
   return random.pick(text_->actions);
 }
 
-std::vector<std::string> RagenFactory::tokenizer_texts() const {
-  constexpr std::int64_t kEpisodes = 32;
-  std::vector<std::string> texts;
-  for (std::int64_t index = 0; index < kEpisodes; ++index) {
-    const auto environment = make(Split::Train, index);
-    const Opening opening = environment->open();
-    texts.push_back(opening.system);
-    texts.push_back(opening.user);
-    const auto agent = script(*environment, 1, RandomStream(static_cast<std::uint64_t>(index)));
-    std::ranges::move(played_texts(*environment, *agent), std::back_inserter(texts));
-  }
-  return texts;
-}
+std::vector<std::string> RagenFactory::tokenizer_texts() const { return training_texts(*this); }
 
 namespace {
 

@@ -1,8 +1,5 @@
 #include "carnot/env/webshop/factory.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "carnot/base/check.h"
 #include "carnot/base/limits.h"
 #include "carnot/env/played_texts.h"
@@ -20,7 +17,7 @@ enum class ShopStyle : std::uint8_t { Ragen, VerlAgent };
 class ShopAgent final : public ScriptedAgent {
  public:
   ShopAgent(const WebShop& shop, std::string_view tag, double careless, RandomStream random)
-      : shop_(shop), demonstrator_(shop), tag_(tag), careless_(careless), random_(random) {}
+      : demonstrator_(shop), tag_(tag), careless_(careless), random_(random) {}
 
   PolicyResponse respond(std::string_view) override {
     const auto move = random_.chance(careless_) ? demonstrator_.careless(random_) : demonstrator_.next();
@@ -28,7 +25,6 @@ class ShopAgent final : public ScriptedAgent {
   }
 
  private:
-  const WebShop& shop_;
   ShopDemonstrator demonstrator_;
   std::string tag_;
   double careless_;
@@ -106,19 +102,7 @@ class WebShopFactory final : public EnvironmentFactory {
     return std::make_unique<ShopAgent>(shop_of(environment), tag(), careless_turns_, random);
   }
 
-  std::vector<std::string> tokenizer_texts() const override {
-    constexpr std::int64_t kEpisodes = 32;
-    std::vector<std::string> texts;
-    for (std::int64_t index = 0; index < kEpisodes; ++index) {
-      const auto environment = make(Split::Train, index);
-      const Opening opening = environment->open();
-      texts.push_back(opening.system);
-      texts.push_back(opening.user);
-      const auto agent = script(*environment, 1, RandomStream(static_cast<std::uint64_t>(index)));
-      std::ranges::move(played_texts(*environment, *agent), std::back_inserter(texts));
-    }
-    return texts;
-  }
+  std::vector<std::string> tokenizer_texts() const override { return training_texts(*this); }
 
   std::vector<std::string> tokenizer_added_tokens() const override {
     return {"<think>", "</think>", "<" + tag() + ">", "</" + tag() + ">"};
