@@ -15,6 +15,8 @@ namespace carnot::kernel {
 
 /// Keys come in tiles of this many positions: a tile is a block of the cache.
 inline constexpr int kTile = kBlockTokens;
+/// Queries that share a pass over keys or values in float32 and float64, at most.
+inline constexpr int kQueriesOfPass = 4;
 
 /// The entries of a row that stay when its lowest are removed (kernel/statistics/selection.h): x is removed where x <
 /// threshold, or x == threshold and its index is at least tie_limit.
@@ -50,18 +52,18 @@ struct KernelTable {
                     const T* b, T* c, std::int64_t c_row, bool accumulate);
 
   /// scores[q * scores_row + j] = scale * dot(query q, key j) for `tiles` tiles of keys stored [dim][kTile].
-  /// Queries lie `query_row` apart. REQUIRES: queries <= 4.
+  /// Queries lie `query_row` apart. REQUIRES: queries <= kQueriesOfPass.
   void (*scores)(int queries, int tiles, int dim, const T* query, std::int64_t query_row, const T* const* key_tiles,
                  T scale, T* scores, std::int64_t scores_row);
   /// out_q = sum over keys of weight[q][j] value_j; values stored [kTile][dim] per tile. With `go_on` the sum goes on
-  /// from what is there: where tiles are cut changes no bit. REQUIRES: queries <= 4.
+  /// from what is there: where tiles are cut changes no bit. REQUIRES: queries <= kQueriesOfPass.
   void (*weighted_values)(int queries, int tiles, int dim, const T* weights, std::int64_t weights_row,
                           const T* const* value_tiles, T* out, std::int64_t out_row, bool go_on);
 
   /// In place: the softmax of scores[0, count), zeros up to the end of the last tile; returns its logsumexp.
   T (*softmax)(T* scores, int count);
 
-  /// out_j += sum over queries of weight[q][j] vector_q, for j < count. REQUIRES: queries <= 4.
+  /// out_j += sum over queries of weight[q][j] vector_q, for j < count. REQUIRES: queries <= kQueriesOfPass.
   void (*add_outer)(int queries, int count, int dim, const T* weights, std::int64_t weights_row, const T* vectors,
                     std::int64_t vectors_row, T* out);
   /// sum of x y

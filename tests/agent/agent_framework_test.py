@@ -12,8 +12,11 @@ import shutil
 import subprocess
 import sys
 
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-SKIPPED = 77
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+from python_package import python_with_package
+
+SOURCE = os.path.join(HERE, "..", "..")
 PACKAGE = "openai-agents==0.24.0"
 
 TOKENIZER = """
@@ -25,21 +28,6 @@ rollout: {{group_size: 2}}
 train: {{groups: 1}}
 eval: {{tasks: 1}}
 """
-
-
-def python_with_package(folder):
-    python = os.path.join(folder, "venv", "bin", "python")
-    known = [python, "-c", "import agents"]
-    if os.path.exists(python) and subprocess.run(known, capture_output=True, check=False).returncode == 0:
-        return python
-    for command in ([sys.executable, "-m", "venv", os.path.join(folder, "venv")],
-                    [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "0",
-                     "--timeout", "15", PACKAGE]):
-        made = subprocess.run(command, capture_output=True, text=True, check=False)
-        if made.returncode != 0:
-            print("skipped: the package openai-agents cannot be installed:", made.stderr[-500:])
-            sys.exit(SKIPPED)
-    return python
 
 
 def train(carnot, python, folder):
@@ -67,7 +55,7 @@ def train(carnot, python, folder):
 def main():
     carnot, harness_test, folder = sys.argv[1:4]
     os.makedirs(folder, exist_ok=True)
-    python = sys.argv[4] if len(sys.argv) > 4 else python_with_package(folder)
+    python = sys.argv[4] if len(sys.argv) > 4 else python_with_package(folder, PACKAGE, "agents")
     subprocess.run([harness_test, "--gtest_filter=AgentFramework.*"], check=True,
                    env=dict(os.environ, CARNOT_AGENTS_PYTHON=python))
     train(carnot, python, folder)

@@ -10,8 +10,10 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+from python_package import python_with_package
+
 SOURCE = os.path.join(HERE, "..", "..")
-SKIPPED = 77
 PACKAGE = "openai==3.54.0"
 
 RECIPE = """
@@ -25,25 +27,10 @@ eval: {{tasks: 1}}
 """
 
 
-def python_with_package(folder):
-    python = os.path.join(folder, "venv", "bin", "python")
-    known = [python, "-c", "import openai"]
-    if os.path.exists(python) and subprocess.run(known, capture_output=True, check=False).returncode == 0:
-        return python
-    for command in ([sys.executable, "-m", "venv", os.path.join(folder, "venv")],
-                    [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "0",
-                     "--timeout", "15", PACKAGE]):
-        made = subprocess.run(command, capture_output=True, text=True, check=False)
-        if made.returncode != 0:
-            print("skipped: the package openai cannot be installed:", made.stderr[-500:])
-            sys.exit(SKIPPED)
-    return python
-
-
 def main():
     carnot, folder = sys.argv[1], sys.argv[2]
     os.makedirs(folder, exist_ok=True)
-    python = sys.argv[3] if len(sys.argv) > 3 else python_with_package(folder)
+    python = sys.argv[3] if len(sys.argv) > 3 else python_with_package(folder, PACKAGE, "openai")
     recipe = os.path.join(folder, "recipe.yaml")
     with open(recipe, "w", encoding="utf-8") as file:
         file.write(RECIPE.format(folder=folder))

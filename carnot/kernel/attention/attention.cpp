@@ -14,8 +14,6 @@
 namespace carnot::kernel {
 namespace {
 
-constexpr int kQueries = 4;  // queries that share a pass over the keys
-
 /// The row x as it is computed with: itself, or widened into `scratch`.
 template <class S>
 const Computed<S>* wide_row(std::int64_t n, const S* x, [[maybe_unused]] Computed<S>* scratch) {
@@ -391,7 +389,8 @@ void BackwardTask<S>::run() {
     begin_sequence(number, first_in_tree);
     load_keys_and_values();
     const int total = rows_.rows * group_;
-    for (int first = 0; first < total; first += kQueries) query_group(first, std::min(kQueries, total - first));
+    for (int first = 0; first < total; first += kQueriesOfPass)
+      query_group(first, std::min(kQueriesOfPass, total - first));
     keep_gradients();
     first_in_tree += rows_.rows;
   }
@@ -473,11 +472,11 @@ template <class S>
 void BackwardTask<S>::query_group(int first, int count) {
   const KernelTable<T>& kernels = kernel_table<T>();
   const int needed = tiles_of(rows_.past + (first + count - 1) / group_ + 1);
-  T* probability = scratch<T>(6, kQueries * padded_);
-  T* dscore = scratch<T>(7, kQueries * padded_);
-  T* query = scratch<T>(8, 3 * kQueries * dim_);
-  T* gradient = query + kQueries * dim_;  // of the output
-  T* dquery = gradient + kQueries * dim_;
+  T* probability = scratch<T>(6, kQueriesOfPass * padded_);
+  T* dscore = scratch<T>(7, kQueriesOfPass * padded_);
+  T* query = scratch<T>(8, 3 * kQueriesOfPass * dim_);
+  T* gradient = query + kQueriesOfPass * dim_;  // of the output
+  T* dquery = gradient + kQueriesOfPass * dim_;
   T* normed = scratch<T>(5, dim_);
   const auto row = [&](int i) { return (first + i) / group_; };
   const auto head = [&](int i) { return kv_head_ * group_ + (first + i) % group_; };

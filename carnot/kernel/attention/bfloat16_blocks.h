@@ -8,6 +8,7 @@
 
 #include "carnot/kernel/dispatch.h"
 #include "carnot/kernel/gemm/bfloat16_rows.h"
+#include "carnot/kernel/row_counts.h"
 
 namespace carnot::kernel {
 namespace {
@@ -83,26 +84,8 @@ CARNOT_INLINE void by_vectors(const BFloat16BlockProduct& in, const LeftValue* a
 
 template <class Product>
 void by_rows(const BFloat16BlockProduct& in, int rows, const LeftValue* a, std::int64_t a_row, float* out) {
-  switch (rows) {
-#define CARNOT_CASE(n) \
-  case n: return by_vectors<Product, n, vectors_side_by_side(n)>(in, a, a_row, 0, out);
-    CARNOT_CASE(1)
-    CARNOT_CASE(2)
-    CARNOT_CASE(3)
-    CARNOT_CASE(4)
-#if CARNOT_VECTOR_BYTES == 64
-    CARNOT_CASE(5)
-    CARNOT_CASE(6)
-    CARNOT_CASE(7)
-    CARNOT_CASE(8)
-    CARNOT_CASE(9)
-    CARNOT_CASE(10)
-    CARNOT_CASE(11)
-    CARNOT_CASE(12)
-#endif
-#undef CARNOT_CASE
-    default: return;
-  }
+  with_row_count<kRowTile>(
+      rows, [&]<int Rows>() { by_vectors<Product, Rows, vectors_side_by_side(Rows)>(in, a, a_row, 0, out); });
 }
 
 template <class Product>

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "carnot/kernel/dispatch.h"
+#include "carnot/kernel/row_counts.h"
 #include "carnot/kernel/vectors.h"
 
 namespace carnot::kernel {
@@ -56,13 +57,9 @@ CARNOT_INLINE void scores_of(int tiles, int dim, const T* query, std::int64_t qu
 template <class T>
 void scores(int queries, int tiles, int dim, const T* query, std::int64_t query_row, const T* const* key_tiles, T scale,
             T* out, std::int64_t out_row) {
-  switch (queries) {
-    case 1: return scores_of<T, 1>(tiles, dim, query, query_row, key_tiles, scale, out, out_row);
-    case 2: return scores_of<T, 2>(tiles, dim, query, query_row, key_tiles, scale, out, out_row);
-    case 3: return scores_of<T, 3>(tiles, dim, query, query_row, key_tiles, scale, out, out_row);
-    case 4: return scores_of<T, 4>(tiles, dim, query, query_row, key_tiles, scale, out, out_row);
-    default: return;
-  }
+  with_row_count<kQueriesOfPass>(queries, [&]<int Queries>() {
+    scores_of<T, Queries>(tiles, dim, query, query_row, key_tiles, scale, out, out_row);
+  });
 }
 
 template <class T>
@@ -134,13 +131,9 @@ CARNOT_INLINE void weighted_values_of(int tiles, int dim, const T* weights, std:
 template <class T>
 void weighted_values(int queries, int tiles, int dim, const T* weights, std::int64_t weights_row,
                      const T* const* value_tiles, T* out, std::int64_t out_row, bool go_on) {
-  switch (queries) {
-    case 1: return weighted_values_of<T, 1>(tiles, dim, weights, weights_row, value_tiles, out, out_row, go_on);
-    case 2: return weighted_values_of<T, 2>(tiles, dim, weights, weights_row, value_tiles, out, out_row, go_on);
-    case 3: return weighted_values_of<T, 3>(tiles, dim, weights, weights_row, value_tiles, out, out_row, go_on);
-    case 4: return weighted_values_of<T, 4>(tiles, dim, weights, weights_row, value_tiles, out, out_row, go_on);
-    default: return;
-  }
+  with_row_count<kQueriesOfPass>(queries, [&]<int Queries>() {
+    weighted_values_of<T, Queries>(tiles, dim, weights, weights_row, value_tiles, out, out_row, go_on);
+  });
 }
 
 template <class T, int Queries>
@@ -165,13 +158,9 @@ CARNOT_INLINE void add_outer_of(int count, int dim, const T* weights, std::int64
 template <class T>
 void add_outer(int queries, int count, int dim, const T* weights, std::int64_t weights_row, const T* vectors,
                std::int64_t vectors_row, T* out) {
-  switch (queries) {
-    case 1: return add_outer_of<T, 1>(count, dim, weights, weights_row, vectors, vectors_row, out);
-    case 2: return add_outer_of<T, 2>(count, dim, weights, weights_row, vectors, vectors_row, out);
-    case 3: return add_outer_of<T, 3>(count, dim, weights, weights_row, vectors, vectors_row, out);
-    case 4: return add_outer_of<T, 4>(count, dim, weights, weights_row, vectors, vectors_row, out);
-    default: return;
-  }
+  with_row_count<kQueriesOfPass>(queries, [&]<int Queries>() {
+    add_outer_of<T, Queries>(count, dim, weights, weights_row, vectors, vectors_row, out);
+  });
 }
 
 }  // namespace

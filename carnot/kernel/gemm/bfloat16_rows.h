@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "carnot/kernel/gemm/bfloat16_output.h"
+#include "carnot/kernel/row_counts.h"
 
 namespace carnot::kernel {
 namespace {
@@ -91,27 +92,7 @@ void add_rows(const BFloat16Block& block, const LeftValue* a, std::int64_t a_row
 template <bool Fetch>
 void add_tile(const BFloat16Block& block, int rows, const LeftValue* a, std::int64_t a_row, const BFloat16* b,
               float* sums) {
-  // One instance per number of rows; every instance adds in the same order.
-  switch (rows) {
-#define CARNOT_CASE(n) \
-  case n: return add_rows<n, Fetch>(block, a, a_row, b, sums);
-    CARNOT_CASE(1)
-    CARNOT_CASE(2)
-    CARNOT_CASE(3)
-    CARNOT_CASE(4)
-#if CARNOT_VECTOR_BYTES == 64
-    CARNOT_CASE(5)
-    CARNOT_CASE(6)
-    CARNOT_CASE(7)
-    CARNOT_CASE(8)
-    CARNOT_CASE(9)
-    CARNOT_CASE(10)
-    CARNOT_CASE(11)
-    CARNOT_CASE(12)
-#endif
-#undef CARNOT_CASE
-    default: return;
-  }
+  with_row_count<kRowTile>(rows, [&]<int Rows>() { add_rows<Rows, Fetch>(block, a, a_row, b, sums); });
 }
 
 #ifndef CARNOT_BFLOAT16_PAIRS

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "carnot/kernel/dispatch.h"
+#include "carnot/kernel/row_counts.h"
 #include "carnot/kernel/vectors.h"
 
 namespace carnot::kernel {
@@ -55,20 +56,8 @@ CARNOT_INLINE void gemm_rows(int columns, std::int64_t depth, const T* a, std::i
 template <class T>
 void gemm_tile(int rows, int columns, std::int64_t depth, const T* a, std::int64_t a_row, std::int64_t a_depth,
                const T* b, T* c, std::int64_t c_row, bool accumulate) {
-  // One instance per number of rows; every instance adds in the same order.
-  switch (rows) {
-#define CARNOT_CASE(n) \
-  case n: return gemm_rows<T, n>(columns, depth, a, a_row, a_depth, b, c, c_row, accumulate);
-    CARNOT_CASE(1)
-    CARNOT_CASE(2)
-    CARNOT_CASE(3)
-    CARNOT_CASE(4) CARNOT_CASE(5) CARNOT_CASE(6)
-#if CARNOT_ROW_TILE > 6
-        CARNOT_CASE(7) CARNOT_CASE(8) CARNOT_CASE(9) CARNOT_CASE(10) CARNOT_CASE(11) CARNOT_CASE(12)
-#endif
-#undef CARNOT_CASE
-            default : return;
-  }
+  with_row_count<CARNOT_ROW_TILE>(
+      rows, [&]<int Rows>() { gemm_rows<T, Rows>(columns, depth, a, a_row, a_depth, b, c, c_row, accumulate); });
 }
 
 }  // namespace
