@@ -126,8 +126,9 @@ stage_thread() {
   run_case thread build build tsan "${rooms[@]/%/_test}"
   passed thread build || return 0
   # A test asks for more memory than there can be.
+  local options="allocator_may_return_null=1 suppressions=$PWD/tests/thread_sanitizer.supp"
   for room in "${rooms[@]}"; do
-    start_case thread "$room" env TSAN_OPTIONS=allocator_may_return_null=1 "build-tsan/${room}_test"
+    start_case thread "$room" env TSAN_OPTIONS="$options" "build-tsan/${room}_test"
   done
   wait
 }

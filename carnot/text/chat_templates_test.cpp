@@ -226,6 +226,16 @@ TEST_P(ChatTemplates, WhatIsNoCallIsTextAndWhatIsABrokenOneIsSaid) {
   EXPECT_NE(family->parse_response(call).problem, "");
 }
 
+TEST_P(ChatTemplates, AnIdIsReadOnlyWhereTheFormatWritesIt) {
+  const auto family = make_chat_family(GetParam(), small_tokenizer()).value();
+  if (!family->takes_tools()) return;
+  std::string text = small_tokenizer().decode(family->spoken_calls("", std::vector<ToolCall>{{.name = "wait"}}, ""));
+  text.insert(text.rfind('}'), R"(, "id": "abcdef123")");
+  const auto read = family->parse_response(text).tool_calls;
+  ASSERT_EQ(read.size(), 1u) << text;
+  EXPECT_EQ(family->parse_response(small_tokenizer().decode(family->spoken_calls("", read, ""))).tool_calls, read);
+}
+
 /// The tokens of a conversation as a rollout makes them: an opening, what is said, a reply.
 std::vector<TokenId> turn_by_turn(const ChatFamily& chat, const std::vector<Message>& conversation) {
   const auto messages = std::span(conversation);

@@ -27,7 +27,6 @@ Result<ToolCall> call_of(const OrderedJson& value, std::string_view arguments_ke
     if (!arguments) return arguments.error();
     call.arguments = std::move(arguments).value();
   }
-  if (const auto id = value.find("id"); id != value.end() && id->is_string()) call.id = id->get<std::string>();
   return call;
 }
 
@@ -47,6 +46,7 @@ Result<std::vector<ToolCall>> parse_tool_call_list(std::string_view json, std::s
   for (const OrderedJson& one : *value) {
     auto call = call_of(one, arguments_key);
     if (!call) return call.error();
+    if (const auto id = one.find("id"); id != one.end() && id->is_string()) call->id = id->get<std::string>();
     calls.push_back(std::move(call).value());
   }
   return calls;

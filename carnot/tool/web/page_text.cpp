@@ -196,7 +196,9 @@ std::size_t forward_by(std::string_view text, std::size_t from, int count) {
 std::string html_text(std::string_view html) {
   const std::string valid = with_replacement_characters(bounded_html(html));
   const ParsedPage page(valid);
-  return page.root() == nullptr ? "" : text_of_nodes(page.root());
+  if (page.root() == nullptr) return "";
+  // Gumbo writes no UTF-8 for a character whose number overflows.
+  return with_replacement_characters(text_of_nodes(page.root()));
 }
 
 Result<std::string> page_text(const HttpAnswer& answer) {

@@ -14,6 +14,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
+#include "carnot/base/utf8.h"
 #include "carnot/process/peer.h"
 #include "carnot/tool/toolbox.h"
 #include "carnot/tool/web/page_fetch.h"
@@ -287,6 +288,9 @@ TEST(PageText, IsWhatAReaderSees) {
             "A title One two three four five <6> seven");
   EXPECT_EQ(html_text(""), "");
   EXPECT_EQ(html_text("no tags \xff at all"), "no tags \uFFFD at all");
+  const std::string numbered = html_text("a&#xDDDDDDDDDDDDDDDDD;b");  // no such character, and more than a number holds
+  EXPECT_EQ(valid_prefix(numbered), numbered.size());
+  EXPECT_TRUE(numbered.starts_with('a') && numbered.ends_with('b'));
   std::string deep;
   for (int i = 0; i < 200'000; ++i) deep += "<div>";
   EXPECT_EQ(html_text("before" + deep + "after"), "before");
