@@ -103,6 +103,25 @@ TEST(BFloat16Gradients, SmallContributionsOfMicroBatchesAreNotLost) {
   EXPECT_TRUE(at::equal(weight.grad(), at::full({3}, 296.0F)));
 }
 
+void expect_sum_of_two_passes(Model& model) {
+  const PackedBatch first({1, 7, 40}), second({19, 30});
+  const auto of_first = gradients_of(model, first), of_second = gradients_of(model, second);
+  model.requires_grad(true);
+  loss_of(model, first).backward();
+  loss_of(model, second).backward();
+  const auto trained = model.trained();
+  for (std::size_t i = 0; i < trained.size(); ++i)
+    EXPECT_TRUE(at::equal(trained[i].tensor.grad(), of_first[i] + of_second[i])) << trained[i].name;
+}
+
+TEST_P(BFloat16Model, GradientsOfTwoPassesAreTheSumOfEach) {
+  Model model = bfloat16_model(GetParam());
+  expect_sum_of_two_passes(model);
+  model.requires_grad(false);
+  model.add_adapters({.rank = 5, .alpha = 7}, 11);
+  expect_sum_of_two_passes(model);
+}
+
 TEST(BFloat16Gradients, OfAdaptersAndACriticAreThoseOfFloat64) {
   const PackedBatch batch({33, 20});
   Model own = bfloat16_model("qwen2");

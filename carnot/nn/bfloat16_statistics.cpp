@@ -30,7 +30,9 @@ class BFloat16StatisticsBackward {
     logits_ = at::empty({rows, stride_}, computed_like<BFloat16>(inputs.hidden_TH));
     dlogits_ = at::empty({rows, stride_}, inputs.hidden_TH.options().requires_grad(false));
     dhidden_ = at::zeros({inputs.tokens(), width_}, logits_.options());
-    if (gradients.of_head) dhead_ = at::zeros({inputs.head_VH.size(0), width_}, logits_.options());
+    // The first block of rows is written, further ones are added to it.
+    if (gradients.of_head) dhead_ = at::empty({inputs.head_VH.size(0), width_}, logits_.options());
+    if (gradients.of_head && rows == 0) dhead_.zero_();
   }
 
   InputGradients run() {
@@ -69,7 +71,7 @@ class BFloat16StatisticsBackward {
     multiply(gradients, for_hidden_, MatrixInto<float>{data_of<float>(dhidden_) + first * width_, width_, true});
     if (dhead_.defined())
       multiply_transposed(gradients, columns_, packed_hidden_[first / kBlockRows],
-                          MatrixInto<float>{data_of<float>(dhead_) + begin_ * width_, width_, true});
+                          MatrixInto<float>{data_of<float>(dhead_) + begin_ * width_, width_, first > 0});
   }
 
   /// Of row r, which belongs to token t.

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <map>
 
@@ -127,11 +128,25 @@ struct LinearBackward {
 
   MatrixRows<S> dy_columns(std::int64_t first) const { return {data_of<S>(dy) + first, dy.size(0), dy.size(1)}; }
 
-  /// Columns [first, first + count) of dy, transposed, times `right` [T, width]: a weight's gradient.
-  at::Tensor outer(std::int64_t first, std::int64_t count, const Packed<S>& right) const {
-    at::Tensor gradient = at::empty({count, right.columns()}, computed_like<S>(dy));
-    multiply_transposed(dy_columns(first), count, right, MatrixInto<T>{data_of<T>(gradient), right.columns()});
-    return gradient;
+  /// Gradient of `weight`: columns [first, ...) of dy, transposed, times `right` [T, width].
+  at::Tensor outer(const at::Tensor& weight, std::int64_t first, const Packed<S>& right) const {
+    return outer(weight, dy_columns(first), right);
+  }
+  at::Tensor outer(const at::Tensor& weight, const MatrixRows<S>& left, const Packed<S>& right) const {
+    const bool in_place = adds_in_place(weight);
+    at::Tensor gradient = in_place ? weight.mutable_grad() : at::empty(weight.sizes(), computed_like<S>(dy));
+    multiply_transposed(left, weight.size(0), right,
+                        MatrixInto<T>{.data = data_of<T>(gradient), .stride = right.columns(), .add = in_place});
+    return in_place ? at::Tensor() : gradient;
+  }
+
+  /// True where the gradient is added to the one that is there as autograd would add it, with the same bits but without
+  /// a matrix of its own. Whoever waits for autograd's addition gets it.
+  static bool adds_in_place(const at::Tensor& weight) {
+    if (!std::is_same_v<S, kernel::BFloat16>) return false;  // float32 products add in parts
+    const at::Tensor& there = weight.grad();
+    return there.defined() && there.is_contiguous() && there.scalar_type() == at::kFloat &&
+           torch::autograd::impl::post_acc_grad_hooks(weight) == nullptr;
   }
 
   const Packed<S>& packed_columns(const S* data, std::int64_t row_stride, std::int64_t columns) {
@@ -152,7 +167,7 @@ struct LinearBackward {
     std::int64_t first = 0;
     for (std::size_t i = 0; i < weights.size(); ++i) {
       const std::int64_t columns = weights[i].size(0);
-      gradients[kWeight + i] = outer(first, columns, packed_input);
+      gradients[kWeight + i] = outer(weights[i], first, packed_input);
       if (has_bias) gradients[kBias + i] = column_sums<S>(dy, first, columns);
       first += columns;
     }
@@ -166,18 +181,17 @@ struct LinearBackward {
       const std::int64_t rank = placed.adapter.a.size(0);
       multiply(dy_columns(placed.first), cache.for_gradient<S>({&placed.adapter.b, 1}),
                MatrixInto<T>{data_of<T>(sums) + column, narrow.size(1)});
-      gradients[kB + placed.slot] = outer(placed.first, placed.adapter.b.size(0),
-                                          packed_columns(data_of<S>(narrow) + column, narrow.size(1), rank));
+      gradients[kB + placed.slot] =
+          outer(placed.adapter.b, placed.first, packed_columns(data_of<S>(narrow) + column, narrow.size(1), rank));
       column += rank;
     }
     const at::Tensor dnarrow = sums.mul_(scale).to(narrow.scalar_type());
     const auto& packed_input = packed_columns(data_of<S>(x), x.size(1), x.size(1));
     column = 0;
     for (const PlacedAdapter& placed : adapters) {
-      at::Tensor& gradient = gradients[kA + placed.slot] = at::empty(placed.adapter.a.sizes(), computed_like<S>(dy));
-      multiply_transposed(MatrixRows<S>{data_of<S>(dnarrow) + column, dy.size(0), narrow.size(1)}, gradient.size(0),
-                          packed_input, MatrixInto<T>{data_of<T>(gradient), x.size(1)});
-      column += gradient.size(0);
+      const MatrixRows<S> left{data_of<S>(dnarrow) + column, dy.size(0), narrow.size(1)};
+      gradients[kA + placed.slot] = outer(placed.adapter.a, left, packed_input);
+      column += placed.adapter.a.size(0);
     }
     if (!gradients[kInput].defined()) return;
     multiply(matrix_rows<S>(dnarrow), cache.for_gradient<S>(a_matrices(adapters)),

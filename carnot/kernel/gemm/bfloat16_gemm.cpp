@@ -30,6 +30,7 @@ std::int64_t panels_of_task(const BFloat16Kernels& kernels, std::int64_t rows, s
 }
 
 typedef std::uint16_t Eight __attribute__((vector_size(16)));
+typedef std::uint32_t FourPairs __attribute__((vector_size(16)));
 
 /// Three rounds of interleaving rows i and i + 4 exchange rows and columns.
 void transpose_8x8(const BFloat16* in, std::int64_t in_row, BFloat16* out, std::int64_t out_row) {
@@ -43,6 +44,49 @@ void transpose_8x8(const BFloat16* in, std::int64_t in_row, BFloat16* out, std::
     std::copy(next, next + 8, rows);
   }
   for (int i = 0; i < 8; ++i) __builtin_memcpy(out + i * out_row, &rows[i], sizeof(Eight));
+}
+
+/// A step of depth of a whole panel: pair k of column j goes to place 32 k + j. Four columns by four pairs are turned
+/// at a time.
+void pack_whole_step(std::span<const BFloat16* const> columns, std::int64_t first, BFloat16* out) {
+  for (std::size_t j = 0; j < columns.size(); j += 4) {
+    for (std::int64_t k = 0; k < kBFloat16Depth; k += 8) {
+      FourPairs in[4];
+      for (int i = 0; i < 4; ++i)
+        __builtin_memcpy(&in[i], columns[j + static_cast<std::size_t>(i)] + first + k, sizeof(FourPairs));
+      const FourPairs low01 = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5);
+      const FourPairs low23 = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
+      const FourPairs high01 = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7);
+      const FourPairs high23 = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
+      const FourPairs turned[4] = {
+          __builtin_shufflevector(low01, low23, 0, 1, 4, 5), __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+          __builtin_shufflevector(high01, high23, 0, 1, 4, 5), __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+      for (int i = 0; i < 4; ++i)
+        __builtin_memcpy(out + (k + 2 * i) * kBFloat16Panel + 2 * j, &turned[i], sizeof(FourPairs));
+    }
+  }
+}
+
+/// The same of fewer columns, of which `count` numbers are left. The rest is zeros.
+void pack_part_of_step(std::span<const BFloat16* const> columns, std::int64_t first, std::int64_t count,
+                       BFloat16* out) {
+  std::fill(out, out + kBFloat16Depth * kBFloat16Panel, BFloat16{});
+  for (std::size_t j = 0; j < columns.size(); ++j)
+    for (std::int64_t k = 0; k < count; ++k)
+      out[k / 2 * 2 * kBFloat16Panel + 2 * static_cast<std::int64_t>(j) + k % 2] = columns[j][first + k];
+}
+
+/// Two rows of a panel side by side: out[2 j] of the even one, out[2 j + 1] of the odd one.
+void interleave_panel(const BFloat16* even, const BFloat16* odd, BFloat16* out) {
+  for (std::int64_t j = 0; j < kBFloat16Panel; j += 8) {
+    Eight a, b;
+    __builtin_memcpy(&a, even + j, sizeof(Eight));
+    __builtin_memcpy(&b, odd + j, sizeof(Eight));
+    const Eight low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+    const Eight high = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    __builtin_memcpy(out + 2 * j, &low, sizeof(Eight));
+    __builtin_memcpy(out + 2 * j + 8, &high, sizeof(Eight));
+  }
 }
 
 /// Rows of several matrices, one below the other, as a list of where each begins.
@@ -73,15 +117,15 @@ void PackedBFloat16::pack_transposed(std::span<const BFloat16Rows> weights, std:
   const std::vector<const BFloat16*> starts = row_starts(weights);
   resize(depth, static_cast<std::int64_t>(starts.size()));
   kernel_pool().run(bfloat16_blocks(columns_, kBFloat16Panel), [&](std::int64_t p) {
+    const std::int64_t first = p * kBFloat16Panel, width = std::min(kBFloat16Panel, columns_ - first);
+    const auto columns = std::span(starts).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(width));
     BFloat16* out = data_.get() + p * panel_size();
     // A stretch of the panel at a time, so that what is written stays in the first-level cache.
-    for (std::int64_t k0 = 0; k0 < padded_depth_; k0 += kBFloat16Depth, out += kBFloat16Depth * kBFloat16Panel) {
-      for (std::int64_t j = 0; j < kBFloat16Panel; ++j) {
-        const std::int64_t column = p * kBFloat16Panel + j;
-        const std::int64_t count = column < columns_ ? std::min(kBFloat16Depth, depth_ - k0) : 0;
-        const BFloat16* in = count > 0 ? starts[column] + k0 : nullptr;
-        for (std::int64_t k = 0; k < kBFloat16Depth; ++k)
-          out[(k / 2 * kBFloat16Panel + j) * 2 + k % 2] = k < count ? in[k] : BFloat16{};
+    for (std::int64_t k = 0; k < padded_depth_; k += kBFloat16Depth, out += kBFloat16Depth * kBFloat16Panel) {
+      if (width == kBFloat16Panel && k + kBFloat16Depth <= depth_) {
+        pack_whole_step(columns, k, out);
+      } else {
+        pack_part_of_step(columns, k, std::min(kBFloat16Depth, depth_ - k), out);
       }
     }
   });
@@ -98,7 +142,11 @@ void PackedBFloat16::pack(std::span<const BFloat16Rows> matrices, std::int64_t c
     for (std::int64_t k = 0; k < padded_depth_; k += 2, out += 2 * kBFloat16Panel) {
       const BFloat16* even = k < depth_ ? starts[k] + first : kZeros;
       const BFloat16* odd = k + 1 < depth_ ? starts[k + 1] + first : kZeros;
-      if (width < kBFloat16Panel) std::fill(out, out + 2 * kBFloat16Panel, BFloat16{});
+      if (width == kBFloat16Panel) {
+        interleave_panel(even, odd, out);
+        continue;
+      }
+      std::fill(out, out + 2 * kBFloat16Panel, BFloat16{});
       for (std::int64_t j = 0; j < width; ++j) {
         out[2 * j] = even[j];
         out[2 * j + 1] = odd[j];
