@@ -61,6 +61,7 @@ Status load_weights(LoadedModel& loaded, const RunOptions& run) {
   auto model = load_policy(loaded.folder, tensor_options(run));
   if (!model) return model.error();
   loaded.model = std::make_unique<Model>(std::move(model).value());
+  loaded.model->keep_packed_weights_alone();
   return Done{};
 }
 

@@ -304,6 +304,10 @@ at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWe
                           [&]<class S>() { return LinearFunction::product<S>(x, weights, packed.cache(), narrow); });
 }
 
+void keep_packed_alone(std::span<const at::Tensor> weights, PackedWeights& packed) {
+  with_number_type(weights[0].scalar_type(), [&]<class S>() { packed.cache().keep_product_alone<S>(weights); });
+}
+
 at::Tensor unrounded_product(const at::Tensor& a, const at::Tensor& b) {
   if (a.scalar_type() != at::kBFloat16) return at::mm(a, b);
   if (a.is_cuda()) return at::mm(a, b, at::kFloat);

@@ -156,7 +156,19 @@ at::Tensor Model::logits(const at::Tensor& hidden_TH) const {
   return head_logits(hidden_TH, head(), workspace_->packed, kernels_);
 }
 
+void Model::keep_packed_weights_alone() {
+  if (kernels_ == KernelChoice::Portable || !own_kernels_take(embedding_)) return;
+  const at::NoGradGuard no_grad;
+  for (const Layer& layer : layers_) {
+    const std::vector<std::vector<at::Tensor>> products = {
+        {layer.query, layer.key, layer.value}, {layer.output}, {layer.gate, layer.up}, {layer.down}};
+    for (const auto& weights : products) keep_packed_alone(weights, workspace_->packed);
+  }
+  packed_alone_ = true;
+}
+
 std::vector<NamedTensor> Model::parameters() const {
+  CARNOT_CHECK(!packed_alone_, "the weights' rows were given back");
   std::vector<NamedTensor> all;
   const auto list = [&](const std::string& name, const at::Tensor& tensor) {
     if (tensor.defined()) all.push_back({name, tensor});

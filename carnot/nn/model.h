@@ -87,6 +87,11 @@ class Model {
   /// more time for a small part of the memory. The gradients' bits do not change.
   void checkpoint_activations(bool on) { checkpoint_activations_ = on; }
 
+  /// For a model that from now on only computes, without gradients: its linear layers keep their weights as Carnot's
+  /// kernels read them, and give back the memory of the rows. No bit changes. The model cannot be listed, copied or
+  /// trained afterwards. Where LibTorch's operators compute, nothing happens.
+  void keep_packed_weights_alone();
+
   void choose_kernels(KernelChoice choice) { kernels_ = choice; }
   KernelChoice kernels() const { return kernels_; }
 
@@ -114,6 +119,7 @@ class Model {
   LoraOptions lora_;
   KernelChoice kernels_ = KernelChoice::Own;
   bool checkpoint_activations_ = false;
+  bool packed_alone_ = false;
   std::shared_ptr<ModelWorkspace> workspace_;
 };
 

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include "carnot/base/check.h"
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/nn/kv_cache.h"
@@ -43,6 +44,25 @@ TEST_P(WideDecoder, OwnKernelsEqualLibTorchsInValuesAndGradients) {
   const auto a = gradients_of(own, batch), b = gradients_of(portable, batch);
   const auto names = own.parameters();
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_LT(relative_error(a[i], b[i]), 10 * tolerance()) << names[i].name;
+}
+
+TEST_P(Decoder, ItsPackedWeightsAloneGiveTheSameBits) {
+  Model whole = make();
+  const at::NoGradGuard no_grad;
+  whole.add_adapters({.rank = 3, .alpha = 7}, 11);
+  for (const NamedTensor& adapter : whole.adapters()) adapter.tensor.add_(0.05);
+  Model packed = whole.clone(), portable = whole.clone();
+  packed.keep_packed_weights_alone();
+  for (const std::vector<int>& lengths : {std::vector<int>{5, 33, 16}, {1}}) {
+    const PackedBatch batch(lengths);
+    const at::Tensor hidden = batch.hidden(whole);
+    EXPECT_TRUE(at::equal(batch.hidden(packed), hidden));
+    EXPECT_TRUE(at::equal(packed.logits(hidden), whole.logits(hidden)));
+  }
+  EXPECT_THROW((void)packed.parameters(), CheckError) << "their rows are gone";
+  portable.choose_kernels(KernelChoice::Portable);
+  portable.keep_packed_weights_alone();
+  EXPECT_EQ(portable.parameters().size(), whole.parameters().size());
 }
 
 TEST_P(Decoder, PackedEqualsOneByOneBitForBit) {

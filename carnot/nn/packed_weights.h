@@ -1,12 +1,14 @@
 // nn/packed_weights.h -- the cache of PackedWeights: one entry per set of weights, checked by version counters.
 #pragma once
 
+#include <ATen/Functions.h>
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <map>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "carnot/kernel/gemm/bfloat16_gemm.h"
@@ -57,6 +59,19 @@ struct PackedWeights::Cache {
       entry.gradient_versions = versions(weights);
     }
     return entry.gradient;
+  }
+
+  /// Packs the weights for products, and gives the memory of their rows back. REQUIRES: their storage is theirs alone,
+  /// and nobody reads their rows again.
+  template <class S>
+  void keep_product_alone(std::span<const at::Tensor> weights) {
+    for_product<S>(weights);
+    auto& entries = std::get<OfType<S>>(types_).entries;
+    auto entry = entries.extract(weights[0].data_ptr());
+    for (const at::Tensor& weight : weights)
+      weight.unsafeGetTensorImpl()->set_storage_keep_dtype(at::empty({1}, weight.options()).storage());
+    entry.key() = weights[0].data_ptr();
+    entries.insert(std::move(entry));
   }
 
   /// Memory for a matrix that is packed, used once and forgotten.
