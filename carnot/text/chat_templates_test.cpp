@@ -229,10 +229,13 @@ TEST_P(ChatTemplates, WhatIsNoCallIsTextAndWhatIsABrokenOneIsSaid) {
 TEST_P(ChatTemplates, AnIdIsReadOnlyWhereTheFormatWritesIt) {
   const auto family = make_chat_family(GetParam(), small_tokenizer()).value();
   if (!family->takes_tools()) return;
-  std::string text = small_tokenizer().decode(family->spoken_calls("", std::vector<ToolCall>{{.name = "wait"}}, ""));
-  text.insert(text.rfind('}'), R"(, "id": "abcdef123")");
+  const std::vector<ToolCall> call{{.name = "wait", .id = "abcdef123"}};
+  std::string text = small_tokenizer().decode(family->spoken_calls("", call, ""));
+  const bool writes_it = text.find(call[0].id) != std::string::npos;
+  if (!writes_it) text.insert(text.rfind('}'), R"(, "id": "abcdef123")");
   const auto read = family->parse_response(text).tool_calls;
   ASSERT_EQ(read.size(), 1u) << text;
+  EXPECT_EQ(read[0].id, writes_it ? call[0].id : "");
   EXPECT_EQ(family->parse_response(small_tokenizer().decode(family->spoken_calls("", read, ""))).tool_calls, read);
 }
 
