@@ -9,7 +9,6 @@
 // while the row was measured. Of five rounds the fastest counts.
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <functional>
 #include <optional>
 #include <string>
@@ -24,6 +23,7 @@
 #include "carnot/kernel/gemm/bfloat16_gemm.h"
 #include "carnot/kernel/gemm/gemm.h"
 #include "machine_limits.h"
+#include "peak_memory.h"
 
 namespace carnot {
 namespace {
@@ -32,16 +32,6 @@ using kernel::BFloat16;
 
 // The widest product of Qwen2.5-0.5B's layers, and its vocabulary.
 constexpr std::int64_t kDepth = 896, kColumns = 9728, kVocabulary = 151936;
-
-/// The most memory held since the last call, by Linux's own count; 0 where it keeps none.
-double peak_mebibytes_since_last_call() {
-  std::ifstream status("/proc/self/status");
-  double peak = 0;
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmHWM:")) peak = std::atof(line.c_str() + 6) / 1024;
-  std::ofstream("/proc/self/clear_refs") << 5;
-  return peak;
-}
 
 class Report {
  public:

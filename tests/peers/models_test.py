@@ -1,0 +1,112 @@
+"""What bench/peers/models.py computes from figures, without a peer and without a model.
+
+models_test.py FOLDER: the one that holds models.py.
+"""
+import json
+import math
+import pathlib
+import sys
+import tempfile
+import types
+
+FOLDER = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(FOLDER))
+import model_worker  # noqa: E402
+import models  # noqa: E402
+
+SHAPES = FOLDER.parent / "shapes"
+
+
+def config_of(shape):
+    return json.loads((SHAPES / f"{shape}.json").read_text())
+
+
+def check_limits_against_the_weights_one_by_one():
+    reads_slowly = models.Machine(read=3, bfloat16=1e12, float32=1)
+    computes_slowly = models.Machine(read=1e12, bfloat16=7, float32=1)
+    for file in SHAPES.glob("*.json"):
+        config = json.loads(file.read_text())
+        work = models.Work(config)
+        matrices = {n: s for n, s in model_worker.weight_shapes(config).items() if len(s) == 2}
+        head = math.prod(matrices.pop("model.embed_tokens.weight"))
+        blocks = sum(math.prod(s) for s in matrices.values())
+        assert (work.blocks, work.head) == (blocks, head)
+        sequences, length = 3, 11
+        # Each position of each query attends to those up to half the length on average, in scores and in sums.
+        attended = sum(4 * work.layers * work.queries * position for position in range(length)) * sequences
+        computed = 2 * blocks * sequences * length + 2 * head * sequences + attended
+        found = work.prefill_seconds(computes_slowly, sequences, length) * computes_slowly.bfloat16
+        assert abs(found - computed) <= 2 * work.layers * work.queries * length * sequences, (found, computed)
+        keys = [s[0] for n, s in matrices.items() if n.endswith("k_proj.weight")]
+        read = 2 * (blocks + head) + sequences * length * 2 * 2 * sum(keys)
+        assert math.isclose(work.decode_seconds(reads_slowly, sequences, length), read / reads_slowly.read)
+        for machine in (reads_slowly, computes_slowly):
+            steps = sum(work.decode_seconds(machine, 5, 7 + t, 7 + 5 * t) for t in (1, 2, 3))
+            both = steps + work.prefill_seconds(machine, 1, 7)
+            assert math.isclose(work.answers_seconds(machine, 7, 5, 4), both)
+
+
+def check_gguf_names():
+    names = [model_worker.gguf_name(n) for n in model_worker.weight_shapes(config_of("qwen2-smallest"))]
+    assert len(set(names)) == len(names) == 2 + 2 * 12
+    assert {"token_embd.weight", "output_norm.weight", "blk.1.attn_k.bias", "blk.0.ffn_down.weight"} <= set(names)
+
+
+def check_rows():
+    figure = models.Figure("decode", "seconds", 100, limit=lambda w, m: 1, ratios={"peer": 2}, fraction=0.5)
+    ours = [{"seconds": s, "peak_mebibytes": 10 * s} for s in (2, 4, 5)]
+    theirs = [{"seconds": s, "peak_mebibytes": 1} for s in (4, 12, 5)]
+    row = models.row_of(figure, "peer", ours, theirs, 1)
+    expected = {"name": "decode [tokens/s], against peer", "ours": 25, "peer": 20, "ratio": 2, "least_ratio": 1,
+                "most_ratio": 3, "limit_fraction": 0.25, "peak_mebibytes": 50, "ratio_target": 2}
+    assert expected.items() <= row.items(), row
+    alone = models.row_of(figure, None, ours, None, None)
+    assert (alone["peer"], alone["ratio"], alone["limit_fraction"]) == (None, None, None)
+    fastest = {"a": {"x": 1, "y": 5}, "b": {"x": 2, "y": 3}, "c": {"x": 3, "y": 4}}
+    assert models.best_variants(fastest, [models.Figure("", "x", 1), models.Figure("", "y", 1)]) == {"a", "b"}
+
+
+def check_processors():
+    epyc = "model name\t: AMD EPYC\ncpu family\t: 26\nflags\t\t: fpu avx512_bf16\n"
+    xeon = "model name\t: Intel Xeon\ncpu family\t: 6\nflags\t\t: fpu amx_bf16 avx512_bf16\n"
+    assert [models.processor(text) for text in (epyc, xeon)] == models.KNOWN_PROCESSORS
+    assert models.processor("flags: fpu\n") == "unknown processor (no bfloat16 products)"
+
+
+def check_page():
+    row = {"name": "decode [tokens/s], against peer", "ours": 25.0, "peer": 20.0, "ratio": 1.25, "least_ratio": 1.0,
+           "most_ratio": 3.0, "limit_fraction": 0.25, "peak_mebibytes": 50, "ratio_target": 2, "fraction_target": 0.2}
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "models.md"
+        models.Results(out).add(row, "Two processors.")
+        out.write_text(out.read_text() + "By hand.\n")
+        again = models.Results(out)
+        again.add(row | {"name": "prefill [tokens/s]", "ratio": None}, "Two processors.")
+        text = out.read_text()
+        assert text.endswith("By hand.\n") and text.count("By hand.") == 1
+        assert "| 25.0 | 20.0 | 1.25 (**aim 2**) | 1.00 to 3.00 | 0.25 (aim 0.2) | 50 |" in text, text
+        assert set(again.rows()) == {row["name"], "prefill [tokens/s]"}
+        for name in models.KNOWN_PROCESSORS:
+            assert name == again.here or f"## {name}\n\nNot measured." in text
+
+
+def check_cases():
+    cases = models.all_cases()
+    names = [figure.name for case in cases for figure in case.figures]
+    assert len(set(names)) == len(names)
+    models.installed = lambda peers: peers
+    options = types.SimpleNamespace(small=False, only="prefill", missing=False)
+    assert len(models.wanted_cases(options, {})) == sum(name.startswith("prefill") for name in names) > 0
+    case = next(c for c in cases if len(c.peers) == 2 and len(c.figures) == 2)
+    rows = {models.row_name(f, case.peers[0]) for f in case.figures} | {models.row_name(case.figures[0], case.peers[1])}
+    assert models.with_missing_peers(case, {}).peers == case.peers
+    assert models.with_missing_peers(case, rows).peers == case.peers[1:]
+    assert models.with_missing_peers(case, rows | {models.row_name(case.figures[1], case.peers[1])}) is None
+
+
+check_limits_against_the_weights_one_by_one()
+check_gguf_names()
+check_rows()
+check_processors()
+check_page()
+check_cases()
