@@ -10,8 +10,13 @@ Rounds alternate: Carnot, then PyTorch, each with two threads. Peers:
   rollout   transformers' generate: whole multi-turn episodes of the recorded lengths, sampled at temperature 1, a
             batch of 64, padded on the left, a call per turn with the cache of that turn. Every sequence stops at its own
             recorded length, and goes on with the recorded tool result. Tokens are the sampled ones.
+  step      a whole step of GRPO by TRL's GRPOTrainer, with that rollout as its rollout_func: 64 trajectories and two
+            updates of 32. Tokens are the sampled ones.
+
+--json prints each row as a JSON object: name, ours, peer, ratio, limit_fraction, peak_mebibytes (the last two null).
 """
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -23,11 +28,16 @@ import time
 os.environ.setdefault("OMP_NUM_THREADS", "2")
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, StoppingCriteria, StoppingCriteriaList
+import trl
+from transformers import (AutoModelForCausalLM, PreTrainedTokenizerFast, StoppingCriteria, StoppingCriteriaList,
+                          TrainerCallback)
+
+import models
 
 TRAINING = ["SFT, ragged", "SFT, equal lengths", "reinforcement update, ragged"]
 ROLLOUT = "rollout of 64 trajectories"
-TARGETS = {ROLLOUT: 5.0, TRAINING[0]: 1.5, TRAINING[1]: 1.2, TRAINING[2]: 1.5}
+STEP = "step of GRPO with 64 trajectories"
+TARGETS = {ROLLOUT: 5.0, TRAINING[0]: 1.5, TRAINING[1]: 1.2, TRAINING[2]: 1.5, STEP: 5.0}
 
 
 def load(checkpoint):
@@ -85,9 +95,10 @@ class OwnLength(StoppingCriteria):
 
 
 @torch.inference_mode()
-def rollout_speed(model, episodes):
+def roll_out(model, episodes):
+    """Returns how many tokens were sampled."""
     model.eval()
-    sampled, begin = 0, time.perf_counter()
+    sampled = 0
     for turn in range(max(len(e["turns"]) for e in episodes)):
         active = [e for e in episodes if len(e["turns"]) > turn]
         contexts = [e["tokens"][: e["turns"][turn]["begin"]] for e in active]
@@ -111,7 +122,67 @@ def rollout_speed(model, episodes):
             stopping_criteria=StoppingCriteriaList([OwnLength(longest, lengths)]),
         )
         sampled += sum(lengths)
-    return sampled / (time.perf_counter() - begin)
+    return sampled
+
+
+def rollout_speed(model, episodes):
+    begin = time.perf_counter()
+    return roll_out(model, episodes) / (time.perf_counter() - begin)
+
+
+class StepTimes(TrainerCallback):
+    def __init__(self):
+        self.seconds, self.begin = [], 0
+
+    def on_step_begin(self, *arguments, **kwargs):
+        self.begin = time.perf_counter()
+
+    def on_step_end(self, *arguments, **kwargs):
+        self.seconds.append(time.perf_counter() - self.begin)
+
+
+def trl_step_speed(checkpoint, episodes):
+    """Sampled tokens a second of TRL's step: the rollout, and two updates of half of the trajectories."""
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+    os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
+    model = load(checkpoint)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=os.path.join(checkpoint, "tokenizer.json"))
+    tokenizer.pad_token = tokenizer.eos_token = tokenizer.convert_ids_to_tokens(0)
+    prompts = [e["turns"][0]["begin"] for e in episodes]
+
+    def rollout(texts, trainer):
+        roll_out(trainer.model, episodes)
+        masks = []
+        for episode, prompt in zip(episodes, prompts):
+            mask = [0] * len(episode["tokens"])
+            for turn in episode["turns"]:
+                mask[turn["begin"] : turn["end"]] = [1] * (turn["end"] - turn["begin"])
+            masks.append(mask[prompt:])
+        trainer.model.train()
+        return {"prompt_ids": [e["tokens"][:p] for e, p in zip(episodes, prompts)],
+                "completion_ids": [e["tokens"][p:] for e, p in zip(episodes, prompts)], "logprobs": None,
+                "env_mask": masks}
+
+    def reward(completions, **kwargs):
+        return [float(i % 3 == 0) for i in range(len(completions))]
+
+    times = StepTimes()
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = GRPOConfig(
+            output_dir=folder, use_cpu=True, bf16=False, report_to="none", save_strategy="no", logging_strategy="no",
+            disable_tqdm=True, per_device_train_batch_size=len(episodes) // 2, steps_per_generation=2,
+            num_generations=8, max_steps=6, learning_rate=1e-5, beta=0.0, max_completion_length=1024,
+            gradient_checkpointing=False, dataloader_pin_memory=False)
+        data = Dataset.from_dict({"prompt": [str(i) for i in range(64)]})
+        trainer = GRPOTrainer(model=model, reward_funcs=reward, args=arguments, train_dataset=data,
+                              processing_class=tokenizer, rollout_func=rollout, callbacks=[times])
+        with contextlib.redirect_stdout(sys.stderr):
+            trainer.train()
+    sampled = sum(turn["end"] - turn["begin"] for e in episodes for turn in e["turns"])
+    steps = [a + b for a, b in zip(times.seconds[::2], times.seconds[1::2])]
+    return sampled / min(steps)
 
 
 def main():
@@ -120,21 +191,25 @@ def main():
     parser.add_argument("--run", default="runs/quickstart")
     parser.add_argument("--out", default="bench/results/speed.md")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true", help="a JSON object for each row")
+    parser.add_argument("--models", help="adds the rows to this page of bench/peers/models.py, too")
     arguments = parser.parse_args()
     torch.set_num_threads(2)
     transformers.logging.set_verbosity_error()
 
-    ours = {name: [] for name in [ROLLOUT] + TRAINING}
+    ours = {name: [] for name in [ROLLOUT] + TRAINING + [STEP]}
     theirs = {name: [] for name in ours}
     with tempfile.TemporaryDirectory() as folder:
         workload_file, figures_file = os.path.join(folder, "workload.json"), os.path.join(folder, "figures.json")
         for round_number in range(arguments.rounds):
             subprocess.run([arguments.speed, arguments.run, "--workload", workload_file, "--json", figures_file],
-                           check=True, stdout=subprocess.DEVNULL if round_number else None)
+                           check=True, stdout=subprocess.DEVNULL if round_number or arguments.json else None)
             with open(figures_file) as figures:
                 measured = json.load(figures)
             with open(workload_file) as workload:
                 work = json.load(workload)
+            sampled = sum(turn["end"] - turn["begin"] for e in work["episodes"] for turn in e["turns"])
+            measured[STEP] = sampled / (1e-3 * measured["step of 64 trajectories: step"])
             for name in ours:
                 ours[name].append(measured[name])
             model = load(work["checkpoint"])
@@ -143,12 +218,13 @@ def main():
                 theirs[name].append(max(training_speed(model, work[name], size) for size in (8, 16, 32)))
             model = load(work["checkpoint"])
             theirs[ROLLOUT].append(max(rollout_speed(model, work["episodes"]) for _ in range(2)))
+            theirs[STEP].append(trl_step_speed(work["checkpoint"], work["episodes"]))
             print("round", round_number + 1, {n: round(ours[n][-1] / theirs[n][-1], 2) for n in ours}, file=sys.stderr, flush=True)
 
     lines = [
         "# Speed, side by side",
         "",
-        f"`bench/peers/compare.py`: torch {torch.__version__}, transformers {transformers.__version__}, two threads each,"
+        f"`bench/peers/compare.py`: torch {torch.__version__}, transformers {transformers.__version__}, TRL {trl.__version__}, two threads each,"
         f" float32, the quickstart's model and data, medians of {arguments.rounds} alternating rounds.",
         "",
         "| what, tokens/s | Carnot | PyTorch | ratio (min to max) | target |",
@@ -161,7 +237,18 @@ def main():
             f" {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) | {TARGETS[name]} |")
     with open(arguments.out, "w") as out:
         out.write("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    results = models.Results(arguments.models) if arguments.models else None
+    for name in ours:
+        ratios = [a / b for a, b in zip(ours[name], theirs[name])]
+        row = {"name": f"quickstart: {name} [tokens/s]", "ours": statistics.median(ours[name]),
+               "peer": statistics.median(theirs[name]), "ratio": statistics.median(ratios), "limit_fraction": None,
+               "peak_mebibytes": None}
+        if arguments.json:
+            print(json.dumps(row))
+        if results:
+            results.add(row | {"least_ratio": min(ratios), "most_ratio": max(ratios), "ratio_target": TARGETS[name]})
+    if not arguments.json:
+        print("\n".join(lines))
 
 
 if __name__ == "__main__":

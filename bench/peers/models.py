@@ -383,8 +383,9 @@ def processor(cpuinfo):
     fields = dict(re.findall(r"^([\w ]+?)\s*: (.*)$", cpuinfo, re.MULTILINE))
     flags = fields.get("flags", "").split()
     sets = [name for flag, name in (("amx_bf16", "AMX"), ("avx512_bf16", "AVX512-BF16")) if flag in flags]
-    family = f", family {fields['cpu family']}" if fields.get("model name", "").startswith("AMD") else ""
-    return f"{fields.get('model name', 'unknown processor')}{family} ({', '.join(sets) or 'no bfloat16 products'})"
+    name = re.sub(r"\(R\)|\bCPU\b|\bProcessor\b|@.*", " ", fields.get("model name", "unknown processor"))
+    family = f", family {fields['cpu family']}" if name.startswith("AMD") else ""
+    return f"{' '.join(name.split())}{family} ({', '.join(sets) or 'no bfloat16 products'})"
 
 
 def load_average():
@@ -417,7 +418,7 @@ def table(rows):
         lines.append(f"| {row['name']} | {ours} | {number(row['peer'])} |"
                      f" {with_target(row['ratio'], row.get('ratio_target'), '{:.2f}'.format)} | {spread} |"
                      f" {with_target(row['limit_fraction'], row.get('fraction_target'), '{:.2f}'.format)} |"
-                     f" {row['peak_mebibytes']:,.0f} |")
+                     f" {number(row['peak_mebibytes'])} |")
     return lines
 
 
@@ -449,9 +450,10 @@ class Results:
     def rows(self):
         return self.all.get(self.here, {}).get("rows", {})
 
-    def add(self, row, about):
-        here = self.all.setdefault(self.here, {"about": about, "rows": {}})
-        here["about"] = about
+    def add(self, row, about=""):
+        """`about` says how this processor's rows were measured; empty: as those before."""
+        here = self.all.setdefault(self.here, {"about": "", "rows": {}})
+        here["about"] = about or here["about"]
         here["rows"][row["name"]] = row
         names = [row_name(f, peer) for c in all_cases() for f in c.figures for peer in c.peers or [None]]
         order = {name: place for place, name in enumerate(names)}
