@@ -8,11 +8,13 @@
 Reads a JSON object a line and answers each with one, until the input ends. Two settings that the requests of Carnot's
 program do not have: `attention` (eager or sdpa) and `sequences`, how many of them one pass of training pads.
 """
+import concurrent.futures
 import ctypes
 import json
 import os
 import pathlib
 import sys
+import threading
 import time
 
 THREADS = int(os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count())))
@@ -174,6 +176,8 @@ class Transformers:
 
 
 class LlamaCpp:
+    PART = 256  # of the vocabulary, for sampling
+
     def __init__(self, folder):
         import llama_cpp
         import numpy
@@ -186,13 +190,16 @@ class LlamaCpp:
             os.fsencode(os.path.join(folder, "model.gguf")), llama_cpp.llama_model_default_params())
         self.vocabulary = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
         self.generator = numpy.random.default_rng(5)
+        self.parts = numpy.arange(0, self.vocabulary, self.PART)
+        self.pool, self.of_thread = concurrent.futures.ThreadPoolExecutor(THREADS), threading.local()
         info = llama_cpp.llama_print_system_info().decode()
         self.about = {"version": f"llama-cpp-python {llama_cpp.__version__}", "system": info}
 
-    def context(self, sequences, tokens_each, shared=False):
+    def context(self, sequences, tokens, shared=False):
+        """For `tokens` tokens of each sequence, or, `shared`, of all together."""
         parameters = self.cpp.llama_context_default_params()
         parameters.n_seq_max = sequences
-        parameters.n_ctx = sequences * ((tokens_each + 255) // 256 * 256)
+        parameters.n_ctx = (1 if shared else sequences) * ((tokens + 255) // 256 * 256)
         parameters.n_batch = parameters.n_ctx
         parameters.n_ubatch = 512
         parameters.n_threads = parameters.n_threads_batch = THREADS
@@ -215,19 +222,26 @@ class LlamaCpp:
         address = self.cpp.llama_get_logits_ith(context, row)
         return self.numpy.ctypeslib.as_array(address, (self.vocabulary,))
 
-    def sample(self, context, row):
-        """At temperature 1, in two stages: a part of the vocabulary, then a token of it. llama.cpp's own sampler takes
-        longer."""
+    def sample(self, logits, drawn):
+        """At temperature 1 by a number in [0, 1), in two stages: a part of the vocabulary, then a token of it."""
         numpy = self.numpy
-        logits = self.logits(context, row)
-        weights = numpy.exp(logits - logits.max())
-        ends = numpy.arange(0, self.vocabulary, 256)
-        sums = numpy.add.reduceat(weights, ends).cumsum()
-        drawn = self.generator.random() * sums[-1]
-        part = min(int(numpy.searchsorted(sums, drawn, side="right")), len(ends) - 1)
-        inside = weights[ends[part] : ends[part] + 256].cumsum()
+        if not hasattr(self.of_thread, "weights"):
+            self.of_thread.weights = numpy.empty(self.vocabulary, numpy.float32)
+        weights = self.of_thread.weights
+        numpy.subtract(logits, logits.max(), out=weights)
+        numpy.exp(weights, out=weights)
+        sums = numpy.add.reduceat(weights, self.parts).cumsum()
+        drawn *= sums[-1]
+        part = min(int(numpy.searchsorted(sums, drawn, side="right")), len(sums) - 1)
+        begin = int(self.parts[part])
+        inside = weights[begin : begin + self.PART].cumsum()
         left = drawn - (sums[part - 1] if part > 0 else 0)
-        return int(ends[part]) + min(int(numpy.searchsorted(inside, left, side="right")), len(inside) - 1)
+        return begin + min(int(numpy.searchsorted(inside, left, side="right")), len(inside) - 1)
+
+    def sample_rows(self, context, rows):
+        """A token of each row, on all threads. llama.cpp's own sampler takes longer."""
+        logits = [self.logits(context, row) for row in rows]
+        return list(self.pool.map(self.sample, logits, self.generator.random(len(rows))))
 
     def log_probs(self, request):
         numpy, tokens = self.numpy, request["tokens"]
@@ -244,9 +258,9 @@ class LlamaCpp:
 
     def sample_more(self, context, begin, sequences, position, tokens):
         """Seconds from `begin` to each token of all sequences, whose logits are the last run's."""
-        times, rows = [], list(range(sequences))
+        times = []
         for n in range(tokens):
-            drawn = [self.sample(context, row) for row in rows]
+            drawn = self.sample_rows(context, range(sequences))
             times.append(time.perf_counter() - begin)
             if n + 1 < tokens:
                 self.run(context, [(token, position + n, s, True) for s, token in enumerate(drawn)])
@@ -260,7 +274,7 @@ class LlamaCpp:
         first = []
         for b in range(batch):
             self.run(context, [(token, i, b, i + 1 == prompt) for i, token in enumerate(ids[b])])
-            first.append(self.sample(context, prompt - 1))
+            first += self.sample_rows(context, [prompt - 1])
         prefill = time.perf_counter() - begin
         self.run(context, [(token, prompt, b, True) for b, token in enumerate(first)])
         times = self.sample_more(context, begin, batch, prompt + 1, tokens)
@@ -270,14 +284,14 @@ class LlamaCpp:
     def answers(self, request):
         """The prompt is computed once, and its cells of the cache belong to all sequences."""
         prompt, answers, tokens = request["prompt"], request["answers"], request["tokens"]
-        context = self.context(answers, prompt // answers + tokens + 256, shared=True)
+        context = self.context(answers, prompt + answers * tokens, shared=True)
         ids = random_tokens(self.generator, prompt, self.vocabulary)
         begin = time.perf_counter()
         self.run(context, [(token, i, 0, i + 1 == prompt) for i, token in enumerate(ids)])
         memory = self.cpp.llama_get_memory(context)
         for s in range(1, answers):
             self.cpp.llama_memory_seq_cp(memory, 0, s, -1, -1)
-        first = [self.sample(context, prompt - 1) for _ in range(answers)]
+        first = self.sample_rows(context, [prompt - 1] * answers)
         self.run(context, [(token, prompt, s, True) for s, token in enumerate(first)])
         times = self.sample_more(context, begin, answers, prompt + 1, tokens - 1)
         self.cpp.llama_free(context)
