@@ -15,6 +15,9 @@ inline double status_mebibytes(const std::string& key) {
   return 0;
 }
 
+/// The most memory held so far, GB. Pages of mapped files count where they were read.
+inline double peak_gigabytes() { return status_mebibytes("VmHWM:") * 1048576e-9; }
+
 /// The most memory held since the last call.
 inline double peak_mebibytes_since_last_call() {
   const double peak = status_mebibytes("VmHWM:");

@@ -17,6 +17,8 @@
 #include "carnot/env/webshop/demonstrator.h"
 #include "carnot/env/webshop/environment.h"
 #include "carnot/env/webshop/ragen_game.h"
+#include "peak_memory.h"
+#include "processor_time.h"
 
 namespace carnot {
 namespace {
@@ -81,15 +83,16 @@ std::size_t play_protocol(const std::vector<RecordedPurchase>& purchases, const 
 }
 
 int run(const char* folder, int products) {
-  const double begin = seconds_now();
+  const double begin = seconds_now(), processor_begin = processor_seconds();
   const auto opened = Shop::open({.task_source = folder, .num_products = products});
   if (!opened) {
     std::fprintf(stderr, "%s\n", opened.error().message.c_str());
     return 1;
   }
   const auto& shop = *opened;
-  std::printf("%d products, %zu goals, opened in %.2f s\n", shop->num_products(), shop->num_goals(),
-              seconds_now() - begin);
+  std::printf("%d products, %zu goals, opened in %.2f s, %.2f s of the processor; at most %.2f GB of memory\n",
+              shop->num_products(), shop->num_goals(), seconds_now() - begin, processor_seconds() - processor_begin,
+              peak_gigabytes());
   const auto purchases = record_purchases(shop);
 
   measure("actions", [&] {
