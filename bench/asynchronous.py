@@ -33,7 +33,7 @@ MODES = {
 }
 COMPARED = ["synchronous", "max_staleness 1", "max_staleness 4", "max_staleness 4, in flight"]
 
-# From recipes/quickstart.yaml: fewer steps of training; old log-probabilities measured, since the
+# From recipes/quickstart.yaml: fewer steps of SFT and training; old log-probabilities measured, since the
 # decoupled objective needs them.
 QUICKSTART = ["recipes/quickstart.yaml", "rollout.old_log_probs=recompute", "rollout.plane_task_groups=8"]
 UNEVEN = ["bench/uneven.yaml", "rollout.plane_task_groups=2"]
@@ -58,15 +58,15 @@ def warm_start(arguments, seed):
     checkpoint = os.path.join(folder, "checkpoints", f"global_step_{arguments.sft_steps}")
     if not os.path.exists(os.path.join(checkpoint, "MANIFEST.json")):
         shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([arguments.carnot, "sft", *QUICKSTART, f"seed={seed}", f"run_folder={folder}",
-                        f"threads={arguments.sft_threads}", f"sft.steps={arguments.sft_steps}", "eval.tasks=20"],
+        subprocess.run([arguments.carnot, "sft", *QUICKSTART, f"seed={seed}", f"run_folder={folder}", "threads=2",
+                        f"sft.steps={arguments.sft_steps}", "eval.tasks=20"],
                        check=True, stdout=subprocess.DEVNULL)
     return checkpoint
 
 
 def recipe(arguments, seed):
     if arguments.what == "uneven":
-        return [*UNEVEN, f"train.steps={arguments.steps or 20}"]
+        return [*UNEVEN, f"train.steps={arguments.steps or 14}"]
     return [*QUICKSTART, f"model.path={warm_start(arguments, seed)}", "sft.steps=0",
             f"train.steps={arguments.steps or 80}", f"train.max_sampled_tokens={arguments.tokens}",
             f"eval.tasks={arguments.eval_tasks}", "eval.before_training=false", "train.keep_rollouts=false"]
@@ -164,21 +164,15 @@ def main():
     parser.add_argument("--modes", nargs="+", default=COMPARED, choices=list(MODES), metavar="MODE")
     parser.add_argument("--runs", default="runs/asynchronous")
     parser.add_argument("--workers", type=int, default=0, help="0: six where episodes wait, one otherwise")
-    parser.add_argument("--steps", type=int, default=0, help="at most; 0: 20 of uneven episodes, 80 of the other")
-    parser.add_argument("--tokens", type=int, default=225_000, help="that `success` samples")
-    parser.add_argument("--sft-steps", type=int, default=1000)
-    parser.add_argument("--sft-threads", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=0, help="at most; 0: 14 of uneven episodes, 80 of the other")
+    parser.add_argument("--tokens", type=int, default=170_000, help="that `success` samples")
+    parser.add_argument("--sft-steps", type=int, default=800)
     parser.add_argument("--eval-tasks", type=int, default=400)
-    parser.add_argument("--warm-starts-only", action="store_true", help="make them for `success`, and end")
     parser.add_argument("overrides", nargs="*", help="key=value")
     arguments = parser.parse_intermixed_args()
     arguments.workers = arguments.workers or (6 if arguments.what == "uneven" else 1)
     os.makedirs(arguments.runs, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # what runs beside is ended, too
-    if arguments.warm_starts_only:
-        for seed in arguments.seeds:
-            warm_start(arguments, seed)
-        return
     found = {mode: [] for mode in arguments.modes}
     begin = time.time()
     print(table_head(arguments), flush=True)
