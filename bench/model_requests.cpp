@@ -3,7 +3,8 @@
 //   model_requests_bench FOLDER [--dtype bfloat16|float32] [--threads N]
 //
 // FOLDER is a Hugging Face folder: config.json and weights. Reads a JSON object a line and answers each with one, until
-// the input ends. Answers hold seconds, and the most memory that the process held meanwhile (peak_mebibytes).
+// the input ends. Answers hold seconds, on the wall and of the processors (processor_seconds), and the most memory that
+// the process held meanwhile (peak_mebibytes).
 //
 //   {"do": "limits"}                              what memory and arithmetic give here at best
 //   {"do": "log_probs", "tokens": [...]}          log-probability and entropy of each token but the first
@@ -48,6 +49,7 @@
 #include "machine_limits.h"
 #include "model_options.h"
 #include "peak_memory.h"
+#include "processor_time.h"
 #include "random_model.h"
 
 namespace carnot {
@@ -67,6 +69,25 @@ SampleRequest request(int sequence, int tokens) {
 }
 
 int blocks_for(int sequences, int tokens) { return sequences * (tokens / kBlockTokens + 2); }
+
+/// What passes between two calls, into an answer.
+class Clock {
+ public:
+  explicit Clock(Json& answer) : answer_(answer) {}
+
+  /// The seconds since the last call, as PREFIXseconds and PREFIXprocessor_seconds.
+  void note(const std::string& prefix = "") {
+    const double wall = watch_.seconds(), processors = processor_seconds();
+    answer_[prefix + "seconds"] = wall - wall_;
+    answer_[prefix + "processor_seconds"] = processors - processors_;
+    wall_ = wall, processors_ = processors;
+  }
+
+ private:
+  Json& answer_;
+  Stopwatch watch_;
+  double wall_ = 0, processors_ = processor_seconds();
+};
 
 Json limits() {
   const std::vector<float> numbers = random_floats(1 << 18);
@@ -90,11 +111,13 @@ Json decode(const Model& model, const Json& wanted) {
   RandomStream stream(1);
   for (int b = 0; b < batch; ++b)
     engine.sample(engine.start(random_tokens(stream, prompt, model)), request(b, tokens + 1));
-  const Stopwatch watch;
+  Json answer;
+  Clock clock(answer);
   for (int first = 0; first < batch;) first += static_cast<int>(engine.step().tokens.size());
-  const double prefilled = watch.seconds();
+  clock.note("prefill_");
   while (engine.has_work()) engine.step();
-  return {{"prefill_seconds", prefilled}, {"decode_seconds", watch.seconds() - prefilled}};
+  clock.note("decode_");
+  return answer;
 }
 
 Json answers(const Model& model, const Json& wanted) {
@@ -104,12 +127,14 @@ Json answers(const Model& model, const Json& wanted) {
   Engine engine(runner, {.max_batch_tokens = kPassTokens});
   RandomStream stream(2);
   const auto tokens_of_prompt = random_tokens(stream, prompt, model);
-  const Stopwatch watch;
+  Json answer;
+  Clock clock(answer);
   const SequenceId root = engine.start(tokens_of_prompt);
   while (!engine.prefilled(root)) engine.step();
   for (int a = 0; a < answers; ++a) engine.sample(engine.fork(root, prompt), request(a, tokens));
   while (engine.has_work()) engine.step();
-  return {{"seconds", watch.seconds()}};
+  clock.note();
+  return answer;
 }
 
 /// Sequences of one forward and backward pass.
@@ -148,12 +173,13 @@ Json train(Model& model, const Json& wanted) {
     batches.back().add(stream, length, wanted["counted"], model);
   }
   model.requires_grad(true);
-  const Stopwatch watch;
+  Json answer;
+  Clock clock(answer);
   for (const MicroBatch& batch : batches) batch.backward(model);
-  const double seconds = watch.seconds();
+  clock.note();
   for (const NamedTensor& weight : model.parameters()) weight.tensor.mutable_grad().reset();
   model.requires_grad(false);
-  return {{"seconds", seconds}};
+  return answer;
 }
 
 /// beyond_mebibytes: what was held at most beside inputs and outputs. True only of a process that has freed nothing
@@ -170,17 +196,19 @@ Json statistics(const Model& model, const Json& wanted) {
   const double outputs = gradient ? static_cast<double>(head.numel() * 4 + hidden.nbytes()) / (1 << 20) : 0;
   const double before = status_mebibytes("VmRSS:");
   const at::AutoGradMode mode(gradient);
-  const Stopwatch watch;
+  Json answer;
+  Clock clock(answer);
   const auto s = token_statistics(hidden, head, targets, {.entropy_clamp = clamp, .kernels = model.kernels()});
   if (gradient) {
     at::Tensor loss = s.entropy_T * 0.1 - s.logprob_T + s.logsumexp_T * 0.01;
     if (clamp > 0) loss = loss + s.clamped_entropy_T * 0.1;
     loss.sum().backward();
   }
-  const double seconds = watch.seconds();
+  clock.note();
   head.mutable_grad().reset();
   mark_trained(head, false);
-  return {{"seconds", seconds}, {"beyond_mebibytes", status_mebibytes("VmHWM:") - before - outputs}};
+  answer["beyond_mebibytes"] = status_mebibytes("VmHWM:") - before - outputs;
+  return answer;
 }
 
 Json product(const Json& wanted) {
@@ -204,14 +232,15 @@ Json information_gain(const Model& model, const Json& wanted) {
   RandomStream stream(4);
   std::vector<SequenceId> sequences;
   for (int b = 0; b < trajectories; ++b) sequences.push_back(engine.start(random_tokens(stream, tokens, model)));
-  const Stopwatch watch;
+  Json answer;
+  Clock clock(answer);
   for (int turn = 0; turn < turns; ++turn) {
     for (const SequenceId sequence : sequences) engine.sample(sequence, request(static_cast<int>(sequence), tokens));
     while (engine.has_work()) engine.step();
     for (const SequenceId sequence : sequences) engine.append(sequence, random_tokens(stream, tokens, model));
   }
   while (engine.has_work()) engine.step();
-  const double rollout = watch.seconds();
+  clock.note("rollout_");
   std::vector<SharedContext> contexts;
   std::vector<ForkedAnswer> forked;
   for (const SequenceId sequence : sequences) {
@@ -226,9 +255,10 @@ Json information_gain(const Model& model, const Json& wanted) {
       begin = end;
     }
   }
-  const Stopwatch gains;
+  clock.note();
   forked_log_probs(model, contexts, forked, {.max_tokens = kPassTokens});
-  return {{"rollout_seconds", rollout}, {"gain_seconds", gains.seconds()}};
+  clock.note("gain_");
+  return answer;
 }
 
 Json answer_to(Model& model, const Json& wanted) {

@@ -224,7 +224,8 @@ def main():
     lines = [
         "# Speed, side by side",
         "",
-        f"`bench/peers/compare.py`: torch {torch.__version__}, transformers {transformers.__version__}, TRL {trl.__version__}, two threads each,"
+        f"`bench/peers/compare.py`: torch {torch.__version__}, transformers {transformers.__version__},"
+        f" TRL {trl.__version__}, two threads each,"
         f" float32, the quickstart's model and data, medians of {arguments.rounds} alternating rounds.",
         "",
         "| what, tokens/s | Carnot | PyTorch | ratio (min to max) | target |",

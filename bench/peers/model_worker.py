@@ -39,6 +39,27 @@ def forget_peak():
     pathlib.Path("/proc/self/clear_refs").write_text("5")
 
 
+# ---- time ---------------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """What passes between two calls of note(), on the wall and of the processors, into an answer."""
+
+    def __init__(self):
+        self.answer, self.last = {}, self.now()
+
+    @staticmethod
+    def now():
+        return time.perf_counter(), time.process_time()
+
+    def note(self, prefix="", now=None):
+        now = now or self.now()
+        for key, end, begin in zip(("seconds", "processor_seconds"), now, self.last):
+            self.answer[prefix + key] = end - begin
+        self.last = now
+        return self.answer
+
+
 # ---- transformers -------------------------------------------------------------------------------------------------
 
 
@@ -75,14 +96,13 @@ class Transformers:
                 "entropy": (-(log_p.exp() * log_p).sum(-1)).tolist()}
 
     def generate(self, ids, tokens, sequences=1):
-        """Seconds from the call to each new token."""
+        """When each new token was there."""
         times = []
 
         def note_time(input_ids, scores, **kwargs):
-            times.append(time.perf_counter() - begin)
+            times.append(Clock.now())
             return self.torch.zeros(input_ids.shape[0], dtype=self.torch.bool)
 
-        begin = time.perf_counter()
         with self.torch.inference_mode():
             self.model.generate(
                 input_ids=ids, attention_mask=self.torch.ones_like(ids), do_sample=True, temperature=1.0, top_k=0,
@@ -93,14 +113,17 @@ class Transformers:
     def decode(self, request):
         self.choose_attention(request)
         self.model.eval()
-        times = self.generate(self.tokens(1, request["batch"], request["prompt"]), request["tokens"] + 1)
-        return {"prefill_seconds": times[0], "decode_seconds": times[-1] - times[0]}
+        ids, clock = self.tokens(1, request["batch"], request["prompt"]), Clock()
+        times = self.generate(ids, request["tokens"] + 1)
+        clock.note("prefill_", times[0])
+        return clock.note("decode_", times[-1])
 
     def answers(self, request):
         self.choose_attention(request)
         self.model.eval()
-        return {"seconds": self.generate(self.tokens(2, 1, request["prompt"]), request["tokens"],
-                                         request["answers"])[-1]}
+        ids, clock = self.tokens(2, 1, request["prompt"]), Clock()
+        self.generate(ids, request["tokens"], request["answers"])
+        return clock.note()
 
     def loss(self, lengths, counted):
         torch = self.torch
@@ -122,12 +145,12 @@ class Transformers:
         self.choose_attention(request)
         self.model.train()
         lengths, chunk = request["lengths"], request["sequences"]
-        begin = time.perf_counter()
+        clock = Clock()
         for first in range(0, len(lengths), chunk):
             self.loss(lengths[first : first + chunk], request["counted"]).backward()
-        seconds = time.perf_counter() - begin
+        clock.note()
         self.model.zero_grad(set_to_none=True)
-        return {"seconds": seconds}
+        return clock.answer
 
     def statistics(self, request):
         """The logits of `chunk` tokens at a time, materialised in float32; the clamped entropy as AEnt's published code
@@ -137,7 +160,7 @@ class Transformers:
         head = self.model.lm_head.weight.detach().requires_grad_(gradient)
         hidden = torch.randn(request["tokens"], head.shape[1]).bfloat16().requires_grad_(gradient)
         targets = self.tokens(4, request["tokens"])
-        begin = time.perf_counter()
+        clock = Clock()
         with torch.set_grad_enabled(gradient):
             for first in range(0, request["tokens"], chunk):
                 logits = (hidden[first : first + chunk] @ head.T).float()
@@ -154,7 +177,7 @@ class Transformers:
                     loss = loss - 0.1 * (kept.exp() * kept.masked_fill(mask, 0)).sum(-1)
                 if gradient:
                     loss.sum().backward()
-        return {"seconds": time.perf_counter() - begin}
+        return clock.note()
 
     def product(self, request):
         torch = self.torch
@@ -256,46 +279,44 @@ class LlamaCpp:
         self.cpp.llama_free(context)
         return {"log_prob": log_probs, "entropy": entropies}
 
-    def sample_more(self, context, begin, sequences, position, tokens):
-        """Seconds from `begin` to each token of all sequences, whose logits are the last run's."""
-        times = []
+    def sample_more(self, context, sequences, position, tokens):
+        """`tokens` tokens of all sequences, whose logits are the last run's."""
         for n in range(tokens):
             drawn = self.sample_rows(context, range(sequences))
-            times.append(time.perf_counter() - begin)
             if n + 1 < tokens:
                 self.run(context, [(token, position + n, s, True) for s, token in enumerate(drawn)])
-        return times
 
     def decode(self, request):
         batch, prompt, tokens = request["batch"], request["prompt"], request["tokens"]
         context = self.context(batch, prompt + tokens + 1)
         ids = random_tokens(self.generator, (batch, prompt), self.vocabulary)
-        begin = time.perf_counter()
-        first = []
+        first, clock = [], Clock()
         for b in range(batch):
             self.run(context, [(token, i, b, i + 1 == prompt) for i, token in enumerate(ids[b])])
             first += self.sample_rows(context, [prompt - 1])
-        prefill = time.perf_counter() - begin
+        clock.note("prefill_")
         self.run(context, [(token, prompt, b, True) for b, token in enumerate(first)])
-        times = self.sample_more(context, begin, batch, prompt + 1, tokens)
+        self.sample_more(context, batch, prompt + 1, tokens)
+        clock.note("decode_")
         self.cpp.llama_free(context)
-        return {"prefill_seconds": prefill, "decode_seconds": times[-1] - prefill}
+        return clock.answer
 
     def answers(self, request):
         """The prompt is computed once, and its cells of the cache belong to all sequences."""
         prompt, answers, tokens = request["prompt"], request["answers"], request["tokens"]
         context = self.context(answers, prompt + answers * tokens, shared=True)
         ids = random_tokens(self.generator, prompt, self.vocabulary)
-        begin = time.perf_counter()
+        clock = Clock()
         self.run(context, [(token, i, 0, i + 1 == prompt) for i, token in enumerate(ids)])
         memory = self.cpp.llama_get_memory(context)
         for s in range(1, answers):
             self.cpp.llama_memory_seq_cp(memory, 0, s, -1, -1)
         first = self.sample_rows(context, [prompt - 1] * answers)
         self.run(context, [(token, prompt, s, True) for s, token in enumerate(first)])
-        times = self.sample_more(context, begin, answers, prompt + 1, tokens - 1)
+        self.sample_more(context, answers, prompt + 1, tokens - 1)
+        clock.note()
         self.cpp.llama_free(context)
-        return {"seconds": times[-1]}
+        return clock.answer
 
 
 # ---- random weights -----------------------------------------------------------------------------------------------

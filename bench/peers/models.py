@@ -219,8 +219,8 @@ def made_small(case):
 class Side:
     """A process that answers requests about one model."""
 
-    def __init__(self, name, command, environment):
-        self.name = name
+    def __init__(self, name, command, environment, processor_time):
+        self.name, self.processor_time = name, processor_time
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         stderr=subprocess.DEVNULL, env=os.environ | environment)
         self.about = self.read()
@@ -237,6 +237,8 @@ class Side:
         answer = self.read()
         if "error" in answer:
             raise RuntimeError(f"{self.name}: {answer['error']}")
+        if self.processor_time:
+            answer |= {k.replace("processor_", ""): v for k, v in answer.items() if k.endswith("processor_seconds")}
         if "gain_seconds" in answer:
             answer["gain_percent"] = 100 * answer["gain_seconds"] / answer["rollout_seconds"]
         return answer
@@ -263,8 +265,9 @@ class Sides:
         threads = str(self.options.threads)
         if name == "Carnot":
             program = pathlib.Path(self.options.build) / "model_requests_bench"
-            return Side(name, [program, self.folder, "--threads", threads], {})
-        return Side(name, [sys.executable, HERE / "model_worker.py", name, self.folder], {"OMP_NUM_THREADS": threads})
+            return Side(name, [program, self.folder, "--threads", threads], {}, self.options.processor_time)
+        return Side(name, [sys.executable, HERE / "model_worker.py", name, self.folder], {"OMP_NUM_THREADS": threads},
+                    self.options.processor_time)
 
     def __getitem__(self, name):
         if name not in self.started:
@@ -408,7 +411,8 @@ def with_target(value, target, form):
 
 
 def table(rows):
-    lines = ["| what | Carnot | peer | ratio | rounds' ratios | share of the limit | MiB |", "|---|---:|---:|---:|---|---:|---:|"]
+    lines = ["| what | Carnot | peer | ratio | rounds' ratios | share of the limit | MiB |",
+             "|---|---:|---:|---:|---|---:|---:|"]
     for row in rows.values():
         ours = number(row["ours"])
         if "most_target" in row:
@@ -505,8 +509,9 @@ def show(row, as_json):
 def about(sides, options, errors):
     versions = ", ".join(sides[name].about["version"] for name in errors if name != "Carnot")
     machine = sides.machine
-    return (f"{os.cpu_count()} processors, {options.threads} threads each, kernels {sides['Carnot'].about['kernels']};"
-            f" {versions}. At best {machine.read / 1e9:.1f} GB/s read, {machine.bfloat16 / 1e9:,.0f} GFLOP/s in bfloat16"
+    how = "one thread each, the processor's time" if options.processor_time else f"{options.threads} threads each"
+    return (f"{os.cpu_count()} processors, {how}, kernels {sides['Carnot'].about['kernels']}; {versions}."
+            f" At best {machine.read / 1e9:.1f} GB/s read, {machine.bfloat16 / 1e9:,.0f} GFLOP/s in bfloat16"
             f" and {machine.float32 / 1e9:,.0f} in float32. Load average before the last case: {options.load:.1f}.")
 
 
@@ -546,10 +551,13 @@ def main():
     parser.add_argument("--missing", action="store_true", help="cases that have no figure yet")
     parser.add_argument("--rounds", type=int, default=0, help="instead of each case's own")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--processor-time", action="store_true",
+                        help="of a busy machine: the processor's time, with one thread")
     parser.add_argument("--small", action="store_true", help="a very small model, to see that it works")
     parser.add_argument("--json", action="store_true", help="a JSON object for each row")
     parser.add_argument("--page", action="store_true", help="only write the page")
     options = parser.parse_args()
+    options.threads = 1 if options.processor_time else options.threads
     if not options.page and not (pathlib.Path(options.build) / "model_requests_bench").exists():
         sys.exit(f"{options.build}/model_requests_bench is not there: cmake --build build --target model_requests_bench")
     run(options)
