@@ -32,7 +32,7 @@ import trl
 from transformers import (AutoModelForCausalLM, PreTrainedTokenizerFast, StoppingCriteria, StoppingCriteriaList,
                           TrainerCallback)
 
-import models
+import results as kept
 
 TRAINING = ["SFT, ragged", "SFT, equal lengths", "reinforcement update, ragged"]
 ROLLOUT = "rollout of 64 trajectories"
@@ -238,7 +238,7 @@ def main():
             f" {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) | {TARGETS[name]} |")
     with open(arguments.out, "w") as out:
         out.write("\n".join(lines) + "\n")
-    results = models.Results(arguments.models) if arguments.models else None
+    results = kept.Results(arguments.models) if arguments.models else None
     for name in ours:
         ratios = [a / b for a, b in zip(ours[name], theirs[name])]
         row = {"name": f"quickstart: {name} [tokens/s]", "ours": statistics.median(ours[name]),

@@ -11,8 +11,11 @@ import types
 
 FOLDER = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(FOLDER))
+import cases  # noqa: E402
+import limits  # noqa: E402
 import model_worker  # noqa: E402
 import models  # noqa: E402
+import results  # noqa: E402
 
 SHAPES = FOLDER.parent / "shapes"
 
@@ -22,11 +25,11 @@ def config_of(shape):
 
 
 def check_limits_against_the_weights_one_by_one():
-    reads_slowly = models.Machine(read=3, bfloat16=1e12, float32=1)
-    computes_slowly = models.Machine(read=1e12, bfloat16=7, float32=1)
+    reads_slowly = limits.Machine(read=3, bfloat16=1e12, float32=1)
+    computes_slowly = limits.Machine(read=1e12, bfloat16=7, float32=1)
     for file in SHAPES.glob("*.json"):
         config = json.loads(file.read_text())
-        work = models.Work(config)
+        work = limits.Work(config)
         matrices = {n: s for n, s in model_worker.weight_shapes(config).items() if len(s) == 2}
         head = math.prod(matrices.pop("model.embed_tokens.weight"))
         blocks = sum(math.prod(s) for s in matrices.values())
@@ -53,24 +56,24 @@ def check_gguf_names():
 
 
 def check_rows():
-    figure = models.Figure("decode", "seconds", 100, limit=lambda w, m: 1, ratios={"peer": 2}, fraction=0.5)
+    figure = cases.Figure("decode", "seconds", 100, limit=lambda w, m: 1, ratios={"peer": 2}, fraction=0.5)
     ours = [{"seconds": s, "peak_mebibytes": 10 * s} for s in (2, 4, 5)]
     theirs = [{"seconds": s, "peak_mebibytes": 1} for s in (4, 12, 5)]
-    row = models.row_of(figure, "peer", ours, theirs, 1)
+    row = results.row_of(figure, "peer", ours, theirs, 1)
     expected = {"name": "decode [tokens/s], against peer", "ours": 25, "peer": 20, "ratio": 2, "least_ratio": 1,
                 "most_ratio": 3, "limit_fraction": 0.25, "peak_mebibytes": 50, "ratio_target": 2}
     assert expected.items() <= row.items(), row
-    alone = models.row_of(figure, None, ours, None, None)
+    alone = results.row_of(figure, None, ours, None, None)
     assert (alone["peer"], alone["ratio"], alone["limit_fraction"]) == (None, None, None)
     fastest = {"a": {"x": 1, "y": 5}, "b": {"x": 2, "y": 3}, "c": {"x": 3, "y": 4}}
-    assert models.best_variants(fastest, [models.Figure("", "x", 1), models.Figure("", "y", 1)]) == {"a", "b"}
+    assert models.best_variants(fastest, [cases.Figure("", "x", 1), cases.Figure("", "y", 1)]) == {"a", "b"}
 
 
 def check_processors():
     epyc = "model name\t: AMD EPYC\ncpu family\t: 26\nflags\t\t: fpu avx512_bf16\n"
     xeon = "model name\t: Intel(R) Xeon(R) Processor @ 2.70GHz\ncpu family\t: 6\nflags\t\t: fpu amx_bf16 avx512_bf16\n"
-    assert [models.processor(text) for text in (epyc, xeon)] == models.KNOWN_PROCESSORS
-    assert models.processor("flags: fpu\n") == "unknown processor (no bfloat16 products)"
+    assert [results.processor(text) for text in (epyc, xeon)] == results.KNOWN_PROCESSORS
+    assert results.processor("flags: fpu\n") == "unknown processor (no bfloat16 products)"
 
 
 def check_page():
@@ -78,30 +81,30 @@ def check_page():
            "most_ratio": 3.0, "limit_fraction": 0.25, "peak_mebibytes": 50, "ratio_target": 2, "fraction_target": 0.2}
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "models.md"
-        models.Results(out).add(row, "Two processors.")
+        results.Results(out).add(row, "Two processors.")
         out.write_text(out.read_text() + "By hand.\n")
-        again = models.Results(out)
+        again = results.Results(out)
         again.add(row | {"name": "prefill [tokens/s]", "ratio": None}, "Two processors.")
         text = out.read_text()
         assert text.endswith("By hand.\n") and text.count("By hand.") == 1
         assert "| 25.0 | 20.0 | 1.25 (**aim 2**) | 1.00 to 3.00 | 0.25 (aim 0.2) | 50.0 |" in text, text
         assert set(again.rows()) == {row["name"], "prefill [tokens/s]"}
-        for name in models.KNOWN_PROCESSORS:
+        for name in results.KNOWN_PROCESSORS:
             assert name == again.here or f"## {name}\n\nNot measured." in text
 
 
 def check_cases():
-    cases = models.all_cases()
-    names = [figure.name for case in cases for figure in case.figures]
+    everything = cases.all_cases()
+    names = [figure.name for case in everything for figure in case.figures]
     assert len(set(names)) == len(names)
     models.installed = lambda peers: peers
     options = types.SimpleNamespace(small=False, only="prefill", missing=False)
     assert len(models.wanted_cases(options, {})) == sum(name.startswith("prefill") for name in names) > 0
-    case = next(c for c in cases if len(c.peers) == 2 and len(c.figures) == 2)
-    rows = {models.row_name(f, case.peers[0]) for f in case.figures} | {models.row_name(case.figures[0], case.peers[1])}
+    case = next(c for c in everything if len(c.peers) == 2 and len(c.figures) == 2)
+    rows = {results.row_name(f, case.peers[0]) for f in case.figures} | {results.row_name(case.figures[0], case.peers[1])}
     assert models.with_missing_peers(case, {}).peers == case.peers
     assert models.with_missing_peers(case, rows).peers == case.peers[1:]
-    assert models.with_missing_peers(case, rows | {models.row_name(case.figures[1], case.peers[1])}) is None
+    assert models.with_missing_peers(case, rows | {results.row_name(case.figures[1], case.peers[1])}) is None
 
 
 check_limits_against_the_weights_one_by_one()
