@@ -163,7 +163,7 @@ def measure(case, sides, rounds):
 
 def rows_of(case, answers, work, machine):
     for figure in case.figures:
-        seconds = figure.limit(work, machine) if figure.limit else None
+        seconds = figure.limit(work, machine) if figure.limit and machine else None
         for peer in case.peers or [None]:
             yield results.row_of(figure, peer, answers["Carnot"], answers[peer] if peer else None, seconds)
 
@@ -179,7 +179,9 @@ def measure_case(case, sides, options):
         sides.measure_machine()
         answers, variants = measure(case, sides, rounds)
     work = limits.Work(json.loads((sides.folder / "config.json").read_text()))
-    for row in rows_of(case, answers, work, sides.machine):
+    # Limits are times on the wall.
+    machine = None if options.processor_time else sides.machine
+    for row in rows_of(case, answers, work, machine):
         yield row | {"rounds": rounds, "variants": variants}
 
 
