@@ -37,8 +37,6 @@ ASSUMED = {
     "disk": (2e9, "byte/s", "of one process to a shared file system; no source"),
     "failures": (419 / (54 * 86400 * 16384), "a second and GPU",
                  "419 in 54 days on 16,384 GPUs (The Llama 3 Herd of Models, 2024)"),
-    "copying": (1e9, "byte/s", "of a processor that writes or reads a message, checks a result; no source"),
-    "packing": (100e-9, "s", "of a processor to pack a token; no source"),
     "sampled": (6000, "tokens", "median of an episode, log-normal with sigma 0.8, 32,000 at most; no source"),
     "tool_every": (500, "tokens", "sampled between two tool calls; no source"),
     "tool_tokens": (125, "tokens", "of a tool's answer; no source"),
@@ -196,14 +194,10 @@ class Changes:
 
 
 class Costs:
-    """What was measured, in seconds and bytes; and what was not, from ASSUMED."""
+    """What was measured, in seconds and bytes."""
 
-    def __init__(self, a=None):
+    def __init__(self):
         self.all = json.loads((RESULTS / "scale_costs.json").read_text())
-        a = a or Assumed()
-        for name in ("write_bytes", "read_bytes", "accept_result"):
-            self.all["token/" + name] = self.all["token/bytes"] / a.copying * 1e9
-        self.all["token/pack"] = a.packing * 1e9
 
     def token(self, name):
         return self.all["token/" + name] * 1e-9
