@@ -72,9 +72,10 @@ def train_case(shape, kind, lengths, counted, sequences, ratio, fraction, rounds
 
 def statistics_case(shape, tokens, gradient, clamp, ratios, fraction):
     name = ("clamped entropy" if clamp else "token statistics") + (" with gradient" if gradient else "")
-    figure = Figure(f"{name}, {NAMES[shape]}", "seconds", tokens, ratios=ratios, fraction=fraction,
+    figure = Figure(f"{name} of {tokens} tokens, {NAMES[shape]}", "seconds", tokens, ratios=ratios, fraction=fraction,
                     limit=lambda w, m: w.statistics_seconds(m, tokens, gradient))
-    return Case(shape, {"do": "statistics", "tokens": tokens, "gradient": gradient, "clamp": clamp}, [figure])
+    return Case(shape, {"do": "statistics", "tokens": tokens, "gradient": gradient, "clamp": clamp}, [figure],
+                rounds=3)
 
 
 def memory_case(shape, tokens, gradient):
@@ -104,9 +105,9 @@ def all_cases():
         decode_case(BIG, 32, 256, 16, {"transformers": 1.5, "llama.cpp": 1.5}, 0.70, 0.75),
         answers_case(BIG, 256, 32, 32, {"transformers": 5, "llama.cpp": 1.5}, 2),
         train_case(BIG, "4 x 256", [256] * 4, 1.0, 4, 1.5, 0.60, 3),
-        train_case(BIG, "ragged", ragged(8, 220, 768), 0.4, 4, 3, None, 1),
-        statistics_case(BIG, 512, False, 0, {}, 0.90),
-        statistics_case(BIG, 512, True, 0, {}, 0.65),
+        train_case(BIG, "ragged", ragged(8, 220, 768), 0.4, 4, 3, None, 3),
+        statistics_case(BIG, 2048, False, 0, {}, 0.90),
+        statistics_case(BIG, 2048, True, 0, {}, 0.65),
         statistics_case(BIG, 256, False, 0.3, {"transformers": 8}, None),
         statistics_case(BIG, 256, True, 0.3, {"transformers": 4}, None),
         memory_case(BIG, 2048, False),
