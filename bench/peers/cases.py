@@ -106,6 +106,8 @@ def all_cases():
         answers_case(BIG, 256, 32, 32, {"transformers": 5, "llama.cpp": 1.5}, 2),
         train_case(BIG, "4 x 256", [256] * 4, 1.0, 4, 1.5, 0.60, 3),
         train_case(BIG, "ragged", ragged(8, 220, 768), 0.4, 4, 3, None, 3),
+        statistics_case(BIG, 512, False, 0, {}, 0.90),
+        statistics_case(BIG, 512, True, 0, {}, 0.65),
         statistics_case(BIG, 2048, False, 0, {}, 0.90),
         statistics_case(BIG, 2048, True, 0, {}, 0.65),
         statistics_case(BIG, 256, False, 0.3, {"transformers": 8}, None),
