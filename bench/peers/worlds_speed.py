@@ -121,7 +121,7 @@ def ask_anserini(jar, index, queries):
         topics, found = pathlib.Path(folder) / "topics.tsv", pathlib.Path(folder) / "found.txt"
         topics.write_text("".join(f"{i}\t{query}\n" for i, query in enumerate(queries)))
         seconds, _, _ = run_timed(["java", "-cp", jar, "io.anserini.search.SearchCollection", "-index", index,
-                                   "-topics", topics, "-topicReader", "TsvInt", "-output", found, "-bm25",
+                                   "-topics", topics, "-topicreader", "TsvInt", "-output", found, "-bm25",
                                    "-bm25.k1", "0.9", "-bm25.b", "0.4", "-hits", "3", "-threads", "1"])
         hits = [[] for _ in queries]
         for line in found.read_text().splitlines():
