@@ -13,7 +13,7 @@ constexpr std::string_view kWelcome = "-= Welcome to TextWorld, ALFRED! =-\n\n";
 
 Alfworld::Alfworld(std::shared_ptr<const AlfworldTask> task, double reward)
     : task_(std::move(task)), reward_(reward), state_(task_->room.start) {
-  observation_.append(kWelcome).append(look_text(task_->room, state_)).append("\n\n").append(task_->sentence);
+  observation_.append(kWelcome).append(opening_text(task_->room)).append("\n\n").append(task_->sentence);
 }
 
 std::string Alfworld::board_json() const {

@@ -277,6 +277,7 @@ class RoomBuilder {
               std::to_string(kMaxLocations));
     room_.locations = static_cast<int>(locations_.size());
     room_.start.inside.resize(receptacles_.size());
+    room_.start.taken.resize(receptacles_.size());
     room_.start.at.resize(locations_.size());
   }
 

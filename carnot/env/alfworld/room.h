@@ -41,6 +41,7 @@ struct RoomState {
   EntitySet opened{};                                           ///< receptacles
   EntitySet clean{}, hot{}, cool{}, on{}, toggled{}, sliced{};  ///< objects
   std::vector<EntitySet> inside{};                              ///< per receptacle: the objects in or on it
+  std::vector<EntitySet> taken{};  ///< per receptacle: the objects that were taken from it and are not back; for `look`
   /// Per location: the objects said to be there. Where an object was first seen, which need not be where the receptacle
   /// that holds it is.
   std::vector<EntitySet> at{};

@@ -9,7 +9,7 @@ namespace carnot {
 namespace {
 
 constexpr std::string_view kHelp =
-    "\nAvailable commands:\n"
+    "Available commands:\n"
     "  look:                             look around your current location\n"
     "  inventory:                        check your current inventory\n"
     "  go to (receptacle):               move to a receptacle\n"
@@ -23,6 +23,8 @@ constexpr std::string_view kHelp =
     "  clean (object) with (receptacle): clean an object using a receptacle\n"
     "  cool (object) with (receptacle):  cool an object using a receptacle\n"
     "  slice (object) with (object):     slice an object using a sharp object\n";
+
+constexpr std::string_view kMiddle = "You are in the middle of a room. Looking quickly around you, you see ";
 
 const RoomReceptacle& receptacle_of(const Room& room, int receptacle) {
   return room.receptacles[static_cast<std::size_t>(receptacle)];
@@ -228,7 +230,7 @@ std::string object_text(const Room& room, const RoomState& state, int object) {
   if (sliced && cool) return "This is a cool" + end;
   if (clean) return "This is a clean" + end;
   if (cool) return "This is a cold" + end;
-  if (room.toggleable.has(object)) return "This " + name + (state.toggled.has(object) ? " is on." : " is off.");
+  if (room.toggleable.has(object) && state.toggled.has(object)) return "This " + name + " is on.";
   if (room.sliceable.has(object) && sliced) return "This is a" + end;
   return "There's nothing special about " + name + ".";
 }
@@ -322,11 +324,13 @@ void apply_command(const Room& room, RoomState& state, const RoomCommand& comman
     case RoomVerb::Close: state.opened.remove(r); return;
     case RoomVerb::Take:
       contents(state, r).remove(o);
+      state.taken[static_cast<std::size_t>(r)].add(o);
       state.at[static_cast<std::size_t>(state.location)].remove(o);
       state.held = o;
       return;
     case RoomVerb::Move:
       contents(state, r).add(o);
+      state.taken[static_cast<std::size_t>(r)].remove(o);
       state.at[static_cast<std::size_t>(state.location)].add(o);
       state.held = kNowhere;
       return;
@@ -374,22 +378,24 @@ std::string feedback(const Room& room, const RoomState& state, const RoomCommand
   return "";
 }
 
+std::string opening_text(const Room& room) {
+  NameList list("a ");
+  for (const RoomReceptacle& receptacle : room.receptacles)
+    if (receptacle.location != kNowhere) list.add(receptacle.name);
+  return std::string(kMiddle) + std::move(list).text() + ".";
+}
+
 std::string look_text(const Room& room, const RoomState& state) {
   std::vector<int> here = receptacles_here(room, state);
-  if (here.empty()) {
-    NameList list("a ");
-    for (const RoomReceptacle& receptacle : room.receptacles)
-      if (receptacle.location != kNowhere) list.add(receptacle.name);
-    return "You are in the middle of a room. Looking quickly around you, you see " + std::move(list).text() + ".";
-  }
+  if (here.empty()) return std::string(kMiddle) + "nothing.";
   std::sort(here.begin(), here.end());
-  NameList faced("");
-  EntitySet beside;
-  for (const int r : here) {
-    faced.add(receptacle_of(room, r).name);
-    beside = beside | (state.at[static_cast<std::size_t>(state.location)] - contents(state, r));
-  }
-  return "You are facing the " + std::move(faced).text() + ". Next to it, you see " + objects_text(room, beside) + ".";
+  NameList faced(""), beside("a ");
+  for (const int r : here) faced.add(receptacle_of(room, r).name);
+  state.at[static_cast<std::size_t>(state.location)].for_each([&](int o) {
+    for (const int r : here)
+      if (state.taken[static_cast<std::size_t>(r)].has(o)) beside.add(object_of(room, o).name);
+  });
+  return "You are facing the " + std::move(faced).text() + ". Next to it, you see " + std::move(beside).text() + ".";
 }
 
 bool is_goal(const Room& room, const RoomState& state) {
