@@ -104,7 +104,8 @@ class Sides:
         now = limits.Machine(1e9 * found["read_gigabytes"], 1e9 * found["bfloat16_gigaflops"],
                       1e9 * found["float32_gigaflops"])
         old = self.machine or now
-        self.machine = limits.Machine(max(old.read, now.read), max(old.bfloat16, now.bfloat16), max(old.float32, now.float32))
+        self.machine = limits.Machine(max(old.read, now.read), max(old.bfloat16, now.bfloat16),
+                                      max(old.float32, now.float32))
 
     def close(self):
         for side in self.started.values():
@@ -268,7 +269,7 @@ def main():
     options = parser.parse_args()
     options.threads = 1 if options.processor_time else options.threads
     if not options.page and not (pathlib.Path(options.build) / "model_requests_bench").exists():
-        sys.exit(f"{options.build}/model_requests_bench is not there: cmake --build build --target model_requests_bench")
+        sys.exit(f"{options.build}/model_requests_bench is not there: ./run build model_requests_bench")
     run(options)
 
 

@@ -75,8 +75,8 @@ def table(rows):
 
 def page(results, notes):
     lines = ["# Models of real shapes beside transformers and llama.cpp", "",
-             "Written by `bench/peers/models.py`, which says how it measures. Figures of a processor are comparable with"
-             " each other only; targets that were missed are bold.", ""]
+             "Written by `bench/peers/models.py`, which says how it measures. Figures of a processor are comparable"
+             " with each other only; targets that were missed are bold.", ""]
     for name in KNOWN_PROCESSORS + [name for name in results if name not in KNOWN_PROCESSORS]:
         lines += [f"## {name}", ""]
         if name not in results:
