@@ -26,6 +26,7 @@
 #include "carnot/data/rollout_write.h"
 #include "carnot/distributed/gradient_exchange.h"
 #include "carnot/distributed/process_group.h"
+#include "carnot/distributed/sharded_adamw.h"
 #include "carnot/http/server.h"
 #include "carnot/http/url.h"
 #include "carnot/optim/chunks.h"
@@ -104,11 +105,13 @@ class MirroredRanks : public Collectives {
   std::vector<std::string> gather(const std::string& mine, const std::string&) override {
     return std::vector<std::string>(static_cast<std::size_t>(size_), mine);
   }
-  at::Tensor exchange(const at::Tensor& row, const FlatLayout& layout, const std::string&) override {
-    return row.slice(0, 0, layout.slice(0).size()).expand({size_, layout.slice(0).size()});
+  Begun begin_exchange(const at::Tensor& row, std::span<const std::int64_t> sizes, const std::string& what) override {
+    return alone_.begin_exchange(row.slice(0, 0, sizes[0]), sizes.first(1), what);
   }
-  void gather_slices(const at::Tensor&, const FlatLayout&, const at::Tensor&, const std::string&) override {}
-  void sum(const at::Tensor&, const std::string&) override {}
+  Begun begin_gather(const at::Tensor& part, std::span<const std::int64_t> sizes, const std::string& what) override {
+    return alone_.begin_gather(part, sizes.first(1), what);
+  }
+  Begun begin_sum(const at::Tensor& row, const std::string& what) override { return alone_.begin_sum(row, what); }
   void check() override {}
   void ask_to_stop() override {}
   bool was_asked_to_stop() override { return false; }
@@ -116,6 +119,7 @@ class MirroredRanks : public Collectives {
   void fail(const std::string&) override {}
 
  private:
+  OneProcess alone_;
   int size_;
 };
 
@@ -126,7 +130,10 @@ void measure_plans(Figures& figures) {
     figures.add(std::string("parameters/") + shape.name, static_cast<double>(numbers), "");
     for (const int ranks : kSizes) {
       std::int64_t longest = 0;
-      const double seconds = seconds_of([&] { longest = FlatLayout(sizes, ranks, kChunkElements).longest_slice(); });
+      const double seconds = seconds_of([&] {
+        const FlatLayout layout(sizes, ranks, kChunkElements, bucket_elements(ranks));
+        for (int rank = 0; rank < ranks; ++rank) longest = std::max(longest, layout.slice_size(rank));
+      });
       const std::string at = std::string("/") + shape.name + "/" + std::to_string(ranks);
       figures.add("layout" + at, seconds, "s");
       figures.add("longest_slice" + at, static_cast<double>(longest) * ranks / static_cast<double>(numbers),
@@ -344,28 +351,28 @@ void measure_groups(Figures& figures) {
   }
 }
 
-/// One shard each of two processes: gradients exchanged and added, weights gathered.
+/// One shard each of two processes: gradients exchanged and added, weights updated and gathered.
 void measure_exchange(Figures& figures) {
   for (const std::int64_t numbers : {std::int64_t{4} << 20, std::int64_t{95} * 1'000'000}) {
     const auto reports = testing::fork_ranks(2, [numbers](const RankSetting& place) {
       const auto group = std::move(ProcessGroup::join(place)).value();
       at::Tensor weights = at::zeros({numbers}, at::kFloat);
       GradientExchange exchange(*group, {weights}, 2);
+      ShardedAdamW optimizer(*group, exchange, {{"weights", weights}}, {});
       double best = 1e9;
       for (int i = 0; i < 4; ++i) {
         weights.mutable_grad() = at::ones({numbers}, at::kFloat);
         wait_for_all(*group, "start");
         const Stopwatch watch;
         exchange.add_round("gradients");
-        const at::Tensor slice = exchange.finish("gradients");
-        group->gather_slices(slice, exchange.layout(), exchange.spare_row(at::kFloat), "weights");
+        optimizer.step(0);
         best = std::min(best, watch.seconds());
       }
       group->leave();
       return std::to_string(best);
     });
     const double seconds = std::max(std::stod(reports[0].report), std::stod(reports[1].report));
-    figures.add("exchange/" + std::to_string(numbers), seconds, "s for gradients and weights of two ranks");
+    figures.add("exchange/" + std::to_string(numbers), seconds, "s for gradients, update and weights of two ranks");
   }
 }
 

@@ -440,19 +440,22 @@ def print_saturation(costs, a):
 
 # carnot/run/memory_budget.cpp: of a token of the step, kept; of one that travels between ranks, in three copies.
 KEPT_BYTES, GATHERED_BYTES = 600, 3 * 52
+# Of gradients on their way: four buckets of a million numbers, as they are sent and as they come.
+TRAVELLING_BYTES = 2 * 4 * 4 * 2**20
 
 
 def print_memory(a):
     print("\n### Memory of a rank\n")
-    header("model", "weights and float32 gradients, GB of 141", "host: two rows of gradients, GB",
+    header("model", "weights and float32 gradients, GB of 141", "host: summed gradients of one machine's ranks, GB",
            "GPUs at which a growing step fills the host's half")
     for model in MODELS:
         lengths = [length_of(episode(random.Random(i), a), a) for i in range(2000)]
         of_gpu = 16 * sum(lengths) / len(lengths)  # tokens of a step
         ranks = 8 // model.devices  # of a host
-        held = (a.host_memory / 2 - ranks * 8 * model.parameters) / ranks / (KEPT_BYTES + GATHERED_BYTES)
+        summed = 4 * model.parameters + ranks * TRAVELLING_BYTES  # the slices of all ranks are one row
+        held = (a.host_memory / 2 - summed) / ranks / (KEPT_BYTES + GATHERED_BYTES)
         row(model.name, number(6 * model.parameters / 1e9) + (f" on {model.devices} GPUs" if model.devices > 1 else ""),
-            number(ranks * 8 * model.parameters / 1e9), f"{held / of_gpu:,.0f}")
+            number(summed / 1e9), f"{held / of_gpu:,.0f}")
 
 
 def print_failures(costs, a):

@@ -1,8 +1,7 @@
 #include "carnot/distributed/collectives.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
+#include <utility>
 
 #include "carnot/base/check.h"
 
@@ -22,22 +21,36 @@ Status status_of_bytes(const std::string& bytes) {
   return Done{};
 }
 
+class EndedCollective : public BegunCollective {
+ public:
+  explicit EndedCollective(at::Tensor result) : result_(std::move(result)) {}
+  bool has_ended() override { return true; }
+  at::Tensor result() override { return result_; }
+
+ private:
+  at::Tensor result_;
+};
+
 }  // namespace
 
 std::string OneProcess::name_of_rank(int rank) const { return "rank " + std::to_string(rank); }
 
 std::vector<std::string> OneProcess::gather(const std::string& mine, const std::string&) { return {mine}; }
 
-at::Tensor OneProcess::exchange(const at::Tensor& row, const FlatLayout& layout, const std::string&) {
-  CARNOT_CHECK_EQ(row.numel(), layout.size());
-  CARNOT_CHECK_EQ(layout.num_slices(), 1);
-  return row.view({1, row.numel()});
+Collectives::Begun OneProcess::begin_exchange(const at::Tensor& row, std::span<const std::int64_t> sizes,
+                                              const std::string&) {
+  CARNOT_CHECK_EQ(sizes.size(), std::size_t{1});
+  CARNOT_CHECK_EQ(row.numel(), sizes[0]);
+  return std::make_unique<EndedCollective>(row.view({1, row.numel()}));
 }
 
-void OneProcess::gather_slices(const at::Tensor& slice, const FlatLayout& layout, const at::Tensor& row,
-                               const std::string&) {
-  CARNOT_CHECK_EQ(slice.numel(), layout.size());
-  row.copy_(slice);
+Collectives::Begun OneProcess::begin_gather(const at::Tensor& part, std::span<const std::int64_t> sizes,
+                                            const std::string& what) {
+  return begin_exchange(part, sizes, what);
+}
+
+Collectives::Begun OneProcess::begin_sum(const at::Tensor& row, const std::string&) {
+  return std::make_unique<EndedCollective>(row);
 }
 
 void wait_for_all(Collectives& collectives, const std::string& what) { collectives.gather({}, what); }

@@ -6,8 +6,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -15,7 +18,6 @@
 #include <vector>
 
 #include "carnot/base/result.h"
-#include "carnot/rank/flat_layout.h"
 
 namespace carnot {
 
@@ -34,9 +36,21 @@ class GroupLost : public std::runtime_error {
   bool is_to_tell_ = true;
 };
 
+/// A collective that was begun and goes on by itself. What was given to it must not be changed until it has ended.
+class BegunCollective {
+ public:
+  virtual ~BegunCollective() = default;
+  /// Whether result() returns at once. Throws GroupLost where it ended with that.
+  virtual bool has_ended() = 0;
+  /// Waits until it has ended. May throw GroupLost.
+  virtual at::Tensor result() = 0;
+};
+
 /// All functions but the first three may throw GroupLost.
 class Collectives {
  public:
+  using Begun = std::unique_ptr<BegunCollective>;
+
   virtual ~Collectives() = default;
 
   virtual int rank() const = 0;
@@ -47,17 +61,18 @@ class Collectives {
   /// Every rank's bytes, by rank.
   virtual std::vector<std::string> gather(const std::string& mine, const std::string& what) = 0;
 
-  /// Gives slice r of `row` to rank r. Returns what the ranks gave to this one: [size, length of the own slice], which
-  /// may share memory with `row`. REQUIRES: `row` is contiguous, on the CPU, as long as the layout, and of one number
-  /// type on all ranks.
-  virtual at::Tensor exchange(const at::Tensor& row, const FlatLayout& layout, const std::string& what) = 0;
+  // These begin, and others may be begun before they end. `sizes` are numbers of elements, by rank, the same on all
+  // ranks. REQUIRES: tensors are contiguous, on the CPU, and of one number type on all ranks.
 
-  /// Puts together in `row` what each rank has of it: rank r gives slice r. REQUIRES: as above, of both.
-  virtual void gather_slices(const at::Tensor& slice, const FlatLayout& layout, const at::Tensor& row,
-                             const std::string& what) = 0;
+  /// Gives part r of `row` to rank r, whose length is sizes[r]. The result is what the ranks gave to this one: [size,
+  /// length of the own part]; it may share memory with `row`.
+  virtual Begun begin_exchange(const at::Tensor& row, std::span<const std::int64_t> sizes, const std::string& what) = 0;
 
-  /// Replaces `row` by the sum of all ranks' rows, added in an order of the library's. REQUIRES: as above.
-  virtual void sum(const at::Tensor& row, const std::string& what) = 0;
+  /// Every rank's part: [size, longest part], of whose row r the first sizes[r] elements are rank r's `part`.
+  virtual Begun begin_gather(const at::Tensor& part, std::span<const std::int64_t> sizes, const std::string& what) = 0;
+
+  /// Replaces `row` by the sum of all ranks' rows, added in an order of the library's. The result is `row`.
+  virtual Begun begin_sum(const at::Tensor& row, const std::string& what) = 0;
 
   /// Throws GroupLost if that is known already. Costs next to nothing; for long work between the others.
   virtual void check() = 0;
@@ -81,10 +96,9 @@ class OneProcess : public Collectives {
   int size() const override { return 1; }
   std::string name_of_rank(int rank) const override;
   std::vector<std::string> gather(const std::string& mine, const std::string& what) override;
-  at::Tensor exchange(const at::Tensor& row, const FlatLayout& layout, const std::string& what) override;
-  void gather_slices(const at::Tensor& slice, const FlatLayout& layout, const at::Tensor& row,
-                     const std::string& what) override;
-  void sum(const at::Tensor&, const std::string&) override {}
+  Begun begin_exchange(const at::Tensor& row, std::span<const std::int64_t> sizes, const std::string& what) override;
+  Begun begin_gather(const at::Tensor& part, std::span<const std::int64_t> sizes, const std::string& what) override;
+  Begun begin_sum(const at::Tensor& row, const std::string& what) override;
   void check() override {}
   void ask_to_stop() override {}
   bool was_asked_to_stop() override { return false; }

@@ -1,11 +1,14 @@
 #include "carnot/distributed/gradient_exchange.h"
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <memory>
 
+#include "carnot/base/file.h"
 #include "carnot/base/random.h"
 #include "carnot/distributed/process_group.h"
 #include "testing/forked_ranks.h"
@@ -15,17 +18,20 @@ namespace {
 
 constexpr int kShards = 12;
 
-/// Sizes of a small model's tensors: some longer than a slice's grain, one empty.
-const std::vector<std::int64_t> kSizes{40'000, 7, 0, 16'384, 1, 50'001};
+/// Sizes of tensors: some longer than a chunk, one longer than a bucket, one empty.
+const std::vector<std::int64_t> kSizes{40'000, 7, 0, 1'100'000, 16'384, 1, 50'001};
 
 /// The gradient of one tensor in one shard: numbers of very different sizes, zeros of both signs.
 std::vector<float> gradient_of(int step, int shard, std::size_t tensor) {
   RandomStream random(1000 * static_cast<std::uint64_t>(step) + 10 * static_cast<std::uint64_t>(shard) + tensor);
-  std::vector<float> values(static_cast<std::size_t>(kSizes[tensor]));
-  for (float& value : values) {
+  std::vector<float> drawn(4099);
+  for (float& value : drawn) {
     value = static_cast<float>(random.normal() * std::exp(8 * random.uniform()));
     if (random.chance(0.05)) value = random.chance(0.5) ? -0.0F : 0.0F;
   }
+  std::vector<float> values(static_cast<std::size_t>(kSizes[tensor]));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = drawn[i % drawn.size()] * static_cast<float>(1 + i / drawn.size());
   return values;
 }
 
@@ -57,14 +63,48 @@ std::string expected_sums(int steps) {
 
 /// All slices of the sums.
 std::vector<float> finished_row(Collectives& group, GradientExchange& exchange) {
-  at::Tensor row = at::empty({exchange.layout().size()});
-  group.gather_slices(exchange.finish("gradients"), exchange.layout(), row, "slices");
+  const FlatLayout& layout = exchange.layout();
+  const at::Tensor row = at::empty({layout.size()}), slice = exchange.finish();
+  for (int bucket = 0; bucket < layout.num_buckets(); ++bucket) {
+    const IndexRange own = layout.place_in_slice(bucket, group.rank());
+    const at::Tensor gathered =
+        group.begin_gather(slice.slice(0, own.begin, own.end).contiguous(), layout.part_sizes(bucket), "sums")
+            ->result();
+    for (int rank = 0; rank < group.size(); ++rank) {
+      const IndexRange part = layout.part(bucket, rank);
+      row.slice(0, part.begin, part.end).copy_(gathered[rank].slice(0, 0, part.size()));
+    }
+  }
   const float* values = row.const_data_ptr<float>();
   return {values, values + row.numel()};
 }
 
+at::Tensor as_tensor(const std::vector<float>& values) {
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())});
+  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<float>());
+  return tensor;
+}
+
+/// How a shard's gradients come to be in the parameters.
+enum class Arrival { Given, FromTheLastPass };
+
+/// The last of two passes leaves them, last parameters first on some ranks and first ones on others: what a rank begins
+/// must not depend on it.
+void pass_backward(GradientExchange& exchange, const std::vector<at::Tensor>& parameters, int step, int shard) {
+  std::vector<std::size_t> order;
+  for (std::size_t tensor = 0; tensor < kSizes.size(); ++tensor)
+    if (has_gradient(shard, tensor)) order.push_back(tensor);
+  if (shard % 2 == 0) std::reverse(order.begin(), order.end());
+  exchange.expect_last_pass([&] { exchange.begin_final("gradients"); });
+  for (const std::size_t tensor : order) {
+    const at::Tensor gradient = as_tensor(gradient_of(step, shard, tensor));
+    // d sum(w g) / d w is g to the bit.
+    (parameters[tensor] * gradient).sum().backward();
+  }
+}
+
 /// The same by an exchange, as this rank sees it.
-std::string exchanged_sums(Collectives& group, int steps) {
+std::string exchanged_sums(Collectives& group, int steps, Arrival arrival) {
   std::vector<at::Tensor> parameters;
   for (const std::int64_t size : kSizes) parameters.push_back(at::zeros({size}).requires_grad_(true));
   GradientExchange exchange(group, parameters, kShards);
@@ -72,12 +112,13 @@ std::string exchanged_sums(Collectives& group, int steps) {
   for (int step = 0; step < steps; ++step) {
     for (int round = 0; round < exchange.num_rounds(); ++round) {
       const int shard = exchange.shard_of_round(round);
-      for (std::size_t tensor = 0; tensor < kSizes.size(); ++tensor) {
-        if (!has_gradient(shard, tensor)) continue;
-        const std::vector<float> values = gradient_of(step, shard, tensor);
-        at::Tensor gradient = at::empty({kSizes[tensor]});
-        std::copy(values.begin(), values.end(), gradient.mutable_data_ptr<float>());
-        parameters[tensor].mutable_grad() = gradient;
+      // Where a shard has no work, nothing is expected.
+      if (arrival == Arrival::FromTheLastPass && shard % 5 != 3) {
+        pass_backward(exchange, parameters, step, shard);
+      } else {
+        for (std::size_t tensor = 0; tensor < kSizes.size(); ++tensor)
+          if (has_gradient(shard, tensor))
+            parameters[tensor].mutable_grad() = as_tensor(gradient_of(step, shard, tensor));
       }
       exchange.add_round("gradients");
       for (const at::Tensor& parameter : parameters) EXPECT_FALSE(parameter.grad().defined());
@@ -87,20 +128,70 @@ std::string exchanged_sums(Collectives& group, int steps) {
   return bytes;
 }
 
-TEST(GradientExchange, GivesTheBitsOfAPlainSumOnAnyNumberOfRanks) {
-  const std::string expected = expected_sums(2);
+void expect_plain_sums(Arrival arrival) {
+  const std::string expected = sha256_hex(expected_sums(2));
   for (const int size : {1, 2, 3, 4}) {
-    const auto ranks = testing::fork_ranks(size, [](const RankSetting& setting) {
+    const auto ranks = testing::fork_ranks(size, [&](const RankSetting& setting) {
       const auto group = std::move(ProcessGroup::join(setting)).value();
-      const std::string bytes = exchanged_sums(*group, 2);
+      const std::string bytes = sha256_hex(exchanged_sums(*group, 2, arrival));
       group->leave();
       return bytes;
     });
-    for (const auto& rank : ranks) {
-      EXPECT_EQ(rank.report.size(), expected.size()) << rank.report.substr(0, 200);
-      EXPECT_TRUE(rank.report == expected) << size << " ranks";
-    }
+    for (const auto& rank : ranks) EXPECT_EQ(rank.report, expected) << size << " ranks";
   }
+}
+
+TEST(GradientExchange, GivesTheBitsOfAPlainSumOnAnyNumberOfRanks) { expect_plain_sums(Arrival::Given); }
+
+TEST(GradientExchange, GivesTheSameBitsWhereGradientsLeaveDuringTheBackwardPass) {
+  expect_plain_sums(Arrival::FromTheLastPass);
+}
+
+TEST(GradientExchange, HoldsAGradientNoLongerThanUntilItLeaves) {
+  const auto ranks = testing::fork_ranks(2, [](const RankSetting& setting) {
+    const auto group = std::move(ProcessGroup::join(setting)).value();
+    const std::int64_t bucket = bucket_elements(2);
+    const at::Tensor first = at::zeros({bucket}).requires_grad_(true), last = at::zeros({bucket}).requires_grad_(true);
+    GradientExchange exchange(*group, {first, last}, 2);
+    std::string held;
+    const auto note = [&] {
+      held += std::to_string(first.grad().defined()) + std::to_string(last.grad().defined()) + " ";
+    };
+    exchange.expect_last_pass([&] {
+      note();
+      held += exchange.begin_final("gradients") ? "all " : "some ";
+      note();
+    });
+    last.sum().backward();
+    first.sum().backward();
+    exchange.add_round("gradients");
+    exchange.finish();
+    (last.sum() + first.sum()).backward();  // and nobody waits for this one
+    note();
+    group->leave();
+    return held;
+  });
+  for (const auto& rank : ranks) EXPECT_EQ(rank.report, "01 some 00 10 all 00 11 ");
+}
+
+TEST(GradientExchange, WhoseOtherRankIsKilledEndsTheBackwardPass) {
+  const auto ranks = testing::fork_ranks(2, [](const RankSetting& setting) {
+    const auto group = std::move(ProcessGroup::join(setting, {.lost_after_seconds = 30, .beat_seconds = 0.1})).value();
+    std::vector<at::Tensor> parameters;
+    for (int i = 0; i < 8; ++i) parameters.push_back(at::zeros({bucket_elements(2)}).requires_grad_(true));
+    GradientExchange exchange(*group, parameters, 2);
+    if (setting.rank == 1) raise(SIGKILL);
+    at::Tensor loss = at::zeros({});
+    for (const at::Tensor& parameter : parameters) loss = loss + parameter.sum();
+    exchange.expect_last_pass([&] { exchange.begin_final("gradients of step 1"); });
+    try {
+      loss.backward();
+    } catch (const GroupLost& lost) {
+      return std::string(lost.what());
+    }
+    return std::string("not lost");
+  });
+  EXPECT_EQ(ranks[0].report.substr(0, 15), "rank 1 on host ");
 }
 
 TEST(GradientExchange, OfFloat64ParametersSumsInFloat64) {
@@ -112,7 +203,7 @@ TEST(GradientExchange, OfFloat64ParametersSumsInFloat64) {
       parameter.mutable_grad() = at::full({1}, value, at::kDouble);
       exchange.add_round("gradients");
     }
-    return std::string(exchange.finish("gradients").item<double>() == 1e-12 + 1.0 ? "right" : "wrong");
+    return std::string(exchange.finish().item<double>() == 1e-12 + 1.0 ? "right" : "wrong");
   });
   EXPECT_EQ(ranks[0].report, "right");
 }

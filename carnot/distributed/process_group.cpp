@@ -1,30 +1,30 @@
 #include "carnot/distributed/process_group.h"
 
-#ifndef USE_C10D_GLOO
-#define USE_C10D_GLOO  // LibTorch's header declares nothing without
-#endif
-
 #include <ATen/Functions.h>
 #include <arpa/inet.h>
 #include <c10/util/Logging.h>
+#include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
 #include "carnot/base/check.h"
 #include "carnot/base/descriptor.h"
 #include "carnot/base/strings.h"
+#include "carnot/distributed/backend.h"
 #include "carnot/distributed/first_line.h"
 #include "carnot/distributed/group_watch.h"
 
@@ -38,8 +38,6 @@ using StorePointer = c10::intrusive_ptr<c10d::Store>;
 constexpr Milliseconds kNoLimit = std::chrono::hours(24 * 365);
 /// Between looks at the watch while a collective runs.
 constexpr Milliseconds kLook{500};
-/// Of each rank, that are gathered at a time: what comes takes little memory.
-constexpr std::int64_t kGatheredElements = 1 << 22;
 
 Milliseconds in_milliseconds(double seconds) { return Milliseconds(static_cast<std::int64_t>(seconds * 1000)); }
 
@@ -148,24 +146,45 @@ void silence_library() {
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
 }
 
-c10::intrusive_ptr<c10d::TCPStore> open_store(const RankSetting& setting, bool serves, double seconds) {
+bool is_of_ipv4(const std::string& address) { return address.find(':') == std::string::npos; }
+
+/// Where all interfaces of IPv4 are listened at. c10d listens at those of IPv6, which take connections of IPv4 as well,
+/// but with peers' addresses that no hosts file has: and it asks for the name of each that connects, one after the
+/// other, of a name server that may not answer for seconds.
+Result<Descriptor> listen_at(int port) {
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(static_cast<std::uint16_t>(port));
+  place.sin_addr.s_addr = htonl(INADDR_ANY);
+  if (!socket.is_open() || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&place), sizeof place) != 0 ||
+      ::listen(socket.get(), SOMAXCONN) != 0)
+    return Error{"cannot listen at port " + std::to_string(port) + ": " + std::strerror(errno)};
+  return socket;
+}
+
+/// `own_address`: of the rank that serves the store; none of one that does not.
+Result<c10::intrusive_ptr<c10d::TCPStore>> open_store(const RankSetting& setting,
+                                                      const std::optional<std::string>& own_address, double seconds) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(setting.port);
-  options.isServer = serves;
+  options.isServer = own_address.has_value();
   options.waitWorkers = false;
   options.timeout = in_milliseconds(seconds);
+  Descriptor socket;
+  if (own_address && is_of_ipv4(*own_address)) {
+    auto listening = listen_at(setting.port);
+    if (!listening) return listening.error();
+    socket = std::move(listening).value();
+    options.masterListenFd = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0);  // the store's own, which it closes
+  }
   return c10::make_intrusive<c10d::TCPStore>(setting.address, options);
 }
 
 StorePointer with_prefix(const std::string& prefix, StorePointer store) {
   return c10::make_intrusive<c10d::PrefixStore>(prefix, std::move(store));
-}
-
-/// A device of Gloo's. GLOO_SOCKET_IFNAME names an interface, as it does for PyTorch.
-std::shared_ptr<gloo::transport::Device> device_at(const std::string& address) {
-  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"))
-    return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
-  return c10d::ProcessGroupGloo::createDeviceForHostname(address);
 }
 
 using BackendPointer = c10::intrusive_ptr<c10d::Backend>;
@@ -175,17 +194,12 @@ using BackendPointer = c10::intrusive_ptr<c10d::Backend>;
 Result<BackendPointer> connect(const StorePointer& store, const RankSetting& setting,
                                const std::vector<std::string>& names, const std::string& address,
                                const ProcessGroupOptions& options) {
-  BackendPointer backend;
-  std::string problem;
-  try {
-    auto gloo = c10d::ProcessGroupGloo::Options::create(in_milliseconds(options.join_seconds));
-    gloo->devices.push_back(device_at(address));
-    backend = c10::make_intrusive<c10d::ProcessGroupGloo>(with_prefix("gloo", store), setting.rank, setting.size, gloo);
-    backend->setTimeout(kNoLimit);
-  } catch (const std::exception& error) {
-    problem = first_line(error.what());
-  }
-  const auto problems = written_by_all(*store, setting, "connected", problem, options);
+  auto backend = make_backend(store, {.address = address,
+                                      .rank = setting.rank,
+                                      .size = setting.size,
+                                      .connect_within = in_milliseconds(options.join_seconds)});
+  if (backend) (*backend)->setTimeout(kNoLimit);
+  const auto problems = written_by_all(*store, setting, "connected", backend ? "" : backend.error().message, options);
   if (!problems) return problems.error();
   for (int rank = 0; rank < setting.size; ++rank)
     if (!(*problems)[rank].empty()) return Error{names[rank] + " could not connect: " + (*problems)[rank]};
@@ -197,6 +211,11 @@ bool tells_of_lost_store(const std::vector<Member>& members, int rank) {
   for (int lower = 1; lower < rank; ++lower)
     if (members[lower].host == members[rank].host) return false;
   return true;
+}
+
+Error could_not_meet(const RankSetting& setting, const std::string& why) {
+  return {"rank " + std::to_string(setting.rank) + " of " + std::to_string(setting.size) +
+          " could not meet the others at " + setting.address + ":" + std::to_string(setting.port) + ": " + why};
 }
 
 /// For the same `what` after the same number of collectives: the same number.
@@ -243,19 +262,22 @@ class ProcessGroup::Connection {
     lost_ = true;
   }
 
-  /// Starts a collective and waits until it has ended.
-  void run(const std::string& what, const std::function<c10::intrusive_ptr<c10d::Work>()>& start) {
+  using WorkPointer = c10::intrusive_ptr<c10d::Work>;
+
+  /// Starts a collective.
+  WorkPointer begin(const std::string& what, const std::function<WorkPointer()>& start) {
     CARNOT_CHECK(!left_, what + " after the group was left");
     check();
     watch_->enter(what);
-    try {
-      wait(*start());
-    } catch (const GroupLost&) {
-      throw;
-    } catch (const std::exception& error) {
-      lose(watch_->verdict_after(what, first_line(error.what())));
-    }
+    return or_lose(what, start);
   }
+
+  /// Waits until a collective has ended.
+  void finish(const std::string& what, c10d::Work& work) {
+    or_lose(what, [&] { wait(work); });
+  }
+
+  void run(const std::string& what, const std::function<WorkPointer()>& start) { finish(what, *begin(what, start)); }
 
   std::int64_t next_mark(const std::string& what) { return mark_of(++number_, what); }
 
@@ -269,6 +291,18 @@ class ProcessGroup::Connection {
  private:
   void barrier() {
     run("the end", [this] { return backend_->barrier(); });
+  }
+
+  /// What `body` returns. What the library throws means that the group is lost.
+  template <class Body>
+  auto or_lose(const std::string& what, const Body& body) -> decltype(body()) {
+    try {
+      return body();
+    } catch (const GroupLost&) {
+      throw;
+    } catch (const std::exception& error) {
+      lose(watch_->verdict_after(what, first_line(error.what())));
+    }
   }
 
   void wait(c10d::Work& work) {
@@ -311,6 +345,30 @@ class ProcessGroup::Connection {
   bool left_ = false, lost_ = false;
 };
 
+class ProcessGroup::BegunWork : public BegunCollective {
+ public:
+  BegunWork(Connection& connection, const std::string& what, const std::function<Connection::WorkPointer()>& start,
+            at::Tensor result)
+      : connection_(connection), what_(what), work_(connection.begin(what, start)), result_(std::move(result)) {}
+
+  bool has_ended() override {
+    if (!work_->isCompleted()) return false;
+    connection_.finish(what_, *work_);
+    return true;
+  }
+
+  at::Tensor result() override {
+    connection_.finish(what_, *work_);
+    return result_;
+  }
+
+ private:
+  Connection& connection_;
+  std::string what_;
+  Connection::WorkPointer work_;
+  at::Tensor result_;
+};
+
 ProcessGroup::ProcessGroup(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
 ProcessGroup::~ProcessGroup() = default;
 
@@ -324,7 +382,9 @@ Result<std::unique_ptr<Collectives>> ProcessGroup::join(const RankSetting& setti
   try {
     const std::string prefix = "carnot/" + setting.group_name;
     const bool serves = setting.rank == 0 && !setting.launcher_has_store;
-    const StorePointer store = with_prefix(prefix, open_store(setting, serves, options.join_seconds));
+    auto opened = open_store(setting, serves ? std::optional(*address) : std::nullopt, options.join_seconds);
+    if (!opened) return could_not_meet(setting, opened.error().message);
+    const StorePointer store = with_prefix(prefix, *opened);
     const Member mine{.host = host_name(), .process = std::to_string(getpid()), .address = *address};
     const auto members = meet(*store, setting, mine, options);
     if (!members) return members.error();
@@ -334,8 +394,10 @@ Result<std::unique_ptr<Collectives>> ProcessGroup::join(const RankSetting& setti
 
     auto backend = connect(store, setting, names, *address, options);
     if (!backend) return backend.error();
+    auto watched = open_store(setting, std::nullopt, options.join_seconds);
+    if (!watched) return could_not_meet(setting, watched.error().message);
     auto watch = std::make_unique<GroupWatch>(
-        with_prefix(prefix + "/watch", open_store(setting, false, options.join_seconds)),
+        with_prefix(prefix + "/watch", *watched),
         GroupWatchOptions{.rank = setting.rank,
                           .names = names,
                           .store_name = setting.launcher_has_store ? "the launcher's store at " + place
@@ -346,8 +408,7 @@ Result<std::unique_ptr<Collectives>> ProcessGroup::join(const RankSetting& setti
     return std::unique_ptr<Collectives>(new ProcessGroup(std::make_unique<Connection>(
         setting, options, std::move(names), store, *std::move(backend), std::move(watch))));
   } catch (const std::exception& error) {
-    return Error{"rank " + std::to_string(setting.rank) + " of " + std::to_string(setting.size) +
-                 " could not meet the others at " + place + ": " + first_line(error.what())};
+    return could_not_meet(setting, first_line(error.what()));
   }
 }
 
@@ -388,46 +449,38 @@ std::vector<std::string> ProcessGroup::gather(const std::string& mine, const std
   return gathered;
 }
 
-at::Tensor ProcessGroup::exchange(const at::Tensor& row, const FlatLayout& layout, const std::string& what) {
-  CARNOT_CHECK_EQ(layout.num_slices(), size());
-  CARNOT_CHECK_EQ(row.numel(), layout.size());
-  const std::int64_t own = layout.slice(rank()).size();
-  std::vector<std::int64_t> sent, received(size(), own);
-  for (int r = 0; r < size(); ++r) sent.push_back(layout.slice(r).size());
+Collectives::Begun ProcessGroup::begin_exchange(const at::Tensor& row, std::span<const std::int64_t> sizes,
+                                                const std::string& what) {
+  CARNOT_CHECK_EQ(sizes.size(), static_cast<std::size_t>(size()));
+  const std::int64_t own = sizes[static_cast<std::size_t>(rank())];
+  std::vector<std::int64_t> sent(sizes.begin(), sizes.end()), received(sizes.size(), own);
   at::Tensor in = row, out = at::empty({size() * own}, row.options());
-  connection_->run(what, [&] { return connection_->backend().alltoall_base(out, in, received, sent); });
-  return out.view({size(), own});
+  return std::make_unique<BegunWork>(
+      *connection_, what, [&] { return connection_->backend().alltoall_base(out, in, received, sent); },
+      out.view({size(), own}));
 }
 
-void ProcessGroup::gather_slices(const at::Tensor& slice, const FlatLayout& layout, const at::Tensor& row,
-                                 const std::string& what) {
-  CARNOT_CHECK_EQ(layout.num_slices(), size());
-  CARNOT_CHECK_EQ(slice.numel(), layout.slice(rank()).size());
-  CARNOT_CHECK_EQ(row.numel(), layout.size());
-  const std::int64_t longest = layout.longest_slice();
-  for (std::int64_t first = 0; first < longest; first += kGatheredElements) {
-    const std::int64_t count = std::min(kGatheredElements, longest - first);
-    // Of a slice, what lies in this piece.
-    const auto piece = [&](const at::Tensor& tensor, const IndexRange& place) {
-      const std::int64_t begin = std::min(place.begin + first, place.end);
-      return tensor.slice(0, begin, std::min(begin + count, place.end));
-    };
-    at::Tensor padded = at::zeros({count}, row.options()), all = at::empty({size() * count}, row.options());
-    const at::Tensor own = piece(slice, {.begin = 0, .end = slice.numel()});
-    padded.slice(0, 0, own.numel()).copy_(own);
-    // As bytes: not every number type is one of Gloo's.
-    at::Tensor all_bytes = all.view(at::kByte), padded_bytes = padded.view(at::kByte);
-    connection_->run(what, [&] { return connection_->backend()._allgather_base(all_bytes, padded_bytes); });
-    for (int r = 0; r < size(); ++r) {
-      const at::Tensor received = piece(row, layout.slice(r));
-      received.copy_(all.slice(0, r * count, r * count + received.numel()));
-    }
+Collectives::Begun ProcessGroup::begin_gather(const at::Tensor& part, std::span<const std::int64_t> sizes,
+                                              const std::string& what) {
+  CARNOT_CHECK_EQ(sizes.size(), static_cast<std::size_t>(size()));
+  CARNOT_CHECK_EQ(part.numel(), sizes[static_cast<std::size_t>(rank())]);
+  const std::int64_t longest = *std::max_element(sizes.begin(), sizes.end());
+  at::Tensor padded = part;
+  if (part.numel() < longest) {
+    padded = at::zeros({longest}, part.options());
+    padded.slice(0, 0, part.numel()).copy_(part);
   }
+  const at::Tensor all = at::empty({size() * longest}, part.options());
+  // As bytes: not every number type is one of Gloo's.
+  at::Tensor all_bytes = all.view(at::kByte), padded_bytes = padded.view(at::kByte);
+  return std::make_unique<BegunWork>(
+      *connection_, what, [&] { return connection_->backend()._allgather_base(all_bytes, padded_bytes); },
+      all.view({size(), longest}));
 }
 
-void ProcessGroup::sum(const at::Tensor& row, const std::string& what) {
+Collectives::Begun ProcessGroup::begin_sum(const at::Tensor& row, const std::string& what) {
   std::vector<at::Tensor> rows{row};
-  connection_->run(what, [&] { return connection_->backend().allreduce(rows); });
+  return std::make_unique<BegunWork>(*connection_, what, [&] { return connection_->backend().allreduce(rows); }, row);
 }
 
 }  // namespace carnot

@@ -24,10 +24,9 @@ class ProcessGroup : public Collectives {
   int size() const override;
   std::string name_of_rank(int rank) const override;
   std::vector<std::string> gather(const std::string& mine, const std::string& what) override;
-  at::Tensor exchange(const at::Tensor& row, const FlatLayout& layout, const std::string& what) override;
-  void gather_slices(const at::Tensor& slice, const FlatLayout& layout, const at::Tensor& row,
-                     const std::string& what) override;
-  void sum(const at::Tensor& row, const std::string& what) override;
+  Begun begin_exchange(const at::Tensor& row, std::span<const std::int64_t> sizes, const std::string& what) override;
+  Begun begin_gather(const at::Tensor& part, std::span<const std::int64_t> sizes, const std::string& what) override;
+  Begun begin_sum(const at::Tensor& row, const std::string& what) override;
   void check() override;
   void ask_to_stop() override;
   bool was_asked_to_stop() override;
@@ -36,6 +35,7 @@ class ProcessGroup : public Collectives {
 
  private:
   class Connection;
+  class BegunWork;
   explicit ProcessGroup(std::unique_ptr<Connection> connection);
 
   std::unique_ptr<Connection> connection_;

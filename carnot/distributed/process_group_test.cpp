@@ -122,17 +122,51 @@ TEST(ProcessGroup, TellsEveryoneThatOneWasAskedToStop) {
   EXPECT_THAT(reports, Each("stops"));
 }
 
-TEST(ProcessGroup, GathersSlicesPieceByPiece) {
-  const std::vector<std::int64_t> sizes{11'000'003};  // a slice is longer than what is gathered at a time
-  const auto reports = reports_of(2, [&](Collectives& group) {
-    const FlatLayout layout(sizes, 2, 1 << 14);
-    const at::Tensor wanted = at::arange(layout.size(), at::kInt).remainder(251).to(at::kByte);
-    const at::Tensor row = at::zeros_like(wanted);
-    const IndexRange own = layout.slice(group.rank());
-    group.gather_slices(wanted.slice(0, own.begin, own.end), layout, row, "pieces");
-    return std::string(at::equal(row, wanted) ? "equal" : "different");
+TEST(ProcessGroup, ExchangesAndGathersSeveralRowsAtATime) {
+  const std::vector<std::int64_t> sizes{3, 0, 5};
+  const auto reports = reports_of(3, [&](Collectives& group) {
+    std::vector<Collectives::Begun> begun;
+    const int rank = group.rank();
+    for (int i = 0; i < 6; ++i) {
+      // Rank r's row begins with 100 r + 10 i, and goes on by ones.
+      begun.push_back(group.begin_exchange(at::arange(8, at::kFloat) + 100 * rank + 10 * i, sizes, "rows"));
+      begun.push_back(group.begin_gather(at::full({sizes[rank]}, 10 * i + rank, at::kBFloat16), sizes, "parts"));
+      begun.push_back(group.begin_sum(at::full({2}, i), "sums"));
+    }
+    const std::int64_t before = rank == 2 ? 3 : 0;
+    for (int i = 5; i >= 0; --i) {  // in any order
+      const at::Tensor received = begun[3 * i]->result(), gathered = begun[3 * i + 1]->result();
+      for (int from = 0; from < 3; ++from) {
+        const at::Tensor part = at::arange(before, before + sizes[rank], at::kFloat) + 100 * from + 10 * i;
+        if (!at::equal(received[from], part)) return "exchanged " + std::to_string(i);
+        const at::Tensor own = gathered[from].slice(0, 0, sizes[from]);
+        if (!at::equal(own, at::full({sizes[from]}, 10 * i + from, at::kBFloat16)))
+          return "gathered " + std::to_string(i);
+      }
+      if (!at::equal(begun[3 * i + 2]->result(), at::full({2}, 3 * i))) return "summed " + std::to_string(i);
+      if (!begun[3 * i]->has_ended()) return std::string("goes on");
+    }
+    return std::string("right");
   });
-  EXPECT_THAT(reports, Each("equal"));
+  EXPECT_THAT(reports, Each("right"));
+}
+
+TEST(ProcessGroup, FindsAKilledRankInWhatHadBegun) {
+  const auto ranks = fork_ranks(3, [](const RankSetting& setting) {
+    const auto group = joined(setting, kPatient);
+    const std::vector<std::int64_t> sizes(3, 1 << 20);
+    std::vector<Collectives::Begun> begun;
+    for (int i = 0; i < 4; ++i) {
+      begun.push_back(group->begin_exchange(at::zeros({3 << 20}), sizes, "gradients of step 3"));
+      if (setting.rank == 1 && i == 2) raise(SIGKILL);
+    }
+    return message_when_lost([&] {
+      while (!begun.back()->has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    });
+  });
+  EXPECT_EQ(ranks[1].signal, SIGKILL);
+  for (const int rank : {0, 2}) EXPECT_THAT(ranks[rank].report, StartsWith("rank 1 on host "));
+  EXPECT_EQ(ranks[0].report, ranks[2].report);
 }
 
 TEST(ProcessGroup, RefusesRanksThatAreAtDifferentPlaces) {

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "carnot/base/check.h"
+#include "carnot/distributed/in_flight.h"
+#include "carnot/optim/chunks.h"
 #include "carnot/optim/norm.h"
 
 namespace carnot {
@@ -26,11 +28,11 @@ std::string bytes_of_numbers(const std::vector<double>& numbers) {
   return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double)};
 }
 
-void append_numbers(std::vector<double>& numbers, const std::string& bytes) {
+std::vector<double> numbers_of_bytes(const std::string& bytes) {
   CARNOT_CHECK_EQ(bytes.size() % sizeof(double), std::size_t{0});
-  const std::size_t before = numbers.size();
-  numbers.resize(before + bytes.size() / sizeof(double));
-  if (!bytes.empty()) std::memcpy(numbers.data() + before, bytes.data(), bytes.size());
+  std::vector<double> numbers(bytes.size() / sizeof(double));
+  if (!bytes.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
 }
 
 bool is_wide(at::ScalarType type) { return type == at::kFloat || type == at::kDouble; }
@@ -50,15 +52,14 @@ ShardedAdamW::ShardedAdamW(Collectives& collectives, GradientExchange& exchange,
 
 std::vector<ShardedAdamW::Place> ShardedAdamW::own_places() const {
   const FlatLayout& layout = exchange_.layout();
-  const IndexRange slice = layout.slice(collectives_.rank());
+  const int rank = collectives_.rank();
   std::vector<Place> places;
-  for (std::size_t p = 0; p < parameters_.size(); ++p) {
-    const IndexRange tensor = layout.tensor(p);
-    const std::int64_t begin = std::max(tensor.begin, slice.begin), end = std::min(tensor.end, slice.end);
-    if (begin >= end) continue;
-    places.push_back({.parameter = p,
-                      .in_parameter = {.begin = begin - tensor.begin, .end = end - tensor.begin},
-                      .in_slice = {.begin = begin - slice.begin, .end = end - slice.begin}});
+  for (int bucket = 0; bucket < layout.num_buckets(); ++bucket) {
+    const std::int64_t before = layout.place_in_slice(bucket, rank).begin;
+    for (const TensorPiece& piece : layout.pieces(layout.part(bucket, rank)))
+      places.push_back({.parameter = piece.tensor,
+                        .in_parameter = piece.in_tensor,
+                        .in_slice = {.begin = before + piece.in_range.begin, .end = before + piece.in_range.end}});
   }
   return places;
 }
@@ -78,7 +79,7 @@ std::vector<WeightPart> ShardedAdamW::own_parts() const {
 
 StepReport ShardedAdamW::step(double learning_rate) {
   const std::string what = " of update " + std::to_string(num_updates() + 1);
-  const at::Tensor slice = exchange_.finish("gradients" + what);
+  const at::Tensor slice = exchange_.finish();
   std::vector<at::Tensor> gradients;
   for (const Place& place : places_) gradients.push_back(part_of(slice, place.in_slice));
   const double norm = global_norm(gradients, "gradient norm" + what);
@@ -90,15 +91,37 @@ StepReport ShardedAdamW::step(double learning_rate) {
 }
 
 double ShardedAdamW::global_norm(const std::vector<at::Tensor>& gradients, const std::string& what) {
-  std::vector<double> own, all;
+  const FlatLayout& layout = exchange_.layout();
+  std::vector<double> own;
   for (const at::Tensor& gradient : gradients) {
     const std::vector<double> sums = chunk_sums_of_squares(gradient);
     own.insert(own.end(), sums.begin(), sums.end());
   }
-  for (const std::string& bytes : collectives_.gather(bytes_of_numbers(own), what)) append_numbers(all, bytes);
+  std::vector<std::vector<double>> of_rank;
+  for (const std::string& bytes : collectives_.gather(bytes_of_numbers(own), what))
+    of_rank.push_back(numbers_of_bytes(bytes));
+  std::vector<double> all;  // in the order of the row
+  std::vector<std::size_t> taken(of_rank.size(), 0);
+  for (int bucket = 0; bucket < layout.num_buckets(); ++bucket)
+    for (int rank = 0; rank < layout.num_ranks(); ++rank)
+      for (const TensorPiece& piece : layout.pieces(layout.part(bucket, rank)))
+        for (std::int64_t chunk = 0; chunk < num_chunks(piece.in_tensor.size()); ++chunk)
+          all.push_back(of_rank[rank].at(taken[rank]++));
   std::vector<std::int64_t> sizes;
   for (const auto& parameter : parameters_) sizes.push_back(parameter.second.numel());
   return norm_of_chunk_sums(all, sizes);
+}
+
+void ShardedAdamW::gather_buckets(const std::function<at::Tensor(int)>& part,
+                                  const std::function<void(int, const at::Tensor&)>& take, const std::string& what) {
+  const FlatLayout& layout = exchange_.layout();
+  InFlight in_flight;
+  for (int bucket = 0; bucket < layout.num_buckets(); ++bucket) {
+    in_flight.make_room();
+    in_flight.add(collectives_.begin_gather(part(bucket), layout.part_sizes(bucket), what),
+                  [&take, bucket](const at::Tensor& gathered) { take(bucket, gathered); });
+  }
+  in_flight.finish();
 }
 
 void ShardedAdamW::gather_weights(const std::string& what) {
@@ -109,15 +132,21 @@ void ShardedAdamW::gather_weights(const std::string& what) {
   const bool alike = std::all_of(parameters_.begin(), parameters_.end(),
                                  [&](const auto& parameter) { return parameter.second.scalar_type() == first; });
   const at::ScalarType type = alike ? first : at::kFloat;
-  const at::Tensor slice = at::empty({layout.slice(collectives_.rank()).size()}, type);
-  for (const Place& place : places_)
-    part_of(slice, place.in_slice).copy_(part_of(parameters_[place.parameter].second, place.in_parameter));
-  const at::Tensor row = exchange_.spare_row(type);
-  collectives_.gather_slices(slice, layout, row, what);
-  for (std::size_t p = 0; p < parameters_.size(); ++p) {
-    at::Tensor& tensor = parameters_[p].second;
-    tensor.copy_(part_of(row, layout.tensor(p)).view(tensor.sizes()));
-  }
+  const auto own_part = [&](int bucket) {
+    const IndexRange place = layout.part(bucket, collectives_.rank());
+    at::Tensor numbers = at::empty({place.size()}, type);
+    for (const TensorPiece& piece : layout.pieces(place))
+      part_of(numbers, piece.in_range).copy_(part_of(parameters_[piece.tensor].second, piece.in_tensor));
+    return numbers;
+  };
+  const auto take = [&](int bucket, const at::Tensor& gathered) {
+    for (int rank = 0; rank < collectives_.size(); ++rank)
+      for (const TensorPiece& piece : layout.pieces(layout.part(bucket, rank)))
+        if (rank != collectives_.rank())
+          part_of(parameters_[piece.tensor].second.detach(), piece.in_tensor)
+              .copy_(part_of(gathered[rank], piece.in_range));
+  };
+  gather_buckets(own_part, take, what);
 }
 
 std::vector<ShardedAdamW::Kind> ShardedAdamW::kinds() const {
@@ -133,15 +162,28 @@ bool ShardedAdamW::has_kind(const at::Tensor& parameter, const Kind& kind) const
 
 at::Tensor ShardedAdamW::gather_kind(const Kind& kind) {
   const FlatLayout& layout = exchange_.layout();
+  const int own_rank = collectives_.rank();
   const Parameters state = own_.state();
   const std::map<std::string, at::Tensor> own(state.begin(), state.end());
-  const at::Tensor slice = at::zeros({layout.slice(collectives_.rank()).size()}, kind.type);
-  for (const Place& place : places_)
-    if (const auto found = own.find(parameters_[place.parameter].first + kind.suffix); found != own.end())
-      part_of(slice, place.in_slice).copy_(found->second);
-  if (collectives_.size() == 1) return slice;  // which is the row
-  at::Tensor row = at::empty({layout.size()}, kind.type);
-  collectives_.gather_slices(slice, layout, row, "the optimizer's" + kind.suffix);
+  at::Tensor row;
+  if (own_rank == 0) row = at::empty({layout.size()}, kind.type);
+  const auto own_part = [&](int bucket) {
+    const IndexRange place = layout.part(bucket, own_rank);
+    at::Tensor numbers = at::zeros({place.size()}, kind.type);
+    for (const TensorPiece& piece : layout.pieces(place))
+      if (const auto found =
+              own.find(name_of_part(parameters_[piece.tensor].first, piece.in_tensor.begin) + kind.suffix);
+          found != own.end())
+        part_of(numbers, piece.in_range).copy_(found->second);
+    return numbers;
+  };
+  const auto take = [&](int bucket, const at::Tensor& gathered) {
+    for (int rank = 0; own_rank == 0 && rank < collectives_.size(); ++rank) {
+      const IndexRange place = layout.part(bucket, rank);
+      part_of(row, place).copy_(gathered[rank].slice(0, 0, place.size()));
+    }
+  };
+  gather_buckets(own_part, take, "the optimizer's" + kind.suffix);
   return row;
 }
 
@@ -152,8 +194,7 @@ Optimizer::Parameters ShardedAdamW::state() {
     const bool wanted = std::any_of(parameters_.begin(), parameters_.end(),
                                     [&](const auto& parameter) { return has_kind(parameter.second, all[k]); });
     if (!wanted) continue;
-    at::Tensor row = gather_kind(all[k]);
-    if (collectives_.rank() == 0) rows[k] = std::move(row);
+    rows[k] = gather_kind(all[k]);
   }
   Parameters tensors;
   if (collectives_.rank() != 0) return tensors;
@@ -180,7 +221,8 @@ Status ShardedAdamW::load_state(const Parameters& tensors, std::int64_t num_upda
     const auto& [name, tensor] = parameters_[place.parameter];
     for (const Kind& kind : kinds())
       if (has_kind(tensor, kind))
-        own.emplace_back(name + kind.suffix, part_of(given.at(name + kind.suffix).contiguous(), place.in_parameter));
+        own.emplace_back(name_of_part(name, place.in_parameter.begin) + kind.suffix,
+                         part_of(given.at(name + kind.suffix).contiguous(), place.in_parameter));
   }
   return own_.load_state(own, num_updates, num_skipped);
 }

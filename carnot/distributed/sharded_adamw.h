@@ -1,14 +1,15 @@
-// distributed/sharded_adamw.h -- AdamW whose moments and master weights are shared out among the ranks (ZeRO-1,
-// Rajbhandari et al. 2020).
+// distributed/sharded_adamw.h -- AdamW whose moments and master weights are shared out among the ranks, as the
+// gradients are (ZeRO-1 and 2, Rajbhandari et al. 2020).
 //
-// The owner of a slice of the gradients updates that slice of the weights, and all gather the weights: what a plain
-// exchange sends of gradients. The norm is added up from the same chunks in the same order, and stochastic rounding is
-// keyed by elements, so the weights are those of one AdamW that has everything, in every bit.
+// The owner of a slice of the gradients updates that slice of the weights, and all gather the weights, bucket by
+// bucket: what a plain exchange sends of gradients. The norm is added up from the same chunks in the same order, and
+// stochastic rounding is keyed by elements, so the weights are those of one AdamW that has everything, in every bit.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,7 @@ class ShardedAdamW : public Optimizer {
   std::int64_t num_skipped() const override { return own_.num_skipped(); }
 
  private:
-  /// Part of a parameter in a row of numbers.
+  /// Part of a parameter in the own slice.
   struct Place {
     std::size_t parameter = 0;
     IndexRange in_parameter{}, in_slice{};
@@ -52,8 +53,12 @@ class ShardedAdamW : public Optimizer {
   bool has_kind(const at::Tensor& parameter, const Kind& kind) const;
   double global_norm(const std::vector<at::Tensor>& gradients, const std::string& what);
   void gather_weights(const std::string& what);
-  /// All ranks' slices of this kind, as one row.
+  /// All ranks' slices of this kind, as one row, which the first rank gets.
   at::Tensor gather_kind(const Kind& kind);
+  /// Gathers each bucket of a row: part(bucket) is what this rank has of it, and take(bucket, gathered) gets the parts
+  /// one after the other, by rank, as begin_gather() gives them.
+  void gather_buckets(const std::function<at::Tensor(int)>& part,
+                      const std::function<void(int, const at::Tensor&)>& take, const std::string& what);
 
   Collectives& collectives_;
   GradientExchange& exchange_;

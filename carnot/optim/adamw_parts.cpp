@@ -47,6 +47,10 @@ void AdamWOptions::fields(FieldVisitor& visit) {
   visit.field("moments", moments, "what the moments are kept in", one_of({"float32", "bfloat16"}));
 }
 
+std::string name_of_part(const std::string& weight, std::int64_t first) {
+  return first == 0 ? weight : weight + "@" + std::to_string(first);
+}
+
 AdamWParts::AdamWParts(std::vector<WeightPart> parts, const AdamWOptions& options) : options_(options) {
   const at::NoGradGuard no_grad;
   for (WeightPart& part : parts) {
@@ -110,10 +114,11 @@ void AdamWParts::update(Slot& slot, const AdamWUpdate& update, const at::Tensor&
 AdamWParts::Parameters AdamWParts::state() const {
   Parameters tensors;
   for (const Slot& slot : slots_) {
-    tensors.emplace_back(slot.part.name + ".first_moment", slot.first);
-    tensors.emplace_back(slot.part.name + ".second_moment", slot.second);
+    const std::string name = name_of_part(slot.part.name, slot.part.first);
+    tensors.emplace_back(name + ".first_moment", slot.first);
+    tensors.emplace_back(name + ".second_moment", slot.second);
     if (slot.master.scalar_type() != slot.part.values.scalar_type())
-      tensors.emplace_back(slot.part.name + ".master", slot.master);
+      tensors.emplace_back(name + ".master", slot.master);
   }
   return tensors;
 }

@@ -37,18 +37,22 @@ struct WeightPart {
   bool decays = false;     ///< of a matrix
 };
 
+/// What a part that begins with element `first` of a weight is called in the state: the weight's name, if with the
+/// first one, as a whole weight does.
+std::string name_of_part(const std::string& weight, std::int64_t first);
+
 class AdamWParts {
  public:
   using Parameters = Optimizer::Parameters;
 
-  /// The parts are updated in place. At most one is of the same weight.
+  /// The parts, which do not overlap, are updated in place.
   AdamWParts(std::vector<WeightPart> parts, const AdamWOptions& options);
 
   /// One update by the parts' gradients, each of its part's shape; an undefined one counts as zeros. `norm` is the
   /// global norm of all gradients, those of other parts as well.
   StepReport step(double learning_rate, const std::vector<at::Tensor>& gradients, double norm);
 
-  /// Moments, and master weights where there are any, by the weights' names. They share memory with this.
+  /// Moments, and master weights where there are any, by the parts' names. They share memory with this.
   Parameters state() const;
   Status load_state(const Parameters& tensors, std::int64_t num_updates, std::int64_t num_skipped);
 

@@ -57,43 +57,72 @@ TEST(SharesBySize, LeavesNoPartMoreThanTheLargestThingAheadOfAnother) {
   }
 }
 
+/// Whether a cut of the row is one between two chunks of a tensor, or an end of the row.
+bool is_at_chunk(const FlatLayout& layout, std::int64_t cut, std::int64_t chunk) {
+  for (std::size_t t = 0; t < layout.num_tensors(); ++t) {
+    const IndexRange tensor = layout.tensor(t);
+    if (cut >= tensor.begin && cut < tensor.end) return (cut - tensor.begin) % chunk == 0;
+  }
+  return cut == layout.size();
+}
+
 TEST(FlatLayout, CutsAtChunksOfTensorsAsEvenlyAsTheyAllow) {
   RandomStream random(2);
   for (int trial = 0; trial < testing::trials(300); ++trial) {
     std::vector<std::int64_t> sizes(random.below(8));
     for (auto& size : sizes) size = static_cast<std::int64_t>(random.below(60));
     const std::int64_t chunk = 1 + static_cast<std::int64_t>(random.below(16));
-    const int slices = 1 + static_cast<int>(random.below(6));
-    const FlatLayout layout(sizes, slices, chunk);
-    ASSERT_EQ(layout.num_slices(), slices);
+    const std::int64_t bucket = 1 + static_cast<std::int64_t>(random.below(100));
+    const int ranks = 1 + static_cast<int>(random.below(6));
+    const FlatLayout layout(sizes, ranks, chunk, bucket);
+    ASSERT_EQ(layout.num_ranks(), ranks);
     EXPECT_EQ(layout.size(), std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}));
     std::int64_t next = 0;
-    for (int s = 0; s < slices; ++s) {
-      const IndexRange slice = layout.slice(s);
-      EXPECT_EQ(slice.begin, next);
-      EXPECT_LE(slice.begin, slice.end);
-      EXPECT_LE(slice.size(), (layout.size() + slices - 1) / slices + chunk);
-      EXPECT_LE(slice.size(), layout.longest_slice());
-      next = slice.end;
-      bool at_chunk = slice.begin == layout.size();
-      for (std::size_t t = 0; t < layout.num_tensors(); ++t) {
-        const IndexRange tensor = layout.tensor(t);
-        if (slice.begin >= tensor.begin && slice.begin < tensor.end)
-          at_chunk = (slice.begin - tensor.begin) % chunk == 0;
+    std::vector<std::int64_t> slices(static_cast<std::size_t>(ranks), 0);
+    for (int b = 0; b < layout.num_buckets(); ++b) {
+      EXPECT_EQ(layout.bucket(b).begin, next);
+      EXPECT_LE(layout.bucket(b).size(), bucket + chunk);
+      for (int r = 0; r < ranks; ++r) {
+        const IndexRange part = layout.part(b, r);
+        EXPECT_EQ(part.begin, next);
+        EXPECT_LE(part.begin, part.end);
+        EXPECT_LE(part.size(), (layout.bucket(b).size() + ranks - 1) / ranks + chunk);
+        EXPECT_EQ(layout.part_sizes(b)[r], part.size());
+        EXPECT_EQ(layout.place_in_slice(b, r), (IndexRange{slices[r], slices[r] + part.size()}));
+        EXPECT_TRUE(is_at_chunk(layout, part.begin, chunk)) << part.begin;
+        slices[r] += part.size();
+        next = part.end;
       }
-      EXPECT_TRUE(at_chunk);
+      EXPECT_EQ(layout.bucket(b).end, next);
     }
     EXPECT_EQ(next, layout.size());
+    for (int r = 0; r < ranks; ++r) EXPECT_EQ(layout.slice_size(r), slices[r]);
   }
 }
 
 TEST(FlatLayout, PlacesTensorsOneAfterTheOther) {
   const std::vector<std::int64_t> sizes{3, 0, 5};
-  const FlatLayout layout(sizes, 2, 2);
+  const FlatLayout layout(sizes, 2, 2, 100);
   EXPECT_EQ(layout.tensor(1), (IndexRange{3, 3}));
   EXPECT_EQ(layout.tensor(2), (IndexRange{3, 8}));
-  EXPECT_EQ(layout.slice(0), (IndexRange{0, 3}));  // 4 is wanted; 3 and 5 are equally near
-  EXPECT_EQ(layout.slice(1), (IndexRange{3, 8}));
+  EXPECT_EQ(layout.num_buckets(), 1);
+  EXPECT_EQ(layout.part(0, 0), (IndexRange{0, 3}));  // 4 is wanted; 3 and 5 are equally near
+  EXPECT_EQ(layout.part(0, 1), (IndexRange{3, 8}));
+}
+
+TEST(FlatLayout, FindsWhatLiesInARangeOfTheRow) {
+  const std::vector<std::int64_t> sizes{3, 0, 5, 4};
+  const FlatLayout layout(sizes, 1, 1, 100);
+  const auto pieces = layout.pieces({2, 9});
+  ASSERT_EQ(pieces.size(), 3U);
+  EXPECT_EQ(pieces[0].tensor, 0U);
+  EXPECT_EQ(pieces[0].in_tensor, (IndexRange{2, 3}));
+  EXPECT_EQ(pieces[1].tensor, 2U);
+  EXPECT_EQ(pieces[1].in_tensor, (IndexRange{0, 5}));
+  EXPECT_EQ(pieces[1].in_range, (IndexRange{1, 6}));
+  EXPECT_EQ(pieces[2].tensor, 3U);
+  EXPECT_EQ(pieces[2].in_tensor, (IndexRange{0, 1}));
+  EXPECT_TRUE(layout.pieces({3, 3}).empty());
 }
 
 }  // namespace

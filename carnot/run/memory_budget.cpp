@@ -5,6 +5,8 @@
 #include <cstdio>
 
 #include "carnot/base/saturating.h"
+#include "carnot/distributed/gradient_exchange.h"
+#include "carnot/distributed/in_flight.h"
 #include "carnot/train/model_bundle.h"
 #include "carnot/train/trainer.h"
 
@@ -26,8 +28,6 @@ constexpr std::int64_t kBytesPerEvaluatedToken = 120;
 constexpr std::int64_t kBytesPerKeptToken = 30;
 // A token and its columns between two ranks (data/group_bytes.h): four bytes, and eight for each of six columns.
 constexpr std::int64_t kBytesPerGatheredToken = 52;
-// Of each rank's slice of a row, that are gathered at a time (distributed/process_group.cpp).
-constexpr Count kGatheredNumbers = 1 << 22;
 constexpr std::int64_t kBytesPerDemonstratedToken = 100;
 // Of nn/token_statistics, for bfloat16 and for wider types.
 constexpr std::int64_t kBFloat16StripLogits = 1 << 24;
@@ -216,14 +216,13 @@ bool exchanges_gradients(const MemorySettings& s) {
   return s.stage != MemoryStage::Rollout && num_shards(s.train, s.ranks) > 1;
 }
 
-Count exchanged_bytes(const MemorySettings& s, const Sizes& n) { return trained_parameters(s, n) * n.wide; }
+/// Numbers of a rank's slice of a row: its part of the gradients, and of what the optimizer keeps.
+Count slice_of(const MemorySettings& s, Count row) { return (row + s.ranks - 1) / s.ranks; }
 
-/// A rank's part of the gradients.
-Count slice_bytes(const MemorySettings& s, const Sizes& n) { return (exchanged_bytes(s, n) + s.ranks - 1) / s.ranks; }
-
-/// Whether a rank computes several shards of a step, and holds the sum of the first ones meanwhile.
-bool sums_over_rounds(const MemorySettings& s) {
-  return exchanges_gradients(s) && s.train.reduce != "fast" && num_shards(s.train, s.ranks) > s.ranks;
+/// Buckets of a row that are on their way at a time, as they are sent and, from other ranks, as they come.
+Count travelling_numbers(const MemorySettings& s, Count row) {
+  const Count bucket = std::min<Count>(row, bucket_elements(s.ranks));
+  return s.ranks == 1 ? bucket : 2 * std::min(row, InFlight::kMost * bucket);
 }
 
 Phase update_phase(const MemorySettings& s, const Sizes& n) {
@@ -243,33 +242,25 @@ Phase update_phase(const MemorySettings& s, const Sizes& n) {
                     count(rows, "rows a micro-batch; train.micro_batch_tokens, train.activation_checkpointing")),
                part("backward pass", std::max(all.passing, statistics),
                     "one layer, or the statistics of one strip of logits")}};
-  if (sums_over_rounds(s))
-    phase.parts.push_back(
-        part("sum of earlier shards", slice_bytes(s, n),
-             count(num_shards(s.train, s.ranks), "shards, one after the other; train.virtual_shards")));
+  if (exchanges_gradients(s)) {
+    phase.parts.push_back(part("gradients of the own slice", slice_of(s, trained) * n.wide,
+                               "summed over " + count(num_shards(s.train, s.ranks), "shards; train.virtual_shards")));
+    phase.parts.push_back(part("travelling gradients", travelling_numbers(s, trained) * n.wide,
+                               count(s.ranks, "ranks; a few buckets at a time")));
+  }
   if (s.stage == MemoryStage::Sft)
     phase.parts.push_back(part("demonstrations", demonstrated_tokens(s) * kBytesPerDemonstratedToken,
                                count(demonstrated_tokens(s), "tokens a step at most; sft.batch_tokens")));
   return phase;
 }
 
-/// The other ranks' slices, this rank's sum and, at the end, its slice of the weights to be sent. The gradients
-/// themselves have gone into the row that lasts.
-Phase exchange_phase(const MemorySettings& s, const Sizes& n) {
-  const Count row = exchanged_bytes(s, n), slice = slice_bytes(s, n);
-  const bool fast = s.train.reduce == "fast";
-  const Count bytes = fast ? 0 : s.ranks == 1 ? slice : row + 2 * slice;
-  return {{part("gradients of other ranks", bytes, count(s.ranks, "ranks; train.reduce"))}};
-}
-
-/// The optimizer's state is brought together on the first rank, moment by moment. Beside it: the own part of one, and
-/// what of it travels at a time.
+/// The optimizer's state is brought together on the first rank, moment by moment.
 Phase checkpoint_phase(const MemorySettings& s, const Sizes& n) {
-  const Count trained = trained_parameters(s, n), own = (trained + s.ranks - 1) / s.ranks;
-  const Count travels = s.ranks == 1 ? 0 : own + std::min(trained, s.ranks * kGatheredNumbers);
-  return {{part("gathered optimizer",
-                trained * bytes_per_trained(s, n) + travels * std::max<Count>(4, bytes_per_moment(s, n)),
-                "for a checkpoint, on the first rank")}};
+  const Count trained = trained_parameters(s, n);
+  return {{part(
+      "gathered optimizer",
+      trained * bytes_per_trained(s, n) + travelling_numbers(s, trained) * std::max<Count>(4, bytes_per_moment(s, n)),
+      "for a checkpoint, on the first rank")}};
 }
 
 /// A step's trajectories as bytes: this rank's, padded, and all that come.
@@ -298,9 +289,6 @@ std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
       part("optimizer", (trained_parameters(s, n) + owners - 1) / owners * per_trained,
            count(per_trained, "bytes for each trained parameter; lora.rank, dtype") +
                (owners > 1 ? ", shared by " + count(owners, "ranks") : ""))};
-  if (exchanges_gradients(s))
-    parts.push_back(part("exchanged gradients", exchanged_bytes(s, n),
-                         count(num_shards(s.train, s.ranks), "shards; train.virtual_shards")));
   return parts;
 }
 
@@ -326,7 +314,6 @@ std::vector<MemoryPart> rollout_parts(const MemorySettings& s, const Sizes& n) {
 std::vector<Phase> phases_of(const MemorySettings& s, const Sizes& n) {
   Phase evaluation = evaluation_phase(s, n);
   std::vector<Phase> phases;
-  if (exchanges_gradients(s)) phases.push_back(exchange_phase(s, n));
   if (exchanges_gradients(s)) phases.push_back(checkpoint_phase(s, n));
   if (s.stage != MemoryStage::Rollout) phases.push_back(update_phase(s, n));
   if (s.stage == MemoryStage::Sft) {  // its engine comes when the demonstrations have gone

@@ -205,33 +205,31 @@ TEST(MemoryBudget, OfARankCountsTheExchangeAndItsOwnShareOfTheRollouts) {
   MemorySettings alone = settings_of(0, false);
   alone.train.groups = 8;
   alone.evaluation = {.before_training = false, .tasks = 1};
-  EXPECT_EQ(part_of(alone, "exchanged gradients"), 0);
+  EXPECT_EQ(part_of(alone, "gradients of the own slice") + part_of(alone, "travelling gradients"), 0);
   MemorySettings one_of_four = alone;
   one_of_four.ranks = 4;
-  EXPECT_EQ(part_of(one_of_four, "exchanged gradients"), 4 * alone.model.num_parameters());
+  const std::int64_t parameters = alone.model.num_parameters();
+  EXPECT_EQ(part_of(one_of_four, "gradients"), 4 * parameters) << "of one shard, until they leave";
+  EXPECT_EQ(part_of(one_of_four, "gradients of the own slice"), 4 * ((parameters + 3) / 4));
+  EXPECT_EQ(part_of(one_of_four, "travelling gradients"), 2 * 4 * parameters) << "a small model is one bucket";
   EXPECT_LT(part_of(one_of_four, "KV cache"), part_of(alone, "KV cache"));
-  EXPECT_EQ(part_of(one_of_four, "optimizer"), (alone.model.num_parameters() + 3) / 4 * 8);
+  EXPECT_EQ(part_of(one_of_four, "optimizer"), (parameters + 3) / 4 * 8);
   MemorySettings shards = alone;
   shards.train.virtual_shards = 4;
-  EXPECT_EQ(part_of(shards, "exchanged gradients"), 4 * alone.model.num_parameters());
-  // A model whose weights are more than its activations: the others' gradients, the own sum, and its slice once more.
+  EXPECT_EQ(part_of(shards, "gradients of the own slice"), 4 * parameters);
+  EXPECT_EQ(part_of(shards, "travelling gradients"), 4 * parameters);
+  // A model whose weights are more than its activations: four buckets of a million numbers each way.
   MemorySettings large_model = one_of_four;
   large_model.model.hidden_size = 512;
   large_model.model.intermediate_size = 2048;
   large_model.rollout.options.episode.max_context_tokens = 16;
   large_model.train.micro_batch_tokens = 16;
-  const std::int64_t row = 4 * large_model.model.num_parameters();
-  EXPECT_EQ(part_of(large_model, "gathered optimizer"),
-            2 * row + (row + 3) / 4 + std::min(row, 4 * (std::int64_t{4} << 22)))
-      << "the first rank's, for a checkpoint";
   large_model.train.optimizer.moments = "bfloat16";
-  large_model.model.hidden_size = 2048;
-  large_model.model.intermediate_size = 8192;
-  const std::int64_t larger = 4 * large_model.model.num_parameters();
-  EXPECT_EQ(part_of(large_model, "gradients of other ranks"), larger + 2 * ((larger + 3) / 4));
-  MemorySettings fast = large_model;
-  fast.train.reduce = "fast";
-  EXPECT_LT(predicted_peak(fast), predicted_peak(large_model));
+  EXPECT_EQ(part_of(large_model, "travelling gradients"), 4 * 2 * (std::int64_t{4} << 20));
+  large_model.train.optimizer.moments = "float32";
+  const std::int64_t row = 4 * large_model.model.num_parameters();
+  EXPECT_EQ(part_of(large_model, "gathered optimizer"), 2 * row + 4 * 2 * (std::int64_t{4} << 20))
+      << "the first rank's, for a checkpoint";
 }
 
 TEST(MemoryBudget, CountsWhatARankHoldsThatComputesSeveralShards) {
@@ -246,8 +244,8 @@ TEST(MemoryBudget, CountsWhatARankHoldsThatComputesSeveralShards) {
   }
   GradientExchange exchange(alone, weights, 4);
   ShardedAdamW optimizer(alone, exchange, parameters, {});
-  // Weights, the row and two moments last.
-  EXPECT_EQ(allocator.live(), 4 * 4 * kNumbers);
+  // Weights and two moments last.
+  EXPECT_EQ(allocator.live(), 3 * 4 * kNumbers);
   const auto compute = [&] {
     for (at::Tensor& weight : weights) weight.mutable_grad() = at::ones({kNumbers / 3}, at::kFloat);
   };
@@ -262,21 +260,16 @@ TEST(MemoryBudget, CountsWhatARankHoldsThatComputesSeveralShards) {
   ASSERT_EQ(part_of(settings, "gradients"), row) << "an update is the largest phase";
   for (int round = 0; round < 4; ++round) {
     const std::int64_t before = allocator.live();
-    // The sum of the shards before.
-    EXPECT_EQ(before, (round == 0 ? 4 : 5) * 4 * kNumbers);
-    EXPECT_EQ(part_of(settings, "sum of earlier shards"), row);
+    // The sum of the shards before, and the last bucket.
+    EXPECT_EQ(before, (round == 0 ? 3 : 4) * 4 * kNumbers + (round == 0 ? 0 : 4 << 20));
+    EXPECT_EQ(part_of(settings, "gradients of the own slice"), row);
     compute();
     exchange.add_round("test");
   }
   optimizer.step(1e-3);
-  EXPECT_EQ(allocator.live(), 4 * 4 * kNumbers);
+  EXPECT_EQ(allocator.live(), 3 * 4 * kNumbers);
   const auto state = optimizer.state();
-  EXPECT_EQ(allocator.live(), 6 * 4 * kNumbers) << "both moments once more, for a checkpoint";
-  settings.train.reduce = "fast";
-  EXPECT_EQ(part_of(settings, "sum of earlier shards"), 0);
-  settings.train.reduce = "ordered";
-  settings.ranks = 4;
-  EXPECT_EQ(part_of(settings, "sum of earlier shards"), 0) << "one shard each";
+  EXPECT_EQ(allocator.live(), 5 * 4 * kNumbers) << "both moments once more, for a checkpoint";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "carnot/base/thread_pool.h"
 #include "carnot/config/document.h"
 #include "carnot/data/rollout_write.h"
+#include "carnot/distributed/backend.h"
 #include "carnot/nn/linear.h"
 #include "carnot/rollout/compatibility.h"
 #include "carnot/run/checkpoint.h"
@@ -46,9 +47,7 @@ struct Hold {
 /// What one process does, and several ranks do not so far.
 Status check_ranks_can(const Recipe& recipe, int ranks) {
   if (ranks == 1) return Done{};
-  if (recipe.run.device != "cpu")
-    return Error{"device: " + recipe.run.device +
-                 ": several ranks compute on the CPU so far; expected cpu, or one process"};
+  if (const Status status = check_device_of_ranks(recipe.run.device); !status) return status;
   if (!recipe.rollout.plane.address.empty())
     return Error{"rollout.plane: workers roll out for one process so far, and these are " + std::to_string(ranks) +
                  " ranks, which roll out their own shares; expected one process, or no rollout.plane"};
@@ -421,9 +420,9 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
 }
 
 Status dry_run(Recipe& recipe, MemoryStage stage, int ranks, std::ostream& out) {
+  if (const Status status = check_ranks_can(recipe, ranks); !status) return status;
   if (const Status status = ModelBundle::prepare_device(recipe.run); !status) return status;
   if (const Status status = check_ranks(recipe.train, ranks); !status) return status;
-  if (const Status status = check_ranks_can(recipe, ranks); !status) return status;
   const auto bundle = ModelBundle::open(recipe);
   if (!bundle) return bundle.error();
   out << recipe.to_yaml() << "\n# Memory at the peak" << (ranks > 1 ? ", of each rank" : "") << "\n"

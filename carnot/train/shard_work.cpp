@@ -1,5 +1,6 @@
 #include "carnot/train/shard_work.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "carnot/distributed/sharded_adamw.h"
@@ -37,16 +38,25 @@ std::unique_ptr<Optimizer> ShardWork::make_optimizer(Optimizer::Parameters param
   return std::make_unique<ShardedAdamW>(collectives_, *exchanges_.back(), std::move(parameters), options);
 }
 
+bool ShardWork::begin_final(const std::string& what) {
+  // The newest first: a critic's gradients are final before the policy's.
+  return std::all_of(exchanges_.rbegin(), exchanges_.rend(),
+                     [&](const auto& exchange) { return exchange->begin_final(what); });
+}
+
 std::vector<int> ShardWork::accumulate(std::span<const std::int64_t> rows, const std::string& what,
                                        const std::function<void(std::size_t)>& body) {
   std::vector<int> owners = shares_by_size(rows, shards_);
   for (int shard = collectives_.rank(); shard < shards_; shard += collectives_.size()) {
-    for (std::size_t b = 0; b < rows.size(); ++b) {
-      if (owners[b] != shard) continue;
+    const auto last = std::find(owners.rbegin(), owners.rend(), shard).base();  // behind the last of this shard
+    for (auto owner = owners.begin(); owner != last; ++owner) {
+      if (*owner != shard) continue;
       collectives_.check();
-      body(b);
+      if (owner + 1 == last)
+        for (const auto& exchange : exchanges_) exchange->expect_last_pass([this, &what] { begin_final(what); });
+      body(static_cast<std::size_t>(owner - owners.begin()));
     }
-    for (const auto& exchange : exchanges_) exchange->add_round(what);
+    for (auto exchange = exchanges_.rbegin(); exchange != exchanges_.rend(); ++exchange) (*exchange)->add_round(what);
   }
   for (int& owner : owners) owner %= collectives_.size();
   return owners;

@@ -38,12 +38,15 @@ class ShardWork {
   /// An optimizer of these parameters, which takes what accumulate() leaves. Outlived by this.
   std::unique_ptr<Optimizer> make_optimizer(Optimizer::Parameters parameters, const AdamWOptions& options);
 
-  /// Calls body(b) for each micro-batch b of this rank's shards, which leaves its gradients in the parameters of all
-  /// optimizers that were made here. `rows` is what each micro-batch costs. Returns the micro-batches' ranks.
+  /// Calls body(b) for each micro-batch b of this rank's shards, whose one backward pass leaves its gradients in the
+  /// parameters of all optimizers that were made here. Those of a shard's last micro-batch leave while that pass goes
+  /// on. `rows` is what each micro-batch costs. Returns the micro-batches' ranks.
   std::vector<int> accumulate(std::span<const std::int64_t> rows, const std::string& what,
                               const std::function<void(std::size_t)>& body);
 
  private:
+  bool begin_final(const std::string& what);
+
   Collectives& collectives_;
   int shards_;
   ShardSum sum_;

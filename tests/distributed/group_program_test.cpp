@@ -136,12 +136,27 @@ TEST(GroupProgram, RefusesWorkersWhoRollOutForOneProcess) {
   EXPECT_FALSE(fs::exists(scratch.path("run")));
 }
 
+TEST(GroupProgram, RefusesGpusWhoseRanksWouldNeedNccl) {
+  const ScratchFolder scratch;
+  const auto plan = run_carnot(train_in(scratch, "run", {"device=cuda", "--dry-run", "--ranks", "4"}));
+  EXPECT_EQ(plan.exit, 1);
+  EXPECT_THAT(plan.err,
+              HasSubstr("device: cuda: several ranks compute on the CPU so far, with c10d's Gloo; there is no "
+                        "NCCL in this program"));
+  const auto ranks = StartedRanks(2, train_in(scratch, "run", {"device=cuda"})).wait();
+  EXPECT_EQ(ranks[0].exit, 1);
+  EXPECT_THAT(ranks[0].err, HasSubstr("there is no NCCL in this program"));
+  EXPECT_EQ(ranks[1].exit, 1);
+  EXPECT_THAT(ranks[1].err, IsEmpty());
+  EXPECT_FALSE(fs::exists(scratch.path("run")));
+}
+
 TEST(GroupProgram, PredictsTheMemoryOfEachRank) {
   const ScratchFolder scratch;
   std::vector<std::string> arguments = train_in(scratch, "run", {"--dry-run", "--ranks", "4"});
   const auto plan = run_carnot(arguments);
   EXPECT_EQ(plan.exit, 0) << plan.err;
-  EXPECT_THAT(plan.out, AllOf(HasSubstr("# Memory at the peak, of each rank"), HasSubstr("exchanged gradients"),
+  EXPECT_THAT(plan.out, AllOf(HasSubstr("# Memory at the peak, of each rank"), HasSubstr("shared by 4 ranks"),
                               HasSubstr(" MiB for 4 ranks on one machine")));
   const auto launched = StartedRanks(2, train_in(scratch, "run", {"--dry-run"})).wait();
   expect_success(launched);

@@ -1,0 +1,44 @@
+#include "carnot/distributed/backend.h"
+
+#ifndef USE_C10D_GLOO
+#define USE_C10D_GLOO  // LibTorch's header declares nothing without
+#endif
+
+#include <cstdlib>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include "carnot/distributed/first_line.h"
+
+namespace carnot {
+namespace {
+
+std::shared_ptr<gloo::transport::Device> device_at(const std::string& address) {
+  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"))
+    return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
+  return c10d::ProcessGroupGloo::createDeviceForHostname(address);
+}
+
+}  // namespace
+
+Status check_device_of_ranks(const std::string& device) {
+  if (device == "cpu") return Done{};
+  return Error{"device: " + device +
+               ": several ranks compute on the CPU so far, with c10d's Gloo; there is no NCCL in this program, which "
+               "GPUs would need. Expected cpu, or one process"};
+}
+
+Result<c10::intrusive_ptr<c10d::Backend>> make_backend(const c10::intrusive_ptr<c10d::Store>& store,
+                                                       const BackendPlace& place) {
+  if (const Status status = check_device_of_ranks(place.device); !status) return status.error();
+  try {
+    auto options = c10d::ProcessGroupGloo::Options::create(place.connect_within);
+    options->devices.push_back(device_at(place.address));
+    return c10::intrusive_ptr<c10d::Backend>(c10::make_intrusive<c10d::ProcessGroupGloo>(
+        c10::make_intrusive<c10d::PrefixStore>("gloo", store), place.rank, place.size, options));
+  } catch (const std::exception& error) {
+    return Error{first_line(error.what())};
+  }
+}
+
+}  // namespace carnot

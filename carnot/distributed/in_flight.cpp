@@ -1,0 +1,25 @@
+#include "carnot/distributed/in_flight.h"
+
+#include <utility>
+
+namespace carnot {
+
+void InFlight::finish_oldest() {
+  const One oldest = std::move(all_.front());
+  all_.pop_front();
+  oldest.then(oldest.begun->result());
+}
+
+void InFlight::make_room() {
+  while (!all_.empty() && (static_cast<int>(all_.size()) >= kMost || all_.front().begun->has_ended())) finish_oldest();
+}
+
+void InFlight::add(Collectives::Begun begun, Then then) {
+  all_.push_back({.begun = std::move(begun), .then = std::move(then)});
+}
+
+void InFlight::finish() {
+  while (!all_.empty()) finish_oldest();
+}
+
+}  // namespace carnot
