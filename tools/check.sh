@@ -122,13 +122,16 @@ stage_address() {
 # LibTorch is not instrumented: the rooms without it that have threads.
 stage_thread() {
   open_stage thread ""
-  local room rooms=(base env http kernel process sandbox text tool agent_harness)
+  local room room_options rooms=(base env http kernel process sandbox text tool agent_harness)
   run_case thread build build tsan "${rooms[@]/%/_test}"
   passed thread build || return 0
   # A test asks for more memory than there can be.
   local options="allocator_may_return_null=1 suppressions=$PWD/tests/thread_sanitizer.supp"
   for room in "${rooms[@]}"; do
-    start_case thread "$room" env TSAN_OPTIONS="$options" "build-tsan/${room}_test"
+    # Of the graphs of hnswlib that `tool` builds it soon loses the stacks by which they would be passed over.
+    [[ $room != tool ]] || room_options=" detect_deadlocks=0"
+    start_case thread "$room" env TSAN_OPTIONS="$options${room_options:-}" "build-tsan/${room}_test"
+    room_options=
   done
   wait
 }
