@@ -1,5 +1,6 @@
 #include "carnot/kernel/dispatch.h"
 
+#include "carnot/kernel/kernel_choice.h"
 #include "carnot/kernel/kernel_tables.h"
 
 namespace carnot::kernel {
@@ -13,10 +14,10 @@ namespace {
 
 const KernelTables& widest() {
 #ifdef CARNOT_X86
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
+  if (may_use("avx512") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     return kAvx512Tables;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return kAvx2Tables;
+  if (may_use("avx2") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return kAvx2Tables;
 #endif
   return kBaselineTables;
 }

@@ -114,7 +114,7 @@ struct StorageTable {
   void (*swiglu_backward)(std::int64_t n, const S* dout, const S* gate, const S* up, S* dgate, S* dup);
 };
 
-/// The widest tables that this processor runs.
+/// The widest tables that this processor runs and kernel/kernel_choice.h allows.
 template <class T>
 const KernelTable<T>& kernel_table();
 template <class S>

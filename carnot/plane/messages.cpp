@@ -148,8 +148,10 @@ Status check_same_program(const Announcement& a) {
 
 Status check_same_kernels(const Announcement& a, const std::string& kernels) {
   if (a.kernels == kernels) return Done{};
-  return Error{"the trainer (" + a.place + ") computes with the kernels " + a.kernels + ", this worker with " +
-               kernels + ": their log-probabilities would differ in the last bits; expected processors of one kind"};
+  return Error{
+      "the trainer (" + a.place + ") computes with the kernels " + a.kernels + ", this worker with " + kernels +
+      ": their log-probabilities would differ in the last bits; expected processors of one kind, CARNOT_KERNELS "
+      "in the environment of both for a set that both have, or rollout.other_kernels=recompute"};
 }
 
 std::string setup_json(const WorkerSetup& setup) {

@@ -172,7 +172,7 @@ HttpReply TaskBoard::take_result(const std::string& path, const std::string& bod
   Result<Verdict> verdict = Verdict::Taken;
   if (!result)
     verdict = result.error();
-  else if (result->kernels != announcement_.kernels)
+  else if (result->kernels != announcement_.kernels && !options_.takes_other_kernels)
     verdict = Error{"computed with the kernels " + result->kernels + "; expected " + announcement_.kernels};
   else
     verdict = accept_(entry.task, *result);
@@ -181,7 +181,7 @@ HttpReply TaskBoard::take_result(const std::string& path, const std::string& bod
                 " is refused: " + verdict.error().message);
     return said(422, verdict.error().message);
   }
-  if (workers_.insert(result->worker).second) log_info("worker: " + result->worker);
+  if (workers_.insert(result->worker).second) log_info("worker: " + result->worker + note_of(*result));
   entry.done = *verdict == Verdict::Taken;
   result_came_.notify_all();
   if (entry.done) return said(200, "taken");
@@ -189,6 +189,10 @@ HttpReply TaskBoard::take_result(const std::string& path, const std::string& bod
   entry.task.version = announcement_.version;
   entry.task.weights = announcement_.weights.sha256;
   return said(200, "of weights that are too old; the task is handed out again");
+}
+
+std::string TaskBoard::note_of(const PlaneResult& result) const {
+  return result.kernels == announcement_.kernels ? std::string() : ", with the kernels " + result.kernels;
 }
 
 std::size_t TaskBoard::num_unfinished() {

@@ -37,6 +37,7 @@ struct TaskBoardOptions {
   std::chrono::milliseconds lease{30'000};
   std::size_t max_result_bytes = std::size_t{1} << 30;
   std::string kernels{};
+  bool takes_other_kernels = false;  ///< results of workers that compute with others
 };
 
 /// Nothing listens beyond loopback without a key.
@@ -101,6 +102,8 @@ class TaskBoard {
   bool is_later(const Announcement& other) const;
   HttpReply answer(const HttpCall& call);
   HttpReply take_result(const std::string& path, const std::string& body);
+  /// What is said of a worker beside its name.
+  std::string note_of(const PlaneResult& result) const;
   /// Tasks without a result that are not in the queue, those of earlier steps first.
   std::vector<PlaneTask> missing_in_queue();
   /// Puts them into the queue.

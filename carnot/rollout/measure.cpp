@@ -48,14 +48,16 @@ void add_trajectory(SampledTokens& sampled, Tree& tree, const Trajectory& trajec
   }
 }
 
-SampledTokens sampled_tokens(std::span<Group> groups) {
+enum class MeasuredLeaves { Included, All };
+
+SampledTokens sampled_tokens(std::span<Group> groups, MeasuredLeaves which) {
   SampledTokens sampled;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     for (std::size_t t = 0; t < groups[g].trees.size(); ++t) {
       Tree& tree = groups[g].trees[t];
       std::vector<bool> measured(tree.turns.size(), false);
       for (std::size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) {
-        if (!tree.leaves[leaf].is_included()) continue;
+        if (which == MeasuredLeaves::Included && !tree.leaves[leaf].is_included()) continue;
         add_trajectory(sampled, tree,
                        trajectory(groups[g], static_cast<int>(g), static_cast<int>(t), static_cast<int>(leaf)),
                        measured);
@@ -87,16 +89,38 @@ void write_column(std::span<Group> groups, const SampledTokens& sampled, Column 
   }
 }
 
+/// Of what the trees hold to these values. REQUIRES: the column.
+ColumnDifference difference_to(const SampledTokens& sampled, Column column, const std::vector<double>& values) {
+  ColumnDifference difference;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Place& place = sampled.places[i];
+    const double there = place.tree->columns.turn(column, place.turn)[place.offset];
+    ++difference.tokens;
+    difference.largest = std::max(difference.largest, std::abs(there - values[i]));
+  }
+  return difference;
+}
+
 double temperature_of(const LogProbPassOptions& options) { return options.temperature == 0 ? 1 : options.temperature; }
 
 }  // namespace
 
 void measure_old_policy(const Model& policy, std::span<Group> groups, const LogProbPassOptions& options) {
-  const SampledTokens sampled = sampled_tokens(groups);
+  const SampledTokens sampled = sampled_tokens(groups, MeasuredLeaves::Included);
   const TargetStatistics statistics =
       measure_targets(policy, sampled.sequences, options.max_tokens, temperature_of(options));
   write_column(groups, sampled, Column::LogProbOld, statistics.log_prob);
   write_column(groups, sampled, Column::EntropyOld, statistics.entropy);
+}
+
+ColumnDifference measure_rollout(const Model& policy, std::span<Group> groups, const LogProbPassOptions& options) {
+  const SampledTokens sampled = sampled_tokens(groups, MeasuredLeaves::All);
+  const TargetStatistics statistics =
+      measure_targets(policy, sampled.sequences, options.max_tokens, temperature_of(options));
+  const ColumnDifference difference = difference_to(sampled, Column::LogProbRollout, statistics.log_prob);
+  write_column(groups, sampled, Column::LogProbRollout, statistics.log_prob);
+  write_column(groups, sampled, Column::EntropyRollout, statistics.entropy);
+  return difference;
 }
 
 void reuse_rollout_statistics(std::span<Group> groups) {
@@ -112,7 +136,7 @@ void reuse_rollout_statistics(std::span<Group> groups) {
 }
 
 void measure_reference(const Model& reference, std::span<Group> groups, const LogProbPassOptions& options) {
-  const SampledTokens sampled = sampled_tokens(groups);
+  const SampledTokens sampled = sampled_tokens(groups, MeasuredLeaves::Included);
   const double temperature = temperature_of(options);
   const TargetStatistics statistics = measure_targets(reference, sampled.sequences, options.max_tokens, temperature);
   write_column(groups, sampled, Column::LogProbReference, statistics.log_prob);
@@ -125,7 +149,7 @@ void measure_reference(const Model& reference, std::span<Group> groups, const Lo
 
 void measure_values(const ValueModel& critic, std::span<Group> groups, const LogProbPassOptions& options) {
   const at::NoGradGuard no_grad;
-  const SampledTokens sampled = sampled_tokens(groups);
+  const SampledTokens sampled = sampled_tokens(groups, MeasuredLeaves::Included);
   std::vector<double> values;
   for (const LogProbBatch& batch : log_prob_batches(sampled.sequences, options.max_tokens)) {
     const at::Tensor values_R = critic.values(batch.tokens_R(), batch.positions_R(), batch.plan);

@@ -2,7 +2,8 @@
 // energies and values.
 //
 // Sequences are packed into micro-batches without padding. A turn that several trajectories share is measured once.
-// Leaves that do not count are skipped; their own turns hold NaN. Nothing here needs or makes gradients.
+// But for measure_rollout(), leaves that do not count are skipped; their own turns hold NaN. Nothing here needs or
+// makes gradients.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,19 @@ namespace carnot {
 /// LogProbOld and EntropyOld: the policy before its first update on these data.
 void measure_old_policy(const Model& policy, std::span<Group> groups, const LogProbPassOptions& options);
 
-/// The same columns without a pass: what the engine measured while it sampled. REQUIRES: the rollout's columns.
+/// How far two columns of log-probabilities are apart.
+struct ColumnDifference {
+  std::int64_t tokens = 0;
+  double largest = 0;  ///< nats
+};
+
+/// LogProbRollout and EntropyRollout anew, of failed and dropped leaves too, for what another machine sampled whose
+/// kernels give other bits. With the weights that sampled, the numbers are those that the engine gives here. Returns
+/// how far the new ones are from what was there.
+ColumnDifference measure_rollout(const Model& policy, std::span<Group> groups, const LogProbPassOptions& options);
+
+/// LogProbOld and EntropyOld without a pass: what the engine measured while it sampled. REQUIRES: the rollout's
+/// columns.
 void reuse_rollout_statistics(std::span<Group> groups);
 
 /// LogProbReference and EntropyReference at the temperature; EnergyReference = -logsumexp of the raw logits.

@@ -136,6 +136,45 @@ TEST(Measure, SkipsLeavesThatDoNotCountAndKeepsTheColumnsWhole) {
   for (double value : tree.columns.turn(Column::LogProbOld, 0)) EXPECT_TRUE(std::isnan(value));
 }
 
+TEST(Measure, TheRolloutsColumnsMeasuredAgainHaveTheEnginesBits) {
+  for (const auto& [type, temperature] : {std::pair(at::kFloat, 1.0), std::pair(at::kBFloat16, 0.6)}) {
+    const Model model = small_model(type);
+    const std::vector<Group> engine = rollout(model, temperature, *entropy_branch({.initial = 2}), 37);
+    std::vector<Group> groups = engine;
+    const LogProbPassOptions options{.max_tokens = 150, .temperature = temperature};
+    EXPECT_EQ(measure_rollout(model, groups, options).largest, 0);
+    // As another kernel set might have left it, and with leaves that do not count.
+    groups[0].trees[0].leaves[0].dropped = true;
+    groups[1].trees[0].leaves[0].outcome = Outcome::InfraFailed;
+    for (Group& group : groups)
+      for (Tree& tree : group.trees)
+        for (std::size_t turn = 0; turn < tree.turns.size(); ++turn)
+          for (const Column column : {Column::LogProbRollout, Column::EntropyRollout})
+            for (double& value :
+                 tree.columns.edit(column, static_cast<int>(turn), static_cast<int>(tree.turns[turn].tokens.size())))
+              value += 1e-3;
+    const ColumnDifference difference = measure_rollout(model, groups, options);
+    EXPECT_NEAR(difference.largest, 1e-3, 1e-12);
+    std::int64_t compared = 0;
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      for (std::size_t t = 0; t < groups[g].trees.size(); ++t)
+        for (std::size_t turn = 0; turn < groups[g].trees[t].turns.size(); ++turn)
+          for (const Column column : {Column::LogProbRollout, Column::EntropyRollout}) {
+            const auto& again = groups[g].trees[t].columns.turn(column, static_cast<int>(turn));
+            const auto& first = engine[g].trees[t].columns.turn(column, static_cast<int>(turn));
+            ASSERT_EQ(again.size(), first.size());
+            for (std::size_t i = 0; i < first.size(); ++i) {
+              EXPECT_EQ(std::isnan(again[i]), std::isnan(first[i]));
+              if (std::isnan(first[i])) continue;
+              EXPECT_EQ(again[i], first[i]);
+              ++compared;
+            }
+          }
+    EXPECT_EQ(compared, 2 * difference.tokens);
+    EXPECT_GT(difference.tokens, 100);
+  }
+}
+
 TEST(Measure, ReusedStatisticsAreTheRollouts) {
   const Model model = small_model(at::kFloat);
   std::vector<Group> groups = rollout(model, 1);

@@ -9,6 +9,7 @@
 #include "carnot/base/temporary_name.h"
 #include "carnot/hf/model_config_file.h"
 #include "carnot/hf/safetensors.h"
+#include "carnot/rollout/measure.h"
 #include "carnot/rollout/rollout_bytes.h"
 #include "carnot/run/own_kernels.h"
 
@@ -62,7 +63,8 @@ Result<TaskBoardOptions> board_options(const Recipe& recipe) {
                           .private_key = plane.private_key,
                           .key = std::move(key).value(),
                           .lease = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * plane.lease_seconds)),
-                          .kernels = own_kernels(recipe.run)};
+                          .kernels = own_kernels(recipe.run),
+                          .takes_other_kernels = plane.takes_other_kernels()};
 }
 
 }  // namespace
@@ -89,6 +91,7 @@ RemoteRollouts::RemoteRollouts(Recipe& recipe, ModelBundle& bundle, fs::path fol
     : recipe_(recipe),
       bundle_(bundle),
       folder_(std::move(folder)),
+      kernels_(own_kernels(recipe.run)),
       bound_(recipe.rollout.plane.max_staleness, steps),
       board_(std::move(board)) {
   board_->set_accept([this](const PlaneTask& task, const PlaneResult& result) { return take(task, result); });
@@ -208,7 +211,7 @@ Result<bool> RemoteRollouts::hand_out(const StepTasks& tasks, const GoOn& go_on)
 Result<TaskBoard::Verdict> RemoteRollouts::take(const PlaneTask& task, const PlaneResult& result) {
   auto rollout = rollout_of_bytes(result.rollout);
   if (!rollout) return rollout.error();
-  const bool synchronous = recipe_.rollout.plane.max_staleness == 0;
+  const bool synchronous = !recipe_.rollout.plane.is_asynchronous();
   StepTasks tasks = tasks_of(task);
   if (!synchronous) tasks.key.policy_version = 0;  // how old weights may be, the bound says
   const auto asked = rollout_tasks(recipe_, tasks);
@@ -224,15 +227,37 @@ Result<TaskBoard::Verdict> RemoteRollouts::take(const PlaneTask& task, const Pla
     ++sums_.tasks_again;
     return TaskBoard::Verdict::Again;
   }
-  results_[task.key()] = std::move(rollout).value();
+  results_[task.key()] = {.rollout = std::move(rollout).value(), .other_kernels = result.kernels != kernels_};
   return TaskBoard::Verdict::Taken;
 }
 
-Rollout RemoteRollouts::put_together(const std::vector<PlaneTask>& tasks) {
+Rollout RemoteRollouts::taken(const PlaneTask& task) {
+  std::unique_lock lock(mutex_);
+  TakenResult result = std::move(results_.extract(task.key()).mapped());
+  lock.unlock();
+  if (result.other_kernels) measure_again(result.rollout);
+  return std::move(result.rollout);
+}
+
+void RemoteRollouts::measure_again(Rollout& rollout) {
+  ColumnDifference difference;
+  const Stopwatch watch;
+  if (recipe_.rollout.plane.is_asynchronous())
+    for (const Turn* turn : sampled_turns(rollout)) difference.tokens += turn->num_sampled();
+  else
+    difference = measure_rollout(
+        *bundle_.policy, rollout.groups,
+        {.max_tokens = recipe_.rollout.score_tokens, .temperature = recipe_.rollout.options.sampling.temperature});
   const std::lock_guard lock(mutex_);
+  sums_.other_tokens += static_cast<double>(difference.tokens);
+  sums_.other_difference = std::max(sums_.other_difference, difference.largest);
+  sums_.other_seconds += watch.seconds();
+}
+
+Rollout RemoteRollouts::put_together(const std::vector<PlaneTask>& tasks) {
   Rollout whole;
   for (const PlaneTask& task : tasks) {
-    Rollout part = std::move(results_.extract(task.key()).mapped());
+    Rollout part = taken(task);
     add_metrics(whole.metrics, part.metrics, PartTimes::Added);
     std::move(part.groups.begin(), part.groups.end(), std::back_inserter(whole.groups));
     std::move(part.failures.begin(), part.failures.end(), std::back_inserter(whole.failures));
@@ -257,7 +282,12 @@ std::map<std::string, double> RemoteRollouts::take_metrics() {
   const StepSums sums = std::exchange(sums_, {});
   std::map<std::string, double> metrics{{"timing_s/trainer_idle", sums.trainer_idle},
                                         {"timing_s/worker_idle", sums.worker_idle}};
-  if (recipe_.rollout.plane.max_staleness == 0) return metrics;
+  if (recipe_.rollout.plane.takes_other_kernels()) {
+    metrics["rollout/other_kernels/tokens"] = sums.other_tokens;
+    metrics["rollout/other_kernels/log_prob_abs_diff/max"] = sums.other_difference;
+    metrics["timing_s/other_kernels"] = sums.other_seconds;
+  }
+  if (!recipe_.rollout.plane.is_asynchronous()) return metrics;
   metrics["async/staleness/mean"] = sums.turns > 0 ? sums.staleness / sums.turns : 0;
   metrics["async/staleness/max"] = sums.largest_staleness;
   metrics["async/tasks_again"] = sums.tasks_again;

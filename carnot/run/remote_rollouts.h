@@ -53,7 +53,13 @@ class RemoteRollouts {
   struct StepSums {
     double turns = 0, staleness = 0, largest_staleness = 0;
     double weight_swaps = 0, tasks_again = 0;
-    double trainer_idle = 0, worker_idle = 0;  ///< seconds
+    double trainer_idle = 0, worker_idle = 0;                          ///< seconds
+    double other_tokens = 0, other_difference = 0, other_seconds = 0;  ///< of workers with other kernels
+  };
+
+  struct TakenResult {
+    Rollout rollout{};
+    bool other_kernels = false;  ///< than this machine's
   };
 
   RemoteRollouts(Recipe& recipe, ModelBundle& bundle, std::filesystem::path folder, std::int64_t steps,
@@ -70,6 +76,12 @@ class RemoteRollouts {
   std::vector<PlaneTask> messages_of(const StepTasks& tasks) const;
   /// On one of the server's threads.
   Result<TaskBoard::Verdict> take(const PlaneTask& task, const PlaneResult& result);
+  /// The result of this task; with the log-probabilities that the trainer's kernels give.
+  Rollout taken(const PlaneTask& task);
+  /// The columns of what other kernels sampled. In asynchronous mode they are only counted: the weights that sampled
+  /// may be gone, and the objective takes the log-probabilities of the behaviour policy, which are those of who
+  /// sampled.
+  void measure_again(Rollout& rollout);
   /// The results of these tasks, in their order.
   Rollout put_together(const std::vector<PlaneTask>& tasks);
   void add_to_sums(std::int64_t step, const Rollout& rollout, double waited);
@@ -77,10 +89,11 @@ class RemoteRollouts {
   Recipe& recipe_;
   ModelBundle& bundle_;
   std::filesystem::path folder_;
+  std::string kernels_;
   std::int64_t asked_before_ = 0;  ///< tasks of the steps before this one are handed out
   std::mutex mutex_{};             ///< of the three below
   StalenessBound bound_;
-  std::map<std::string, Rollout> results_{};  ///< by the tasks' keys
+  std::map<std::string, TakenResult> results_{};  ///< by the tasks' keys
   StepSums sums_{};
   std::optional<Error> failure_{};
   std::unique_ptr<TaskBoard> board_;  ///< last, since its threads call take()

@@ -17,6 +17,7 @@
 #include "carnot/hf/folder_chat.h"
 #include "carnot/hf/hub_cache.h"
 #include "carnot/hf/model_config_file.h"
+#include "carnot/kernel/kernel_choice.h"
 #include "carnot/nn/cpu_memory.h"
 #include "carnot/nn/cuda_backend.h"
 #include "carnot/text/bpe_training.h"
@@ -162,6 +163,7 @@ at::TensorOptions tensor_options(const RunOptions& run) {
 }
 
 Status ModelBundle::prepare_device(const RunOptions& run) {
+  if (const Status chosen = kernel::check_kernel_choice(); !chosen) return chosen;
   if (run.device == "cuda")
     if (const Status cuda = load_cuda_backend(); !cuda)
       return Error{"device: cuda: " + cuda.error().message + "; expected cpu"};

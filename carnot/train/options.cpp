@@ -102,6 +102,12 @@ void PlaneOptions::fields(FieldVisitor& visit) {
   visit.field("in_flight_updates", in_flight_updates,
               "workers take new weights in the middle of a task and compute again what they have cached; off: before "
               "their next task; only with rollout.max_staleness");
+  visit.field(
+      "other_kernels", other_kernels,
+      "workers whose processors compute with another kernel set: refuse ends them with a message; recompute takes "
+      "what they sample and computes its log-probabilities again, and the run is no longer equal in every bit to "
+      "that without workers",
+      one_of({"refuse", "recompute"}));
 }
 
 void TrainOptions::fields(FieldVisitor& visit) {

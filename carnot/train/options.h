@@ -76,8 +76,12 @@ struct PlaneOptions {
   std::string private_key{};
   int task_groups = 1;
   double lease_seconds = 30;
-  std::int64_t max_staleness = 0;  ///< updates between the weights that sampled and those that are updated
-  bool in_flight_updates = false;  ///< workers take new weights in the middle of a task
+  std::int64_t max_staleness = 0;        ///< updates between the weights that sampled and those that are updated
+  bool in_flight_updates = false;        ///< workers take new weights in the middle of a task
+  std::string other_kernels = "refuse";  ///< refuse | recompute: workers whose kernels give other bits
+
+  bool is_asynchronous() const { return max_staleness > 0; }
+  bool takes_other_kernels() const { return other_kernels == "recompute"; }
 
   void fields(FieldVisitor& visit);
 };

@@ -79,6 +79,11 @@ void check_asynchronous(ConfigReader& reader, Recipe& recipe) {
                   "in one process rollouts and updates take turns; expected 0, or rollout.plane, whose workers roll "
                   "out while the trainer updates");
   if (plane.max_staleness == 0) reader.unread("rollout.in_flight_updates", "rollout.max_staleness is 0");
+  if (plane.takes_other_kernels() && plane.is_asynchronous() && recipe.rollout.old_log_probs == "rollout")
+    reader.refuse(
+        "rollout.other_kernels",
+        "the weights that sampled may be gone when a result comes, so nothing can be computed again with them; "
+        "expected rollout.old_log_probs=recompute, which measures with the weights that are updated, or refuse");
   if (plane.max_staleness > 0 && recipe.rollout.old_log_probs == "rollout")
     recipe.method.warnings.push_back(
         "rollout.old_log_probs=rollout with rollout.max_staleness: ratios are clipped around the weights that sampled, "

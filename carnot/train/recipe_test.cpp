@@ -122,6 +122,8 @@ TEST(Recipe, RefusesGreedyTrainingAndSaysWhere0IsMeant) {
 TEST(Recipe, WeighsWhatOlderWeightsSampledInAsynchronousMode) {
   const std::string plane = "rollout.plane=nats://127.0.0.1:4222", bound = "rollout.max_staleness=2";
   EXPECT_THAT(refusal({bound}), HasSubstr("rollout.max_staleness: in one process rollouts and updates take turns"));
+  EXPECT_THAT(refusal({plane, bound, "rollout.other_kernels=recompute", "rollout.old_log_probs=rollout"}),
+              HasSubstr("rollout.other_kernels: the weights that sampled may be gone"));
   EXPECT_THAT(refusal({plane, "rollout.in_flight_updates=true"}), HasSubstr("rollout.max_staleness is 0"));
   EXPECT_EQ(refusal({plane, bound, "rollout.in_flight_updates=true"}), "");
   EXPECT_EQ(recipe_of({plane}).method.objective.importance_cap, 0);

@@ -65,8 +65,11 @@ Result<std::unique_ptr<TrainerCopy>> TrainerCopy::make(TaskSource& source, const
   if (!*setup) return std::unique_ptr<TrainerCopy>();
   auto recipe = Recipe::parse((*setup)->recipe, "the trainer's recipe", {});
   if (!recipe) return recipe.error();
-  if (const Status same = check_same_kernels(trainer, own_kernels(recipe->run)); !same) return same.error();
   std::unique_ptr<TrainerCopy> copy(new TrainerCopy(trainer.run, std::move(recipe).value()));
+  copy->kernels_ = own_kernels(copy->recipe_.run);
+  if (const Status same = check_same_kernels(trainer, copy->kernels_);
+      !same && !copy->recipe_.rollout.plane.takes_other_kernels())
+    return same.error();
   if (const Status opened = copy->open(**setup, threads); !opened) return opened.error();
   if (copy->lora_.rank == 0) return copy;
   if (!trainer.base) return Error{"the trainer's announcement: has no weights below its adapters"};

@@ -16,8 +16,8 @@ namespace carnot {
 class TrainerCopy {
  public:
   /// Fetches the trainer's settings and makes everything but the weights' values. Null where that may succeed another
-  /// time (`why_not` says why); an error where this machine has other kernels. `threads`: of the kernels; negative: as
-  /// the recipe says.
+  /// time (`why_not` says why); an error where this machine has other kernels and the recipe does not take them.
+  /// `threads`: of the kernels; negative: as the recipe says.
   static Result<std::unique_ptr<TrainerCopy>> make(TaskSource& source, const Announcement& trainer, int threads,
                                                    const GoOn& go_on, std::string& why_not);
 
@@ -25,6 +25,8 @@ class TrainerCopy {
   /// Of the policy's weights; -1 before the first.
   std::int64_t version() const { return version_; }
   const Recipe& recipe() const { return recipe_; }
+  /// Of this machine.
+  const std::string& kernels() const { return kernels_; }
 
   /// Fetches the announced weights, unless they are here, and puts them in place. REQUIRES: no engine step is under
   /// way.
@@ -43,6 +45,7 @@ class TrainerCopy {
 
   std::string run_;
   Recipe recipe_;
+  std::string kernels_{};
   LoraOptions lora_{};
   ModelBundle bundle_{};
   Generation generation_{};

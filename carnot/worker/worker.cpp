@@ -83,6 +83,9 @@ class Worker {
       copy_ = std::move(made).value();
       say("working for " + trainer_->place + ": " + copy_->recipe().environment_name + ", " +
           copy_->recipe().method.name);
+      if (copy_->kernels() != trainer_->kernels)
+        log_info("kernels: " + copy_->kernels() + " here, " + trainer_->kernels +
+                 " there: the trainer computes the log-probabilities again");
     }
     if (trainer_->version < 0) return false;
     if (copy_->version() == trainer_->version) return true;
@@ -114,7 +117,7 @@ class Worker {
     if (rollout.stopped)
       held.lease.give_back();
     else if (const Status handed_in = hand_in(held, {.worker = this_place(),
-                                                     .kernels = trainer_->kernels,
+                                                     .kernels = copy_->kernels(),
                                                      .idle_seconds = std::exchange(idle_seconds_, 0),
                                                      .rollout = bytes_of_rollout(rollout)});
              !handed_in)

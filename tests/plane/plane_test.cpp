@@ -225,6 +225,27 @@ TEST_F(Plane, AResultThatIsRefusedSaysWhyAndTheTaskIsStillThere) {
   EXPECT_THAT(refusals, HasSubstr("is no rollout"));
 }
 
+TEST_F(Plane, AResultOfOtherKernelsIsTakenWhereTheTrainerTakesThem) {
+  const NatsServer server(scratch_);
+  TaskBoardOptions open = options(server);
+  open.kernels = "avx512";
+  open.takes_other_kernels = true;
+  const auto trainer = board(open);
+  const auto worker = source(server);
+  std::atomic<bool> end = false;
+  std::string kernels;
+  trainer->set_accept([&](const PlaneTask&, const PlaneResult& result) {
+    kernels = result.kernels;
+    return TaskBoard::Verdict::Taken;
+  });
+  std::thread thread([&] { serve(*worker, trainer->run(), end, "worker"); });
+  const auto whole = waited_for(*trainer, tasks(*trainer, 1));
+  EXPECT_TRUE(whole.ok() && *whole);
+  end = true;
+  thread.join();
+  EXPECT_EQ(kernels, "avx2") << "the result says who sampled";
+}
+
 TEST_F(Plane, AResultThatIsTooOldCountsNotAndItsTaskComesAgainWithThePresentWeights) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));

@@ -85,6 +85,14 @@ std::vector<std::string> SmallTraining::rollouts(const std::string& run, int ste
   return rows;
 }
 
+std::vector<std::string> SmallTraining::column(const std::string& run, int step, const std::string& name) const {
+  std::vector<std::string> values;
+  for (const Json& row : lines_of(scratch_.path(run) + "/rollouts/step_" + std::to_string(step) + ".jsonl"))
+    values.push_back(row.at(name).dump());
+  EXPECT_FALSE(values.empty());
+  return values;
+}
+
 void SmallTraining::expect_same_run(const std::string& run, const std::string& straight) const {
   EXPECT_EQ(weights(run), weights(straight));
   EXPECT_EQ(metrics(run), metrics(straight));

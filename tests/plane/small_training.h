@@ -29,6 +29,8 @@ class SmallTraining : public ::testing::Test {
   std::vector<double> metric(const std::string& run, const std::string& name) const;
   /// The SHA-256 of each row of a step's rollouts, the times of tools apart.
   std::vector<std::string> rollouts(const std::string& run, int step) const;
+  /// Of a step's rollouts: one column of all turns, as it is written.
+  std::vector<std::string> column(const std::string& run, int step, const std::string& name) const;
   void expect_same_run(const std::string& run, const std::string& straight) const;
 
   const ScratchFolder scratch_;

@@ -10,6 +10,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
+#include "testing/paths.h"
 #include "tests/plane/small_training.h"
 
 namespace carnot::testing {
@@ -140,6 +141,36 @@ TEST_F(Workers, RollOutForCarnotRolloutToo) {
     return rollouts(run, 0);
   };
   EXPECT_EQ(rows("with", {"rollout.plane=" + server.address()}), rows("without", {}));
+}
+
+TEST_F(Workers, WithOtherKernelsAreToldApartAndMeasuredAgain) {
+  const NatsServer server(scratch_);
+  const std::string plane = "rollout.plane=" + server.address();
+  auto other = background({"worker", server.address()}, {"CARNOT_KERNELS=baseline"});
+  {
+    auto strict = background(train("strict", {plane}));
+    ASSERT_EQ(other.wait(), 1) << other.written();
+    EXPECT_THAT(other.written(), HasSubstr("this worker with baseline"));
+  }
+  auto trainer = background(train("with", {plane, "rollout.other_kernels=recompute", "train.keep_rollouts=true"}));
+  other = background({"worker", server.address(), "--one-run"}, {"CARNOT_KERNELS=baseline"});
+  EXPECT_EQ(trainer.wait(), 0) << trainer.written();
+  EXPECT_EQ(other.wait(), 0) << other.written();
+  EXPECT_THAT(trainer.written(), HasSubstr("with the kernels baseline"));
+  EXPECT_EQ(metric("with", "rollout/other_kernels/tokens"), metric("with", "rollout/sampled_tokens"));
+  for (const double difference : metric("with", "rollout/other_kernels/log_prob_abs_diff/max"))
+    EXPECT_GT(difference, 0) << "the kernels differ indeed";
+  for (const double difference : metric("with", "rollout_corr/log_prob_abs_diff/max")) EXPECT_EQ(difference, 0);
+  const std::string manual = *read_file(source_path("docs/metrics.md"));
+  for (const std::string name :
+       {"rollout/other_kernels/tokens", "rollout/other_kernels/log_prob_abs_diff/max", "timing_s/other_kernels"}) {
+    EXPECT_EQ(metric("with", name).size(), 6u) << name;
+    EXPECT_THAT(manual, HasSubstr("`" + name + "`"));
+  }
+  for (int step = 1; step <= kSteps; ++step) {
+    EXPECT_EQ(column("with", step, "logp_rollout"), column("with", step, "logp_old")) << "step " << step;
+    EXPECT_EQ(column("with", step, "entropy"), column("with", step, "entropy_old")) << "step " << step;
+  }
 }
 
 TEST_F(Workers, AreWaitedForUntilTheTrainerIsStopped) {

@@ -1,5 +1,7 @@
 #include "carnot/kernel/gemm/bfloat16_kernels.h"
 
+#include "carnot/kernel/kernel_choice.h"
+
 #ifdef CARNOT_X86
 #include <cpuid.h>
 #ifdef __linux__
@@ -74,7 +76,7 @@ std::span<const BFloat16KernelSet> bfloat16_kernel_sets() {
 const BFloat16Kernels& bfloat16_kernels() {
   static const BFloat16Kernels& chosen = [&]() -> const BFloat16Kernels& {
     for (const BFloat16KernelSet& set : bfloat16_kernel_sets())
-      if (set.missing == nullptr) return *set.kernels;
+      if (set.missing == nullptr && may_use(set.kernels->name)) return *set.kernels;
     return kBaselineBFloat16;
   }();
   return chosen;

@@ -98,7 +98,7 @@ struct BFloat16KernelSet {
 /// All sets, the fastest first; the last one runs everywhere.
 std::span<const BFloat16KernelSet> bfloat16_kernel_sets();
 
-/// The fastest set that this machine runs.
+/// The fastest set that this machine runs and kernel/kernel_choice.h allows.
 const BFloat16Kernels& bfloat16_kernels();
 
 }  // namespace carnot::kernel
