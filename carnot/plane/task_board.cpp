@@ -183,9 +183,11 @@ HttpReply TaskBoard::take_result(const std::string& path, const std::string& bod
   }
   if (workers_.insert(result->worker).second) log_info("worker: " + result->worker + note_of(*result));
   entry.done = *verdict == Verdict::Taken;
+  if (entry.done && entry.wait == waits_) ++num_done_;
   result_came_.notify_all();
   if (entry.done) return said(200, "taken");
   entry.in_queue = false;
+  may_miss_ = true;
   entry.task.version = announcement_.version;
   entry.task.weights = announcement_.weights.sha256;
   return said(200, "of weights that are too old; the task is handed out again");
@@ -203,11 +205,18 @@ std::size_t TaskBoard::num_unfinished() {
 void TaskBoard::lose_queue() {
   const std::lock_guard lock(mutex_);
   for (auto& [key, entry] : entries_) entry.in_queue = false;
+  may_miss_ = true;
 }
 
-std::size_t TaskBoard::num_done(const std::vector<PlaneTask>& tasks) const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(tasks, [&](const PlaneTask& task) { return entries_.at(task.key()).done; }));
+void TaskBoard::begin_wait(const std::vector<PlaneTask>& tasks) {
+  const std::lock_guard lock(mutex_);
+  ++waits_;
+  num_done_ = 0;
+  for (const PlaneTask& task : tasks) {
+    Entry& entry = entries_.at(task.key());
+    entry.wait = waits_;
+    num_done_ += entry.done ? 1 : 0;
+  }
 }
 
 void TaskBoard::forget(const std::vector<PlaneTask>& tasks) {
@@ -221,6 +230,7 @@ Result<bool> TaskBoard::hand_out(const std::vector<PlaneTask>& tasks, const GoOn
     for (const PlaneTask& task : tasks) {
       const bool is_new = entries_.emplace(task.key(), Entry{.task = task}).second;
       CARNOT_CHECK(is_new, "task " + task.key() + " is handed out already");
+      may_miss_ = true;
     }
   }
   return fill_queue(go_on);
@@ -229,6 +239,7 @@ Result<bool> TaskBoard::hand_out(const std::vector<PlaneTask>& tasks, const GoOn
 std::vector<PlaneTask> TaskBoard::missing_in_queue() {
   std::vector<PlaneTask> missing;
   const std::lock_guard lock(mutex_);
+  if (!std::exchange(may_miss_, false)) return missing;
   for (const auto& [key, entry] : entries_)
     if (!entry.done && !entry.in_queue) missing.push_back(entry.task);
   std::ranges::sort(missing, {}, [](const PlaneTask& task) { return std::pair(task.step, task.first_group); });
@@ -243,6 +254,7 @@ Result<bool> TaskBoard::fill_queue(const GoOn& go_on) {
     const auto mark = [&](bool in_queue) {
       const std::lock_guard lock(mutex_);
       entries_.at(task.key()).in_queue = in_queue;
+      may_miss_ = may_miss_ || !in_queue;
     };
     mark(true);  // first, since its result may come at once
     const auto added = persist(go_on, [&]() -> Result<Reached<Done>> {
@@ -293,6 +305,7 @@ Status TaskBoard::look_after() {
 
 Result<bool> TaskBoard::wait_for(const std::vector<PlaneTask>& tasks, const GoOn& go_on,
                                  const std::function<void(std::size_t done)>& on_progress) {
+  begin_wait(tasks);
   const auto begin = Clock::now();
   auto next_look = begin + kBetweenLooks;
   bool told = false;
@@ -300,8 +313,8 @@ Result<bool> TaskBoard::wait_for(const std::vector<PlaneTask>& tasks, const GoOn
     bool was_asked = false;
     {
       std::unique_lock lock(mutex_);
-      result_came_.wait_for(lock, kSlice, [&] { return num_done(tasks) > last; });
-      last = num_done(tasks);
+      result_came_.wait_for(lock, kSlice, [&] { return num_done_ > last; });
+      last = num_done_;
       was_asked = was_asked_;
     }
     if (on_progress) on_progress(last);

@@ -91,6 +91,7 @@ class TaskBoard {
     PlaneTask task{};
     bool in_queue = false;
     bool done = false;
+    std::int64_t wait = 0;  ///< the last one that it was among
   };
 
   TaskBoard(const TaskBoardOptions& options, std::unique_ptr<Broker> broker);
@@ -114,8 +115,8 @@ class TaskBoard {
   std::size_t num_unfinished();
   /// From now on they count as not in the queue.
   void lose_queue();
-  /// How many of these have their result. REQUIRES: the lock; they are handed out.
-  std::size_t num_done(const std::vector<PlaneTask>& tasks) const;
+  /// From now on num_done_ counts those of these that have their result. REQUIRES: they are handed out.
+  void begin_wait(const std::vector<PlaneTask>& tasks);
   void forget(const std::vector<PlaneTask>& tasks);
   /// Takes all tasks back.
   void close_queue();
@@ -131,6 +132,9 @@ class TaskBoard {
   std::set<std::string> workers_{};         ///< that have sent results
   bool was_asked_ = false;                  ///< by any worker
   bool is_announced_ = false;
+  std::int64_t waits_ = 0;    ///< so far
+  std::size_t num_done_ = 0;  ///< of the tasks of the last one
+  bool may_miss_ = false;     ///< tasks without a result may be missing in the queue
   int times_filled_ = 0;
   bool looked_short_ = false;  ///< the queue had fewer messages than there are tasks, when last looked at
   std::unique_ptr<HttpServer> server_;
