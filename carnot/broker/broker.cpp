@@ -37,6 +37,7 @@ using OptionsPointer = std::unique_ptr<natsOptions, Destroy<natsOptions_Destroy>
 using ConnectionPointer = std::unique_ptr<natsConnection, Destroy<natsConnection_Destroy>>;
 using StreamsPointer = std::unique_ptr<jsCtx, Destroy<jsCtx_Destroy>>;
 using SubscriptionPointer = std::unique_ptr<natsSubscription, Destroy<natsSubscription_Destroy>>;
+using WatcherPointer = std::unique_ptr<kvWatcher, Destroy<kvWatcher_Destroy>>;
 using TablePointer = std::unique_ptr<kvStore, Destroy<kvStore_Destroy>>;
 
 bool is_away(natsStatus status) {
@@ -229,16 +230,17 @@ struct Broker::Connection {
     return request_outcome(status, code, "asking about JetStream");
   }
 
-  /// Null where it is not there; `status` says why.
-  kvStore* table(const std::string& name, bool make, natsStatus& status) {
+  /// Null where it is not there; `status` says why. Made with this lifetime of its values, where one is given.
+  kvStore* table(const std::string& name, const std::optional<milliseconds>& lifetime_to_make, natsStatus& status) {
     status = NATS_OK;
     if (const auto found = tables.find(name); found != tables.end()) return found->second.get();
     kvStore* opened = nullptr;
     status = js_KeyValue(&opened, streams.get(), name.c_str());
-    if (status == NATS_NOT_FOUND && make) {
+    if (status == NATS_NOT_FOUND && lifetime_to_make) {
       kvConfig config;
       kvConfig_Init(&config);
       config.Bucket = name.c_str();
+      config.TTL = lifetime_to_make->count() * kNanoseconds;
       status = js_CreateKeyValue(&opened, streams.get(), &config);
     }
     if (status != NATS_OK) return nullptr;
@@ -392,9 +394,10 @@ Result<Reached<std::optional<Lease>>> Broker::lease(const std::string& queue, mi
   return Leased{.reached = true, .value = Lease(std::move(message))};
 }
 
-Result<Reached<Done>> Broker::announce(const std::string& table, const std::string& key, std::string_view value) {
+Result<Reached<Done>> Broker::announce(const std::string& table, const std::string& key, std::string_view value,
+                                       milliseconds lifetime) {
   natsStatus status = NATS_OK;
-  kvStore* store = connection_->table(table, true, status);
+  kvStore* store = connection_->table(table, lifetime, status);
   if (store == nullptr) return connection_->request_outcome(status, {}, "opening the table " + table);
   status = kvStore_Put(nullptr, store, key.c_str(), value.data(), static_cast<int>(value.size()));
   if (status == NATS_NO_RESPONDERS ||
@@ -408,7 +411,7 @@ Result<Reached<Done>> Broker::announce(const std::string& table, const std::stri
 Result<Reached<std::optional<std::string>>> Broker::announced(const std::string& table, const std::string& key) {
   using Value = Reached<std::optional<std::string>>;
   natsStatus status = NATS_OK;
-  kvStore* store = connection_->table(table, false, status);
+  kvStore* store = connection_->table(table, std::nullopt, status);
   kvEntry* entry = nullptr;
   if (store != nullptr) status = kvStore_Get(&entry, store, key.c_str());
   if (status == NATS_OK) {
@@ -427,6 +430,49 @@ Result<Reached<std::optional<std::string>>> Broker::announced(const std::string&
   const auto why = store == nullptr ? connection_->request_outcome(status, {}, "opening the table " + table)
                                     : connection_->outcome(status, {}, "reading the table " + table);
   return why ? Result<Value>(Value{}) : why.error();
+}
+
+Result<Reached<std::vector<std::string>>> Broker::announced_below(const std::string& table, const std::string& prefix) {
+  using Values = Reached<std::vector<std::string>>;
+  natsStatus status = NATS_OK;
+  kvStore* store = connection_->table(table, std::nullopt, status);
+  if (store == nullptr && status == NATS_NOT_FOUND) {
+    connection_->reached();
+    return Values{.reached = true};
+  }
+  kvWatchOptions options;
+  kvWatchOptions_Init(&options);
+  options.IgnoreDeletes = true;
+  kvWatcher* made = nullptr;
+  const std::string keys = prefix + ".*";
+  if (store != nullptr) status = kvStore_Watch(&made, store, keys.c_str(), &options);
+  const WatcherPointer watcher(made);
+  Values values{.reached = true};
+  while (status == NATS_OK) {
+    kvEntry* entry = nullptr;
+    status = kvWatcher_Next(&entry, made, kAnswerWait);
+    if (status != NATS_OK) break;
+    if (entry == nullptr) {  // no more for now
+      connection_->reached();
+      return values;
+    }
+    values.value.emplace_back(static_cast<const char*>(kvEntry_Value(entry)),
+                              static_cast<std::size_t>(kvEntry_ValueLen(entry)));
+    kvEntry_Destroy(entry);
+  }
+  connection_->tables.erase(table);
+  // A server that lost its data does not know the table: the next call looks for it first.
+  const auto why =
+      connection_->outcome(status == NATS_NOT_FOUND ? NATS_TIMEOUT : status, {}, "reading the table " + table);
+  return why ? Result<Values>(Values{}) : why.error();
+}
+
+Result<Reached<Done>> Broker::withdraw(const std::string& table, const std::string& key) {
+  natsStatus status = NATS_OK;
+  kvStore* store = connection_->table(table, std::nullopt, status);
+  if (store != nullptr) status = kvStore_Delete(store, key.c_str());
+  if (status == NATS_NOT_FOUND) return connection_->reached();
+  return connection_->outcome(status, {}, "withdrawing from the table " + table);
 }
 
 }  // namespace carnot

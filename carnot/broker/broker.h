@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "carnot/base/result.h"
 
@@ -84,10 +85,16 @@ class Broker {
   /// The next message, if one comes within `patience`. REQUIRES: no earlier lease of this queue is held any more.
   Result<Reached<std::optional<Lease>>> lease(const std::string& queue, std::chrono::milliseconds patience);
 
-  /// Sets the value `key` of the table `table`, which is made where it is not there.
-  Result<Reached<Done>> announce(const std::string& table, const std::string& key, std::string_view value);
+  /// Sets the value `key` of the table `table`, which is made where it is not there. All values of a table that is made
+  /// with a `lifetime` are forgotten that long after they were set; 0: never.
+  Result<Reached<Done>> announce(const std::string& table, const std::string& key, std::string_view value,
+                                 std::chrono::milliseconds lifetime = {});
   /// That value; none where nobody has announced it.
   Result<Reached<std::optional<std::string>>> announced(const std::string& table, const std::string& key);
+  /// The values of all keys `prefix`.ANYTHING. REQUIRES: nothing of the prefix but letters, digits, '-' and '_'.
+  Result<Reached<std::vector<std::string>>> announced_below(const std::string& table, const std::string& prefix);
+  /// Takes the value back.
+  Result<Reached<Done>> withdraw(const std::string& table, const std::string& key);
 
  private:
   struct Connection;

@@ -20,6 +20,11 @@ class WorkerCommand final : public Command {
               "PEM file of the certificate shown to the NATS server");
     take.text("--private-key", "FILE", request_.keys.private_key, "PEM file of that certificate's key");
     take.count("--threads", "N", request_.threads, 0, "of the kernels; default: as the trainer's recipe says");
+    take.text(
+        "--serve", "HOST[:PORT]", request_.serve,
+        "serve the weights to other workers on this address; beyond loopback only with --key-env; default: do not");
+    take.text("--serve-url", "URL", request_.serve_url,
+              "under which others reach that; default: this machine's name and the port");
     take.flag("--one-run", request_.one_run, "end when the trainer's run has ended; default: wait for the next one");
   }
 

@@ -15,6 +15,7 @@ struct PlaneAddress {
 
   std::string queue() const { return name + "-tasks"; }
   std::string table() const { return name + "-trainer"; }
+  std::string peers() const { return name + "-peers"; }
   /// As a user writes it.
   std::string text() const { return name == "carnot" ? server : server + "/" + name; }
 };

@@ -154,6 +154,21 @@ Status check_same_kernels(const Announcement& a, const std::string& kernels) {
       "in the environment of both for a set that both have, or rollout.other_kernels=recompute"};
 }
 
+std::string peer_json(const PlanePeer& peer) {
+  return Json{{"place", peer.place}, {"url", peer.url}}.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+Result<PlanePeer> parse_peer(std::string_view text) {
+  const std::string where = "a worker that serves a file";
+  const auto json = parse_json_object(text, where);
+  if (!json) return json.error();
+  ObjectReader reader(*json, where);
+  PlanePeer peer{.place = reader.text("place"), .url = reader.text("url")};
+  if (!parse_url(peer.url)) reader.refuse("url", reader.member("url"), "the address of an HTTP server");
+  if (!reader.problems().empty()) return join_errors(reader.problems());
+  return peer;
+}
+
 std::string setup_json(const WorkerSetup& setup) {
   const Json json{{"recipe", setup.recipe}, {"files", setup.files}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -1,9 +1,9 @@
 // plane/messages.h -- what trainer and workers tell each other, and what of it is believed.
 //
-// The trainer announces itself in the key-value store, and its tasks are messages of a queue: both small JSON objects.
-// Settings and weights are files, named by size and SHA-256, that workers fetch over HTTP. A result goes to the trainer
-// over HTTP, in bytes (base/byte_stream.h): both are the same program, which the announcement's `program` and
-// `protocol` make sure of.
+// The trainer announces itself in the key-value store, and so do workers that serve files; the trainer's tasks are
+// messages of a queue. All are small JSON objects. Settings and weights are files, named by size and SHA-256, that
+// workers fetch over HTTP. A result goes to the trainer over HTTP, in bytes (base/byte_stream.h): both are the same
+// program, which the announcement's `program` and `protocol` make sure of.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@
 namespace carnot {
 
 /// Changes with any of the formats below.
-inline constexpr std::int64_t kPlaneProtocol = 2;
+inline constexpr std::int64_t kPlaneProtocol = 3;
 
 /// The program's version, as announced.
 std::string plane_program();
 
-/// A file that the trainer serves under /files/SHA256.
+/// A file that the trainer serves under /files/SHA256, and workers that have it may.
 struct PlaneFile {
   std::string sha256{};
   std::int64_t bytes = 0;
@@ -55,6 +55,16 @@ Result<Announcement> parse_announcement(std::string_view text);
 Status check_same_program(const Announcement& announcement);
 /// Why this machine cannot: it has other `kernels`.
 Status check_same_kernels(const Announcement& announcement, const std::string& kernels);
+
+/// A worker that serves a file: announced under SHA256.ID, where the ID is the worker's own.
+struct PlanePeer {
+  std::string place{};  ///< "process 12 on node-7", for messages
+  std::string url{};    ///< of its HTTP server
+
+  bool operator==(const PlanePeer&) const = default;
+};
+std::string peer_json(const PlanePeer& peer);
+Result<PlanePeer> parse_peer(std::string_view text);
 
 /// What a worker needs besides weights.
 struct WorkerSetup {

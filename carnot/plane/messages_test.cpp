@@ -109,6 +109,13 @@ TEST(PlaneTask, OutOfBoundsIsRefused) {
   EXPECT_FALSE(parse_task(task_json(task)));
 }
 
+TEST(PlanePeer, ReadsBack) {
+  const PlanePeer peer{.place = "process 1 on b", .url = "http://b:8500"};
+  EXPECT_EQ(parse_peer(peer_json(peer)).value(), peer);
+  EXPECT_THAT(parse_peer(R"({"place": "b", "url": "b"})").error().message, HasSubstr("the address of an HTTP server"));
+  EXPECT_FALSE(parse_peer(R"({"url": "http://b"})"));
+}
+
 TEST(PlaneResult, ReadsBackWholeAlone) {
   const std::string bytes =
       result_bytes({.worker = "process 1 on b", .kernels = "avx2", .idle_seconds = 2.5, .rollout = {"\0\1", 2}});

@@ -5,8 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
 #include <fstream>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
 
 #include "carnot/base/file.h"
 
@@ -18,7 +23,32 @@ namespace fs = std::filesystem;
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 constexpr std::string_view kFolder = "/files/";
 constexpr std::chrono::hours kFetchTime{2};
+constexpr std::chrono::seconds kStall{20};
 constexpr std::size_t kRefusalBytes = std::size_t{64} << 10;  // of an answer that is no file
+
+/// Cancels an exchange in which nothing moves.
+class StallGuard {
+ public:
+  std::stop_token cancel() const { return cancel_.get_token(); }
+  void moved() { ++moves_; }
+
+ private:
+  void watch(const std::stop_token& end) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    for (int last = -1; last != moves_;) {
+      last = moves_;
+      std::unique_lock lock(mutex);
+      never.wait_for(lock, end, kStall, [] { return false; });
+      if (end.stop_requested()) return;
+    }
+    cancel_.request_stop();
+  }
+
+  std::atomic<int> moves_ = 0;
+  std::stop_source cancel_{};
+  std::jthread thread_{[this](const std::stop_token& end) { watch(end); }};
+};
 
 }  // namespace
 
@@ -42,20 +72,53 @@ struct ServedFiles::Source {
   }
 };
 
+/// One of those that are under way, from its first piece to its last.
+class ServedFiles::Upload {
+ public:
+  Upload(std::shared_ptr<Uploads> all, std::shared_ptr<const Source> source)
+      : all_(std::move(all)), source_(std::move(source)) {
+    ++all_->under_way;
+  }
+  ~Upload() { --all_->under_way; }
+  Upload(const Upload&) = delete;
+  Upload& operator=(const Upload&) = delete;
+
+  std::optional<std::string> next() {
+    if (at_ == source_->bytes) return std::nullopt;
+    std::string piece = source_->piece(at_);
+    at_ += static_cast<std::int64_t>(piece.size());
+    all_->bytes += static_cast<std::int64_t>(piece.size());
+    return piece;
+  }
+
+ private:
+  std::shared_ptr<Uploads> all_;
+  std::shared_ptr<const Source> source_;
+  std::int64_t at_ = 0;
+};
+
 Result<PlaneFile> ServedFiles::take(const fs::path& path) {
   const auto hash = sha256_of_file(path);
   if (!hash) return hash.error();
+  std::error_code problem;
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(path, problem));
+  if (problem) return Error{path.string() + ": " + problem.message()};
+  const PlaneFile file{.sha256 = *hash, .bytes = bytes};
+  if (const Status taken = take(path, file); !taken) return taken.error();
+  return file;
+}
+
+Status ServedFiles::take(const fs::path& path, const PlaneFile& known) {
   auto source = std::make_shared<Source>();
   source->file = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!source->file.is_open()) return Error{path.string() + ": " + std::strerror(errno)};
+  source->bytes = known.bytes;
   std::error_code problem;
-  source->bytes = static_cast<std::int64_t>(fs::file_size(path, problem));
-  if (!problem) fs::remove(path, problem);
+  fs::remove(path, problem);
   if (problem) return Error{path.string() + ": " + problem.message()};
-  const PlaneFile file{.sha256 = *hash, .bytes = source->bytes};
   const std::lock_guard lock(mutex_);
-  files_[file.sha256] = std::move(source);
-  return file;
+  files_[known.sha256] = std::move(source);
+  return Done{};
 }
 
 PlaneFile ServedFiles::add(std::string content) {
@@ -82,13 +145,10 @@ std::shared_ptr<const ServedFiles::Source> ServedFiles::find(std::string_view sh
 HttpReply ServedFiles::answer(std::string_view path) const {
   const auto source = path.starts_with(kFolder) ? find(path.substr(kFolder.size())) : nullptr;
   if (!source) return {.status = 404, .body = "no such file", .content_type = "text/plain"};
-  return {.content_type = "application/octet-stream",
-          .pieces = [source, at = std::int64_t{0}]() mutable -> std::optional<std::string> {
-            if (at == source->bytes) return std::nullopt;
-            std::string piece = source->piece(at);
-            at += static_cast<std::int64_t>(piece.size());
-            return piece;
-          }};
+  const auto upload = std::make_shared<Upload>(uploads_, source);
+  if (most_uploads_ > 0 && source->file.is_open() && uploads_->under_way > most_uploads_)
+    return {.status = 503, .body = "as many files are being sent as may be", .content_type = "text/plain"};
+  return {.content_type = "application/octet-stream", .pieces = [upload] { return upload->next(); }};
 }
 
 HttpHeaders key_header(const std::string& key) {
@@ -109,22 +169,37 @@ Result<PlaneAttempt> fetch_file(const Url& url, const std::string& key, const Pl
     fs::remove(path, ignored);
     return PlaneAttempt{.why_not = why};
   };
+  StallGuard guard;
+  bool ended = false;
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  const auto answer = http_stream(
-      {.url = address, .headers = key_header(key)},
-      {.time = kFetchTime, .answer_bytes = std::max(static_cast<std::size_t>(file.bytes) + 1, kRefusalBytes)},
-      [&](const HttpAnswer&, std::string_view piece) {
-        out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
-        return out.good() && go_on();
-      });
+  const auto answer = http_stream({.url = address, .headers = key_header(key)},
+                                  {.time = kFetchTime,
+                                   .answer_bytes = std::max(static_cast<std::size_t>(file.bytes) + 1, kRefusalBytes),
+                                   .cancel = guard.cancel()},
+                                  [&](const HttpAnswer&, std::string_view piece) {
+                                    guard.moved();
+                                    out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+                                    ended = !go_on();
+                                    return out.good() && !ended;
+                                  });
   out.close();
   if (!answer) return failed(answer.error().message);
   if (answer->status == 401) return key_refusal(url);
+  if (ended) return failed("GET " + address.shown() + ": ended before the file was whole");
+  if (answer->status == 503) {
+    PlaneAttempt attempt = failed(address.shown() + ": is busy sending files");
+    attempt.is_busy = true;
+    return attempt;
+  }
   if (!answer->is_success()) return failed("GET " + address.shown() + ": status " + std::to_string(answer->status));
   if (!out) return failed(path.string() + ": cannot be written");
   const auto hash = sha256_of_file(path);
   if (!hash) return failed(hash.error().message);
-  if (*hash != file.sha256) return failed("GET " + address.shown() + ": what came has another SHA-256 than announced");
+  if (*hash != file.sha256) {
+    PlaneAttempt attempt = failed("GET " + address.shown() + ": what came has another SHA-256 than announced");
+    attempt.is_damaged = true;
+    return attempt;
+  }
   return PlaneAttempt{.done = true};
 }
 

@@ -50,7 +50,7 @@ Result<bool> persist(const GoOn& go_on, const Call& call) {
 }  // namespace
 
 TaskBoard::TaskBoard(const TaskBoardOptions& options, std::unique_ptr<Broker> broker)
-    : options_(options), broker_(std::move(broker)) {
+    : options_(options), broker_(std::move(broker)), files_(options.most_uploads) {
   announcement_.program = plane_program();
   announcement_.run = random_run();
   announcement_.place = this_place();

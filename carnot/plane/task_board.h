@@ -37,6 +37,7 @@ struct TaskBoardOptions {
   std::chrono::milliseconds lease{30'000};
   std::size_t max_result_bytes = std::size_t{1} << 30;
   std::string kernels{};
+  int most_uploads = 0;              ///< of weights at a time; 0: any number
   bool takes_other_kernels = false;  ///< results of workers that compute with others
 };
 

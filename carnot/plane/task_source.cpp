@@ -1,5 +1,6 @@
 #include "carnot/plane/task_source.h"
 
+#include <thread>
 #include <utility>
 
 #include "carnot/base/log.h"
@@ -7,6 +8,13 @@
 namespace carnot {
 
 using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kPause{100};    // before busy ones are asked again
+constexpr std::size_t kMostPeers = 3;  // that are asked before the trainer is
+
+}  // namespace
 
 Result<std::unique_ptr<TaskSource>> TaskSource::connect(const PlaneAddress& address, const BrokerOptions& options,
                                                         const std::string& key, const GoOn& go_on) {
@@ -30,6 +38,49 @@ Result<PlaneAttempt> TaskSource::fetch(const Announcement& trainer, const PlaneF
   const auto url = parse_url(trainer.url);
   if (!url) return url.error();
   return fetch_file(*url, key_, file, path, go_on);
+}
+
+Status TaskSource::serve_to_peers(const PeerServerOptions& options) {
+  auto started = PeerFiles::start(options, address_, *broker_);
+  if (!started) return started.error();
+  peer_files_ = std::move(started).value();
+  return Done{};
+}
+
+void TaskSource::keep_announced() {
+  if (peer_files_) peer_files_->keep_announced();
+}
+
+Result<PlaneAttempt> TaskSource::fetch_from_any(const Announcement& trainer, const PlaneFile& file,
+                                                const std::filesystem::path& path, const GoOn& go_on) {
+  for (;; std::this_thread::sleep_for(kPause)) {
+    if (fetch_from_peers(file, path, go_on)) return PlaneAttempt{.done = true};
+    auto attempt = fetch(trainer, file, path, go_on);
+    if (!attempt || !attempt->is_busy || !go_on()) return attempt;
+  }
+}
+
+bool TaskSource::fetch_from_peers(const PlaneFile& file, const std::filesystem::path& path, const GoOn& go_on) {
+  std::size_t asked = 0;
+  for (const PlanePeer& peer : peers_with(file, address_, *broker_)) {
+    const auto url = parse_url(peer.url);
+    const bool is_own = peer_files_ && peer_files_->url() == peer.url;
+    if (!url || is_own || distrusted_.contains(peer.url)) continue;
+    if (asked++ == kMostPeers || !go_on()) return false;
+    const auto attempt = fetch_file(*url, key_, file, path, go_on);
+    if (attempt && attempt->done) return true;
+    if (attempt && !attempt->is_damaged) continue;
+    log_warning(peer.place +
+                (attempt ? " does not send what it says it has: " + attempt->why_not
+                         : " at " + url->shown() + " refuses this worker's key") +
+                "; it is not asked any more");
+    distrusted_.insert(peer.url);
+  }
+  return false;
+}
+
+Status TaskSource::keep(const std::string& kind, const PlaneFile& file, const std::filesystem::path& path) {
+  return peer_files_ ? peer_files_->serve(kind, file, path) : Status(Done{});
 }
 
 Result<std::optional<LeasedTask>> TaskSource::next_task(const std::string& run, milliseconds patience) {

@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "carnot/base/result.h"
 #include "carnot/broker/broker.h"
 #include "carnot/plane/address.h"
 #include "carnot/plane/messages.h"
+#include "carnot/plane/peer_files.h"
 #include "carnot/plane/served_files.h"
 #include "carnot/plane/task_board.h"
 
@@ -31,8 +33,21 @@ class TaskSource {
   /// The trainer as it is announced; none where there is none, or the broker is away.
   Result<std::optional<Announcement>> trainer();
 
+  /// From now on this worker serves to others what it is told to keep.
+  Status serve_to_peers(const PeerServerOptions& options);
+  /// To be called now and then, a few times a minute.
+  void keep_announced();
+
   Result<PlaneAttempt> fetch(const Announcement& trainer, const PlaneFile& file, const std::filesystem::path& path,
                              const GoOn& go_on);
+  /// The same from another worker that has the file, where there is one; else from the trainer. Where both are busy it
+  /// asks again until `go_on` ends that. What a worker sends that is not the file is told of, and that worker asked no
+  /// more.
+  Result<PlaneAttempt> fetch_from_any(const Announcement& trainer, const PlaneFile& file,
+                                      const std::filesystem::path& path, const GoOn& go_on);
+  /// Serves this file, which has been fetched, to other workers, if this worker does so, instead of the last one of
+  /// that kind; `path` is then gone.
+  Status keep(const std::string& kind, const PlaneFile& file, const std::filesystem::path& path);
 
   /// A task of this run, if one comes within `patience`. Tasks of runs that have ended are taken off the queue.
   Result<std::optional<LeasedTask>> next_task(const std::string& run, std::chrono::milliseconds patience);
@@ -44,9 +59,14 @@ class TaskSource {
   TaskSource(PlaneAddress address, std::string key, std::unique_ptr<Broker> broker)
       : address_(std::move(address)), key_(std::move(key)), broker_(std::move(broker)) {}
 
+  /// True where a worker had it.
+  bool fetch_from_peers(const PlaneFile& file, const std::filesystem::path& path, const GoOn& go_on);
+
   PlaneAddress address_;
   std::string key_;
   std::unique_ptr<Broker> broker_;
+  std::set<std::string> distrusted_{};       ///< addresses of workers that sent something else
+  std::unique_ptr<PeerFiles> peer_files_{};  ///< after the broker
 };
 
 }  // namespace carnot

@@ -64,6 +64,7 @@ Result<TaskBoardOptions> board_options(const Recipe& recipe) {
                           .key = std::move(key).value(),
                           .lease = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * plane.lease_seconds)),
                           .kernels = own_kernels(recipe.run),
+                          .most_uploads = plane.uploads,
                           .takes_other_kernels = plane.takes_other_kernels()};
 }
 
@@ -282,6 +283,8 @@ std::map<std::string, double> RemoteRollouts::take_metrics() {
   const StepSums sums = std::exchange(sums_, {});
   std::map<std::string, double> metrics{{"timing_s/trainer_idle", sums.trainer_idle},
                                         {"timing_s/worker_idle", sums.worker_idle}};
+  const std::int64_t sent = board_->files().bytes_sent();
+  metrics["perf/uploaded_bytes"] = static_cast<double>(sent - std::exchange(bytes_told_, sent));
   if (recipe_.rollout.plane.takes_other_kernels()) {
     metrics["rollout/other_kernels/tokens"] = sums.other_tokens;
     metrics["rollout/other_kernels/log_prob_abs_diff/max"] = sums.other_difference;

@@ -95,6 +95,7 @@ class RemoteRollouts {
   StalenessBound bound_;
   std::map<std::string, TakenResult> results_{};  ///< by the tasks' keys
   StepSums sums_{};
+  std::int64_t bytes_told_ = 0;  ///< sent to workers, as far as metrics have told of it
   std::optional<Error> failure_{};
   std::unique_ptr<TaskBoard> board_;  ///< last, since its threads call take()
 };

@@ -95,6 +95,11 @@ void PlaneOptions::fields(FieldVisitor& visit) {
               at_least(1));
   visit.field("plane_lease_seconds", lease_seconds,
               "time after which a task whose worker has died or hangs goes to another one", between(2, 86400));
+  visit.field(
+      "plane_uploads", uploads,
+      "workers that get weights from the trainer at a time; the others wait, or get them from workers that have "
+      "them (`carnot worker --serve`); 0: any number",
+      at_least(0));
   visit.field("max_staleness", max_staleness,
               "updates by which the weights that sampled may be behind those that a step updates: workers roll out "
               "later steps meanwhile; 0: synchronous; above 0 only with rollout.plane",

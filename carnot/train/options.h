@@ -76,6 +76,7 @@ struct PlaneOptions {
   std::string private_key{};
   int task_groups = 1;
   double lease_seconds = 30;
+  int uploads = 8;                       ///< of weights at a time; 0: any number
   std::int64_t max_staleness = 0;        ///< updates between the weights that sampled and those that are updated
   bool in_flight_updates = false;        ///< workers take new weights in the middle of a task
   std::string other_kernels = "refuse";  ///< refuse | recompute: workers whose kernels give other bits

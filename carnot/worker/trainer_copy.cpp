@@ -73,7 +73,8 @@ Result<std::unique_ptr<TrainerCopy>> TrainerCopy::make(TaskSource& source, const
   if (const Status opened = copy->open(**setup, threads); !opened) return opened.error();
   if (copy->lora_.rank == 0) return copy;
   if (!trainer.base) return Error{"the trainer's announcement: has no weights below its adapters"};
-  const auto base = copy->add_weights(source, trainer, *trainer.base, copy->bundle_.policy->parameters(), go_on);
+  const auto base =
+      copy->add_weights(source, trainer, "base", *trainer.base, copy->bundle_.policy->parameters(), go_on);
   if (!base) return base.error();
   why_not = base->why_not;
   if (!base->done) return std::unique_ptr<TrainerCopy>();
@@ -103,24 +104,26 @@ Status TrainerCopy::open(const WorkerSetup& setup, int threads) {
   return Done{};
 }
 
-Result<PlaneAttempt> TrainerCopy::add_weights(TaskSource& source, const Announcement& trainer, const PlaneFile& file,
-                                              const std::vector<NamedTensor>& into, const GoOn& go_on) {
+Result<PlaneAttempt> TrainerCopy::add_weights(TaskSource& source, const Announcement& trainer, const std::string& kind,
+                                              const PlaneFile& file, const std::vector<NamedTensor>& into,
+                                              const GoOn& go_on) {
   const auto folder = FetchFolder::make();
   if (!folder) return folder.error();
   const fs::path path = folder->path() / "weights.safetensors";
-  auto fetched = source.fetch(trainer, file, path, go_on);
+  auto fetched = source.fetch_from_any(trainer, file, path, go_on);
   if (!fetched || !fetched->done) return fetched;
   const auto tensors = read_safetensors(path);
   if (!tensors) return tensors.error();
   if (const Status copied = copy_tensors(into, tensors->tensors, "the trainer's weights"); !copied)
     return copied.error();
+  if (const Status kept = source.keep(kind, file, path); !kept) return kept.error();
   return fetched;
 }
 
 Result<PlaneAttempt> TrainerCopy::take_weights(TaskSource& source, const Announcement& trainer, const GoOn& go_on) {
   Result<PlaneAttempt> taken = PlaneAttempt{.done = true};
   if (weights_ != trainer.weights.sha256)
-    taken = add_weights(source, trainer, trainer.weights, bundle_.policy->trained(), go_on);
+    taken = add_weights(source, trainer, "weights", trainer.weights, bundle_.policy->trained(), go_on);
   if (!taken || !taken->done) return taken;
   weights_ = trainer.weights.sha256;
   version_ = trainer.version;

@@ -40,8 +40,8 @@ class TrainerCopy {
   TrainerCopy(std::string run, Recipe recipe) : run_(std::move(run)), recipe_(std::move(recipe)) {}
 
   Status open(const WorkerSetup& setup, int threads);
-  Result<PlaneAttempt> add_weights(TaskSource& source, const Announcement& trainer, const PlaneFile& file,
-                                   const std::vector<NamedTensor>& into, const GoOn& go_on);
+  Result<PlaneAttempt> add_weights(TaskSource& source, const Announcement& trainer, const std::string& kind,
+                                   const PlaneFile& file, const std::vector<NamedTensor>& into, const GoOn& go_on);
 
   std::string run_;
   Recipe recipe_;

@@ -30,6 +30,7 @@ class Worker {
 
   Status run() {
     while (go_on()) {
+      source_.keep_announced();
       if (const Status looked = look(); !looked) return looked;
       if (request_.one_run && run_ended_) return Done{};
       const auto ready = trainer_ ? prepare() : Result<bool>(wait_for_trainer());
@@ -155,6 +156,7 @@ class Worker {
     const auto now = Clock::now();
     if (now >= next_sign_) {
       lease.extend();
+      source_.keep_announced();
       next_sign_ = now + kBetweenSigns;
     }
     if (now < next_look_) return true;
@@ -194,6 +196,18 @@ class Worker {
   double idle_seconds_ = 0;  ///< before that, not told yet
 };
 
+Result<PeerServerOptions> serving_options(const WorkerRequest& request, const std::string& key) {
+  auto options = parse_serving_address(request.serve, "--serve");
+  if (!options) return options;
+  if (!request.serve_url.empty() && !parse_url(request.serve_url))
+    return Error{"--serve-url: " + request.serve_url + ": expected the address of an HTTP server"};
+  options->url = request.serve_url;
+  options->key = key;
+  options->certificate = request.keys.certificate;
+  options->private_key = request.keys.private_key;
+  return options;
+}
+
 }  // namespace
 
 Status run_worker(const WorkerRequest& request, const RunControl& control) {
@@ -206,6 +220,11 @@ Status run_worker(const WorkerRequest& request, const RunControl& control) {
   const auto source = TaskSource::connect(*address, *broker, *key, [&control] { return !control.stop_requested(); });
   if (!source) return source.error();
   if (!*source) return Done{};
+  if (!request.serve.empty()) {
+    const auto options = serving_options(request, *key);
+    const Status served = options ? (*source)->serve_to_peers(*options) : Status(options.error());
+    if (!served) return served;
+  }
   return Worker(request, control, **source).run();
 }
 

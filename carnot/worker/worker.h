@@ -18,8 +18,10 @@ struct WorkerRequest {
   std::string
       key_variable{};  ///< environment variable with the key of the trainer's HTTP server; empty: none is needed
   BrokerKeys keys{};
-  int threads = -1;      ///< of the kernels; -1: as the trainer's recipe says
-  bool one_run = false;  ///< ends with the trainer's run
+  int threads = -1;         ///< of the kernels; -1: as the trainer's recipe says
+  std::string serve{};      ///< HOST[:PORT] that it serves weights on to other workers; empty: it does not
+  std::string serve_url{};  ///< under which they reach it; empty: host and port
+  bool one_run = false;     ///< ends with the trainer's run
 };
 
 /// Waits for broker and trainer, however often they go and come. What it holds is given back where

@@ -25,6 +25,8 @@ CARNOT_FUZZ_TARGET(plane_messages) {
     CARNOT_CHECK(read->groups >= 1 && carnot::is_sha256(read->weights), "a task");
     CARNOT_CHECK(carnot::parse_task(carnot::task_json(*read)).value() == *read, "a task");
   }
+  if (const auto read = carnot::parse_peer(text))
+    CARNOT_CHECK(carnot::parse_peer(carnot::peer_json(*read)).value() == *read, "a worker that serves");
   if (const auto read = carnot::parse_setup(text))
     for (const auto& [name, content] : read->files)
       CARNOT_CHECK(name.find('/') == std::string::npos && !name.starts_with('.'), name);

@@ -13,6 +13,7 @@
 #include "carnot/plane/staleness.h"
 #include "carnot/plane/task_board.h"
 #include "carnot/plane/task_source.h"
+#include "testing/local_http_server.h"
 #include "tests/plane/background.h"
 
 namespace carnot::testing {
@@ -338,6 +339,132 @@ TEST_F(Plane, FilesComeWholeOrNotAtAll) {
   EXPECT_FALSE(std::filesystem::exists(copy));
   trainer->files().drop(file);
   EXPECT_THAT(worker->fetch(to, file, copy, kAlways)->why_not, HasSubstr("status 404"));
+}
+
+/// Three million bytes of a trainer, as its weights.
+class PeersOfPlane : public Plane {
+ protected:
+  PlaneFile weights_of(TaskBoard& trainer) {
+    const PlaneFile file = trainer.files().take(scratch_.write("weights", content_)).value();
+    trainer.set_weights(1, file);
+    EXPECT_TRUE(trainer.announce(kAlways).value());
+    return file;
+  }
+  /// Fetches it, from whomever.
+  void fetch(TaskSource& worker, const PlaneFile& file, const std::string& copy) {
+    const auto fetched = worker.fetch_from_any(announced(worker), file, copy, kAlways);
+    ASSERT_TRUE(fetched.ok() && fetched->done) << (fetched.ok() ? fetched->why_not : fetched.error().message);
+    EXPECT_EQ(read_file(copy).value(), content_);
+  }
+
+  const std::string content_ = std::string(3'000'000, 'w');
+};
+
+TEST_F(PeersOfPlane, GiveEachOtherWhatTheTrainerGaveToOneOfThem) {
+  const NatsServer server(scratch_);
+  const auto trainer = board(options(server, "key"));
+  const PlaneFile file = weights_of(*trainer);
+  const auto first = source(server, "key"), second = source(server, "key"), third = source(server, "key");
+  const std::string copy = scratch_.path("copy");
+  ASSERT_TRUE(first->serve_to_peers({.host = "127.0.0.1", .key = "key"}));
+  fetch(*first, file, copy);
+  EXPECT_EQ(trainer->files().bytes_sent(), file.bytes);
+  ASSERT_TRUE(first->keep("weights", file, copy));
+  EXPECT_FALSE(std::filesystem::exists(copy)) << "nothing is left when the worker is killed";
+  fetch(*second, file, copy);
+  fetch(*third, file, copy);
+  EXPECT_EQ(trainer->files().bytes_sent(), file.bytes) << "the others have it from the first";
+  const PlaneFile other = trainer->files().add("later weights");
+  const std::string later = scratch_.path("later");
+  EXPECT_TRUE(first->fetch(announced(*first), other, later, kAlways)->done);
+  ASSERT_TRUE(first->keep("weights", other, later));
+  const std::int64_t before = trainer->files().bytes_sent();
+  fetch(*second, file, copy);
+  EXPECT_EQ(trainer->files().bytes_sent(), before + file.bytes) << "the first one has other weights now";
+}
+
+TEST_F(PeersOfPlane, ThatHaveEndedOrNeedAnotherKeyAreLeftOut) {
+  const NatsServer server(scratch_);
+  const auto trainer = board(options(server, "key"));
+  const PlaneFile file = weights_of(*trainer);
+  const std::string copy = scratch_.path("copy");
+  auto ended = source(server, "key");
+  const auto locked = source(server, "key"), worker = source(server, "key");
+  ASSERT_TRUE(locked->serve_to_peers({.host = "127.0.0.1", .key = "another"}));
+  for (TaskSource* peer : {ended.get(), locked.get()}) {
+    fetch(*peer, file, copy);
+    ASSERT_TRUE(peer->keep("weights", file, copy));
+  }
+  ended.reset();
+  fetch(*worker, file, copy);
+  EXPECT_EQ(trainer->files().bytes_sent(), 3 * file.bytes);
+}
+
+TEST_F(PeersOfPlane, WhoseFileIsDamagedAreNoticedAndTheTrainerIsAsked) {
+  const NatsServer server(scratch_);
+  const auto trainer = board(options(server));
+  const PlaneFile file = weights_of(*trainer);
+  std::atomic<int> asked = 0;
+  std::string wrong = content_;
+  wrong[1'500'000] = 'x';
+  const LocalHttpServer damaged([&](const ReceivedRequest&) {
+    ++asked;
+    return GivenAnswer{.body = wrong, .type = "application/octet-stream"};
+  });
+  const auto address = parse_plane_address(server.address(), "test").value();
+  const auto broker = Broker::connect({.url = address.server, .name = "liar"}, kAlways).value();
+  const PlanePeer liar{.place = "process 1 on liar", .url = damaged.url()};
+  ASSERT_TRUE(broker->announce(address.peers(), file.sha256 + ".1", peer_json(liar), milliseconds(60'000))->reached);
+  const auto worker = source(server);
+  const std::string copy = scratch_.path("copy");
+  fetch(*worker, file, copy);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(trainer->files().bytes_sent(), file.bytes);
+  fetch(*worker, file, copy);
+  EXPECT_EQ(asked, 1) << "it is not asked any more";
+  EXPECT_EQ(trainer->files().bytes_sent(), 2 * file.bytes);
+}
+
+TEST_F(PeersOfPlane, WaitWhereTheTrainerSendsAsManyFilesAsItMay) {
+  const NatsServer server(scratch_);
+  TaskBoardOptions one_at_a_time = options(server);
+  one_at_a_time.most_uploads = 1;
+  const auto trainer = board(one_at_a_time);
+  // More than the sockets' buffers hold.
+  const PlaneFile file = trainer->files().take(scratch_.write("large", std::string(40'000'000, 'w'))).value();
+  const auto slow = source(server), quick = source(server);
+  std::atomic<bool> has_begun = false, may_end = false;
+  std::thread thread([&] {
+    const auto fetched = slow->fetch(announced(*slow), file, scratch_.path("slow"), [&] {
+      has_begun = true;
+      while (!may_end) std::this_thread::sleep_for(milliseconds(5));
+      return false;
+    });
+    EXPECT_FALSE(fetched->done);
+  });
+  while (!has_begun) std::this_thread::sleep_for(milliseconds(5));
+  const std::string copy = scratch_.path("copy");
+  const Announcement to = announced(*quick);
+  EXPECT_TRUE(quick->fetch(to, file, copy, kAlways)->is_busy);
+  EXPECT_TRUE(quick->fetch(to, to.setup, copy, kAlways)->done) << "settings are not weights";
+  int asked = 0;
+  EXPECT_TRUE(quick->fetch_from_any(to, file, copy, [&] { return ++asked < 3; })->is_busy);
+  may_end = true;
+  EXPECT_TRUE(quick->fetch_from_any(to, file, copy, kAlways)->done);
+  thread.join();
+}
+
+TEST_F(PeersOfPlane, AreForgottenAMomentAfterTheirLastWord) {
+  const NatsServer server(scratch_);
+  const auto broker = Broker::connect({.url = server.address(), .name = "worker"}, kAlways).value();
+  ASSERT_TRUE(broker->announced_below("t", "a")->value.empty()) << "there is no such table";
+  for (const char* key : {"a.1", "a.2", "b.1"})
+    ASSERT_TRUE(broker->announce("t", key, std::string("of ") + key, milliseconds(2000))->reached);
+  EXPECT_THAT(broker->announced_below("t", "a")->value, ::testing::UnorderedElementsAre("of a.1", "of a.2"));
+  ASSERT_TRUE(broker->withdraw("t", "a.1")->reached);
+  EXPECT_THAT(broker->announced_below("t", "a")->value, ::testing::ElementsAre("of a.2"));
+  while (!broker->announced_below("t", "a")->value.empty()) std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_TRUE(broker->announced_below("t", "b")->value.empty());
 }
 
 TEST_F(Plane, TheTrainersKeyIsNeeded) {

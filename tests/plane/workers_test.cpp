@@ -173,6 +173,27 @@ TEST_F(Workers, WithOtherKernelsAreToldApartAndMeasuredAgain) {
   }
 }
 
+TEST_F(Workers, WhoServeWeightsToEachOtherChangeNothing) {
+  ASSERT_EQ(run_carnot(train("straight")).exit, 0);
+  const NatsServer server(scratch_);
+  std::vector<Background> workers;
+  for (int i = 0; i < 3; ++i) workers.push_back(background({"worker", server.address(), "--serve", "127.0.0.1"}));
+  auto trainer = background(train("with", {"rollout.plane=" + server.address(), "rollout.plane_uploads=1"}));
+  EXPECT_EQ(trainer.wait(), 0) << trainer.written();
+  expect_same_run("with", "straight");
+  const auto weights_bytes = static_cast<double>(fs::file_size(checkpoint("with", kSteps) + "/model.safetensors"));
+  for (const double bytes : metric("with", "perf/uploaded_bytes")) EXPECT_LE(bytes, 4 * weights_bytes);
+  EXPECT_THAT(*read_file(source_path("docs/metrics.md")), HasSubstr("`perf/uploaded_bytes`"));
+}
+
+TEST_F(Workers, ServeBeyondLoopbackWithAKeyAlone) {
+  const NatsServer server(scratch_);
+  const auto open = run_carnot({"worker", server.address(), "--serve", "0.0.0.0:8500"});
+  EXPECT_EQ(open.exit, 1);
+  EXPECT_THAT(open.err, HasSubstr("--serve: other machines reach 0.0.0.0; expected --key-env"));
+  EXPECT_THAT(run_carnot({"worker", server.address(), "--serve", "a/b"}).err, HasSubstr("expected an address of this"));
+}
+
 TEST_F(Workers, AreWaitedForUntilTheTrainerIsStopped) {
   const NatsServer server(scratch_);
   auto trainer = background(train("stopped", {"rollout.plane=" + server.address()}));
