@@ -1,6 +1,7 @@
 #include "carnot/distributed/collectives.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "carnot/base/check.h"
@@ -11,6 +12,11 @@ namespace {
 // A status as bytes: a mark, then the message.
 constexpr char kSuccess = '+';
 constexpr char kFailure = '-';
+
+// What rank 0 says while the others wait for it.
+constexpr char kWaiting = 'w';
+constexpr char kGiven = 'g';
+constexpr std::chrono::seconds kBetweenSigns{1};
 
 std::string bytes_of_status(const Status& status) {
   return status ? std::string(1, kSuccess) : kFailure + status.error().message;
@@ -57,6 +63,36 @@ void wait_for_all(Collectives& collectives, const std::string& what) { collectiv
 
 std::string from_first_rank(Collectives& collectives, const std::string& bytes, const std::string& what) {
   return collectives.gather(collectives.rank() == 0 ? bytes : std::string(), what).front();
+}
+
+std::string await_first_rank(Collectives& collectives,
+                             const std::function<std::string(const std::function<bool()>& go_on)>& body,
+                             const std::function<bool()>& go_on, const std::string& what) {
+  if (collectives.size() == 1) return body(go_on);
+  const auto may_go_on = [&] {
+    collectives.check();
+    const bool mine = go_on();
+    if (!mine) collectives.ask_to_stop();
+    return mine && !collectives.was_asked_to_stop();
+  };
+  if (collectives.rank() == 0) {
+    auto last_sign = std::chrono::steady_clock::now();
+    const std::string given = body([&] {
+      const auto now = std::chrono::steady_clock::now();
+      if (now - last_sign < kBetweenSigns) return may_go_on();
+      last_sign = now;
+      from_first_rank(collectives, std::string(1, kWaiting), what);
+      return may_go_on();
+    });
+    from_first_rank(collectives, kGiven + given, what);
+    return given;
+  }
+  for (;;) {
+    const std::string bytes = from_first_rank(collectives, {}, what);
+    CARNOT_CHECK(!bytes.empty(), what);
+    if (bytes.front() == kGiven) return bytes.substr(1);
+    (void)may_go_on();
+  }
 }
 
 bool is_true_anywhere(Collectives& collectives, bool mine, const std::string& what) {

@@ -112,6 +112,13 @@ void wait_for_all(Collectives& collectives, const std::string& what);
 /// What rank 0 gives; the others' bytes are not looked at.
 std::string from_first_rank(Collectives& collectives, const std::string& bytes, const std::string& what);
 
+/// What `body` gives on rank 0, the only one that calls it, on all ranks. It may take any time: `body` asks the
+/// function that it gets several times a second, which tells the others that there is still something to wait for, and
+/// says no once `go_on` does on any rank.
+std::string await_first_rank(Collectives& collectives,
+                             const std::function<std::string(const std::function<bool()>& go_on)>& body,
+                             const std::function<bool()>& go_on, const std::string& what);
+
 /// True on all ranks if it is on any.
 bool is_true_anywhere(Collectives& collectives, bool mine, const std::string& what);
 

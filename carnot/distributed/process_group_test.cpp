@@ -111,6 +111,8 @@ TEST(ProcessGroup, OfOneProcessKeepsErrorsAsTheyAre) {
   OneProcess alone;
   EXPECT_EQ(agree(alone, Error{"full"}, "writing").error().message, "full");
   EXPECT_EQ(on_first_rank(alone, "writing", [] { return Status(Error{"full"}); }).error().message, "full");
+  const auto body = [](const std::function<bool()>& go_on) { return std::string(go_on() ? "goes on" : "stops"); };
+  EXPECT_EQ(await_first_rank(alone, body, [] { return true; }, "waiting"), "goes on");
 }
 
 TEST(ProcessGroup, TellsEveryoneThatOneWasAskedToStop) {
@@ -239,6 +241,30 @@ TEST(ProcessGroup, NamesTheRankThatLivesAndDoesNotCome) {
   });
   EXPECT_THAT(ranks[0].report, AllOf(StartsWith("rank 1 on host "), HasSubstr("has not come to \"gradients\"")));
   EXPECT_EQ(ranks[1].report, ranks[0].report);
+}
+
+TEST(ProcessGroup, WaitsForTheFirstRankLongerThanARankMayHang) {
+  const auto ranks = fork_ranks(3, [](const RankSetting& setting) {
+    ProcessGroupOptions options = kPatient;
+    options.hung_after_seconds = 5;
+    const auto group = joined(setting, options);
+    const auto wait_for = [](std::chrono::seconds time) {
+      return [time](const std::function<bool()>& go_on) {
+        const auto end = std::chrono::steady_clock::now() + time;
+        while (std::chrono::steady_clock::now() < end)
+          if (std::this_thread::sleep_for(std::chrono::milliseconds(50)); !go_on()) return std::string("stopped");
+        return std::string("made");
+      };
+    };
+    const auto always = [] { return true; };
+    std::string report = await_first_rank(*group, wait_for(std::chrono::seconds(8)), always, "weights");
+    // Any rank may end it.
+    const auto until_asked = [&] { return setting.rank != 2; };
+    report += " " + await_first_rank(*group, wait_for(std::chrono::seconds(120)), until_asked, "weights");
+    group->leave();
+    return report;
+  });
+  for (const ForkedRank& rank : ranks) EXPECT_EQ(rank.report, "made stopped");
 }
 
 TEST(ProcessGroup, PassesOnWhyARankEnds) {

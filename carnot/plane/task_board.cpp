@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <exception>
 #include <random>
 #include <thread>
 #include <utility>
@@ -123,6 +124,7 @@ bool TaskBoard::is_later(const Announcement& other) const {
 
 TaskBoard::~TaskBoard() {
   if (!is_announced_ || !broker_->is_connected()) return;
+  if (std::uncaught_exceptions() > 0) return;  // as one that is killed: workers wait for who goes on
   const auto now = announced();
   if (!now || !now->value || is_later(*now->value)) return;
   announcement_.open = false;

@@ -53,7 +53,8 @@ class TaskBoard {
   /// away. Null where `go_on` ended that.
   static Result<std::unique_ptr<TaskBoard>> open(const TaskBoardOptions& options, const GoOn& go_on);
 
-  /// Tells the workers, as far as the broker is there, that this trainer has ended; unless another one is announced.
+  /// Tells the workers, as far as the broker is there, that this trainer has ended; unless another one is announced, or
+  /// an exception ends it (a lost rank, a bug): workers then wait as for a trainer that was killed.
   ~TaskBoard();
   TaskBoard(const TaskBoard&) = delete;
   TaskBoard& operator=(const TaskBoard&) = delete;

@@ -278,6 +278,12 @@ void RemoteRollouts::add_to_sums(std::int64_t step, const Rollout& rollout, doub
   }
 }
 
+Status why_not(const RemoteRollouts* rollouts, Collectives& group) {
+  return on_first_rank(group, "asking about workers", [&]() -> Status {
+    return rollouts && rollouts->failure() ? Status(*rollouts->failure()) : Status(Done{});
+  });
+}
+
 std::map<std::string, double> RemoteRollouts::take_metrics() {
   const std::lock_guard lock(mutex_);
   const StepSums sums = std::exchange(sums_, {});

@@ -100,4 +100,8 @@ class RemoteRollouts {
   std::unique_ptr<TaskBoard> board_;  ///< last, since its threads call take()
 };
 
+/// Why rank 0's workers cannot go on, on all ranks; success where they can, or there are none. `rollouts`: null on the
+/// other ranks.
+Status why_not(const RemoteRollouts* rollouts, Collectives& group);
+
 }  // namespace carnot

@@ -48,9 +48,6 @@ struct Hold {
 Status check_ranks_can(const Recipe& recipe, int ranks) {
   if (ranks == 1) return Done{};
   if (const Status status = check_device_of_ranks(recipe.run.device); !status) return status;
-  if (!recipe.rollout.plane.address.empty())
-    return Error{"rollout.plane: workers roll out for one process so far, and these are " + std::to_string(ranks) +
-                 " ranks, which roll out their own shares; expected one process, or no rollout.plane"};
   return Done{};
 }
 
@@ -265,17 +262,25 @@ Result<RunEnd> tracked(Run& run, const std::function<Result<RunEnd>()>& stages) 
   return end;
 }
 
-/// Lets workers roll out the trainer's first `steps` steps, where the recipe says so. Null where `go_on` ended it, or
-/// nobody does.
+/// Lets workers roll out the trainer's first `steps` steps, where the recipe says so; rank 0 meets them, for all. Null
+/// on the others, where the run was stopped meanwhile, or where nobody is to be met.
 Result<std::unique_ptr<RemoteRollouts>> meet_workers(Recipe& recipe, ModelBundle& bundle, Trainer& trainer,
                                                      const fs::path& folder, std::int64_t steps,
                                                      const RunControl& control) {
   if (recipe.rollout.plane.address.empty()) return std::unique_ptr<RemoteRollouts>();
-  auto workers = RemoteRollouts::open(recipe, bundle, folder, steps, [&control] { return !control.stop_requested(); });
-  if (!workers || !*workers) return workers;
-  control.out << "Workers roll out: carnot worker " << recipe.rollout.plane.address << std::endl;
-  trainer.roll_out_elsewhere([rollouts = workers->get()](const StepTasks& tasks, const RolloutEvents& events) {
-    return rollouts->roll_out(tasks, events);
+  std::unique_ptr<RemoteRollouts> workers;
+  const std::string problem = await_first_rank(
+      *control.group,
+      [&](const GoOn& go_on) {
+        auto opened = RemoteRollouts::open(recipe, bundle, folder, steps, go_on);
+        if (opened) workers = std::move(opened).value();
+        return opened ? std::string() : opened.error().message;
+      },
+      [&control] { return !control.stop_requested(); }, "meeting the NATS server");
+  if (!problem.empty()) return Error{problem};
+  if (workers) control.out << "Workers roll out: carnot worker " << recipe.rollout.plane.address << std::endl;
+  trainer.roll_out_elsewhere([rollouts = workers.get()](const StepTasks& tasks, const RolloutEvents& events) {
+    return rollouts ? rollouts->roll_out(tasks, events) : Rollout{.stopped = true};
   });
   return workers;
 }
@@ -401,8 +406,8 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   const auto step = control.stop_requested()
                         ? std::nullopt
                         : trainer.roll_out_and_measure(0, {.go_on = [&control] { return !control.stop_requested(); }});
-  if (!step && *workers && (*workers)->failure()) return *(*workers)->failure();
   if (!step) {
+    if (const Status failure = why_not(workers->get(), group); !failure) return failure.error();
     control.out << "Stopped; nothing is written\n";
     return RunEnd::Interrupted;
   }

@@ -321,7 +321,8 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
     auto result = stop_is_requested(run) ? std::nullopt : trainer.step(step, stoppable(run.control));
     if (!result) {
       if (const Status status = save(step); !status) return status.error();
-      if (run.workers && run.workers->failure()) return Error{run.workers->failure()->message + ". " + kHowToContinue};
+      if (const Status failure = why_not(run.workers.get(), *run.control.group); !failure)
+        return Error{failure.error().message + ". " + kHowToContinue};
       return stopped(run, after_step(stage, step));
     }
     if (run.workers) result->metrics.merge(run.workers->take_metrics());

@@ -86,6 +86,23 @@ Rollout roll_out_together(Collectives& collectives, Engine& engine, const ChatFa
       roll_out(engine, chat, policy, tasks.subspan(share.begin, share.size()), options, own_key, own_events), what);
 }
 
+Rollout roll_out_on_first_rank(Collectives& collectives,
+                               const std::function<Rollout(const RolloutEvents& events)>& rollouts,
+                               const RolloutEvents& events, const std::string& what) {
+  Rollout mine;
+  const auto roll_out_here = [&](const std::function<bool()>& go_on) {
+    RolloutEvents own = events;
+    own.go_on = go_on;
+    mine = rollouts(own);
+    return collectives.size() == 1 ? std::string() : bytes_of_rollout(mine);
+  };
+  const std::string bytes = await_first_rank(collectives, roll_out_here, events.go_on, what);
+  if (collectives.rank() == 0) return mine;
+  auto read = rollout_of_bytes(bytes);
+  CARNOT_CHECK(read, what + (read ? "" : ": " + read.error().message));
+  return std::move(read).value();
+}
+
 Rollout gather_rollout(Collectives& collectives, Rollout mine, const std::string& what) {
   if (collectives.size() == 1) return mine;  // the same, without a copy of it
   const auto gathered = collectives.gather(bytes_of_rollout(mine), what);

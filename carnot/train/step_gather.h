@@ -4,6 +4,7 @@
 // ranks: groups in the order of the tasks, sums in the order of the micro-batches.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,12 @@ namespace carnot {
 Rollout roll_out_together(Collectives& collectives, Engine& engine, const ChatFamily& chat, const BranchPolicy& policy,
                           std::span<const RolloutTask> tasks, const RolloutOptions& options, const RolloutKey& key,
                           const RolloutEvents& events, const std::string& what);
+
+/// What rank 0 gets from elsewhere, on all ranks, which wait for it however long it takes. Stopped on all if `events`
+/// end it on any.
+Rollout roll_out_on_first_rank(Collectives& collectives,
+                               const std::function<Rollout(const RolloutEvents& events)>& rollouts,
+                               const RolloutEvents& events, const std::string& what);
 
 /// The ranks' rollouts as one: groups and failures one after the other, counts added up, and of each time the longest.
 /// Stopped if any is.

@@ -228,10 +228,12 @@ std::optional<TrainingStep> Trainer::roll_out_and_measure(std::int64_t step, con
 
 Rollout Trainer::roll_out_once(std::int64_t step, int refill, const RolloutEvents& events) {
   const StepTasks tasks = step_tasks(recipe_, step, refill, optimizer_->num_updates());
-  if (elsewhere_) return elsewhere_(tasks, events);
+  const std::string what = "rollouts of step " + std::to_string(step + 1);
+  if (elsewhere_)
+    return roll_out_on_first_rank(
+        collectives_, [&](const RolloutEvents& own) { return elsewhere_(tasks, own); }, events, what);
   return roll_out_together(collectives_, *generation_.engine, *bundle_.chat, *recipe_.method.branch,
-                           rollout_tasks(recipe_, tasks), recipe_.rollout.options, tasks.key, events,
-                           "rollouts of step " + std::to_string(step + 1));
+                           rollout_tasks(recipe_, tasks), recipe_.rollout.options, tasks.key, events, what);
 }
 
 bool Trainer::roll_out_groups(std::int64_t step, const RolloutEvents& events, TrainingStep& out, Clock& clock) {

@@ -66,7 +66,8 @@ class Trainer {
   /// The step without its update: rollouts, signals and credit.
   std::optional<TrainingStep> roll_out_and_measure(std::int64_t step, const RolloutEvents& events = {});
 
-  /// From now on steps get their groups from there instead of the trainer's own engine.
+  /// From now on steps get their groups from there instead of the trainer's own engine. To be told on all ranks; rank 0
+  /// alone calls it, and gives the others what comes.
   void roll_out_elsewhere(RolloutsElsewhere rollouts) { elsewhere_ = std::move(rollouts); }
 
   /// Of the objective, where they follow a metric from step to step; by key. For checkpoints.

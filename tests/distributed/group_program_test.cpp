@@ -123,19 +123,6 @@ TEST(GroupProgram, RefusesRanksWithOtherSettingsAndNamesThem) {
   EXPECT_FALSE(fs::exists(scratch.path("run/config.yaml")));
 }
 
-TEST(GroupProgram, RefusesWorkersWhoRollOutForOneProcess) {
-  const ScratchFolder scratch;
-  const std::string plane = "rollout.plane=nats://127.0.0.1:4222";
-  const auto ranks = StartedRanks(2, train_in(scratch, "run", {plane})).wait();
-  EXPECT_EQ(ranks[0].exit, 1);
-  EXPECT_THAT(ranks[0].err, HasSubstr("rollout.plane: workers roll out for one process so far, and these are 2 ranks"));
-  EXPECT_EQ(ranks[1].exit, 1);
-  EXPECT_THAT(ranks[1].err, IsEmpty());
-  EXPECT_THAT(run_carnot(train_in(scratch, "run", {plane, "--dry-run", "--ranks", "4"})).err,
-              HasSubstr("and these are 4 ranks"));
-  EXPECT_FALSE(fs::exists(scratch.path("run")));
-}
-
 TEST(GroupProgram, RefusesGpusWhoseRanksWouldNeedNccl) {
   const ScratchFolder scratch;
   const auto plan = run_carnot(train_in(scratch, "run", {"device=cuda", "--dry-run", "--ranks", "4"}));

@@ -18,7 +18,7 @@ extern char** environ;
 namespace carnot::testing {
 namespace {
 
-std::vector<char*> as_pointers(std::vector<std::string>& words) {
+std::vector<char*> word_pointers(std::vector<std::string>& words) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
@@ -54,8 +54,8 @@ StartedRanks::StartedRanks(const std::vector<std::vector<std::string>>& argument
     words.insert(words.end(), arguments[number].begin(), arguments[number].end());
     std::vector<std::string> environment = environment_of(rank, size, port);
     pid_t child = 0;
-    CARNOT_CHECK_EQ(posix_spawn(&child, words[0].c_str(), &files, nullptr, as_pointers(words).data(),
-                                as_pointers(environment).data()),
+    CARNOT_CHECK_EQ(posix_spawn(&child, words[0].c_str(), &files, nullptr, word_pointers(words).data(),
+                                word_pointers(environment).data()),
                     0);
     posix_spawn_file_actions_destroy(&files);
     processes_.push_back(child);

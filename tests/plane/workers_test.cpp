@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -11,6 +12,7 @@
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
 #include "testing/paths.h"
+#include "tests/distributed/started_ranks.h"
 #include "tests/plane/small_training.h"
 
 namespace carnot::testing {
@@ -171,6 +173,57 @@ TEST_F(Workers, WithOtherKernelsAreToldApartAndMeasuredAgain) {
     EXPECT_EQ(column("with", step, "logp_rollout"), column("with", step, "logp_old")) << "step " << step;
     EXPECT_EQ(column("with", step, "entropy"), column("with", step, "entropy_old")) << "step " << step;
   }
+}
+
+TEST_F(Workers, RollOutForSeveralRanksWhatOneProcessRollsOut) {
+  ASSERT_EQ(run_carnot(train("straight", {"train.virtual_shards=4"})).exit, 0);
+  for (const int size : {2, 4}) {
+    const NatsServer server(scratch_);
+    const auto first = background({"worker", server.address()}), second = background({"worker", server.address()});
+    const std::string run = "ranks_" + std::to_string(size);
+    const auto ranks =
+        StartedRanks(size, train(run, {"train.virtual_shards=4", "rollout.plane=" + server.address()})).wait();
+    for (const EndedRank& rank : ranks) EXPECT_EQ(rank.exit, 0) << rank.err << ranks[0].err;
+    EXPECT_THAT(ranks[0].out, HasSubstr("Workers roll out: carnot worker " + server.address()));
+    EXPECT_THAT(ranks[1].out, ::testing::IsEmpty());
+    expect_same_run(run, "straight");
+  }
+}
+
+TEST_F(Workers, WaitForRanksThatAreStartedAgain) {
+  ASSERT_EQ(run_carnot(train("straight", {"train.virtual_shards=2"})).exit, 0);
+  const NatsServer server(scratch_);
+  auto worker = background({"worker", server.address(), "--one-run"});
+  const auto words = train("lost", {"train.virtual_shards=2", "rollout.plane=" + server.address(), "resume=auto",
+                                    "distributed.lost_after_seconds=5"});
+  {
+    StartedRanks group(2, words);
+    while (!fs::exists(checkpoint("lost", 1))) std::this_thread::sleep_for(milliseconds(5));
+    ::kill(group.process(1), SIGKILL);
+    EXPECT_EQ(group.wait()[0].exit, 75);
+  }
+  for (const EndedRank& rank : StartedRanks(2, words).wait()) EXPECT_EQ(rank.exit, 0) << rank.err;
+  EXPECT_EQ(worker.wait(), 0) << worker.written();
+  expect_same_run("lost", "straight");
+}
+
+TEST_F(Workers, RollOutAheadForSeveralRanks) {
+  const NatsServer server(scratch_);
+  const auto worker = background({"worker", server.address()});
+  const auto ranks =
+      StartedRanks(2, train("ahead", {"rollout.plane=" + server.address(), "rollout.max_staleness=1"})).wait();
+  for (const EndedRank& rank : ranks) EXPECT_EQ(rank.exit, 0) << rank.err << ranks[0].err;
+  EXPECT_EQ(metric("ahead", "step"), std::vector<double>({1, 2, 3, 4, 5, 6}));
+  for (const double staleness : metric("ahead", "async/staleness/max")) EXPECT_LE(staleness, 1);
+}
+
+TEST_F(Workers, AreWaitedForByAllRanksUntilOneIsStopped) {
+  const NatsServer server(scratch_);
+  StartedRanks group(2, train("stopped", {"rollout.plane=" + server.address()}));
+  while (!fs::exists(scratch_.path("stopped") + "/metrics.jsonl")) std::this_thread::sleep_for(milliseconds(20));
+  ::kill(group.process(1), SIGINT);
+  const auto ranks = group.wait();
+  for (const EndedRank& rank : ranks) EXPECT_EQ(rank.exit, 130) << rank.err << ranks[0].err;
 }
 
 TEST_F(Workers, WhoServeWeightsToEachOtherChangeNothing) {
