@@ -51,9 +51,9 @@ struct LinearWeights {
 /// x [T, K] times the weights, side by side: [T, N_0 + N_1 + N_2]; biases and adapter_scale (x A^T) B^T added.
 at::Tensor linear(const at::Tensor& x_TK, const LinearWeights& weights, PackedWeights& packed, KernelChoice kernels);
 
-/// From now on `packed` holds these weights of one product and nothing else does: half of their memory is given back, and
-/// the product's bits stay. For models that only compute, without gradients. REQUIRES: own_kernels_take() them, nobody
-/// reads them again but linear().
+/// From now on `packed` holds these weights of one product and nothing else does: half of their memory is given back,
+/// and the product's bits stay. For models that only compute, without gradients. REQUIRES: own_kernels_take() them,
+/// nobody reads them again but linear().
 void keep_packed_alone(std::span<const at::Tensor> weights, PackedWeights& packed);
 
 /// a b by LibTorch's operators; of bfloat16 operands float32, never rounded.

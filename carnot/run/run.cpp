@@ -46,9 +46,7 @@ struct Hold {
 
 /// What one process does, and several ranks do not so far.
 Status check_ranks_can(const Recipe& recipe, int ranks) {
-  if (ranks == 1) return Done{};
-  if (const Status status = check_device_of_ranks(recipe.run.device); !status) return status;
-  return Done{};
+  return ranks == 1 ? Done{} : check_device_of_ranks(recipe.run.device);
 }
 
 /// Refuses what can be refused first, then takes the folder: what is found there from here on stays so.
