@@ -7,10 +7,11 @@
 namespace carnot::testing {
 
 /// From now on this process, which has one thread, can start `count` more at most. The limit counts all threads of a
-/// user and does not bind root, so that root becomes nobody first. False where that is not allowed.
+/// user and does not bind root, so that root first becomes a user whom no other process has, as tests run side by side.
+/// False where that is not allowed.
 inline bool limit_new_threads(int count) {
-  constexpr uid_t kNobody = 65534;
-  if (geteuid() == 0 && setresuid(kNobody, kNobody, kNobody) != 0) return false;
+  const auto nobody_else = static_cast<uid_t>(1'000'000'000 + getpid());
+  if (geteuid() == 0 && setresuid(nobody_else, nobody_else, nobody_else) != 0) return false;
   const auto threads = static_cast<rlim_t>(1 + count);
   const rlimit limit{.rlim_cur = threads, .rlim_max = threads};
   return setrlimit(RLIMIT_NPROC, &limit) == 0;
