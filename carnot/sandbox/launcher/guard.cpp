@@ -48,8 +48,10 @@ class Guard {
     end_the_rest();
     if (was_killed_from_outside()) reason_ = "lost";
     report();
+    // Where who gives the orders was killed, the program may have ended first, as its input did.
+    wait_for_the_last_order();
     std::error_code problem;
-    if (is_abandoned_ && !plan_.folder.empty()) std::filesystem::remove_all(plan_.folder, problem);
+    if (!plan_.folder.empty()) std::filesystem::remove_all(plan_.folder, problem);
   }
 
  private:
@@ -79,6 +81,11 @@ class Guard {
     else
       kill("stopped");
     is_abandoned_ = size <= 0;
+  }
+
+  static void wait_for_the_last_order() {
+    pollfd orders{.fd = kControl, .events = 0, .revents = 0};
+    while ((orders.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0) (void)::poll(&orders, 1, -1);
   }
 
   void look() {
