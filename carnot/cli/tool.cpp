@@ -171,7 +171,10 @@ class ToolCommand final : public Command {
       if (!*more) return Done{};
       const auto query =
           json_ ? parse_bm25_query(line, "line " + std::to_string(number)) : Result<Bm25Query>(Bm25Query{.text = line});
-      if (!query) return query.error();
+      if (!query) {
+        console.out << line_of({{"error", query.error().message}}) << std::flush;
+        continue;
+      }
       const auto found = retriever.retrieve(std::span(&query->text, 1), query->count,
                                             std::chrono::steady_clock::now() + kLongestSearch);
       OrderedLine result = OrderedLine::array();

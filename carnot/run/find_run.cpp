@@ -22,6 +22,9 @@ Error damaged_latest(const FoundCheckpoint& found) {
 }  // namespace
 
 Result<fs::path> find_checkpoint(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored))
+    return Error{path.string() + ": does not exist; expected a run folder or a checkpoint folder"};
   if (fs::exists(path / "trainer_state.json")) {
     if (const Status status = verify_checkpoint(path); !status) return status.error();
     return path;

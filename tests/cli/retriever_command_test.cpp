@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "carnot/base/file.h"
 #include "carnot/http/client.h"
@@ -69,6 +70,22 @@ TEST(RetrieverCommand, RanksAsTheToolByHandDoes) {
   ASSERT_NE(end, std::string::npos);
   EXPECT_EQ(nlohmann::json::parse(by_hand.out.substr(0, end))["result"], answer["result"][0]);
   EXPECT_EQ(by_hand.out.substr(end + 1), "{\"result\":[]}\n");
+}
+
+TEST(RetrieverCommand, ALineThatIsNoQueryIsAnsweredWithWhatIsWrongAndTheNextOneToo) {
+  const ScratchFolder scratch;
+  const std::string passages = scratch.write("passages.jsonl", kTwoPassages);
+  const auto answered =
+      run_carnot({"tool", "bm25", passages, "--json"}, "{\"query\": 1}\nnothing\n{\"query\": \"zebra\"}\n");
+  EXPECT_EQ(answered.exit, 0) << answered.err;
+  std::istringstream lines(answered.out);
+  std::string first, second, third;
+  std::getline(lines, first);
+  std::getline(lines, second);
+  std::getline(lines, third);
+  EXPECT_EQ(first, "{\"error\":\"line 1: query: expected a text\"}");
+  EXPECT_THAT(second, HasSubstr("{\"error\":\"line 2"));
+  EXPECT_EQ(third, "{\"result\":[]}");
 }
 
 TEST(RetrieverCommand, SearchesByVectorsExactlyAndApproximately) {
