@@ -281,8 +281,7 @@ Figure train(const Settings& settings) {
     PackedAttention plan;
     const auto backward = [&] {
       const auto tensor = [](const std::vector<std::int64_t>& values) { return at::tensor(values, at::kLong); };
-      const auto s = token_statistics(model.hidden(tensor(tokens), tensor(positions), plan), model.head(),
-                                      tensor(targets), {.kernels = model.kernels()});
+      const auto s = token_statistics(model.hidden(tensor(tokens), tensor(positions), plan), model, tensor(targets));
       (s.entropy_T * 0.01 - s.logprob_T).sum().backward();
       tokens.clear(), positions.clear(), targets.clear();
       plan = {};

@@ -84,8 +84,7 @@ double train(Model& model) {
   model.requires_grad(true);
   const Stopwatch watch;
   const at::Tensor hidden = model.hidden(at::tensor(tokens, at::kLong), at::tensor(positions, at::kLong), plan);
-  const auto statistics =
-      token_statistics(hidden, model.head(), at::tensor(targets, at::kLong), {.kernels = model.kernels()});
+  const auto statistics = token_statistics(hidden, model, at::tensor(targets, at::kLong));
   (statistics.entropy_T * 0.01 - statistics.logprob_T).sum().backward();
   const double speed = kSequences * kLength / watch.seconds();
   for (const NamedTensor& weight : model.parameters()) weight.tensor.mutable_grad().reset();

@@ -74,8 +74,7 @@ double seconds_of(Model& model, const Pass& pass) {
   const Stopwatch watch;
   const at::Tensor hidden =
       model.hidden(at::tensor(tokens, at::kLong), at::tensor(pass.tree.positions(), at::kLong), plan);
-  const auto statistics =
-      token_statistics(hidden.index_select(0, rows), model.head(), rows.remainder(997), {.kernels = model.kernels()});
+  const auto statistics = token_statistics(hidden.index_select(0, rows), model, rows.remainder(997));
   (statistics.entropy_T * 0.01 - statistics.logprob_T).sum().backward();
   const double seconds = watch.seconds();
   for (const NamedTensor& weight : model.parameters()) weight.tensor.mutable_grad().reset();

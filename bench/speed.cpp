@@ -70,8 +70,8 @@ void train_on(const Model& model, AdamW& optimizer, const Batch& batch, std::siz
       plan.offsets.push_back(static_cast<int>(tokens.size()));
     }
     const at::Tensor hidden = model.hidden(at::tensor(tokens, at::kLong), at::tensor(positions, at::kLong), plan);
-    const auto statistics = token_statistics(hidden.index_select(0, at::tensor(rows, at::kLong)), model.head(),
-                                             at::tensor(targets, at::kLong), {});
+    const auto statistics =
+        token_statistics(hidden.index_select(0, at::tensor(rows, at::kLong)), model, at::tensor(targets, at::kLong));
     (-statistics.logprob_T.mean()).backward();
   }
   optimizer.step(1e-5);

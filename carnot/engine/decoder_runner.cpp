@@ -11,7 +11,7 @@ at::Tensor DecoderRunner::hidden(const at::Tensor& tokens_T, const at::Tensor& p
 }
 
 at::Tensor DecoderRunner::logits(const at::Tensor& hidden_BH) {
-  return head_logits(hidden_BH, model_->head(), packed_head_, model_->kernels());
+  return model_->logits(hidden_BH);
 }
 
 }  // namespace carnot

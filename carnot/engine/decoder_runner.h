@@ -3,7 +3,6 @@
 
 #include "carnot/engine/model_runner.h"
 #include "carnot/nn/kv_cache.h"
-#include "carnot/nn/linear.h"
 #include "carnot/nn/model.h"
 
 namespace carnot {
@@ -27,7 +26,6 @@ class DecoderRunner : public ModelRunner {
  private:
   const Model* model_;
   KvCache cache_;
-  PackedWeights packed_head_;
 };
 
 }  // namespace carnot

@@ -26,6 +26,7 @@ class BFloat16StatisticsBackward {
         of_token_(saved, gradients),
         width_(inputs.hidden_TH.size(1)),
         stride_(std::min(kStripColumns, inputs.head_VH.size(0)) + kStripPadding) {
+    if (inputs.packed != nullptr) head_ = &inputs.packed->cache().for_product<BFloat16>({&inputs.head_VH, 1});
     const std::int64_t rows = std::min(kBlockRows, inputs.tokens());
     logits_ = at::empty({rows, stride_}, computed_like<BFloat16>(inputs.hidden_TH));
     dlogits_ = at::empty({rows, stride_}, inputs.hidden_TH.options().requires_grad(false));
@@ -41,7 +42,10 @@ class BFloat16StatisticsBackward {
     for (begin_ = 0; begin_ < vocabulary; begin_ += kStripColumns) {
       columns_ = std::min(kStripColumns, vocabulary - begin_);
       const auto rows = packed_rows<BFloat16>(data_of<BFloat16>(inputs_.head_VH) + begin_ * width_, columns_, width_);
-      for_logits_.pack_transposed({&rows, 1}, width_);
+      if (inputs_.packed != nullptr)
+        for_logits_ = head_->view_of_columns(begin_, columns_);
+      else
+        for_logits_.pack_transposed({&rows, 1}, width_);
       for_hidden_.pack({&rows, 1}, width_);
       for (std::int64_t first = 0; first < inputs_.tokens(); first += kBlockRows)
         block(first, std::min(kBlockRows, inputs_.tokens() - first));
@@ -95,6 +99,7 @@ class BFloat16StatisticsBackward {
   std::int64_t width_, stride_;
   std::int64_t begin_ = 0, columns_ = 0;  ///< of the strip
   at::Tensor logits_, dlogits_, dhidden_, dhead_;
+  const Packed<BFloat16>* head_ = nullptr;  ///< all of it, where it is kept
   Packed<BFloat16> for_logits_, for_hidden_;
   std::vector<Packed<BFloat16>> packed_hidden_;
 };

@@ -6,9 +6,10 @@
 
 namespace carnot {
 
-/// Goes over the vocabulary in strips of columns, each over all tokens: the head is packed strip by strip and its
-/// gradient (float32) is written once. Logits have the bits of the forward pass; their gradients are float32, rounded
-/// to bfloat16 for the two products that follow, whose sums are float32.
+/// Goes over the vocabulary in strips of columns, each over all tokens: the head is packed strip by strip (for the
+/// logits only where it is not kept packed) and its gradient (float32) is written once. Logits have the bits of the
+/// forward pass; their gradients are float32, rounded to bfloat16 for the two products that follow, whose sums are
+/// float32.
 InputGradients bfloat16_statistics_backward(const StatisticsInputs& inputs, const StatisticsOutputs& saved,
                                             const StatisticsGradients& gradients);
 

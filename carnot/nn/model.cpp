@@ -156,6 +156,8 @@ at::Tensor Model::logits(const at::Tensor& hidden_TH) const {
   return head_logits(hidden_TH, head(), workspace_->packed, kernels_);
 }
 
+PackedWeights& Model::packed_weights() const { return workspace_->packed; }
+
 void Model::keep_packed_weights_alone() {
   if (kernels_ == KernelChoice::Portable || !own_kernels_take(embedding_)) return;
   const at::NoGradGuard no_grad;

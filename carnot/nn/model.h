@@ -29,6 +29,7 @@ struct NamedTensor {
 void mark_trained(const at::Tensor& weight, bool on);
 
 struct ModelWorkspace;
+class PackedWeights;
 
 /// Own: carnot/kernel (CPU; float32, float64, bfloat16), carnot/cuda (token statistics), else as Portable: by LibTorch.
 enum class KernelChoice { Own, Portable };
@@ -91,6 +92,9 @@ class Model {
   /// kernels read them, and give back the memory of the rows. No bit changes. The model cannot be listed, copied or
   /// trained afterwards. Where LibTorch's operators compute, nothing happens.
   void keep_packed_weights_alone();
+
+  /// Its weights as Carnot's kernels read them, each set packed when it is first used and when it has changed.
+  PackedWeights& packed_weights() const;
 
   void choose_kernels(KernelChoice choice) { kernels_ = choice; }
   KernelChoice kernels() const { return kernels_; }

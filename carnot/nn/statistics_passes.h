@@ -14,7 +14,8 @@ namespace carnot {
 struct StatisticsInputs {
   at::Tensor hidden_TH, head_VH, targets_T;
   double temperature = 1;
-  std::int64_t removed = 0;  ///< entries that the clamped entropy leaves out; 0: it is not computed
+  std::int64_t removed = 0;         ///< entries that the clamped entropy leaves out; 0: it is not computed
+  PackedWeights* packed = nullptr;  ///< as StatisticsOptions has it
 
   std::int64_t tokens() const { return hidden_TH.size(0); }
   /// Rows of a strip: about four million logits at a time, sixteen million of bfloat16 weights, which are read again

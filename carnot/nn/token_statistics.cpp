@@ -23,16 +23,14 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+/// The head as B of hidden head^T: the one that is kept, or one in `memory`.
 template <class S>
-Packed<S> packed_head(const at::Tensor& head, bool transposed) {
+const Packed<S>& head_for_logits(const StatisticsInputs& inputs, Packed<S>& memory) {
+  const at::Tensor& head = inputs.head_VH;
+  if (inputs.packed != nullptr) return inputs.packed->cache().for_product<S>({&head, 1});
   const auto rows = packed_rows<S>(data_of<S>(head), head.size(0), head.size(1));
-  Packed<S> packed;
-  if (transposed) {
-    packed.pack_transposed({&rows, 1}, head.size(1));
-  } else {
-    packed.pack({&rows, 1}, head.size(1));
-  }
-  return packed;
+  memory.pack_transposed({&rows, 1}, head.size(1));
+  return memory;
 }
 
 template <class S>
@@ -40,7 +38,8 @@ void own_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out) {
   using T = Computed<S>;
   const std::int64_t tokens = inputs.tokens(), width = inputs.hidden_TH.size(1), vocabulary = inputs.head_VH.size(0);
   const std::int64_t strip = inputs.strip_rows();
-  const auto packed = packed_head<S>(inputs.head_VH, true);
+  Packed<S> memory_of_head;
+  const Packed<S>& packed = head_for_logits<S>(inputs, memory_of_head);
   const auto& kernels = kernel::kernel_table<T>();
   const T inverse = static_cast<T>(1 / inputs.temperature);
   const at::Tensor memory = at::empty({std::min(strip, tokens), vocabulary}, computed_like<S>(inputs.hidden_TH));
@@ -77,8 +76,10 @@ InputGradients own_statistics_backward(const StatisticsInputs& inputs, const Sta
   const at::Tensor &hidden = inputs.hidden_TH, &head = inputs.head_VH;
   const std::int64_t tokens = inputs.tokens(), width = hidden.size(1), vocabulary = head.size(0);
   const std::int64_t strip = inputs.strip_rows();
-  const auto for_logits = packed_head<T>(head, true);
-  const auto for_hidden = packed_head<T>(head, false);
+  Packed<T> memory_of_head, for_hidden;
+  const Packed<T>& for_logits = head_for_logits<T>(inputs, memory_of_head);
+  const auto rows_of_head = packed_rows<T>(head.data_ptr<T>(), vocabulary, width);
+  for_hidden.pack({&rows_of_head, 1}, width);
   const auto& kernels = kernel::kernel_table<T>();
   const T inverse = static_cast<T>(1 / inputs.temperature);
   const at::Tensor memory = at::empty({std::min(strip, tokens), vocabulary}, hidden.options());
@@ -157,14 +158,16 @@ InputGradients backward_of(const StatisticsInputs& inputs, StatisticsPath path, 
 
 struct StatisticsFunction : torch::autograd::Function<StatisticsFunction> {
   static variable_list forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& head,
-                               const at::Tensor& targets, double temperature, std::int64_t removed, std::int64_t path) {
+                               const at::Tensor& targets, double temperature, std::int64_t removed,
+                               PackedWeights* packed, std::int64_t path) {
     const StatisticsOutputs out =
-        forward_of({hidden, head, targets, temperature, removed}, static_cast<StatisticsPath>(path));
+        forward_of({hidden, head, targets, temperature, removed, packed}, static_cast<StatisticsPath>(path));
     const TokenStatistics& s = out.statistics;
     context->save_for_backward({hidden, head, targets, s.entropy_T, s.logsumexp_T, s.clamped_entropy_T,
                                 out.kept_logsumexp_T, out.threshold_T, out.tie_limit_T});
     context->saved_data["temperature"] = temperature;
     context->saved_data["removed"] = removed;
+    context->saved_data["packed"] = reinterpret_cast<std::int64_t>(packed);
     context->saved_data["path"] = path;
     variable_list outputs{s.logprob_T, s.entropy_T, s.logsumexp_T};
     if (removed > 0) outputs.push_back(s.clamped_entropy_T);
@@ -177,7 +180,8 @@ struct StatisticsFunction : torch::autograd::Function<StatisticsFunction> {
                                   .head_VH = saved[1],
                                   .targets_T = saved[2],
                                   .temperature = context->saved_data["temperature"].toDouble(),
-                                  .removed = context->saved_data["removed"].toInt()};
+                                  .removed = context->saved_data["removed"].toInt(),
+                                  .packed = reinterpret_cast<PackedWeights*>(context->saved_data["packed"].toInt())};
     const StatisticsOutputs outputs{
         .statistics = {.logprob_T = {}, .entropy_T = saved[3], .logsumexp_T = saved[4], .clamped_entropy_T = saved[5]},
         .kept_logsumexp_T = saved[6],
@@ -193,7 +197,7 @@ struct StatisticsFunction : torch::autograd::Function<StatisticsFunction> {
                      .logsumexp_T = or_zero(2),
                      .clamped_entropy_T = inputs.removed > 0 ? or_zero(3) : at::Tensor(),
                      .of_head = context->needs_input_grad(1)});
-    return {g.hidden_TH, g.head_VH, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
+    return {g.hidden_TH, g.head_VH, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
@@ -218,15 +222,22 @@ TokenStatistics token_statistics(const at::Tensor& hidden_TH, const at::Tensor& 
   const std::int64_t removed = clamped_entries(options.entropy_clamp, head_VH.size(0));
   TokenStatistics out;
   if (at::GradMode::is_enabled()) {
-    const auto outputs =
-        StatisticsFunction::apply(hidden, head_VH, targets, options.temperature, removed, std::int64_t{path});
+    const auto outputs = StatisticsFunction::apply(hidden, head_VH, targets, options.temperature, removed,
+                                                   options.packed, std::int64_t{path});
     out = {outputs[0], outputs[1], outputs[2], removed > 0 ? outputs[3] : at::Tensor()};
   } else {
-    out = forward_of({hidden, head_VH, targets, options.temperature, removed}, path).statistics;
+    out = forward_of({hidden, head_VH, targets, options.temperature, removed, options.packed}, path).statistics;
   }
   // A share so small that no entry goes leaves the whole softmax.
   if (options.entropy_clamp > 0 && removed == 0) out.clamped_entropy_T = out.entropy_T;
   return out;
+}
+
+TokenStatistics token_statistics(const at::Tensor& hidden_TH, const Model& model, const at::Tensor& targets_T,
+                                 StatisticsOptions options) {
+  options.kernels = model.kernels();
+  options.packed = &model.packed_weights();
+  return token_statistics(hidden_TH, model.head(), targets_T, options);
 }
 
 }  // namespace carnot

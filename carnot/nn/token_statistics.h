@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "carnot/nn/linear.h"
 #include "carnot/nn/model.h"
 
 namespace carnot {
@@ -16,6 +17,7 @@ struct StatisticsOptions {
   double temperature = 1;    ///< above 0
   double entropy_clamp = 0;  ///< in [0, 1): above 0 asks for the clamped entropy
   KernelChoice kernels = KernelChoice::Own;
+  PackedWeights* packed = nullptr;  ///< where the packed head is kept between calls; null: it is packed for the call
 };
 
 struct TokenStatistics {
@@ -34,5 +36,9 @@ std::int64_t clamped_entries(double share, std::int64_t vocabulary);
 /// hidden_TH [T, H] and head_VH [V, H] may require gradients; targets_T int64 on the CPU, in [0, V).
 TokenStatistics token_statistics(const at::Tensor& hidden_TH, const at::Tensor& head_VH, const at::Tensor& targets_T,
                                  const StatisticsOptions& options);
+
+/// The same of a model's head, with its kernels. The head stays packed until its weights change.
+TokenStatistics token_statistics(const at::Tensor& hidden_TH, const Model& model, const at::Tensor& targets_T,
+                                 StatisticsOptions options = {});
 
 }  // namespace carnot

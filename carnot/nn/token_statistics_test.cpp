@@ -162,5 +162,42 @@ TEST(ClampedEntropy, ShowsWhatIsNotANumber) {
   EXPECT_TRUE(std::isnan(statistics.clamped_entropy_T.item<float>()));
 }
 
+/// Forward and backward of the same numbers, with or without a head that is kept packed.
+struct WithGradients {
+  TokenStatistics statistics{};
+  at::Tensor of_hidden{}, of_head{};
+};
+WithGradients with_gradients(const at::Tensor& hidden_TH, const at::Tensor& head_VH, PackedWeights* packed) {
+  const at::Tensor hidden = hidden_TH.detach().clone().set_requires_grad(true);
+  head_VH.mutable_grad().reset();
+  const at::Tensor targets = at::arange(hidden.size(0), at::kLong);
+  WithGradients out{token_statistics(hidden, head_VH, targets, {.entropy_clamp = 0.3, .packed = packed})};
+  const TokenStatistics& s = out.statistics;
+  (s.entropy_T * 0.1 + s.clamped_entropy_T * 0.2 - s.logprob_T + s.logsumexp_T * 0.01).sum().backward();
+  out.of_hidden = hidden.grad();
+  out.of_head = head_VH.grad().clone();
+  return out;
+}
+
+TEST(TokenStatistics, OfAHeadThatIsKeptPackedHaveTheBitsOfOneThatIsPackedForTheCall) {
+  constexpr std::int64_t kTokens = 70, kVocabulary = 4999, kHidden = 48;  // strips and panels that are not whole
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16}) {
+    const at::Tensor hidden = at::randn({kTokens, kHidden}).to(type);
+    const at::Tensor head = at::randn({kVocabulary, kHidden}).to(type).set_requires_grad(true);
+    if (type == at::kBFloat16) head.set_grad_dtype(at::kFloat);
+    PackedWeights packed;
+    for (int change = 0; change < 3; ++change) {
+      const WithGradients kept = with_gradients(hidden, head, &packed), fresh = with_gradients(hidden, head, nullptr);
+      for (const auto member : {&TokenStatistics::logprob_T, &TokenStatistics::entropy_T, &TokenStatistics::logsumexp_T,
+                                &TokenStatistics::clamped_entropy_T})
+        EXPECT_TRUE((kept.statistics.*member).equal(fresh.statistics.*member)) << type;
+      EXPECT_TRUE(kept.of_hidden.equal(fresh.of_hidden)) << type;
+      EXPECT_TRUE(kept.of_head.equal(fresh.of_head)) << type;
+      const at::NoGradGuard no_grad;
+      if (change == 1) head.mul_(1.5);  // packed anew
+    }
+  }
+}
+
 }  // namespace
 }  // namespace carnot

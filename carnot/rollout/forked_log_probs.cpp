@@ -148,8 +148,7 @@ class ForkedPass {
     const at::Tensor hidden_RH = forward();
     const at::Tensor hidden_TH = hidden_RH.index_select(0, at::tensor(rows, at::kLong).to(hidden_RH.device()));
     const TokenStatistics statistics =
-        token_statistics(hidden_TH, model_.head(), at::tensor(targets, at::kLong),
-                         {.temperature = options_.temperature, .kernels = model_.kernels()});
+        token_statistics(hidden_TH, model_, at::tensor(targets, at::kLong), {.temperature = options_.temperature});
     const std::vector<double> values = to_doubles(statistics.logprob_T);
     log_probs.insert(log_probs.end(), values.begin(), values.end());
     for (BlockTable& table : forks) release(pool_, table);

@@ -74,8 +74,8 @@ TargetStatistics measure_targets(const Model& model, std::span<const MeasuredSeq
   for (const LogProbBatch& batch : log_prob_batches(sequences, max_tokens)) {
     const at::Tensor hidden_RH = model.hidden(batch.tokens_R(), batch.positions_R(), batch.plan);
     const at::Tensor hidden_TH = hidden_RH.index_select(0, batch.rows_T().to(hidden_RH.device()));
-    const TokenStatistics statistics = token_statistics(hidden_TH, model.head(), batch.targets_T(),
-                                                        {.temperature = temperature, .kernels = model.kernels()});
+    const TokenStatistics statistics =
+        token_statistics(hidden_TH, model, batch.targets_T(), {.temperature = temperature});
     append_to(out.log_prob, statistics.logprob_T);
     append_to(out.entropy, statistics.entropy_T);
     append_to(out.logsumexp, statistics.logsumexp_T);

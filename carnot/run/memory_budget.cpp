@@ -125,12 +125,12 @@ Count strip_rows(const MemorySettings& s, const Sizes& n) {
   return std::clamp<Count>(logits / std::max(1, s.model.vocab_size), 16, 256);
 }
 
-/// Logits of a strip in float32 (LibTorch's operators hold five of them), and for Carnot's kernels `packed` packed
-/// heads. Of bfloat16 the gradient takes less than the forward pass, which packs the head once.
-Count statistics_bytes(const MemorySettings& s, const Sizes& n, Count packed) {
+/// Logits of a strip in float32 (LibTorch's operators hold five of them). For the gradient, Carnot's kernels pack the
+/// head a second time; of bfloat16 they do so strip by strip.
+Count statistics_bytes(const MemorySettings& s, const Sizes& n, bool with_gradient) {
   const Count strip = strip_rows(s, n) * s.model.vocab_size * n.wide;
-  if (n.own && n.value < n.wide) return strip + n.head * n.value;
-  return n.own ? strip + packed * n.head * n.value : 5 * strip;
+  if (!n.own) return 5 * strip;
+  return with_gradient && n.value == n.wide ? strip + n.head * n.value : strip;
 }
 
 /// Rows without gradients: two residual streams beside the widest of a layer's results.
@@ -182,7 +182,7 @@ Phase log_prob_phase(const MemorySettings& s, const Sizes& n) {
   const Count rows =
       std::min(std::max<Count>(s.rollout.score_tokens, context_of(s)), step_trajectories(s) * context_of(s));
   return {{part("log-prob pass", pass_bytes(s, n, rows, context_of(s)), count(rows, "rows; rollout.score_tokens")),
-           part("logits", statistics_bytes(s, n, 1), "one strip; never tokens x vocabulary")}};
+           part("logits", statistics_bytes(s, n, false), "one strip; never tokens x vocabulary")}};
 }
 
 /// Of one step of SFT: the last demonstration may go beyond sft.batch_tokens.
@@ -236,7 +236,7 @@ Phase update_phase(const MemorySettings& s, const Sizes& n) {
     all.passing = std::max(all.passing, critic.passing);
   }
   const Count head_gradient = adapted ? 0 : n.head * n.wide;
-  const Count statistics = statistics_bytes(s, n, 2) + head_gradient;
+  const Count statistics = statistics_bytes(s, n, true) + head_gradient;
   Phase phase{{part("gradients", trained * n.wide, count(trained, "trained parameters")),
                part("activations", all.kept,
                     count(rows, "rows a micro-batch; train.micro_batch_tokens, train.activation_checkpointing")),
@@ -277,9 +277,10 @@ std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
   const Count weights = copies * n.parameters + n.adapters * (s.reference ? 2 : 1);
   const Count per_trained = bytes_per_trained(s, n);
   const Count owners = exchanges_gradients(s) ? s.ranks : 1;
-  // The product's layout of every model, the gradient's of those that are trained; the engine's head.
+  // The product's layout of every model, the gradient's of those that are trained; heads, but not the critic's.
   const Count layouts = copies + (updates ? 1 + (s.critic ? 1 : 0) : 0);
-  const Count packed = n.own ? layouts * n.projections + n.head + (updates ? 2 : 1) * n.adapters : 0;
+  const Count heads = copies - (s.critic ? 1 : 0);
+  const Count packed = n.own ? layouts * n.projections + heads * n.head + (updates ? 2 : 1) * n.adapters : 0;
   std::vector<MemoryPart> parts{
       part("program", Count(s.program_bytes) + kLaterProgramBytes, "LibTorch, tokenizer, environment"),
       part("weights", weights * n.value,

@@ -71,8 +71,7 @@ BatchReport accumulate(const Model& model, const SftBatch& batch, double total_w
   const at::Tensor hidden =
       model.hidden(at::tensor(batch.tokens, at::kLong), at::tensor(batch.positions, at::kLong), batch.plan);
   const at::Tensor rows = hidden.index_select(0, at::tensor(batch.target_rows, at::kLong).to(hidden.device()));
-  const auto statistics =
-      token_statistics(rows, model.head(), at::tensor(batch.targets, at::kLong), {.kernels = model.kernels()});
+  const auto statistics = token_statistics(rows, model, at::tensor(batch.targets, at::kLong));
   const at::Tensor loss = -statistics.logprob_T.to(at::kCPU, at::kDouble);
   const at::Tensor weights = at::tensor(batch.weights, at::kDouble) / total_weight;
   (loss * weights).sum().backward();

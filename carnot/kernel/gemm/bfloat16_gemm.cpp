@@ -99,7 +99,9 @@ std::vector<const BFloat16*> row_starts(std::span<const BFloat16Rows> matrices) 
 
 }  // namespace
 
-void PackedBFloat16::Free::operator()(BFloat16* p) const { free_aligned(p); }
+void PackedBFloat16::Free::operator()(BFloat16* p) const {
+  if (!borrows) free_aligned(p);
+}
 
 void PackedBFloat16::resize(std::int64_t depth, std::int64_t columns) {
   depth_ = depth;
@@ -108,9 +110,22 @@ void PackedBFloat16::resize(std::int64_t depth, std::int64_t columns) {
   const std::int64_t size = std::max<std::int64_t>(1, bfloat16_blocks(columns, kBFloat16Panel)) * panel_size();
   if (size <= capacity_) return;
   data_.reset();  // the old and the new never lie side by side
-  data_.reset(static_cast<BFloat16*>(allocate_aligned(static_cast<std::size_t>(size) * sizeof(BFloat16))));
+  const auto bytes = static_cast<std::size_t>(size) * sizeof(BFloat16);
+  data_ = Memory(static_cast<BFloat16*>(allocate_aligned(bytes)), Free{.borrows = false});
   CARNOT_CHECK(data_ != nullptr, "out of memory for a packed matrix");
   capacity_ = size;
+}
+
+PackedBFloat16 PackedBFloat16::view_of_columns(std::int64_t first, std::int64_t count) const {
+  CARNOT_CHECK_EQ(first % kBFloat16Panel, 0);
+  CARNOT_CHECK_LE(first + count, columns_);
+  CARNOT_CHECK(count % kBFloat16Panel == 0 || first + count == columns_, "a panel would be cut");
+  PackedBFloat16 view;
+  view.data_ = Memory(data_.get() + first / kBFloat16Panel * panel_size(), Free{.borrows = true});
+  view.depth_ = depth_;
+  view.padded_depth_ = padded_depth_;
+  view.columns_ = count;
+  return view;
 }
 
 void PackedBFloat16::pack_transposed(std::span<const BFloat16Rows> weights, std::int64_t depth) {

@@ -35,6 +35,10 @@ class PackedBFloat16 {
   /// B(k, j) = row k's element j: matrices [depth, columns], one below the other.
   void pack(std::span<const BFloat16Rows> matrices, std::int64_t columns);
 
+  /// Columns [first, first + count) as they lie in this matrix, which has to live and stay as it is meanwhile.
+  /// REQUIRES: `first` is a multiple of kBFloat16Panel, and so is `count` unless the range ends with the matrix.
+  PackedBFloat16 view_of_columns(std::int64_t first, std::int64_t count) const;
+
   std::int64_t depth() const { return depth_; }
   std::int64_t columns() const { return columns_; }
   /// The elements from a panel to the next.
@@ -45,9 +49,12 @@ class PackedBFloat16 {
   void resize(std::int64_t depth, std::int64_t columns);
 
   struct Free {
+    bool borrows;
     void operator()(BFloat16* p) const;
   };
-  std::unique_ptr<BFloat16[], Free> data_{};
+  using Memory = std::unique_ptr<BFloat16[], Free>;
+
+  Memory data_{};
   std::int64_t capacity_ = 0;
   std::int64_t depth_ = 0;
   std::int64_t padded_depth_ = 0;
