@@ -44,7 +44,6 @@
 #include "carnot/hf/weights.h"
 #include "carnot/kernel/gemm/gemm.h"
 #include "carnot/nn/token_statistics.h"
-#include "carnot/rollout/forked_log_probs.h"
 #include "carnot/rollout/log_prob_pass.h"
 #include "machine_limits.h"
 #include "model_options.h"
@@ -158,8 +157,7 @@ struct MicroBatch {
   void backward(const Model& model) const {
     const auto tensor = [](const std::vector<std::int64_t>& values) { return at::tensor(values, at::kLong); };
     const at::Tensor hidden = model.hidden(tensor(tokens), tensor(positions), plan);
-    const auto statistics = token_statistics(hidden.index_select(0, tensor(rows)), model.head(), tensor(targets),
-                                             {.kernels = model.kernels()});
+    const auto statistics = token_statistics(hidden.index_select(0, tensor(rows)), model, tensor(targets));
     (statistics.entropy_T * 0.01 - statistics.logprob_T).sum().backward();
   }
 };
@@ -192,13 +190,19 @@ Json statistics(const Model& model, const Json& wanted) {
   const at::Tensor hidden = at::randn({tokens, head.size(1)}, head.options().requires_grad(false));
   const at::Tensor targets = at::randint(head.size(0), {tokens}, at::kLong);
   hidden.set_requires_grad(gradient);
+  {
+    const at::NoGradGuard no_grad;
+    model.logits(
+        hidden.detach().narrow(0, 0, 1));  // the packed head is the model's, and there before a step's first call
+  }
   mark_trained(head, gradient);
   const double outputs = gradient ? static_cast<double>(head.numel() * 4 + hidden.nbytes()) / (1 << 20) : 0;
   const double before = status_mebibytes("VmRSS:");
   const at::AutoGradMode mode(gradient);
   Json answer;
   Clock clock(answer);
-  const auto s = token_statistics(hidden, head, targets, {.entropy_clamp = clamp, .kernels = model.kernels()});
+  const auto s = token_statistics(
+      hidden, head, targets, {.entropy_clamp = clamp, .kernels = model.kernels(), .packed = &model.packed_weights()});
   if (gradient) {
     at::Tensor loss = s.entropy_T * 0.1 - s.logprob_T + s.logsumexp_T * 0.01;
     if (clamp > 0) loss = loss + s.clamped_entropy_T * 0.1;
@@ -224,41 +228,48 @@ Json product(const Json& wanted) {
            })}};
 }
 
+/// The same rollout without and with answers that are scored after each turn, in turn: the difference is what gains
+/// cost.
 Json information_gain(const Model& model, const Json& wanted) {
   const int trajectories = wanted["trajectories"], turns = wanted["turns"], tokens = wanted["tokens"];
+  constexpr int kLeadTokens = 12;
+  const int answer_tokens = wanted["answer"];
   const at::NoGradGuard no_grad;
-  DecoderRunner runner(model, blocks_for(trajectories, (2 * turns + 1) * tokens));
-  Engine engine(runner, {.max_batch_tokens = kPassTokens});
-  RandomStream stream(4);
-  std::vector<SequenceId> sequences;
-  for (int b = 0; b < trajectories; ++b) sequences.push_back(engine.start(random_tokens(stream, tokens, model)));
-  Json answer;
-  Clock clock(answer);
-  for (int turn = 0; turn < turns; ++turn) {
-    for (const SequenceId sequence : sequences) engine.sample(sequence, request(static_cast<int>(sequence), tokens));
-    while (engine.has_work()) engine.step();
-    for (const SequenceId sequence : sequences) engine.append(sequence, random_tokens(stream, tokens, model));
-  }
-  while (engine.has_work()) engine.step();
-  clock.note("rollout_");
-  std::vector<SharedContext> contexts;
-  std::vector<ForkedAnswer> forked;
-  for (const SequenceId sequence : sequences) {
-    const auto all = engine.tokens(sequence);
-    for (int turn = 0, begin = 0; turn <= turns; ++turn) {
-      const int end = (2 * turn + 1) * tokens;
-      contexts.push_back({.parent = turn == 0 ? -1 : static_cast<int>(contexts.size()) - 1,
-                          .tokens = {all.begin() + begin, all.begin() + end}});
-      forked.push_back({.context = static_cast<int>(contexts.size()) - 1,
-                        .lead = random_tokens(stream, 12, model),
-                        .tokens = random_tokens(stream, wanted["answer"], model)});
-      begin = end;
+  const int most = (2 * turns + 1) * tokens + kLeadTokens + answer_tokens;
+  DecoderRunner runner(model, blocks_for(trajectories, 2 * most));
+  const auto seconds_of = [&](bool scores) {
+    Engine engine(runner, {.max_batch_tokens = kPassTokens});
+    RandomStream stream(4);
+    std::vector<SequenceId> sequences;
+    for (int b = 0; b < trajectories; ++b) sequences.push_back(engine.start(random_tokens(stream, tokens, model)));
+    const AnswerRequest question{.lead = random_tokens(stream, kLeadTokens, model),
+                                 .answer = random_tokens(stream, answer_tokens, model)};
+    const Stopwatch watch;
+    for (int turn = 0; turn < turns; ++turn) {
+      std::vector<bool> asked(sequences.size(), false);
+      for (const SequenceId sequence : sequences) engine.sample(sequence, request(static_cast<int>(sequence), tokens));
+      while (engine.has_work()) {
+        const StepResult& result = engine.step();
+        if (!scores) continue;
+        for (const SampledToken& sampled : result.tokens) {
+          const auto at = std::find(sequences.begin(), sequences.end(), sampled.sequence) - sequences.begin();
+          if (asked[at]) continue;
+          asked[at] = true;
+          engine.score(sampled.sequence, (2 * turn + 1) * tokens, question);
+        }
+      }
+      for (const SequenceId sequence : sequences) engine.append(sequence, random_tokens(stream, tokens, model));
     }
+    while (engine.has_work()) engine.step();
+    return watch.seconds();
+  };
+  double without = 0, with = 0;
+  constexpr int kRounds = 2;
+  for (int round = 0; round < kRounds; ++round) {
+    without += seconds_of(false);
+    with += seconds_of(true);
   }
-  clock.note();
-  forked_log_probs(model, contexts, forked, {.max_tokens = kPassTokens});
-  clock.note("gain_");
-  return answer;
+  return {{"rollout_seconds", without / kRounds}, {"gain_seconds", (with - without) / kRounds}};
 }
 
 Json answer_to(Model& model, const Json& wanted) {

@@ -55,6 +55,25 @@ SequenceId Engine::fork(SequenceId parent, int num_tokens) {
   return sequences_.add(std::move(child));
 }
 
+SequenceId Engine::score(SequenceId parent, int num_tokens, const AnswerRequest& request) {
+  const Sequence& from = sequences_.at(parent);
+  CARNOT_CHECK_GT(num_tokens, 0);
+  CARNOT_CHECK_LE(num_tokens, from.num_tokens());
+  CARNOT_CHECK(!request.answer.empty(), "an answer has a token");
+  check_ids(request.lead);
+  check_ids(request.answer);
+  Sequence child;
+  child.tokens.assign(from.tokens.begin(), from.tokens.begin() + num_tokens);
+  child.tokens.insert(child.tokens.end(), request.lead.begin(), request.lead.end());
+  child.scored_begin = child.num_tokens();
+  child.score_temperature = request.temperature;
+  child.tokens.insert(child.tokens.end(), request.answer.begin(), request.answer.end());
+  // The row before the answer is computed here, as its hidden state is wanted.
+  const int shared = std::min({from.table.num_tokens, num_tokens, child.scored_begin - 1});
+  child.table = carnot::fork(blocks_, from.table, shared);
+  return sequences_.add(std::move(child));
+}
+
 void Engine::append(SequenceId id, std::span<const TokenId> tokens) {
   Sequence& sequence = sequences_.at(id);
   CARNOT_CHECK(!sequence.sampling, "tokens cannot be appended to a sequence that samples");
@@ -97,16 +116,18 @@ const StepResult& Engine::step() {
   Stopwatch watch;
   scheduler_.schedule(scheduled_);
   result_.tokens.clear();
+  result_.scores.clear();
   result_.too_long = scheduled_.too_long;
+  end_scores_that_do_not_fit();
   metrics_.evictions = scheduler_.num_evictions();
   metrics_.seconds_scheduling += watch.lap();
   if (scheduled_.sequences.empty()) {
-    CARNOT_CHECK(!result_.too_long.empty(), "a step without work");
+    CARNOT_CHECK(!scheduled_.too_long.empty(), "a step without work");
     return result_;
   }
   const at::Tensor hidden_TH = forward();
   metrics_.seconds_forward += watch.lap();
-  sample_rows(hidden_TH);
+  measure_rows(hidden_TH);
   metrics_.seconds_sampling += watch.lap();
   ++metrics_.steps;
   return result_;
@@ -119,27 +140,38 @@ at::Tensor Engine::forward() {
 }
 
 // Logits of a strip of rows exist at a time; the head's weights are read once a strip.
-void Engine::sample_rows(const at::Tensor& hidden_TH) {
-  const std::vector<SampleRow>& rows = scheduled_.samples;
+void Engine::measure_rows(const at::Tensor& hidden_TH) {
+  const std::vector<SampleRow>& samples = scheduled_.samples;
+  const std::vector<ScoreRow>& scores = scheduled_.scores;
+  const std::size_t rows = samples.size() + scores.size();
   const auto vocabulary = static_cast<std::size_t>(runner_.vocab_size());
   const std::size_t budget = static_cast<std::size_t>(options_.logits_megabytes) * (std::size_t{1} << 20);
   const std::size_t strip = std::max<std::size_t>(1, budget / (vocabulary * sizeof(float)));
-  draws_.resize(rows.size());
+  draws_.resize(samples.size());
+  scored_.resize(scores.size());
   std::vector<std::int64_t> selected;
-  for (std::size_t begin = 0; begin < rows.size(); begin += strip) {
-    const std::size_t end = std::min(begin + strip, rows.size());
+  for (std::size_t begin = 0; begin < rows; begin += strip) {
+    const std::size_t end = std::min(begin + strip, rows);
     selected.clear();
-    for (std::size_t i = begin; i < end; ++i) selected.push_back(rows[i].row);
+    for (std::size_t i = begin; i < end; ++i)
+      selected.push_back(i < samples.size() ? samples[i].row : scores[i - samples.size()].row);
     const at::Tensor hidden_BH = hidden_TH.index_select(0, view_of(selected).to(hidden_TH.device()));
     const at::Tensor logits_BV = runner_.logits(hidden_BH).to(at::kCPU, at::kFloat).contiguous();
     CARNOT_CHECK_EQ(logits_BV.size(1), static_cast<std::int64_t>(vocabulary));
     float* logits = logits_BV.data_ptr<float>();
     kernel_pool().run(static_cast<std::int64_t>(end - begin), [&](std::int64_t i) {
-      const auto row = static_cast<std::size_t>(i);
-      draws_[begin + row] = draw_next(rows[begin + row].sequence, {logits + row * vocabulary, vocabulary});
+      const std::size_t at = begin + static_cast<std::size_t>(i);
+      const std::span<float> row{logits + static_cast<std::size_t>(i) * vocabulary, vocabulary};
+      if (at < samples.size()) {
+        draws_[at] = draw_next(samples[at].sequence, row);
+        return;
+      }
+      const ScoreRow& score = scores[at - samples.size()];
+      scored_[at - samples.size()] = log_prob_of(row, score.target, sequences_.at(score.sequence).score_temperature);
     });
   }
   for (SampledToken& token : draws_) deliver(std::move(token));
+  for (std::size_t i = 0; i < scores.size(); ++i) deliver_score(scores[i].sequence, scored_[i]);
 }
 
 SampledToken Engine::draw_next(SequenceId id, std::span<float> logits) const {
@@ -169,6 +201,23 @@ void Engine::deliver(SampledToken token) {
   }
   if (token.end != SampleEnd::GoesOn) sequence.sampling = false;
   result_.tokens.push_back(std::move(token));
+}
+
+void Engine::deliver_score(SequenceId id, float log_prob) {
+  Sequence& sequence = sequences_.at(id);
+  sequence.log_probs.push_back(log_prob);
+  if (!sequence.scored()) return;
+  result_.scores.push_back({.sequence = id, .log_probs = std::move(sequence.log_probs)});
+  release(id);
+}
+
+void Engine::end_scores_that_do_not_fit() {
+  std::erase_if(result_.too_long, [&](SequenceId id) {
+    if (!sequences_.at(id).scores()) return false;
+    result_.scores.push_back({.sequence = id});
+    release(id);
+    return true;
+  });
 }
 
 }  // namespace carnot

@@ -43,8 +43,15 @@ struct SampledToken {
   std::vector<TokenLogProb> likeliest{};  ///< as many as the request asks for, most likely first
 };
 
+/// The answer of Engine::score(), whose fork is gone.
+struct ScoredAnswer {
+  SequenceId sequence = 0;
+  std::vector<float> log_probs{};  ///< by token of the answer; empty: it does not fit into the cache
+};
+
 struct StepResult {
   std::vector<SampledToken> tokens{};
+  std::vector<ScoredAnswer> scores{};
   std::vector<SequenceId> too_long{};  ///< requests dropped: the sequence alone does not fit into the cache
 };
 
@@ -70,6 +77,11 @@ class Engine {
   /// A sequence of the first `num_tokens` tokens of another; blocks that are computed are shared. REQUIRES: 0 <
   /// num_tokens.
   SequenceId fork(SequenceId parent, int num_tokens);
+
+  /// Measures an answer after the first `num_tokens` tokens of a sequence, on a fork of them that lives until a step's
+  /// result says how likely each token of the answer is; release() ends it before. It is computed in the forwards that
+  /// others decode in. REQUIRES: 0 < num_tokens; an answer; ids of the vocabulary.
+  SequenceId score(SequenceId parent, int num_tokens, const AnswerRequest& request);
 
   /// Appends tokens from outside to the sequence. REQUIRES: it is not sampling; ids of the vocabulary.
   void append(SequenceId sequence, std::span<const TokenId> tokens);
@@ -103,9 +115,11 @@ class Engine {
  private:
   void check_ids(std::span<const TokenId> tokens) const;
   at::Tensor forward();
-  void sample_rows(const at::Tensor& hidden_TH);
+  void measure_rows(const at::Tensor& hidden_TH);
   SampledToken draw_next(SequenceId id, std::span<float> logits) const;
   void deliver(SampledToken token);
+  void deliver_score(SequenceId id, float log_prob);
+  void end_scores_that_do_not_fit();
 
   ModelRunner& runner_;
   EngineOptions options_;
@@ -115,6 +129,7 @@ class Engine {
 
   ScheduledStep scheduled_;
   std::vector<SampledToken> draws_;
+  std::vector<float> scored_;
   StepResult result_;
   EngineMetrics metrics_;
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 
 #include "carnot/base/check.h"
@@ -47,6 +48,13 @@ std::vector<reference::Draw> twin(const HashRunner& runner, const std::vector<To
                            [&](std::span<const TokenId> prefix) { return runner.logits_behind(prefix); });
 }
 
+double log_prob_behind(const HashRunner& runner, std::span<const TokenId> prefix, TokenId token, double temperature) {
+  const auto logits = runner.logits_behind(prefix);
+  double sum = 0;
+  for (const auto logit : logits) sum += std::exp(static_cast<double>(logit) / temperature);
+  return static_cast<double>(logits[static_cast<std::size_t>(token)]) / temperature - std::log(sum);
+}
+
 void expect_same(const std::vector<TokenDraw>& draws, const std::vector<reference::Draw>& expected) {
   ASSERT_EQ(draws.size(), expected.size());
   for (std::size_t i = 0; i < draws.size(); ++i) {
@@ -75,6 +83,66 @@ TEST(Engine, EqualsADecoderThatRecomputesThePrefixForEveryToken) {
     for (const auto& [sequence, twin_draws] : expected) expect_same(draws.at(sequence), twin_draws);
     EXPECT_LE(runner.largest_batch, max_batch_tokens);
   }
+}
+
+// Answers after prefixes of a sequence while others decode, in small caches, too.
+TEST(Engine, AScoredAnswerHasTheLogProbabilitiesOfADecoderThatRecomputesThePrefix) {
+  for (const int num_blocks : {400, 24}) {
+    for (const int max_batch_tokens : {1, 9, 200}) {
+      HashRunner runner(kVocabulary, num_blocks);
+      Engine engine(runner, {.max_batch_tokens = max_batch_tokens});
+      std::map<SequenceId, std::vector<double>> expected;
+      const std::vector<TokenId> prompt = prompt_of(70, 1);
+      const SequenceId parent = engine.start(prompt);
+      engine.sample(parent, request_of(1, 40));
+      engine.sample(engine.start(prompt_of(50, 2)), request_of(2, 90));
+      std::uint64_t asked = 0;
+      while (engine.has_work()) {
+        const StepResult& result = engine.step();
+        for (const ScoredAnswer& scored : result.scores) {
+          const std::vector<double>& wanted = expected.at(scored.sequence);
+          ASSERT_EQ(scored.log_probs.size(), wanted.size());
+          for (std::size_t k = 0; k < wanted.size(); ++k) EXPECT_NEAR(scored.log_probs[k], wanted[k], 2e-5);
+          expected.erase(scored.sequence);
+        }
+        if (asked >= 12) continue;
+        const auto own = engine.tokens(parent);
+        const int shared = 1 + static_cast<int>(asked * 7 % own.size());
+        const AnswerRequest request{.lead = prompt_of(static_cast<int>(asked % 3) * 5, 30 + asked),
+                                    .answer = prompt_of(1 + static_cast<int>(asked % 4) * 6, 60 + asked),
+                                    .temperature = asked % 2 == 0 ? 1 : 0.7};
+        std::vector<TokenId> context(own.begin(), own.begin() + shared);
+        context.insert(context.end(), request.lead.begin(), request.lead.end());
+        std::vector<double> log_probs;
+        for (const TokenId token : request.answer) {
+          log_probs.push_back(log_prob_behind(runner, context, token, request.temperature));
+          context.push_back(token);
+        }
+        const SequenceId fork = engine.score(parent, shared, request);
+        ASSERT_FALSE(expected.contains(fork));
+        expected[fork] = std::move(log_probs);
+        ++asked;
+      }
+      EXPECT_EQ(asked, 12u);
+      EXPECT_TRUE(expected.empty());
+    }
+  }
+}
+
+TEST(Engine, AnAnswerThatDoesNotFitIsSaidToHaveNoNumbersAndOneThatIsReleasedIsGone) {
+  HashRunner runner(kVocabulary, 4);
+  Engine engine(runner, {});
+  const SequenceId parent = engine.start(prompt_of(20, 1));
+  (void)engine.score(parent, 20, {.answer = prompt_of(60, 2)});
+  const SequenceId released = engine.score(parent, 20, {.answer = prompt_of(4, 3)});
+  engine.release(released);
+  std::vector<ScoredAnswer> scores;
+  while (engine.has_work())
+    for (const ScoredAnswer& scored : engine.step().scores) scores.push_back(scored);
+  ASSERT_EQ(scores.size(), 1u);
+  EXPECT_TRUE(scores[0].log_probs.empty());
+  engine.release(parent);
+  EXPECT_EQ(engine.free_blocks(), 4);
 }
 
 TEST(Engine, AForkedSequenceSamplesWhatAFreshOneWould) {

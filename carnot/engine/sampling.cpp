@@ -169,6 +169,16 @@ TokenDraw sample_token(std::span<float> logits, const SamplingOptions& options, 
   return draw;
 }
 
+float log_prob_of(std::span<float> logits, TokenId token, double temperature) {
+  CARNOT_CHECK_LT(static_cast<std::size_t>(token), logits.size());
+  const double divisor = temperature == 0 ? 1 : temperature;
+  float logsumexp = 0, entropy = 0;
+  kernel::kernel_table<float>().row_statistics(static_cast<std::int64_t>(logits.size()),
+                                               static_cast<float>(1 / divisor), logits.data(), &logsumexp, &entropy);
+  CARNOT_CHECK(std::isfinite(logsumexp), "a logit, or the largest one, is not a finite number");
+  return logits[static_cast<std::size_t>(token)] - logsumexp;
+}
+
 std::vector<TokenLogProb> likeliest_tokens(std::span<const float> logits, float logsumexp, int count) {
   CARNOT_CHECK_GE(count, 0);
   std::vector<TokenLogProb> tokens;

@@ -53,6 +53,10 @@ struct TokenLogProb {
 /// logits.size().
 TokenDraw sample_token(std::span<float> logits, const SamplingOptions& options, const RowRequest& request);
 
+/// The token's log-probability, with the bits that sample_token() gives it where it draws the token. `logits` are left
+/// divided by the temperature.
+float log_prob_of(std::span<float> logits, TokenId token, double temperature);
+
 /// The `count` likeliest tokens, or all where there are fewer, most likely first, ties to the smaller id. `logits`: as
 /// sample_token() left them; `logsumexp`: of its draw.
 std::vector<TokenLogProb> likeliest_tokens(std::span<const float> logits, float logsumexp, int count);

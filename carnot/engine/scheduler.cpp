@@ -11,6 +11,7 @@ void ScheduledStep::clear() {
   positions.clear();
   sequences.clear();
   samples.clear();
+  scores.clear();
   copies.clear();
   too_long.clear();
 }
@@ -81,6 +82,10 @@ void Scheduler::add_rows(SequenceId id, int count, ScheduledStep& step) {
   for (int position = past; position < past + count; ++position) {
     step.tokens.push_back(sequence.tokens[position]);
     step.positions.push_back(position);
+    // After an eviction, rows that have been scored are computed once more.
+    const int target = position + 1;
+    if (sequence.scores() && target >= sequence.scored_begin + static_cast<int>(sequence.log_probs.size()))
+      step.scores.push_back({.sequence = id, .row = begin + position - past, .target = sequence.tokens[target]});
   }
   step.sequences.push_back({.begin = begin, .end = begin + count, .past = past, .blocks = sequence.table.blocks});
   sequence.scheduled = true;

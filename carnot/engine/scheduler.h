@@ -19,11 +19,19 @@ struct SampleRow {
   int row = 0;
 };
 
+/// A row of the forward whose logits say how likely a token that is there already was.
+struct ScoreRow {
+  SequenceId sequence = 0;
+  int row = 0;
+  TokenId target = 0;
+};
+
 /// One forward. A sequence's rows are consecutive and in reading order.
 struct ScheduledStep {
   std::vector<std::int64_t> tokens{}, positions{};  ///< of every row
   std::vector<PagedRows> sequences{};
   std::vector<SampleRow> samples{};
+  std::vector<ScoreRow> scores{};
   std::vector<BlockCopy> copies{};     ///< to perform before the forward, in this order
   std::vector<SequenceId> too_long{};  ///< no longer runnable: the sequence alone does not fit into the cache
 

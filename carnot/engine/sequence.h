@@ -25,6 +25,13 @@ struct SampleRequest {
   int likeliest = 0;                   ///< of SampledToken::likeliest
 };
 
+/// What is scored on a fork of a sequence.
+struct AnswerRequest {
+  std::vector<TokenId> lead{};    ///< tokens between the sequence and the answer
+  std::vector<TokenId> answer{};  ///< whose log-probabilities are wanted
+  double temperature = 1;         ///< of the softmax; 0 is 1
+};
+
 struct Sequence {
   bool live = false;
   bool sampling = false;
@@ -33,9 +40,14 @@ struct Sequence {
   int sampled = 0;         ///< by the present request
   SampleRequest request{};
   std::vector<TokenId> tokens{};
-  BlockTable table{};  ///< over the computed tokens; never the last token, until it samples
+  BlockTable table{};              ///< over the computed tokens; never the last token, until it samples
+  int scored_begin = -1;           ///< tokens from here on are scored as they are computed; -1: none
+  double score_temperature = 1;    ///< of their softmax
+  std::vector<float> log_probs{};  ///< of those that have been scored
 
   bool runnable() const { return sampling || prefilling; }
+  bool scores() const { return scored_begin >= 0; }
+  bool scored() const { return scored_begin + static_cast<int>(log_probs.size()) == num_tokens(); }
   int num_tokens() const { return static_cast<int>(tokens.size()); }
   int due() const { return num_tokens() - table.num_tokens - (sampling ? 0 : 1); }
 };

@@ -15,6 +15,7 @@ GroupRollout::GroupRollout(RolloutContext& context, const RolloutTask& task, int
       draws_(context.key, index),
       budget_(context.policy, context.options.group_size, draws_),
       copies_(context, task),
+      scores_(context, index),
       opened_(std::make_shared<OpenedEnvironment>()) {}
 
 void GroupRollout::open() {
@@ -36,6 +37,7 @@ void GroupRollout::on_opened(const FinishedCall& call) {
   if (!prompt) return fail_all(Outcome::InfraFailed, prompt.error().message);
   first_.emplace(*opened_, std::move(prompt).value(), context_.chat, context_.options.episode);
   if (prompt_tokens() >= context_.options.episode.max_context_tokens) return fail_all(Outcome::OutOfTokens, "");
+  scores_.open(first_->opened().ground_truth);
   root_ = context_.engine.start(first_->opening().tokens);
   context_.claim(root_, {.group = index_, .member = -1});
   root_prefilling_ = true;
@@ -53,8 +55,10 @@ void GroupRollout::on_opened(Member& member, const FinishedCall& call) {
     own_sequence(member, context_.engine.fork(root_, prompt_tokens()));
     member.turn_begin = prompt_tokens();
   } else if (static_cast<int>(tokens.size()) < context_.options.episode.max_context_tokens) {
+    scores_.give_up();
     start_context(member, tokens);
   } else {
+    scores_.give_up();
     close_turn(member, {}, {});
     return end(member, Outcome::OutOfTokens, {});
   }
@@ -78,6 +82,7 @@ void GroupRollout::poll() {
   }
   if (root_prefilling_) return;
   if (any_held) return decide();
+  if (scores_.waits()) return;
   const std::vector<Start> starts = budget_.next(members_);
   for (const Start& from : starts) start(from);
   if (starts.empty()) finish();
@@ -230,8 +235,10 @@ void GroupRollout::request_tokens(Member& member, int count) {
 
 void GroupRollout::on_token(int index, const SampledToken& sampled) {
   Member& member = at(index);
-  // Weights may have been swapped since the turn began.
-  if (member.response.size() == 0) member.policy_version = context_.policy_version;
+  if (member.response.size() == 0) {
+    member.policy_version = context_.policy_version;  // weights may have been swapped since the turn began
+    scores_.ask(member, members_);
+  }
   const bool stop_string = member.response.push(sampled.draw);
   if (stop_string) context_.engine.stop_sampling(member.sequence);
   if (!stop_string && sampled.end == SampleEnd::GoesOn) return;
@@ -361,6 +368,8 @@ std::vector<std::string> GroupRollout::failures() const {
   return sentences;
 }
 
+void GroupRollout::on_score(const ScoredAnswer& scored) { scores_.on_score(scored, members_); }
+
 void GroupRollout::on_too_long(int member) {
   const std::string why = "the sequence does not fit into the KV cache";
   if (member < 0) {
@@ -390,6 +399,7 @@ int GroupRollout::num_ended() const {
 
 void GroupRollout::abandon() {
   if (finished_) return;
+  scores_.abandon();
   for (const auto& member : members_)
     if (!budget_.grows_trees() && member->state != Member::State::Ended && member->sequence >= 0)
       context_.engine.release(member->sequence);
@@ -405,7 +415,9 @@ Group GroupRollout::take_group() {
               .ground_truth = first_ ? first_->opened().ground_truth : std::vector<std::string>{},
               .info = first_ ? first_->opened().info : std::map<std::string, std::string>{}};
   if (!unstarted_) {
-    group.trees = trees_of(members_, budget_.num_trees(), budget_.dropped(), task_.uid);
+    GroupTrees grown = trees_of(members_, budget_.num_trees(), budget_.dropped(), task_.uid);
+    group.trees = std::move(grown.trees);
+    scores_.write(group, std::move(grown.answer_log_probs));
     return group;
   }
   const SpannedTokens prompt = first_ ? first_->opening() : SpannedTokens{};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "carnot/env/environment_workers.h"
+#include "carnot/rollout/answer_scores.h"
 #include "carnot/rollout/environment_copies.h"
 #include "carnot/rollout/group_budget.h"
 #include "carnot/rollout/member.h"
@@ -31,6 +32,7 @@ class GroupRollout {
   void open();  ///< submits the environment's opening
   void on_call(int member, const FinishedCall& call);
   void on_token(int member, const SampledToken& sampled);
+  void on_score(const ScoredAnswer& scored);
   void on_too_long(int member);
   void poll();  ///< takes the steps that several events together make possible
 
@@ -89,6 +91,7 @@ class GroupRollout {
   GroupDraws draws_;
   GroupBudget budget_;
   EnvironmentCopies copies_;
+  AnswerScores scores_;
   std::shared_ptr<OpenedEnvironment> opened_;
   std::optional<Episode> first_;      ///< at the prompt
   std::optional<Outcome> unstarted_;  ///< of every trajectory, where none could start

@@ -10,8 +10,10 @@ class Trees {
   explicit Trees(std::span<const std::unique_ptr<Member>> members)
       : members_(members), first_turn_(members.size()), leaf_index_(members.size()) {}
 
-  void add(Tree& tree, const Member& member, bool dropped, const std::string& uid) {
+  void add(GroupTrees& group, const Member& member, bool dropped, const std::string& uid) {
+    Tree& tree = group.trees[member.tree];
     add_turns(tree, member);
+    for (const MadeTurn& made : member.turns) group.answer_log_probs[member.tree].push_back(made.answer_log_prob);
     Leaf leaf{.sibling = member.sibling, .trajectory_id = uid + "." + std::to_string(member.sibling)};
     leaf.turn = turn_index(member.sibling, member.num_turns() - 1);
     leaf.dropped = dropped;
@@ -58,12 +60,13 @@ class Trees {
 
 }  // namespace
 
-std::vector<Tree> trees_of(std::span<const std::unique_ptr<Member>> members, int num_trees,
-                           const std::vector<bool>& dropped, const std::string& uid) {
-  std::vector<Tree> out(num_trees);
+GroupTrees trees_of(std::span<const std::unique_ptr<Member>> members, int num_trees, const std::vector<bool>& dropped,
+                    const std::string& uid) {
+  GroupTrees out;
+  out.trees.resize(num_trees);
+  out.answer_log_probs.resize(num_trees);
   Trees trees(members);
-  for (const auto& member : members)
-    trees.add(out[member->tree], *member, !dropped.empty() && dropped[member->sibling], uid);
+  for (const auto& member : members) trees.add(out, *member, !dropped.empty() && dropped[member->sibling], uid);
   return out;
 }
 

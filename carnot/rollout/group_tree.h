@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,9 +13,14 @@
 
 namespace carnot {
 
+struct GroupTrees {
+  std::vector<Tree> trees{};
+  std::vector<std::vector<std::optional<double>>> answer_log_probs{};  ///< by tree and turn
+};
+
 /// The trees of a group, its leaves numbered as the members. `dropped`: by member; empty: no member is dropped.
-std::vector<Tree> trees_of(std::span<const std::unique_ptr<Member>> members, int num_trees,
-                           const std::vector<bool>& dropped, const std::string& uid);
+GroupTrees trees_of(std::span<const std::unique_ptr<Member>> members, int num_trees, const std::vector<bool>& dropped,
+                    const std::string& uid);
 
 /// The tree of a trajectory that could not start: one turn that holds the prompt, if there is one, and nothing
 /// sampled.

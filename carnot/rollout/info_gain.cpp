@@ -1,66 +1,47 @@
 #include "carnot/rollout/info_gain.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <utility>
+#include <string>
+#include <vector>
 
+#include "carnot/base/check.h"
 #include "carnot/base/log.h"
 #include "carnot/base/statistics.h"
 #include "carnot/data/trajectory.h"
+#include "carnot/rollout/answer_gains.h"
 #include "carnot/rollout/forked_log_probs.h"
 
 namespace carnot {
 namespace {
 
-struct Answer {
-  std::vector<TokenId> open_lead{};  ///< where the context has opened the think tag
-  std::vector<TokenId> lead{};
-  std::vector<TokenId> tokens{};
-  std::string think{};
-};
-
-/// Whose gain an answer measures: a turn of a tree, or the group's prompt.
+/// After what an answer is scored: a turn of a tree, or the group's prompt.
 struct Asked {
-  Group* group = nullptr;
-  Tree* tree = nullptr;
-  int turn = -1;  ///< -1: the prompt
+  std::size_t group = 0;  ///< in Questions::groups
+  int tree = -1;          ///< -1: the prompt
+  int turn = -1;
 };
 
 struct Questions {
+  std::vector<Group*> groups{};
   std::vector<SharedContext> contexts{};
   std::vector<ForkedAnswer> answers{};
   std::vector<Asked> asked{};  ///< by answer
 };
 
-/// An error as of Tokenizer::try_encode().
-Result<Answer> answer_of(const Tokenizer& tokenizer, const AnswerLead& lead, const std::string& text) {
-  Answer answer;
-  answer.think = "<" + lead.think_tag + ">";
-  // Byte-level BPE writes a blank and the word after it as one token: the blank belongs to the answer.
-  const bool blank = lead.text.ends_with(' ');
-  const std::string before = blank ? lead.text.substr(0, lead.text.size() - 1) : lead.text;
-  answer.lead = tokenizer.encode(before);
-  answer.open_lead =
-      before.starts_with(answer.think) ? tokenizer.encode(before.substr(answer.think.size())) : answer.lead;
-  auto tokens = tokenizer.try_encode_content(blank ? " " + text : text);
-  if (!tokens) return tokens.error();
-  answer.tokens = std::move(tokens).value();
-  return answer;
-}
-
 /// The text at the end of a context, of `size` bytes or more where there are so many.
 std::string text_before(const Questions& questions, const Tokenizer& tokenizer, int context, std::size_t size) {
   std::string text;
   for (int at = context; at >= 0 && text.size() < size; at = questions.contexts[at].parent)
-    text = tokenizer.decode(questions.contexts[at].tokens) + text;
+    text = text_at_end(tokenizer, questions.contexts[at].tokens, size - text.size()) + text;
   return text;
 }
 
-void ask(Questions& questions, const Tokenizer& tokenizer, int context, const Answer& answer, const Asked& asked) {
-  const bool open = text_before(questions, tokenizer, context, answer.think.size()).ends_with(answer.think);
+void ask(Questions& questions, const Tokenizer& tokenizer, int context, const AnswerPrompt& answer,
+         const Asked& asked) {
+  const auto lead = answer.lead_after(text_before(questions, tokenizer, context, answer.bytes_read()));
+  const auto tokens = answer.tokens();
   questions.answers.push_back(
-      {.context = context, .lead = open ? answer.open_lead : answer.lead, .tokens = answer.tokens});
+      {.context = context, .lead = {lead.begin(), lead.end()}, .tokens = {tokens.begin(), tokens.end()}});
   questions.asked.push_back(asked);
 }
 
@@ -80,8 +61,9 @@ int add_turn(Questions& questions, const Turn& turn, int before, int prompt) {
 }
 
 /// Every turn of the leaf that another follows and that no earlier leaf has asked after.
-void ask_leaf(Questions& questions, const Tokenizer& tokenizer, Group& group, Tree& tree, int leaf,
-              const Answer& answer, int prompt, std::vector<int>& context_of) {
+void ask_leaf(Questions& questions, const Tokenizer& tokenizer, const Group& group, Asked asked, int leaf,
+              const AnswerPrompt& answer, int prompt, std::vector<int>& context_of) {
+  const Tree& tree = group.trees[asked.tree];
   const std::vector<int> turns = path(tree, leaf);
   for (std::size_t k = 0; k + 1 < turns.size(); ++k) {
     const Turn& turn = tree.turns[turns[k]];
@@ -92,59 +74,59 @@ void ask_leaf(Questions& questions, const Tokenizer& tokenizer, Group& group, Tr
     context = next.context == Context::Fresh
                   ? add_context(questions, -1, std::span(next.tokens).first(next.sampled_begin))
                   : add_turn(questions, turn, k > 0 ? context_of[turns[k - 1]] : -1, prompt);
-    ask(questions, tokenizer, context, answer, {.group = &group, .tree = &tree, .turn = turns[k]});
+    asked.turn = turns[k];
+    ask(questions, tokenizer, context, answer, asked);
   }
 }
 
 /// The prompt once, and every turn that something follows once.
-void ask_group(Questions& questions, const Tokenizer& tokenizer, Group& group, const Answer& answer) {
+void ask_group(Questions& questions, const Tokenizer& tokenizer, Group& group, const AnswerPrompt& answer) {
+  const std::size_t number = questions.groups.size();
+  questions.groups.push_back(&group);
   int prompt = -1;
-  for (Tree& tree : group.trees) {
+  for (std::size_t t = 0; t < group.trees.size(); ++t) {
+    const Tree& tree = group.trees[t];
     std::vector<int> context_of(tree.turns.size(), -1);
     for (std::size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) {
       if (!tree.leaves[leaf].is_included()) continue;
       if (prompt < 0) {
         const Turn& first = tree.turns[path(tree, static_cast<int>(leaf)).front()];
         prompt = add_context(questions, -1, std::span(first.tokens).first(first.sampled_begin));
-        ask(questions, tokenizer, prompt, answer, {.group = &group});
+        ask(questions, tokenizer, prompt, answer, {.group = number});
       }
-      ask_leaf(questions, tokenizer, group, tree, static_cast<int>(leaf), answer, prompt, context_of);
+      ask_leaf(questions, tokenizer, group, {.group = number, .tree = static_cast<int>(t)}, static_cast<int>(leaf),
+               answer, prompt, context_of);
     }
   }
 }
 
-/// Of each answer: the mean log-probability of its tokens, or its exponential, as the options say.
-std::vector<double> likelihoods(const Model& policy, const Questions& questions, const InfoGainOptions& gain,
-                                LogProbPassOptions options) {
+AnswerLogProbs nothing_of(const Group& group) {
+  AnswerLogProbs log_probs;
+  for (const Tree& tree : group.trees) log_probs.turns.emplace_back(tree.turns.size());
+  return log_probs;
+}
+
+std::vector<AnswerLogProbs> answers_to(const Model& policy, const Questions& questions, LogProbPassOptions options) {
   if (options.temperature == 0) options.temperature = 1;
   const std::vector<double> log_probs = forked_log_probs(policy, questions.contexts, questions.answers, options);
-  std::vector<double> likelihood;
+  std::vector<AnswerLogProbs> by_group;
+  for (const Group* group : questions.groups) by_group.push_back(nothing_of(*group));
   std::size_t at = 0;
-  for (const ForkedAnswer& answer : questions.answers) {
-    const double log_prob = mean(std::span(log_probs).subspan(at, answer.tokens.size()));
-    likelihood.push_back(gain.measure == GainMeasure::Probability ? std::exp(log_prob) : log_prob);
-    at += answer.tokens.size();
+  for (std::size_t i = 0; i < questions.answers.size(); ++i) {
+    const Asked& asked = questions.asked[i];
+    AnswerLogProbs& of_group = by_group[asked.group];
+    auto& place = asked.tree < 0 ? of_group.prompt : of_group.turns[asked.tree][asked.turn];
+    place = mean(std::span(log_probs).subspan(at, questions.answers[i].tokens.size()));
+    at += questions.answers[i].tokens.size();
   }
-  return likelihood;
+  return by_group;
 }
 
-/// The difference to the turn before; a parent comes before its children in the questions of a tree.
-void write_gains(const Questions& questions, const std::vector<double>& likelihood, const InfoGainOptions& gain) {
-  std::map<std::pair<const Tree*, int>, double> likelihood_of;
-  for (std::size_t i = 0; i < likelihood.size(); ++i) {
-    const Asked& asked = questions.asked[i];
-    if (asked.tree == nullptr) {
-      asked.group->query_baseline = likelihood[i];
-      continue;
-    }
-    likelihood_of[{asked.tree, asked.turn}] = likelihood[i];
-    Turn& turn = asked.tree->turns[asked.turn];
-    if (turn.parent >= 0) {
-      turn.info_gain = likelihood[i] - likelihood_of.at({asked.tree, turn.parent});
-    } else if (gain.query_baseline) {
-      turn.info_gain = likelihood[i] - *asked.group->query_baseline;
-    }
-  }
+void measure(const Model& policy, const Questions& questions, const InfoGainOptions& gain,
+             const LogProbPassOptions& options) {
+  const std::vector<AnswerLogProbs> answers = answers_to(policy, questions, options);
+  for (std::size_t g = 0; g < answers.size(); ++g)
+    CARNOT_CHECK(write_info_gain(*questions.groups[g], answers[g], gain), questions.groups[g]->uid);
 }
 
 }  // namespace
@@ -152,17 +134,10 @@ void write_gains(const Questions& questions, const std::vector<double>& likeliho
 void measure_info_gain(const Model& policy, const Tokenizer& tokenizer, std::span<Group> groups, const AnswerLead& lead,
                        const InfoGainOptions& gain, const LogProbPassOptions& options) {
   Questions questions;
-  const auto answer_questions = [&] {
-    write_gains(questions, likelihoods(policy, questions, gain, options), gain);
-    questions = {};
-  };
   std::size_t tokens = 0;
   for (Group& group : groups) {
-    group.query_baseline.reset();
-    for (Tree& tree : group.trees)
-      for (Turn& turn : tree.turns) turn.info_gain.reset();
-    if (group.ground_truth.empty() || group.ground_truth.front().empty()) continue;
-    const auto answer = answer_of(tokenizer, lead, group.ground_truth.front());
+    if (group.query_baseline || group.ground_truth.empty() || group.ground_truth.front().empty()) continue;
+    const auto answer = AnswerPrompt::of(tokenizer, lead, group.ground_truth.front());
     if (!answer) {
       log_warning(group.uid + ": no information gain, the ground truth cannot be tokenised: " + answer.error().message);
       continue;
@@ -172,10 +147,19 @@ void measure_info_gain(const Model& policy, const Tokenizer& tokenizer, std::spa
     for (std::size_t i = asked; i < questions.contexts.size(); ++i) tokens += questions.contexts[i].tokens.size();
     // The cache holds whole groups, and about as many tokens as a packed pass has rows.
     if (tokens < static_cast<std::size_t>(options.max_tokens)) continue;
-    answer_questions();
+    measure(policy, questions, gain, options);
+    questions = {};
     tokens = 0;
   }
-  answer_questions();
+  measure(policy, questions, gain, options);
+}
+
+void clear_info_gain(std::span<Group> groups) {
+  for (Group& group : groups) {
+    group.query_baseline.reset();
+    for (Tree& tree : group.trees)
+      for (Turn& turn : tree.turns) turn.info_gain.reset();
+  }
 }
 
 }  // namespace carnot

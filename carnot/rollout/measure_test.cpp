@@ -8,8 +8,10 @@
 
 #include <cmath>
 
+#include "carnot/branch/balanced_branch.h"
 #include "carnot/branch/entropy_branch.h"
 #include "carnot/branch/independent.h"
+#include "carnot/branch/tree_expand.h"
 #include "carnot/engine/decoder_runner.h"
 #include "carnot/rollout/info_gain.h"
 #include "testing/scripted_rollout.h"
@@ -31,13 +33,21 @@ Model small_model(at::ScalarType type, std::uint64_t seed = 3) {
   return Model(config, seed, at::TensorOptions().dtype(type), 0.4);
 }
 
+struct RolloutCase {
+  int max_batch_tokens = 200;
+  int num_blocks = 400;
+  std::optional<AnswerScoring> answer_scoring{};
+  ScriptedOptions script{};
+};
+
 std::vector<Group> rollout(const Model& model, double temperature, const BranchPolicy& policy = *independent(),
-                           int max_batch_tokens = 200) {
-  DecoderRunner engine_policy(model, 400);
+                           const RolloutCase& as = {}) {
+  DecoderRunner engine_policy(model, as.num_blocks);
   Engine engine(engine_policy,
-                {.max_batch_tokens = max_batch_tokens, .drawable_tokens = small_tokenizer().vocab_size()});
-  RolloutOptions options{.group_size = 4, .sampling = {.temperature = temperature}};
-  return roll_out(engine, small_chat(), policy, scripted_tasks(2, {}), options, kRolloutKey).groups;
+                {.max_batch_tokens = as.max_batch_tokens, .drawable_tokens = small_tokenizer().vocab_size()});
+  const RolloutOptions options{
+      .group_size = 4, .sampling = {.temperature = temperature}, .answer_scoring = as.answer_scoring};
+  return roll_out(engine, small_chat(), policy, scripted_tasks(2, as.script), options, kRolloutKey).groups;
 }
 
 // The definition: the whole prefix through the model for one token, softmax in double over its logits.
@@ -70,7 +80,7 @@ TEST(Measure, TheRolloutsLogProbabilitiesHaveTheBitsOfTheTrainingForward) {
   for (const auto& [type, temperature] : {std::pair(at::kFloat, 1.0), std::pair(at::kFloat, 0.6),
                                           std::pair(at::kBFloat16, 1.0), std::pair(at::kBFloat16, 0.6)}) {
     const Model model = small_model(type);
-    std::vector<Group> groups = rollout(model, temperature, *entropy_branch({.initial = 2}), 37);
+    std::vector<Group> groups = rollout(model, temperature, *entropy_branch({.initial = 2}), {.max_batch_tokens = 37});
     measure_old_policy(model, groups, {.max_tokens = 150, .temperature = temperature});
     const LogProbMismatch mismatch = log_prob_mismatch(groups);
     EXPECT_GT(mismatch.tokens, 200);
@@ -139,7 +149,8 @@ TEST(Measure, SkipsLeavesThatDoNotCountAndKeepsTheColumnsWhole) {
 TEST(Measure, TheRolloutsColumnsMeasuredAgainHaveTheEnginesBits) {
   for (const auto& [type, temperature] : {std::pair(at::kFloat, 1.0), std::pair(at::kBFloat16, 0.6)}) {
     const Model model = small_model(type);
-    const std::vector<Group> engine = rollout(model, temperature, *entropy_branch({.initial = 2}), 37);
+    const std::vector<Group> engine =
+        rollout(model, temperature, *entropy_branch({.initial = 2}), {.max_batch_tokens = 37});
     std::vector<Group> groups = engine;
     const LogProbPassOptions options{.max_tokens = 150, .temperature = temperature};
     EXPECT_EQ(measure_rollout(model, groups, options).largest, 0);
@@ -248,6 +259,68 @@ TEST(Measure, InformationGainIsTheChangeOfTheAnswersProbabilityOverATurn) {
     for (const Trajectory& other : trajectories(groups))
       for (int k = 0; k + 1 < other.num_turns(); ++k) EXPECT_TRUE(other.turn(k).info_gain.has_value());
   }
+}
+
+// Gains of every turn and the baseline of every group, with what is missing.
+std::vector<std::optional<double>> gains_of(std::span<const Group> groups) {
+  std::vector<std::optional<double>> all;
+  for (const Group& group : groups) {
+    all.push_back(group.query_baseline);
+    for (const Tree& tree : group.trees)
+      for (const Turn& turn : tree.turns) all.push_back(turn.info_gain);
+  }
+  return all;
+}
+
+TEST(Measure, InformationGainsOfARolloutHaveTheBitsOfAPassOverItsTrajectories) {
+  const auto fresh_every_other_turn = [](int turn, Reply& reply) {
+    if (reply.done || turn % 2 == 0) return;
+    reply.form = ReplyForm::FreshPrompt;
+    reply.prompt = {.user = "go on from " + reply.text};
+  };
+  const auto fails_at_times = [](int turn, Reply& reply) {
+    if (turn != 1 || reply.text.back() > '4') return;
+    reply.done = true;
+    reply.outcome = Outcome::InfraFailed;
+  };
+  std::vector<std::unique_ptr<BranchPolicy>> policies;
+  policies.push_back(independent());
+  policies.push_back(entropy_branch({.initial = 2}));
+  policies.push_back(balanced_branch());
+  policies.push_back(tree_expand({.trees = 2, .nodes = 2}));
+  const std::vector<ScriptedOptions> scripts{{}, {.change = fresh_every_other_turn}, {.change = fails_at_times}};
+  const Model model = small_model(at::kFloat);
+  const AnswerLead lead{.text = "<think>so</think> <answer>"};
+  for (const auto& policy : policies) {
+    for (const ScriptedOptions& script : scripts) {
+      for (const GainMeasure measure : {GainMeasure::Probability, GainMeasure::LogProbability}) {
+        const InfoGainOptions gain{.measure = measure, .query_baseline = measure == GainMeasure::Probability};
+        for (const int num_blocks : {400, 40}) {
+          const RolloutCase as{.max_batch_tokens = num_blocks == 40 ? 23 : 200,
+                               .num_blocks = num_blocks,
+                               .answer_scoring = {{.lead = lead, .gain = gain}},
+                               .script = script};
+          std::vector<Group> groups = rollout(model, 0.8, *policy, as);
+          const auto scored = gains_of(groups);
+          clear_info_gain(groups);
+          EXPECT_NE(scored, gains_of(groups)) << "something was scored";
+          measure_info_gain(model, small_tokenizer(), groups, lead, gain, {.max_tokens = 300, .temperature = 0.8});
+          EXPECT_EQ(scored, gains_of(groups)) << policy->name();
+          const RolloutCase unscored{.max_batch_tokens = as.max_batch_tokens, .num_blocks = 400, .script = script};
+          EXPECT_EQ(described({.groups = rollout(model, 0.8, *policy, unscored)}), described({.groups = groups}))
+              << "who scores samples the same";
+        }
+      }
+    }
+  }
+}
+
+TEST(Measure, WhatARolloutHasScoredIsNotMeasuredAgain) {
+  const Model model = small_model(at::kFloat), other = small_model(at::kFloat, 4);
+  std::vector<Group> groups = rollout(model, 1, *independent(), {.answer_scoring = AnswerScoring{}});
+  const auto scored = gains_of(groups);
+  measure_info_gain(other, small_tokenizer(), groups, {}, {}, {});
+  EXPECT_EQ(scored, gains_of(groups));
 }
 
 TEST(Measure, WithoutTheQueryBaselineTheFirstTurnHasNoGain) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,8 @@ namespace carnot {
 struct MadeTurn {
   Turn turn{};
   std::vector<TokenDraw> draws{};
+  bool answer_asked = false;
+  std::optional<double> answer_log_prob{};  ///< of AnswerScores, after the turn
 };
 
 /// A place that a trajectory can start from: after `shared_turns` turns of `parent`.

@@ -87,6 +87,8 @@ class RolloutLoop {
     }
     if (context_.engine.has_work()) {
       const StepResult& result = context_.engine.step();
+      // Before the tokens: what they lead to may use the sequences' numbers again.
+      for (const ScoredAnswer& scored : result.scores) group(context_.owners[scored.sequence]).on_score(scored);
       for (const SampledToken& token : result.tokens) {
         const Owner& owner = context_.owners[token.sequence];
         group(owner).on_token(owner.member, token);

@@ -22,20 +22,29 @@
 
 #include "carnot/base/fields.h"
 #include "carnot/branch/branch.h"
+#include "carnot/data/measurement.h"
 #include "carnot/data/tree.h"
 #include "carnot/engine/engine.h"
 #include "carnot/env/environment.h"
+#include "carnot/rollout/answer_prompt.h"
 #include "carnot/rollout/episode.h"
 #include "carnot/text/chat.h"
 
 namespace carnot {
+
+/// Information gains that are measured while sampling (rollout/info_gain.h measures them afterwards).
+struct AnswerScoring {
+  AnswerLead lead{};
+  InfoGainOptions gain{};
+};
 
 struct RolloutOptions {
   int group_size = 8;  ///< trajectories a task
   SamplingOptions sampling{};
   EpisodeOptions episode{};
   int environment_threads = 2;
-  double environment_timeout = 120;  ///< seconds that one call of an environment may take
+  double environment_timeout = 120;               ///< seconds that one call of an environment may take
+  std::optional<AnswerScoring> answer_scoring{};  ///< fills Turn::info_gain and Group::query_baseline where it can
 
   void fields(FieldVisitor& visit);
 };

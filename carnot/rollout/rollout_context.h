@@ -29,7 +29,7 @@ struct RolloutContext {
   const RolloutEvents& events;
   int policy_version = 0;       ///< of the weights as they are now
   bool stopped = false;         ///< events.go_on() said no
-  std::vector<Owner> owners{};  ///< by SequenceId, of those that sample
+  std::vector<Owner> owners{};  ///< by SequenceId, of those that sample or score
   std::int64_t branches = 0;
 
   /// Asks, unless the answer was no before.

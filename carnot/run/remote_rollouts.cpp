@@ -9,6 +9,7 @@
 #include "carnot/base/temporary_name.h"
 #include "carnot/hf/model_config_file.h"
 #include "carnot/hf/safetensors.h"
+#include "carnot/rollout/info_gain.h"
 #include "carnot/rollout/measure.h"
 #include "carnot/rollout/rollout_bytes.h"
 #include "carnot/run/own_kernels.h"
@@ -241,6 +242,7 @@ Rollout RemoteRollouts::taken(const PlaneTask& task) {
 }
 
 void RemoteRollouts::measure_again(Rollout& rollout) {
+  clear_info_gain(rollout.groups);
   ColumnDifference difference;
   const Stopwatch watch;
   if (recipe_.rollout.plane.is_asynchronous())

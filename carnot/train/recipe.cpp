@@ -224,6 +224,13 @@ std::string Recipe::answer_lead() const {
   return rollout.answer_lead.empty() ? environment->answer_lead() : rollout.answer_lead;
 }
 
+RolloutOptions Recipe::rollout_options() const {
+  RolloutOptions options = rollout.options;
+  if (measurements().contains(Measurement::InfoGain) && !rollout.plane.is_asynchronous())
+    options.answer_scoring = {.lead = {.text = answer_lead()}, .gain = method.info_gain};
+  return options;
+}
+
 FieldTable Recipe::table() {
   FieldTable table;
   NameOnly environment_choice{environment_name, "environment; `carnot list environments` prints them"};

@@ -59,6 +59,10 @@ struct Recipe {
   /// rollout.answer_lead, or the environment's own; empty where it has none.
   std::string answer_lead() const;
 
+  /// rollout.options, with the answers that are scored while sampling: those of information gains, but not where
+  /// weights may be newer by the time that their trajectories are trained on.
+  RolloutOptions rollout_options() const;
+
   /// The whole recipe, each field at its resolved value; reads back to an equal one.
   std::string to_yaml();
 

@@ -233,7 +233,7 @@ Rollout Trainer::roll_out_once(std::int64_t step, int refill, const RolloutEvent
     return roll_out_on_first_rank(
         collectives_, [&](const RolloutEvents& own) { return elsewhere_(tasks, own); }, events, what);
   return roll_out_together(collectives_, *generation_.engine, *bundle_.chat, *recipe_.method.branch,
-                           rollout_tasks(recipe_, tasks), recipe_.rollout.options, tasks.key, events, what);
+                           rollout_tasks(recipe_, tasks), recipe_.rollout_options(), tasks.key, events, what);
 }
 
 bool Trainer::roll_out_groups(std::int64_t step, const RolloutEvents& events, TrainingStep& out, Clock& clock) {
@@ -318,10 +318,9 @@ BatchReport Trainer::accumulate(const MicroBatch& batch) {
   const at::Tensor rows_T = batch.rows_T.to(bundle_.policy->options().device());
   const at::Tensor hidden =
       bundle_.policy->hidden(batch.tokens_R, batch.positions_R, batch.plan).index_select(0, rows_T);
-  const auto statistics = token_statistics(hidden, bundle_.policy->head(), batch.targets_T,
-                                           {.temperature = recipe_.rollout.options.sampling.temperature,
-                                            .entropy_clamp = objective_.entropy_clamp,
-                                            .kernels = bundle_.policy->kernels()});
+  const auto statistics = token_statistics(
+      hidden, *bundle_.policy, batch.targets_T,
+      {.temperature = recipe_.rollout.options.sampling.temperature, .entropy_clamp = objective_.entropy_clamp});
   LossInputs inputs = batch.inputs;
   inputs.logprob_T = statistics.logprob_T;
   inputs.entropy_T = statistics.entropy_T;

@@ -143,7 +143,7 @@ Rollout TrainerCopy::roll_out(const PlaneTask& task, const RolloutEvents& events
   StepTasks tasks = tasks_of(task);
   if (recipe_.rollout.plane.max_staleness > 0) tasks.key.policy_version = static_cast<int>(version_);
   return carnot::roll_out(*generation_.engine, *bundle_.chat, *recipe_.method.branch, rollout_tasks(recipe_, tasks),
-                          recipe_.rollout.options, tasks.key, events);
+                          recipe_.rollout_options(), tasks.key, events);
 }
 
 }  // namespace carnot
