@@ -129,7 +129,7 @@ void GradientExchange::add(int bucket, bool first, const at::Tensor& received) {
 bool GradientExchange::begin_final(const std::string& what) {
   const at::NoGradGuard no_grad;
   if (!travels()) return true;
-  for (; left_ > 0 && is_final(left_ - 1); --left_) begin(left_ - 1, what);
+  for (; left_ > 0 && is_final(left_ - 1) && in_flight_.has_room(); --left_) begin(left_ - 1, what);
   return left_ == 0;
 }
 
@@ -137,8 +137,8 @@ void GradientExchange::add_round(const std::string& what) {
   CARNOT_CHECK_LT(rounds_, num_rounds());
   forget_passes();
   if (travels()) {  // else the gradients stay where they are, and the next shard's are added to them
-    final_.assign(final_.size(), true);
-    begin_final(what);
+    const at::NoGradGuard no_grad;
+    for (; left_ > 0; --left_) begin(left_ - 1, what);
     for (at::Tensor& parameter : parameters_) parameter.mutable_grad() = at::Tensor();
   }
   final_.assign(final_.size(), false);

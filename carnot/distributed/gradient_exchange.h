@@ -49,8 +49,9 @@ class GradientExchange {
   /// calls `changed`, which may call begin_final().
   void expect_last_pass(std::function<void()> changed);
 
-  /// Begins to exchange the buckets that are final, from the row's end to its beginning. True if these were the last
-  /// ones of the round. Of several exchanges of one group, all ranks must begin all of one before any of the next.
+  /// Begins to exchange the buckets that are final, from the row's end to its beginning, as far as others have ended:
+  /// it waits for no other rank. True if these were the last ones of the round. Of several exchanges of one group, all
+  /// ranks must begin all of one before any of the next.
   bool begin_final(const std::string& what);
 
   /// Takes the gradients of this rank's shard out of the parameters, which are final now, and begins to exchange those

@@ -11,7 +11,12 @@ void InFlight::finish_oldest() {
 }
 
 void InFlight::make_room() {
-  while (!all_.empty() && (static_cast<int>(all_.size()) >= kMost || all_.front().begun->has_ended())) finish_oldest();
+  while (!has_room()) finish_oldest();
+}
+
+bool InFlight::has_room() {
+  while (!all_.empty() && all_.front().begun->has_ended()) finish_oldest();
+  return static_cast<int>(all_.size()) < kMost;
 }
 
 void InFlight::add(Collectives::Begun begun, Then then) {

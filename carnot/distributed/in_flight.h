@@ -22,6 +22,9 @@ class InFlight {
   /// there are kMost.
   void make_room();
 
+  /// Goes on with those that have ended. False where there are kMost still.
+  bool has_room();
+
   /// Calls then(result) at a later call of this class, in the order in which they were added.
   void add(Collectives::Begun begun, Then then);
 
