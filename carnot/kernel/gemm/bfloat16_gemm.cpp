@@ -22,7 +22,9 @@ std::int64_t panels_of_task(const BFloat16Kernels& kernels, std::int64_t rows, s
   constexpr std::int64_t kTasksPerThread = 8;
   const int threads = kernel_pool().threads();
   const std::int64_t row_blocks = bfloat16_blocks(rows, kernels.row_block);
-  std::int64_t panels = kernels.panel_group;
+  // Few rows stay in the cache beside any number of panels, and each panel of a task is fetched during the one before.
+  constexpr std::int64_t kPanelsOfFewRows = 8;
+  std::int64_t panels = rows <= kFewRows ? kPanelsOfFewRows : kernels.panel_group;
   while (threads > 1 && panels > 1 &&
          row_blocks * bfloat16_blocks(columns, panels * kBFloat16Panel) < threads * kTasksPerThread)
     panels /= 2;

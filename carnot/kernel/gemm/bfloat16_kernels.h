@@ -21,6 +21,9 @@ namespace carnot::kernel {
 inline constexpr std::int64_t kBFloat16Panel = 32;
 inline constexpr std::int64_t kBFloat16Depth = 32;
 
+/// Up to this many rows, panels come from memory at the speed at which they are used.
+inline constexpr std::int64_t kFewRows = 32;
+
 /// The sums of the largest tile that a set computes at once: 32 rows by a panel.
 inline constexpr std::int64_t kBFloat16SumsOfTile = 32 * kBFloat16Panel;
 

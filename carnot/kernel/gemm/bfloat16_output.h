@@ -84,9 +84,6 @@ CARNOT_INLINE std::int64_t panels_of(const BFloat16Block& block) {
 /// fetching ends at each page.
 constexpr std::int64_t kFetchAhead = 4096;
 
-/// Up to this many rows, panels come from memory at the speed at which they are used.
-constexpr std::int64_t kFewRows = 32;
-
 CARNOT_INLINE void fetch_ahead(const BFloat16* p, std::int64_t bytes) {
   for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const char*>(p) + kFetchAhead + i);
 }

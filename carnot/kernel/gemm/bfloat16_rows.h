@@ -67,8 +67,17 @@ CARNOT_INLINE void add_pair(const LeftValue* a, std::int64_t a_row, const PairBi
 #endif
 }
 
-template <int Rows, bool Fetch>
-void add_rows(const BFloat16Block& block, const LeftValue* a, std::int64_t a_row, const BFloat16* b, float* sums) {
+/// What a tile fetches while it is computed.
+enum class Ahead {
+  Nothing,
+  SamePanel,  ///< what it reads itself a little later
+  Half,       ///< of another panel, as many bytes as it has depth: tiles that share a panel share the next one
+  Whole,      ///< of another panel, all
+};
+
+template <int Rows, Ahead Fetch>
+void add_rows(const BFloat16Block& block, const LeftValue* a, std::int64_t a_row, const BFloat16* b, float* sums,
+              const char* next) {
   constexpr int kL = kLanes<float>;
   Vector<float> sum[Rows][2];
 #pragma GCC unroll 16
@@ -77,7 +86,12 @@ void add_rows(const BFloat16Block& block, const LeftValue* a, std::int64_t a_row
     sum[i][1] = block.first ? Vector<float>{} : load(sums + i * kBFloat16Panel + kL);
   }
   for (std::int64_t k = 0; k < block.depth; k += 2) {
-    if (Fetch) fetch_ahead(b, 2 * CARNOT_VECTOR_BYTES);
+    if (Fetch == Ahead::SamePanel) fetch_ahead(b, 2 * CARNOT_VECTOR_BYTES);
+    if (Fetch == Ahead::Half || Fetch == Ahead::Whole) {
+      constexpr std::int64_t kBytes = Fetch == Ahead::Half ? CARNOT_VECTOR_BYTES : 2 * CARNOT_VECTOR_BYTES;
+      for (std::int64_t i = 0; i < kBytes; i += 64) __builtin_prefetch(next + i, 0, 2);
+      next += kBytes;
+    }
     const PairBits pair[2] = {load_pairs(b), load_pairs(b + CARNOT_VECTOR_BYTES / 2)};
     add_pair(a + k, a_row, pair, sum);
     b += 2 * kBFloat16Panel;
@@ -89,10 +103,32 @@ void add_rows(const BFloat16Block& block, const LeftValue* a, std::int64_t a_row
   }
 }
 
-template <bool Fetch>
+template <Ahead Fetch>
 void add_tile(const BFloat16Block& block, int rows, const LeftValue* a, std::int64_t a_row, const BFloat16* b,
-              float* sums) {
-  with_row_count<kRowTile>(rows, [&]<int Rows>() { add_rows<Rows, Fetch>(block, a, a_row, b, sums); });
+              float* sums, const char* next) {
+  with_row_count<kRowTile>(rows, [&]<int Rows>() { add_rows<Rows, Fetch>(block, a, a_row, b, sums, next); });
+}
+
+using AddTile = void (*)(const BFloat16Block&, int, const LeftValue*, std::int64_t, const BFloat16*, float*,
+                         const char*);
+
+/// What the tile at `row` of a panel fetches, and from where. One tile alone reads at the speed of memory. Where two
+/// or three share a panel, they have time to fetch the next one between them, each a half.
+AddTile tile_that_fetches(const BFloat16Block& block, std::int64_t panel, std::int64_t row, const char*& next) {
+  next = reinterpret_cast<const char*>(block.b + (panel + 1) * block.b_panel);
+  if (block.b_is_near || block.rows > kFewRows) return add_tile<Ahead::Nothing>;
+  const std::int64_t tile = row / kRowTile, tiles = (block.rows + kRowTile - 1) / kRowTile;
+  const bool shares = tiles > 1 && kStrip == kBFloat16Panel;
+  if (tile == 0 && (panel == 0 || !shares)) return add_tile<Ahead::SamePanel>;
+  if (!shares || panel + 1 == panels_of(block)) return add_tile<Ahead::Nothing>;
+  const std::int64_t half = block.depth * kBFloat16Panel;  // bytes
+  if (panel == 0) {
+    if (tiles == 2) return add_tile<Ahead::Whole>;
+    next += (tile - 1) * half;
+    return tile <= 2 ? add_tile<Ahead::Half> : add_tile<Ahead::Nothing>;
+  }
+  next += tile * half;
+  return tile < 2 ? add_tile<Ahead::Half> : add_tile<Ahead::Nothing>;
 }
 
 #ifndef CARNOT_BFLOAT16_PAIRS
@@ -118,8 +154,9 @@ void multiply(const BFloat16Block& block) {
       const int rows = static_cast<int>(left < kRowTile ? left : kRowTile);
       float* sums = sums_of(block, panel, row, 0);
       for (int j = 0; j < kBFloat16Panel; j += kStrip) {
-        const auto add = row == 0 && block.rows <= kFewRows && !block.b_is_near ? add_tile<true> : add_tile<false>;
-        add(block, rows, a + row * a_row, a_row, b + 2 * j, sums + j);
+        const char* next = nullptr;
+        const AddTile add = tile_that_fetches(block, panel, row, next);
+        add(block, rows, a + row * a_row, a_row, b + 2 * j, sums + j, next);
       }
       if (!block.last) continue;
       for (int i = 0; i < rows; ++i) write_row(block, panel, row + i, sums + i * kBFloat16Panel);
