@@ -301,6 +301,28 @@ print(sorted(os.listdir('testbed')))
   }
 }
 
+std::string code_with_children(int count) {
+  return "import os, time\nfor i in range(" + std::to_string(count) +
+         "):\n    if os.fork() == 0:\n        time.sleep(3)\n        os._exit(0)\ntime.sleep(1)";
+}
+
+TEST(CallsAtOneTime, HaveTheirNumberOfProcessesEach) {
+  SandboxOptions options = short_limits();
+  options.least = SandboxLevel::Limited;
+  options.processes = 8;
+  for (const bool namespaces : {true, false}) {
+    const auto sandbox = PythonSandbox::open(options, {.namespaces = namespaces}).value();
+    std::vector<std::future<CodeResult>> calls;
+    for (int i = 0; i < 4; ++i)
+      calls.push_back(std::async(std::launch::async, [&] { return sandbox->run({.code = code_with_children(6)}); }));
+    for (std::future<CodeResult>& call : calls) {
+      const CodeResult result = call.get();
+      EXPECT_EQ(result.status, CodeStatus::Ok) << sandbox->description() << "\n" << result.standard_error;
+    }
+    EXPECT_EQ(sandbox->run({.code = code_with_children(9)}).status, CodeStatus::Refused) << sandbox->description();
+  }
+}
+
 TEST(AbandonedSandbox, LeavesNoFolderBehind) {
   const auto folder = std::filesystem::path(::testing::TempDir()) / ("carnot_abandoned_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);

@@ -183,7 +183,7 @@ ReportedEnd parse_report(const std::string& line) {
 CodeStatus status_of(const ReportedEnd& end, std::string_view remark) {
   if (end.reason == "time" || end.reason == "cpu") return CodeStatus::Timeout;
   if (end.reason == "memory") return CodeStatus::Memory;
-  if (end.reason == "disk" || end.reason == "stopped") return CodeStatus::Refused;
+  if (end.reason == "processes" || end.reason == "disk" || end.reason == "stopped") return CodeStatus::Refused;
   if (end.is_signal && end.number == SIGXCPU) return CodeStatus::Timeout;
   if (end.is_signal && (end.number == SIGSYS || end.number == SIGXFSZ)) return CodeStatus::Refused;
   if (!end.is_signal && end.number == 0) return CodeStatus::Ok;

@@ -43,7 +43,7 @@ def named_child():
 
 
 #: fork_bomb -> refused
-for count in range(300):
+for count in range(3000):
     if os.fork() == 0:
         time.sleep(2)
         os._exit(0)
@@ -56,9 +56,9 @@ for generation in range(8):
     except OSError:
         time.sleep(0.1)
 
-#: thread_bomb -> error
+#: thread_bomb -> error refused
 import threading
-for count in range(300):
+for count in range(3000):
     threading.Thread(target=time.sleep, args=(2,), daemon=True).start()
 escaped()
 

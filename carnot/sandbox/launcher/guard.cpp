@@ -93,6 +93,7 @@ class Guard {
     const auto processes = descendants(::getpid());
     if (memory_of(processes, plan_.memory) > plan_.memory) return kill("memory");
     if (cpu_seconds(processes) > static_cast<double>(plan_.cpu)) return kill("cpu");
+    if (!plan_.namespaces && threads_of(processes) > plan_.processes) return kill("processes");
     if (plan_.folder.empty()) return;
     const FolderUse use = folder_use(plan_.folder, kMostEntries);
     if (use.bytes > plan_.disk || use.entries > kMostEntries) kill("disk");

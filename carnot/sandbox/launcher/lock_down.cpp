@@ -12,9 +12,20 @@
 #include "failure.h"
 #include "landlock.h"
 #include "system_calls.h"
+#include "usage.h"
 
 namespace carnot::launcher {
 namespace {
+
+// High enough that one call which starts processes without end is ended by the guard long before others of the same
+// user can start none.
+constexpr std::uint64_t kRoomBetweenLooks = 1024;
+
+/// The kernel counts a limit for each user of each user namespace. Without one of its own the call shares the count
+/// with all that its user runs, so that the guard counts, and the kernel's limit is the second line.
+std::uint64_t limit_of_processes(const Plan& plan) {
+  return plan.namespaces ? plan.processes : threads_of_user(::geteuid()) + plan.processes + kRoomBetweenLooks;
+}
 
 void limit(__rlimit_resource_t resource, std::uint64_t soft, std::uint64_t hard) {
   rlimit before{};
@@ -27,7 +38,8 @@ void limit(__rlimit_resource_t resource, std::uint64_t soft, std::uint64_t hard)
 void set_limits(const Plan& plan) {
   limit(RLIMIT_AS, plan.memory, plan.memory);
   limit(RLIMIT_CPU, plan.cpu, plan.cpu + 1);
-  limit(RLIMIT_NPROC, plan.processes, plan.processes);
+  const std::uint64_t processes = limit_of_processes(plan);
+  limit(RLIMIT_NPROC, processes, processes);
   limit(RLIMIT_NOFILE, plan.open_files, plan.open_files);
   limit(RLIMIT_FSIZE, plan.disk, plan.disk);
   limit(RLIMIT_STACK, 8 << 20, 8 << 20);

@@ -1,9 +1,11 @@
 #include "usage.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -44,6 +46,12 @@ std::uint64_t resident_bytes(pid_t process) {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+std::uint64_t threads_of(pid_t process) {
+  struct stat tasks{};
+  if (::stat((folder_of(process) + "/task").c_str(), &tasks) != 0) return 0;
+  return tasks.st_nlink > 2 ? tasks.st_nlink - 2 : 1;  // a link from above, its own, and one of each thread
+}
+
 }  // namespace
 
 std::vector<pid_t> descendants(pid_t root) {
@@ -51,6 +59,25 @@ std::vector<pid_t> descendants(pid_t root) {
   add_children(root, found);
   for (std::size_t i = 0; i < found.size(); ++i) add_children(found[i], found);
   return found;
+}
+
+std::uint64_t threads_of(const std::vector<pid_t>& processes) {
+  std::uint64_t threads = 0;
+  for (const pid_t process : processes) threads += threads_of(process);
+  return threads;
+}
+
+std::uint64_t threads_of_user(uid_t user) {
+  std::uint64_t threads = 0;
+  std::error_code problem;
+  for (std::filesystem::directory_iterator entry("/proc", problem), end; !problem && entry != end;
+       entry.increment(problem)) {
+    const auto process = static_cast<pid_t>(std::atoi(entry->path().filename().c_str()));
+    struct stat owner{};
+    if (process > 0 && ::stat(entry->path().c_str(), &owner) == 0 && owner.st_uid == user)
+      threads += threads_of(process);
+  }
+  return threads;
 }
 
 double cpu_seconds(const std::vector<pid_t>& processes) {

@@ -12,6 +12,12 @@ namespace carnot::launcher {
 /// The children of a process, theirs, and so on. Empty where /proc does not say.
 std::vector<pid_t> descendants(pid_t root);
 
+/// Threads of these processes, of each at least one while it lives.
+std::uint64_t threads_of(const std::vector<pid_t>& processes);
+
+/// Threads of all processes of a user, as far as /proc shows them.
+std::uint64_t threads_of_user(uid_t user);
+
 /// Processor time of these processes and of the children that they waited for.
 double cpu_seconds(const std::vector<pid_t>& processes);
 
