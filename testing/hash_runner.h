@@ -65,7 +65,7 @@ class HashRunner : public ModelRunner {
     return hidden_TH;
   }
 
-  at::Tensor logits(const at::Tensor& hidden_BH) override {
+  LogitRows logits(const at::Tensor& hidden_BH, std::span<const float>) override {
     const at::Tensor logits_BV = at::empty({hidden_BH.size(0), vocab_size_}, at::kFloat);
     const auto* hidden = hidden_BH.const_data_ptr<float>();
     auto* out = logits_BV.data_ptr<float>();
@@ -74,7 +74,7 @@ class HashRunner : public ModelRunner {
           (static_cast<std::uint64_t>(hidden[2 * b]) << 24) | static_cast<std::uint64_t>(hidden[2 * b + 1]);
       for (int v = 0; v < vocab_size_; ++v) *out++ = hash_logit(hash, v);
     }
-    return logits_BV;
+    return {.logits_BV = logits_BV};
   }
 
   void copy_block(int from, int to) override {

@@ -10,8 +10,8 @@ at::Tensor DecoderRunner::hidden(const at::Tensor& tokens_T, const at::Tensor& p
   return model_->hidden(tokens_T, positions_T, PagedAttention{.cache = &cache_, .sequences = sequences});
 }
 
-at::Tensor DecoderRunner::logits(const at::Tensor& hidden_BH) {
-  return model_->logits(hidden_BH);
+LogitRows DecoderRunner::logits(const at::Tensor& hidden_BH, std::span<const float> inverse_temperature_B) {
+  return model_->logit_rows(hidden_BH, inverse_temperature_B);
 }
 
 }  // namespace carnot

@@ -18,7 +18,7 @@ class DecoderRunner : public ModelRunner {
   int num_blocks() const override { return cache_.num_blocks(); }
   at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
                     const std::vector<PagedRows>& sequences) override;
-  at::Tensor logits(const at::Tensor& hidden_BH) override;
+  LogitRows logits(const at::Tensor& hidden_BH, std::span<const float> inverse_temperature_B) override;
   void copy_block(int from, int to) override { cache_.copy_block(from, to); }
 
   std::int64_t cache_bytes() const { return cache_.bytes(); }

@@ -150,18 +150,28 @@ void Engine::measure_rows(const at::Tensor& hidden_TH) {
   draws_.resize(samples.size());
   scored_.resize(scores.size());
   std::vector<std::int64_t> selected;
+  std::vector<float> inverse_temperatures;
   for (std::size_t begin = 0; begin < rows; begin += strip) {
     const std::size_t end = std::min(begin + strip, rows);
     selected.clear();
-    for (std::size_t i = begin; i < end; ++i)
+    inverse_temperatures.clear();
+    for (std::size_t i = begin; i < end; ++i) {
       selected.push_back(i < samples.size() ? samples[i].row : scores[i - samples.size()].row);
+      inverse_temperatures.push_back(inverse_temperature(
+          i < samples.size() ? sequences_.at(samples[i].sequence).request.sampling.temperature
+                             : sequences_.at(scores[i - samples.size()].sequence).score_temperature));
+    }
     const at::Tensor hidden_BH = hidden_TH.index_select(0, view_of(selected).to(hidden_TH.device()));
-    const at::Tensor logits_BV = runner_.logits(hidden_BH).to(at::kCPU, at::kFloat).contiguous();
+    const LogitRows computed = runner_.logits(hidden_BH, inverse_temperatures);
+    const at::Tensor logits_BV = computed.logits_BV.to(at::kCPU, at::kFloat).contiguous();
     CARNOT_CHECK_EQ(logits_BV.size(1), static_cast<std::int64_t>(vocabulary));
     float* logits = logits_BV.data_ptr<float>();
+    const std::size_t segments = computed.segments.size() / (end - begin);
     kernel_pool().run(static_cast<std::int64_t>(end - begin), [&](std::int64_t i) {
       const std::size_t at = begin + static_cast<std::size_t>(i);
-      const std::span<float> row{logits + static_cast<std::size_t>(i) * vocabulary, vocabulary};
+      const LogitRow row{
+          .logits = {logits + static_cast<std::size_t>(i) * vocabulary, vocabulary},
+          .segments = std::span(computed.segments).subspan(static_cast<std::size_t>(i) * segments, segments)};
       if (at < samples.size()) {
         draws_[at] = draw_next(samples[at].sequence, row);
         return;
@@ -174,17 +184,17 @@ void Engine::measure_rows(const at::Tensor& hidden_TH) {
   for (std::size_t i = 0; i < scores.size(); ++i) deliver_score(scores[i].sequence, scored_[i]);
 }
 
-SampledToken Engine::draw_next(SequenceId id, std::span<float> logits) const {
+SampledToken Engine::draw_next(SequenceId id, const LogitRow& row) const {
   const Sequence& sequence = sequences_.at(id);
   const SampleRequest& request = sequence.request;
   DrawKey key = request.key;
   key.position += static_cast<std::uint64_t>(sequence.sampled);
-  const int drawable = options_.drawable_tokens > 0 ? options_.drawable_tokens : static_cast<int>(logits.size());
+  const int drawable = options_.drawable_tokens > 0 ? options_.drawable_tokens : static_cast<int>(row.logits.size());
   const int candidates = sequence.sampled < request.candidate_tokens ? request.candidates : 0;
   SampledToken token{.sequence = id,
-                     .draw = sample_token(logits, request.sampling,
+                     .draw = sample_token(row, request.sampling,
                                           {.drawable = drawable, .uniform = uniform(key), .candidates = candidates})};
-  token.likeliest = likeliest_tokens(logits, token.draw.logsumexp, request.likeliest);
+  token.likeliest = likeliest_tokens(row.logits, token.draw.logsumexp, request.likeliest);
   return token;
 }
 

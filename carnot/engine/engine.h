@@ -116,7 +116,7 @@ class Engine {
   void check_ids(std::span<const TokenId> tokens) const;
   at::Tensor forward();
   void measure_rows(const at::Tensor& hidden_TH);
-  SampledToken draw_next(SequenceId id, std::span<float> logits) const;
+  SampledToken draw_next(SequenceId id, const LogitRow& row) const;
   void deliver(SampledToken token);
   void deliver_score(SequenceId id, float log_prob);
   void end_scores_that_do_not_fit();

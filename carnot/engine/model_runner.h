@@ -4,9 +4,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <span>
 #include <vector>
 
 #include "carnot/nn/attention_plan.h"
+#include "carnot/nn/logit_rows.h"
 
 namespace carnot {
 
@@ -24,8 +26,8 @@ class ModelRunner {
   virtual at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
                             const std::vector<PagedRows>& sequences) = 0;
 
-  /// [B, V], any floating type and device; the caller may write into them.
-  virtual at::Tensor logits(const at::Tensor& hidden_BH) = 0;
+  /// B rows of V logits, each to be divided by its temperature; the caller may write into them.
+  virtual LogitRows logits(const at::Tensor& hidden_BH, std::span<const float> inverse_temperature_B) = 0;
 
   /// The cache's block `to` gets the content of `from`, in every layer.
   virtual void copy_block(int from, int to) = 0;

@@ -10,6 +10,7 @@
 
 #include "carnot/base/fields.h"
 #include "carnot/data/tokens.h"
+#include "carnot/kernel/dispatch.h"
 
 namespace carnot {
 
@@ -45,17 +46,28 @@ struct TokenLogProb {
   bool operator==(const TokenLogProb&) const = default;
 };
 
+/// A row of logits. Where it has segments (nn/logit_rows.h), it is divided by the temperature already.
+struct LogitRow {
+  std::span<float> logits{};
+  std::span<const kernel::SegmentStatistics<float>> segments{};
+};
+
+/// What a row's logits are multiplied by; 1 where the temperature is 0, which is greedy.
+inline float inverse_temperature(double temperature) {
+  return temperature == 0 ? 1.0f : static_cast<float>(1 / temperature);
+}
+
 /// The token whose share of the cumulative distribution covers `uniform`.
 ///
 /// Uncut, tokens are lined up by id. With top-k and top-p, by logit, ties to the smaller id: the first top_k of them,
 /// and of those, renormalised, the shortest run whose mass reaches top_p. Greedy: the largest logit, ties to the
-/// smaller id. `logits` are left divided by the temperature. REQUIRES: finite logits; 0 < drawable <=
+/// smaller id. The logits are left divided by the temperature. REQUIRES: finite logits; 0 < drawable <=
 /// logits.size().
-TokenDraw sample_token(std::span<float> logits, const SamplingOptions& options, const RowRequest& request);
+TokenDraw sample_token(const LogitRow& row, const SamplingOptions& options, const RowRequest& request);
 
-/// The token's log-probability, with the bits that sample_token() gives it where it draws the token. `logits` are left
-/// divided by the temperature.
-float log_prob_of(std::span<float> logits, TokenId token, double temperature);
+/// The token's log-probability, with the bits that sample_token() gives it where it draws the token. The logits are
+/// left divided by the temperature.
+float log_prob_of(const LogitRow& row, TokenId token, double temperature);
 
 /// The `count` likeliest tokens, or all where there are fewer, most likely first, ties to the smaller id. `logits`: as
 /// sample_token() left them; `logsumexp`: of its draw.

@@ -8,6 +8,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/random.h"
+#include "carnot/kernel/statistics/segments.h"
 #include "reference/decoder.h"
 
 namespace carnot {
@@ -23,7 +24,54 @@ std::vector<float> random_logits(RandomStream& random, int size, double spread) 
 
 TokenDraw sample(std::vector<float> logits, const SamplingOptions& options, double uniform) {
   const int drawable = static_cast<int>(logits.size());
-  return sample_token(logits, options, {.drawable = drawable, .uniform = uniform});
+  return sample_token({logits}, options, {.drawable = drawable, .uniform = uniform});
+}
+
+/// The same of a row that a product measured segment by segment.
+TokenDraw sample_segments(std::vector<float> logits, const SamplingOptions& options, const RowRequest& request) {
+  std::vector<kernel::SegmentStatistics<float>> segments;
+  for (std::size_t first = 0; first < logits.size(); first += kernel::kSegment)
+    kernel::kernel_table<float>().segment_statistics(
+        std::min<std::int64_t>(kernel::kSegment, static_cast<std::int64_t>(logits.size() - first)),
+        inverse_temperature(options.temperature), &logits[first], &segments.emplace_back());
+  return sample_token({.logits = logits, .segments = segments}, options, request);
+}
+
+TEST(Sampling, OfARowWithSegmentsMatchesTheDefinitionOnRandomRows) {
+  RandomStream random(2);
+  const SamplingOptions choices[] = {
+      {}, {.temperature = 0.6}, {.top_k = 5}, {.temperature = 1.3, .top_p = 0.9}, {.temperature = 0}};
+  for (int trial = 0; trial < 500; ++trial) {
+    const SamplingOptions& options = choices[trial % 5];
+    const int size = 1 + static_cast<int>(random.below(2200));
+    const int drawable = trial % 3 == 0 ? 1 + static_cast<int>(random.below(size)) : size;
+    std::vector<float> logits = random_logits(random, size, 0.5 + random.uniform() * 4);
+    if (trial % 7 == 0) logits.back() += 120;  // what is drawn may have next to no mass
+    const double uniform = random.uniform();
+    const TokenDraw draw = sample_segments(logits, options, {.drawable = drawable, .uniform = uniform});
+    const std::vector<double> all(logits.begin(), logits.end());
+    const reference::DecodeRequest twin_options{
+        .temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p};
+    const reference::Draw of_drawable = reference::draw({all.begin(), all.begin() + drawable}, twin_options, uniform);
+    ASSERT_EQ(draw.token, of_drawable.token) << "trial " << trial;
+    const reference::Draw of_all = reference::draw(all, twin_options, uniform);
+    EXPECT_NEAR(draw.entropy, of_all.entropy, 2e-5);
+    EXPECT_NEAR(draw.logsumexp, of_all.logsumexp, 2e-5);
+    if (drawable == size) {
+      EXPECT_NEAR(draw.log_prob, of_all.log_prob, 2e-5);
+    }
+  }
+}
+
+TEST(Sampling, OfARowWithSegmentsNeverDrawsATokenWithoutMass) {
+  std::vector<float> logits(2000, kImpossible);
+  logits[700] = logits[1999] = 1;
+  for (const double u : {0.0, 0.25, 0.5, 0.75, 1 - 0x1.0p-53}) {
+    const TokenDraw draw = sample_segments(logits, {}, {.drawable = 2000, .uniform = u});
+    EXPECT_EQ(draw.token, u < 0.5 ? 700 : 1999);
+    EXPECT_NEAR(draw.entropy, std::log(2), 1e-6);
+    EXPECT_EQ(sample_segments(logits, {}, {.drawable = 1999, .uniform = u}).token, 700);
+  }
 }
 
 TEST(Sampling, MatchesTheDefinitionOnRandomRows) {
@@ -89,7 +137,7 @@ TEST(Sampling, NeverDrawsAPaddedIdAndStillCountsItsMass) {
   for (const SamplingOptions& options :
        {SamplingOptions{}, SamplingOptions{.top_k = 3}, SamplingOptions{.temperature = 0}}) {
     std::vector<float> logits = {0, 0, 5};
-    const TokenDraw draw = sample_token(logits, options, {.drawable = 2, .uniform = 0.99});
+    const TokenDraw draw = sample_token({logits}, options, {.drawable = 2, .uniform = 0.99});
     EXPECT_EQ(draw.token, options.temperature == 0 ? 0 : 1);
     EXPECT_NEAR(draw.logsumexp, std::log(2 + std::exp(5.0)), 1e-5);
   }
@@ -99,7 +147,7 @@ TEST(Sampling, CandidateEntropySumsTheMostProbableTokensAndTheDrawnOne) {
   const std::vector<float> logits = {std::log(0.1f), std::log(0.4f), std::log(0.2f), std::log(0.3f)};
   const auto entropy_of = [&](double uniform, int candidates) {
     std::vector<float> row = logits;
-    return sample_token(row, {}, {.drawable = 4, .uniform = uniform, .candidates = candidates}).candidate_entropy;
+    return sample_token({row}, {}, {.drawable = 4, .uniform = uniform, .candidates = candidates}).candidate_entropy;
   };
   const auto part = [](double p) { return -p * std::log(p); };
   EXPECT_NEAR(entropy_of(0.3, 2), part(0.4) + part(0.3), 1e-6) << "the drawn token is among them";
@@ -114,7 +162,7 @@ TEST(Sampling, TheLikeliestTokensAreThoseOfTheSortedRowWithTheDrawsLogProbabilit
     std::vector<float> logits = random_logits(random, 300, 2);
     logits[7] = logits[200];
     const int size = static_cast<int>(logits.size());
-    const TokenDraw draw = sample_token(logits, options, {.drawable = size, .uniform = 0.6});
+    const TokenDraw draw = sample_token({logits}, options, {.drawable = size, .uniform = 0.6});
     std::vector<TokenLogProb> expected;
     for (int id = 0; id < size; ++id) expected.push_back({.token = id, .log_prob = logits[id] - draw.logsumexp});
     std::stable_sort(expected.begin(), expected.end(),

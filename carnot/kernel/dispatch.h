@@ -40,6 +40,12 @@ struct KeptGradient {
   T g_entropy;
 };
 
+/// Of a segment of a row of logits z / temperature, with d = z / temperature - maximum: the sums of e^d and of e^d d.
+template <class T>
+struct SegmentStatistics {
+  T maximum, sum, product;
+};
+
 template <class T>
 struct KernelTable {
   const char* name;
@@ -74,8 +80,11 @@ struct KernelTable {
 
   /// Of one row of logits z / temperature: maximum, logsumexp and entropy; z is left scaled by 1 / temperature.
   void (*row_statistics)(std::int64_t n, T inverse_temperature, T* logits, T* logsumexp, T* entropy);
-  /// The same of a row to draw from, and of its first `drawable` entries exponentials[i] = exp(z_i - the largest of
-  /// them) and `factor` = 1 / their sum: exponentials[i] * factor has the bits of softmax. REQUIRES: 0 < drawable <= n.
+  /// What kernel/statistics/segments.h puts together to the same of a row; the segment is left scaled as well.
+  void (*segment_statistics)(std::int64_t n, T inverse_temperature, T* logits, SegmentStatistics<T>* out);
+  /// As row_statistics, of a row to draw from, and of its first `drawable` entries exponentials[i] = exp(z_i - the
+  /// largest of them) and `factor` = 1 / their sum: exponentials[i] * factor has the bits of softmax. REQUIRES: 0 <
+  /// drawable <= n.
   void (*row_draw)(std::int64_t n, std::int64_t drawable, T inverse_temperature, T* logits, T* logsumexp, T* entropy,
                    T* exponentials, T* factor);
   /// Sums of x[i] * factor over strips of `strip` entries, the last one perhaps shorter: four sums in double, of every

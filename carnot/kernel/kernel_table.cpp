@@ -24,6 +24,7 @@ constexpr KernelTable<T> table() {
           .dot = dot<T>,
           .rotate = rotate<T>,
           .row_statistics = row_statistics<T>,
+          .segment_statistics = segment_statistics<T>,
           .row_draw = row_draw<T>,
           .strip_sums = strip_sums<T>,
           .count_below = count_below<T>,

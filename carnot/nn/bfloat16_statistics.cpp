@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "carnot/nn/logit_segments.h"
+#include "carnot/nn/own_statistics.h"
 #include "carnot/nn/products.h"
-#include "carnot/nn/token_gradients.h"
 
 namespace carnot {
 namespace {
@@ -17,6 +18,62 @@ using kernel::BFloat16;
 constexpr std::int64_t kStripColumns = 2048;
 constexpr std::int64_t kBlockRows = 2048;
 constexpr std::int64_t kStripPadding = 32;  // rows a multiple of a page apart would crowd into few sets of the cache
+
+/// Rows whose segments are kept at a time where their logits are not: 14 MiB of them for 151,936 tokens.
+constexpr std::int64_t kRowsOfSegments = 4096;
+
+class BFloat16Statistics {
+ public:
+  BFloat16Statistics(const StatisticsInputs& inputs, StatisticsOutputs& out)
+      : inputs_(inputs),
+        out_(out),
+        width_(inputs.hidden_TH.size(1)),
+        vocabulary_(inputs.head_VH.size(0)),
+        strip_(std::min(inputs.tokens(), inputs.removed > 0 ? inputs.strip_rows() : kRowsOfSegments)) {
+    segments_.resize(static_cast<std::size_t>(strip_ * kernel::segments_of(vocabulary_)));
+    inverse_temperature_.assign(static_cast<std::size_t>(strip_), static_cast<float>(1 / inputs.temperature));
+    if (inputs.removed > 0) logits_ = at::empty({strip_, vocabulary_}, computed_like<BFloat16>(inputs.hidden_TH));
+  }
+
+  void run() {
+    const Packed<BFloat16>& head = packed_head<BFloat16>(inputs_, memory_of_head_);
+    for (first_ = 0; first_ < inputs_.tokens(); first_ += strip_) {
+      const std::int64_t rows = std::min(strip_, inputs_.tokens() - first_);
+      const auto count = static_cast<std::size_t>(rows);
+      float* logprob = out_.statistics.logprob_T.data_ptr<float>() + first_;
+      measure_segments({data_of<BFloat16>(inputs_.hidden_TH) + first_ * width_, rows, width_}, head,
+                       {.inverse_temperature_T = std::span(inverse_temperature_).first(count),
+                        .logits_TV = data_or_null<float>(logits_),
+                        .segments = std::span(segments_).first(count * segments_of_row()),
+                        .targets_T = inputs_.targets_T.data_ptr<std::int64_t>() + first_,
+                        .target_logits_T = logprob});
+      for_logit_rows(rows, [&](std::int64_t r) { finish(r); });
+    }
+  }
+
+ private:
+  std::size_t segments_of_row() const { return static_cast<std::size_t>(kernel::segments_of(vocabulary_)); }
+
+  /// Row r of the strip, whose log-probability is still the target's logit.
+  void finish(std::int64_t r) {
+    const std::int64_t t = first_ + r;
+    const kernel::RowStatistics row = kernel::statistics_of(
+        std::span(segments_).subspan(static_cast<std::size_t>(r) * segments_of_row(), segments_of_row()));
+    out_.statistics.logsumexp_T.data_ptr<float>()[t] = row.logsumexp;
+    out_.statistics.entropy_T.data_ptr<float>()[t] = row.entropy;
+    out_.statistics.logprob_T.data_ptr<float>()[t] -= row.logsumexp;
+    if (inputs_.removed > 0) measure_kept(logits_.data_ptr<float>() + r * vocabulary_, inputs_, t, out_);
+  }
+
+  const StatisticsInputs& inputs_;
+  StatisticsOutputs& out_;
+  std::int64_t width_, vocabulary_, strip_;
+  std::int64_t first_ = 0;
+  std::vector<kernel::SegmentStatistics<float>> segments_;
+  std::vector<float> inverse_temperature_;
+  at::Tensor logits_;
+  Packed<BFloat16> memory_of_head_;
+};
 
 class BFloat16StatisticsBackward {
  public:
@@ -105,6 +162,10 @@ class BFloat16StatisticsBackward {
 };
 
 }  // namespace
+
+void bfloat16_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out) {
+  BFloat16Statistics(inputs, out).run();
+}
 
 InputGradients bfloat16_statistics_backward(const StatisticsInputs& inputs, const StatisticsOutputs& saved,
                                             const StatisticsGradients& gradients) {

@@ -1,10 +1,14 @@
-// nn/bfloat16_statistics.h -- the backward pass of token_statistics for bfloat16 hidden states and weights. Internal to
-// the room.
+// nn/bfloat16_statistics.h -- both passes of token_statistics for bfloat16 hidden states and weights. Internal to the
+// room.
 #pragma once
 
 #include "carnot/nn/statistics_passes.h"
 
 namespace carnot {
+
+/// Segment by segment of the vocabulary (kernel/statistics/segments.h), with the bits that the engine measures. Logits
+/// of a strip of rows exist at a time where the clamped entropy is computed, else of a block.
+void bfloat16_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out);
 
 /// Goes over the vocabulary in strips of columns, each over all tokens: the head is packed strip by strip (for the
 /// logits only where it is not kept packed) and its gradient (float32) is written once. Logits have the bits of the

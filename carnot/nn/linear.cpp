@@ -10,6 +10,7 @@
 #include "carnot/base/check.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/kernel/dispatch.h"
+#include "carnot/nn/logit_segments.h"
 #include "carnot/nn/packed_weights.h"
 #include "carnot/nn/products.h"
 
@@ -314,17 +315,21 @@ at::Tensor unrounded_product(const at::Tensor& a, const at::Tensor& b) {
   return at::mm(a.to(at::kFloat), b.to(at::kFloat));  // LibTorch has the other on GPUs alone
 }
 
-at::Tensor head_logits(const at::Tensor& hidden_TH, const at::Tensor& head_VH, PackedWeights& packed,
-                       KernelChoice kernels) {
+LogitRows head_logits(const at::Tensor& hidden_TH, const at::Tensor& head_VH,
+                      std::span<const float> inverse_temperature_T, PackedWeights& packed, KernelChoice kernels) {
   if (kernels == KernelChoice::Portable || hidden_TH.scalar_type() != at::kBFloat16)
-    return linear(hidden_TH, {.weight = {head_VH}}, packed, kernels);
-  if (!own_kernels_take(hidden_TH)) return unrounded_product(hidden_TH, head_VH.t());
-  using S = kernel::BFloat16;
+    return {.logits_BV = linear(hidden_TH, {.weight = {head_VH}}, packed, kernels)};
+  if (!own_kernels_take(hidden_TH)) return {.logits_BV = unrounded_product(hidden_TH, head_VH.t())};
   const at::Tensor x = hidden_TH.contiguous();
-  const auto& head = packed.cache().for_product<S>({&head_VH, 1});
-  at::Tensor logits = at::empty({x.size(0), head.columns()}, x.options().dtype(at::kFloat));
-  multiply(matrix_rows<S>(x), head, MatrixInto<float>{data_of<float>(logits), head.columns()});
-  return logits;
+  CARNOT_CHECK_EQ(static_cast<std::size_t>(x.size(0)), inverse_temperature_T.size());
+  const std::int64_t vocabulary = head_VH.size(0);
+  LogitRows rows{.logits_BV = at::empty({x.size(0), vocabulary}, x.options().dtype(at::kFloat))};
+  rows.segments.resize(static_cast<std::size_t>(x.size(0) * kernel::segments_of(vocabulary)));
+  measure_segments(matrix_rows<kernel::BFloat16>(x), packed.cache().for_product<kernel::BFloat16>({&head_VH, 1}),
+                   {.inverse_temperature_T = inverse_temperature_T,
+                    .logits_TV = data_of<float>(rows.logits_BV),
+                    .segments = rows.segments});
+  return rows;
 }
 
 }  // namespace carnot

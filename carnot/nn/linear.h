@@ -60,8 +60,9 @@ void keep_packed_alone(std::span<const at::Tensor> weights, PackedWeights& packe
 at::Tensor unrounded_product(const at::Tensor& a, const at::Tensor& b);
 
 /// Logits [T, V], to sample from: bfloat16 hidden states and weights give float32 logits, which are never rounded
-/// (KernelChoice::Portable rounds them).
-at::Tensor head_logits(const at::Tensor& hidden_TH, const at::Tensor& head_VH, PackedWeights& packed,
-                       KernelChoice kernels);
+/// (KernelChoice::Portable rounds them). Carnot's kernels for bfloat16 take the segments' statistics, with row t
+/// divided by 1 / inverse_temperature_T[t].
+LogitRows head_logits(const at::Tensor& hidden_TH, const at::Tensor& head_VH,
+                      std::span<const float> inverse_temperature_T, PackedWeights& packed, KernelChoice kernels);
 
 }  // namespace carnot

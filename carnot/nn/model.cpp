@@ -152,8 +152,12 @@ at::Tensor Model::hidden(const at::Tensor& tokens_T, const at::Tensor& positions
   return rms_norm(x, final_norm_, config_.rms_norm_epsilon, kernels_);
 }
 
+LogitRows Model::logit_rows(const at::Tensor& hidden_TH, std::span<const float> inverse_temperature_T) const {
+  return head_logits(hidden_TH, head(), inverse_temperature_T, workspace_->packed, kernels_);
+}
+
 at::Tensor Model::logits(const at::Tensor& hidden_TH) const {
-  return head_logits(hidden_TH, head(), workspace_->packed, kernels_);
+  return logit_rows(hidden_TH, std::vector<float>(static_cast<std::size_t>(hidden_TH.size(0)), 1.0f)).logits_BV;
 }
 
 PackedWeights& Model::packed_weights() const { return workspace_->packed; }

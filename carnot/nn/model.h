@@ -10,10 +10,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "carnot/nn/attention_plan.h"
+#include "carnot/nn/logit_rows.h"
 #include "carnot/nn/lora.h"
 #include "carnot/nn/model_config.h"
 
@@ -52,8 +54,9 @@ class Model {
   /// The weights that map hidden states to logits: [V, H]; the embedding where the head is tied.
   const at::Tensor& head() const;
 
-  /// Logits of a few rows: [T, V] (head_logits). For sampling; training and log-prob passes go through
-  /// token_statistics.
+  /// Logits of a few rows (head_logits). For sampling; training and log-prob passes go through token_statistics.
+  LogitRows logit_rows(const at::Tensor& hidden_TH, std::span<const float> inverse_temperature_T) const;
+  /// [T, V], at temperature 1.
   at::Tensor logits(const at::Tensor& hidden_TH) const;
 
   /// Every weight once, in a fixed order, by its Hugging Face name; a tied head is not listed twice.

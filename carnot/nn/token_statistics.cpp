@@ -6,16 +6,12 @@
 #include <algorithm>
 
 #include "carnot/base/check.h"
-#include "carnot/base/thread_pool.h"
 #include "carnot/kernel/dispatch.h"
-#include "carnot/kernel/statistics/selection.h"
 #include "carnot/nn/bfloat16_statistics.h"
 #include "carnot/nn/device_statistics.h"
-#include "carnot/nn/linear.h"
+#include "carnot/nn/own_statistics.h"
 #include "carnot/nn/portable_statistics.h"
 #include "carnot/nn/products.h"
-#include "carnot/nn/statistics_passes.h"
-#include "carnot/nn/token_gradients.h"
 
 namespace carnot {
 namespace {
@@ -23,49 +19,30 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// The head as B of hidden head^T: the one that is kept, or one in `memory`.
-template <class S>
-const Packed<S>& head_for_logits(const StatisticsInputs& inputs, Packed<S>& memory) {
-  const at::Tensor& head = inputs.head_VH;
-  if (inputs.packed != nullptr) return inputs.packed->cache().for_product<S>({&head, 1});
-  const auto rows = packed_rows<S>(data_of<S>(head), head.size(0), head.size(1));
-  memory.pack_transposed({&rows, 1}, head.size(1));
-  return memory;
-}
-
-template <class S>
+template <class T>
 void own_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out) {
-  using T = Computed<S>;
   const std::int64_t tokens = inputs.tokens(), width = inputs.hidden_TH.size(1), vocabulary = inputs.head_VH.size(0);
   const std::int64_t strip = inputs.strip_rows();
-  Packed<S> memory_of_head;
-  const Packed<S>& packed = head_for_logits<S>(inputs, memory_of_head);
+  Packed<T> memory_of_head;
+  const Packed<T>& head = packed_head<T>(inputs, memory_of_head);
   const auto& kernels = kernel::kernel_table<T>();
   const T inverse = static_cast<T>(1 / inputs.temperature);
-  const at::Tensor memory = at::empty({std::min(strip, tokens), vocabulary}, computed_like<S>(inputs.hidden_TH));
+  const at::Tensor memory = at::empty({std::min(strip, tokens), vocabulary}, inputs.hidden_TH.options());
   T* logits = memory.data_ptr<T>();
   const std::int64_t* target = inputs.targets_T.data_ptr<std::int64_t>();
   T* logprob = out.statistics.logprob_T.data_ptr<T>();
   T* entropy = out.statistics.entropy_T.data_ptr<T>();
   T* logsumexp = out.statistics.logsumexp_T.data_ptr<T>();
-  T* clamped_entropy = data_or_null<T>(out.statistics.clamped_entropy_T);
-  T* kept_logsumexp = data_or_null<T>(out.kept_logsumexp_T);
-  T* threshold = data_or_null<T>(out.threshold_T);
-  std::int64_t* tie_limit = data_or_null<std::int64_t>(out.tie_limit_T);
   for (std::int64_t first = 0; first < tokens; first += strip) {
     const std::int64_t rows = std::min(strip, tokens - first);
-    multiply(MatrixRows<S>{data_of<S>(inputs.hidden_TH) + first * width, rows, width}, packed,
+    multiply(MatrixRows<T>{inputs.hidden_TH.data_ptr<T>() + first * width, rows, width}, head,
              MatrixInto<T>{logits, vocabulary});
     for_logit_rows(rows, [&](std::int64_t r) {
       const std::int64_t t = first + r;
       T* row = logits + r * vocabulary;
       kernels.row_statistics(vocabulary, inverse, row, logsumexp + t, entropy + t);
       logprob[t] = row[target[t]] - logsumexp[t];
-      if (inputs.removed == 0) return;
-      const kernel::Cut<T> cut = kernel::cut_lowest(row, vocabulary, inputs.removed);
-      kernels.kept_statistics(vocabulary, row, cut, kept_logsumexp + t, clamped_entropy + t);
-      threshold[t] = cut.threshold;
-      tie_limit[t] = cut.tie_limit;
+      if (inputs.removed > 0) measure_kept(row, inputs, t, out);
     });
   }
 }
@@ -77,7 +54,7 @@ InputGradients own_statistics_backward(const StatisticsInputs& inputs, const Sta
   const std::int64_t tokens = inputs.tokens(), width = hidden.size(1), vocabulary = head.size(0);
   const std::int64_t strip = inputs.strip_rows();
   Packed<T> memory_of_head, for_hidden;
-  const Packed<T>& for_logits = head_for_logits<T>(inputs, memory_of_head);
+  const Packed<T>& for_logits = packed_head<T>(inputs, memory_of_head);
   const auto rows_of_head = packed_rows<T>(head.data_ptr<T>(), vocabulary, width);
   for_hidden.pack({&rows_of_head, 1}, width);
   const auto& kernels = kernel::kernel_table<T>();
@@ -115,6 +92,23 @@ InputGradients own_statistics_backward(const StatisticsInputs& inputs, const Sta
   return {dhidden, dhead};
 }
 
+void own_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out) {
+  switch (inputs.hidden_TH.scalar_type()) {
+    case at::kBFloat16: return bfloat16_statistics(inputs, out);
+    case at::kDouble: return own_statistics<double>(inputs, out);
+    default: return own_statistics<float>(inputs, out);
+  }
+}
+
+InputGradients own_statistics_backward(const StatisticsInputs& inputs, const StatisticsOutputs& saved,
+                                       const StatisticsGradients& gradients) {
+  switch (inputs.hidden_TH.scalar_type()) {
+    case at::kBFloat16: return bfloat16_statistics_backward(inputs, saved, gradients);
+    case at::kDouble: return own_statistics_backward<double>(inputs, saved, gradients);
+    default: return own_statistics_backward<float>(inputs, saved, gradients);
+  }
+}
+
 /// Who computes: the kernels of carnot/kernel, those of carnot/cuda, or LibTorch's operators.
 enum StatisticsPath : std::int64_t { kOnProcessor, kOnDevice, kByOperators };
 
@@ -135,9 +129,7 @@ StatisticsOutputs forward_of(const StatisticsInputs& inputs, StatisticsPath path
     out.tie_limit_T = at::empty({inputs.tokens()}, options.dtype(at::kLong));
   }
   switch (path) {
-    case kOnProcessor:
-      with_number_type(inputs.hidden_TH.scalar_type(), [&]<class S>() { own_statistics<S>(inputs, out); });
-      break;
+    case kOnProcessor: own_statistics(inputs, out); break;
     case kOnDevice: device_statistics(inputs, out, *device_statistics_kernels(inputs.hidden_TH.device())); break;
     case kByOperators: portable_statistics(inputs, out);
   }
@@ -149,11 +141,7 @@ InputGradients backward_of(const StatisticsInputs& inputs, StatisticsPath path, 
   if (path == kByOperators) return portable_statistics_backward(inputs, saved, gradients);
   if (path == kOnDevice)
     return device_statistics_backward(inputs, saved, gradients, *device_statistics_kernels(inputs.hidden_TH.device()));
-  switch (inputs.hidden_TH.scalar_type()) {
-    case at::kBFloat16: return bfloat16_statistics_backward(inputs, saved, gradients);
-    case at::kDouble: return own_statistics_backward<double>(inputs, saved, gradients);
-    default: return own_statistics_backward<float>(inputs, saved, gradients);
-  }
+  return own_statistics_backward(inputs, saved, gradients);
 }
 
 struct StatisticsFunction : torch::autograd::Function<StatisticsFunction> {

@@ -7,6 +7,7 @@
 #include "carnot/base/saturating.h"
 #include "carnot/distributed/gradient_exchange.h"
 #include "carnot/distributed/in_flight.h"
+#include "carnot/kernel/statistics/segments.h"
 #include "carnot/train/model_bundle.h"
 #include "carnot/train/trainer.h"
 
@@ -29,7 +30,9 @@ constexpr std::int64_t kBytesPerKeptToken = 30;
 // A token and its columns between two ranks (data/group_bytes.h): four bytes, and eight for each of six columns.
 constexpr std::int64_t kBytesPerGatheredToken = 52;
 constexpr std::int64_t kBytesPerDemonstratedToken = 100;
-// Of nn/token_statistics, for bfloat16 and for wider types.
+// Of nn/token_statistics, for bfloat16 and for wider types; of bfloat16 logits without a gradient, segments alone are
+// kept, of so many rows.
+constexpr std::int64_t kBFloat16RowsOfSegments = 4096;
 constexpr std::int64_t kBFloat16StripLogits = 1 << 24;
 constexpr std::int64_t kStripLogits = 1 << 22;
 
@@ -130,6 +133,9 @@ Count strip_rows(const MemorySettings& s, const Sizes& n) {
 Count statistics_bytes(const MemorySettings& s, const Sizes& n, bool with_gradient) {
   const Count strip = strip_rows(s, n) * s.model.vocab_size * n.wide;
   if (!n.own) return 5 * strip;
+  if (n.value < n.wide && !with_gradient)
+    return kBFloat16RowsOfSegments * Count(kernel::segments_of(s.model.vocab_size)) *
+           static_cast<std::int64_t>(sizeof(kernel::SegmentStatistics<float>));
   return with_gradient && n.value == n.wide ? strip + n.head * n.value : strip;
 }
 

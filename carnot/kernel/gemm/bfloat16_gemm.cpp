@@ -14,7 +14,7 @@ constexpr std::int64_t kDepthChunk = 1024;
 
 std::int64_t bfloat16_blocks(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
 
-thread_local BFloat16Scratch sums_scratch, widened_scratch, tail_scratch;
+thread_local BFloat16Scratch sums_scratch, widened_scratch, tail_scratch, used_scratch;
 
 /// Panels that a task multiplies: fewer where there are few tasks, so that no thread waits long for the last one. What
 /// belongs to a task changes no bit.
@@ -24,11 +24,21 @@ std::int64_t panels_of_task(const BFloat16Kernels& kernels, std::int64_t rows, s
   const std::int64_t row_blocks = bfloat16_blocks(rows, kernels.row_block);
   // Few rows stay in the cache beside any number of panels, and each panel of a task is fetched during the one before.
   constexpr std::int64_t kPanelsOfFewRows = 8;
-  std::int64_t panels = rows <= kFewRows ? kPanelsOfFewRows : kernels.panel_group;
+  std::int64_t panels = rows <= kernels.few_rows ? kPanelsOfFewRows : kernels.panel_group;
   while (threads > 1 && panels > 1 &&
          row_blocks * bfloat16_blocks(columns, panels * kBFloat16Panel) < threads * kTasksPerThread)
     panels /= 2;
   return panels;
+}
+
+/// Rows of a block whose result is used at once, and lies in the second-level cache beside A's rows: fewer where there
+/// are few tasks.
+std::int64_t rows_of_used_block(const BFloat16Kernels& kernels, std::int64_t rows, std::int64_t column_blocks) {
+  constexpr std::int64_t kMostRows = 128, kLeastRows = 16, kTasksPerThread = 4;
+  std::int64_t block = kernels.row_block > kMostRows ? kernels.row_block / 2 : kernels.row_block;
+  while (block > kLeastRows && column_blocks * bfloat16_blocks(rows, block) < kernel_pool().threads() * kTasksPerThread)
+    block /= 2;
+  return block;
 }
 
 typedef std::uint16_t Eight __attribute__((vector_size(16)));
@@ -239,6 +249,41 @@ void gemm(const BFloat16Rows& a, const PackedBFloat16& b, float* c, std::int64_t
 void gemm(const BFloat16Rows& a, const PackedBFloat16& b, BFloat16* c, std::int64_t c_row, bool accumulate,
           const BFloat16* bias) {
   gemm(bfloat16_kernels(), a, b, {.rounded = c, .row_stride = c_row, .accumulate = accumulate, .bias = bias});
+}
+
+void gemm_by_blocks(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFloat16& b,
+                    std::int64_t columns, float* c, std::int64_t c_row,
+                    const std::function<void(const ProductBlock&)>& use) {
+  CARNOT_CHECK_EQ(columns % kBFloat16Panel, 0);
+  if (a.rows == 0 || b.columns() == 0) return;
+  const std::int64_t blocks = bfloat16_blocks(b.columns(), columns);
+  const std::int64_t most_rows = rows_of_used_block(kernels, a.rows, blocks);
+  const std::int64_t row_blocks = bfloat16_blocks(a.rows, most_rows);
+  // All rows by some panels before the next panels: B comes from memory once.
+  kernel_pool().run(blocks * row_blocks, [&](std::int64_t task) {
+    const std::int64_t column = task / row_blocks * columns, row = task % row_blocks * most_rows;
+    ProductBlock done{.row = row,
+                      .rows = std::min(most_rows, a.rows - row),
+                      .column = column,
+                      .columns = std::min(columns, b.columns() - column)};
+    if (c == nullptr) {
+      done.row_stride = columns;
+      done.sums = used_scratch.take<float>(done.rows * columns);
+    } else {
+      done.row_stride = c_row;
+      done.sums = c + row * c_row + column;
+    }
+    multiply_block(kernels,
+                   {.rows = done.rows,
+                    .columns = done.columns,
+                    .a = a.data + row * a.row_stride,
+                    .a_row = a.row_stride,
+                    .b = b.panel(column / kBFloat16Panel),
+                    .b_panel = b.panel_size(),
+                    .out = {.sums = done.sums, .row_stride = done.row_stride}},
+                   b.depth());
+    use(done);
+  });
 }
 
 void transpose(const BFloat16Rows& in, std::int64_t columns, BFloat16* out, std::int64_t out_row) {

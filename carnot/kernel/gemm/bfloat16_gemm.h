@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -69,6 +70,23 @@ void gemm(const BFloat16Rows& a, const PackedBFloat16& b, BFloat16* c, std::int6
           const BFloat16* bias = nullptr);
 /// The same with a kernel set of one's choice.
 void gemm(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFloat16& b, const BFloat16Output& c);
+
+/// A block of C that was just computed: sums[i * row_stride + j] is of row `row` + i, column `column` + j.
+struct ProductBlock {
+  std::int64_t row = 0;
+  std::int64_t rows = 0;
+  std::int64_t column = 0;
+  std::int64_t columns = 0;
+  float* sums = nullptr;
+  std::int64_t row_stride = 0;
+};
+
+/// C = A B, `columns` columns at a time (a multiple of kBFloat16Panel): `use` gets each block on the thread that has
+/// computed it, while it lies in the cache. The block is a part of `c`; where that is null, of memory that the thread's
+/// next block overwrites.
+void gemm_by_blocks(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFloat16& b,
+                    std::int64_t columns, float* c, std::int64_t c_row,
+                    const std::function<void(const ProductBlock&)>& use);
 
 /// A block over all of its `depth`, on this thread: in chunks whose rows of A stay in the second-level cache, and the
 /// rest of the last step, which A's rows do not fill, from a copy that zeros do. Takes memory for sums itself where

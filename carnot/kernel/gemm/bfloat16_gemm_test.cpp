@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -184,6 +186,33 @@ TEST_P(BFloat16Gemm, OneThreadEqualsTwoAndThreeBitForBit) {
   for (int threads : {2, 3}) {
     set_num_threads(threads);
     EXPECT_TRUE(same_bits(one, multiply(a, packed(b)).data())) << threads;
+  }
+}
+
+TEST_P(BFloat16Gemm, BlockByBlockIsTheProductAndEachBlockIsUsedOnce) {
+  const Matrix b = random_matrix(70, 1100, 4);
+  const PackedBFloat16 right = packed(b);
+  for (const std::int64_t rows : {1, 5, 33, 130, 300}) {
+    const Matrix a = random_matrix(rows, 70, 5);
+    std::vector<float> whole(static_cast<std::size_t>(rows * 1100)), kept = whole;
+    gemm(kernels(), a.view(), right, {.sums = whole.data(), .row_stride = 1100});
+    for (const int threads : {1, 3}) {
+      for (float* into : {kept.data(), static_cast<float*>(nullptr)}) {
+        set_num_threads(threads);
+        std::vector<float> used(whole.size());
+        std::atomic<std::int64_t> numbers = 0;
+        gemm_by_blocks(kernels(), a.view(), right, 512, into, 1100, [&](const ProductBlock& block) {
+          EXPECT_EQ(block.column % 512, 0);
+          for (std::int64_t i = 0; i < block.rows; ++i)
+            std::copy_n(block.sums + i * block.row_stride, block.columns,
+                        used.data() + (block.row + i) * 1100 + block.column);
+          numbers += block.rows * block.columns;
+        });
+        EXPECT_EQ(numbers, rows * 1100);
+        EXPECT_TRUE(same_bits(whole, used.data())) << rows << " rows";
+      }
+    }
+    EXPECT_TRUE(same_bits(whole, kept.data())) << rows << " rows";
   }
 }
 

@@ -21,9 +21,6 @@ namespace carnot::kernel {
 inline constexpr std::int64_t kBFloat16Panel = 32;
 inline constexpr std::int64_t kBFloat16Depth = 32;
 
-/// Up to this many rows, panels come from memory at the speed at which they are used.
-inline constexpr std::int64_t kFewRows = 32;
-
 /// The sums of the largest tile that a set computes at once: 32 rows by a panel.
 inline constexpr std::int64_t kBFloat16SumsOfTile = 32 * kBFloat16Panel;
 
@@ -77,6 +74,7 @@ struct BFloat16Kernels {
   const char* name;
   std::int64_t row_block;    ///< rows of the largest block
   std::int64_t panel_group;  ///< panels of the largest block
+  std::int64_t few_rows;     ///< up to so many, panels come from memory hardly faster than they are used
   bool widens;               ///< needs BFloat16Block::widened
   void (*multiply)(const BFloat16Block&);
 

@@ -13,6 +13,7 @@ namespace {
 
 // Where there are sixteen registers: eight sums, four vectors of the panel, and what is multiplied.
 constexpr int kRowTile = CARNOT_VECTOR_BYTES < 64 ? 4 : 12;
+constexpr std::int64_t kFewRows = 128;
 constexpr int kStrip = 2 * kLanes<float>;  // columns that two vectors of sums hold
 
 #ifdef CARNOT_BFLOAT16_PAIRS

@@ -21,6 +21,7 @@ const BFloat16Kernels CARNOT_ISA_BFLOAT16 = {
     .row_block = kWidens ? 96 : 240,
     .panel_group = kWidens ? 4 : 2,
 #endif
+    .few_rows = kFewRows,
     .widens = kWidens,
     .multiply = multiply,
 #ifdef CARNOT_BFLOAT16_AMX

@@ -13,6 +13,7 @@ namespace carnot::kernel {
 namespace {
 
 constexpr int kTileRows = 16;
+constexpr std::int64_t kFewRows = 32;
 constexpr bool kWidens = false;
 
 /// The operand of LDTILECFG.

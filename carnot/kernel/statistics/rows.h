@@ -37,16 +37,29 @@ struct KeepAboveCut {
   Bits lane{};
 };
 
-// logsumexp and entropy of the entries that `keep` keeps; `maximum` is theirs.
-template <class T, class Keep>
-CARNOT_INLINE void softmax_statistics(std::int64_t n, const T* z, T maximum, Keep keep, T* logsumexp, T* entropy) {
+struct AnyExponential {
+  template <class V>
+  CARNOT_INLINE V operator()(V x) const {
+    return exp_of(x);
+  }
+};
+struct ExponentialOfDifference {
+  template <class V>
+  CARNOT_INLINE V operator()(V x) const {
+    return exp_of_difference(x);
+  }
+};
+
+// The sums of the entries that `keep` keeps; `maximum` is theirs.
+template <class Exponential, class T, class Keep>
+CARNOT_INLINE SegmentStatistics<T> softmax_sums(std::int64_t n, const T* z, T maximum, Keep keep) {
+  constexpr Exponential exponential;
   constexpr int kL = kLanes<T>;
-  // H = log sum e^d - sum e^d d / sum e^d with d = z - max: no cancellation against a large logsumexp.
   Vector<T> sums{}, products{};
   std::int64_t i = 0;
   for (; i + kL <= n; i += kL) {
     const Vector<T> x = load(z + i), d = x - maximum;
-    const Vector<T> e = keep(exp_of(d), x, i);
+    const Vector<T> e = keep(exponential(d), x, i);
     sums += e;
     products += e * d;
   }
@@ -56,15 +69,23 @@ CARNOT_INLINE void softmax_statistics(std::int64_t n, const T* z, T maximum, Kee
     store(last, splat(maximum));
     for (std::int64_t j = i; j < n; ++j) last[j - i] = z[j];
     const Vector<T> x = load(last), d = x - maximum;
-    store(es, keep(exp_of(d), x, i));
+    store(es, keep(exponential(d), x, i));
     store(last, d);
     for (std::int64_t j = i; j < n; ++j) {
       sum += es[j - i];
       product += es[j - i] * last[j - i];
     }
   }
-  const T log_sum = std::log(sum);
-  const T h = log_sum - product / sum;
+  return {.maximum = maximum, .sum = sum, .product = product};
+}
+
+// logsumexp and entropy of the entries that `keep` keeps; `maximum` is theirs.
+template <class T, class Keep>
+CARNOT_INLINE void softmax_statistics(std::int64_t n, const T* z, T maximum, Keep keep, T* logsumexp, T* entropy) {
+  // H = log sum e^d - sum e^d d / sum e^d with d = z - max: no cancellation against a large logsumexp.
+  const SegmentStatistics<T> sums = softmax_sums<AnyExponential>(n, z, maximum, keep);
+  const T log_sum = std::log(sums.sum);
+  const T h = log_sum - sums.product / sums.sum;
   *logsumexp = maximum + log_sum;
   *entropy = h < 0 ? 0 : h;
 }
@@ -90,9 +111,30 @@ CARNOT_INLINE T scaled_maximum(std::int64_t begin, std::int64_t end, T inverse_t
 }
 
 template <class T>
+CARNOT_INLINE T largest_of(std::int64_t n, const T* z) {
+  Vector<T> best = splat(T(-INFINITY));
+  T maximum = -INFINITY;
+  std::int64_t i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) {
+    const Vector<T> x = load(z + i);
+    best = x > best ? x : best;
+  }
+  for (; i < n; ++i) maximum = z[i] > maximum ? z[i] : maximum;
+  const T in_lanes = lane_max<T>(best);
+  return in_lanes > maximum ? in_lanes : maximum;
+}
+
+template <class T>
 void row_statistics(std::int64_t n, T inverse_temperature, T* logits, T* logsumexp, T* entropy) {
   const T maximum = scaled_maximum(0, n, inverse_temperature, logits);
   softmax_statistics(n, logits, maximum, KeepAll<T>{}, logsumexp, entropy);
+}
+
+template <class T>
+void segment_statistics(std::int64_t n, T inverse_temperature, T* logits, SegmentStatistics<T>* out) {
+  const T maximum =
+      inverse_temperature == 1 ? largest_of(n, logits) : scaled_maximum(0, n, inverse_temperature, logits);
+  *out = softmax_sums<ExponentialOfDifference>(n, logits, maximum, KeepAll<T>{});
 }
 
 // Keeps all, and stores what can be drawn; the total of that has softmax's order.
@@ -199,16 +241,7 @@ void count_below(std::int64_t n, const T* x, const T* pivots, std::int64_t* coun
 
 template <class T>
 void kept_statistics(std::int64_t n, const T* z, Cut<T> cut, T* logsumexp, T* entropy) {
-  Vector<T> best = splat(T(-INFINITY));
-  T maximum = -INFINITY;
-  std::int64_t i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>) {
-    const Vector<T> x = load(z + i);
-    best = x > best ? x : best;
-  }
-  for (; i < n; ++i) maximum = z[i] > maximum ? z[i] : maximum;
-  const T in_lanes = lane_max<T>(best);
-  maximum = in_lanes > maximum ? in_lanes : maximum;  // the likeliest entry is always kept
+  const T maximum = largest_of(n, z);  // the likeliest entry is always kept
   softmax_statistics(n, z, maximum, KeepAboveCut<T>(cut), logsumexp, entropy);
 }
 

@@ -1,0 +1,28 @@
+// kernel/statistics/segments.h -- logsumexp and entropy of a row of logits, put together from those of its segments.
+//
+// A product takes a segment's statistics while the segment lies in the cache, so that the row is not read again from
+// memory. Where segments begin depends on nothing but the column: the bits are the same for any number of rows and
+// threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "carnot/kernel/dispatch.h"
+
+namespace carnot::kernel {
+
+/// Columns of a segment; the last one of a row may have fewer.
+inline constexpr std::int64_t kSegment = 512;
+
+inline std::int64_t segments_of(std::int64_t columns) { return (columns + kSegment - 1) / kSegment; }
+
+struct RowStatistics {
+  float logsumexp = 0;
+  float entropy = 0;
+};
+
+/// Of the row that these segments are, added in their order, in double.
+RowStatistics statistics_of(std::span<const SegmentStatistics<float>> segments);
+
+}  // namespace carnot::kernel

@@ -1,0 +1,26 @@
+// nn/logit_segments.h -- products with a bfloat16 head whose logits are measured while they lie in the cache. Internal
+// to the room.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "carnot/kernel/statistics/segments.h"
+#include "carnot/nn/products.h"
+
+namespace carnot {
+
+/// What is taken of T rows of logits, each of which is divided by its temperature first.
+struct SegmentMeasurement {
+  std::span<const float> inverse_temperature_T{};
+  float* logits_TV = nullptr;                              ///< null: nobody reads the logits again
+  std::span<kernel::SegmentStatistics<float>> segments{};  ///< [T, segments_of(V)]
+  const std::int64_t* targets_T = nullptr;                 ///< null: no target's logit is wanted
+  float* target_logits_T = nullptr;
+};
+
+/// `head`: as B of hidden head^T.
+void measure_segments(const MatrixRows<kernel::BFloat16>& hidden, const kernel::PackedBFloat16& head,
+                      const SegmentMeasurement& wanted);
+
+}  // namespace carnot
