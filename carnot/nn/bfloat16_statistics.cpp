@@ -8,6 +8,7 @@
 #include "carnot/nn/logit_segments.h"
 #include "carnot/nn/own_statistics.h"
 #include "carnot/nn/products.h"
+#include "carnot/nn/weight_gradients.h"
 
 namespace carnot {
 namespace {
@@ -88,9 +89,7 @@ class BFloat16StatisticsBackward {
     logits_ = at::empty({rows, stride_}, computed_like<BFloat16>(inputs.hidden_TH));
     dlogits_ = at::empty({rows, stride_}, inputs.hidden_TH.options().requires_grad(false));
     dhidden_ = at::zeros({inputs.tokens(), width_}, logits_.options());
-    // The first block of rows is written, further ones are added to it.
-    if (gradients.of_head) dhead_ = at::empty({inputs.head_VH.size(0), width_}, logits_.options());
-    if (gradients.of_head && rows == 0) dhead_.zero_();
+    if (gradients.of_head) begin_head_gradient(rows);
   }
 
   InputGradients run() {
@@ -107,10 +106,19 @@ class BFloat16StatisticsBackward {
       for (std::int64_t first = 0; first < inputs_.tokens(); first += kBlockRows)
         block(first, std::min(kBlockRows, inputs_.tokens() - first));
     }
-    return {dhidden_.to(at::kBFloat16), dhead_};
+    return {dhidden_.to(at::kBFloat16), adds_to_head_ ? at::Tensor() : begin_gradient(inputs_.head_VH, dhead_)};
   }
 
  private:
+  void begin_head_gradient(std::int64_t rows) {
+    dhead_ = gradient_to_add_to(inputs_.head_VH);
+    adds_to_head_ = dhead_.defined();
+    if (adds_to_head_) return;
+    // The first block of rows is written, further ones are added to it.
+    dhead_ = at::empty({inputs_.head_VH.size(0), width_}, logits_.options());
+    if (rows == 0) dhead_.zero_();
+  }
+
   const BFloat16* hidden_row(std::int64_t t) const { return data_of<BFloat16>(inputs_.hidden_TH) + t * width_; }
 
   /// The right side of the products that give the head's gradient, block by block.
@@ -131,8 +139,9 @@ class BFloat16StatisticsBackward {
     const MatrixRows<BFloat16> gradients{data_of<BFloat16>(dlogits_), rows, stride_};
     multiply(gradients, for_hidden_, MatrixInto<float>{data_of<float>(dhidden_) + first * width_, width_, true});
     if (dhead_.defined())
-      multiply_transposed(gradients, columns_, packed_hidden_[first / kBlockRows],
-                          MatrixInto<float>{data_of<float>(dhead_) + begin_ * width_, width_, first > 0});
+      multiply_transposed(
+          gradients, columns_, packed_hidden_[first / kBlockRows],
+          MatrixInto<float>{data_of<float>(dhead_) + begin_ * width_, width_, adds_to_head_ || first > 0});
   }
 
   /// Of row r, which belongs to token t.
@@ -155,6 +164,7 @@ class BFloat16StatisticsBackward {
   TokenGradients<float> of_token_;
   std::int64_t width_, stride_;
   std::int64_t begin_ = 0, columns_ = 0;  ///< of the strip
+  bool adds_to_head_ = false;
   at::Tensor logits_, dlogits_, dhidden_, dhead_;
   const Packed<BFloat16>* head_ = nullptr;  ///< all of it, where it is kept
   Packed<BFloat16> for_logits_, for_hidden_;

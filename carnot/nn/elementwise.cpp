@@ -10,6 +10,7 @@
 #include "carnot/kernel/dispatch.h"
 #include "carnot/nn/linear.h"
 #include "carnot/nn/number_types.h"
+#include "carnot/nn/weight_gradients.h"
 
 namespace carnot {
 namespace {
@@ -146,29 +147,32 @@ at::Tensor own_embed(const at::Tensor& table, const at::Tensor& tokens) {
   return with_number_type(table.scalar_type(), [&]<class S>() { return gather_rows<S>(table, tokens); });
 }
 
+/// The table's gradient; undefined where the rows were added to the one that is there, the tied head's for example: a
+/// large table of zeros takes longer to make than its rows.
 template <class S>
-at::Tensor scatter_rows(const at::Tensor& dy, const at::Tensor& tokens, std::int64_t table_rows) {
+at::Tensor scatter_rows(const at::Tensor& dy, const at::Tensor& tokens, const at::Tensor& table) {
   using T = Computed<S>;
   const std::int64_t width = dy.size(1);
-  at::Tensor gradient = at::zeros({table_rows, width}, computed_like<S>(dy));
+  at::Tensor there;
+  if (std::is_same_v<S, kernel::BFloat16>) there = gradient_to_add_to(table);
+  const at::Tensor gradient = there.defined() ? there : at::zeros(table.sizes(), computed_like<S>(dy));
   const std::int64_t* ids = tokens.data_ptr<std::int64_t>();
   for (std::int64_t t = 0; t < tokens.numel(); ++t)
     kernel::storage_table<S>().add(width, data_of<S>(dy) + t * width, data_of<T>(gradient) + ids[t] * width);
-  return gradient;
+  return there.defined() ? at::Tensor() : gradient;
 }
 
 struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& table, const at::Tensor& tokens) {
-    context->save_for_backward({tokens});
-    context->saved_data["rows"] = table.size(0);
+    context->save_for_backward({table, tokens});
     return own_embed(table, tokens);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const at::Tensor tokens = context->get_saved_variables()[0];
+    const auto saved = context->get_saved_variables();
+    const at::Tensor &table = saved[0], &tokens = saved[1];
     const at::Tensor dy = gradients[0].contiguous();
-    const std::int64_t rows = context->saved_data["rows"].toInt();
-    return {with_number_type(dy.scalar_type(), [&]<class S>() { return scatter_rows<S>(dy, tokens, rows); }),
+    return {with_number_type(dy.scalar_type(), [&]<class S>() { return scatter_rows<S>(dy, tokens, table); }),
             at::Tensor()};
   }
 };

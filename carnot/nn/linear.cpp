@@ -3,7 +3,6 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include <map>
 
@@ -13,6 +12,7 @@
 #include "carnot/nn/logit_segments.h"
 #include "carnot/nn/packed_weights.h"
 #include "carnot/nn/products.h"
+#include "carnot/nn/weight_gradients.h"
 
 namespace carnot {
 
@@ -134,20 +134,13 @@ struct LinearBackward {
     return outer(weight, dy_columns(first), right);
   }
   at::Tensor outer(const at::Tensor& weight, const MatrixRows<S>& left, const Packed<S>& right) const {
-    const bool in_place = adds_in_place(weight);
-    at::Tensor gradient = in_place ? weight.mutable_grad() : at::empty(weight.sizes(), computed_like<S>(dy));
+    // float32 products would add in parts: other bits than autograd's.
+    at::Tensor there;
+    if (std::is_same_v<S, kernel::BFloat16>) there = gradient_to_add_to(weight);
+    const at::Tensor gradient = there.defined() ? there : at::empty(weight.sizes(), computed_like<S>(dy));
     multiply_transposed(left, weight.size(0), right,
-                        MatrixInto<T>{.data = data_of<T>(gradient), .stride = right.columns(), .add = in_place});
-    return in_place ? at::Tensor() : gradient;
-  }
-
-  /// True where the gradient is added to the one that is there as autograd would add it, with the same bits but without
-  /// a matrix of its own. Whoever waits for autograd's addition gets it.
-  static bool adds_in_place(const at::Tensor& weight) {
-    if (!std::is_same_v<S, kernel::BFloat16>) return false;  // float32 products add in parts
-    const at::Tensor& there = weight.grad();
-    return there.defined() && there.is_contiguous() && there.scalar_type() == at::kFloat &&
-           torch::autograd::impl::post_acc_grad_hooks(weight) == nullptr;
+                        MatrixInto<T>{.data = data_of<T>(gradient), .stride = right.columns(), .add = there.defined()});
+    return there.defined() ? at::Tensor() : gradient;
   }
 
   const Packed<S>& packed_columns(const S* data, std::int64_t row_stride, std::int64_t columns) {

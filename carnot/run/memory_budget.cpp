@@ -241,7 +241,9 @@ Phase update_phase(const MemorySettings& s, const Sizes& n) {
     all.kept += critic.kept;
     all.passing = std::max(all.passing, critic.passing);
   }
-  const Count head_gradient = adapted ? 0 : n.head * n.wide;
+  // Of bfloat16, it is the head's among the trained parameters' (nn/weight_gradients.h), but where it has to travel.
+  const bool is_own = n.own && n.value < n.wide && !exchanges_gradients(s);
+  const Count head_gradient = adapted || is_own ? 0 : n.head * n.wide;
   const Count statistics = statistics_bytes(s, n, true) + head_gradient;
   Phase phase{{part("gradients", trained * n.wide, count(trained, "trained parameters")),
                part("activations", all.kept,
