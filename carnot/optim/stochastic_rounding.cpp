@@ -4,6 +4,8 @@
 #include <ATen/TensorOperators.h>
 
 #include "carnot/base/check.h"
+#include "carnot/optim/chunks.h"
+#include "carnot/optim/rounding_kernel.h"
 
 namespace carnot {
 namespace {
@@ -26,6 +28,17 @@ at::Tensor mixed(at::Tensor x) {
 
 void round_stochastically(const at::Tensor& values, std::uint64_t key, std::int64_t first, const at::Tensor& into) {
   CARNOT_CHECK_EQ(values.numel(), into.numel());
+  if (!values.is_cpu() || !values.is_contiguous() || !into.is_contiguous())
+    return round_stochastically_portable(values, key, first, into);
+  const float* from = values.const_data_ptr<float>();
+  auto* to = reinterpret_cast<std::uint16_t*>(into.mutable_data_ptr<at::BFloat16>());
+  for_each_chunk(values.numel(), [=](std::int64_t, std::int64_t begin, std::int64_t end) {
+    round_stochastically(from + begin, end - begin, key, first + begin, to + begin);
+  });
+}
+
+void round_stochastically_portable(const at::Tensor& values, std::uint64_t key, std::int64_t first,
+                                   const at::Tensor& into) {
   const at::Tensor elements = at::arange(first, first + values.numel(), values.options().dtype(at::kLong));
   const at::Tensor noise =
       mixed(elements.add(1).mul(static_cast<std::int64_t>(0x9E3779B97F4A7C15)).add(static_cast<std::int64_t>(key)))

@@ -13,4 +13,8 @@ namespace carnot {
 /// The draws are a function of `key` and the element's number alone: `first` of the first element.
 void round_stochastically(const at::Tensor& values, std::uint64_t key, std::int64_t first, const at::Tensor& into);
 
+/// The same by LibTorch's operators, for any device.
+void round_stochastically_portable(const at::Tensor& values, std::uint64_t key, std::int64_t first,
+                                   const at::Tensor& into);
+
 }  // namespace carnot

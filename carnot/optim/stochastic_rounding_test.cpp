@@ -36,6 +36,18 @@ TEST(StochasticRounding, TakesOneOfTheTwoNeighboursAndIsRightOnAverage) {
   }
 }
 
+TEST(StochasticRounding, HasTheBitsOfLibTorchsOperators) {
+  RandomStream random(4);
+  at::Tensor values = at::empty({70'001}, at::kFloat);
+  for (std::int64_t i = 0; i < values.numel(); ++i)
+    values.mutable_data_ptr<float>()[i] = static_cast<float>(std::exp(20 * random.normal()) * random.normal());
+  const at::Tensor into = at::empty(values.sizes(), at::kBFloat16);
+  for (const std::uint64_t key : {std::uint64_t{0}, std::uint64_t{5}, ~std::uint64_t{0}}) {
+    round_stochastically_portable(values, key, 12345, into);
+    EXPECT_TRUE(at::equal(rounded(values, key, 12345), into));
+  }
+}
+
 TEST(StochasticRounding, LeavesWhatBfloat16CanHold) {
   const at::Tensor values = at::tensor({0.0F, -0.0F, 1.0F, -1.5F, 3.0e38F * 0, std::numeric_limits<float>::infinity(),
                                         -std::numeric_limits<float>::infinity(), std::ldexp(1.0F, -126)});

@@ -16,6 +16,12 @@ std::int64_t bfloat16_blocks(std::int64_t count, std::int64_t size) { return (co
 
 thread_local BFloat16Scratch sums_scratch, widened_scratch, tail_scratch, used_scratch;
 
+/// Rows of a block: blocks of one size, so that the last is not a few rows that read all of B again.
+std::int64_t rows_of_block(const BFloat16Kernels& kernels, std::int64_t rows, std::int64_t most) {
+  const std::int64_t blocks = bfloat16_blocks(rows, most);
+  return bfloat16_blocks(bfloat16_blocks(rows, blocks), kernels.row_tile) * kernels.row_tile;
+}
+
 /// Panels that a task multiplies: fewer where there are few tasks, so that no thread waits long for the last one. What
 /// belongs to a task changes no bit.
 std::int64_t panels_of_task(const BFloat16Kernels& kernels, std::int64_t rows, std::int64_t columns) {
@@ -38,7 +44,7 @@ std::int64_t rows_of_used_block(const BFloat16Kernels& kernels, std::int64_t row
   std::int64_t block = kernels.row_block > kMostRows ? kernels.row_block / 2 : kernels.row_block;
   while (block > kLeastRows && column_blocks * bfloat16_blocks(rows, block) < kernel_pool().threads() * kTasksPerThread)
     block /= 2;
-  return block;
+  return rows_of_block(kernels, rows, block);
 }
 
 typedef std::uint16_t Eight __attribute__((vector_size(16)));
@@ -223,11 +229,12 @@ void gemm(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFl
                "a product has one output, and only rounded ones have a bias");
   const std::int64_t group = panels_of_task(kernels, a.rows, b.columns()) * kBFloat16Panel;
   const std::int64_t groups = bfloat16_blocks(b.columns(), group);
-  const std::int64_t tasks = bfloat16_blocks(a.rows, kernels.row_block) * groups;
+  const std::int64_t most_rows = rows_of_block(kernels, a.rows, kernels.row_block);
+  const std::int64_t tasks = bfloat16_blocks(a.rows, most_rows) * groups;
   kernel_pool().run(tasks, [&](std::int64_t task) {
-    const std::int64_t row = task / groups * kernels.row_block;
+    const std::int64_t row = task / groups * most_rows;
     const std::int64_t column = task % groups * group;
-    BFloat16Block block{.rows = std::min(kernels.row_block, a.rows - row),
+    BFloat16Block block{.rows = std::min(most_rows, a.rows - row),
                         .columns = std::min(group, b.columns() - column),
                         .a = a.data + row * a.row_stride,
                         .a_row = a.row_stride,

@@ -72,9 +72,10 @@ struct BFloat16BlockProduct {
 
 struct BFloat16Kernels {
   const char* name;
-  std::int64_t row_block;    ///< rows of the largest block
+  std::int64_t row_block;    ///< rows of the largest block, a multiple of row_tile
+  std::int64_t row_tile;     ///< rows that are multiplied at once
   std::int64_t panel_group;  ///< panels of the largest block
-  std::int64_t few_rows;     ///< up to so many, panels come from memory hardly faster than they are used
+  std::int64_t few_rows;     ///< up to so many, blocks have more panels: they come from memory as fast as they are used
   bool widens;               ///< needs BFloat16Block::widened
   void (*multiply)(const BFloat16Block&);
 

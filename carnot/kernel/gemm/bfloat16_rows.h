@@ -13,7 +13,6 @@ namespace {
 
 // Where there are sixteen registers: eight sums, four vectors of the panel, and what is multiplied.
 constexpr int kRowTile = CARNOT_VECTOR_BYTES < 64 ? 4 : 12;
-constexpr std::int64_t kFewRows = 128;
 constexpr int kStrip = 2 * kLanes<float>;  // columns that two vectors of sums hold
 
 #ifdef CARNOT_BFLOAT16_PAIRS
@@ -113,11 +112,11 @@ void add_tile(const BFloat16Block& block, int rows, const LeftValue* a, std::int
 using AddTile = void (*)(const BFloat16Block&, int, const LeftValue*, std::int64_t, const BFloat16*, float*,
                          const char*);
 
-/// What the tile at `row` of a panel fetches, and from where. One tile alone reads at the speed of memory. Where two
-/// or three share a panel, they have time to fetch the next one between them, each a half.
+/// What the tile at `row` of a panel fetches, and from where. One tile alone reads at the speed of memory. Where
+/// several share a panel, the first two have time to fetch the next one between them, each a half.
 AddTile tile_that_fetches(const BFloat16Block& block, std::int64_t panel, std::int64_t row, const char*& next) {
   next = reinterpret_cast<const char*>(block.b + (panel + 1) * block.b_panel);
-  if (block.b_is_near || block.rows > kFewRows) return add_tile<Ahead::Nothing>;
+  if (block.b_is_near) return add_tile<Ahead::Nothing>;
   const std::int64_t tile = row / kRowTile, tiles = (block.rows + kRowTile - 1) / kRowTile;
   const bool shares = tiles > 1 && kStrip == kBFloat16Panel;
   if (tile == 0 && (panel == 0 || !shares)) return add_tile<Ahead::SamePanel>;

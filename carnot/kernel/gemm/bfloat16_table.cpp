@@ -16,12 +16,15 @@ const BFloat16Kernels CARNOT_ISA_BFLOAT16 = {
     .name = CARNOT_ISA_NAME,
 #ifdef CARNOT_BFLOAT16_AMX
     .row_block = 256,
+    .row_tile = kRowTile,
     .panel_group = 4,
+    .few_rows = kFewRows,
 #else
     .row_block = kWidens ? 96 : 240,
-    .panel_group = kWidens ? 4 : 2,
+    .row_tile = kRowTile,
+    .panel_group = 8,
+    .few_rows = 0,
 #endif
-    .few_rows = kFewRows,
     .widens = kWidens,
     .multiply = multiply,
 #ifdef CARNOT_BFLOAT16_AMX

@@ -13,6 +13,7 @@ namespace carnot::kernel {
 namespace {
 
 constexpr int kTileRows = 16;
+constexpr int kRowTile = 2 * kTileRows;
 constexpr std::int64_t kFewRows = 32;
 constexpr bool kWidens = false;
 
