@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <optional>
 #include <ostream>
 
@@ -32,6 +33,7 @@ class TrainCommand final : public Command {
     if (!recipe) return report(console, recipe.error());
     if (dry_run_)
       return setting->rank > 0 ? Exit::Success : print_plan(*recipe, ranks_.value_or(setting->size), console);
+    if (const Status own = take_own_gpu(*setting, recipe->run.device); !own) return report(console, own.error());
     const StopLeaves leaves = kStage == MemoryStage::Rollout ? StopLeaves::Nothing : StopLeaves::Checkpoint;
     return run_in_group(console, leaves, *setting, recipe->distributed, [&recipe](const RunControl& control) {
       if (kStage == MemoryStage::Rollout) return run_rollout(*recipe, control);
@@ -45,6 +47,15 @@ class TrainCommand final : public Command {
   }
 
  private:
+  /// Before CUDA is loaded, and while there is one thread.
+  static Status take_own_gpu(const RankSetting& setting, const std::string& device) {
+    if (device != "cuda" || setting.size == 1) return Done{};
+    const auto gpu = gpu_of_rank(setting, process_variables());
+    if (!gpu) return gpu.error();
+    ::setenv("CUDA_VISIBLE_DEVICES", gpu->c_str(), /*overwrite=*/1);
+    return Done{};
+  }
+
   static Exit print_plan(Recipe& recipe, int ranks, const Console& console) {
     warn(console, recipe.method.warnings);
     const Status fits = dry_run(recipe, kStage, ranks, console.out);

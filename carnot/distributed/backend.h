@@ -1,8 +1,8 @@
-// distributed/backend.h -- which of c10d's backends carries what ranks do together: chosen here, by device.
+// distributed/backend.h -- which of c10d's backends carries what ranks do together: Gloo, over the host's memory.
 //
-// Gloo carries tensors of the CPU. GPUs would have NCCL (c10d::ProcessGroupNCCL), which LibTorch for the CPU does not
-// contain: it takes the same store, needs nccl.h, and its tensors lie on the device, so that the buffers of
-// GradientExchange and ShardedAdamW would have to.
+// Gradients and weights of other devices are copied to the host for it, bucket by bucket. NCCL
+// (c10d::ProcessGroupNCCL) would take them where they are: LibTorch for the CPU does not contain it, it needs nccl.h,
+// and the buffers of GradientExchange and ShardedAdamW would have to lie on the device.
 #pragma once
 
 #include <chrono>
@@ -15,14 +15,10 @@
 namespace carnot {
 
 struct BackendPlace {
-  std::string device = "cpu";  ///< as RunOptions has it
-  std::string address{};       ///< at which the other ranks reach this one
+  std::string address{};  ///< at which the other ranks reach this one
   int rank = 0, size = 1;
   std::chrono::milliseconds connect_within{};
 };
-
-/// Whether there is a backend for ranks that compute there. The error says what is missing.
-Status check_device_of_ranks(const std::string& device);
 
 /// Connects this rank with all others. GLOO_SOCKET_IFNAME names the interface for it, as it does for PyTorch. The error
 /// says why it could not.

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -157,6 +158,18 @@ Result<RankSetting> rank_setting(const Variables& variables) {
   if (reader.problems().empty()) check_contradictions(setting, reader);
   if (!reader.problems().empty()) return join_errors(reader.problems());
   return setting;
+}
+
+Result<std::string> gpu_of_rank(const RankSetting& setting, const Variables& variables) {
+  const auto found = variables.find("CUDA_VISIBLE_DEVICES");
+  if (found == variables.end() || found->second.empty()) return std::to_string(setting.local_rank);
+  std::vector<std::string> names;
+  std::istringstream list(found->second);
+  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  if (names.size() == 1) return names.front();
+  if (static_cast<std::size_t>(setting.local_rank) < names.size()) return names[setting.local_rank];
+  return Error{"CUDA_VISIBLE_DEVICES=" + found->second + ": no GPU for local rank " +
+               std::to_string(setting.local_rank) + "; expected one for each rank of the machine"};
 }
 
 Result<std::string> first_of_node_list(const std::string& list) {

@@ -39,6 +39,11 @@ Variables process_variables();
 /// variable that is missing, is no number or contradicts another.
 Result<RankSetting> rank_setting(const Variables& variables);
 
+/// What CUDA_VISIBLE_DEVICES has to be for this rank to see one GPU, its own, as the first: of those that `variables`
+/// name there, or of all, the one with the number of the rank on its machine. A single name is the launcher's choice.
+/// The error says that the machine's ranks are more than the GPUs that are named.
+Result<std::string> gpu_of_rank(const RankSetting& setting, const Variables& variables);
+
 /// The first name of one of Slurm's lists: "gpu003" of "gpu[003-007,9],cpu1".
 Result<std::string> first_of_node_list(const std::string& list);
 

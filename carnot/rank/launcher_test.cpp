@@ -94,6 +94,17 @@ TEST(RankSetting, ReadsALeaderWorkerSet) {
             (RankSetting{.rank = 2, .size = 3, .address = "l.svc", .port = 29500}));
 }
 
+TEST(GpuOfRank, IsTheOneWithItsNumberOnTheMachineUnlessTheLauncherHasChosenOne) {
+  const RankSetting second{.rank = 5, .size = 8, .local_rank = 1, .local_size = 4};
+  EXPECT_EQ(gpu_of_rank(second, {}).value(), "1");
+  EXPECT_EQ(gpu_of_rank(second, {{"CUDA_VISIBLE_DEVICES", ""}}).value(), "1");
+  EXPECT_EQ(gpu_of_rank(second, {{"CUDA_VISIBLE_DEVICES", "4,6,7"}}).value(), "6");
+  EXPECT_EQ(gpu_of_rank(second, {{"CUDA_VISIBLE_DEVICES", "GPU-8932f937"}}).value(), "GPU-8932f937");
+  const RankSetting fourth{.rank = 3, .size = 4, .local_rank = 3, .local_size = 4};
+  EXPECT_EQ(gpu_of_rank(fourth, {{"CUDA_VISIBLE_DEVICES", "0,1"}}).error().message,
+            "CUDA_VISIBLE_DEVICES=0,1: no GPU for local rank 3; expected one for each rank of the machine");
+}
+
 TEST(RankSetting, OfAGroupOfOneMeetsNobody) {
   EXPECT_EQ(rank_setting({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "a"}}).value(), RankSetting());
   EXPECT_EQ(rank_setting({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}}).value(), RankSetting());

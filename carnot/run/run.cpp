@@ -10,7 +10,6 @@
 #include "carnot/base/thread_pool.h"
 #include "carnot/config/document.h"
 #include "carnot/data/rollout_write.h"
-#include "carnot/distributed/backend.h"
 #include "carnot/nn/linear.h"
 #include "carnot/rollout/compatibility.h"
 #include "carnot/run/checkpoint.h"
@@ -44,19 +43,12 @@ struct Hold {
   MachineShare share;
 };
 
-/// What one process does, and several ranks do not so far.
-Status check_ranks_can(const Recipe& recipe, int ranks) {
-  return ranks == 1 ? Done{} : check_device_of_ranks(recipe.run.device);
-}
-
 /// Refuses what can be refused first, then takes the folder: what is found there from here on stays so.
 Result<Hold> take_hold(const Recipe& recipe, Collectives& group) {
   const MachineShare share = find_machine_share(group);
   RunOptions options = recipe.run;
   if (options.threads == 0 && group.size() > 1) options.threads = std::min(share.threads, kMaxThreads);
-  Status can = check_ranks_can(recipe, group.size());
-  if (can) can = ModelBundle::prepare_device(options);
-  const Status ready = agree(group, can, "devices");
+  const Status ready = agree(group, ModelBundle::prepare_device(options), "devices");
   if (!ready) return ready.error();
   auto folder = made_on_first_rank(group, "taking the run folder", [&]() -> Result<FolderLock> {
     if (const Status status = check_start(recipe); !status) return status.error();
@@ -423,7 +415,6 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
 }
 
 Status dry_run(Recipe& recipe, MemoryStage stage, int ranks, std::ostream& out) {
-  if (const Status status = check_ranks_can(recipe, ranks); !status) return status;
   if (const Status status = ModelBundle::prepare_device(recipe.run); !status) return status;
   if (const Status status = check_ranks(recipe.train, ranks); !status) return status;
   const auto bundle = ModelBundle::open(recipe);
