@@ -40,7 +40,7 @@ class GroupLost : public std::runtime_error {
 class BegunCollective {
  public:
   virtual ~BegunCollective() = default;
-  /// Whether result() returns at once. Throws GroupLost where it ended with that.
+  /// Whether result() returns at once. Throws GroupLost where it ended with that, or where that is known already.
   virtual bool has_ended() = 0;
   /// Waits until it has ended. May throw GroupLost.
   virtual at::Tensor result() = 0;

@@ -352,7 +352,10 @@ class ProcessGroup::BegunWork : public BegunCollective {
       : connection_(connection), what_(what), work_(connection.begin(what, start)), result_(std::move(result)) {}
 
   bool has_ended() override {
-    if (!work_->isCompleted()) return false;
+    if (!work_->isCompleted()) {
+      connection_.check();  // the library may wait for a rank that is gone
+      return false;
+    }
     connection_.finish(what_, *work_);
     return true;
   }
