@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes WebShop's files for as many products as wanted, in the format of the published ones, from the 1000 products.
 
-    bench/webshop_files.py ../shared/data/webshop FOLDER 1180000
+    bench/webshop_files.py "$CARNOT_DATA/webshop" FOLDER 1180000     # docs/data.md
 
 FOLDER gets items_shuffle.json, one JSON array, and items_ins_v2.json. The k-th product is a copy of product k mod 1000
 with an ASIN of its own and, in title, description and bullets, a third of the words replaced: each by a word of any

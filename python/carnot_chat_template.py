@@ -9,12 +9,10 @@ the memory of this process is limited.
 
 import datetime
 import json
-import os
 import resource
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import carnot_environment
+import carnot_protocol
 
 OLDEST_JINJA = (3, 1, 6)  # earlier sandboxes have known ways out
 DAY = datetime.datetime(2024, 7, 26)
@@ -101,23 +99,21 @@ def call_of(one):
     return dict(call, id=one["id"]) if one.get("id") else call
 
 
-class TemplateServer(carnot_environment.Server):
-    """hello and render, of carnot_environment's server."""
-
+class TemplateServer(carnot_protocol.Server):
     def __init__(self):
-        super().__init__(None)
+        super().__init__()
         self.template, self.tokens = None, {}
 
-    def hello(self, request):
+    async def hello(self, request):
         jinja2 = import_jinja()
         try:
             self.template = environment(jinja2).from_string(request["template"])
         except jinja2.TemplateSyntaxError as error:
             raise ValueError("line %d of the template: %s" % (error.lineno, error.message)) from None
         self.tokens = request["tokens"]
-        return {"protocol": carnot_environment.PROTOCOL}
+        return {"protocol": carnot_protocol.PROTOCOL}
 
-    def render(self, request):
+    async def render(self, request):
         return {"rendered": [self.rendered(one) for one in request["conversations"]]}
 
     def rendered(self, one):
@@ -144,4 +140,4 @@ class TemplateServer(carnot_environment.Server):
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    carnot_environment.answer_forever(TemplateServer())
+    carnot_protocol.answer_forever(TemplateServer())

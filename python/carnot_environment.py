@@ -1,4 +1,4 @@
-"""Environments for Carnot in Python: derive from Environment, call serve(). One file, no dependencies, Python 3.8 on.
+"""Environments for Carnot in Python: derive from Environment. No dependencies, Python 3.8 on.
 
     import random
     from carnot_environment import Environment, Reply, serve
@@ -21,6 +21,7 @@
     serve(Shopping)
 
 In a recipe:  env: {name: process, command: [python3, shopping.py]}
+Without the last line:  command: [python3, -m, carnot_environment, "shopping.py:Shopping"]
 
 Carnot starts the script and talks to it in JSON over standard input and output (docs/process_environments.md). What the
 script prints goes to standard error, into Carnot's log. An exception ends the episode as an infrastructure failure,
@@ -28,19 +29,13 @@ which never becomes a reward; the script goes on with the next one.
 """
 
 import copy
-import functools
-import importlib.util
 import inspect
-import json
-import os
 import re
 import sys
-import threading
-import traceback
+
+from carnot_protocol import PROTOCOL, Server, answer_forever, finish, load
 
 __all__ = ["Environment", "Prompt", "Reply", "Response", "Task", "Tool", "ToolCall", "load", "serve"]
-
-PROTOCOL = 1
 
 
 class Task:
@@ -195,53 +190,6 @@ class Environment:
         """The episode is over, or nobody needs the rest of it."""
 
 
-@functools.lru_cache(maxsize=None)
-def _event_loop():
-    """The event loop of the process, in a thread of its own from the first use on."""
-    import asyncio  # which takes its time
-
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, daemon=True).start()
-    return loop
-
-
-def _start(coroutine):
-    """Runs it in the event loop: a future."""
-    import asyncio
-
-    return asyncio.run_coroutine_threadsafe(coroutine, _event_loop())
-
-
-def _finish(coroutine):
-    """What a coroutine returns that waits for nothing."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return end.value
-    raise RuntimeError("%s waits, and nothing runs it" % coroutine)
-
-
-async def _in_a_thread(function):
-    """What it returns, while the event loop goes on."""
-    loop = _event_loop()
-    ended = loop.create_future()
-
-    def settle(set_outcome, outcome):
-        if not ended.cancelled():
-            set_outcome(outcome)
-
-    def work():
-        try:
-            outcome = ended.set_result, function()
-        except BaseException as error:
-            is_plain = isinstance(error, Exception) and not isinstance(error, StopIteration)  # others end the loop
-            outcome = ended.set_exception, error if is_plain else RuntimeError(repr(error))
-        loop.call_soon_threadsafe(settle, *outcome)
-
-    threading.Thread(target=work, daemon=True).start()
-    return await ended
-
-
 def _text_of(value, name):
     if not isinstance(value, str):
         raise TypeError("%s: expected a str, got %s" % (name, type(value).__name__))
@@ -269,28 +217,14 @@ def _response(request):
     return response
 
 
-class Server:
-    """Answers requests by the coroutine that `op` names; carnot_reward.py and carnot_tools.py derive from it."""
+class EnvironmentServer(Server):
+    """Keeps the episodes. `make`: of one, from the settings."""
 
     def __init__(self, make):
+        super().__init__()
         self.make = make
         self.settings = {}
         self.episodes = {}
-        self.at_once = False  # each request is answered beside the others
-
-    def is_for_the_loop(self, request):
-        """Whether the event loop answers it, where requests are answered at once; otherwise a thread of its own."""
-        return True
-
-    async def value(self, function, *arguments, **named):
-        """What a function or coroutine of the user's returns."""
-        if self.at_once and not inspect.iscoroutinefunction(function):
-            made = await _in_a_thread(functools.partial(function, *arguments, **named))
-        else:
-            made = function(*arguments, **named)
-        if not inspect.iscoroutine(made):
-            return made
-        return await made if self.at_once else _start(made).result()
 
     async def hello(self, request):
         if request["protocol"] != PROTOCOL:
@@ -337,31 +271,10 @@ class Server:
         if environment is not None:
             await self.value(environment.close)
 
-    async def answer(self, request):
-        """The line that answers a request; None where there is none to give."""
-        try:
-            message = await getattr(self, request["op"])(request)
-            if message is None:
-                return None
-            return self.line(dict(message, id=request["id"]), request)
-        except Exception as error:
-            return self.failure(request, error)
-
-    def line(self, message, request):
-        try:
-            return json.dumps(message, ensure_ascii=False, allow_nan=False)
-        except Exception as error:
-            return self.failure(request, error)
-
-    def failure(self, request, error):
-        traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
-        text = "%s: %s" % (type(error).__name__, error)
-        return json.dumps({"id": request.get("id", -1), "error": text})
-
     def answer_batch(self, requests):
         """Steps together, everything else one by one."""
         steps = [request for request in requests if request["op"] == "step" and request["episode"] in self.episodes]
-        lines = [_finish(self.answer(request)) for request in requests if not any(request is step for step in steps)]
+        lines = [finish(self.answer(request)) for request in requests if not any(request is step for step in steps)]
         if not steps:
             return lines
         try:
@@ -370,69 +283,34 @@ class Server:
             replies = environments[0].step_batch(environments, responses)
             if len(replies) != len(steps):
                 raise ValueError("step_batch() answered %d of %d responses" % (len(replies), len(steps)))
-        except Exception as error:
+        except BaseException as error:
             return lines + [self.failure(request, error) for request in steps]
         for request, environment, reply, response in zip(steps, environments, replies, responses):
             try:
                 lines.append(self.line(dict(_reply(environment, reply, response), id=request["id"]), request))
-            except Exception as error:
+            except BaseException as error:
                 lines.append(self.failure(request, error))
         return lines
 
 
-@functools.lru_cache(maxsize=None)
-def load(spec):
-    """The function or class that "my_file.py:name" or "my_module:name" names. A file finds the modules next to it, a
-    module is also looked for where the program was started."""
-    path, _, name = spec.rpartition(":")
-    if not path or not name:
-        raise ValueError("expected FILE:FUNCTION, got %r" % spec)
-    if path.endswith(".py"):
-        sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-        module_spec = importlib.util.spec_from_file_location(os.path.splitext(os.path.basename(path))[0], path)
-        module = importlib.util.module_from_spec(module_spec)
-        module_spec.loader.exec_module(module)
-    else:
-        sys.path.append(os.getcwd())
-        module = importlib.import_module(path)
-    if not callable(getattr(module, name, None)):
-        raise ValueError("%s has no function %s" % (path, name))
-    return getattr(module, name)
-
-
 def serve(environment):
-    """Answers Carnot until it closes standard input. `environment`: a class, or a function that makes one episode."""
-    answer_forever(Server(environment))
+    """Answers Carnot until it closes its pipe. `environment`: a class, or a function that makes one episode."""
+    answer_forever(EnvironmentServer(environment))
 
 
-def answer_forever(server):
-    # What the environment prints must not get between the answers.
-    answers = os.dup(1)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    writing = threading.Lock()
+def named(spec):
+    """The class or function that "my_file.py:name" names. Where there is none, the first call says why."""
+    try:
+        return load(spec)
+    except BaseException as error:
+        problem = error
 
-    def write(lines):
-        written = "".join(line + "\n" for line in lines if line is not None).encode("utf-8", "replace")
-        with writing:
-            while written:
-                written = written[os.write(answers, written):]
+    def refuse(**settings):
+        raise problem
 
-    rest = b""
-    while True:
-        data = os.read(0, 1 << 20)
-        if not data:
-            return
-        *lines, rest = (rest + data).split(b"\n")
-        out = []
-        for line in lines:
-            request = json.loads(line)
-            if server.at_once:
-                for one in request.get("calls", [request]):
-                    if server.is_for_the_loop(one):
-                        _start(server.answer(one)).add_done_callback(lambda answered: write([answered.result()]))
-                    else:
-                        threading.Thread(target=lambda one=one: write([_finish(server.answer(one))]), daemon=True).start()
-            else:
-                out += server.answer_batch(request["calls"]) if "calls" in request else [_finish(server.answer(request))]
-        write(out)
+    return refuse
+
+
+if __name__ == "__main__":
+    sys.modules["carnot_environment"] = sys.modules["__main__"]  # from which the file derives its class
+    serve(named(sys.argv[1]))

@@ -5,20 +5,44 @@
 
 The function gets lists, one entry for each response, and returns as many numbers. It may ask for: `completions` (the
 responses), `prompts` (what they answer, as text), `answers` (right answers, a list each), and the columns of the data
-set by their names. Carnot starts this file; it is not to be imported.
+set by their names. It is called once for the responses that it gets: an exception is a failure of the machinery for
+each of them, a score that is not a finite number for its own response. Carnot starts this file; it is not to be
+imported.
+
+A function written for verl, compute_score(data_source, solution_str, ground_truth, extra_info=None), scores one response
+at a time and returns a number, or a dictionary with "score".
 """
 
 import inspect
-import os
+import math
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import carnot_environment
+import carnot_protocol
+
+
+def of_verl(function):
+    """The function in the shape of Carnot's, where it has verl's."""
+    if not {"solution_str", "ground_truth"} <= set(inspect.signature(function).parameters):
+        return function
+
+    def scores(completions, answers, **columns):
+        found = []
+        for i, (response, right) in enumerate(zip(completions, answers)):
+            row = {name: values[i] for name, values in columns.items()}
+            try:
+                score = function(row.get("data_source"), response, right[0] if len(right) == 1 else right,
+                                 row.get("extra_info"))
+                found.append(score["score"] if isinstance(score, dict) else score)
+            except Exception as error:
+                found.append(error)  # of this response alone
+        return found
+
+    return scores
 
 
 class Scorer:
     def __init__(self, function):
-        self.function = function
+        function = self.function = of_verl(function)
         parameters = inspect.signature(function).parameters.values()
         self.takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
         self.names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
@@ -37,34 +61,55 @@ class Scorer:
                        answers=[request["answers"] for request in requests])
         self.check(columns)
         chosen = columns if self.takes_all else {name: columns[name] for name in self.names if name in columns}
-        scores = list(self.function(**chosen))
+        made = self.function(**chosen)
+        if not hasattr(made, "__iter__"):
+            raise TypeError("the function returned %r; expected a list of numbers" % (made,))
+        scores = list(made)
         if len(scores) != len(requests):
-            raise ValueError("the function returned %d scores for %d responses" % (len(scores), len(requests)))
-        return [float(score) for score in scores]
+            raise ValueError("the function returned %s for %s" % (counted(len(scores), "score"),
+                                                                  counted(len(requests), "response")))
+        return scores
 
 
-class RewardServer(carnot_environment.Server):
-    """hello and score, of carnot_environment's server."""
+def counted(count, thing):
+    return "%d %s%s" % (count, thing, "" if count == 1 else "s")
 
-    def __init__(self, function):
-        super().__init__(None)
-        self.scorer = Scorer(function)
+
+def number(score):
+    if isinstance(score, Exception):
+        raise score
+    try:
+        value = float(score)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError("the function returned the score %r; expected a finite number" % (score,))
+    return value
+
+
+class RewardServer(carnot_protocol.Server):
+    def __init__(self, spec):
+        super().__init__()
+        self.spec, self.scorer = spec, None
 
     async def hello(self, request):
+        self.scorer = Scorer(carnot_protocol.load(self.spec))
         self.scorer.check([*request["row"], "completions", "prompts", "answers"])
-        return {"protocol": carnot_environment.PROTOCOL, "batch": True}
-
-    async def score(self, request):
-        return {"score": self.scorer.scores([request])[0]}
+        return {"protocol": carnot_protocol.PROTOCOL, "batch": True}
 
     def answer_batch(self, requests):
         try:
             scores = self.scorer.scores(requests)
-        except Exception:
-            # One bad response must not cost the others their scores.
-            return [carnot_environment._finish(self.answer(request)) for request in requests]
-        return [self.line({"id": request["id"], "score": score}, request) for request, score in zip(requests, scores)]
+        except BaseException as error:
+            return [self.failure(request, error) for request in requests]
+        return [self.answer_with(score, request) for request, score in zip(requests, scores)]
+
+    def answer_with(self, score, request):
+        try:
+            return self.line({"id": request["id"], "score": number(score)}, request)
+        except Exception as error:
+            return self.failure(request, error)
 
 
 if __name__ == "__main__":
-    carnot_environment.answer_forever(RewardServer(carnot_environment.load(sys.argv[1])))
+    carnot_protocol.answer_forever(RewardServer(sys.argv[1]))

@@ -24,14 +24,12 @@ import dataclasses
 import enum
 import inspect
 import json
-import os
 import re
 import sys
 import types
 import typing
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import carnot_environment
+import carnot_protocol
 
 
 class Unavailable(Exception):
@@ -238,20 +236,18 @@ def is_of_the_machinery(error):
     return False
 
 
-class ToolServer(carnot_environment.Server):
-    """hello and call, of carnot_environment's server."""
-
+class ToolServer(carnot_protocol.Server):
     def __init__(self, specs):
-        super().__init__(None)
+        super().__init__()
         self.at_once = True
         self.functions, self.hints, self.problem = {}, {}, None
         try:
             self.descriptions = [self.add(spec) for spec in specs]
-        except Exception as error:
+        except BaseException as error:
             self.problem = error
 
     def add(self, spec):
-        function = carnot_environment.load(spec)
+        function = carnot_protocol.load(spec)
         description = describe(function, spec)
         if description["name"] in self.functions:
             raise ValueError("%s: there is a function %s already" % (spec, description["name"]))
@@ -268,7 +264,7 @@ class ToolServer(carnot_environment.Server):
             raise self.problem
         # A schema travels as text: the order of its keys is what the policy reads.
         tools = [dict(one, parameters=json.dumps(one["parameters"], ensure_ascii=False)) for one in self.descriptions]
-        return {"protocol": carnot_environment.PROTOCOL, "tools": tools}
+        return {"protocol": carnot_protocol.PROTOCOL, "tools": tools}
 
     async def call(self, request):
         hints = self.hints[request["tool"]]
@@ -281,7 +277,7 @@ class ToolServer(carnot_environment.Server):
             made = self.functions[request["tool"]](**arguments)
             if inspect.iscoroutine(made):
                 is_in_the_loop = self.is_for_the_loop(request)
-                made = await made if is_in_the_loop else carnot_environment._start(made).result()
+                made = await made if is_in_the_loop else carnot_protocol.start(made).result()
             return {"text": text_of(made)}
         except Exception as error:
             if is_of_the_machinery(error):
@@ -292,4 +288,4 @@ class ToolServer(carnot_environment.Server):
 if __name__ == "__main__":
     # The one module that tools may import Unavailable from.
     sys.modules["carnot_tools"] = sys.modules["__main__"]
-    carnot_environment.answer_forever(ToolServer(sys.argv[1:]))
+    carnot_protocol.answer_forever(ToolServer(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""Trackers for Carnot in Python: derive from Tracker, call serve(). One file, no dependencies, Python 3.8 on.
+"""Trackers for Carnot in Python: derive from Tracker, call serve(). No dependencies, Python 3.8 on.
 
     from carnot_tracker import Tracker, serve
 
@@ -10,15 +10,18 @@
 
 In a recipe:  track: {command: [python3, my_tracker.py, colour=red]}
 
-Carnot starts the script and writes JSON lines to its standard input (docs/trackers.md); arguments such as colour=red
-become keyword arguments of the class. What the script prints goes into Carnot's log. An exception is printed, and the
-next message is handled as usual; only one in start() ends the script, and Carnot starts it again. Nothing that happens
-here changes or delays the run.
+Carnot starts the script and writes JSON lines to its standard input (docs/trackers.md), which serve() keeps to itself;
+arguments such as colour=red become keyword arguments of the class. What the script prints goes into Carnot's log. An
+exception is printed, and the next message is handled as usual; only one in start() ends the script, and Carnot starts
+it again. Nothing that happens here changes or delays the run.
 """
 
 import json
+import os
 import sys
 import traceback
+
+from carnot_protocol import take_pipes
 
 __all__ = ["Run", "Tracker", "serve"]
 
@@ -91,7 +94,7 @@ def _handle(tracker, message):
 
 def serve(tracker_class, lines=None):
     """Handles messages until the run ends."""
-    lines = sys.stdin.buffer if lines is None else lines
+    lines = os.fdopen(take_pipes()[0], "rb") if lines is None else lines
     tracker = tracker_class(**_settings(sys.argv[1:]))
     first = lines.readline()
     if not first:

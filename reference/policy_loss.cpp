@@ -15,13 +15,13 @@ struct Step {
   /// What one token's loss is divided by; `weighted` says whether tokens count by weight or by one.
   double share(std::size_t i, std::size_t t, bool weighted) const {
     double total = 0, own = 0, count = 0;
-    for (std::size_t s = 0; s < sequences.size(); ++s) {
-      if (!sequences[s].empty()) count += 1;
-      for (const LossToken& token : sequences[s]) {
+    for (std::size_t s = 0; s < sequences.size(); ++s)
+      for (std::size_t n = 0; n < sequences[s].size(); ++n) {
+        const LossToken& token = sequences[s][n];
+        if (n == 0 || !same_sequence(sequences[s][n - 1], token)) count += 1;
         total += weighted ? token.weight : 1;
-        if (s == i) own += weighted ? token.weight : 1;
+        if (s == i && same_sequence(sequences[i][t], token)) own += weighted ? token.weight : 1;
       }
-    }
     const double w = weighted ? sequences[i][t].weight : 1;
     switch (options.reduction) {
       case Reduction::TokenMean: return total > 0 ? w / total : 0;
@@ -32,8 +32,13 @@ struct Step {
     return 0;
   }
 
+  // Of one trajectory.
+  bool same_sequence(const LossToken& a, const LossToken& b) const {
+    return options.sequence == SequenceUnit::Trajectory || a.turn == b.turn;
+  }
+
   bool same_segment(const LossToken& a, const LossToken& b) const {
-    return options.ratio == RatioLevel::Sequence || a.turn == b.turn;
+    return options.ratio == RatioLevel::Sequence ? same_sequence(a, b) : a.turn == b.turn;
   }
 
   double log_ratio(std::size_t i, std::size_t t) const {

@@ -13,7 +13,7 @@ struct LossToken {
   double entropy = 0;
   double value = 0, value_old = 0, value_target = 0;
   double advantage = 0, weight = 1, clip_scale = 1;
-  int turn = 0;  ///< numbered within its sequence
+  int turn = 0;  ///< numbered within its trajectory; tokens of one turn are neighbours
 };
 
 /// By trajectory, in reading order.

@@ -1,4 +1,4 @@
-// testing/paths.h -- where tests find files: the repository, the recorded data beside it, the build folder.
+// testing/paths.h -- where tests find files: the repository, its recorded results, published data, the build folder.
 //
 // Compiled in one source, so that no other test's object depends on where the repository is and the compiler cache
 // serves every clone.
@@ -11,7 +11,14 @@ namespace carnot {
 
 // Each returns the folder's absolute path, a slash and `relative`.
 std::string source_path(std::string_view relative);
-std::string data_path(std::string_view relative);   // ../shared/data, or what -DCARNOT_DATA_DIR names
+std::string recorded_path(std::string_view relative);  // tests/recorded: what other implementations computed
 std::string build_path(std::string_view relative);
+
+/// The folder with published data that is not ours and not in the repository (docs/data.md): what the environment's
+/// CARNOT_DATA names, else what -DCARNOT_DATA_DIR named. Empty where neither is set: a test of it is skipped with
+/// Missing::PublishedData.
+const std::string& published_data();
+/// A file there. REQUIRES: published_data() is not empty.
+std::string published_path(std::string_view relative);
 
 }  // namespace carnot

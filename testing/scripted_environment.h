@@ -22,8 +22,8 @@ struct ScriptedOptions {
   std::string prefix = "<think>";
   std::uint64_t latency_seed = 0;  ///< other than 0: each step sleeps up to 3 ms, drawn from here and the text
   int throws_at = -1;              ///< step that throws
-  int hangs_at = -1;               ///< step that sleeps for `hang_seconds`
-  double hang_seconds = 1;
+  int hangs_at = -1;               ///< step that calls `hang` first
+  std::function<void()> hang{};
   bool succeeds = true;  ///< the last turn does
   bool opens = true;     ///< false: open() throws
   /// Replaces what a step answers.
@@ -54,7 +54,7 @@ class ScriptedEnvironment : public Environment {
 
   Reply step(const PolicyResponse& response) override {
     if (turn_ == options_.throws_at) throw std::runtime_error("the world broke");
-    if (turn_ == options_.hangs_at) std::this_thread::sleep_for(std::chrono::duration<double>(options_.hang_seconds));
+    if (turn_ == options_.hangs_at) options_.hang();
     state_ = derive_seed(state_, response.text, static_cast<std::uint64_t>(++turn_));
     if (options_.latency_seed != 0)
       std::this_thread::sleep_for(std::chrono::microseconds(derive_seed(options_.latency_seed, response.text) % 3000));

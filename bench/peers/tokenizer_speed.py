@@ -3,7 +3,7 @@
 
     pip install tokenizers==0.23.3
     cmake --build build --target tokenizer_bench
-    python3 bench/peers/tokenizer_speed.py ../shared/data
+    python3 bench/peers/tokenizer_speed.py "$CARNOT_DATA"     # the published data of docs/data.md
 
 Texts: all of GSM8K, and this repository's own C++ and Python files. Tokenizers: Qwen2's; Llama 3's steps (its pattern,
 ignore_merges, no normaliser) over Qwen2's vocabulary; and the small SentencePiece file of tests/golden/tokenizer.

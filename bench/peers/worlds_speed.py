@@ -3,7 +3,7 @@
 
     python3 -m venv peers && peers/bin/pip install -r bench/peers/worlds_requirements.txt
     cmake --build build --target alfworld_bench bm25_bench carnot
-    peers/bin/python bench/peers/worlds_speed.py alfworld ../shared/data/alfworld
+    peers/bin/python bench/peers/worlds_speed.py alfworld "$CARNOT_DATA/alfworld"     # docs/data.md
     build/bm25_bench FOLDER 200000
     peers/bin/python bench/peers/worlds_speed.py bm25 FOLDER/passages_200000_100.jsonl --anserini JAR
 

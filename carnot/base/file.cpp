@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <lzma.h>
 #include <openssl/evp.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -116,6 +117,21 @@ bool is_unreadable_device(int fd, const struct stat& info) {
   return S_ISBLK(info.st_mode) || (S_ISCHR(info.st_mode) && info.st_rdev != kNull && ::isatty(fd) == 0);
 }
 
+/// Does not wait for a pipe's writer.
+Descriptor opened_to_read(const fs::path& path) {
+  return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
+/// Waits where the pipe is empty and has writers.
+ssize_t read_some(int fd, std::span<char> to) {
+  for (;;) {
+    const ssize_t got = ::read(fd, to.data(), to.size());
+    if (got >= 0 || (errno != EINTR && errno != EAGAIN)) return got;
+    pollfd state{.fd = fd, .events = POLLIN, .revents = 0};
+    if (errno == EAGAIN) (void)::poll(&state, 1, -1);
+  }
+}
+
 class Sha256 {
  public:
   Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
@@ -144,7 +160,7 @@ class Sha256 {
 }  // namespace
 
 Result<std::string> read_file(const fs::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file = opened_to_read(path);
   if (!file.is_open()) return system_error(path, "cannot open");
   struct stat info{};
   if (::fstat(file.get(), &info) != 0) return system_error(path, "cannot read");
@@ -157,9 +173,10 @@ Result<std::string> read_file(const fs::path& path) {
   content.reserve(size);
   std::array<char, 1 << 16> buffer;
   while (true) {
-    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = read_some(file.get(), buffer);
     if (got < 0) return system_error(path, "cannot read");
+    if (got == 0 && content.empty() && S_ISFIFO(info.st_mode))
+      return Error{path.string() + ": is a pipe that nothing writes into; expected a file"};
     if (got == 0) return with_few_lines(std::move(content), path.string());
     content.append(buffer.data(), got);
     if (content.size() > limit) return too_large(path.string(), limit);
@@ -271,13 +288,12 @@ std::string sha256_hex(std::string_view content) {
 }
 
 Result<std::string> sha256_of_file(const fs::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file = opened_to_read(path);
   if (!file.is_open()) return system_error(path, "cannot open");
   Sha256 digest;
   std::array<char, 1 << 16> buffer;
   while (true) {
-    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = read_some(file.get(), buffer);
     if (got < 0) return system_error(path, "cannot read");
     if (got == 0) return digest.hex();
     digest.add({buffer.data(), static_cast<std::size_t>(got)});

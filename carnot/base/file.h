@@ -12,7 +12,8 @@
 
 namespace carnot {
 
-/// The whole file; the error names the path and the system's reason, or the limit (base/limits.h) that it exceeds.
+/// The whole file; the error names the path and the system's reason, or the limit (base/limits.h) that it exceeds. Of a
+/// pipe, what is written into it until its writers close it; one without a writer is an error.
 Result<std::string> read_file(const std::filesystem::path& path);
 
 /// The whole file, decompressed where the name ends in .xz. What it expands to has a limit, too.

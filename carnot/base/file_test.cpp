@@ -11,11 +11,13 @@
 #include <csignal>
 #include <cstdint>
 #include <fstream>
+#include <future>
 #include <sstream>
 
 #include "carnot/base/bounded_read.h"
 #include "carnot/base/descriptor.h"
 #include "carnot/base/limits.h"
+#include "testing/missing.h"
 
 namespace carnot {
 namespace {
@@ -118,12 +120,26 @@ TEST_F(Files, APipeIsWrittenIntoAndStays) {
   EXPECT_TRUE(fs::is_fifo(pipe));
 }
 
+TEST_F(Files, APipeIsReadToItsEndAndOneWithoutAWriterIsRefusedAtOnce) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto refused = read_file(pipe);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message, pipe.string() + ": is a pipe that nothing writes into; expected a file");
+
+  Descriptor writer(::open(pipe.c_str(), O_RDWR));  // so that one is there when the reader comes
+  auto content = std::async(std::launch::async, [&] { return read_file(pipe); });
+  std::ofstream(pipe) << std::string(1 << 20, 'x');  // far more than a pipe holds
+  ASSERT_TRUE(writer.close());
+  EXPECT_EQ(content.get().value(), std::string(1 << 20, 'x'));
+}
+
 TEST_F(Files, ADeviceIsWrittenIntoAndStays) {
   // Of our own where that is allowed: a fault here must not take the machine's.
   const fs::path own = folder_ / "null";
   const bool made = ::mknod(own.c_str(), S_IFCHR | 0600, ::makedev(1, 3)) == 0;
   const fs::path device = made && Descriptor(::open(own.c_str(), O_WRONLY)).is_open() ? own : fs::path("/dev/null");
-  if (device != own && ::geteuid() == 0) GTEST_SKIP() << "root without devices of its own";
+  if (device != own && ::geteuid() == 0) CARNOT_SKIP(Devices, "root without devices of its own");
   EXPECT_TRUE(write_file_atomically(device, "away").ok());
   EXPECT_TRUE(fs::is_character_file(device));
 }

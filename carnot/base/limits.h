@@ -65,6 +65,16 @@ inline constexpr std::int64_t kMaxTokenId = (1 << 24) - 1;
 /// Bytes of a safetensors header: the format's own limit.
 inline constexpr std::uint64_t kMaxSafetensorsHeader = 100'000'000;
 
+/// Keys of a GGUF file's metadata, and its tensors (a model of kMaxModelLayers layers has some 200,000); dimensions of
+/// a tensor; what its data may be aligned to.
+inline constexpr std::uint64_t kMaxGgufEntries = 1 << 18;
+inline constexpr std::uint32_t kMaxGgufDimensions = 4;
+inline constexpr std::uint64_t kMaxGgufAlignment = 1 << 20;
+
+/// Bytes of a token whose merges are derived from its score: each way to cut it in two is tried. SentencePiece's own
+/// limit is 16 characters unless its user raises it.
+inline constexpr std::size_t kMaxScoredTokenBytes = 256;
+
 /// Any size in a model's shape (2^24: 16 times the widest vocabulary in use), its layers, and all of its weights.
 /// Products of two sizes and sums of them stay far from the ends of 64 bits.
 inline constexpr int kMaxModelSize = 1 << 24;

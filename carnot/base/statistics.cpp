@@ -44,12 +44,11 @@ bool all_equal(std::span<const double> values) {
   return std::all_of(values.begin(), values.end(), [&](double x) { return x == values.front(); });
 }
 
-Interval wilson_interval(std::int64_t successes, std::int64_t trials) {
+Interval wilson_interval(double successes, double n) {
   CARNOT_CHECK_GE(successes, 0);
-  CARNOT_CHECK_LE(successes, trials);
-  if (trials == 0) return {0, 1};
-  const double n = static_cast<double>(trials);
-  const double p = static_cast<double>(successes) / n;
+  CARNOT_CHECK_LE(successes, n);
+  if (n == 0) return {0, 1};
+  const double p = successes / n;
   const double z2 = kNormal * kNormal;
   const double centre = (p + z2 / (2 * n)) / (1 + z2 / n);
   const double half = kNormal * std::sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n);

@@ -4,7 +4,6 @@
 // (divide by n - 1), and published code uses both.
 #pragma once
 
-#include <cstdint>
 #include <span>
 
 namespace carnot {
@@ -26,8 +25,9 @@ struct Interval {
   double high = 0;
 };
 
-/// 95 % Wilson score interval of a success rate. With no trials: [0, 1].
-Interval wilson_interval(std::int64_t successes, std::int64_t trials);
+/// 95 % Wilson score interval of a success rate. With no trials: [0, 1]. Trials that depend on each other count as
+/// fewer, and not always as a whole number of them.
+Interval wilson_interval(double successes, double n);
 
 /// 95 % Student-t interval of a mean; [mean, mean] of fewer than two values.
 Interval mean_interval(std::span<const double> values);

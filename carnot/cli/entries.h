@@ -26,6 +26,7 @@ CommandEntry completion_entry();
 CommandEntry evaluate_entry();
 CommandEntry export_entry();
 CommandEntry generate_entry();
+CommandEntry import_entry();
 CommandEntry manual_entry();
 CommandEntry rollout_entry();
 CommandEntry score_entry();

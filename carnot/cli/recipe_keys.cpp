@@ -5,11 +5,30 @@
 
 #include "carnot/config/printer.h"
 #include "carnot/run/find_run.h"
+#include "carnot/run/run_folder.h"
 
 namespace carnot {
 
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<Recipe> read_run(const fs::path& folder, const std::vector<std::string>& overrides) {
+  const fs::path config = RunFolder{folder}.config();
+  std::error_code ignored;
+  if (!fs::exists(config, ignored))
+    return Error{folder.string() + ": is a folder without a config.yaml; expected a recipe or a run folder"};
+  std::vector<std::string> all{"run_folder=" + nlohmann::json(folder.string()).dump(), "resume=auto"};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return load_recorded(config, all);
+}
+
+}  // namespace
+
 Result<Recipe> read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
   if (path.empty()) return Recipe::parse("", "default recipe", overrides);
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return read_run(path, overrides);
   return is_recorded(path) ? load_recorded(path, overrides) : Recipe::load(path, overrides);
 }
 

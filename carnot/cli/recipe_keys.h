@@ -10,7 +10,8 @@
 
 namespace carnot {
 
-/// The default recipe where `path` is empty.
+/// The default recipe where `path` is empty; of a run folder the recipe that the run recorded, to go on with it in that
+/// folder (run_folder and resume may be given all the same).
 Result<Recipe> read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides);
 
 /// Every key with its type, default and sentence.

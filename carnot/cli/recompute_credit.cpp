@@ -76,7 +76,8 @@ void refuse_unread(ConfigReader& reader, MethodRecipe& recipe, const UnreadKey& 
 }
 
 Result<Method> method_of(const CreditRequest& request) {
-  const auto document = Document::parse("", "command line", {.overrides = request.overrides});
+  const auto document =
+      Document::parse("", "command line", {.overrides = request.overrides, .aliases = verl_aliases()});
   if (!document) return document.error();
   auto recipe = parse_method(request.method);
   if (!recipe) return recipe.error();

@@ -1,3 +1,4 @@
+#include <cerrno>
 #include <cstdlib>
 #include <optional>
 #include <ostream>
@@ -16,9 +17,9 @@ template <MemoryStage kStage>
 class TrainCommand final : public Command {
  public:
   void declare(OptionParser& take) override {
-    take.operand("RECIPE", path_, "YAML file", Presence::Required);
+    take.operand("RECIPE", path_, "YAML file; or a run's folder, to continue it", Presence::Required);
     take.operand("KEY=VALUE", overrides_, "override the recipe: train.steps=10");
-    take.flag("--dry-run", dry_run_, "print the resolved configuration and the memory budget, run nothing");
+    take.flag("--dry-run", dry_run_, "print resolved configuration, disk and memory, run nothing");
     take.count("--ranks", "N", ranks_, 1, "with --dry-run: the memory of each of so many ranks");
   }
 
@@ -35,8 +36,11 @@ class TrainCommand final : public Command {
       return setting->rank > 0 ? Exit::Success : print_plan(*recipe, ranks_.value_or(setting->size), console);
     if (const Status own = take_own_gpu(*setting, recipe->run.device); !own) return report(console, own.error());
     const StopLeaves leaves = kStage == MemoryStage::Rollout ? StopLeaves::Nothing : StopLeaves::Checkpoint;
-    return run_in_group(console, leaves, *setting, recipe->distributed, [&recipe](const RunControl& control) {
+    return run_in_group(console, leaves, *setting, recipe->distributed, [&](RunControl control) {
       if (kStage == MemoryStage::Rollout) return run_rollout(*recipe, control);
+      // A launcher has a command line of its own.
+      if (setting->size == 1)
+        control.command = std::string(program_invocation_name) + (kStage == MemoryStage::Sft ? " sft" : " train");
       return kStage == MemoryStage::Sft ? run_sft(*recipe, control) : run_training(*recipe, control);
     });
   }

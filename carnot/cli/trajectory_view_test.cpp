@@ -40,8 +40,8 @@ TEST(TrajectoryView, ListsATrajectoryALineWithItsLineInTheFile) {
   RolloutFile file{.groups = {small_group(tokenizer)}, .line_of_row = {7}};
   file.groups[0].trees[0].leaves[0].dropped = true;
   EXPECT_EQ(trajectory_list(file),
-            "row  uid  trajectory  outcome                     score  turns  tokens  sampled\n"
-            "7    q    q/0         finished, success, dropped  0.5    1      11      5\n");
+            "row  uid  trajectory  outcome                     score  penalty  turns  tokens  sampled\n"
+            "7    q    q/0         finished, success, dropped  0.5    -0.1     1      11      5\n");
 }
 
 TEST(TrajectoryView, SaysHowItEndedAndWhatEachTurnBrought) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "carnot/base/single_quotes.h"
 #include "carnot/base/strings.h"
 
 namespace carnot {
@@ -43,13 +44,6 @@ std::string shown_name(const OptionUsage& option) {
   return option.argument.empty() ? option.name : option.name + " " + option.argument;
 }
 
-/// `text` in single quotes, for every shell that is served.
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::vector<std::string> names_of(std::span<const CommandUsage> usages) {
   std::vector<std::string> names;
   for (const CommandUsage& usage : usages) names.push_back(usage.name);
@@ -71,10 +65,10 @@ std::string bash_case(const CommandUsage& usage, std::span<const CommandUsage> u
     if (option.operand) continue;
     flags.push_back(option.name);
     if (!option.argument.empty())
-      values += "        " + option.name + ") words=" + quoted(join(option.words, " ")) + "; flags= ;;\n";
+      values += "        " + option.name + ") words=" + in_single_quotes(join(option.words, " ")) + "; flags= ;;\n";
   }
-  std::string text = "    " + usage.name + ")\n      flags=" + quoted(join(flags, " ")) +
-                     "\n      words=" + quoted(join(operand_words(usage, usages), " ")) + "\n";
+  std::string text = "    " + usage.name + ")\n      flags=" + in_single_quotes(join(flags, " ")) +
+                     "\n      words=" + in_single_quotes(join(operand_words(usage, usages), " ")) + "\n";
   if (usage.recipe_keys) text += "      words+=\" $_carnot_keys\"\n";
   if (!values.empty()) text += "      case $before in\n" + values + "      esac\n";
   return text + "      ;;\n";
@@ -83,14 +77,14 @@ std::string bash_case(const CommandUsage& usage, std::span<const CommandUsage> u
 std::string bash_script(std::span<const CommandUsage> usages, std::span<const std::string> keys) {
   std::vector<std::string> assignments;
   for (const std::string& key : keys) assignments.push_back(key + "=");
-  std::string text = "_carnot_keys=" + quoted(join(assignments, " ")) +
+  std::string text = "_carnot_keys=" + in_single_quotes(join(assignments, " ")) +
                      "\n"
                      "_carnot() {\n"
                      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= words=\n"
                      "  COMPREPLY=()\n"
                      "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
                      "    COMPREPLY=($(compgen -W " +
-                     quoted(join(names_of(usages), " ") + " --help --version") +
+                     in_single_quotes(join(names_of(usages), " ") + " --help --version") +
                      " -- \"$word\"))\n"
                      "    return\n"
                      "  fi\n"
@@ -108,18 +102,18 @@ std::string bash_script(std::span<const CommandUsage> usages, std::span<const st
 std::string fish_script(std::span<const CommandUsage> usages, std::span<const std::string> keys) {
   std::string text;
   for (const CommandUsage& usage : usages) {
-    text += "complete -c carnot -n __fish_use_subcommand -f -a " + usage.name + " -d " + quoted(usage.summary) + "\n";
+    text += "complete -c carnot -n __fish_use_subcommand -f -a " + usage.name + " -d " + in_single_quotes(usage.summary) + "\n";
     const std::string here = "complete -c carnot -n '__fish_seen_subcommand_from " + usage.name + "' ";
     text += here + "-l help -d 'print this command'\\''s usage'\n";
     for (const OptionUsage& option : usage.options) {
       if (option.operand) continue;
       text += here + "-l " + option.name.substr(2);
-      if (!option.words.empty()) text += " -x -a " + quoted(join(option.words, " "));
+      if (!option.words.empty()) text += " -x -a " + in_single_quotes(join(option.words, " "));
       if (option.words.empty() && !option.argument.empty()) text += " -r";
-      text += " -d " + quoted(option.help) + "\n";
+      text += " -d " + in_single_quotes(option.help) + "\n";
     }
     const auto words = operand_words(usage, usages);
-    if (!words.empty()) text += here + "-f -a " + quoted(join(words, " ")) + "\n";
+    if (!words.empty()) text += here + "-f -a " + in_single_quotes(join(words, " ")) + "\n";
     if (usage.recipe_keys) text += here + "-a \"$_carnot_keys\"\n";
   }
   std::vector<std::string> assignments;

@@ -65,7 +65,9 @@ class DocumentBuilder {
     document_.override_layer_ = ++layer_;
     for (const std::string& assignment : source_.overrides) add_override(assignment);
     divide();
+    append();
     settle_names();
+    settle_environment();
     return std::move(document_);
   }
 
@@ -134,12 +136,13 @@ class DocumentBuilder {
     }
     if (alias->ours.empty()) return pass_over(*alias, {"", written, place, std::move(value), layer_});
     for (const std::string_view key : alias->ours) {
-      Setting setting{std::string(key), written, place, value, layer_};
-      if (alias->divides.empty()) {
-        file(std::move(setting));
-      } else {
+      Setting setting{std::string(key), written, place, value, layer_, alias->rank, alias->environment, alias->note};
+      if (!alias->divides.empty())
         divisors_.push_back({std::string(alias->divides), std::move(setting)});
-      }
+      else if (!alias->appends.empty())
+        endings_.push_back({std::string(alias->appends), std::move(setting)});
+      else
+        file(std::move(setting));
     }
   }
 
@@ -161,12 +164,18 @@ class DocumentBuilder {
     }
   }
 
-  /// A setting counts unless a later layer sets it too.
+  /// A setting counts unless a later layer sets it too, or another word of the command line after it.
   void file(Setting setting) {
     const auto [present, is_new] = document_.settings_.try_emplace(setting.key, setting);
     if (is_new || present->second.layer > setting.layer) return;
-    if (present->second.layer == setting.layer) return check_agreement(present->second, setting);
-    present->second = std::move(setting);
+    const bool is_later = present->second.layer < setting.layer;
+    const bool is_last_word = document_.is_override(setting) && present->second.rank == setting.rank;
+    if (is_later || is_last_word || present->second.rank < setting.rank) std::swap(present->second, setting);
+    if (is_later || is_last_word || setting.rank == AliasRank::Default) return;
+    if (present->second.rank == setting.rank) return check_agreement(present->second, setting);
+    if (!same_value(present->second.value, setting.value))
+      document_.notes_.push_back(setting.shown() + ": is ignored, for " + present->second.written + " is off (" +
+                                 present->second.place + ")");
   }
 
   /// What verl counts per part, Carnot counts in parts: known once the whole is.
@@ -185,6 +194,36 @@ class DocumentBuilder {
       divisor.setting.value.items.front().text = std::to_string(*dividend / *size);
       file(std::move(divisor.setting));
     }
+  }
+
+  /// What verl keeps in two keys, such as a file and a function in it.
+  void append() {
+    for (const Ending& ending : endings_) {
+      const auto found = document_.settings_.find(ending.setting.key);
+      if (found != document_.settings_.end() && found->second.value.kind == SettingValue::Kind::Scalar &&
+          ending.setting.value.kind == SettingValue::Kind::Scalar)
+        found->second.value.items.front().text += ending.before + ending.setting.value.items.front().text;
+      else
+        document_.problems_.push_back(ending.setting.shown() + ": belongs to " + ending.setting.key +
+                                      ", which is not set");
+    }
+  }
+
+  /// Keys of one environment, asked for by another program's name for them.
+  void settle_environment() {
+    const Setting* name = document_.find("env.name");
+    const std::string chosen = name == nullptr ? "" : name->value.shown();
+    std::erase_if(document_.settings_, [&](const auto& entry) {
+      const Setting& setting = entry.second;
+      if (setting.environment.empty() || setting.environment == chosen) return false;
+      if (!setting.note.empty())
+        document_.notes_.push_back(setting.shown() + ": has no meaning here and is ignored: " +
+                                   std::string(setting.note));
+      else
+        document_.problems_.push_back(setting.shown() + ": set env.name: " + std::string(setting.environment) +
+                                      (chosen.empty() ? "" : "; this recipe has " + chosen));
+      return true;
+    });
   }
 
   static std::optional<std::int64_t> whole_number(const SettingValue& value) {
@@ -215,9 +254,16 @@ class DocumentBuilder {
     Setting setting{};
   };
 
+  /// A setting whose value is written behind its key's.
+  struct Ending {
+    std::string before{};
+    Setting setting{};
+  };
+
   const RecipeSource& source_;
   Document document_{};
   std::vector<Divisor> divisors_{};
+  std::vector<Ending> endings_{};
   std::vector<std::string> open_{};  ///< recipes being read, to notice a circle
   int layer_ = 0;
 };

@@ -43,6 +43,9 @@ struct Setting {
   std::string place{};    ///< "recipe.yaml:3:5" or "command line"
   SettingValue value{};
   int layer = 0;  ///< later layers win: base recipes, the recipe, overrides
+  AliasRank rank = AliasRank::Plain;  ///< within a layer
+  std::string_view environment{};     ///< the one that has this key, where an alias knows it
+  std::string_view note{};            ///< said instead where the recipe has another environment; empty: refused
 
   /// Where, which key, what was found: the beginning of every message about this setting.
   std::string shown() const { return place + ": " + written; }
@@ -50,7 +53,7 @@ struct Setting {
 
 struct RecipeSource {
   std::vector<std::string> overrides{};  ///< `key=value`, the value in YAML; an empty one is the empty text
-  std::span<const Alias> aliases = verl_aliases();
+  std::span<const Alias> aliases = all_aliases();
 };
 
 class Document {

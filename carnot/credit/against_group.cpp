@@ -44,7 +44,8 @@ CreditRule against_group(std::string name, Statistics statistics, StandardOf sta
     else
       credit_rows(trajectories, table, statistics, standard);
   };
-  return {.name = std::move(name), .apply = apply};
+  const bool needs_siblings = statistics == Statistics::Trajectories && standard(std::vector{1.0}).of(1) == 0;
+  return {.name = std::move(name), .apply = apply, .needs_siblings = needs_siblings};
 }
 
 std::vector<CreditRow> rows_of(std::span<const Trajectory> trajectories, const CreditTable& table,

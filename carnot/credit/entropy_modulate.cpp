@@ -58,7 +58,8 @@ void modulate(std::span<const Trajectory> trajectories, CreditTable& table, std:
   std::vector<double> factors = modulation(entropies, options);
   if (options.shuffle) {
     const Group& group = *trajectories[responses.front().passages.front().first].group;
-    RandomStream random(derive_seed(group.seed, "entropy_modulate", static_cast<std::uint64_t>(group.step)));
+    const auto step = static_cast<std::uint64_t>(std::max<std::int64_t>(1, group.step) - 1);
+    RandomStream random(derive_seed(group.seed, "entropy_modulate", step));
     random.shuffle(factors);
   }
   for (std::size_t r = 0; r < responses.size(); ++r)

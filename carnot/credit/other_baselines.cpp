@@ -63,9 +63,10 @@ void reward_the_best(std::span<const Trajectory> trajectories, CreditTable& tabl
 }  // namespace
 
 CreditRule length_weighted_baseline(Singleton singleton) {
-  return {.name = "length_weighted_baseline", .apply = [singleton](auto trajectories, CreditTable& table) {
-            subtract_weighted_mean(trajectories, table, singleton);
-          }};
+  const auto apply = [singleton](std::span<const Trajectory> trajectories, CreditTable& table) {
+    subtract_weighted_mean(trajectories, table, singleton);
+  };
+  return {.name = "length_weighted_baseline", .apply = apply, .needs_siblings = singleton == Singleton::Zero};
 }
 
 CreditRule nonzero_scaled(Singleton singleton) {
@@ -78,12 +79,13 @@ CreditRule nonzero_scaled(Singleton singleton) {
     });
     rule.apply(trajectories, table);
   };
-  return {.name = "nonzero_scaled", .apply = apply};
+  return {.name = "nonzero_scaled", .apply = apply, .needs_siblings = singleton == Singleton::Zero};
 }
 
 CreditRule best_of_group(const BestOfGroupOptions& options) {
   return {.name = "best_of_group",
-          .apply = [options](auto trajectories, CreditTable& table) { reward_the_best(trajectories, table, options); }};
+          .apply = [options](auto trajectories, CreditTable& table) { reward_the_best(trajectories, table, options); },
+          .needs_siblings = true};
 }
 
 }  // namespace carnot

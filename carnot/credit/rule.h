@@ -31,6 +31,7 @@ struct CreditRule {
   std::vector<Column> columns{};
   bool info_gain = false;  ///< reads Turn::info_gain, on the turns that have it
   RuleKind kind = RuleKind::Base;
+  bool needs_siblings = false;     ///< gives nothing to a trajectory that is alone in its group
   bool sets_value_target = false;  ///< on every sampled token of every included trajectory
 };
 

@@ -110,7 +110,7 @@ TEST(CudaDriverOnHost, LaunchesWithTheStreamAndTheParametersAsTheyAre) {
 
 TEST(StatisticsOnGpu, AreCompiledForItAndQueuedOnItsStream) {
   const auto nvrtc = Nvrtc::open(testing::site_packages());
-  if (!nvrtc) GTEST_SKIP() << "device code is not compiled (tools/install_nvrtc.sh): " << nvrtc.error().message;
+  ASSERT_TRUE(nvrtc.ok()) << nvrtc.error().message << "; tools/install_nvrtc.sh installs it";
   const auto driver = CudaDriver::open(kFakeDriver);
   ASSERT_TRUE(driver.ok()) << driver.error().message;
   of_fake_driver<void(void (*)(const char*, unsigned, unsigned, void*, const void*))>("fake_on_launch")(&emulate);

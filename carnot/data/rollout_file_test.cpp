@@ -114,6 +114,28 @@ TEST(RolloutFile, KeepsWhatCreditNeedsToTheLastBit) {
   }
 }
 
+TEST(RolloutFile, WritesSeedsThatNoJsonReaderRounds) {
+  std::vector<Group> groups{{.uid = "task", .seed = 18446744073709551615u, .step = 8, .trees = {{}}}};
+  groups[0].trees[0] = {.turns = {{.tokens = {7}, .sampled_end = 1, .spans = {{SpanKind::Action, 0, 1}}}},
+                        .leaves = {{.turn = 0, .trajectory_id = "a"}}};
+  const std::string text = rollout_rows(groups, {}, decode);
+  const OrderedJson written = OrderedJson::parse(text);
+  EXPECT_EQ(written["seed"], "18446744073709551615");
+  EXPECT_EQ(written["step"], 8);
+  EXPECT_EQ(read(text).groups[0].seed, groups[0].seed);
+  EXPECT_EQ(read(text).groups[0].step, 8);
+}
+
+TEST(RolloutFile, OfVersion1CountedStepsFrom0AndWroteSeedsAsNumbers) {
+  OrderedJson old = row();
+  old["version"] = 1;
+  old["step"] = 7;
+  old["seed"] = 18446744073709551615u;
+  const RolloutFile file = read(line(old));
+  EXPECT_EQ(file.groups[0].step, 8);
+  EXPECT_EQ(file.groups[0].seed, 18446744073709551615u);
+}
+
 TEST(RolloutFile, WritesVerlsFieldsAndNullsWhereNothingWasSampled) {
   Tree tree{.turns = {{.tokens = {7, 8, 9},
                        .sampled_begin = 1,
@@ -268,7 +290,8 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"seed", "-1", "seed: expected a whole number in range, found -1"},
         Damage{"answer", "[1]", "answer: expected a text"},
         Damage{"measures", "{\"f1\": \"x\"}", "measures.f1: expected a number"},
-        Damage{"version", "2", "version: row format 2 is newer than this program's 1"}));
+        Damage{"seed", "\"18446744073709551616\"", "seed: expected a whole number in range"},
+        Damage{"version", "3", "version: row format 3 is newer than this program's 2"}));
 
 TEST(DamagedRows, ASampledRangeWithAHoleIsRefused) {
   OrderedJson json = row();

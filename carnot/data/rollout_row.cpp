@@ -1,6 +1,7 @@
 #include "carnot/data/rollout_row.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 
 #include "carnot/base/json.h"
@@ -61,6 +62,15 @@ class Fields {
     const Json* json = find(name);
     if (json == nullptr) return;
     if (!whole(*json, value)) expected(name, "a whole number in range", *json);
+  }
+
+  /// A whole number, or a text of its digits.
+  void read_digits(const char* name, std::uint64_t& value) const {
+    const Json* json = find(name);
+    if (json == nullptr || !json->is_string()) return read_whole(name, value);
+    const auto& text = json->get_ref<const std::string&>();
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (problem != std::errc{} || end != text.data() + text.size()) expected(name, "a whole number in range", *json);
   }
 
   /// A text; a whole number counts as its digits.
@@ -158,7 +168,8 @@ class RowReader {
                       std::to_string(kRolloutRowVersion));
     fields_.read("uid", row_.uid);
     fields_.read_whole("step", row_.step);
-    fields_.read_whole("seed", row_.seed);
+    if (version == 1 && row_.step < std::numeric_limits<std::int64_t>::max()) row_.step += 1;
+    fields_.read_digits("seed", row_.seed);
     fields_.read_whole("task_index", row_.task_index);
     fields_.read("query_baseline", row_.query_baseline);
     read_ground_truth();

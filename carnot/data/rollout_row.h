@@ -15,7 +15,8 @@
 
 namespace carnot {
 
-inline constexpr int kRolloutRowVersion = 1;
+/// Since version 2 steps count from 1, and seeds are texts.
+inline constexpr int kRolloutRowVersion = 2;
 
 /// A trajectory as its row tells it: turns in reading order, nothing shared yet.
 struct RolloutRow {

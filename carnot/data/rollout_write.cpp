@@ -62,7 +62,7 @@ OrderedJson identity_of(const Trajectory& trajectory) {
                      {"gts", group.ground_truth},
                      {"info", group.info},
                      {"task_index", group.task_index},
-                     {"seed", group.seed},
+                     {"seed", std::to_string(group.seed)},  // JSON readers round numbers beyond 2^53
                      {"sibling", leaf.sibling},
                      {"query_baseline", or_null(group.query_baseline)}};
   if (leaf.answer) row["answer"] = *leaf.answer;

@@ -92,7 +92,7 @@ struct Group {
   std::string uid{};                          ///< names the task instance
   std::int64_t task_index = 0;                ///< as the environment's factory counts
   std::uint64_t seed = 0;                     ///< of the draws, for reproduction
-  std::int64_t step = 0;                      ///< training step
+  std::int64_t step = 0;                      ///< training step, from 1; 0: none
   std::vector<std::string> ground_truth{};    ///< acceptable answers, where the environment has any
   std::map<std::string, std::string> info{};  ///< about the task, for reports ("hops": "2")
   std::vector<Tree> trees{};

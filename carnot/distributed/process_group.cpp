@@ -115,9 +115,21 @@ Result<std::vector<std::string>> written_by_all(c10d::Store& store, const RankSe
   return texts;
 }
 
+/// Who has joined as this rank.
+std::string holder_of(c10d::Store& store, const std::string& rank) {
+  if (!store.check({"member/" + rank})) return "another process";
+  const auto bytes = store.get("member/" + rank);
+  const Member member = member_of_bytes({bytes.begin(), bytes.end()});
+  return "process " + member.process + " on host " + member.host;
+}
+
 /// All ranks' members, by rank.
 Result<std::vector<Member>> meet(c10d::Store& store, const RankSetting& setting, const Member& mine,
                                  const ProcessGroupOptions& options) {
+  const std::string own = std::to_string(setting.rank);
+  if (store.add("taken/" + own, 1) > 1)
+    return Error{"rank " + own + " of " + std::to_string(setting.size) + " is taken by " + holder_of(store, own) +
+                 "; expected a RANK that no other process has"};
   const auto texts = written_by_all(store, setting, "member", bytes_of_member(mine), options);
   if (!texts) return texts.error();
   std::vector<Member> members;

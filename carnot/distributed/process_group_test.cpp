@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <memory>
@@ -22,6 +23,7 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 /// A killed rank is found by its broken connections; a busy machine may silence another for seconds.
 constexpr ProcessGroupOptions kPatient{.join_seconds = 120, .lost_after_seconds = 30, .beat_seconds = 0.1};
@@ -287,6 +289,27 @@ TEST(ProcessGroup, NamesTheRanksThatDidNotCome) {
     return group ? std::string("joined") : group.error().message;
   });
   EXPECT_THAT(ranks[0].report, HasSubstr("ranks 1 of 3 did not come to 127.0.0.1:"));
+}
+
+TEST(ProcessGroup, RefusesAThirdProcessWithATakenRankAtOnce) {
+  int refused[2];  // a byte for each of the two others, which keep the store until then
+  ASSERT_EQ(::pipe(refused), 0);
+  const auto ranks = fork_ranks(3, [&](RankSetting setting) {
+    if (setting.rank == 2) setting.rank = 1;
+    setting.size = 2;
+    const auto group = ProcessGroup::join(setting, kPatient);
+    char byte = 0;
+    if (!group) return ::write(refused[1], "xx", 2) == 2 ? group.error().message : "no byte was written";
+    EXPECT_EQ(::read(refused[0], &byte, 1), 1);
+    (*group)->leave();
+    return std::string("joined");
+  });
+  ::close(refused[0]);
+  ::close(refused[1]);
+  EXPECT_EQ(ranks[0].report, "joined");
+  EXPECT_THAT((std::vector{ranks[1].report, ranks[2].report}),
+              UnorderedElementsAre("joined", AllOf(StartsWith("rank 1 of 2 is taken by "),
+                                                              HasSubstr("expected a RANK that no other process has"))));
 }
 
 TEST(ProcessGroup, RefusesAHostThatDoesNotExist) {

@@ -11,6 +11,7 @@
 #include "carnot/data/trajectory.h"
 #include "carnot/env/react/react.h"
 #include "testing/field_settings.h"
+#include "testing/hang.h"
 #include "testing/local_http_server.h"
 #include "testing/scripted_environment.h"
 
@@ -160,8 +161,9 @@ TEST(EndpointEpisodes, LoseOnlyThoseWhoseServerOrEnvironmentFails) {
     if (request.body.find("task 1") != std::string::npos) return {.status = 500, .body = "out of memory"};
     return says("x");
   });
+  const testing::Hang hang;
   auto tasks = scripted(4, {.turns = 2});
-  ScriptedOptions throwing{.turns = 2, .throws_at = 1}, hanging{.turns = 2, .hangs_at = 1, .hang_seconds = 3};
+  ScriptedOptions throwing{.turns = 2, .throws_at = 1}, hanging{.turns = 2, .hangs_at = 1, .hang = hang.call()};
   tasks[2].make = [throwing] { return std::make_unique<ScriptedEnvironment>(throwing, 2); };
   tasks[3].make = [hanging] { return std::make_unique<ScriptedEnvironment>(hanging, 3); };
   const auto endpoint = endpoint_at(server, 1);

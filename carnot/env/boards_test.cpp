@@ -1,4 +1,4 @@
-// Every board, both renderings and every step that the published Python made (data folder "boards").
+// Every board, both renderings and every step that the published Python made (tests/recorded/boards).
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -22,7 +22,7 @@ struct BoardFile {
 };
 
 std::vector<OrderedJson> records(const std::string& file) {
-  const auto text = read_file(data_path("boards/") + file);
+  const auto text = read_maybe_compressed(recorded_path("boards/") + file);
   EXPECT_TRUE(text.ok()) << text.error().message;
   std::vector<OrderedJson> all;
   for (const auto line : split_lines(*text))
@@ -97,14 +97,14 @@ TEST_P(Boards, ShowTheOtherRenderingToo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, Boards,
-                         ::testing::Values(BoardFile{"sokoban", "sokoban_simple.jsonl"},
-                                           BoardFile{"sokoban", "sokoban_larger.jsonl"},
-                                           BoardFile{"frozen_lake", "frozen_lake.jsonl"},
-                                           BoardFile{"sudoku", "sudoku.jsonl"}),
+                         ::testing::Values(BoardFile{"sokoban", "sokoban_simple.jsonl.xz"},
+                                           BoardFile{"sokoban", "sokoban_larger.jsonl.xz"},
+                                           BoardFile{"frozen_lake", "frozen_lake.jsonl.xz"},
+                                           BoardFile{"sudoku", "sudoku.jsonl.xz"}),
                          [](const auto& info) { return info.param.file.substr(0, info.param.file.find('.')); });
 
 TEST(Boards, SudokuKeepsTheSolutionThatPuzzlesWereMadeFrom) {
-  for (const OrderedJson& record : records("sudoku.jsonl"))
+  for (const OrderedJson& record : records("sudoku.jsonl.xz"))
     EXPECT_EQ(digits_text(Sudoku({}, record.at("seed")).puzzle().solution), record.at("solution").get<std::string>());
 }
 

@@ -133,6 +133,9 @@ class EnvironmentFactory {
   /// its own, made here, on a worker thread. Thread-safe after prepare().
   virtual std::unique_ptr<Environment> make(Split split, std::int64_t index) const = 0;
 
+  /// After so many validation tasks they begin again; 0: they never do. Call it after prepare().
+  virtual std::int64_t num_validation_tasks() const { return 0; }
+
   /// The task of instance `seed`, the one that make_game() shows bare; by default validation task number `seed`.
   virtual std::unique_ptr<Environment> make_instance(std::uint64_t seed) const;
 

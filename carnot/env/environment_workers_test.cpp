@@ -14,12 +14,14 @@
 #include <thread>
 
 #include "carnot/base/check.h"
+#include "testing/hang.h"
 #include "testing/thread_limit.h"
 
 namespace carnot {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::Hang;
 
 TEST(EnvironmentWorkers, ReturnsEveryCallOnce) {
   EnvironmentWorkers workers(3, 10);
@@ -71,28 +73,28 @@ TEST(EnvironmentWorkers, ReportsWhatACallThrew) {
 }
 
 TEST(EnvironmentWorkers, ReplacesAThreadThatMissesItsDeadline) {
-  EnvironmentWorkers workers(1, 0.2);
-  for (int i = 0; i < 3; ++i) workers.submit(i, [] { std::this_thread::sleep_for(milliseconds(1500)); });
-  workers.submit(3, [] {});
+  const Hang hang;
+  EnvironmentWorkers workers(1, 1);
+  for (int i = 0; i < 2; ++i) workers.submit(i, hang.call());
+  workers.submit(2, [] {});
   std::vector<FinishedCall> calls;
-  const auto start = std::chrono::steady_clock::now();
   while (workers.pending() > 0)
     for (const FinishedCall& call : workers.collect(true)) calls.push_back(call);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(1200));
-  ASSERT_EQ(calls.size(), 4u);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(calls[i].status, FinishedCall::Status::TimedOut);
-  EXPECT_EQ(calls[3].tag, 3);
-  EXPECT_EQ(calls[3].status, FinishedCall::Status::Returned) << "a call that waited in the queue has its whole time";
+  ASSERT_EQ(calls.size(), 3u);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(calls[i].status, FinishedCall::Status::TimedOut);
+  EXPECT_EQ(hang.inside(), 2) << "no one waited for them";
+  EXPECT_EQ(calls[2].tag, 2);
+  EXPECT_EQ(calls[2].status, FinishedCall::Status::Returned) << "a call that waited in the queue has its whole time";
 }
 
 TEST(EnvironmentWorkers, LeavesWithoutWaitingForACallThatHangs) {
-  const auto start = std::chrono::steady_clock::now();
+  const Hang hang;
   {
     EnvironmentWorkers workers(2, 10);
-    workers.submit(0, [] { std::this_thread::sleep_for(milliseconds(1500)); });
-    std::this_thread::sleep_for(milliseconds(30));
+    workers.submit(0, hang.call());
+    hang.wait_until_inside();
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(1000));
+  EXPECT_EQ(hang.inside(), 1);
 }
 
 TEST(EnvironmentWorkers, ForgetWhatNoThreadHasTakenUp) {
@@ -113,8 +115,9 @@ TEST(EnvironmentWorkers, ForgetWhatNoThreadHasTakenUp) {
 }
 
 TEST(EnvironmentWorkers, AreWaitedForAMomentOnly) {
-  EnvironmentWorkers workers(1, 10);
-  workers.submit(0, [] { std::this_thread::sleep_for(milliseconds(1500)); });
+  const Hang hang;
+  EnvironmentWorkers workers(1, 600);
+  workers.submit(0, hang.call());
   EXPECT_TRUE(workers.collect(true).empty());
   EXPECT_EQ(workers.pending(), 1);
 }
@@ -129,24 +132,6 @@ TEST(EnvironmentWorkers, ABugInACallIsRethrownAndNoFailureOfTheWorld) {
     EXPECT_THAT(bug.what(), ::testing::HasSubstr("1 + 1 == 3 (2 and 3)"));
   }
 }
-
-/// Calls that hang until the test ends; all threads that they hold come back then.
-struct Hang {
-  std::shared_ptr<std::atomic<bool>> over = std::make_shared<std::atomic<bool>>(false);
-  std::shared_ptr<std::atomic<int>> inside = std::make_shared<std::atomic<int>>(0);
-
-  ~Hang() {
-    *over = true;
-    while (*inside > 0) std::this_thread::sleep_for(milliseconds(1));
-  }
-  std::function<void()> call() const {
-    return [over = over, inside = inside] {
-      ++*inside;
-      while (!*over) std::this_thread::sleep_for(milliseconds(1));
-      --*inside;
-    };
-  }
-};
 
 TEST(EnvironmentWorkers, ReplaceHangingThreadsUpToACapAndRefuseCallsBehindIt) {
   std::vector<FinishedCall> calls;
@@ -163,7 +148,7 @@ TEST(EnvironmentWorkers, ReplaceHangingThreadsUpToACapAndRefuseCallsBehindIt) {
     });
     EXPECT_GE(hung, kMaxHangingCalls - 5) << "five calls of other tests may hang still";
     EXPECT_LE(hung, kMaxHangingCalls + 1) << "the second of the two threads may hang as well";
-    EXPECT_LE(*hang.inside, kMaxHangingCalls + 1);
+    EXPECT_LE(hang.inside(), kMaxHangingCalls + 1);
     EXPECT_EQ(calls.back().status, FinishedCall::Status::Refused);
     EXPECT_THAT(calls.back().message, ::testing::HasSubstr("calls of environments hang, each on a thread of its own"));
   }

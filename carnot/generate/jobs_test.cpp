@@ -152,6 +152,7 @@ TEST(GenerateJob, SamplesAsGenerationConfigSaysUnlessFlagsSayOtherwise) {
 }
 
 TEST(GenerateJob, SaysThatAChatTemplateWhichCannotBeRenderedIsNotApplied) {
+  testing::use_source_python();
   const Folder folder("");
   EXPECT_TRUE(write_file_atomically(folder.path() / "chat_template.jinja", "{{ something(of, its, own) }}").ok());
   std::vector<std::string> messages;
@@ -163,10 +164,11 @@ TEST(GenerateJob, SaysThatAChatTemplateWhichCannotBeRenderedIsNotApplied) {
   EXPECT_EQ(chat.prompts[0].tokens, raw.prompts[0].tokens);
   ASSERT_EQ(messages.size(), 1u) << "one with the chat format left out unasked, none with --raw";
   EXPECT_NE(messages[0].find("the model's chat template cannot be used: "), std::string::npos) << messages[0];
+  EXPECT_NE(messages[0].find("'something' is undefined"), std::string::npos) << messages[0];
 }
 
 TEST(GenerateJob, RendersAChatTemplateOfNoKnownFormat) {
-  if (const Status found = testing::find_jinja(); !found) GTEST_SKIP() << found.error().message;
+  testing::use_source_python();
   const Folder folder("");
   EXPECT_TRUE(write_file_atomically(folder.path() / "chat_template.jinja",
                                     "{% for m in messages %}{{ m.role + ': ' + m.content + '\n' }}{% endfor %}"

@@ -39,7 +39,7 @@ TEST(FolderChat, ATemplateMayNameTheTokensOfBothFiles) {
 }
 
 TEST(FolderChat, RendersWithTheTokensOfTheFolder) {
-  if (const Status found = testing::find_jinja(); !found) GTEST_SKIP() << found.error().message;
+  testing::use_source_python();
   const ModelFiles files = with_template(testing::template_text("lines"), {{"eos_token", "</s>"}});
   const auto chat = make_folder_chat("template", files, testing::template_tokenizer()).value();
   EXPECT_EQ(testing::template_tokenizer().decode(chat->render_opening(std::vector<Message>{{"user", "Hi"}}, "").tokens),

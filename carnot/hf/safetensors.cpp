@@ -1,20 +1,15 @@
 #include "carnot/hf/safetensors.h"
 
 #include <ATen/Functions.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <set>
 
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
-#include "carnot/base/system_error.h"
+#include "carnot/base/mapped_file.h"
 #include "carnot/hf/safetensors_header.h"
 
 namespace carnot {
@@ -45,40 +40,7 @@ std::string name_of_dtype(at::ScalarType dtype) {
   CARNOT_CHECK(false, std::string("no file type for ") + toString(dtype));
 }
 
-/// A file in memory, private: writing to it does not reach the disk.
-class Mapping {
- public:
-  Mapping(char* data, std::size_t size) : data_(data), size_(size) {}
-  ~Mapping() {
-    if (size_ > 0) ::munmap(data_, size_);
-  }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-
-  char* data() const { return data_; }
-  std::string_view bytes() const { return {data_, size_}; }
-
- private:
-  char* data_;
-  std::size_t size_;
-};
-
-Result<std::shared_ptr<Mapping>> map_file(const fs::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return system_error(path, "cannot open");
-  struct stat info{};
-  void* data = nullptr;
-  const bool sized = ::fstat(file, &info) == 0;
-  const auto size = static_cast<std::size_t>(info.st_size);
-  if (sized && size > 0) data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-  const int reason = errno;
-  ::close(file);
-  errno = reason;
-  if (!sized || data == MAP_FAILED) return system_error(path, "cannot read");
-  return std::make_shared<Mapping>(static_cast<char*>(data), size);
-}
-
-at::Tensor tensor_in(const std::shared_ptr<Mapping>& mapping, const TensorEntry& entry) {
+at::Tensor tensor_in(const std::shared_ptr<MappedFile>& mapping, const TensorEntry& entry) {
   const at::ScalarType dtype = dtype_of(entry.dtype);
   if (entry.begin == entry.end) return at::empty(entry.shape, dtype);
   // The deleter keeps the mapping alive for as long as any tensor looks into it.
@@ -145,10 +107,20 @@ Result<TensorFile> read_shards(const fs::path& folder, const fs::path& index) {
   return all;
 }
 
+Status write_shard(const fs::path& path, const std::vector<const PendingTensor*>& shard) {
+  std::vector<NamedTensor> made;
+  for (const PendingTensor* tensor : shard) {
+    auto value = tensor->make();
+    if (!value) return value.error();
+    made.push_back({tensor->name, std::move(*value)});
+  }
+  return write_safetensors(path, made, {{"format", "pt"}});
+}
+
 }  // namespace
 
 Result<TensorFile> read_safetensors(const fs::path& path) {
-  const auto mapping = map_file(path);
+  const auto mapping = MappedFile::open(path);
   if (!mapping) return mapping.error();
   auto header = parse_safetensors_header((*mapping)->bytes(), path.string());
   if (!header) return header.error();
@@ -187,27 +159,35 @@ Result<std::vector<std::string>> model_tensor_files(const fs::path& folder) {
 }
 
 Status write_model_tensors(const fs::path& folder, const std::vector<NamedTensor>& tensors, std::int64_t shard_bytes) {
-  const std::map<std::string, std::string> metadata{{"format", "pt"}};
-  std::vector<std::vector<NamedTensor>> shards(1);
+  std::vector<PendingTensor> pending;
+  for (const NamedTensor& named : tensors)
+    pending.push_back({.name = named.name, .bytes = static_cast<std::int64_t>(named.tensor.nbytes()), .make = [&named] {
+                         return Result<at::Tensor>(named.tensor);
+                       }});
+  return write_model_tensors(folder, pending, shard_bytes);
+}
+
+Status write_model_tensors(const fs::path& folder, const std::vector<PendingTensor>& tensors,
+                           std::int64_t shard_bytes) {
+  std::vector<std::vector<const PendingTensor*>> shards(1);
   std::int64_t total = 0, in_shard = 0;
-  for (const NamedTensor& named : tensors) {
-    const auto bytes = static_cast<std::int64_t>(named.tensor.nbytes());
-    if (!shards.back().empty() && in_shard + bytes > shard_bytes) {
+  for (const PendingTensor& tensor : tensors) {
+    if (!shards.back().empty() && in_shard + tensor.bytes > shard_bytes) {
       shards.emplace_back();
       in_shard = 0;
     }
-    shards.back().push_back(named);
-    in_shard += bytes;
-    total += bytes;
+    shards.back().push_back(&tensor);
+    in_shard += tensor.bytes;
+    total += tensor.bytes;
   }
-  if (shards.size() == 1) return write_safetensors(folder / kWeights, tensors, metadata);
+  if (shards.size() == 1) return write_shard(folder / kWeights, shards[0]);
 
   Json index{{"metadata", {{"total_size", total}}}, {"weight_map", Json::object()}};
   for (std::size_t i = 0; i < shards.size(); ++i) {
     char name[64];
     std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", i + 1, shards.size());
-    if (const Status written = write_safetensors(folder / name, shards[i], metadata); !written) return written;
-    for (const NamedTensor& named : shards[i]) index["weight_map"][named.name] = name;
+    if (const Status written = write_shard(folder / name, shards[i]); !written) return written;
+    for (const PendingTensor* tensor : shards[i]) index["weight_map"][tensor->name] = name;
   }
   return write_file_atomically(folder / kIndex, index.dump(2) + "\n");
 }

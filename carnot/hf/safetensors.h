@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,8 +34,17 @@ Result<std::vector<std::string>> model_tensor_files(const std::filesystem::path&
 Status write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
                          const std::map<std::string, std::string>& metadata = {});
 
+/// A tensor that is made when its file is written.
+struct PendingTensor {
+  std::string name{};
+  std::int64_t bytes = 0;
+  std::function<Result<at::Tensor>()> make{};
+};
+
 /// What read_model_tensors reads: model.safetensors, or where the tensors take more than `shard_bytes`, shards of at
-/// most that size (a larger tensor has one of its own) and model.safetensors.index.json.
+/// most that size (a larger tensor has one of its own) and model.safetensors.index.json. One shard is made at a time.
+Status write_model_tensors(const std::filesystem::path& folder, const std::vector<PendingTensor>& tensors,
+                           std::int64_t shard_bytes);
 Status write_model_tensors(const std::filesystem::path& folder, const std::vector<NamedTensor>& tensors,
                            std::int64_t shard_bytes);
 

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "carnot/base/file.h"
@@ -210,6 +211,14 @@ TEST_F(Safetensors, ShardsAreReadThroughTheirIndex) {
 
   write_index(R"({"a":"../m-1.safetensors"})");
   EXPECT_FALSE(read_model_tensors(folder_).ok());
+}
+
+TEST_F(Safetensors, APipeIsRefusedAndNotWaitedFor) {
+  ASSERT_EQ(::mkfifo((folder_ / "model.safetensors").c_str(), 0600), 0);
+  const auto file = read_model_tensors(folder_);
+  ASSERT_FALSE(file.ok());
+  EXPECT_NE(file.error().message.find("model.safetensors: is not a regular file"), std::string::npos)
+      << file.error().message;
 }
 
 TEST_F(Safetensors, AFolderWithoutWeightsSaysWhatWasExpected) {

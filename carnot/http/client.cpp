@@ -165,6 +165,8 @@ Result<HttpAnswer> exchange(const HttpRequest& request, const HttpLimits& limits
   sent.method = request.method;
   sent.path = request.url.target();
   if (find_header(request.headers, "User-Agent") == nullptr) sent.headers.emplace("User-Agent", "carnot");
+  if (!request.body.empty() && find_header(request.headers, "Content-Type") == nullptr)
+    sent.headers.emplace("Content-Type", "application/json");
   for (const HttpHeader& header : request.headers) sent.headers.emplace(header.name, header.value);
   sent.body = request.body;
   sent.response_handler = [&](const httplib::Response& response) { return intake.take_head(response); };

@@ -21,7 +21,7 @@ struct HttpRequest {
   std::string method = "GET";
   Url url{};
   HttpHeaders headers{};
-  std::string body{};
+  std::string body{};  ///< JSON, unless a header says its Content-Type
 };
 
 struct HttpAnswer {

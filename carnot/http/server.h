@@ -1,8 +1,9 @@
 // http/server.h -- an HTTP server: whole requests in, whole or streamed answers out, within limits.
 //
-// A thread for each connection. A request has to arrive in a given time and size, an answer has to be taken in a given
-// time; further connections than there may be are answered with 503. Errors that the server itself answers have the
-// body that `error_body` makes.
+// HTTP/1.1 and 1.0. A thread for each connection. A request has to arrive in a given time and size, an answer has to be
+// taken in a given time; further connections than there may be are answered with 503. A request that RFC 9112 does not
+// allow is refused, and its connection closed (request_head.h). Errors that the server itself answers have the body
+// that `error_body` makes.
 #pragma once
 
 #include <chrono>
@@ -30,8 +31,11 @@ struct HttpCall {
 class HttpConnection {
  public:
   virtual ~HttpConnection() = default;
-  /// False once the client has left: nobody will read the answer. Any thread, while the request is answered.
+  /// False once the client has left: the answer will not be read. A client that only closed its side of the connection
+  /// gets its answer; one that left looks the same for about a second. Any thread, while the request is answered.
   virtual bool is_open() const = 0;
+  /// True as soon as the client has closed its side: for what must not be given to a client that has left.
+  virtual bool may_have_left() const { return !is_open(); }
 };
 
 struct HttpReply {
@@ -51,9 +55,10 @@ struct HttpServerOptions {
   int port = 0;                           ///< 0: any that is free
   std::string key{};                      ///< where set, requests need the header `Authorization: Bearer KEY`
   std::vector<std::string> open_paths{};  ///< that need no key
+  std::string body_type = "application/json";  ///< the media type of every body; others are refused with 415
   std::string certificate{};              ///< PEM file, the chain included; where set, the server speaks TLS alone
   std::string private_key{};              ///< PEM file of the certificate's key
-  std::size_t max_body_bytes = std::size_t{32} << 20;
+  std::size_t max_body_bytes = std::size_t{8} << 20;
   std::size_t max_header_bytes = std::size_t{64} << 10;
   int max_connections = 256;
   std::chrono::milliseconds receive_time{30'000};  ///< for a whole request, from its first byte
@@ -67,9 +72,9 @@ bool is_loopback(std::string_view host);
 
 class HttpServer {
  public:
-  /// Listens; requests are answered from now on, each on its connection's thread. A server on a loopback address
-  /// without a key answers requests to that name only, so that no web page reaches it by a name of its own. The error
-  /// says why it cannot listen.
+  /// Listens; requests are answered from now on, each on its connection's thread. A server without a key refuses
+  /// requests of web pages that are not its own (the header Origin) and, on a loopback address, those to other names,
+  /// so that no web page reaches it under a name of the page's choice. The error says why it cannot listen.
   static Result<std::unique_ptr<HttpServer>> start(const HttpServerOptions& options, HttpHandler handler);
 
   /// As stop().
@@ -79,7 +84,7 @@ class HttpServer {
 
   int port() const;
 
-  /// Takes no more requests and waits for those that are being answered.
+  /// Takes no more requests, refuses those that are not whole, and waits for those that are being answered.
   void stop();
 
  private:

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <future>
 #include <thread>
+#include <tuple>
 
 #include "carnot/base/descriptor.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 Descriptor connected(int port) {
@@ -42,9 +44,12 @@ std::string received(const Descriptor& from, const std::string& last = "\n\n\n")
   return all;
 }
 
+const std::string kJson = "Content-Type: application/json\r\n";
+
 std::string request_text(const std::string& method, const std::string& path, const std::string& body = "",
                          const std::string& headers = "") {
-  return method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers +
+  const std::string type = headers.find("Content-Type") == std::string::npos ? kJson : "";
+  return method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n" + type + headers +
          (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") + "\r\n" + body;
 }
 
@@ -146,7 +151,7 @@ TEST(HttpServer, RefusesAHeaderThatIsTooLarge) {
   const auto server = started(with);
   std::string headers;
   for (int i = 0; i < 100; ++i) headers += "X-" + std::to_string(i) + ": 01234567890\r\n";
-  EXPECT_THAT(exchanged(server->port(), request_text("GET", "/", "", headers)), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(exchanged(server->port(), request_text("GET", "/", "", headers)), StartsWith("HTTP/1.1 431"));
 }
 
 TEST(HttpServer, WhatIsNoHttpIsAnError) {
@@ -161,9 +166,8 @@ TEST(HttpServer, ARequestThatDoesNotArriveInTimeIsEnded) {
   HttpServerOptions with = options();
   with.receive_time = milliseconds(50);
   const auto server = started(with);
-  for (const std::string part : {"GET / HT", "GET / HTTP/1.1\r\nHost: local",
-                                 "POST / HTTP/1.1\r\nHost: localhost\r\n"
-                                 "Content-Length: 9\r\n\r\nabc"}) {
+  for (const std::string& part : {std::string("GET / HT"), std::string("GET / HTTP/1.1\r\nHost: local"),
+                                 request_text("POST", "/", "", "Content-Length: 9\r\n") + "abc"}) {
     EXPECT_THAT(exchanged(server->port(), part), StartsWith("HTTP/1.1 408")) << part;
   }
 }
@@ -225,6 +229,150 @@ TEST(HttpServer, OnLoopbackOtherNamesAreRefused) {
   EXPECT_EQ(status("127.rebound.example"), "403");
 }
 
+TEST(HttpServer, WebPagesOfOtherOriginsAreRefusedWithoutAKey) {
+  HttpServerOptions with_key = options();
+  with_key.key = "secret";
+  const auto server = started(options()), keyed = started(with_key);
+  const auto status = [](const HttpServer& to, const std::string& headers) {
+    return exchanged(to.port(), request_text("POST", "/", "x", kClose + headers)).substr(9, 3);
+  };
+  for (const char* origin : {"http://evil.example", "null", "https://localhost", "http://localhost:3000", ""})
+    EXPECT_EQ(status(*server, std::string("Origin: ") + origin + "\r\n"), "403") << origin;
+  EXPECT_EQ(status(*server, "Origin: http://localhost\r\n"), "200");
+  EXPECT_EQ(status(*keyed, "Origin: http://proxy.example\r\n"), "401");
+  EXPECT_EQ(status(*keyed, "Origin: http://proxy.example\r\nAuthorization: Bearer secret\r\n"), "200");
+}
+
+TEST(HttpServer, BodiesOfOtherTypesAreRefused) {
+  const auto server = started(options());
+  const auto status = [&](const std::string& type) {
+    const std::string header = "Content-Type:" + type + "\r\n";
+    return exchanged(server->port(), request_text("POST", "/", "x", kClose + header)).substr(9, 3);
+  };
+  for (const char* type : {"", "text/plain", "application/x-www-form-urlencoded", "application/jsonp"})
+    EXPECT_EQ(status(type), "415") << type;
+  for (const char* type : {" application/json", "Application/JSON ; charset=utf-8"})
+    EXPECT_EQ(status(type), "200") << type;
+  EXPECT_THAT(exchanged(server->port(), request_text("POST", "/", "", kClose + "Content-Type: text/plain\r\n")),
+              StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpServer, RefusesWhatTheStandardRefusesAndReadsNothingAfterIt) {
+  const auto server = started(options());
+  const std::string smuggled = request_text("GET", "/smuggled");
+  const auto post = [](const std::string& headers, const std::string& body) {
+    return request_text("POST", "/", "", headers) + body;
+  };
+  const auto chunks = [&](const std::string& body) { return post("Transfer-Encoding: chunked\r\n", body); };
+  const auto get = [](const std::string& headers) { return request_text("GET", "/", "", headers); };
+  const std::string uri(70'000, 'u');
+  const std::vector<std::tuple<std::string, std::string, int>> table = {
+      {"two lengths", post("Content-Length: 3\r\nContent-Length: 3\r\n", "abc"), 400},
+      {"two different lengths", post("Content-Length: 3\r\nContent-Length: 0\r\n", "abc"), 400},
+      {"a list of lengths", post("Content-Length: 3, 3\r\n", "abc"), 400},
+      {"a signed length", post("Content-Length: +3\r\n", "abc"), 400},
+      {"a negative length", post("Content-Length: -3\r\n", "abc"), 400},
+      {"a hexadecimal length", post("Content-Length: 0x3\r\n", "abc"), 400},
+      {"a length with a blank in it", post("Content-Length: 3 3\r\n", "abc"), 400},
+      {"no length", post("Content-Length:\r\n", "abc"), 400},
+      {"a length beyond 64 bits", post("Content-Length: 99999999999999999999\r\n", "abc"), 413},
+      {"length and coding", post("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), 400},
+      {"two codings", post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), 501},
+      {"an unknown coding", post("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n"), 501},
+      {"chunks in HTTP/1.0", "POST / HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
+      {"a chunk of 0x1f", chunks("0x3\r\nabc\r\n0\r\n\r\n"), 400},
+      {"a signed chunk", chunks("+3\r\nabc\r\n0\r\n\r\n"), 400},
+      {"a negative chunk", chunks("-3\r\nabc\r\n0\r\n\r\n"), 400},
+      {"a chunk without size", chunks("\r\nabc\r\n0\r\n\r\n"), 400},
+      {"a chunk after a blank", chunks(" 3\r\nabc\r\n0\r\n\r\n"), 400},
+      {"a chunk beyond 64 bits", chunks("10000000000000003\r\nabc\r\n0\r\n\r\n"), 413},
+      {"a chunk that is longer than it says", chunks("3\r\nabcd\r\n0\r\n\r\n"), 400},
+      {"a chunk that ends in LF", chunks("3\nabc\r\n0\r\n\r\n"), 400},
+      {"a trailer that is none", chunks("3\r\nabc\r\n0\r\nno colon\r\n\r\n"), 400},
+      {"two hosts", get("Host: localhost\r\n"), 400},
+      {"no host", "GET / HTTP/1.1\r\n\r\n", 400},
+      {"a NUL in a value", get(std::string("X: a\0b\r\n", 8)), 400},
+      {"a bare CR in a value", get("X: a\rb\r\n"), 400},
+      {"a bare LF", get("X: a\nY: b\r\n"), 400},
+      {"a blank before the colon", get("Content-Length : 3\r\n"), 400},
+      {"a folded line", get("X: a\r\n b\r\n"), 400},
+      {"a line without colon", get("X\r\n"), 400},
+      {"a name that is none", get("X{}: a\r\n"), 400},
+      {"a tab in the request line", "GET\t/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+      {"two blanks in the request line", "GET  / HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+      {"no version", "GET /\r\nHost: localhost\r\n\r\n", 400},
+      {"another version", "GET / HTTP/2.0\r\nHost: localhost\r\n\r\n", 505},
+      {"a target that is no path", "GET a HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+      {"half an escape", "GET /%4 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+      {"a long target", "GET /" + uri + " HTTP/1.1\r\nHost: localhost\r\n\r\n", 414},
+      {"an expectation", get("Expect: more\r\n"), 417},
+  };
+  for (const auto& [what, request, status] : table) {
+    const std::string answer = exchanged(server->port(), request + smuggled);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 " + std::to_string(status) + " ")) << what;
+    EXPECT_THAT(answer, HasSubstr(std::to_string(status) + "! ")) << what;
+    EXPECT_THAT(answer, HasSubstr("Connection: close")) << what;
+    EXPECT_THAT(answer, Not(HasSubstr("smuggled"))) << what;
+  }
+}
+
+TEST(HttpServer, AcceptsWhatTheStandardAccepts) {
+  const auto server = started(options());
+  const std::string end = request_text("GET", "/next", "", kClose);
+  const auto chunks = [](const std::string& body) {
+    return request_text("POST", "/", "", "transfer-encoding:\tCHUNKED \r\n") + body;
+  };
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {chunks("3\r\nabc\r\n0\r\nChecksum: 1\r\nOther: 2\r\n\r\n"), "POST / 'abc'"},
+      {chunks("003;name=value;other\r\nabc\r\n000\r\n\r\n"), "POST / 'abc'"},
+      {"\r\n" + request_text("GET", "/"), "GET / ''"},
+      {request_text("GET", "/a%20b%2f?query"), "GET /a b/ ''"},
+      {request_text("GET", "http://localhost/absolute?x"), "GET /absolute ''"},
+      {request_text("OPTIONS", "*"), "OPTIONS * ''"},
+      {request_text("DELETE", "/", "body"), "DELETE / 'body'"},
+      {request_text("GET", "/", "body"), "GET / 'body'"},
+      {request_text("GET", "/", "", "X:\r\nY:  \xc3\xa4 \t\r\n"), "GET / ''"},
+      {request_text("POST", "/", "body", "Expect: 100-continue\r\n"), "100 Continue\r\n\r\nHTTP/1.1 200 OK"},
+      {request_text("HEAD", "/"), "Content-Length: 9\r\n\r\nHTTP/1.1 200"},
+  };
+  for (const auto& [request, expected] : table) {
+    const std::string answer = exchanged(server->port(), request + end);
+    EXPECT_THAT(answer, HasSubstr(expected)) << request;
+    EXPECT_THAT(answer, HasSubstr("GET /next ''")) << request;
+  }
+  EXPECT_THAT(exchanged(server->port(), "GET /old HTTP/1.0\r\nHost: localhost\r\n\r\n"), HasSubstr("GET /old ''"));
+}
+
+TEST(HttpServer, AClientThatHasClosedItsSideGetsItsAnswer) {
+  const auto server = started(options(), [](const HttpCall&, const HttpConnection& connection) {
+    while (!connection.may_have_left()) std::this_thread::yield();
+    return HttpReply{.body = connection.is_open() ? "an answer" : "nothing"};
+  });
+  const Descriptor client = connected(server->port());
+  send(client, request_text("GET", "/"));
+  ASSERT_EQ(::shutdown(client.get(), SHUT_WR), 0);
+  EXPECT_THAT(received(client), HasSubstr("an answer"));
+}
+
+TEST(HttpServer, AnInterimAnswerTellsWhetherAClientThatClosedItsSideIsStillThere) {
+  std::promise<void> left;
+  const auto server = started(options(), [&](const HttpCall& call, const HttpConnection& connection) {
+    if (call.path == "/left") {
+      while (connection.is_open()) std::this_thread::sleep_for(milliseconds(10));
+      left.set_value();
+    } else {
+      for (int i = 0; i < 150; ++i, std::this_thread::sleep_for(milliseconds(10))) EXPECT_TRUE(connection.is_open());
+    }
+    return HttpReply{.body = "an answer"};
+  });
+  const Descriptor client = connected(server->port());
+  send(client, request_text("GET", "/"));
+  ASSERT_EQ(::shutdown(client.get(), SHUT_WR), 0);
+  send(connected(server->port()), request_text("GET", "/left"));
+  EXPECT_EQ(left.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  EXPECT_THAT(received(client), StartsWith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"));
+}
+
 TEST(HttpServer, AHandlerThatThrowsIsAnError) {
   const auto server = started(
       options(), [](const HttpCall&, const HttpConnection&) -> HttpReply { throw std::runtime_error("broken"); });
@@ -249,6 +397,22 @@ TEST(HttpServer, StopsOnceWhatIsInWorkIsAnswered) {
   EXPECT_THAT(received(client), HasSubstr("done at last"));
   stopper.join();
   EXPECT_EQ(received(idle), "");
+}
+
+TEST(HttpServer, StopsWithoutWaitingForTheRestOfARequest) {
+  HttpServerOptions with = options();
+  with.receive_time = std::chrono::hours(24);
+  auto server = started(with);
+  std::vector<Descriptor> clients;
+  for (const std::string& half : {std::string("GET / HT"), std::string("GET / HTTP/1.1\r\nHost: local"),
+                                 request_text("POST", "/", "", "Content-Length: 9\r\n") + "abc"}) {
+    clients.push_back(connected(server->port()));
+    send(clients.back(), request_text("GET", "/first"));
+    EXPECT_THAT(received(clients.back(), "''"), HasSubstr("GET /first"));
+    send(clients.back(), half);
+  }
+  server->stop();
+  for (const Descriptor& client : clients) EXPECT_THAT(received(client), Not(HasSubstr("200")));
 }
 
 TEST(HttpServer, AnAddressThatIsTakenIsAnErrorThatNamesIt) {

@@ -32,7 +32,7 @@ struct LossInputs {
   at::Tensor clip_scale_T;
   at::Tensor value_target_T;
   at::Tensor turn_T;      ///< int64: turn of each token, numbered within the micro-batch
-  at::Tensor sequence_T;  ///< int64: trajectory of each token, numbered within the micro-batch
+  at::Tensor sequence_T;  ///< int64: sequence of each token (SequenceUnit), numbered within the micro-batch
   std::int64_t num_turns = 0;
   std::int64_t num_sequences = 0;
 };
@@ -41,9 +41,9 @@ struct LossInputs {
 struct Denominators {
   double tokens = 0;                      ///< sampled tokens
   double weight = 0;                      ///< sum of their weights: the policy loss's denominator under TokenMean
-  double sequences = 0;                   ///< trajectories with at least one sampled token
-  std::vector<double> sequence_weight{};  ///< per trajectory of the micro-batch: the sum of its weights in the step
-  std::vector<double> sequence_tokens{};  ///< per trajectory of the micro-batch: its sampled tokens in the step
+  double sequences = 0;                   ///< those (SequenceUnit) with at least one sampled token
+  std::vector<double> sequence_weight{};  ///< per sequence of the micro-batch: the sum of its weights in the step
+  std::vector<double> sequence_tokens{};  ///< per sequence of the micro-batch: its sampled tokens in the step
   double constant = 0;                    ///< of TokenSumOverConstant
 };
 

@@ -66,6 +66,34 @@ TEST(PolicyLoss, EqualsTheTokenByTokenTwinForEveryCombinationOfOptions) {
   });
 }
 
+/// Every turn as a sequence of its own.
+LossSequences responses_of(const LossSequences& trajectories) {
+  LossSequences responses;
+  for (const auto& trajectory : trajectories)
+    for (std::size_t t = 0; t < trajectory.size(); ++t) {
+      if (t == 0 || trajectory[t].turn != trajectory[t - 1].turn) responses.emplace_back();
+      responses.back().push_back(trajectory[t]);
+    }
+  return responses;
+}
+
+TEST(PolicyLoss, OfRowsOfOneResponseEachEqualsTheTwinWhoseSequencesAreResponses) {
+  RandomStream random(7);
+  for_every_combination([&](ObjectiveOptions options, const std::string& what) {
+    if (!random.chance(0.3)) return;
+    const LossSequences trajectories = random_loss_sequences(random, 3), rows = responses_of(trajectories);
+    options.sequence = SequenceUnit::Response;
+    const LossInputs inputs = inputs_of(rows);
+    const Loss loss = policy_loss(options, inputs, denominators_of(rows, kConstant));
+    const reference::LossTwin twin = reference::policy_loss(options, trajectories);
+    EXPECT_NEAR(loss.total.item<double>(), twin.loss, 1e-10 * (1 + std::fabs(twin.loss))) << what;
+    loss.total.backward();
+    expect_gradient(inputs.logprob_T, flat(twin.by_logprob), what);
+    expect_gradient(inputs.entropy_T, flat(twin.by_entropy), what);
+    expect_gradient(inputs.value_T, flat(twin.by_value), what);
+  });
+}
+
 TEST(PolicyLoss, AnUnchangedPolicyHasItsFullGradientEvenWithAClipRangeOfZero) {
   const LossSequences sequences = {{{.logprob = -1, .logprob_old = -1, .advantage = 2}}};
   const LossInputs inputs = inputs_of(sequences);

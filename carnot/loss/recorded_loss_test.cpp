@@ -21,7 +21,7 @@ using reference::LossSequences;
 using reference::LossToken;
 
 std::vector<Json> recorded(const std::string& file) {
-  const auto text = read_maybe_compressed(data_path("credit/") + file + ".jsonl.xz");
+  const auto text = read_maybe_compressed(recorded_path("credit/") + file + ".jsonl.xz");
   EXPECT_TRUE(text.ok()) << text.error().message;
   std::vector<Json> cases;
   for (std::string_view line : split_lines(*text)) cases.push_back(Json::parse(line));

@@ -12,7 +12,7 @@ namespace carnot {
 /// Which denominators: the policy loss counts tokens by their credit weight, KL, entropy and value loss by one each.
 enum class Counting { ByWeight, ByToken };
 
-/// The share of each token. w: its weight, W: the step's sum of weights, W_i: its trajectory's, N: trajectories.
+/// The share of each token. w: its weight, W: the step's sum of weights, W_i: its sequence's, N: sequences.
 ///   TokenMean               w / W
 ///   SequenceMeanTokenMean   w / (W_i N)
 ///   SequenceMeanTokenSum    w / N

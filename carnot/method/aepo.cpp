@@ -6,8 +6,8 @@ namespace carnot {
 namespace {
 
 constexpr PresetEntry kAepoPresets[] = {
-    {Preset::Paper, "branching, budget and entropy scale as in the equations, clip 0.2 and 0.28"},
-    {Preset::Code, "the program's branching without a probe, entropies of the micro-batch, clip 0.2"},
+    {Preset::Paper, "branching, budget and entropy scale as in the equations, clip 0.2 and 0.28, no dual clip"},
+    {Preset::Code, "the program's branching without a probe, entropies of the micro-batch, clip 0.2, dual clip 3"},
 };
 
 class Aepo final : public MethodOptions {
@@ -26,7 +26,8 @@ class Aepo final : public MethodOptions {
   }
 
   void compose(Method& method) const override {
-    if (bring_group_base(method, base_) && preset_ == Preset::Paper) method.objective.clip_high = 0.28;
+    if (bring_group_base(method, base_) && preset_ == Preset::Paper)
+      method.objective = {.clip_high = 0.28, .dual_clip = 0};
     if (branching_) method.branch = balanced_branch(branch_);
     if (preserve_gradient_) method.objective.clip_gradient = ClipGradient::Preserve;
     if (entropy_scale_ == 0) return;

@@ -11,16 +11,17 @@ constexpr PresetEntry kGspoPresets[] = {
 class Gspo final : public MethodOptions {
   void keys(MethodKeys& keys) override {
     keys.preset(kGspoPresets);
+    sequence_field(keys.visit, sequence_);
     keys.add(base_);
   }
 
   void compose(Method& method) const override {
     start_group_base(method, base_);
-    // One length-normalised ratio per trajectory.
-    method.objective = {.ratio = RatioLevel::Sequence, .clip_low = 3e-4, .clip_high = 4e-4};
+    method.objective = {.ratio = RatioLevel::Sequence, .sequence = sequence_, .clip_low = 3e-4, .clip_high = 4e-4};
     mean_over_sequences(method.objective);
   }
 
+  SequenceUnit sequence_ = SequenceUnit::Trajectory;
   GroupBaseOptions base_{};
 };
 

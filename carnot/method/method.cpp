@@ -51,6 +51,12 @@ bool holds(std::span<const std::string> names, std::string_view name) {
 
 }  // namespace
 
+bool needs_siblings(const Method& method) {
+  return has_base(method) && std::ranges::all_of(method.credit, [](const CreditRule& rule) {
+           return rule.kind != RuleKind::Base || rule.needs_siblings;
+         });
+}
+
 std::set<Measurement> measurements(const Method& method) {
   std::set<Measurement> needed;
   const auto add = [&](std::span<const Column> columns) {

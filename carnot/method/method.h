@@ -43,6 +43,9 @@ struct Method {
 /// True once a base has written its credit rules.
 inline bool has_base(const Method& method) { return !method.credit.empty(); }
 
+/// Whether no trajectory that is alone in its group gets any credit.
+bool needs_siblings(const Method& method);
+
 /// What has to be measured on finished trajectories before the credit rules and the update can run. Call it after the
 /// recipe's `objective.*` keys have been read.
 std::set<Measurement> measurements(const Method& method);

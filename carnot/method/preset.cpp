@@ -7,6 +7,7 @@ std::string_view name_of(Preset preset) {
     case Preset::Carnot: return "carnot";
     case Preset::Paper: return "paper";
     case Preset::Code: return "code";
+    case Preset::Readme: return "readme";
   }
   return "";
 }

@@ -1,8 +1,9 @@
 // method/preset.h -- `preset`: one word that sets the defaults of a method, the same words in every method.
 //
-// Paper means the method as its paper states it, Code a published program as it runs, Carnot what was measured with
-// here, where that is neither. The first in a method's list is its default. A preset sets the defaults of the options
-// read after it and of what the method asks of the objective; explicit keys win.
+// Paper means the method as its paper states it, Code a published program as it runs, Readme the example that its
+// authors describe, where that has other numbers, Carnot what was measured with here, where that is neither. The first
+// in a method's list is its default. A preset sets the defaults of the options read after it and of what the method
+// asks of the objective; explicit keys win.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace carnot {
 
-enum class Preset { Carnot, Paper, Code };
+enum class Preset { Carnot, Paper, Code, Readme };
 
 std::string_view name_of(Preset preset);
 

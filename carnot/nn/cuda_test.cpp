@@ -10,6 +10,7 @@
 #include "carnot/nn/kv_cache.h"
 #include "carnot/nn/model.h"
 #include "carnot/nn/token_statistics.h"
+#include "testing/missing.h"
 
 namespace carnot {
 namespace {
@@ -18,7 +19,7 @@ class OnCuda : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     const Status cuda = load_cuda_backend();
-    if (!cuda) GTEST_SKIP() << "the GPU is not tested: " << cuda.error().message;
+    if (!cuda) CARNOT_SKIP(Gpu, cuda.error().message);
   }
 
   Model make(at::Device device) const {
@@ -79,7 +80,7 @@ class StatisticsOnCuda : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   void SetUp() override {
     const Status cuda = load_cuda_backend();
-    if (!cuda) GTEST_SKIP() << "the GPU is not tested: " << cuda.error().message;
+    if (!cuda) CARNOT_SKIP(Gpu, cuda.error().message);
     at::manual_seed(5);
     hidden_ = at::randn({301, 64}).to(GetParam());
     head_ = (0.3 * at::randn({5003, 64})).to(GetParam());

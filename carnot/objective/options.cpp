@@ -4,6 +4,7 @@ namespace carnot {
 
 void ObjectiveOptions::fields(FieldVisitor& visit) {
   enum_field(visit, "ratio", ratio, {"token", "turn", "sequence"}, "level at which the probability ratio is taken");
+  sequence_field(visit, sequence);
   enum_field(visit, "segment_gradient", segment_gradient, {"own", "shared"},
              "credit of a turn or sequence ratio's gradient: each token's own, or the segment's mean");
   visit.field("clip_low", clip_low, "the ratio is kept above 1 - clip_low", between(0, 1));
@@ -39,6 +40,11 @@ void ObjectiveOptions::fields(FieldVisitor& visit) {
 
 void entropy_scale_over_field(FieldVisitor& visit, EntropyScaleOver& over, std::string_view help) {
   enum_field(visit, "entropy_scale_over", over, {"old_policy_step", "current_micro_batch"}, help);
+}
+
+void sequence_field(FieldVisitor& visit, SequenceUnit& unit) {
+  enum_field(visit, "sequence", unit, {"trajectory", "response"},
+             "what a sequence's ratio and means over sequences take as one: a trajectory, or each response (turn)");
 }
 
 std::vector<Column> columns_read(const ObjectiveOptions& options) {

@@ -13,6 +13,9 @@
 namespace carnot {
 
 enum class RatioLevel { Token, Turn, Sequence };
+/// What a ratio by sequence and the means over sequences take as one: a trajectory, or each of its responses (turns),
+/// as programs do whose rows are single responses.
+enum class SequenceUnit { Trajectory, Response };
 enum class Reduction { TokenMean, SequenceMeanTokenMean, SequenceMeanTokenSum, TokenSumOverConstant };
 enum class KlEstimator { K1, Absolute, K2, K3 };
 /// What happens to the gradient of a ratio above 1 + clip_high with a positive advantage: Zero (PPO) or
@@ -31,6 +34,7 @@ enum class EntropyScaleOver {
 
 struct ObjectiveOptions {
   RatioLevel ratio = RatioLevel::Token;
+  SequenceUnit sequence = SequenceUnit::Trajectory;
   SegmentGradient segment_gradient = SegmentGradient::Own;
   double clip_low = 0.2;
   double clip_high = 0.2;
@@ -66,6 +70,8 @@ struct ObjectiveOptions {
 
 /// Visits `entropy_scale_over`.
 void entropy_scale_over_field(FieldVisitor& visit, EntropyScaleOver& over, std::string_view help);
+/// Visits `sequence`.
+void sequence_field(FieldVisitor& visit, SequenceUnit& unit);
 
 /// What the loss reads of every sampled token; kl_in_reward is a credit rule, which says so itself.
 std::vector<Column> columns_read(const ObjectiveOptions& options);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <ctime>
 #include <optional>
 #include <thread>
 
+#include "carnot/base/key_variable.h"
 #include "carnot/base/log.h"
 #include "carnot/base/printable.h"
 #include "carnot/base/strings.h"
@@ -43,19 +43,10 @@ Result<std::unique_ptr<ChatEndpoint>> ChatEndpoint::open(const ChatEndpointOptio
   const auto base = parse_url(options.url);
   if (!base) return Error{section + "url: " + base.error().message};
   if (options.model.empty()) return Error{section + "model: empty; expected a model that the server knows"};
-  std::string key;
-  if (!options.key_variable.empty()) {
-    const char* value = std::getenv(options.key_variable.c_str());
-    key = trim(value == nullptr ? "" : value);
-    if (key.empty())
-      return Error{section +
-                   "key_variable: no such environment variable, or it is empty; expected the NAME of one that "
-                   "holds the key, never the key itself"};
-    if (!is_valid_header({.name = "Authorization", .value = key}))
-      return Error{section + "key_variable: the variable's value has control characters; expected a key"};
-  }
+  auto key = key_of_variable(options.key_variable, section + "key_variable");
+  if (!key) return key.error();
   return std::unique_ptr<ChatEndpoint>(
-      new ChatEndpoint(options, section, base->append("chat/completions"), std::move(key)));
+      new ChatEndpoint(options, section, base->append("chat/completions"), std::move(key).value()));
 }
 
 ChatEndpoint::ChatEndpoint(const ChatEndpointOptions& options, std::string section, Url url, std::string key)

@@ -54,14 +54,6 @@ Result<PlaneAddress> parse_plane_address(std::string_view text, const std::strin
   return address;
 }
 
-Result<std::string> key_of_variable(const std::string& name, const std::string& where) {
-  if (name.empty()) return std::string();
-  const std::string key = variable(name.c_str());
-  if (key.empty())
-    return Error{where + ": the environment has no variable " + name + "; expected one that holds the key"};
-  return key;
-}
-
 Result<BrokerOptions> broker_options(const PlaneAddress& address, const BrokerKeys& keys, const std::string& client) {
   BrokerOptions options{.url = address.server,
                         .name = client,

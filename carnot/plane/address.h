@@ -34,7 +34,4 @@ struct BrokerKeys {
 };
 Result<BrokerOptions> broker_options(const PlaneAddress& address, const BrokerKeys& keys, const std::string& client);
 
-/// The value of an environment variable that holds a key; fails where the name is not empty and there is none.
-Result<std::string> key_of_variable(const std::string& name, const std::string& where);
-
 }  // namespace carnot

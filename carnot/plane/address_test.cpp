@@ -54,11 +54,5 @@ TEST(PlaneKeys, OfTlsNeedAnAddressOfTls) {
               HasSubstr("come together"));
 }
 
-TEST(PlaneKeys, AreMissedByName) {
-  EXPECT_EQ(key_of_variable("", "--key-env").value(), "");
-  EXPECT_EQ(key_of_variable("NO_SUCH_KEY", "--key-env").error().message,
-            "--key-env: the environment has no variable NO_SUCH_KEY; expected one that holds the key");
-}
-
 }  // namespace
 }  // namespace carnot

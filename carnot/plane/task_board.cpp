@@ -93,6 +93,7 @@ Status TaskBoard::listen() {
   auto server = HttpServer::start({.host = options_.host,
                                    .port = options_.port,
                                    .key = options_.key,
+                                   .body_type = "application/octet-stream",
                                    .certificate = options_.certificate,
                                    .private_key = options_.private_key,
                                    .max_body_bytes = options_.max_result_bytes,

@@ -10,7 +10,7 @@ namespace carnot {
 
 AnswerReader::AnswerReader(const PeerAnswer& answer)
     : object_(answer.value.get()), where_(answer.where), problems_(&own_problems_) {
-  known_.insert("id");
+  known_ = {"id", "error"};  // an error that is null is none: process/peer.h
 }
 
 AnswerReader::AnswerReader(const Json& object, std::string path, std::vector<std::string>& problems)

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Lines = std::vector<std::string>;
 
-class Listeners : public testing::Test {
+class Listeners : public ::testing::Test {
  protected:
   Listeners() : folder_(fs::temp_directory_path() / ("carnot_listener_" + std::to_string(::getpid()))) {
     fs::create_directories(folder_);

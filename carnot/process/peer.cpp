@@ -93,10 +93,10 @@ class Peer::Connection {
     return std::move(program).value();
   }
 
-  static PeerAnswer answer_of(PeerAnswer answer) {
+  PeerAnswer answer_of(PeerAnswer answer) const {
     const auto error = answer.value->find("error");
-    if (error == answer.value->end()) return answer;
-    throw PeerFailure(answer.where + ": " + (error->is_string() ? error->get<std::string>() : shown(*error)));
+    if (error == answer.value->end() || error->is_null()) return answer;
+    throw PeerFailure(program_->label() + ": " + (error->is_string() ? error->get<std::string>() : shown(*error)));
   }
 
   /// Everything that waits gets `why`, and the process is killed. REQUIRES: the lock is held.

@@ -33,4 +33,15 @@ std::string own_python(const std::filesystem::path& folder) {
   return std::filesystem::exists(own, missing) ? own.string() : "python3";
 }
 
+std::vector<std::string> python_variables() {
+  std::vector<std::string> variables{"CARNOT_PROTOCOL=1"};
+  if (const auto folder = python_folder()) {
+    const char* before = std::getenv("PYTHONPATH");
+    const bool has_some = before != nullptr && *before != '\0';
+    variables.push_back("PYTHONPATH=" + (has_some ? std::string(before) + ":" : "") +
+                        std::filesystem::absolute(*folder).string());
+  }
+  return variables;
+}
+
 }  // namespace carnot

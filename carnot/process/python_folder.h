@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "carnot/base/result.h"
 
@@ -15,5 +16,9 @@ Result<std::filesystem::path> python_folder();
 /// The interpreter for those files: of the virtual environment `.venv` beside `folder`, where tools/install.sh puts
 /// what they need; without one, python3 as PATH has it.
 std::string own_python(const std::filesystem::path& folder);
+
+/// Environment variables for a program that talks to Carnot in Python: PYTHONPATH with the folder appended, where there
+/// is one, and CARNOT_PROTOCOL, at which carnot_protocol.py keeps the pipes from whatever the program starts.
+std::vector<std::string> python_variables();
 
 }  // namespace carnot

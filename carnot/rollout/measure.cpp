@@ -89,15 +89,21 @@ void write_column(std::span<Group> groups, const SampledTokens& sampled, Column 
   }
 }
 
+/// What the trees hold, by place. REQUIRES: the column.
+std::vector<double> column_values(const SampledTokens& sampled, Column column) {
+  std::vector<double> values;
+  values.reserve(sampled.places.size());
+  for (const Place& place : sampled.places)
+    values.push_back(place.tree->columns.turn(column, place.turn)[place.offset]);
+  return values;
+}
+
 /// Of what the trees hold to these values. REQUIRES: the column.
 ColumnDifference difference_to(const SampledTokens& sampled, Column column, const std::vector<double>& values) {
-  ColumnDifference difference;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const Place& place = sampled.places[i];
-    const double there = place.tree->columns.turn(column, place.turn)[place.offset];
-    ++difference.tokens;
-    difference.largest = std::max(difference.largest, std::abs(there - values[i]));
-  }
+  ColumnDifference difference{.tokens = static_cast<std::int64_t>(values.size())};
+  const std::vector<double> there = column_values(sampled, column);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    difference.largest = std::max(difference.largest, std::abs(there[i] - values[i]));
   return difference;
 }
 
@@ -124,15 +130,9 @@ ColumnDifference measure_rollout(const Model& policy, std::span<Group> groups, c
 }
 
 void reuse_rollout_statistics(std::span<Group> groups) {
-  for (Group& group : groups) {
-    for (Tree& tree : group.trees) {
-      for (std::size_t t = 0; t < tree.turns.size(); ++t) {
-        const int turn = static_cast<int>(t), size = static_cast<int>(tree.turns[t].tokens.size());
-        tree.columns.edit(Column::LogProbOld, turn, size) = tree.columns.turn(Column::LogProbRollout, turn);
-        tree.columns.edit(Column::EntropyOld, turn, size) = tree.columns.turn(Column::EntropyRollout, turn);
-      }
-    }
-  }
+  const SampledTokens sampled = sampled_tokens(groups, MeasuredLeaves::Included);
+  write_column(groups, sampled, Column::LogProbOld, column_values(sampled, Column::LogProbRollout));
+  write_column(groups, sampled, Column::EntropyOld, column_values(sampled, Column::EntropyRollout));
 }
 
 void measure_reference(const Model& reference, std::span<Group> groups, const LogProbPassOptions& options) {

@@ -30,8 +30,7 @@ struct ColumnDifference {
 /// how far the new ones are from what was there.
 ColumnDifference measure_rollout(const Model& policy, std::span<Group> groups, const LogProbPassOptions& options);
 
-/// LogProbOld and EntropyOld without a pass: what the engine measured while it sampled. REQUIRES: the rollout's
-/// columns.
+/// LogProbOld and EntropyOld without a pass: what LogProbRollout and EntropyRollout hold. REQUIRES: those columns.
 void reuse_rollout_statistics(std::span<Group> groups);
 
 /// LogProbReference and EntropyReference at the temperature; EnergyReference = -logsumexp of the raw logits.

@@ -12,6 +12,7 @@
 #include "carnot/branch/independent.h"
 #include "carnot/branch/tree_expand.h"
 #include "carnot/text/chat_families.h"
+#include "testing/hang.h"
 #include "testing/scripted_rollout.h"
 
 namespace carnot {
@@ -203,13 +204,14 @@ TEST(Rollout, AnEnvironmentThatDoesNotOpenFailsItsWholeGroup) {
 }
 
 TEST(Rollout, AHangingEnvironmentCostsItsDeadlineAndNotTheRollout) {
+  const testing::Hang hang;
   std::vector<RolloutTask> tasks = scripted_tasks(3, {});
-  tasks[2] = scripted_tasks(3, {.hangs_at = 1, .hang_seconds = 3})[2];
+  tasks[2] = scripted_tasks(3, {.hangs_at = 1, .hang = hang.call()})[2];
   RolloutSetting setting = with_budget(2);
-  setting.options.environment_timeout = 0.1;
+  setting.options.environment_timeout = 1;
   setting.options.environment_threads = 1;
   const Rollout out = roll_out_scripted(tasks, setting);
-  EXPECT_LT(out.metrics.seconds, 2);
+  EXPECT_EQ(hang.inside(), 2) << "the rollout waited for neither";
   EXPECT_EQ(out.metrics.infra_failures, 2);
   EXPECT_THAT(out.failures, ::testing::Each(::testing::HasSubstr("no answer within")));
   for (std::size_t g = 0; g < 2; ++g)

@@ -21,6 +21,9 @@ Result<AppendFile> AppendFile::open(const std::filesystem::path& path) {
 Status AppendFile::append(std::string_view record) {
   struct stat before{};
   if (::fstat(descriptor_.get(), &before) != 0) return system_error(path_, "cannot append");
+  struct stat named{};
+  if (::stat(path_.c_str(), &named) != 0 || named.st_ino != before.st_ino || named.st_dev != before.st_dev)
+    return Error{path_.string() + ": was deleted or replaced while it was written"};
   while (!record.empty()) {
     const ssize_t written = ::write(descriptor_.get(), record.data(), record.size());
     if (written < 0 && errno == EINTR) continue;

@@ -2,6 +2,8 @@
 
 #include <ATen/Functions.h>
 
+#include <array>
+
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
 #include "carnot/hf/adapter_config.h"
@@ -17,6 +19,9 @@ namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// The policy's and the critic's.
+const std::array<std::string, 2> kOptimizerFiles{"optimizer.safetensors", "critic_optimizer.safetensors"};
 
 CheckpointFile text_file(const std::string& name, std::string content) {
   return {name, [content = std::move(content)](const fs::path& path) { return write_file_atomically(path, content); }};
@@ -107,6 +112,12 @@ void add_policy_files(std::vector<CheckpointFile>& files, const ModelBundle& bun
 }
 
 Status fill_optimizer(Optimizer& optimizer, const fs::path& file, const std::optional<UpdateCounts>& counts) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored))
+    return Error{file.string() +
+                 ": is not there, and training cannot continue without it: an earlier checkpoint with "
+                 "train.save_optimizer=last has none, nor has the SFT of a training run once it is over. model.path="  +
+                 file.parent_path().string() + " begins a run with its weights"};
   if (!counts) return Error{file.string() + ": trainer_state.json does not say how many updates it has seen"};
   const auto stored = read_safetensors(file);
   if (!stored) return stored.error();
@@ -124,11 +135,11 @@ Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const Tr
     if (const Status status = fill(parts.bundle->critic->parameters(), folder / "critic.safetensors"); !status)
       return status;
   if (parts.optimizer) {
-    const Status status = fill_optimizer(*parts.optimizer, folder / "optimizer.safetensors", state.optimizer);
+    const Status status = fill_optimizer(*parts.optimizer, folder / kOptimizerFiles[0], state.optimizer);
     if (!status) return status;
   }
   if (!parts.critic_optimizer) return Done{};
-  return fill_optimizer(*parts.critic_optimizer, folder / "critic_optimizer.safetensors", state.critic_optimizer);
+  return fill_optimizer(*parts.critic_optimizer, folder / kOptimizerFiles[1], state.critic_optimizer);
 }
 
 }  // namespace
@@ -141,7 +152,7 @@ OptimizerStates optimizer_states(const CheckpointParts& parts) {
 }
 
 Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
-                       const OptimizerStates& optimizers, const RunOptions& run, std::int64_t max_checkpoints) {
+                       const OptimizerStates& optimizers, const RunOptions& run, const TrainOptions& train) {
   ModelBundle& bundle = *parts.bundle;
   if (bundle.policy->has_adapters() && !bundle.base) {
     const Status kept = keep_base(bundle, checkpoints.parent_path() / kBaseFolder, run.dtype);
@@ -155,10 +166,11 @@ Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const Che
   add_policy_files(files, bundle, checkpoint_path(checkpoints, step), run.dtype);
   if (bundle.reference) files.push_back(tensor_file("reference.safetensors", bundle.reference->trained()));
   if (bundle.critic) files.push_back(tensor_file("critic.safetensors", bundle.critic->parameters()));
-  if (parts.optimizer) files.push_back(tensor_file("optimizer.safetensors", as_named(optimizers.policy)));
-  if (parts.critic_optimizer) files.push_back(tensor_file("critic_optimizer.safetensors", as_named(optimizers.critic)));
+  if (parts.optimizer) files.push_back(tensor_file(kOptimizerFiles[0], as_named(optimizers.policy)));
+  if (parts.critic_optimizer) files.push_back(tensor_file(kOptimizerFiles[1], as_named(optimizers.critic)));
   if (const Status status = write_checkpoint(checkpoints, step, files); !status) return status;
-  return prune_checkpoints(checkpoints, max_checkpoints);
+  if (const Status pruned = prune_checkpoints(checkpoints, train.max_checkpoints); !pruned) return pruned;
+  return train.save_optimizer == "last" ? thin_earlier_checkpoints(checkpoints, kOptimizerFiles) : Done{};
 }
 
 Result<TrainerState> load_checkpoint(const fs::path& checkpoint, const CheckpointParts& parts, const RunOptions& run) {

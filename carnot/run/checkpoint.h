@@ -37,10 +37,11 @@ struct OptimizerStates {
 /// Called by all ranks that share the optimizers, before the first of them saves a checkpoint with what it gets.
 OptimizerStates optimizer_states(const CheckpointParts& parts);
 
-/// Writes checkpoints/global_step_N, whole or not at all, then removes all but the latest `max_checkpoints`. Weights
-/// under adapters that are in no folder yet are stored first, once for all checkpoints, in `base` by `checkpoints`.
+/// Writes checkpoints/global_step_N, whole or not at all, then removes what `train` does not keep of earlier ones.
+/// Weights under adapters that are in no folder yet are stored first, once for all checkpoints, in `base` by
+/// `checkpoints`.
 Status save_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
-                       const OptimizerStates& optimizers, const RunOptions& run, std::int64_t max_checkpoints);
+                       const OptimizerStates& optimizers, const RunOptions& run, const TrainOptions& train);
 
 /// Fills weights and optimizers from a checkpoint folder that was verified. Says what is missing or misshapen. Warns
 /// where the checkpoint was written with other kernels than those that `run` computes with: its bits will differ.

@@ -58,6 +58,10 @@ Status put_in_place(const fs::path& made, const fs::path& path) {
   return rename_folder(aside, made);
 }
 
+Status write_manifest(const fs::path& folder, const OrderedJson& manifest) {
+  return write_file_atomically(folder / kManifest, manifest.dump(2) + "\n");
+}
+
 Status write_files(const fs::path& folder, std::int64_t step, std::span<const CheckpointFile> files) {
   OrderedJson listed = OrderedJson::object();
   for (const CheckpointFile& file : files) {
@@ -73,8 +77,7 @@ Status write_files(const fs::path& folder, std::int64_t step, std::span<const Ch
     if (reason) return failure(path, "cannot read its size", reason);
     listed[file.name] = {{"size", size}, {"sha256", *digest}};
   }
-  const OrderedJson manifest = {{"version", kManifestVersion}, {"step", step}, {"files", listed}};
-  return write_file_atomically(folder / kManifest, manifest.dump(2) + "\n");
+  return write_manifest(folder, {{"version", kManifestVersion}, {"step", step}, {"files", listed}});
 }
 
 /// N of global_step_N.
@@ -251,6 +254,24 @@ Result<std::vector<fs::path>> go_on_from(const fs::path& checkpoints, std::int64
     if (const Status written = write_file_atomically(pointer, pointer_text(step)); !written) return written.error();
   if (const Status pruned = prune_checkpoints(checkpoints, max_checkpoints); !pruned) return pruned.error();
   return later;
+}
+
+Status thin_earlier_checkpoints(const fs::path& checkpoints, std::span<const std::string> files) {
+  const auto steps = steps_in(checkpoints);
+  if (!steps) return steps.error();
+  for (std::size_t i = 0; i + 1 < steps->size(); ++i) {
+    const fs::path checkpoint = checkpoint_path(checkpoints, (*steps)[i]);
+    auto manifest = read_manifest(checkpoint);
+    if (!manifest) continue;
+    std::size_t listed = 0;
+    for (const std::string& file : files) listed += (*manifest)["files"].erase(file);
+    if (listed > 0)
+      if (const Status written = write_manifest(checkpoint, *manifest); !written) return written;
+    std::error_code reason;
+    for (const std::string& file : files)
+      if (fs::remove(checkpoint / file, reason); reason) return failure(checkpoint / file, "cannot remove", reason);
+  }
+  return Done{};
 }
 
 Status prune_checkpoints(const fs::path& checkpoints, std::int64_t max_checkpoints) {

@@ -115,6 +115,19 @@ TEST_F(Checkpoints, ArePrunedFromTheOldest) {
   EXPECT_THAT(entries(), UnorderedElementsAre("global_step_3", "global_step_20", "latest_checkpointed_iteration.txt"));
 }
 
+TEST_F(Checkpoints, ButTheLatestLoseFilesThatOnlyAContinuationNeeds) {
+  for (const int step : {1, 2, 3}) ASSERT_TRUE(write(step).ok());
+  ASSERT_TRUE(write_file_atomically(folder_ / "global_step_1" / "MANIFEST.json", "{").ok());
+  const std::vector<std::string> files{"rng.json", "none.json"};
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(thin_earlier_checkpoints(folder_, files).ok());
+    EXPECT_TRUE(fs::exists(folder_ / "global_step_1" / "rng.json")) << "damaged";
+    EXPECT_FALSE(fs::exists(folder_ / "global_step_2" / "rng.json"));
+    EXPECT_TRUE(fs::exists(folder_ / "global_step_3" / "rng.json"));
+    for (const int step : {2, 3}) EXPECT_TRUE(verify_checkpoint(checkpoint_path(folder_, step)).ok());
+  }
+}
+
 TEST_F(Checkpoints, LeaveNothingBehindWhenAFileCannotBeWritten) {
   ASSERT_TRUE(write(1).ok());
   const std::vector<CheckpointFile> files{file_of("a", "a"),
@@ -231,6 +244,27 @@ TEST_F(RunFolders, ThatHoldACheckpointOnlyHoldARun) {
   const auto folder = open_run_folder(folder_ / "run", Resume::Never);
   fs::create_directories(folder->checkpoints() / "global_step_1");
   EXPECT_FALSE(open_run_folder(folder_ / "run", Resume::Never).ok());
+}
+
+TEST_F(RunFolders, ThatHoldAnythingElseAreRefused) {
+  const auto problem = [](const fs::path& folder) {
+    const Status status = check_run_folder(folder, Resume::Auto);
+    return status ? "" : status.error().message;
+  };
+  EXPECT_THAT(problem(""), HasSubstr("run_folder: empty; expected the name of a folder"));
+  EXPECT_THAT(problem("/"), HasSubstr("which no run writes"));
+  ASSERT_TRUE(make_folder(folder_ / "run").ok());
+  for (const char* own : {".carnot-lock", "train.log", "run_id"})
+    ASSERT_TRUE(write_file_atomically(folder_ / "run" / own, "").ok());
+  EXPECT_EQ(problem(folder_ / "run"), "");
+  ASSERT_TRUE(write_file_atomically(folder_ / "run" / "thesis.tex", "").ok());
+  EXPECT_EQ(problem(folder_ / "run"),
+            (folder_ / "run").string() +
+                ": holds thesis.tex, which no run writes. A run's folder holds nothing else; name another one with "
+                "run_folder=...");
+  EXPECT_FALSE(open_run_folder(folder_ / "run", Resume::Never).ok());
+  ASSERT_TRUE(write_file_atomically(RunFolder{folder_ / "run"}.config(), "seed: 1\n").ok());
+  EXPECT_EQ(problem(folder_ / "run"), "") << "a run that somebody added a file to";
 }
 
 TEST_F(RunFolders, AreClearedOfHalfWrittenFiles) {

@@ -32,7 +32,7 @@ class CheckpointKernels : public ::testing::Test {
           if (level == LogLevel::Warning) warnings_.push_back(message);
         })) {
     EXPECT_TRUE(make_folder(root_).ok());
-    EXPECT_TRUE(save_checkpoint(root_, 3, {.bundle = &bundle_}, {}, recipe_.run, 0).ok());
+    EXPECT_TRUE(save_checkpoint(root_, 3, {.bundle = &bundle_}, {}, recipe_.run, {}).ok());
   }
   ~CheckpointKernels() override {
     set_log_sink(before_);

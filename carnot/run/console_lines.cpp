@@ -10,6 +10,8 @@ namespace carnot {
 namespace {
 
 constexpr std::string_view kGap = "  ";
+constexpr const char* kNoSignal = "frac_reward_zero_std";
+constexpr const char* kTruncated = "response_length/clip_ratio";
 
 std::string formatted(const char* format, double value) {
   char text[64];
@@ -46,8 +48,11 @@ std::string step_line(const ConsolePlace& place, const StepMetrics& metrics, con
     std::string metric;
     const char* format;
     double scale = 1;
+    bool only_if_any = false;
   };
   const Part parts[] = {{"env/" + environment + "/success", "success %5.1f %%", 100},
+                        {kNoSignal, "no signal %5.1f %%", 100, true},
+                        {kTruncated, "truncated %5.1f %%", 100, true},
                         {"critic/score/mean", "score %5.2f"},
                         {"actor/entropy", "entropy %5.3f"},
                         {"response_length/mean", "length %4.0f"},
@@ -57,11 +62,36 @@ std::string step_line(const ConsolePlace& place, const StepMetrics& metrics, con
                         {"actor/pg_clipfrac", "clipped %4.1f %%", 100}};
   std::vector<std::string> shown;
   for (const Part& part : parts)
-    if (const auto found = metrics.find(part.metric); found != metrics.end())
+    if (const auto found = metrics.find(part.metric);
+        found != metrics.end() && (found->second != 0 || !part.only_if_any))
       shown.push_back(formatted(part.format, part.scale * found->second));
   const auto seconds = metrics.find("timing_s/step");
   const std::string last = seconds == metrics.end() ? "" : formatted("%5.1f s", seconds->second);
   return fitted(position("step", place), shown, last, place.width);
+}
+
+void DeadShares::add(const StepMetrics& metrics) {
+  const auto value = [&](const char* name) {
+    const auto found = metrics.find(name);
+    return found == metrics.end() ? 0 : found->second;
+  };
+  for (auto& [share, name] : {std::pair{&no_signal_, kNoSignal}, std::pair{&truncated_, kTruncated}}) {
+    share->last = value(name);
+    share->sum += share->last;
+  }
+  steps_ += 1;
+}
+
+std::string DeadShares::lines() const {
+  std::string text;
+  const auto line = [&](const char* title, const Share& share) {
+    if (share.sum > 0)
+      text += title + formatted(": %.1f %% of all, ", 100 * share.sum / steps_) +
+              formatted("%.1f %% in the last step\n", 100 * share.last);
+  };
+  line("Groups without signal (equal rewards)", no_signal_);
+  line("Truncated responses", truncated_);
+  return text;
 }
 
 std::string sft_line(const ConsolePlace& place, double loss, double seconds) {

@@ -23,6 +23,26 @@ TEST(ConsoleLines, OfAStepTellWhatFitsIntoTheTerminal) {
   EXPECT_EQ(step_line(narrow, {}, "search_qa"), "step  40/130  ");
 }
 
+TEST(ConsoleLines, OfAStepShowGroupsWithoutSignalAndTruncatedResponsesOnceThereAreAny) {
+  StepMetrics dying = kStep;
+  dying["frac_reward_zero_std"] = 0;
+  dying["response_length/clip_ratio"] = 0;
+  const ConsolePlace place{.step = 40, .steps = 130, .width = 79};
+  EXPECT_EQ(step_line(place, dying, "search_qa"), step_line(place, kStep, "search_qa"));
+  dying["frac_reward_zero_std"] = 0.25;
+  dying["response_length/clip_ratio"] = 1;
+  EXPECT_EQ(step_line(place, dying, "search_qa"),
+            "step  40/130  success  48.4 %  no signal  25.0 %  truncated 100.0 %    0.7 s");
+}
+
+TEST(DeadShares, TellTheMeanAndTheLastStep) {
+  DeadShares dead;
+  EXPECT_EQ(dead.lines(), "");
+  dead.add({{"frac_reward_zero_std", 0.25}, {"response_length/clip_ratio", 0}});
+  dead.add({{"frac_reward_zero_std", 1}, {"response_length/clip_ratio", 0}});
+  EXPECT_EQ(dead.lines(), "Groups without signal (equal rewards): 62.5 % of all, 100.0 % in the last step\n");
+}
+
 TEST(ConsoleLines, OfStepsStandBelowEachOther) {
   StepMetrics later = kStep;
   later["env/search_qa/success"] = 0.05;
@@ -34,7 +54,7 @@ TEST(ConsoleLines, OfStepsStandBelowEachOther) {
 }
 
 TEST(ConsoleLines, OfEvaluationAndSftFitIntoTheTerminal) {
-  Evaluation evaluation{.success = {.successes = 76, .trials = 400}, .mean_score = 0.205, .seconds = 12};
+  Evaluation evaluation{.success = {.successes = 76, .trials = 400, .tasks = 400}, .mean_score = 0.205, .seconds = 12};
   evaluation.response_length = 43.31;
   evaluation.entropy = 0.1852;
   const std::string success = "evaluation step_100  success 19.0 % [15.5, 23.1]  400 trajectories";

@@ -9,17 +9,13 @@
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
+#include "carnot/base/log.h"
 #include "carnot/branch/independent.h"
 #include "carnot/data/trajectory.h"
 #include "carnot/train/step_gather.h"
 
 namespace carnot {
 namespace {
-
-void count(Rate& rate, bool success) {
-  rate.successes += success ? 1 : 0;
-  rate.trials += 1;
-}
 
 std::string percent(double share) {
   char text[32];
@@ -42,7 +38,11 @@ std::string with_interval(const Rate& rate) {
 
 OrderedJson rate_json(const Rate& rate) {
   const Interval interval = rate.interval();
-  return {{"success", rate.value()}, {"low", interval.low}, {"high", interval.high}, {"trials", rate.trials}};
+  return {{"success", rate.value()},
+          {"low", interval.low},
+          {"high", interval.high},
+          {"trials", rate.trials},
+          {"tasks", rate.tasks}};
 }
 
 /// Rows of cells, columns padded to their widest.
@@ -84,6 +84,33 @@ std::map<int, double> mean_pass_at(const std::vector<Tally>& tasks) {
 
 }  // namespace
 
+void Rate::add_task(std::int64_t task_successes, std::int64_t task_trials) {
+  if (task_trials == 0) return;
+  const auto s = static_cast<double>(task_successes), n = static_cast<double>(task_trials);
+  successes += task_successes;
+  trials += task_trials;
+  tasks += 1;
+  squares += s * s;
+  products += s * n;
+  sizes += n * n;
+}
+
+double Rate::effective_trials() const {
+  const auto least = static_cast<double>(tasks), most = static_cast<double>(trials);
+  const double p = value();
+  if (tasks < 2 || tasks == trials || p == 0 || p == 1) return least;
+  const double between = squares - 2 * p * products + p * p * sizes;  // sum over tasks of (s - p n)^2
+  const double variance = least / (least - 1) * between / (most * most);
+  return variance > 0 ? std::clamp(p * (1 - p) / variance, least, most) : most;
+}
+
+Interval Rate::interval() const {
+  const double effective = effective_trials();
+  if (trials == 0) return wilson_interval(0, 0);
+  const double share = effective / static_cast<double>(trials);
+  return wilson_interval(std::min(share * static_cast<double>(successes), effective), effective);
+}
+
 double pass_at(int k, int samples, int successes) {
   CARNOT_CHECK(1 <= k && k <= samples && 0 <= successes && successes <= samples, "k of n samples");
   double none = 1;
@@ -108,7 +135,7 @@ std::optional<bool> majority_success(const Group& group) {
 Evaluation summarize(const std::vector<Group>& groups, const std::string& breakdown) {
   Evaluation out;
   std::map<std::string, std::pair<double, std::int64_t>> measures;
-  std::int64_t tasks = 0, solved_tasks = 0, voting_tasks = 0, majority_tasks = 0, sampled_tokens = 0,
+  std::int64_t solved_tasks = 0, voting_tasks = 0, majority_tasks = 0, sampled_tokens = 0,
                entropy_tokens = 0, turns = 0;
   double entropy = 0;
   std::vector<Tally> tallies;
@@ -125,9 +152,6 @@ Evaluation summarize(const std::vector<Group>& groups, const std::string& breakd
         }
         ++tally.samples;
         tally.successes += leaf.success ? 1 : 0;
-        count(out.success, leaf.success);
-        const auto info = group.info.find(breakdown);
-        if (info != group.info.end()) count(out.by_group[info->second], leaf.success);
         for (const auto& [name, value] : leaf.measures) {
           measures[name].first += value;
           measures[name].second += 1;
@@ -143,8 +167,10 @@ Evaluation summarize(const std::vector<Group>& groups, const std::string& breakd
         }
       }
     }
+    out.success.add_task(tally.successes, tally.samples);
+    if (const auto info = group.info.find(breakdown); info != group.info.end() && tally.samples > 0)
+      out.by_group[info->second].add_task(tally.successes, tally.samples);
     tallies.push_back(tally);
-    tasks += tally.samples > 0 ? 1 : 0;
     solved_tasks += tally.successes > 0 ? 1 : 0;
     const auto majority = majority_success(group);
     voting_tasks += majority ? 1 : 0;
@@ -156,16 +182,30 @@ Evaluation summarize(const std::vector<Group>& groups, const std::string& breakd
   out.response_length = static_cast<double>(sampled_tokens) / trajectories;
   out.turns = static_cast<double>(turns) / trajectories;
   out.entropy = entropy / static_cast<double>(std::max<std::int64_t>(1, entropy_tokens));
-  out.best_of_samples = static_cast<double>(solved_tasks) / static_cast<double>(std::max<std::int64_t>(1, tasks));
+  const double tasks = static_cast<double>(std::max<std::int64_t>(1, out.success.tasks));
+  out.best_of_samples = static_cast<double>(solved_tasks) / tasks;
   out.pass_at = mean_pass_at(tallies);
-  if (voting_tasks > 0) out.majority = static_cast<double>(majority_tasks) / static_cast<double>(tasks);
+  if (voting_tasks > 0) out.majority = static_cast<double>(majority_tasks) / tasks;
   return out;
+}
+
+std::int64_t num_evaluated_tasks(const EvaluationOptions& options, const EnvironmentFactory& environment) {
+  const std::int64_t there = environment.num_validation_tasks();
+  return there > 0 ? std::min<std::int64_t>(options.tasks, there) : options.tasks;
+}
+
+void note_few_tasks(const Recipe& recipe) {
+  const std::int64_t tasks = num_evaluated_tasks(recipe.evaluation, *recipe.environment);
+  if (tasks < recipe.evaluation.tasks)
+    log_info("there are " + std::to_string(tasks) + " validation tasks; each is evaluated once (eval.tasks=" +
+             std::to_string(recipe.evaluation.tasks) + ", eval.samples=" + std::to_string(recipe.evaluation.samples) +
+             ")");
 }
 
 std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const RolloutEvents& events) {
   const EvaluationOptions& options = setting.options;
   std::vector<RolloutTask> tasks;
-  for (std::int64_t i = 0; i < options.tasks; ++i)
+  for (std::int64_t i = 0; i < num_evaluated_tasks(options, setting.environment); ++i)
     tasks.push_back({.uid = "validation_" + std::to_string(i),
                      .environment = setting.environment_name,
                      .task_index = i,

@@ -14,15 +14,27 @@
 #include "carnot/env/environment.h"
 #include "carnot/rollout/rollout.h"
 #include "carnot/train/options.h"
+#include "carnot/train/recipe.h"
 
 namespace carnot {
 
+/// Successes among trajectories, several of which may be of one task.
 struct Rate {
   std::int64_t successes = 0;
   std::int64_t trials = 0;
+  std::int64_t tasks = 0;
+  double squares = 0, products = 0, sizes = 0;  ///< sums over tasks of s * s, s * n, n * n: s of n trials succeed
+
+  void add_task(std::int64_t task_successes, std::int64_t task_trials);
 
   double value() const { return trials == 0 ? 0 : static_cast<double>(successes) / static_cast<double>(trials); }
-  Interval interval() const { return wilson_interval(successes, trials); }
+
+  /// How many independent trials tell as much: from `tasks`, where trials of a task all end alike, to `trials`, where
+  /// they have nothing in common. By the variance of the value over tasks.
+  double effective_trials() const;
+
+  /// 95 %, over tasks: Wilson's with the effective trials.
+  Interval interval() const;
 };
 
 /// What a server was asked for, and what it counted.
@@ -81,8 +93,13 @@ struct EvaluatedGroups {
   std::vector<std::string> failures{};  ///< one sentence per InfraFailed trajectory
 };
 
-/// Rolls out `options.tasks` validation tasks, with `options.samples` trajectories each. None where `events` end it
-/// early.
+/// eval.tasks, or as many as there are where that is fewer: each is evaluated once, times eval.samples.
+std::int64_t num_evaluated_tasks(const EvaluationOptions& options, const EnvironmentFactory& environment);
+
+/// Says so where that is fewer.
+void note_few_tasks(const Recipe& recipe);
+
+/// Rolls out so many validation tasks, with `options.samples` trajectories each. None where `events` end it early.
 std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const RolloutEvents& events = {});
 
 /// As one JSON object, for summary.json and `carnot eval --json`.

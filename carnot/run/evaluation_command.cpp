@@ -136,14 +136,15 @@ Result<std::optional<EvaluatedGroups>> evaluate_remotely(const EvaluationRequest
   const auto seed = static_cast<std::uint64_t>(recipe.run.seed);
   if (const Status ready = recipe.environment->prepare(seed); !ready) return ready.error();
   choose_agent(request, recipe);
+  const std::int64_t num_tasks = num_evaluated_tasks(recipe.evaluation, *recipe.environment);
   std::vector<EndpointTask> tasks;
-  for (std::int64_t i = 0; i < recipe.evaluation.tasks; ++i)
+  for (std::int64_t i = 0; i < num_tasks; ++i)
     tasks.push_back({.uid = "validation_" + std::to_string(i),
                      .environment = recipe.environment_name,
                      .task_index = i,
                      .make = [&made_by = *recipe.environment, i] { return made_by.make(Split::Validation, i); }});
   Progress progress = progress_for(request, control);
-  progress.begin("evaluation", recipe.evaluation.tasks * recipe.evaluation.samples);
+  progress.begin("evaluation", num_tasks * recipe.evaluation.samples);
   EndpointResult result = play_episodes(endpoint, tasks, endpoint_run(request, recipe),
                                         {.on_progress = [&](std::int64_t ended) { progress.update(ended); },
                                          .go_on = [&] { return !control.stop_requested(); }});
@@ -186,6 +187,7 @@ Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl
     control.out << evaluated->name << "\n"
                 << evaluation_table({{"success and more", (*result)->evaluation}}, recipe.evaluation.breakdown);
   }
+  note_few_tasks(recipe);
   const std::string name = evaluated->checkpoint ? evaluated->checkpoint->filename().string() : evaluated->name;
   if (const Status status = check_evaluation(name, **result, recipe); !status) return status.error();
   return RunEnd::Complete;

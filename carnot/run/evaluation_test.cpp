@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <nlohmann/json.hpp>
+#include <random>
 
 namespace carnot {
 namespace {
@@ -81,6 +82,36 @@ TEST(Evaluation, GivesMeanBestAndMajorityOfAHandMadeTable) {
   EXPECT_EQ(nlohmann::json::parse(evaluation_json(evaluation)).at("majority"), 0.5);
   EXPECT_NE(evaluation_table({{"after", evaluation}}, "").find("solved by the majority    50.0 %"), std::string::npos)
       << evaluation_table({{"after", evaluation}}, "");
+}
+
+TEST(Rate, OfOneTrajectoryATaskHasWilsonsInterval) {
+  Rate rate;
+  for (int task = 0; task < 263; ++task) rate.add_task(task < 81 ? 1 : 0, 1);
+  EXPECT_EQ(rate.interval().low, wilson_interval(81, 263).low);
+  EXPECT_EQ(rate.interval().high, wilson_interval(81, 263).high);
+}
+
+TEST(Rate, OfTasksThatAllEndAlikeKnowsAsMuchAsOneTrajectoryOfEach) {
+  Rate rate;
+  for (int task = 0; task < 4; ++task) rate.add_task(task == 0 ? 50 : 0, 50);
+  EXPECT_EQ(rate.trials, 200);
+  EXPECT_EQ(rate.value(), 0.25);
+  EXPECT_DOUBLE_EQ(rate.interval().low, wilson_interval(1, 4).low);
+  EXPECT_DOUBLE_EQ(rate.interval().high, wilson_interval(1, 4).high);
+}
+
+TEST(Rate, OfSamplesThatDependOnNothingKnowsNearlyAsMuchAsTheyAreMany) {
+  std::mt19937 draw(5);
+  std::bernoulli_distribution success(0.3);
+  Rate rate;
+  for (int task = 0; task < 4000; ++task) {
+    int successes = 0;
+    for (int sample = 0; sample < 8; ++sample) successes += success(draw) ? 1 : 0;
+    rate.add_task(successes, 8);
+  }
+  EXPECT_GT(rate.effective_trials(), 0.9 * 32000);
+  EXPECT_LE(rate.effective_trials(), 32000);
+  EXPECT_EQ(Rate().interval().high, 1);
 }
 
 TEST(Evaluation, SaysHowManyTrajectoriesCountAndHowManyFailed) {

@@ -54,7 +54,7 @@ class Export : public ::testing::Test {
       for (std::int64_t i = 0; i < adapter.tensor.numel(); ++i) adapter.tensor.view(-1)[i] += 0.1 * stream.normal();
     const fs::path checkpoints = root_ / "run" / "checkpoints";
     EXPECT_TRUE(make_folder(checkpoints).ok());
-    EXPECT_TRUE(save_checkpoint(checkpoints, 7, {.bundle = &*bundle}, {}, recipe->run, 0).ok());
+    EXPECT_TRUE(save_checkpoint(checkpoints, 7, {.bundle = &*bundle}, {}, recipe->run, {}).ok());
     return checkpoint_path(checkpoints, 7);
   }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 
 #include "carnot/base/saturating.h"
 #include "carnot/distributed/gradient_exchange.h"
@@ -111,15 +110,11 @@ Activations activations(const MemorySettings& s, const Sizes& n, Count rows, Cou
 
 /// What comes and goes at one time.
 struct Phase {
-  std::vector<MemoryPart> parts{};
-  Count bytes() const {
-    Count sum = 0;
-    for (const MemoryPart& part : parts) sum += part.bytes;
-    return sum;
-  }
+  std::vector<BudgetPart> parts{};
+  Count bytes() const { return total_bytes(parts); }
 };
 
-MemoryPart part(const std::string& name, Count bytes, const std::string& explanation) {
+BudgetPart part(const std::string& name, Count bytes, const std::string& explanation) {
   return {.name = name, .bytes = bytes.value(), .explanation = explanation};
 }
 
@@ -278,7 +273,7 @@ Phase gather_phase(const MemorySettings& s) {
                 count(tokens, "tokens at most, as they travel between ranks"))}};
 }
 
-std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
+std::vector<BudgetPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
   const bool adapted = s.lora.rank > 0, updates = s.stage != MemoryStage::Rollout;
   // With adapters the reference shares the weights below them.
   const Count copies = 1 + (s.critic ? 1 : 0) + (s.reference && !adapted ? 1 : 0);
@@ -289,7 +284,7 @@ std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
   const Count layouts = copies + (updates ? 1 + (s.critic ? 1 : 0) : 0);
   const Count heads = copies - (s.critic ? 1 : 0);
   const Count packed = n.own ? layouts * n.projections + heads * n.head + (updates ? 2 : 1) * n.adapters : 0;
-  std::vector<MemoryPart> parts{
+  std::vector<BudgetPart> parts{
       part("program", Count(s.program_bytes) + kLaterProgramBytes, "LibTorch, tokenizer, environment"),
       part("weights", weights * n.value,
            count(n.parameters, "parameters") + " x " + count(copies, "models") +
@@ -301,16 +296,16 @@ std::vector<MemoryPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
   return parts;
 }
 
-MemoryPart cache_part(const MemorySettings& s, const Sizes& n) {
+BudgetPart cache_part(const MemorySettings& s, const Sizes& n) {
   const Count blocks = blocks_of_cache(s);
   return part("KV cache", blocks * n.layers * 2 * n.keys * kBlockTokens * n.value,
               count(blocks, "blocks of 16 positions; rollout.cache_tokens"));
 }
 
 /// What lasts as well once there is an engine that rolls out steps.
-std::vector<MemoryPart> rollout_parts(const MemorySettings& s, const Sizes& n) {
+std::vector<BudgetPart> rollout_parts(const MemorySettings& s, const Sizes& n) {
   const Count tokens = step_trajectories(s) * context_of(s);
-  std::vector<MemoryPart> parts{cache_part(s, n)};
+  std::vector<BudgetPart> parts{cache_part(s, n)};
   parts.push_back(part("trajectories", tokens * kBytesPerTrajectoryToken, count(tokens, "tokens a step at most")));
   const Count evaluated = evaluated_trajectories(s) * context_of(s);
   if (s.stage == MemoryStage::Training && s.evaluation.before_training)
@@ -337,11 +332,11 @@ std::vector<Phase> phases_of(const MemorySettings& s, const Sizes& n) {
   return phases;
 }
 
-std::vector<MemoryPart> stage_budget(const MemorySettings& settings) {
+std::vector<BudgetPart> stage_budget(const MemorySettings& settings) {
   const Sizes sizes(settings);
-  std::vector<MemoryPart> parts = lasting_parts(settings, sizes);
+  std::vector<BudgetPart> parts = lasting_parts(settings, sizes);
   if (settings.stage != MemoryStage::Sft)
-    for (MemoryPart& lasting : rollout_parts(settings, sizes)) parts.push_back(std::move(lasting));
+    for (BudgetPart& lasting : rollout_parts(settings, sizes)) parts.push_back(std::move(lasting));
   const std::vector<Phase> phases = phases_of(settings, sizes);
   const auto largest = std::max_element(phases.begin(), phases.end(),
                                         [](const Phase& a, const Phase& b) { return a.bytes() < b.bytes(); });
@@ -368,36 +363,36 @@ MemorySettings memory_settings(const Recipe& recipe, const ModelConfig& model, M
           .program_bytes = memory_in_use()};
 }
 
+StoredBytes stored_bytes(const MemorySettings& settings) {
+  const Sizes n(settings);
+  const bool adapted = settings.lora.rank > 0;
+  const Count trained = adapted ? n.adapters : n.parameters;
+  const Count moments = bytes_per_trained(settings, n);
+  return {.policy = (trained * n.value).value(),
+          .optimizer = (trained * moments).value(),
+          .reference = settings.reference ? (trained * n.value).value() : 0,
+          .critic = settings.critic ? (n.parameters * (n.value + moments)).value() : 0,
+          .base = adapted ? (n.parameters * n.value).value() : 0};
+}
+
 ActivationBytes activation_bytes(const MemorySettings& settings, std::int64_t rows, std::int64_t length) {
   const Activations bytes = activations(settings, Sizes(settings), rows, length, settings.lora.rank == 0);
   return {.kept = bytes.kept.value(), .passing = bytes.passing.value()};
 }
 
-std::vector<MemoryPart> memory_budget(const MemorySettings& settings) {
-  std::vector<MemoryPart> parts = stage_budget(settings);
+std::vector<BudgetPart> memory_budget(const MemorySettings& settings) {
+  std::vector<BudgetPart> parts = stage_budget(settings);
   if (settings.stage != MemoryStage::Training || settings.sft.steps == 0) return parts;
   // SFT is over before reference, critic and engine are made.
   MemorySettings sft = settings;
   sft.stage = MemoryStage::Sft;
   sft.reference = sft.critic = false;
   sft.evaluation = {.tasks = 0, .samples = 0};
-  std::vector<MemoryPart> first = stage_budget(sft);
+  std::vector<BudgetPart> first = stage_budget(sft);
   return Phase{first}.bytes() > Phase{parts}.bytes() ? first : parts;
 }
 
 std::int64_t predicted_peak(const MemorySettings& settings) { return Phase{memory_budget(settings)}.bytes().value(); }
-
-std::string memory_table(const std::vector<MemoryPart>& parts) {
-  std::string text;
-  const auto line = [&](std::int64_t bytes, const std::string& what) {
-    char number[32];
-    std::snprintf(number, sizeof number, "  %10.1f MiB  ", static_cast<double>(bytes) / kMegabyte);
-    text += number + what + "\n";
-  };
-  for (const MemoryPart& part : parts) line(part.bytes, part.name + " (" + part.explanation + ")");
-  line(Phase{parts}.bytes().value(), "in all");
-  return text;
-}
 
 MachineMemory memory_limit(const Recipe& recipe) {
   const std::int64_t limit = recipe.memory.limit_megabytes;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "carnot/nn/model_config.h"
+#include "carnot/run/budget_table.h"
 #include "carnot/run/machine_memory.h"
 #include "carnot/train/recipe.h"
 
@@ -37,15 +38,19 @@ struct MemorySettings {
 /// `program_bytes` is what the process holds now.
 MemorySettings memory_settings(const Recipe& recipe, const ModelConfig& model, MemoryStage stage, int ranks = 1);
 
-struct MemoryPart {
-  std::string name{};
-  std::int64_t bytes = 0;
-  std::string explanation{};  ///< the numbers it comes from
-};
-
 /// The parts of the peak, on one rank.
-std::vector<MemoryPart> memory_budget(const MemorySettings& settings);
+std::vector<BudgetPart> memory_budget(const MemorySettings& settings);
 std::int64_t predicted_peak(const MemorySettings& settings);
+
+/// What a checkpoint stores, in bytes; the critic's with its optimizer.
+struct StoredBytes {
+  std::int64_t policy = 0;  ///< the adapters where there are any
+  std::int64_t optimizer = 0;
+  std::int64_t reference = 0;
+  std::int64_t critic = 0;
+  std::int64_t base = 0;  ///< below the adapters, once for all checkpoints
+};
+StoredBytes stored_bytes(const MemorySettings& settings);
 
 /// Bytes that the forward pass of a packed micro-batch of `rows` rows keeps for the gradient, sequences being `length`
 /// long, and the most that its backward pass adds to them for a while.
@@ -54,9 +59,6 @@ struct ActivationBytes {
   std::int64_t passing = 0;
 };
 ActivationBytes activation_bytes(const MemorySettings& settings, std::int64_t rows, std::int64_t length);
-
-/// One line per part and the sum, for a terminal.
-std::string memory_table(const std::vector<MemoryPart>& parts);
 
 /// `memory.limit_megabytes` where it is set, else what the machine has available to the CPU; unknown for other devices.
 MachineMemory memory_limit(const Recipe& recipe);

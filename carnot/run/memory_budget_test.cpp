@@ -73,7 +73,7 @@ TEST(MemoryBudget, CountsAdaptersAndFrozenWeightsApart) {
   MemorySettings settings = settings_of(0, false);
   settings.reference = true;
   const auto bytes = [&](const std::string& name) {
-    for (const MemoryPart& part : memory_budget(settings))
+    for (const BudgetPart& part : memory_budget(settings))
       if (part.name == name) return part.bytes;
     return std::int64_t{-1};
   };
@@ -130,7 +130,7 @@ TEST(MemoryBudget, AnAbsurdSettingIsTooLargeAndNothingElse) {
     const Status fits = check_memory(settings, {.bytes = std::int64_t{1} << 40, .source = "here"});
     ASSERT_FALSE(fits.ok()) << what;
     EXPECT_THAT(fits.error().message, Not(HasSubstr("-"))) << what;
-    for (const MemoryPart& part : memory_budget(settings)) EXPECT_GE(part.bytes, 0) << what << ", " << part.name;
+    for (const BudgetPart& part : memory_budget(settings)) EXPECT_GE(part.bytes, 0) << what << ", " << part.name;
   };
   constexpr int kLarge = 1'000'000'000;
   expect_huge("model", [](MemorySettings& s) {
@@ -143,7 +143,7 @@ TEST(MemoryBudget, AnAbsurdSettingIsTooLargeAndNothingElse) {
 }
 
 TEST(MemoryBudget, TableEndsWithTheSum) {
-  EXPECT_THAT(memory_table({{"weights", 3 * kMegabyte, "few"}, {"optimizer", kMegabyte / 2, "less"}}),
+  EXPECT_THAT(budget_table({{"weights", 3 * kMegabyte, "few"}, {"optimizer", kMegabyte / 2, "less"}}),
               HasSubstr("3.0 MiB  weights (few)\n         0.5 MiB  optimizer (less)\n         3.5 MiB  in all\n"));
 }
 
@@ -196,7 +196,7 @@ TEST(MemoryAdvice, JoinsSettingsWhereNoneIsEnoughAloneAndSaysWhenNothingHelps) {
 }
 
 std::int64_t part_of(const MemorySettings& settings, const std::string& name) {
-  for (const MemoryPart& part : memory_budget(settings))
+  for (const BudgetPart& part : memory_budget(settings))
     if (part.name == name) return part.bytes;
   return 0;
 }

@@ -52,10 +52,20 @@ void tell_gaps(const MetricsWriter::Options& options, const std::set<std::int64_
               ", but the file has no line of step " + in_ranges(missing));
 }
 
+/// What a run lost that was killed.
+void tell_repeated(const MetricsWriter::Options& options, const std::vector<std::int64_t>& dropped) {
+  if (dropped.empty()) return;
+  const std::int64_t saved = *options.resume_step;
+  log_info(options.jsonl.string() + ": " +
+           (saved == 0 ? "no checkpoint was saved" : "the last checkpoint is that of step " + std::to_string(saved)) +
+           "; repeated: step " + in_ranges(dropped));
+}
+
 /// Drops the lines of steps after the one to continue from, and whatever unreadable follows the lines that are kept.
 Status cut_back(const MetricsWriter::Options& options) {
   const fs::path& path = options.jsonl;
   std::set<std::int64_t> held;
+  std::vector<std::int64_t> dropped;
   std::error_code missing;
   if (!fs::exists(path, missing)) {
     tell_gaps(options, held);
@@ -70,6 +80,7 @@ Status cut_back(const MetricsWriter::Options& options) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto step = step_of(lines[i]);
     if (!step && !unreadable) unreadable = i;
+    if (step && *step > *options.resume_step) dropped.push_back(*step);
     if (!step || *step > *options.resume_step) continue;
     if (unreadable)
       return Error{path.string() + ":" + std::to_string(*unreadable + 1) +
@@ -78,6 +89,7 @@ Status cut_back(const MetricsWriter::Options& options) {
     held.insert(*step);
   }
   tell_gaps(options, held);
+  tell_repeated(options, dropped);
   if (kept == *text) return Done{};
   return write_file_atomically(path, kept);
 }

@@ -185,6 +185,25 @@ TEST_F(MetricsFiles, HoldOneLineAndOneEventAStep) {
   EXPECT_EQ(read[2].step, 2);
 }
 
+TEST_F(MetricsFiles, SayThatTheyWereDeletedOrReplaced) {
+  const std::vector<std::function<void()>> losses{
+      [&] { fs::remove(jsonl()); },
+      [&] { ASSERT_TRUE(write_file_atomically(jsonl(), "other\n").ok()); },
+      [&] { fs::remove_all(folder_ / "tb"); },
+      [&] { fs::remove_all(folder_); },
+  };
+  for (const auto& lose : losses) {
+    fs::remove_all(folder_);
+    ASSERT_TRUE(make_folder(folder_).ok());
+    MetricsWriter writer = open();
+    ASSERT_TRUE(writer.write(1, {{"x", 1}}).ok());
+    lose();
+    const Status lost = writer.write(2, {{"x", 2}});
+    ASSERT_FALSE(lost.ok());
+    EXPECT_THAT(lost.error().message, HasSubstr("was deleted or replaced while it was written"));
+  }
+}
+
 TEST_F(MetricsFiles, ForgetTheStepsThatComeAgain) {
   {
     MetricsWriter writer = open();
@@ -229,7 +248,9 @@ TEST_F(MetricsFiles, SayWhichStepsHaveNoLine) {
   open_at(1, every);
   ASSERT_TRUE(write_file_atomically(jsonl(), "{\"step\":1}\n{\"step\":3}\n{\"step\":7}\n").ok());
   open_at(7, [](std::int64_t step) { return step % 2 == 1 && step != 5; });
-  EXPECT_THAT(messages, ::testing::IsEmpty());
+  EXPECT_THAT(messages,
+              ElementsAre(::testing::HasSubstr("the last checkpoint is that of step 1; repeated: step 3, 7")));
+  messages.clear();
   open_at(7, every);
   set_log_sink(before);
   EXPECT_THAT(messages, ElementsAre(jsonl().string() +

@@ -13,8 +13,7 @@ constexpr int kWidestBar = 24;
 constexpr int kNarrowestBar = 4;
 constexpr int kEchoedInterrupt = 2;  // "^C", which a terminal shows where the cursor is
 constexpr int kWidthOffATerminal = 119;
-
-int quarters_of(const Pace& pace) { return static_cast<int>(4 * pace.done() / pace.total()); }
+constexpr double kLongestSilence = 600;  // seconds
 
 /// "[=====     ] "
 std::string bar(const Pace& pace, int width) {
@@ -36,7 +35,7 @@ std::string clock_time(double seconds) {
 void Progress::begin(std::string_view stage, std::int64_t total, std::int64_t done) {
   const double now = options_.now();
   const Pace pace(done, std::max<std::int64_t>(total, 1), now);
-  stages_.push_back({.name = std::string(stage), .pace = pace, .shown = now, .quarters = quarters_of(pace)});
+  stages_.push_back({.name = std::string(stage), .pace = pace, .began = now, .shown = now});
   if (options_.terminal) draw();
 }
 
@@ -49,10 +48,10 @@ void Progress::update(std::int64_t done) {
     if (now - stage.shown >= options_.redraw_every) draw();
     return;
   }
-  const int quarters = quarters_of(stage.pace);
-  if (quarters == stage.quarters || now - stage.shown < options_.quiet_for) return;
+  const double silence =
+      std::min(std::max(stage.shown - stage.began, options_.quiet_for), std::max(options_.quiet_for, kLongestSilence));
+  if (now - stage.shown < silence || stage.pace.done() >= stage.pace.total()) return;
   out_ << status() << "\n" << std::flush;
-  stage.quarters = quarters;
   stage.shown = now;
 }
 

@@ -2,7 +2,8 @@
 //
 // Stages may be nested (an evaluation inside training): the innermost is shown, and when it ends the one
 // around it continues where it was. On a terminal one line is redrawn; elsewhere (log files, CI) a stage prints nothing
-// if it is short and at most four lines if it is long. Not thread-safe.
+// if it is short, and if it is long a line now and then, at twice the time of the last one and every ten minutes at
+// least. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -26,7 +27,7 @@ class Progress {
     bool terminal = false;
     std::function<int()> columns = [] { return 80; };  ///< of the terminal, asked whenever something is drawn
     double redraw_every = 0.1;                         ///< seconds
-    double quiet_for = 30;  ///< off a terminal: seconds between lines, and before the first one
+    double quiet_for = 30;  ///< off a terminal: seconds before the first line
     Seconds now = [] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     };
@@ -61,8 +62,8 @@ class Progress {
   struct Stage {
     std::string name{};
     Pace pace;
+    double began = 0;
     double shown = 0;  ///< when something was drawn or printed last
-    int quarters = 0;  ///< that lines were printed for
   };
 
   void draw();

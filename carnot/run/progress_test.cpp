@@ -28,10 +28,13 @@ std::string log_of_stage(std::int64_t total) {
 
 TEST(Progress, PrintsNothingAboutShortStagesOffATerminal) { EXPECT_EQ(log_of_stage(20), ""); }
 
-TEST(Progress, PrintsAFewLinesAboutLongStagesOffATerminal) {
+TEST(Progress, PrintsALineAboutLongStagesNowAndThenOffATerminal) {
   EXPECT_EQ(log_of_stage(400),
-            "rollout 100/400 (25 %), 5:00 left\nrollout 200/400 (50 %), 3:20 left\n"
-            "rollout 300/400 (75 %), 1:40 left\nrollout 400/400 (100 %)\n");
+            "rollout 30/400 (7 %), 6:10 left\nrollout 60/400 (15 %), 5:40 left\n"
+            "rollout 120/400 (30 %), 4:40 left\nrollout 240/400 (60 %), 2:40 left\n");
+  const std::string hours = log_of_stage(36000);
+  EXPECT_THAT(hours, HasSubstr("rollout 30/36000"));
+  EXPECT_EQ(std::count(hours.begin(), hours.end(), '\n'), 64) << "every ten minutes";
 }
 
 TEST(Progress, RedrawsOneLineOnATerminal) {

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "carnot/base/key_variable.h"
 #include "carnot/base/log.h"
 #include "carnot/base/stopwatch.h"
 #include "carnot/base/temporary_name.h"

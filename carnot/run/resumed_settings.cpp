@@ -13,6 +13,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFreeKeys[] = {"train.steps",
                                           "train.max_sampled_tokens",
                                           "train.save_every",
+                                          "train.save_minutes",
+                                          "train.save_optimizer",
                                           "train.max_checkpoints",
                                           "train.keep_rollouts",
                                           "eval.every",

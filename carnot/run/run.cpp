@@ -1,108 +1,24 @@
 #include "carnot/run/run.h"
 
-#include <algorithm>
 #include <functional>
 
-#include "carnot/base/byte_stream.h"
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
-#include "carnot/base/saturating.h"
-#include "carnot/base/thread_pool.h"
-#include "carnot/config/document.h"
 #include "carnot/data/rollout_write.h"
 #include "carnot/nn/linear.h"
-#include "carnot/rollout/compatibility.h"
 #include "carnot/run/checkpoint.h"
-#include "carnot/run/find_run.h"
 #include "carnot/run/folder_lock.h"
-#include "carnot/run/group_start.h"
-#include "carnot/run/memory_advice.h"
-#include "carnot/run/memory_budget.h"
 #include "carnot/run/remote_rollouts.h"
-#include "carnot/run/resumed_settings.h"
+#include "carnot/run/resumption.h"
 #include "carnot/run/stages.h"
+#include "carnot/run/start.h"
+#include "carnot/run/stopping.h"
 #include "carnot/train/infra_failures.h"
 
 namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-
-Resume resume_of(const Recipe& recipe) { return recipe.run.resume == "never" ? Resume::Never : Resume::Auto; }
-
-/// What can be refused before anything is loaded or written.
-Status check_start(const Recipe& recipe) {
-  if (const Status status = check_plane(recipe); !status) return status;
-  if (resume_of(recipe) == Resume::Auto || !RunFolder{recipe.run.run_folder}.holds_run()) return Done{};
-  return open_run_folder(recipe.run.run_folder, Resume::Never).error();
-}
-
-/// What a run holds from its beginning to its end.
-struct Hold {
-  std::optional<FolderLock> folder;  ///< rank 0's, for all
-  MachineShare share;
-};
-
-/// Refuses what can be refused first, then takes the folder: what is found there from here on stays so.
-Result<Hold> take_hold(const Recipe& recipe, Collectives& group) {
-  const MachineShare share = find_machine_share(group);
-  RunOptions options = recipe.run;
-  if (options.threads == 0 && group.size() > 1) options.threads = std::min(share.threads, kMaxThreads);
-  const Status ready = agree(group, ModelBundle::prepare_device(options), "devices");
-  if (!ready) return ready.error();
-  auto folder = made_on_first_rank(group, "taking the run folder", [&]() -> Result<FolderLock> {
-    if (const Status status = check_start(recipe); !status) return status.error();
-    return FolderLock::take(recipe.run.run_folder);
-  });
-  if (!folder) return folder.error();
-  return Hold{std::move(folder).value(), share};
-}
-
-/// What rank 0 finds, on all ranks.
-Result<std::optional<FoundCheckpoint>> common_checkpoint(const RunOptions& run, const fs::path& checkpoints,
-                                                         Collectives& group) {
-  std::optional<FoundCheckpoint> found;
-  const Status searched = on_first_rank(group, "looking for a checkpoint", [&]() -> Status {
-    auto own = checkpoint_to_resume(run, checkpoints);
-    if (!own) return own.error();
-    found = std::move(own).value();
-    return Done{};
-  });
-  if (!searched) return searched.error();
-  ByteWriter out;
-  if (found) {
-    out.add(found->step);
-    out.add(found->path.string());
-  }
-  const std::string bytes = from_first_rank(group, out.take(), "the checkpoint to resume");
-  if (bytes.empty() || group.rank() == 0) return found;
-  ByteReader in(bytes);
-  std::string path;
-  in.get(found.emplace().step);
-  in.get(path);
-  found->path = path;
-  return found;
-}
-
-/// Filled once everything else is known to be right: a refused recipe leaves no folder.
-Result<RunFolder> open_folder(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, Collectives& group) {
-  const Status opened = on_first_rank(group, "opening the run folder", [&]() -> Status {
-    const auto folder = open_run_folder(recipe.run.run_folder, resume_of(recipe));
-    if (!folder) return folder.error();
-    return write_config(*folder, recipe, checkpoint ? checkpoint->step : 0);
-  });
-  if (!opened) return opened.error();
-  return RunFolder{recipe.run.run_folder};
-}
-
-/// The configuration of the run to resume; a path to nothing if there is none.
-fs::path recorded_config(const Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint) {
-  if (!checkpoint) return RunFolder{recipe.run.run_folder}.config();
-  const auto config = find_config(checkpoint->path);
-  if (config) return *config;
-  log_warning(config.error().message + "; the settings that it was trained with cannot be compared");
-  return {};
-}
 
 std::int64_t num_values(const std::vector<NamedTensor>& tensors) {
   std::int64_t sum = 0;
@@ -114,9 +30,14 @@ void log_warnings(const Method& method) {
   for (const std::string& warning : method.warnings) log_warning(warning);
 }
 
+bool has_random_weights(const Recipe& recipe, const ModelBundle& bundle) {
+  return recipe.model.path.empty() && !bundle.checkpoint;
+}
+
 void announce(const Run& run, const ModelBundle& bundle) {
   run.control.out << run.recipe.environment_name << ", " << run.recipe.method.name << ": "
-                  << bundle.policy->config().num_parameters() << " parameters, vocabulary "
+                  << bundle.policy->config().num_parameters() << " parameters"
+                  << (has_random_weights(run.recipe, bundle) ? " (random weights)" : "") << ", vocabulary "
                   << bundle.tokenizer->vocab_size() << ", seed " << run.recipe.run.seed << "\n";
   if (bundle.policy->head().is_cpu())
     run.control.out << "Kernels: " << kernel_sets(bundle.policy->head().scalar_type()) << "\n";
@@ -126,19 +47,24 @@ void announce(const Run& run, const ModelBundle& bundle) {
                     << " numbers\n";
   if (lora.rank > 0 && run.recipe.model.path.empty())
     log_warning("lora.rank: the weights below the adapters are random and stay so; expected a model.path");
+  if (has_random_weights(run.recipe, bundle) && run.recipe.sft.steps == 0)
+    log_warning("training starts from random weights; expected a model.path, or sft.steps");
+  note_few_tasks(run.recipe);
   log_warnings(run.recipe.method);
 }
 
 std::string counted_steps(std::int64_t steps) { return std::to_string(steps) + (steps == 1 ? " step" : " steps"); }
 
-/// "Ahead: SFT of 1000 steps, training of 130 steps"
-void announce_steps(const Run& run, const ModelBundle& bundle) {
+/// "Ahead: SFT of 1000 steps, training of 130 steps"; of a run that continues "Ahead: training of 130 steps, of which
+/// 60 are done".
+void announce_steps(const Run& run, const ModelBundle& bundle, const std::optional<FoundCheckpoint>& checkpoint) {
   run.control.out << "Ahead: ";
   if (!bundle.checkpoint && run.recipe.sft.steps > 0)
     run.control.out << "SFT of " << counted_steps(run.recipe.sft.steps) << ", ";
   run.control.out << "training of " << counted_steps(run.recipe.train.steps);
   if (run.recipe.train.max_sampled_tokens > 0)
     run.control.out << " or " << run.recipe.train.max_sampled_tokens << " sampled tokens";
+  if (checkpoint) run.control.out << ", of which " << checkpoint->step << " are done";
   run.control.out << "\n";
 }
 
@@ -158,71 +84,6 @@ Result<RunEnd> sft_before_training(Run& run, ModelBundle& bundle) {
   const auto checkpoint = common_checkpoint(resume, folder.checkpoints(), group);
   if (!checkpoint) return checkpoint.error();
   return sft_stage(run, folder, bundle, *checkpoint);
-}
-
-/// So many ranks make the run, some of them on this machine.
-struct Ranks {
-  int all = 1;
-  int here = 1;
-};
-
-/// What each of the ranks on this machine may take.
-MachineMemory limit_of_rank(const Recipe& recipe, const Ranks& ranks) {
-  MachineMemory limit = memory_limit(recipe);
-  if (ranks.here == 1 || recipe.memory.limit_megabytes > 0) return limit;
-  limit.bytes /= ranks.here;
-  limit.source = "that each of " + std::to_string(ranks.here) + " ranks has " + limit.source;
-  return limit;
-}
-
-/// The memory that each rank of the run is predicted to take; refused where that is more than there is.
-Result<std::int64_t> predict_memory(const Recipe& recipe, const ModelConfig& config, MemoryStage stage,
-                                    const Ranks& ranks) {
-  const MemorySettings settings = memory_settings(recipe, config, stage, ranks.all);
-  if (recipe.memory.check == "off") return predicted_peak(settings);
-  const Status fits = check_memory(settings, limit_of_rank(recipe, ranks));
-  if (!fits && recipe.memory.check == "refuse") return fits.error();
-  if (!fits) log_warning(fits.error().message);
-  return predicted_peak(settings);
-}
-
-/// What a run begins with.
-struct Start {
-  ModelBundle bundle;
-  std::int64_t predicted_memory = 0;
-};
-
-/// Refuses what does not fit, in settings or in memory, before any weights are there.
-Result<Start> start_alone(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, MemoryStage stage,
-                          const Ranks& ranks) {
-  const fs::path recorded = resume_of(recipe) == Resume::Auto ? recorded_config(recipe, checkpoint) : fs::path();
-  if (const Status settled = settle_shards(recipe, recorded, ranks.all); !settled) return settled.error();
-  // SFT lays its checkpoint over the recipe's own model (sft_stage).
-  const bool from_checkpoint = checkpoint && stage != MemoryStage::Sft;
-  auto bundle = ModelBundle::open(recipe, from_checkpoint ? std::optional(checkpoint->path) : std::nullopt);
-  if (!bundle) return bundle.error();
-  if (stage != MemoryStage::Sft) {
-    const Status compatible = check_compatible(*recipe.environment, recipe.environment_name, *recipe.method.branch,
-                                               recipe.rollout.options.group_size, *bundle->chat);
-    if (!compatible) return compatible.error();
-  }
-  if (resume_of(recipe) == Resume::Auto) {
-    const auto changes = check_resumed_settings(recipe, recorded);
-    if (!changes) return changes.error();
-  }
-  const auto memory = predict_memory(recipe, bundle->config, stage, ranks);
-  if (!memory) return memory.error();
-  if (const Status loaded = bundle->load_policy(recipe); !loaded) return loaded.error();
-  return Start{std::move(bundle).value(), *memory};
-}
-
-Result<Start> start(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, MemoryStage stage,
-                    Collectives& group, const MachineShare& share) {
-  auto begun =
-      agreed(group, start_alone(recipe, checkpoint, stage, {.all = group.size(), .here = share.ranks}), "the start");
-  if (!begun) return begun;
-  if (const Status alike = check_alike(group, recipe, begun->bundle); !alike) return alike.error();
-  return begun;
 }
 
 void track_evaluation(Run& run, std::string_view stage, std::int64_t step, const EvaluatedGroups& evaluated) {
@@ -275,28 +136,29 @@ Result<std::unique_ptr<RemoteRollouts>> meet_workers(Recipe& recipe, ModelBundle
   return workers;
 }
 
-Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
+/// What the checkpoint holds, into the bundle and the trainer; the state of a run at its beginning where there is none.
+Result<TrainerState> load_state(const Run& run, ModelBundle& bundle, Trainer& trainer) {
+  if (!bundle.checkpoint) return TrainerState();
+  const CheckpointParts parts{
+      .bundle = &bundle, .optimizer = &trainer.optimizer(), .critic_optimizer = trainer.critic_optimizer()};
+  auto loaded = agreed(*run.control.group, load_checkpoint(*bundle.checkpoint, parts, run.recipe.run),
+                       "loading the checkpoint");
+  if (loaded) trainer.set_coefficients(loaded->coefficients);
+  return loaded;
+}
+
+Result<RunEnd> train_from(Run& run, ModelBundle& bundle, const std::optional<FoundCheckpoint>& checkpoint) {
   announce(run, bundle);
-  announce_steps(run, bundle);
+  announce_steps(run, bundle, checkpoint);
   if (!bundle.checkpoint) {
     const auto end = sft_before_training(run, bundle);
     if (!end || *end == RunEnd::Interrupted) return end;
   }
   bundle.add_companions(run.recipe);
   Trainer trainer(run.recipe, bundle, *run.control.group);
-  TrainerState state;
-  if (bundle.checkpoint) {
-    auto loaded = agreed(
-        *run.control.group,
-        load_checkpoint(
-            *bundle.checkpoint,
-            {.bundle = &bundle, .optimizer = &trainer.optimizer(), .critic_optimizer = trainer.critic_optimizer()},
-            run.recipe.run),
-        "loading the checkpoint");
-    if (!loaded) return loaded.error();
-    state = std::move(loaded).value();
-    trainer.set_coefficients(state.coefficients);
-  }
+  const auto loaded = load_state(run, bundle, trainer);
+  if (!loaded) return loaded.error();
+  const TrainerState& state = *loaded;
   auto workers = meet_workers(run.recipe, bundle, trainer, run.folder.root, run.recipe.train.steps, run.control);
   if (!workers) return workers.error();
   run.workers = std::move(workers).value();
@@ -318,8 +180,7 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle) {
   if (!after) return after.error();
   if (!*after) return stopped(run, "in the evaluation after training; a checkpoint is written");
   track_evaluation(run, kTrainingStage, run.trained_steps, **after);
-  if (const Status status = summary_stage(run, bundle, before ? *before : **after, **after); !status)
-    return status.error();
+  if (const Status status = summary_stage(run, bundle, before, **after); !status) return status.error();
   return RunEnd::Complete;
 }
 
@@ -341,7 +202,7 @@ Result<RunEnd> sft_from(Run& run, ModelBundle& bundle, const std::optional<Found
 
 Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
   Collectives& group = *control.group;
-  const auto hold = take_hold(recipe, group);
+  const auto hold = take_hold(recipe, MemoryStage::Training, group);
   if (!hold) return hold.error();
   const auto checkpoint = common_checkpoint(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints(), group);
   if (!checkpoint) return checkpoint.error();
@@ -358,13 +219,13 @@ Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
   Run run(recipe, control, std::move(folder).value());
   run.predicted_memory = begun->predicted_memory;
   run.tracking = std::move(tracking).value();
-  return tracked(run, [&] { return train_from(run, begun->bundle); });
+  return tracked(run, [&] { return train_from(run, begun->bundle, *checkpoint); });
 }
 
 Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control) {
   if (recipe.sft.steps == 0) return Error{"sft.steps: is 0; expected how many steps SFT takes"};
   Collectives& group = *control.group;
-  const auto hold = take_hold(recipe, group);
+  const auto hold = take_hold(recipe, MemoryStage::Sft, group);
   if (!hold) return hold.error();
   const auto checkpoint = common_checkpoint(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints(), group);
   if (!checkpoint) return checkpoint.error();
@@ -381,7 +242,7 @@ Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control) {
 
 Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   Collectives& group = *control.group;
-  const auto hold = take_hold(recipe, group);
+  const auto hold = take_hold(recipe, MemoryStage::Rollout, group);
   if (!hold) return hold.error();
   auto begun = start(recipe, {}, MemoryStage::Rollout, group, hold->share);
   if (!begun) return begun.error();
@@ -393,7 +254,7 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   Trainer trainer(recipe, bundle, group);
   const auto workers = meet_workers(recipe, bundle, trainer, folder->root, 1, control);
   if (!workers) return workers.error();
-  const auto step = control.stop_requested()
+  auto step = control.stop_requested()
                         ? std::nullopt
                         : trainer.roll_out_and_measure(0, {.go_on = [&control] { return !control.stop_requested(); }});
   if (!step) {
@@ -401,6 +262,7 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
     control.out << "Stopped; nothing is written\n";
     return RunEnd::Interrupted;
   }
+  for (Group& group : step->groups) group.step = 0;
   const auto decode = [&](std::span<const TokenId> tokens) { return bundle.tokenizer->decode(tokens); };
   const fs::path path = folder->rollouts(0);
   const Status written = on_first_rank(group, "writing the rollouts", [&]() -> Status {
@@ -412,21 +274,6 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   const Status few = check_failures(count_failures(step->groups), recipe.train.max_infra_failures, step->failures);
   if (!few) return few.error();
   return RunEnd::Complete;
-}
-
-Status dry_run(Recipe& recipe, MemoryStage stage, int ranks, std::ostream& out) {
-  if (const Status status = ModelBundle::prepare_device(recipe.run); !status) return status;
-  if (const Status status = check_ranks(recipe.train, ranks); !status) return status;
-  const auto bundle = ModelBundle::open(recipe);
-  if (!bundle) return bundle.error();
-  out << recipe.to_yaml() << "\n# Memory at the peak" << (ranks > 1 ? ", of each rank" : "") << "\n"
-      << memory_table(memory_budget(memory_settings(recipe, bundle->config, stage, ranks)));
-  if (const MachineMemory limit = memory_limit(recipe); limit.bytes > 0)
-    out << "  of the " << (limit.bytes >> 20) << " MiB " << limit.source << "\n";
-  const auto memory = predict_memory(recipe, bundle->config, stage, {.all = ranks});
-  if (memory && ranks > 1)
-    out << "  " << ((Saturating(*memory) * ranks).value() >> 20) << " MiB for " << ranks << " ranks on one machine\n";
-  return memory ? Status(Done{}) : memory.error();
 }
 
 }  // namespace carnot

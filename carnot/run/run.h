@@ -25,6 +25,7 @@ struct RunControl {
   bool terminal = false;                                        ///< out is a terminal: progress bars are drawn
   std::function<int()> columns = [] { return 80; };             ///< of that terminal, as it is now
   std::function<bool()> stop_requested = [] { return false; };  ///< asked wherever a run can stop without a loss
+  std::string command{};  ///< "build/carnot train", which continues the run in the folder it gets; empty: another does
   /// The ranks that make the run together. Rank 0 alone writes files, and `out` of the others leads nowhere.
   std::shared_ptr<Collectives> group = std::make_shared<OneProcess>();
 };
@@ -58,7 +59,8 @@ struct EvaluationRequest {
 /// Evaluates a checkpoint with the configuration that its run folder holds, or a model with a recipe's.
 Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl& control);
 
-/// Writes the resolved configuration and the memory that each of so many ranks of the run will hold, without running it.
+/// Writes the resolved configuration, the disk that the run will take, and the memory that each of so many ranks of it
+/// will hold, without running it.
 /// Fails where the run itself would be refused.
 Status dry_run(Recipe& recipe, MemoryStage stage, int ranks, std::ostream& out);
 

@@ -1,5 +1,8 @@
 #include "carnot/run/run_folder.h"
 
+#include <set>
+#include <string>
+
 #include "carnot/base/file.h"
 #include "carnot/base/temporary_name.h"
 
@@ -17,11 +20,30 @@ bool RunFolder::holds_run() const {
   return fs::is_directory(checkpoints(), ignored) && !fs::is_empty(checkpoints(), ignored);
 }
 
-Result<RunFolder> open_run_folder(const fs::path& root, Resume resume) {
-  RunFolder folder{root};
-  if (resume == Resume::Never && folder.holds_run())
+Status check_run_folder(const fs::path& root, Resume resume) {
+  if (root.empty()) return Error{"run_folder: empty; expected the name of a folder that the run is to write into"};
+  const RunFolder folder{root};
+  if (folder.holds_run()) {
+    if (resume == Resume::Auto) return Done{};
     return Error{root.string() +
                  ": holds a run already. Continue it with resume=auto, or name another folder with run_folder=..."};
+  }
+  static const std::set<std::string> kOwn{"run_id",      "earlier_configs", "tensorboard", "rollouts",
+                                          "validation",  "checkpoints",     "warm_start",  "base",
+                                          "summary.json", "view.html",       "lost+found"};
+  std::error_code reason;
+  for (fs::directory_iterator entry(root, reason), end; !reason && entry != end; entry.increment(reason)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with('.') || name.ends_with(".log") || name == "log.txt" || kOwn.contains(name)) continue;
+    return Error{root.string() + ": holds " + name +
+                 ", which no run writes. A run's folder holds nothing else; name another one with run_folder=..."};
+  }
+  return Done{};
+}
+
+Result<RunFolder> open_run_folder(const fs::path& root, Resume resume) {
+  if (const Status status = check_run_folder(root, resume); !status) return status.error();
+  RunFolder folder{root};
   for (const fs::path& path : {folder.root, folder.tensorboard(), folder.rollouts(), folder.checkpoints()}) {
     const Status made = make_folder(path);
     if (!made) return made.error();

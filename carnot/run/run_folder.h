@@ -41,8 +41,12 @@ enum class Resume {
   Auto,   ///< an existing run is continued
 };
 
-/// Makes the folder and those inside it, and clears away half-written files that a kill left. Refuses with the ways out
-/// if the folder holds a run and `resume` is Never, and says why where nothing can be written.
+/// Refuses what a run may not write into: no name at all, and a folder with anything but a run, hidden files and logs
+/// (*.log); with `resume` Never, one with a run. Changes nothing.
+Status check_run_folder(const std::filesystem::path& root, Resume resume);
+
+/// Makes the folder and those inside it, and clears away half-written files that a kill left. Refuses as
+/// check_run_folder does, and says why where nothing can be written.
 /// REQUIRES: the caller holds the folder's lock.
 Result<RunFolder> open_run_folder(const std::filesystem::path& root, Resume resume);
 

@@ -6,14 +6,15 @@
 #include <optional>
 #include <string>
 
-#include "carnot/run/checkpoint.h"
 #include "carnot/run/checkpoint_folder.h"
+#include "carnot/run/console_lines.h"
 #include "carnot/run/progress.h"
 #include "carnot/run/remote_rollouts.h"
 #include "carnot/run/report.h"
 #include "carnot/run/run.h"
 #include "carnot/run/run_folder.h"
 #include "carnot/run/tracking.h"
+#include "carnot/run/trainer_state.h"
 #include "carnot/train/model_bundle.h"
 #include "carnot/train/trainer.h"
 
@@ -27,6 +28,7 @@ struct Run {
   Progress progress;
   std::int64_t predicted_memory = 0;  ///< bytes at the peak
   std::int64_t trained_steps = 0;     ///< training steps that are complete, set when training is over
+  DeadShares dead{};                  ///< of the training steps that this process made
   Tracking tracking{};
   std::unique_ptr<RemoteRollouts> workers{};  ///< that roll out training steps; null: this process does
 
@@ -36,16 +38,6 @@ struct Run {
         folder(std::move(in)),
         progress(with.out, {.terminal = with.terminal, .columns = with.columns}) {}
 };
-
-/// The checkpoint to resume from: the one that `resume` names, or with auto the latest in `checkpoints` that is whole;
-/// none to start. Repairs `checkpoints` first. A checkpoint that is named must be the latest whole one of the folder,
-/// if that has any: the run would write over the others.
-Result<std::optional<FoundCheckpoint>> checkpoint_to_resume(const RunOptions& run,
-                                                            const std::filesystem::path& checkpoints);
-
-/// Makes the folder's checkpoints those of a run that resumes from `checkpoint`, if that is one of them (go_on_from).
-Status settle_checkpoints(const std::filesystem::path& checkpoints, const std::optional<FoundCheckpoint>& checkpoint,
-                          const TrainOptions& options);
 
 /// Trains `bundle.policy` on demonstrations in `folder`, from `checkpoint` on if there is one.
 Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
@@ -76,10 +68,8 @@ Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const st
 /// evaluation after it is in the checkpoint, with its metrics, and the resumed run begins with the evaluation.
 Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& trainer, const TrainerState& start);
 
-/// Tells the user that the run stopped `where` ("after training step 3; a checkpoint is written"), and how to resume.
-RunEnd stopped(Run& run, const std::string& where);
-
-/// Table, transcripts, summary.json.
-Status summary_stage(Run& run, const ModelBundle& bundle, const EvaluatedGroups& before, const EvaluatedGroups& after);
+/// Table, transcripts, summary.json; `before` where there was such an evaluation.
+Status summary_stage(Run& run, const ModelBundle& bundle, const std::optional<EvaluatedGroups>& before,
+                     const EvaluatedGroups& after);
 
 }  // namespace carnot

@@ -8,6 +8,7 @@
 #include "carnot/base/strings.h"
 #include "carnot/base/temporary_name.h"
 #include "carnot/data/trajectory.h"
+#include "carnot/process/python_folder.h"
 
 namespace carnot {
 namespace {
@@ -91,7 +92,9 @@ Result<Tracking> Tracking::start(Recipe& recipe, const RunFolder& folder, bool r
                              {"name", name},       {"folder", path.string()},      {"resumed", resumed},
                              {"restarted", false}, {"config", settings_of(recipe)}};
   auto listener = Listener::start(
-      {.name = "tracker", .program = {.command = options.command}, .finish_seconds = options.finish_seconds},
+      {.name = "tracker",
+       .program = {.command = options.command, .environment = python_variables()},
+       .finish_seconds = options.finish_seconds},
       {.greeting =
            [greeting](int start) {
              OrderedJson message = greeting;

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 
-class TrackingTest : public testing::Test {
+class TrackingTest : public ::testing::Test {
  protected:
   TrackingTest() : root_(fs::temp_directory_path() / ("carnot_tracking_" + std::to_string(::getpid()))) {
     fs::create_directories(root_ / "run");

@@ -13,6 +13,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
+#include "carnot/base/single_quotes.h"
 #include "carnot/base/strings.h"
 #include "carnot/base/utf8.h"
 #include "carnot/sandbox/sandboxed_process.h"
@@ -24,16 +25,10 @@ namespace {
 constexpr std::chrono::seconds kStartPatience{60};
 constexpr std::chrono::seconds kAfterAFailure{1};
 
-std::string quoted_for_shell(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 /// What a trusted program prints; none where it fails.
 std::optional<std::string> output_of(const std::vector<std::string>& command) {
   std::string line = "exec";
-  for (const std::string& word : command) line += " " + quoted_for_shell(word);
+  for (const std::string& word : command) line += " " + in_single_quotes(word);
   std::FILE* pipe = ::popen((line + " 2>/dev/null").c_str(), "r");
   if (pipe == nullptr) return std::nullopt;
   std::string text;

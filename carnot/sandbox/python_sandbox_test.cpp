@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "carnot/base/file.h"
+#include "testing/missing.h"
 #include "testing/paths.h"
 
 namespace carnot {
@@ -138,7 +139,7 @@ print(type(pickle.loads(pickle.dumps(Point()))).__name__, os.path.expanduser('~'
 }
 
 TEST_F(PythonSandboxTest, AProgramMayKillWhatItHasStarted) {
-  if (!sandbox_->layers().namespaces) GTEST_SKIP() << "needs namespaces";
+  if (!sandbox_->layers().namespaces) CARNOT_SKIP(Namespaces, "this machine grants " + sandbox_->description() + " only");
   const CodeResult result = run(R"(
 import subprocess
 for group in (False, True):
@@ -268,7 +269,7 @@ TEST_P(KilledSandbox, IsAFailureOfTheMachineryAndTheNextCallWorks) {
   const SandboxLayers& layers = sandbox->layers();
   if (layers.namespaces != GetParam().trial.namespaces || layers.bubblewrap.empty() == GetParam().trial.bubblewrap ||
       !layers.system_calls)
-    GTEST_SKIP() << "this machine grants " << sandbox->description() << " only";
+    CARNOT_SKIP(Namespaces, "this machine grants " + sandbox->description() + " only");
   for (std::size_t victim = 0; victim < GetParam().processes; ++victim) {
     const std::string name = "called" + std::to_string(victim);
     const std::string code =

@@ -1,11 +1,11 @@
 #include "carnot/serve/serve.h"
 
 #include <chrono>
-#include <cstdlib>
 #include <ostream>
 #include <random>
 #include <thread>
 
+#include "carnot/base/key_variable.h"
 #include "carnot/base/log.h"
 #include "carnot/http/server.h"
 #include "carnot/serve/openai_api.h"
@@ -21,11 +21,7 @@ Result<std::string> key_of(const ServeRequest& request) {
     return Error{"--host " + request.host +
                  ": other machines reach that address; expected --api-key-env NAME with it, or 127.0.0.1"};
   }
-  const char* key = std::getenv(request.key_variable.c_str());
-  if (key == nullptr || *key == '\0')
-    return Error{"--api-key-env: the environment has no variable " + request.key_variable +
-                 "; expected one that holds the key"};
-  return std::string(key);
+  return key_of_variable(request.key_variable, "--api-key-env");
 }
 
 std::uint64_t seed_of_this_start() {

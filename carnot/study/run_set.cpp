@@ -23,7 +23,9 @@ const std::set<std::string> kIncidental{"seed",
                                         "tokenizer.path",
                                         "train.keep_rollouts",
                                         "train.max_checkpoints",
-                                        "train.save_every"};
+                                        "train.save_every",
+                                        "train.save_minutes",
+                                        "train.save_optimizer"};
 
 std::int64_t step_of(const fs::path& file) {
   const std::string stem = file.stem().string();

@@ -7,6 +7,7 @@
 #include "carnot/text/bpe_training.h"
 #include "carnot/text/chat.h"
 #include "carnot/text/chat_families.h"
+#include "testing/missing.h"
 #include "testing/paths.h"
 
 namespace carnot {
@@ -330,7 +331,13 @@ TEST(ChatOfATemplate, IsFoundByWhatOnlyItContains) {
 }
 
 TEST(ChatOfATemplate, OfQwenIsFound) {
-  const auto jinja = read_file(data_path("tokenizer/qwen2/chat_template.jinja"));
+  const auto jinja = read_file(source_path("tests/golden/chat_templates/qwen2.5.jinja"));
+  EXPECT_EQ(chat_family_of_template(*jinja), "qwen2.5");
+}
+
+TEST(ChatOfATemplate, OfQwenAsPublishedIsFound) {
+  CARNOT_NEEDS_PUBLISHED_DATA();
+  const auto jinja = read_file(published_path("tokenizer/qwen2/chat_template.jinja"));
   EXPECT_EQ(chat_family_of_template(*jinja), "qwen2.5");
 }
 

@@ -5,7 +5,7 @@
 
 #include "carnot/text/bpe_training.h"
 #include "carnot/text/chat_families.h"
-#include "testing/paths.h"
+#include "testing/qwen2_tokenizer.h"
 #include "testing/random_text.h"
 
 namespace carnot {
@@ -13,13 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using Messages = std::vector<Message>;
-
-const Tokenizer& chat_tokenizer() {
-  static const Tokenizer tokenizer = Tokenizer::load(data_path("tokenizer/qwen2")).value();
-  return tokenizer;
-}
-
-std::unique_ptr<ChatFamily> family(std::string_view name) { return make_chat_family(name, chat_tokenizer()).value(); }
 
 /// What Qwen2.5's published template writes for system, user and assistant messages.
 std::string template_text(const Messages& messages, bool default_system) {
@@ -31,17 +24,23 @@ std::string template_text(const Messages& messages, bool default_system) {
   return text + "<|im_start|>assistant\n";
 }
 
-/// The text of each span, with its kind before it.
-std::vector<std::string> span_texts(const SpannedTokens& rendered) {
-  std::vector<std::string> texts;
-  for (const Span& span : rendered.spans) {
-    const auto tokens = std::span(rendered.tokens).subspan(span.begin, span.end - span.begin);
-    texts.push_back(std::string(name_of(span.kind)) + ": " + chat_tokenizer().decode(tokens));
-  }
-  return texts;
-}
+class QwensChat : public testing::Qwen2Tokenizer {
+ protected:
+  static std::unique_ptr<ChatFamily> family(std::string_view name) { return make_chat_family(name, qwen()).value(); }
 
-TEST(ChatMl, OpeningIsTheTokensOfThePublishedTemplatesText) {
+  /// The text of each span, with its kind before it.
+  static std::vector<std::string> span_texts(const SpannedTokens& rendered) {
+    std::vector<std::string> texts;
+    for (const Span& span : rendered.spans) {
+      const auto tokens = std::span(rendered.tokens).subspan(span.begin, span.end - span.begin);
+      texts.push_back(std::string(name_of(span.kind)) + ": " + qwen().decode(tokens));
+    }
+    return texts;
+  }
+};
+CARNOT_WITH_EACH_QWEN2(QwensChat);
+
+TEST_P(QwensChat, OpeningIsTheTokensOfThePublishedTemplatesText) {
   RandomStream random(11);
   for (const std::string name : {"qwen2.5", "qwen3", "chatml"}) {
     const auto chat = family(name);
@@ -55,38 +54,38 @@ TEST(ChatMl, OpeningIsTheTokensOfThePublishedTemplatesText) {
       const std::string prefix = random.chance(0.5) ? "<think>" : "";
       const SpannedTokens rendered = chat->render_opening(messages, prefix);
       const std::string text = template_text(messages, name == "qwen2.5") + prefix;
-      ASSERT_EQ(rendered.tokens, chat_tokenizer().encode(text)) << text;
+      ASSERT_EQ(rendered.tokens, qwen().encode(text)) << text;
       ASSERT_EQ(rendered.spans.back().end, static_cast<int>(rendered.tokens.size()));
     }
   }
 }
 
-TEST(ChatMl, ContentsArePromptAndScaffoldingIsTemplate) {
+TEST_P(QwensChat, ContentsArePromptAndScaffoldingIsTemplate) {
   EXPECT_EQ(span_texts(family("qwen3")->render_opening(Messages{{"system", "Be brief."}, {"user", "Hi"}}, "<think>")),
             (std::vector<std::string>{"template: <|im_start|>system\n", "prompt: Be brief.",
                                       "template: <|im_end|>\n<|im_start|>user\n", "prompt: Hi",
                                       "template: <|im_end|>\n<|im_start|>assistant\n", "prompt: <think>"}));
 }
 
-TEST(ChatMl, TheDefaultSystemMessageIsTemplate) {
+TEST_P(QwensChat, TheDefaultSystemMessageIsTemplate) {
   const auto texts = span_texts(family("qwen2.5")->render_opening(Messages{{"user", "Hi"}}, ""));
   ASSERT_EQ(texts.size(), 3u);
   EXPECT_EQ(texts[1], "prompt: Hi");
 }
 
-TEST(ChatMl, ATokenAcrossABorderBelongsWhereItBegins) {
+TEST_P(QwensChat, ATokenAcrossABorderBelongsWhereItBegins) {
   // The line end of the header and that of the content are one token.
   const auto texts = span_texts(family("chatml")->render_opening(Messages{{"user", "\nHi"}}, ""));
   EXPECT_EQ(texts[0], "template: <|im_start|>user\n\n");
   EXPECT_EQ(texts[1], "prompt: Hi");
 }
 
-TEST(ChatMl, SpansFollowComposedText) {
+TEST_P(QwensChat, SpansFollowComposedText) {
   const auto texts = span_texts(family("chatml")->render_opening(Messages{{"user", "cafe\u0301 cafe\u0301"}}, ""));
   EXPECT_EQ(texts[1], "prompt: caf\u00E9 caf\u00E9");
 }
 
-TEST(ChatMl, AReplyContinuesAClosedMessageAndClosesAnOpenOne) {
+TEST_P(QwensChat, AReplyContinuesAClosedMessageAndClosesAnOpenOne) {
   const auto chat = family("qwen2.5");
   const Messages observation = {{"user", "You moved."}};
   EXPECT_EQ(span_texts(chat->render_reply(observation, "<think>", true)),
@@ -95,34 +94,34 @@ TEST(ChatMl, AReplyContinuesAClosedMessageAndClosesAnOpenOne) {
   EXPECT_EQ(span_texts(chat->render_reply(observation, "", false))[0], "template: <|im_end|>\n<|im_start|>user\n");
 }
 
-TEST(ChatMl, ToolResultsOfQwenShareAUserMessage) {
+TEST_P(QwensChat, ToolResultsOfQwenShareAUserMessage) {
   const Messages tools = {{"tool", "one"}, {"tool", "two"}};
-  EXPECT_EQ(chat_tokenizer().decode(family("qwen2.5")->render_reply(tools, "", true).tokens),
+  EXPECT_EQ(qwen().decode(family("qwen2.5")->render_reply(tools, "", true).tokens),
             "\n<|im_start|>user\n<tool_response>\none\n</tool_response>\n<tool_response>\ntwo\n</tool_response>"
             "<|im_end|>\n<|im_start|>assistant\n");
-  EXPECT_EQ(chat_tokenizer().decode(family("chatml")->render_reply(Messages{{"tool", "one"}}, "", true).tokens),
+  EXPECT_EQ(qwen().decode(family("chatml")->render_reply(Messages{{"tool", "one"}}, "", true).tokens),
             "\n<|im_start|>tool\none<|im_end|>\n<|im_start|>assistant\n");
 }
 
-TEST(Chat, InlineTextIsObservation) {
+TEST_P(QwensChat, InlineTextIsObservation) {
   const SpannedTokens rendered = family("qwen3")->render_inline("<result>42</result>");
-  EXPECT_EQ(rendered.tokens, chat_tokenizer().encode("<result>42</result>"));
+  EXPECT_EQ(rendered.tokens, qwen().encode("<result>42</result>"));
   EXPECT_EQ(span_texts(rendered), (std::vector<std::string>{"observation: <result>42</result>"}));
   EXPECT_TRUE(family("qwen3")->render_inline("").spans.empty());
 }
 
-TEST(Chat, StopTokensBeginWithTheUsualOne) {
-  EXPECT_EQ(family("qwen2.5")->stop_tokens(), (std::vector<TokenId>{151645, 151643}));
+TEST_P(QwensChat, StopTokensBeginWithTheUsualOne) {
+  EXPECT_EQ(family("qwen2.5")->stop_tokens(), (std::vector<TokenId>{first_added() + 2, first_added()}));
 }
 
-TEST(Chat, FurtherStopTokensFollowOnceAndOnlyThoseOfTheTokenizer) {
+TEST_P(QwensChat, FurtherStopTokensFollowOnceAndOnlyThoseOfTheTokenizer) {
   const auto chat = family("qwen2.5");
-  chat->also_stop_at(std::vector<TokenId>{151643, 5, 5, 9999999});
-  EXPECT_EQ(chat->stop_tokens(), (std::vector<TokenId>{151645, 151643, 5}));
+  chat->also_stop_at(std::vector<TokenId>{first_added(), 5, 5, 9999999});
+  EXPECT_EQ(chat->stop_tokens(), (std::vector<TokenId>{first_added() + 2, first_added(), 5}));
 }
 
-TEST(Chat, AnUnknownFamilyIsAnsweredWithTheKnownOnes) {
-  const auto unknown = make_chat_family("vicuna", chat_tokenizer());
+TEST_P(QwensChat, AnUnknownFamilyIsAnsweredWithTheKnownOnes) {
+  const auto unknown = make_chat_family("vicuna", qwen());
   ASSERT_FALSE(unknown.ok());
   for (const std::string& name : chat_family_names()) EXPECT_THAT(unknown.error().message, HasSubstr(name));
 }
@@ -138,11 +137,11 @@ TEST(Chat, ATokenizerWithoutTheTokensIsRefusedWithTheirNames) {
   EXPECT_EQ(chat.error().message.find("<|im_start|>"), std::string::npos);
 }
 
-TEST(Chat, AnUnknownRoleIsABug) {
+TEST_P(QwensChat, AnUnknownRoleIsABug) {
   EXPECT_THROW(family("qwen3")->render_opening(Messages{{"usr", "Hi"}}, ""), CheckError);
 }
 
-TEST(AppendOnly, HoldsForEveryFamilyAndForATrainedTokenizer) {
+TEST_P(QwensChat, OnlyEverAppendsInEveryFamily) {
   for (const char* name : {"chatml", "qwen2", "qwen2.5", "qwen3", "qwen3_no_think"}) {
     const auto status = check_append_only(*family(name));
     EXPECT_TRUE(status.ok()) << status.error().message;

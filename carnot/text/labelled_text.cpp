@@ -19,16 +19,13 @@ Result<SpannedTokens> LabelledText::tokenize(TextBefore before) const {
   auto tokens = tokenizer_->try_encode(text_, before, contents_);
   if (!tokens) return tokens.error();
   SpannedTokens result{.tokens = std::move(tokens).value()};
-  const std::string_view text = text_;
   std::size_t offset = 0;
   auto part = parts_.begin();
   for (const TokenId id : result.tokens) {
-    while (offset >= part->end && part + 1 != parts_.end()) ++part;
+    const TextRange place = tokenizer_->place_of(id, text_, offset);
+    while (place.begin >= part->end && part + 1 != parts_.end()) ++part;
     extend_spans(result.spans, part->kind, 1);
-    const std::string_view bytes = tokenizer_->bytes_of(id);
-    // A blank that the tokenizer put before a stretch is none of the text's.
-    const bool inserted = tokenizer_->puts_blanks() && !text.substr(offset).starts_with(bytes);
-    offset += bytes.size() - (inserted ? 1 : 0);
+    offset = place.end;
   }
   return result;
 }

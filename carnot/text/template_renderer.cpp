@@ -54,7 +54,8 @@ Result<std::unique_ptr<TemplateRenderer>> TemplateRenderer::start(const ChatTemp
   if (!folder) return folder.error();
   const std::string python = options.python.empty() ? own_python(*folder) : options.python;
   PeerOptions peer{.name = "chat template",
-                   .program = {.command = {python, (*folder / "carnot_chat_template.py").string()}},
+                   .program = {.command = {python, (*folder / "carnot_chat_template.py").string()},
+                               .environment = python_variables()},
                    .start_seconds = options.start_seconds,
                    .call_seconds = options.call_seconds};
   Object hello{{"op", "hello"}, {"protocol", 1}, {"template", chat.jinja}, {"tokens", chat.tokens}};

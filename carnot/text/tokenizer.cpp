@@ -1,158 +1,18 @@
 #include "carnot/text/tokenizer.h"
 
 #include <algorithm>
-#include <array>
-#include <unordered_map>
 
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
+#include "carnot/base/log.h"
 #include "carnot/base/utf8.h"
-#include "carnot/text/byte_alphabet.h"
 #include "carnot/text/tokenizer_file.h"
 #include "carnot/text/tokenizer_folder.h"
+#include "carnot/text/tokenizer_tables.h"
 
 namespace carnot {
 
 namespace {
-
-/// Everything encode() reads; never written after construction.
-struct Tables {
-  explicit Tables(TokenizerFile file);
-
-  /// What a piece is before it is merged.
-  void piece_to_tokens(std::string_view piece, std::vector<TokenId>& tokens) const;
-  void character_to_tokens(std::string_view character, std::vector<TokenId>& tokens) const;
-
-  Vocabulary vocabulary;
-  std::array<TokenId, 256> byte_tokens;
-  std::array<TokenId, 128> ascii_tokens;  // of characters: their own, or else their byte's
-  MergeTable merges;
-  bool compose;
-  bool byte_level;
-  BlankBefore blank_before;
-  bool normalizer_marks_blanks;
-  bool strip_first_blank;
-  bool words_merge_apart;  // no merge goes over the border before a blank
-  std::vector<SplitStep> steps;
-  AddedTokenFinder raw_added;         // looked for in the text as it is
-  AddedTokenFinder normalized_added;  // looked for after normalisation
-  std::unordered_map<std::string, TokenId> added_ids;
-  std::unordered_map<TokenId, std::string> decoded_otherwise;  // added tokens that are not decoded to their bytes
-  std::vector<bool> is_added;                                  // by id
-  std::vector<bool> is_control;                                // by id
-  std::vector<bool> in_byte_runs;                              // by id: decoded with the bytes beside it
-  std::vector<bool> is_whole;  // by id: a piece of exactly these bytes becomes this one token
-};
-
-/// The token as it occurs in the text that is searched.
-std::string searched_content(const AddedToken& token, const TokenizerFile& file) {
-  if (!token.normalized) return token.content;
-  std::string content = file.compose ? compose(token.content) : token.content;
-  if (file.normalizer_marks_blanks) content = with_blanks(content);
-  if (file.blank_before == BlankBefore::Sections) content.insert(0, 1, ' ');
-  return content;
-}
-
-/// The added tokens with this `normalized` flag, their contents as they occur in the text that is searched.
-std::vector<AddedToken> added_tokens_with(const TokenizerFile& file, bool normalized) {
-  std::vector<AddedToken> chosen;
-  for (const AddedToken& token : file.added) {
-    if (token.normalized != normalized) continue;
-    chosen.push_back(token);
-    chosen.back().content = searched_content(token, file);
-  }
-  return chosen;
-}
-
-/// What Hugging Face decodes an added token to: its decoder takes it for one that is spelled as the vocabulary's are.
-std::string decoded_content(const AddedToken& token, const TokenizerFile& file) {
-  const std::string content = searched_content(token, file);
-  return file.byte_level ? symbols_to_bytes(content).value_or(content) : with_blanks(content);
-}
-
-std::array<TokenId, 128> find_ascii_tokens(const Vocabulary& vocabulary, const std::array<TokenId, 256>& byte_tokens) {
-  std::array<TokenId, 128> tokens{};
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const TokenId whole = vocabulary.find(std::string(1, static_cast<char>(i)));
-    tokens[i] = whole >= 0 ? whole : byte_tokens[i];
-  }
-  return tokens;
-}
-
-/// Which vocabulary entries their own bytes merge into. Most pieces of a text are such, and need no merging.
-std::vector<bool> find_whole_tokens(const Tables& tables, bool ignore_merges) {
-  const Vocabulary& vocabulary = tables.vocabulary;
-  std::vector<bool> whole(vocabulary.size(), ignore_merges);
-  if (ignore_merges) return whole;
-  std::vector<TokenId> tokens;
-  MergeTable::Scratch scratch;
-  for (TokenId id = 0; id < vocabulary.size(); ++id) {
-    if (!vocabulary.contains(id)) continue;
-    tables.piece_to_tokens(vocabulary.bytes(id), tokens);
-    tables.merges.merge(tokens, scratch);
-    whole[id] = tokens == std::vector<TokenId>{id};
-  }
-  return whole;
-}
-
-/// True where no merge joins what ends in a word to what begins with a blank: then each word may be merged by itself,
-/// with the blanks before it.
-bool merges_keep_words_apart(const Vocabulary& vocabulary, const std::vector<Merge>& merges) {
-  return std::all_of(merges.begin(), merges.end(), [&](const Merge& merge) {
-    return !vocabulary.bytes(merge.right).starts_with(' ') || vocabulary.bytes(merge.left).ends_with(' ');
-  });
-}
-
-Tables::Tables(TokenizerFile file)
-    : vocabulary(std::move(file.vocabulary)),
-      byte_tokens(file.byte_tokens),
-      ascii_tokens(find_ascii_tokens(vocabulary, byte_tokens)),
-      merges(file.merges),
-      compose(file.compose),
-      byte_level(file.byte_level),
-      blank_before(file.blank_before),
-      normalizer_marks_blanks(file.normalizer_marks_blanks),
-      strip_first_blank(file.strip_first_blank),
-      words_merge_apart(!file.byte_level && merges_keep_words_apart(vocabulary, file.merges)),
-      steps(std::move(file.steps)),
-      raw_added(added_tokens_with(file, false)),
-      normalized_added(added_tokens_with(file, true), file.normalizer_marks_blanks ? Blank::Mark : Blank::WhiteSpace),
-      is_added(vocabulary.size()),
-      is_control(vocabulary.size()),
-      in_byte_runs(vocabulary.size()) {
-  for (const AddedToken& token : file.added) {
-    added_ids[token.content] = token.id;
-    is_added[token.id] = true;
-    is_control[token.id] = token.special;
-    std::string decoded = decoded_content(token, file);
-    if (decoded != vocabulary.bytes(token.id)) decoded_otherwise[token.id] = std::move(decoded);
-  }
-  for (const TokenId id : byte_tokens) in_byte_runs[id] = !byte_level;
-  is_whole = find_whole_tokens(*this, file.ignore_merges);
-  for (std::size_t id = 0; id < is_whole.size(); ++id) is_whole[id] = is_whole[id] && !is_control[id];
-}
-
-void Tables::piece_to_tokens(std::string_view piece, std::vector<TokenId>& tokens) const {
-  tokens.clear();
-  while (!piece.empty()) {
-    const auto byte = static_cast<std::uint8_t>(piece[0]);
-    std::size_t length = 1;
-    if (byte_level) {
-      tokens.push_back(byte_tokens[byte]);
-    } else if (byte < ascii_tokens.size()) {
-      tokens.push_back(ascii_tokens[byte]);
-    } else {
-      length = static_cast<std::size_t>(first_character(piece).length);
-      character_to_tokens(piece.substr(0, length), tokens);
-    }
-    piece.remove_prefix(length);
-  }
-}
-
-void Tables::character_to_tokens(std::string_view character, std::vector<TokenId>& tokens) const {
-  if (const TokenId whole = vocabulary.find(character); whole >= 0) return tokens.push_back(whole);
-  for (const char byte : character) tokens.push_back(byte_tokens[static_cast<std::uint8_t>(byte)]);
-}
 
 /// Hugging Face's ByteFallback: a run of byte tokens is text as a whole, or each byte of it is replaced.
 std::string decoded_run(const std::string& bytes) {
@@ -165,8 +25,8 @@ std::string decoded_run(const std::string& bytes) {
 /// The parts of `text` in order: on_token(id) for raw added tokens, on_text(valid text, the same normalised) for what
 /// is valid between them, on_byte(one byte) for what is not UTF-8. Control tokens in `contents` are text.
 template <class OnToken, class OnText, class OnByte>
-void for_each_part(const Tables& tables, std::string_view text, std::span<const TextRange> contents, OnToken&& on_token,
-                   OnText&& on_text, OnByte&& on_byte) {
+void for_each_part(const TokenizerTables& tables, std::string_view text, std::span<const TextRange> contents,
+                   OnToken&& on_token, OnText&& on_text, OnByte&& on_byte) {
   const auto on_stretch = [&](std::string_view stretch) {
     while (!stretch.empty()) {
       const std::string_view valid = stretch.substr(0, valid_prefix(stretch));
@@ -187,7 +47,7 @@ void for_each_part(const Tables& tables, std::string_view text, std::span<const 
 /// One call of Tokenizer::encode.
 class Encoding {
  public:
-  Encoding(const Tables& tables, TextBefore before) : tables_(tables), before_(before) {}
+  Encoding(const TokenizerTables& tables, TextBefore before) : tables_(tables), before_(before) {}
 
   Result<std::vector<TokenId>> run(std::string_view text, std::span<const TextRange> contents) && {
     ids_.reserve(text.size() / 3 + 8);
@@ -284,7 +144,7 @@ class Encoding {
     ids_.insert(ids_.end(), tokens_.begin(), tokens_.end());
   }
 
-  const Tables& tables_;
+  const TokenizerTables& tables_;
   const TextBefore before_;
   SplitScratch scratch_;
   MergeTable::Scratch merge_scratch_;
@@ -297,7 +157,7 @@ class Encoding {
 
 struct Tokenizer::State {
   std::string json;
-  Tables tables;
+  TokenizerTables tables;
 };
 
 Tokenizer::Tokenizer(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -322,7 +182,11 @@ Result<Tokenizer> Tokenizer::load(const std::filesystem::path& path) {
 Result<Tokenizer> Tokenizer::parse(std::string_view json, const std::string& name) {
   auto file = read_tokenizer_json(json, name);
   if (!file) return file.error();
-  return Tokenizer(std::make_unique<State>(State{.json = std::string(json), .tables = Tables(std::move(*file))}));
+  if (const std::string lacking = lacking_bytes(*file); !lacking.empty())
+    log_warning(name + ": model.vocab lacks the symbols of the bytes " + lacking + "; in a text they become " +
+                (file->unknown < 0 ? "nothing" : "the unknown token") + ", as with transformers");
+  return Tokenizer(
+      std::make_unique<State>(State{.json = std::string(json), .tables = TokenizerTables(std::move(*file))}));
 }
 
 Result<std::vector<TokenId>> Tokenizer::try_encode(std::string_view text, TextBefore before,
@@ -338,7 +202,7 @@ Result<std::vector<TokenId>> Tokenizer::try_encode_content(std::string_view text
 bool Tokenizer::puts_blanks() const { return state_->tables.blank_before != BlankBefore::Nothing; }
 
 std::string Tokenizer::decode_whole(std::span<const TokenId> ids) const {
-  const Tables& tables = state_->tables;
+  const TokenizerTables& tables = state_->tables;
   std::string text, run;
   for (const TokenId id : ids) {
     if (has(id) && tables.in_byte_runs[id]) {
@@ -381,6 +245,35 @@ std::optional<TokenId> Tokenizer::id_of(std::string_view text) const {
     return added->second;
   const TokenId id = state_->tables.vocabulary.find(text);
   return id >= 0 ? std::optional(id) : std::nullopt;
+}
+
+TextRange Tokenizer::place_of(TokenId id, std::string_view text, std::size_t offset) const {
+  const TokenizerTables& tables = state_->tables;
+  const std::string_view bytes = bytes_of(id);
+  const auto spells = [&](std::size_t at) { return text.substr(at).starts_with(bytes); };
+  const auto is_lost = [&](std::size_t at) { return at < text.size() && tables.lacks(text[at]); };
+  const auto replaces = [&](std::size_t at) { return id == tables.unknown && is_lost(at); };
+  std::size_t at = offset;
+  // Over bytes that became nothing, and blanks that an added token took.
+  while (at < text.size() && !spells(at) && !replaces(at)) {
+    const Utf8Character next = first_character(text.substr(at));
+    const bool is_taken = is_white_space(next.code_point) && !bytes.starts_with(' ');
+    if (!is_lost(at) && !is_taken) break;
+    at += is_lost(at) ? 1 : static_cast<std::size_t>(next.length);
+  }
+  TextRange place{.begin = at, .end = at};
+  if (spells(at)) {
+    place.end += bytes.size();
+  } else if (replaces(at)) {
+    do ++place.end;
+    while (tables.fuse_unknown && is_lost(place.end));
+  } else {
+    for (const char byte : bytes) {
+      while (is_lost(place.end) && text[place.end] != byte) ++place.end;
+      if (place.end < text.size() && text[place.end] == byte) ++place.end;
+    }
+  }
+  return place;
 }
 
 bool Tokenizer::has(TokenId id) const { return state_->tables.vocabulary.contains(id); }

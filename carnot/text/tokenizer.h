@@ -40,8 +40,9 @@ class Tokenizer {
   ~Tokenizer();
 
   /// Token ids of `text`; added tokens in it become their ids. No token is put before or after. Bytes that are not
-  /// UTF-8 become their byte tokens. No space is put where `before` says that text continues. Control tokens that reach
-  /// into one of `contents`, ranges of the text in order and apart, are spelled as other text is.
+  /// UTF-8 become their byte tokens. A byte that the vocabulary lacks becomes the file's unknown token, or nothing
+  /// where it names none, as with Hugging Face. No space is put where `before` says that text continues. Control tokens
+  /// that reach into one of `contents`, ranges of the text in order and apart, are spelled as other text is.
   /// An error where the file's split pattern takes more steps on this text than base/limits.h allows.
   Result<std::vector<TokenId>> try_encode(std::string_view text, TextBefore before = TextBefore::Nothing,
                                           std::span<const TextRange> contents = {}) const;
@@ -62,7 +63,7 @@ class Tokenizer {
   }
 
   /// `text` as it is tokenised: NFC where the file says so. decode(encode(text)) for a tokenizer that puts no blank
-  /// before the text and whose added tokens take none.
+  /// before the text, whose added tokens take none, and which has every byte.
   std::string normalize(std::string_view text, ControlTokens control = ControlTokens::Tokens) const;
 
   /// Bytes of the ids, added tokens included. An invalid id is a bug (CheckError).
@@ -78,6 +79,10 @@ class Tokenizer {
 
   /// The bytes of one token.
   std::string_view bytes_of(TokenId id) const;
+
+  /// Which part of `text`, as normalize() has it, the token spells that comes next behind `offset` in encode(text): a
+  /// blank that was put before the text is no part of it, nor are bytes before it that became nothing.
+  TextRange place_of(TokenId id, std::string_view text, std::size_t offset) const;
 
   /// The id of an added token or vocabulary entry with exactly this text.
   std::optional<TokenId> id_of(std::string_view text) const;

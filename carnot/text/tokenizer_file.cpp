@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "carnot/base/limits.h"
+#include "carnot/base/strings.h"
 #include "carnot/base/utf8.h"
 #include "carnot/text/byte_alphabet.h"
 #include "carnot/text/json_problems.h"
@@ -37,11 +38,14 @@ void check_model_settings(const Json& model, JsonProblems& problems) {
   }
 }
 
-/// "<0x41>" for 'A'.
-std::string byte_symbol(int byte) {
+/// "0x41" for 'A'.
+std::string byte_number(int byte) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
-  return {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
+  return {'0', 'x', kDigits[byte / 16], kDigits[byte % 16]};
 }
+
+/// "<0x41>" for 'A'.
+std::string byte_symbol(int byte) { return "<" + byte_number(byte) + ">"; }
 
 /// The byte that a SentencePiece token of this text means.
 std::optional<char> named_byte(std::string_view text) {
@@ -62,20 +66,31 @@ void insert_token(const std::string& symbols, TokenId id, TokenizerFile& file) {
   }
 }
 
-void find_byte_tokens(const IdsBySymbols& ids, TokenizerFile& file, JsonProblems& problems) {
+/// Hugging Face's BPE leaves out a byte of a byte-level file that the vocabulary lacks, or writes the unknown token.
+void find_byte_tokens(const Json& model, const IdsBySymbols& ids, TokenizerFile& file, JsonProblems& problems) {
+  const bool may_lack = file.byte_level && member(model, "byte_fallback") != true;
+  int found = 0;
   for (int byte = 0; byte < 256; ++byte) {
     const std::string symbol =
         file.byte_level ? bytes_to_symbols(std::string(1, static_cast<char>(byte))) : byte_symbol(byte);
-    const auto found = ids.find(symbol);
-    if (found == ids.end())
-      problems.add("model.vocab", "lacks the byte symbol \"" + symbol + "\"");
-    else
-      file.byte_tokens[byte] = found->second;
+    const auto at = ids.find(symbol);
+    found += at != ids.end() ? 1 : 0;
+    file.byte_tokens[byte] = at != ids.end() ? at->second : -1;
+    if (at == ids.end() && !may_lack) problems.add("model.vocab", "lacks the byte symbol \"" + symbol + "\"");
   }
+  if (may_lack && found == 0) problems.add("model.vocab", "has none of the 256 byte symbols");
+  const Json& unknown = member(model, "unk_token");
+  if (found == 256 || unknown.is_null()) return;
+  const auto at = unknown.is_string() ? ids.find(unknown.get_ref<const std::string&>()) : ids.end();
+  if (at == ids.end())
+    return problems.add("model.unk_token", "expected null or an entry of the vocabulary, got " + shown(unknown));
+  file.unknown = at->second;
+  file.fuse_unknown = problems.flag(model, "fuse_unk", false, "model");
 }
 
-/// Fills the vocabulary; the returned views point into `vocab`.
-IdsBySymbols read_vocabulary(const Json& vocab, TokenizerFile& file, JsonProblems& problems) {
+/// Fills the vocabulary; the returned views point into `model`.
+IdsBySymbols read_vocabulary(const Json& model, TokenizerFile& file, JsonProblems& problems) {
+  const Json& vocab = member(model, "vocab");
   IdsBySymbols ids;
   if (!vocab.is_object()) {
     problems.add("model.vocab", "expected an object of token ids, got " + shown(vocab));
@@ -92,7 +107,7 @@ IdsBySymbols read_vocabulary(const Json& vocab, TokenizerFile& file, JsonProblem
     insert_token(symbols, *id, file);
     ids.emplace(symbols, *id);
   }
-  find_byte_tokens(ids, file, problems);
+  find_byte_tokens(model, ids, file, problems);
   return ids;
 }
 
@@ -145,7 +160,7 @@ void read_model(const Json& model, TokenizerFile& file, JsonProblems& problems) 
   if (!model.is_object()) return;
   check_model_settings(model, problems);
   file.ignore_merges = problems.flag(model, "ignore_merges", false, "model");
-  const IdsBySymbols ids = read_vocabulary(member(model, "vocab"), file, problems);
+  const IdsBySymbols ids = read_vocabulary(model, file, problems);
   file.merges = read_merges(member(model, "merges"), ids, problems);
 }
 
@@ -196,6 +211,18 @@ void read_added_tokens(const Json& added, TokenizerFile& file, JsonProblems& pro
 }
 
 }  // namespace
+
+std::string lacking_bytes(const TokenizerFile& file) {
+  std::vector<std::string> ranges;
+  for (int byte = 0; byte < 256; ++byte) {
+    if (file.byte_tokens[byte] >= 0) continue;
+    const int first = byte;
+    while (byte < 255 && file.byte_tokens[byte + 1] < 0) ++byte;
+    ranges.push_back(byte_number(first));
+    if (byte > first) ranges.back() += (byte == first + 1 ? ", " : " to ") + byte_number(byte);
+  }
+  return join(ranges);
+}
 
 std::string with_blanks(std::string_view text) {
   constexpr std::string_view kMark = "\u2581";

@@ -40,11 +40,16 @@ struct TokenizerFile {
   bool strip_first_blank = false;        ///< of decoded text
   std::vector<SplitStep> steps{};
   Vocabulary vocabulary{};
-  std::array<TokenId, 256> byte_tokens{};
+  std::array<TokenId, 256> byte_tokens{};  ///< -1: a byte that the vocabulary lacks, only where byte_level
+  TokenId unknown = -1;                    ///< what such a byte becomes; -1: nothing
+  bool fuse_unknown = false;               ///< one unknown token for a run of them within a piece
   std::vector<Merge> merges{};
   bool ignore_merges = false;  ///< a piece that is in the vocabulary is one token, whatever the merges
   std::vector<AddedToken> added{};
 };
+
+/// The bytes that the vocabulary lacks, for people: "0x04, 0xF5 to 0xFF"; empty where there are none.
+std::string lacking_bytes(const TokenizerFile& file);
 
 /// SentencePiece's spelling of blanks undone: U+2581 becomes a blank.
 std::string with_blanks(std::string_view text);

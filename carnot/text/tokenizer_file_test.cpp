@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/base/file.h"
+#include "carnot/base/log.h"
 #include "carnot/text/bpe_training.h"
 #include "carnot/text/tokenizer.h"
 #include "testing/paths.h"
@@ -17,6 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 json small_file() {
@@ -96,16 +98,42 @@ TEST(TokenizerFile, AllProblemsAreToldAtOnceButNotThousands) {
   EXPECT_THAT(message_of(file), HasSubstr("more"));
 }
 
-TEST(TokenizerFile, IdsAreCheckedAndBytesComplete) {
+TEST(TokenizerFile, IdsAreChecked) {
   EXPECT_THAT(message_with("/model/vocab/a", -1), HasSubstr("model.vocab[\"a\"]: expected a token id"));
   EXPECT_THAT(message_with("/model/vocab/a", 1e30), HasSubstr("model.vocab[\"a\"]"));
   EXPECT_THAT(message_with("/model/vocab/a", std::uint64_t{1} << 63), HasSubstr("model.vocab[\"a\"]"));
   EXPECT_THAT(message_with("/model/vocab/a", 70), HasSubstr("already belongs to another token"));
   EXPECT_THAT(message_with("/added_tokens/0/id", 70), HasSubstr("added_tokens[0].id: 70 already"));
   EXPECT_THAT(message_with("/added_tokens/0/content", ""), HasSubstr("added_tokens[0].content"));
+}
+
+TEST(TokenizerFile, BytesThatAByteLevelVocabularyLacksAreNamedInOneWarning) {
   json file = small_file();
-  file["model"]["vocab"].erase("Ġ");
-  EXPECT_THAT(message_of(file), HasSubstr("lacks the byte symbol \"Ġ\""));
+  for (const char* symbol : {"Ą", "ę", "Ĝ", "ô", "õ", "ö"}) file["model"]["vocab"].erase(symbol);
+  std::vector<std::string> warnings;
+  const LogSink before =
+      set_log_sink([&](LogLevel, const std::string& message) { warnings.push_back(message); });
+  EXPECT_EQ(message_of(file), "accepted");
+  file["model"]["unk_token"] = "a";
+  EXPECT_EQ(message_of(file), "accepted");
+  EXPECT_EQ(message_of(small_file()), "accepted");
+  set_log_sink(before);
+  const std::string bytes = "t.json: model.vocab lacks the symbols of the bytes 0x04, 0x19, 0x1C, 0xF4 to 0xF6; ";
+  EXPECT_THAT(warnings, ElementsAre(bytes + "in a text they become nothing, as with transformers",
+                                    bytes + "in a text they become the unknown token, as with transformers"));
+  EXPECT_THAT(message_with("/model/unk_token", "<unk>", file),
+              HasSubstr("model.unk_token: expected null or an entry of the vocabulary, got \"<unk>\""));
+  EXPECT_EQ(message_with("/model/unk_token", "<unk>"), "accepted") << "nothing is unknown";
+}
+
+TEST(TokenizerFile, BytesThatAreNeededAreNotMissing) {
+  json merged = small_file();
+  merged["model"]["vocab"].erase("a");
+  EXPECT_THAT(message_of(merged), HasSubstr("model.merges[0]: \"a\" is not in the vocabulary"));
+  EXPECT_THAT(message_with("/model/vocab", {{"<|im_end|>", 0}}), HasSubstr("model.vocab: has none of the 256 byte"));
+  json characters = json::parse(read_file(source_path("tests/golden/tokenizer/sentence_piece.json")).value());
+  characters["model"]["vocab"].erase("<0x41>");
+  EXPECT_THAT(message_of(characters), HasSubstr("lacks the byte symbol \"<0x41>\""));
 }
 
 TEST(TokenizerFile, NoMutationCrashesIt) {
@@ -169,7 +197,7 @@ TEST_F(TokenizerFolder, WhatIsMissingOrWrongIsNamed) {
   write("vocab.json", "{}");
   EXPECT_THAT(Tokenizer::load(folder_).error().message, HasSubstr("merges.txt is missing"));
   write("merges.txt", "a b\n");
-  EXPECT_THAT(Tokenizer::load(folder_).error().message, HasSubstr("lacks the byte symbol"));
+  EXPECT_THAT(Tokenizer::load(folder_).error().message, HasSubstr("has none of the 256 byte symbols"));
   write("tokenizer_config.json", R"({"added_tokens_decoder": {"x": {}}})");
   EXPECT_THAT(Tokenizer::load(folder_).error().message, HasSubstr("added_tokens_decoder.x"));
   EXPECT_THAT(Tokenizer::load(folder_ / "nowhere").error().message, HasSubstr("nowhere"));

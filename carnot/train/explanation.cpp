@@ -61,6 +61,7 @@ std::vector<MicroBatch> one_batch(const ObjectiveOptions& options, std::span<con
                                   const CreditTable& credit, std::span<const int> step) {
   return pack(trajectories, credit, step,
               {.max_tokens = std::numeric_limits<int>::max(),
+               .sequence = options.sequence,
                .constant = options.reduction_constant,
                .entropy_scale = options.entropy_scale,
                .partial_signals = true});

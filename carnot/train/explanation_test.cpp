@@ -89,6 +89,14 @@ const std::vector<ObjectiveOptions>& objectives() {
       {.ratio = RatioLevel::Sequence,
        .segment_gradient = SegmentGradient::Shared,
        .reduction = Reduction::SequenceMeanTokenMean},
+      {.ratio = RatioLevel::Sequence,
+       .sequence = SequenceUnit::Response,
+       .reduction = Reduction::SequenceMeanTokenMean},
+      {.ratio = RatioLevel::Sequence,
+       .sequence = SequenceUnit::Response,
+       .segment_gradient = SegmentGradient::Shared,
+       .reduction = Reduction::SequenceMeanTokenSum,
+       .kl_coefficient = 0.1},
       {.dual_clip = 1.5,
        .clip_gradient = ClipGradient::Preserve,
        .reduction = Reduction::SequenceMeanTokenSum,
@@ -206,8 +214,9 @@ TEST(Explanation, GradientsAreFiniteDifferencesOfTheStepsLoss) {
   constexpr double kStep = 1e-6;
   for (const ObjectiveOptions& options : objectives()) {
     if (options.clip_gradient == ClipGradient::Preserve || options.kl_straight_through)
-      continue;                                       // no value's gradient
-    if (options.ratio == RatioLevel::Turn) continue;  // nor is a segment's ratio with each token's own credit
+      continue;  // no value's gradient
+    if (options.ratio != RatioLevel::Token && options.segment_gradient == SegmentGradient::Own)
+      continue;  // nor is a segment's ratio with each token's own credit
     const Rows rows(random, 2);
     const auto explained = explain_steps(options, rows.all, rows.credit);
     LossSequences sequences = rows.sequences();

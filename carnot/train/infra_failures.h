@@ -1,4 +1,5 @@
-// train/infra_failures.h -- how many trajectories were lost to infrastructure failures, and when that is too many.
+// train/infra_failures.h -- how many trajectories were lost to infrastructure failures or to prompts that are too
+// long, and when that is too many.
 #pragma once
 
 #include <string>
@@ -19,6 +20,9 @@ FailureCount count_failures(const std::vector<Group>& groups);
 /// Fails where more than the share `limit` failed; `failures` are the sentences of Rollout, of which the first is
 /// quoted.
 Status check_failures(const FailureCount& count, double limit, const std::vector<std::string>& failures);
+
+/// Warns of trajectories whose prompts left no room for a response; fails where all are such.
+Status check_room(const std::string& where, const std::vector<Group>& groups, int max_context_tokens);
 
 /// Warns of the first few, and of how many there are beside them.
 void warn_of_failures(const std::string& where, const std::vector<std::string>& failures);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "carnot/base/log.h"
+
 namespace carnot {
 namespace {
 
@@ -32,6 +34,29 @@ TEST(InfraFailures, MayReachTheLimitAndNotPassIt) {
   EXPECT_EQ(refused.error().message,
             "5 of 8 trajectories were lost to infrastructure failures, more than the share of 0.5 that "
             "train.max_infra_failures allows. The first: train_3: no such world");
+}
+
+/// So many trajectories whose prompt filled the context, and so many with a sampled token.
+std::vector<Group> groups_with(int empty, int answered) {
+  Group group;
+  for (int i = 0; i < empty + answered; ++i)
+    group.trees.push_back({.turns = {{.tokens = {1, 2}, .sampled_begin = 1, .sampled_end = i < empty ? 1 : 2}},
+                           .leaves = {{.turn = 0, .outcome = Outcome::OutOfTokens}}});
+  return {group};
+}
+
+TEST(Room, IsMissedWhereAPromptLeavesNone) {
+  std::vector<std::string> warnings;
+  const auto before = set_log_sink([&](LogLevel, const std::string& message) { warnings.push_back(message); });
+  EXPECT_TRUE(check_room("training step 2", groups_with(0, 4), 256).ok());
+  EXPECT_TRUE(check_room("training step 2", groups_with(3, 1), 256).ok());
+  const Status refused = check_room("training step 2", groups_with(4, 0), 256);
+  set_log_sink(before);
+  const std::string why =
+      " of 4 trajectories have no response: their prompts are not shorter than rollout.max_context_tokens, 256";
+  EXPECT_THAT(warnings, ::testing::ElementsAre("training step 2: 3" + why));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message, "4" + why);
 }
 
 }  // namespace

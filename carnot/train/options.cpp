@@ -57,8 +57,9 @@ void RolloutSettings::fields(FieldVisitor& visit) {
   engine.fields(visit);
   visit.field("cache_tokens", cache_tokens,
               "positions that the KV cache holds; 0: enough for all trajectories of a step", at_least(0));
-  visit.field("old_log_probs", old_log_probs, "where the old policy's log-probabilities come from",
-              one_of({"recompute", "rollout"}));
+  visit.field("old_log_probs", old_log_probs, "where the old policy's log-probabilities come from; auto: the rollout where a pass would give the same bits, "
+              "else the pass",
+              one_of({"auto", "recompute", "rollout"}));
   visit.field("measure", measure, "signals to measure and write though the method does without them, for analyses",
               one_of({"reference", "info_gain"}));
   visit.field("answer_lead", answer_lead,
@@ -142,8 +143,16 @@ void TrainOptions::fields(FieldVisitor& visit) {
               "how the gradients of several ranks become one; ordered: the same bits on any number of ranks; fast: by "
               "one all-reduce, bits depend on the number of ranks",
               one_of({"ordered", "fast"}));
-  visit.field("save_every", save_every, "steps between checkpoints; 0: at the end only", count_from(0));
+  visit.field("save_every", save_every, "training steps between checkpoints; 0: by time and at the end only",
+              count_from(0));
+  visit.field("save_minutes", save_minutes,
+              "time since the last checkpoint after which the next step, of SFT too, ends with one; 0: never",
+              at_least(0));
   visit.field("max_checkpoints", max_checkpoints, "checkpoints to keep; 0: all", count_from(0));
+  visit.field("save_optimizer", save_optimizer,
+              "checkpoints that keep the optimizer, two thirds of their size; last: a run continues from the latest "
+              "alone",
+              one_of({"all", "last"}));
   visit.field("max_infra_failures", max_infra_failures,
               "share of a step's or an evaluation's trajectories that may be lost to infrastructure failures; beyond, "
               "the run ends",

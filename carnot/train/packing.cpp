@@ -114,19 +114,26 @@ int rows_of_batches(const std::vector<Unit>& units, const PackingOptions& option
   return static_cast<int>(std::clamp<std::int64_t>(share, 1, options.max_tokens));
 }
 
-/// What the denominators need to know of a trajectory.
+/// What the loss counts as one sequence: a trajectory, or one and a turn of it.
+using SequenceKey = std::pair<int, int>;
+SequenceKey sequence_key(SequenceUnit unit, int trajectory, int turn) {
+  return {trajectory, unit == SequenceUnit::Response ? turn : 0};
+}
+
+/// What the denominators need to know of a sequence.
 struct Totals {
   double tokens = 0;
   double weight = 0;
 };
+using TotalsBySequence = std::map<SequenceKey, Totals>;
 
-std::map<int, Totals> totals_by_trajectory(const std::vector<Unit>& units, const CreditTable& credit) {
-  std::map<int, Totals> totals;
+TotalsBySequence totals_by_sequence(const std::vector<Unit>& units, const CreditTable& credit, SequenceUnit kind) {
+  TotalsBySequence totals;
   for (const Unit& unit : units)
     for (const PackedSequence& sequence : unit.sequences) {
-      Totals& own = totals[sequence.trajectory];
       const auto& weight = credit[sequence.trajectory].weight;
       for (const PackedSequence::Target& target : sequence.targets) {
+        Totals& own = totals[sequence_key(kind, sequence.trajectory, target.turn)];
         own.tokens += 1;
         own.weight += weight[target.token];
       }
@@ -134,9 +141,9 @@ std::map<int, Totals> totals_by_trajectory(const std::vector<Unit>& units, const
   return totals;
 }
 
-Denominators denominators_of(const std::map<int, Totals>& totals, double constant) {
+Denominators denominators_of(const TotalsBySequence& totals, double constant) {
   Denominators step{.constant = constant};
-  for (const auto& [trajectory, own] : totals) {
+  for (const auto& [sequence, own] : totals) {
     step.tokens += own.tokens;
     step.weight += own.weight;
     step.sequences += 1;
@@ -205,35 +212,37 @@ void scale_advantages(std::vector<MicroBatch>& batches, const Signals& signals, 
   }
 }
 
+/// The number of a key, in the order in which they come.
+template <class Key>
+std::int64_t number_of(std::map<Key, std::int64_t>& numbers, const Key& key) {
+  return numbers.try_emplace(key, static_cast<std::int64_t>(numbers.size())).first->second;
+}
+
 /// Grows a micro-batch sequence by sequence.
 struct Builder {
   std::span<const Trajectory> trajectories;
+  SequenceUnit unit = SequenceUnit::Trajectory;
   bool share_prefixes = false;
   PrefixTree tree{};
   std::vector<std::int64_t> rows{}, targets{}, turns{}, sequences{};
-  std::map<int, std::int64_t> sequence_of{};              ///< by trajectory
+  std::map<SequenceKey, std::int64_t> sequence_of{};
   std::map<std::pair<int, int>, std::int64_t> turn_of{};  ///< by trajectory and turn
-  std::vector<int> trajectory_of{};                       ///< by sequence number
   MicroBatch batch{};
 
   void add(const PackedSequence& sequence) {
     const auto all = trajectories[sequence.trajectory].tokens();
     const auto fed = fed_tokens(all, sequence);
     const std::vector<std::int64_t> row_of = share_prefixes ? tree.add(fed) : tree.add_alone(fed);
-    const auto [own, is_new] =
-        sequence_of.try_emplace(sequence.trajectory, static_cast<std::int64_t>(sequence_of.size()));
-    if (is_new) trajectory_of.push_back(sequence.trajectory);
     for (const auto& [token, turn] : sequence.targets) {
       rows.push_back(row_of[static_cast<std::size_t>(token - 1 - sequence.begin)]);
       targets.push_back(all[token]);
-      sequences.push_back(own->second);
-      turns.push_back(
-          turn_of.try_emplace({sequence.trajectory, turn}, static_cast<std::int64_t>(turn_of.size())).first->second);
+      sequences.push_back(number_of(sequence_of, sequence_key(unit, sequence.trajectory, turn)));
+      turns.push_back(number_of(turn_of, {sequence.trajectory, turn}));
       batch.places.push_back({.trajectory = sequence.trajectory, .token = token});
     }
   }
 
-  MicroBatch finish(const Signals& signals, const Denominators& step, const std::map<int, Totals>& totals) {
+  MicroBatch finish(const Signals& signals, const Denominators& step, const TotalsBySequence& totals) {
     batch.tokens_R = tensor_of(std::vector<std::int64_t>(tree.tokens().begin(), tree.tokens().end()));
     batch.positions_R = tensor_of(tree.positions());
     batch.plan = attention_plan(tree);
@@ -253,9 +262,12 @@ struct Builder {
     inputs.num_turns = static_cast<std::int64_t>(turn_of.size());
     inputs.num_sequences = static_cast<std::int64_t>(sequence_of.size());
     batch.step = step;
-    for (int trajectory : trajectory_of) {
-      batch.step.sequence_weight.push_back(totals.at(trajectory).weight);
-      batch.step.sequence_tokens.push_back(totals.at(trajectory).tokens);
+    batch.step.sequence_weight.resize(sequence_of.size());
+    batch.step.sequence_tokens.resize(sequence_of.size());
+    for (const auto& [key, number] : sequence_of) {
+      const Totals& own = totals.at(key);
+      batch.step.sequence_weight[static_cast<std::size_t>(number)] = own.weight;
+      batch.step.sequence_tokens[static_cast<std::size_t>(number)] = own.tokens;
     }
     return std::move(batch);
   }
@@ -269,7 +281,7 @@ std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const Cre
   CARNOT_CHECK_GE(options.max_tokens, 1);
   CARNOT_CHECK_GE(options.shards, 1);
   std::vector<Unit> units = units_of(trajectories, step, options.whole_trajectories);
-  const std::map<int, Totals> totals = totals_by_trajectory(units, credit);
+  const TotalsBySequence totals = totals_by_sequence(units, credit, options.sequence);
   const Denominators denominators = denominators_of(totals, options.constant);
   const Signals signals(trajectories, credit, options.partial_signals);
   std::vector<MicroBatch> batches;
@@ -277,7 +289,7 @@ std::vector<MicroBatch> pack(std::span<const Trajectory> trajectories, const Cre
   const int most = options.shards == 1 ? options.max_tokens : rows_of_batches(units, options);
   if (options.share_prefixes) units = with_shared_prefixes(std::move(units), trajectories, most);
   for (const auto& bin : fit(units, most)) {
-    Builder builder{.trajectories = trajectories, .share_prefixes = options.share_prefixes};
+    Builder builder{.trajectories = trajectories, .unit = options.sequence, .share_prefixes = options.share_prefixes};
     for (std::size_t unit : bin)
       for (const PackedSequence& sequence : units[unit].sequences) builder.add(sequence);
     batches.push_back(builder.finish(signals, denominators, totals));

@@ -24,7 +24,8 @@ namespace carnot {
 
 struct PackingOptions {
   int max_tokens = 16384;  ///< rows of a micro-batch; a longer sequence gets a pass of its own
-  /// Keeps all turns of a trajectory in one micro-batch, however long: a sequence ratio is a mean over them.
+  SequenceUnit sequence = SequenceUnit::Trajectory;  ///< what LossInputs::sequence_T and the denominators count
+  /// Keeps all turns of a trajectory in one micro-batch, however long: a trajectory's ratio is a mean over them.
   bool whole_trajectories = false;
   /// Computes what trajectories of a group begin with alike once. The same gradients up to rounding.
   bool share_prefixes = false;

@@ -155,51 +155,67 @@ TEST(Packing, ScalesAdvantagesByEntropyOverTheWholeStepHoweverItIsPacked) {
       }
 }
 
-TEST(Packing, NumbersTurnsAndTrajectoriesWithinTheMicroBatch) {
+/// A trajectory, or one and a turn of it.
+std::pair<int, int> sequence_of(SequenceUnit unit, const TrainedToken& token) {
+  return {token.place.trajectory, unit == SequenceUnit::Response ? token.turn : -1};
+}
+
+TEST(Packing, NumbersTurnsAndSequencesWithinTheMicroBatch) {
   RandomStream random(3);
-  for (int trial = 0; trial < 20; ++trial) {
-    const Step step = random_step(random);
-    std::map<std::pair<int, int>, int> turn_of;
-    for (const TrainedToken& token : trained_tokens(step))
-      turn_of[{token.place.trajectory, token.place.token}] = token.turn;
-    for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, {.max_tokens = 60})) {
-      std::map<std::int64_t, std::set<int>> trajectories;
-      std::map<std::int64_t, std::set<std::pair<int, int>>> turns;
-      for (std::size_t t = 0; t < batch.places.size(); ++t) {
-        const auto [trajectory, token] = batch.places[t];
-        trajectories[integer(batch.inputs.sequence_T, t)].insert(trajectory);
-        turns[integer(batch.inputs.turn_T, t)].insert({trajectory, turn_of.at({trajectory, token})});
+  for (int trial = 0; trial < 20; ++trial)
+    for (const SequenceUnit unit : {SequenceUnit::Trajectory, SequenceUnit::Response}) {
+      const Step step = random_step(random);
+      std::map<std::pair<int, int>, TrainedToken> trained;
+      for (const TrainedToken& token : trained_tokens(step))
+        trained[{token.place.trajectory, token.place.token}] = token;
+      for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, {.max_tokens = 60, .sequence = unit})) {
+        std::map<std::int64_t, std::set<std::pair<int, int>>> sequences, turns;
+        std::set<std::pair<int, int>> all_sequences, all_turns;
+        for (std::size_t t = 0; t < batch.places.size(); ++t) {
+          const TrainedToken& token = trained.at({batch.places[t].trajectory, batch.places[t].token});
+          sequences[integer(batch.inputs.sequence_T, t)].insert(sequence_of(unit, token));
+          turns[integer(batch.inputs.turn_T, t)].insert({token.place.trajectory, token.turn});
+          all_sequences.insert(sequence_of(unit, token));
+          all_turns.insert({token.place.trajectory, token.turn});
+        }
+        EXPECT_EQ(static_cast<std::int64_t>(all_sequences.size()), batch.inputs.num_sequences);
+        EXPECT_EQ(static_cast<std::int64_t>(all_turns.size()), batch.inputs.num_turns);
+        EXPECT_EQ(sequences.size(), all_sequences.size());
+        EXPECT_EQ(turns.size(), all_turns.size());
+        for (const auto& [number, members] : sequences) EXPECT_EQ(members.size(), 1u);
+        for (const auto& [number, members] : turns) EXPECT_EQ(members.size(), 1u);
       }
-      EXPECT_EQ(static_cast<std::int64_t>(trajectories.size()), batch.inputs.num_sequences);
-      EXPECT_EQ(static_cast<std::int64_t>(turns.size()), batch.inputs.num_turns);
-      for (const auto& [number, members] : trajectories) EXPECT_EQ(members.size(), 1u);
-      for (const auto& [number, members] : turns) EXPECT_EQ(members.size(), 1u);
     }
-  }
 }
 
 TEST(Packing, DenominatorsAreTheWholeStepsInEveryMicroBatch) {
   RandomStream random(4);
-  for (int trial = 0; trial < 20; ++trial) {
+  for (int trial = 0; trial < 40; ++trial) {
+    const SequenceUnit unit = trial % 2 == 0 ? SequenceUnit::Trajectory : SequenceUnit::Response;
     const Step step = random_step(random);
-    std::map<int, std::pair<double, double>> totals;  // tokens and weight by trajectory
+    std::map<std::pair<int, int>, std::pair<double, double>> totals;      // tokens and weight by sequence
+    std::map<std::pair<int, int>, std::pair<double, double>*> totals_of;  // by place
     double tokens = 0, weight = 0;
     for (const TrainedToken& token : trained_tokens(step)) {
       const double w = step.credit[token.place.trajectory].weight[token.place.token];
-      totals[token.place.trajectory].first += 1;
-      totals[token.place.trajectory].second += w;
+      auto& own = totals[sequence_of(unit, token)];
+      own.first += 1;
+      own.second += w;
+      totals_of[{token.place.trajectory, token.place.token}] = &own;
       tokens += 1;
       weight += w;
     }
-    for (const MicroBatch& batch : pack(step.all, step.credit, step.indices, {.max_tokens = 30, .constant = 7})) {
+    for (const MicroBatch& batch :
+         pack(step.all, step.credit, step.indices, {.max_tokens = 30, .sequence = unit, .constant = 7})) {
       EXPECT_EQ(batch.step.tokens, tokens);
       EXPECT_NEAR(batch.step.weight, weight, 1e-9);
       EXPECT_EQ(batch.step.sequences, static_cast<double>(totals.size()));
       EXPECT_EQ(batch.step.constant, 7);
       for (std::size_t t = 0; t < batch.places.size(); ++t) {
         const auto sequence = static_cast<std::size_t>(integer(batch.inputs.sequence_T, t));
-        EXPECT_EQ(batch.step.sequence_tokens[sequence], totals[batch.places[t].trajectory].first);
-        EXPECT_NEAR(batch.step.sequence_weight[sequence], totals[batch.places[t].trajectory].second, 1e-12);
+        const auto& own = *totals_of.at({batch.places[t].trajectory, batch.places[t].token});
+        EXPECT_EQ(batch.step.sequence_tokens[sequence], own.first);
+        EXPECT_NEAR(batch.step.sequence_weight[sequence], own.second, 1e-12);
       }
     }
   }
@@ -335,17 +351,22 @@ TEST(Packing, AnyPackingGivesTheSameGradientOfARealModel) {
                      .num_kv_heads = 1,
                      .head_dim = 8},
                     1, at::TensorOptions(at::kDouble), 0.3);
-  for (const RatioLevel level : {RatioLevel::Token, RatioLevel::Turn, RatioLevel::Sequence})
+  for (const auto& [level, unit] : {std::pair(RatioLevel::Token, SequenceUnit::Trajectory),
+                                    {RatioLevel::Turn, SequenceUnit::Trajectory},
+                                    {RatioLevel::Sequence, SequenceUnit::Trajectory},
+                                    {RatioLevel::Sequence, SequenceUnit::Response}})
     for (const Reduction reduction : {Reduction::TokenMean, Reduction::SequenceMeanTokenMean}) {
       const ObjectiveOptions objective{
-          .ratio = level, .reduction = reduction, .kl_coefficient = 0.1, .entropy_coefficient = 0.1};
-      const bool whole = level == RatioLevel::Sequence;
-      const auto one = gradients(model.clone(), step, objective, {.max_tokens = 1000000});
-      const auto many = gradients(model.clone(), step, objective, {.max_tokens = 20, .whole_trajectories = whole});
+          .ratio = level, .sequence = unit, .reduction = reduction, .kl_coefficient = 0.1, .entropy_coefficient = 0.1};
+      const bool whole = level == RatioLevel::Sequence && unit == SequenceUnit::Trajectory;
+      const auto one = gradients(model.clone(), step, objective, {.max_tokens = 1000000, .sequence = unit});
+      const auto many =
+          gradients(model.clone(), step, objective, {.max_tokens = 20, .sequence = unit, .whole_trajectories = whole});
       for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::allclose(one[i], many[i], 1e-9, 1e-12)) << i;
       for (const int max_tokens : {1000000, 30}) {
-        const auto shared = gradients(model.clone(), step, objective,
-                                      {.max_tokens = max_tokens, .whole_trajectories = whole, .share_prefixes = true});
+        const auto shared = gradients(
+            model.clone(), step, objective,
+            {.max_tokens = max_tokens, .sequence = unit, .whole_trajectories = whole, .share_prefixes = true});
         for (std::size_t i = 0; i < one.size(); ++i)
           EXPECT_TRUE(at::allclose(one[i], shared[i], 1e-9, 1e-12)) << i << " with prefixes shared";
       }

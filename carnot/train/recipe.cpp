@@ -61,7 +61,7 @@ void read_method(ConfigReader& reader, Recipe& recipe) {
   reader.read("method", recipe.method_recipe);
   // What the method asks of filter and objective is the default; the recipe's own keys win.
   recipe.method = build_method(recipe.method_recipe, [&](Method& method) {
-    const bool decoupled = recipe.rollout.plane.max_staleness > 0 && recipe.rollout.old_log_probs == "recompute";
+    const bool decoupled = recipe.rollout.plane.max_staleness > 0 && recipe.rollout.old_log_probs != "rollout";
     if (decoupled && method.objective.importance_cap == 0) method.objective.importance_cap = kAsynchronousCap;
     reader.read("filter", method.filter);
     reader.read("objective", method.objective);
@@ -83,11 +83,11 @@ void check_asynchronous(ConfigReader& reader, Recipe& recipe) {
     reader.refuse(
         "rollout.other_kernels",
         "the weights that sampled may be gone when a result comes, so nothing can be computed again with them; "
-        "expected rollout.old_log_probs=recompute, which measures with the weights that are updated, or refuse");
+        "expected rollout.old_log_probs=auto, which measures with the weights that are updated, or refuse");
   if (plane.max_staleness > 0 && recipe.rollout.old_log_probs == "rollout")
     recipe.method.warnings.push_back(
         "rollout.old_log_probs=rollout with rollout.max_staleness: ratios are clipped around the weights that sampled, "
-        "which are older than those that are updated; recompute gives the decoupled objective");
+        "which are older than those that are updated; auto gives the decoupled objective");
 }
 
 /// Below it logits divided by it overflow.
@@ -100,6 +100,14 @@ void check_temperatures(ConfigReader& reader, const Recipe& recipe) {
                   "expected at least 1e-06 (eval.temperature may be 0)");
   if (recipe.evaluation.temperature > 0 && recipe.evaluation.temperature < kLowestTemperature)
     reader.refuse("eval.temperature", "expected 0, for the most likely tokens, or at least 1e-06");
+}
+
+void warn_of_few_groups(Recipe& recipe) {
+  const TrainOptions& train = recipe.train;
+  if (train.mini_batches > train.groups)
+    recipe.method.warnings.push_back(
+        "train.mini_batches: " + std::to_string(train.mini_batches) + ", but a group is never split and a step has " +
+        std::to_string(train.groups) + " of them (train.groups): so many updates a pass are made");
 }
 
 /// What a folder decides, no key does. Where the folder is named over a recipe's shape, the shape is left out, so that
@@ -139,6 +147,7 @@ Result<Recipe> resolved(ConfigReader& reader) {
   reader.read("distributed", recipe.distributed);
   if (recipe.train.reduce == "fast" && recipe.train.virtual_shards > 0)
     reader.unread("train.virtual_shards", "train.reduce is fast");
+  warn_of_few_groups(recipe);
   check_temperatures(reader, recipe);
   check_asynchronous(reader, recipe);
   check_loaded_parts(reader, recipe);
@@ -211,6 +220,12 @@ Result<Recipe> Recipe::parse(std::string_view text, const std::string& name,
   const auto document = Document::parse(text, name, {.overrides = overrides});
   if (!document) return document.error();
   return from_document(*document);
+}
+
+Status Recipe::check_trainable() const {
+  if (train.steps == 0 || rollout.options.group_size > 1 || !needs_siblings(method)) return Done{};
+  return Error{"rollout.group_size: is 1, and " + method.name +
+               " compares the trajectories of a group: every advantage would be 0; expected at least 2"};
 }
 
 std::set<Measurement> Recipe::measurements() const {

@@ -48,6 +48,9 @@ struct Recipe {
   /// is `carnot` where that means the same settings today. Overrides are read as in load().
   static Result<Recipe> load_recorded(const std::filesystem::path& path, const std::vector<std::string>& overrides);
 
+  /// Settings that can be read, and with which training could learn nothing.
+  Status check_trainable() const;
+
   /// Of one step, refills apart: the most that one of so many ranks rolls out.
   std::int64_t step_trajectories(int ranks = 1) const {
     return (std::int64_t{train.groups} + ranks - 1) / ranks * rollout.options.group_size;

@@ -110,6 +110,25 @@ TEST(Recipe, ShowsWhatEachPresetSets) {
   FAIL() << "method.grpo.preset is not shown";
 }
 
+TEST(Recipe, OfAMethodThatComparesAGroupsTrajectoriesTrainsGroupsOfTwoOrMore) {
+  const auto problem = [](const std::string& method, const std::string& setting) {
+    const Status status = recipe_of({"method=" + method, "rollout.group_size=1", setting}).check_trainable();
+    return status ? "" : status.error().message;
+  };
+  for (const std::string method : {"grpo", "dr_grpo", "rloo", "dapo", "grpo + aem"})
+    EXPECT_THAT(problem(method, "seed=1"), HasSubstr("every advantage would be 0; expected at least 2")) << method;
+  EXPECT_EQ(problem("ppo", "seed=1"), "");
+  EXPECT_EQ(problem("grpo", "method.grpo.preset=code"), "") << "keeps the reward of a group of one";
+  EXPECT_EQ(problem("grpo", "train.steps=0"), "");
+  EXPECT_TRUE(recipe_of({"method=grpo", "rollout.group_size=2"}).check_trainable().ok());
+}
+
+TEST(Recipe, WarnsOfMoreUpdatesThanGroups) {
+  EXPECT_THAT(recipe_of({"method=ppo", "train.groups=4", "train.mini_batches=5"}).method.warnings,
+              ElementsAre(HasSubstr("train.mini_batches: 5, but a group is never split and a step has 4 of them")));
+  EXPECT_THAT(recipe_of({"method=ppo", "train.groups=4", "train.mini_batches=4"}).method.warnings, IsEmpty());
+}
+
 TEST(Recipe, RefusesGreedyTrainingAndSaysWhere0IsMeant) {
   EXPECT_THAT(refusal({"rollout.temperature=0"}),
               AllOf(HasSubstr("command line: rollout.temperature: training learns from differences"),
@@ -130,7 +149,7 @@ TEST(Recipe, WeighsWhatOlderWeightsSampledInAsynchronousMode) {
   EXPECT_EQ(recipe_of({plane, bound}).method.objective.importance_cap, 5);
   const Method coupled = recipe_of({plane, bound, "rollout.old_log_probs=rollout"}).method;
   EXPECT_EQ(coupled.objective.importance_cap, 0);
-  EXPECT_THAT(coupled.warnings, ::testing::Contains(HasSubstr("recompute gives the decoupled objective")));
+  EXPECT_THAT(coupled.warnings, ::testing::Contains(HasSubstr("auto gives the decoupled objective")));
   EXPECT_EQ(recipe_of({plane, bound, "objective.importance_cap=2"}).method.objective.importance_cap, 2);
   Recipe off = recipe_of({plane, bound, "objective.importance_cap=0"});
   EXPECT_EQ(off.method.objective.importance_cap, 0);
@@ -189,7 +208,8 @@ TEST(RecordedRecipe, OfTheFirstVersionMeansByPaperWhatIsCarnotToday) {
   const std::string path = source_path("tests/golden/first_version/arpo.yaml");
   auto recorded = Recipe::load_recorded(path, {});
   ASSERT_TRUE(recorded) << recorded.error().message;
-  EXPECT_EQ(recorded->to_yaml(), recipe_of({"method=arpo"}).to_yaml()) << "the default, then and now";
+  EXPECT_EQ(recorded->to_yaml(), recipe_of({"method=arpo", "rollout.old_log_probs=recompute"}).to_yaml())
+      << "the default, then and now";
   EXPECT_THAT(Recipe::load_recorded(path, {"method.arpo.preset=paper"})->to_yaml(), HasSubstr("preset: paper"));
 
   const std::string text = read_file(path).value();
@@ -231,7 +251,9 @@ TEST(Recipe, KnowsTheKeysThatVerlsAndFamiliarNamesStandFor) {
     const FieldTable table = recipe_of({"method=" + method, "env=gsm8k"}).table();
     for (const FieldRow& row : table.rows()) known.insert(row.key);
   }
-  for (const Alias& alias : verl_aliases())
+  for (const FieldTable table = recipe_of({"env=dataset"}).table(); const FieldRow& row : table.rows())
+    known.insert(row.key);
+  for (const Alias& alias : all_aliases())
     for (const std::string_view key : alias.ours) EXPECT_TRUE(known.contains(std::string(key))) << key;
   for (const char* word : {"lr", "steps", "n", "num_generations", "max_new_tokens", "beta", "output_dir", "model"})
     EXPECT_TRUE(known.contains(std::string(familiar_key(word)))) << word;
@@ -267,6 +289,7 @@ TEST(Recipe, TakesACommonVerlCommandLine) {
   EXPECT_EQ(recipe.rollout.options.episode.max_response_tokens, 1024);
   EXPECT_EQ(recipe.method.objective.kl_coefficient, 0.001);
   EXPECT_EQ(recipe.train.save_every, 0);
+  EXPECT_EQ(recipe.train.save_minutes, 10) << "a run that is killed has to have saved something";
 }
 
 /// The numeric keys below any of `sections`.

@@ -91,7 +91,7 @@ std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> tra
   Spread score, reward, length, turns, success, infra, clipped, calls, invalid;
   std::map<std::string, Spread> measures;
   EntropySpreads entropy;
-  std::map<int, std::pair<double, bool>> first_score;  // of each group, and whether another differs
+  std::map<int, std::pair<double, bool>> first_reward;  // of each group, and whether another differs
   for (const Trajectory& view : trajectories) {
     const Leaf& leaf = view.leaf();
     infra.add(leaf.valid() ? 0 : 1);
@@ -110,8 +110,8 @@ std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> tra
     calls.add(tool_calls);
     for (const auto& [name, value] : leaf.measures) measures[name].add(value);
     entropy.add(view);
-    const auto [place, fresh] = first_score.try_emplace(view.group_index, leaf.score, false);
-    if (!fresh && place->second.first != leaf.score) place->second.second = true;
+    const auto [place, fresh] = first_reward.try_emplace(view.group_index, view.penalised_score(), false);
+    if (!fresh && place->second.first != view.penalised_score()) place->second.second = true;
   }
   score.write(metrics, "critic/score");
   reward.write(metrics, "critic/rewards");
@@ -125,7 +125,7 @@ std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> tra
   for (const auto& [name, spread] : measures) spread.write_mean(metrics, "env/" + environment + "/" + name);
   entropy.write(metrics);
   Spread dead;
-  for (const auto& [group, state] : first_score) dead.add(state.second ? 0 : 1);
+  for (const auto& [group, state] : first_reward) dead.add(state.second ? 0 : 1);
   dead.write_mean(metrics, "frac_reward_zero_std");
   return metrics;
 }

@@ -84,6 +84,16 @@ TEST(CreditMetrics, ExplainedVarianceComparesValuesWithTargets) {
   EXPECT_NEAR(credit_metrics(all, credit).at("critic/values/mean"), 2.5, 1e-12);
 }
 
+TEST(TrajectoryMetrics, CountAGroupWithOnePenaltyAmongItsSignals) {
+  std::vector<Group> groups(2);
+  for (Group& group : groups)
+    for (int i = 0; i < 4; ++i) group.trees.push_back(chain({{Column::EntropyRollout, {0.5}}}));
+  EXPECT_EQ(trajectory_metrics(trajectories(groups), "maths").at("frac_reward_zero_std"), 1);
+  // Scores are equal all the same, and rewards are not: the group has advantages.
+  groups[1].trees[2].turns[0].penalty = -0.1;
+  EXPECT_EQ(trajectory_metrics(trajectories(groups), "maths").at("frac_reward_zero_std"), 0.5);
+}
+
 TEST(KlToReference, IsTheMeanOverTrajectoriesOfTheirMeans) {
   std::vector<Group> groups = {
       {.trees = {chain({{Column::LogProbOld, {-1, -2, -3}}, {Column::LogProbReference, {-1, -2.5, -4}}}),

@@ -42,6 +42,11 @@ void Trainer::Sums::add(const BatchReport& report) {
   largest_difference = std::max(largest_difference, report.largest_difference);
 }
 
+void Trainer::Sums::add(const std::string& name, double value) {
+  metrics[name].sum += value;
+  metrics[name].count += 1;
+}
+
 void Trainer::Sums::write(std::map<std::string, double>& out) const {
   for (const auto& [name, sum] : metrics) out[name] = sum.count > 0 ? sum.sum / sum.count : 0;
   if (compared_tokens == 0) return;
@@ -187,16 +192,21 @@ std::optional<TrainingStep> Trainer::step(std::int64_t step, const RolloutEvents
     return std::nullopt;
   TrainingStep& out = *measured;
   out.trained = check_failures(count_failures(out.groups), recipe_.train.max_infra_failures, out.failures);
+  const std::string where = "training step " + std::to_string(step + 1);
+  if (out.trained) out.trained = check_room(where, out.groups, recipe_.rollout.options.episode.max_context_tokens);
   if (!out.trained) return measured;
   Clock clock;
   const auto views = trajectories(out.groups);
   write_coefficients(objective_, out.metrics);
-  const std::int64_t skipped = optimizer_->num_skipped();
+  const std::int64_t skipped = optimizer_->num_skipped(), updates = optimizer_->num_updates();
   update(step, views, out);
   if (optimizer_->num_skipped() > skipped)
-    log_warning("training step " + std::to_string(step + 1) + ": " +
-                std::to_string(optimizer_->num_skipped() - skipped) +
+    log_warning(where + ": " + std::to_string(optimizer_->num_skipped() - skipped) +
                 " updates left out, since a gradient is not finite");
+  else if (optimizer_->num_updates() == updates)
+    log_warning(where + ": no update: of " + std::to_string(out.groups.size()) + " groups in " +
+                std::to_string(static_cast<int>(out.metrics.at("rollout/batches"))) + " batches " +
+                (recipe_.method.filter.name == "none" ? "none counts" : recipe_.method.filter.name + " dropped all"));
   adapt_coefficients(out);
   clock.lap(out.metrics, "update_actor");
   total.lap(out.metrics, "step");
@@ -213,6 +223,8 @@ std::optional<TrainingStep> Trainer::roll_out_and_measure(std::int64_t step, con
   Clock clock;
   if (!roll_out_groups(step, events, out, clock)) return std::nullopt;
   measure(out.groups);
+  if (recipe_.measurements().contains(Measurement::OldPolicy))
+    out.metrics["rollout_corr/reused"] = old_log_probs().reused_share(out.groups);
   clock.lap(out.metrics, "score");
   const auto views = trajectories(out.groups);
   out.credit = run_credit(credit_chain(recipe_.method, objective_.kl_in_reward), views);
@@ -243,6 +255,7 @@ bool Trainer::roll_out_groups(std::int64_t step, const RolloutEvents& events, Tr
     Rollout rollout = roll_out_once(step, refill, events);
     if (rollout.stopped) return false;
     warn_of_failures("rollout", rollout.failures);
+    for (Group& group : rollout.groups) group.step = step + 1;
     std::move(rollout.failures.begin(), rollout.failures.end(), std::back_inserter(out.failures));
     for (const auto& [name, value] : rollout_metrics(rollout.metrics)) out.metrics[name] += value;
     kept += apply_filter(filter, rollout.groups);
@@ -263,7 +276,8 @@ void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, Tr
   const bool over_step = objective_.entropy_scale_over == EntropyScaleOver::OldPolicyStep;
   const PackingOptions packing{
       .max_tokens = recipe_.train.micro_batch_tokens,
-      .whole_trajectories = objective_.ratio == RatioLevel::Sequence,
+      .sequence = objective_.sequence,
+      .whole_trajectories = objective_.ratio == RatioLevel::Sequence && objective_.sequence == SequenceUnit::Trajectory,
       .share_prefixes = recipe_.train.shared_prefixes == "once",
       .shards = work_.num_shards(),
       .constant = objective_.reduction_constant > 0
@@ -275,7 +289,7 @@ void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, Tr
                                            static_cast<std::uint64_t>(step * recipe_.train.epochs + epoch));
     for (const auto& part : split_minibatches(views, {.count = recipe_.train.mini_batches, .seed = seed})) {
       const std::vector<MicroBatch> batches = pack(views, out.credit, part, packing);
-      const std::vector<BatchReport> reports = update_minibatch(step, batches, out.metrics);
+      const std::vector<BatchReport> reports = update_minibatch(step, batches, sums);
       for (std::size_t b = 0; b < batches.size(); ++b) {
         sums.add(reports[b]);
         keep_log_probs(out.groups, views, batches[b], reports[b].logprob);
@@ -287,18 +301,17 @@ void Trainer::update(std::int64_t step, const std::vector<Trajectory>& views, Tr
 }
 
 std::vector<BatchReport> Trainer::update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches,
-                                                   std::map<std::string, double>& last) {
+                                                   Sums& sums) {
   std::vector<BatchReport> reports = accumulate_all(step, batches);
   weights_changed_ = true;
   const bool critic_alone = critic_optimizer_ && step < recipe_.critic.head_start;
   const double rate = critic_alone ? 0 : learning_rate_at(recipe_.train.schedule, step, recipe_.train.steps);
-  const StepReport report = optimizer_->step(rate);
-  last["actor/grad_norm"] = report.grad_norm;
-  last["actor/lr"] = rate;
+  sums.add("actor/grad_norm", optimizer_->step(rate).grad_norm);
+  sums.add("actor/lr", rate);
   if (!critic_optimizer_) return reports;
   const double critic_rate = learning_rate_at(recipe_.critic.schedule, step, recipe_.train.steps);
-  last["critic/grad_norm"] = critic_optimizer_->step(critic_rate).grad_norm;
-  last["critic/lr"] = critic_rate;
+  sums.add("critic/grad_norm", critic_optimizer_->step(critic_rate).grad_norm);
+  sums.add("critic/lr", critic_rate);
   return reports;
 }
 
@@ -358,12 +371,7 @@ void Trainer::measure_own(std::vector<Group>& groups) {
                                    .temperature = recipe_.rollout.options.sampling.temperature};
   for (const Measurement measurement : recipe_.measurements()) {
     switch (measurement) {
-      case Measurement::OldPolicy:
-        if (recipe_.rollout.old_log_probs == "rollout")
-          reuse_rollout_statistics(groups);
-        else
-          measure_old_policy(*bundle_.policy, groups, options);
-        break;
+      case Measurement::OldPolicy: old_log_probs().measure(groups, options); break;
       case Measurement::Reference: measure_reference(*bundle_.reference, groups, options); break;
       case Measurement::Values: measure_values(*bundle_.critic, groups, options); break;
       case Measurement::InfoGain:

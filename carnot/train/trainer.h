@@ -17,6 +17,7 @@
 #include "carnot/optim/optimizer.h"
 #include "carnot/rollout/rollout.h"
 #include "carnot/train/model_bundle.h"
+#include "carnot/train/old_log_probs.h"
 #include "carnot/train/packing.h"
 #include "carnot/train/recipe.h"
 #include "carnot/train/shard_work.h"
@@ -81,9 +82,10 @@ class Trainer {
  private:
   struct Clock;
 
-  /// Sums over a step's micro-batches.
+  /// Sums over a step's micro-batches and updates.
   struct Sums {
     void add(const BatchReport& report);
+    void add(const std::string& name, double value);
     void write(std::map<std::string, double>& metrics) const;
 
     std::map<std::string, MetricSum> metrics{};
@@ -95,12 +97,12 @@ class Trainer {
   Rollout roll_out_once(std::int64_t step, int refill, const RolloutEvents& events);
   void measure(std::vector<Group>& groups);
   void measure_own(std::vector<Group>& groups);
+  OldLogProbs old_log_probs() const { return {recipe_.rollout, *bundle_.policy, optimizer_->num_updates()}; }
   void adapt_coefficients(const TrainingStep& out);
   void use_coefficients();
   void update(std::int64_t step, const std::vector<Trajectory>& views, TrainingStep& out);
-  /// What the passes of the micro-batches measured; `last` gets the metrics of the update itself.
-  std::vector<BatchReport> update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches,
-                                            std::map<std::string, double>& last);
+  /// What the passes of the micro-batches measured; `sums` gets what the update itself did.
+  std::vector<BatchReport> update_minibatch(std::int64_t step, const std::vector<MicroBatch>& batches, Sums& sums);
   /// Leaves the gradients of all micro-batches where the optimizers take them.
   std::vector<BatchReport> accumulate_all(std::int64_t step, const std::vector<MicroBatch>& batches);
   BatchReport accumulate(const MicroBatch& batch);

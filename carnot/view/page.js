@@ -268,7 +268,9 @@ function build_member(parent, member, number_of, open) {
   const card = add(parent, "article"), head = add(card, "div", "", "head"), {leaf} = member;
   add(head, "b", shown(leaf.id));
   add(head, "span", leaf.outcome + (leaf.success ? ", success" : ""), leaf.success ? "good" : counts(leaf) ? "" : "bad");
+  const penalties = member.turns.reduce((sum, turn) => sum + (member.tree.turns[turn].penalty ?? 0), 0);
   const facts = [`score ${number(leaf.score)}`, `${member.turns.length} turns`, `${member.tokens} tokens`];
+  if (penalties) facts.splice(1, 0, `penalties ${number(penalties)}`);
   if (leaf.branch_turn !== undefined) facts.push(`left ${shown(member.tree.leaves[leaf.parent].id)} after turn ${leaf.branch_turn - 1}`);
   if (leaf.dropped) facts.push("dropped by the filter");
   if (leaf.answer !== undefined) facts.push(`answer ${shown(leaf.answer)}`);

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "carnot/base/key_variable.h"
 #include "carnot/base/log.h"
 #include "carnot/base/stopwatch.h"
 #include "carnot/plane/task_source.h"

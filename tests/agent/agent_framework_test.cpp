@@ -9,6 +9,7 @@
 #include "carnot/env/agent/environment.h"
 #include "carnot/env/environment_boundary.h"
 #include "testing/prepared_environment.h"
+#include "testing/test_packages.h"
 
 namespace carnot {
 namespace {
@@ -18,10 +19,8 @@ const std::string kExample = std::string(CARNOT_SOURCE_DIR) + "/examples/agent/"
 class AgentFramework : public ::testing::Test {
  protected:
   void SetUp() override {
-    const char* python = std::getenv("CARNOT_AGENTS_PYTHON");
-    if (python == nullptr) GTEST_SKIP() << "CARNOT_AGENTS_PYTHON names no interpreter that has openai-agents";
     factory_ =
-        testing::prepared(make_agent(), {"command=[" + std::string(python) + ", " + kExample + "word_count.py]",
+        testing::prepared(make_agent(), {"command=[" + testing::python_with("clients") + ", " + kExample + "word_count.py]",
                                          "train_file=" + kExample + "words.jsonl", "timeout=250", "start_timeout=250"})
             .value();
   }

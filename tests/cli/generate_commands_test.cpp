@@ -135,6 +135,7 @@ TEST_F(GenerateCommands, AChatTemplateThatCannotTrainIsRefusedByTheDryRunToo) {
                                "tokenizer.path=" + scratch_->path("foreign"), "--dry-run"});
   EXPECT_EQ(run.exit, 1);
   EXPECT_THAT(run.err, HasSubstr("tokenizer.chat: the model's chat template cannot be used: "));
+  EXPECT_THAT(run.err, HasSubstr("'something' is undefined"));
   EXPECT_THAT(run.err, HasSubstr("tokenizer.chat=chatml or another known format"));
 }
 

@@ -7,6 +7,7 @@
 
 #include "carnot/base/file.h"
 #include "program.h"
+#include "testing/missing.h"
 
 namespace carnot::testing {
 namespace {
@@ -25,7 +26,7 @@ TEST(OutputFile, MayBeADeviceWhichStays) {
   const std::string null = scratch.path("null"), full = scratch.path("full");
   const bool is_root = ::mknod(null.c_str(), S_IFCHR | 0666, ::makedev(1, 3)) == 0 &&
                        ::mknod(full.c_str(), S_IFCHR | 0666, ::makedev(1, 7)) == 0;
-  if (!is_root && ::geteuid() == 0) GTEST_SKIP() << "root without devices of its own";
+  if (!is_root && ::geteuid() == 0) CARNOT_SKIP(Devices, "root without devices of its own");
   const auto away = run_carnot({"credit", rows, "--method", "grpo", "--output", is_root ? null : "/dev/null"});
   EXPECT_EQ(away.exit, 0) << away.err;
   EXPECT_TRUE(fs::is_character_file(is_root ? null : "/dev/null"));

@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::string kQwen2 = data_path("tokenizer/qwen2");
+const std::string kQwen2 = source_path("tests/golden/tokenizer/qwen2_small");
 
 TEST(Program, HelpGoesToStandardOutputAndWrongUseToStandardError) {
   const auto help = run_carnot({"--help"});
@@ -80,7 +80,7 @@ TEST(Program, AnUnknownEnvironmentIsAnsweredWithTheKnownOnes) {
 
 TEST(Program, ReplaysRecordedBoards) {
   for (const std::string name : {"sokoban_simple", "frozen_lake", "sudoku"}) {
-    const auto text = read_file(data_path("boards/") + name + ".jsonl").value();
+    const auto text = read_maybe_compressed(recorded_path("boards/") + name + ".jsonl.xz").value();
     const auto lines = split_lines(text);
     for (const std::size_t i : {0u, 21u}) {
       const Json golden = Json::parse(lines[i]);

@@ -313,12 +313,12 @@ TEST(InspectCommand, ListsTheLatestRolloutsOfARunFolder) {
   scratch.write("run/rollouts/step_9.jsonl", lines_of({row("old", "old/0", 1)}));
   scratch.write("run/rollouts/step_10.jsonl", lines_of(two_groups()));
   EXPECT_EQ(run_carnot({"inspect", scratch.path("run")}).out,
-            "row  uid  trajectory  outcome       score  turns  tokens  sampled\n"
-            "1    a    a/0         finished      1      1      5       2\n"
-            "3    a    a/1         finished      0      1      5       2\n"
-            "5    a    a/2         infra_failed  9      1      5       2\n"
-            "2    b    b/0         finished      2      1      5       2\n"
-            "4    b    b/1         finished      2      1      5       2\n");
+            "row  uid  trajectory  outcome       score  penalty  turns  tokens  sampled\n"
+            "1    a    a/0         finished      1      0        1      5       2\n"
+            "3    a    a/1         finished      0      0        1      5       2\n"
+            "5    a    a/2         infra_failed  9      0        1      5       2\n"
+            "2    b    b/0         finished      2      0        1      5       2\n"
+            "4    b    b/1         finished      2      0        1      5       2\n");
 }
 
 TEST(InspectCommand, ShowsSpansWithTheTokenizerOfTheRun) {
@@ -329,7 +329,7 @@ TEST(InspectCommand, ShowsSpansWithTheTokenizerOfTheRun) {
       "turn  tokens  sampled  reward  penalty  valid  gain  tool  status\n"
       "0     0-5     2        0       0        yes    -\n\n";
   EXPECT_EQ(run_carnot({"inspect", file, "--traj", "a/1"}).out, facts + "input:\nWhat?\n\noutput:\nThat\\x1b.\n");
-  const std::string tokenizer = data_path("tokenizer/qwen2");
+  const std::string tokenizer = source_path("tests/golden/tokenizer/qwen2_small");
   EXPECT_EQ(run_carnot({"inspect", file, "--row", "3", "--columns", "advantage", "--tokenizer", tokenizer}).out,
             facts +
                 "template    | \"\nprompt      | 2\nthink       | )\naction      | *\nobservation | #\n\n"

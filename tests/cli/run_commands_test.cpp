@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "carnot/base/file.h"
 #include "program.h"
+#include "testing/paths.h"
 
 namespace carnot::testing {
 namespace {
@@ -14,10 +17,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// A run of a few milliseconds a step.
-std::string tiny_recipe(const ScratchFolder& scratch) {
-  return scratch.write("tiny.yaml", "run_folder: " + scratch.path("run") + R"(
+std::string tiny_recipe(const ScratchFolder& scratch,
+                        const std::string& env = "{name: search_qa, train_worlds: 1, held_out_worlds: 1}") {
+  return scratch.write("tiny.yaml", "run_folder: " + scratch.path("run") + "\nenv: " + env + R"(
 resume: auto
-env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
 method: grpo
 objective: {kl_coefficient: 0}
@@ -79,7 +82,9 @@ TEST(TrainCommand, DryRunPrintsTheResolvedRecipeAndTheMemoryAndWritesNothing) {
   const auto run = run_carnot({"train", tiny_recipe(scratch), "train.groups=3", "--dry-run"});
   ASSERT_EQ(run.exit, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("groups: 3"));
-  EXPECT_THAT(run.out, HasSubstr("MiB"));
+  EXPECT_THAT(run.out, HasSubstr("# Memory at the peak\n"));
+  EXPECT_THAT(run.out, HasSubstr("# Disk at the most\n"));
+  EXPECT_THAT(run.out, HasSubstr("MiB that are free in " + scratch.path("run")));
   EXPECT_FALSE(std::filesystem::exists(scratch.path("run")));
 }
 
@@ -96,9 +101,35 @@ TEST(TrainCommand, WarnsAboutCompositionsInTheDryRunAndInTheRun) {
   }
 }
 
+TEST(TrainCommand, SaysThatAModelWithoutAPathIsRandom) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch);
+  const auto random = run_carnot({"train", recipe, "train.steps=1"});
+  EXPECT_EQ(random.exit, 0) << random.err;
+  EXPECT_THAT(random.out, HasSubstr(" parameters (random weights), vocabulary "));
+  EXPECT_THAT(random.err, HasSubstr("training starts from random weights; expected a model.path, or sft.steps"));
+  const auto named = run_carnot({"train", recipe, "train.steps=1", "run_folder=" + scratch.path("second"),
+                                 "model.path=" + scratch.path("run/checkpoints/global_step_1")});
+  EXPECT_EQ(named.exit, 0) << named.err;
+  EXPECT_THAT(named.out + named.err, Not(HasSubstr("random weights")));
+}
+
+TEST(TrainCommand, EvaluatesEachRowOfATestFileOnce) {
+  const ScratchFolder scratch;
+  const std::string rows = "{\"question\": \"2+2?\", \"answer\": \"4\"}\n{\"question\": \"3+3?\", \"answer\": \"6\"}\n";
+  const std::string file = scratch.write("rows.jsonl", rows);
+  const std::string env = "{name: dataset, train_file: " + file + ", test_file: " + file + ", max_response_tokens: 8}";
+  const auto run = run_carnot({"train", tiny_recipe(scratch, env), "train.steps=1", "eval.tasks=200", "eval.samples=3"});
+  EXPECT_EQ(run.exit, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("there are 2 validation tasks; each is evaluated once (eval.tasks=200, eval.samples=3)"));
+  const auto after = nlohmann::json::parse(*read_file(scratch.path("run/summary.json"))).at("after");
+  EXPECT_EQ(after.at("trials"), 6);
+  EXPECT_EQ(after.at("tasks"), 2);
+}
+
 /// The number in front of "MiB  in all".
 int predicted_megabytes(const std::string& dry_run) {
-  const std::size_t end = dry_run.find(" MiB  in all");
+  const std::size_t end = dry_run.rfind(" MiB  in all");
   if (end == std::string::npos) return 0;
   return static_cast<int>(std::stod(dry_run.substr(dry_run.rfind('\n', end))));
 }
@@ -183,6 +214,43 @@ TEST(TrainCommand, ASecondCtrlCEndsAStepThatIsNotFinished) {
   EXPECT_FALSE(std::filesystem::exists(scratch.path("run/warm_start/checkpoints/global_step_1")));
 }
 
+/// The words of the command that a stopped run prints.
+std::vector<std::string> printed_command(const std::string& out) {
+  const std::string start = "To continue: " + build_path("carnot") + " ";
+  const std::size_t begin = out.find(start);
+  if (begin == std::string::npos) return {};
+  std::istringstream line(out.substr(begin + start.size(), out.find('\n', begin) - begin - start.size()));
+  return {std::istream_iterator<std::string>(line), {}};
+}
+
+TEST(TrainCommand, InterruptedPrintsTheCommandThatGoesOn) {
+  const ScratchFolder scratch;
+  // Not the recipe alone: the run's own settings are those to go on with.
+  const auto interrupted = interrupt_carnot({"train", tiny_recipe(scratch), "train.groups=2", "seed=3"},
+                                            [&] { return steps_logged(scratch) > 0; });
+  EXPECT_EQ(interrupted.exit, 130) << interrupted.err;
+  std::vector<std::string> command = printed_command(interrupted.out);
+  EXPECT_EQ(command, (std::vector<std::string>{"train", scratch.path("run"), "resume=auto"})) << interrupted.out;
+  const std::size_t steps = steps_logged(scratch);
+  command.push_back("train.steps=" + std::to_string(steps + 1));
+  const auto resumed = run_carnot(command);
+  EXPECT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_EQ(steps_logged(scratch), steps + 1);
+  EXPECT_THAT(run_carnot({"train", scratch.path("")}).err, HasSubstr("expected a recipe or a run folder"));
+}
+
+TEST(TrainCommand, KilledBeforeItSavedSaysWhatItRepeats) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch);
+  const auto killed = interrupt_carnot(
+      {"train", recipe}, [&] { return steps_logged(scratch) > 2; }, SIGKILL);
+  ASSERT_EQ(killed.exit, -1);
+  const std::size_t steps = steps_logged(scratch);
+  const auto resumed = run_carnot({"train", recipe, "train.steps=1"});
+  EXPECT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("no checkpoint was saved; repeated: step 1 to " + std::to_string(steps)));
+}
+
 TEST(TrainCommand, KilledAndResumedEqualsTheStraightRun) {
   const ScratchFolder scratch;
   // PPO and the entropy bonus give an untrained policy gradients that depend on what it sampled.
@@ -193,7 +261,7 @@ TEST(TrainCommand, KilledAndResumedEqualsTheStraightRun) {
                                           "critic.learning_rate=1e-2",
                                           "train.learning_rate=1e-3",
                                           "train.steps=40",
-                                          "train.save_every=3"};
+                                          "train.save_minutes=0.0002"};
   const auto weights = [&](const std::string& run) {
     return *read_file(scratch.path(run + "/checkpoints/global_step_40/model.safetensors"));
   };

@@ -65,7 +65,7 @@ TEST(ServeCommand, RefusesAnAddressThatOthersReachWithoutAKey) {
   EXPECT_THAT(open.err, HasSubstr("--host 0.0.0.0: other machines reach that address; expected --api-key-env NAME"));
   const auto no_key = run_carnot({"serve", "--model", "m", "--api-key-env", "NO_SUCH_KEY"});
   EXPECT_EQ(no_key.exit, 1);
-  EXPECT_THAT(no_key.err, HasSubstr("the environment has no variable NO_SUCH_KEY"));
+  EXPECT_THAT(no_key.err, HasSubstr("no such environment variable; expected the NAME of one that holds the key"));
   EXPECT_THAT(run_carnot({"serve", "--model", "m", "--port", "70000"}).err,
               HasSubstr("--port: expected at most 65535"));
 }

@@ -9,6 +9,7 @@
 #include "carnot/nn/cuda_backend.h"
 #include "carnot/run/run.h"
 #include "tests/device/small_recipe.h"
+#include "testing/missing.h"
 
 namespace carnot {
 namespace {
@@ -23,7 +24,7 @@ Result<RunEnd> run_in(const fs::path& folder, std::vector<std::string> settings)
 }
 
 TEST(RunOnCuda, CompletesWhereThereIsAGpu) {
-  if (const Status cuda = load_cuda_backend(); !cuda) GTEST_SKIP() << "the GPU is not tested: " << cuda.error().message;
+  if (const Status cuda = load_cuda_backend(); !cuda) CARNOT_SKIP(Gpu, cuda.error().message);
   for (const std::vector<std::string>& settings : {std::vector<std::string>{"method=ppo"},
                                                    {"method=ppo", "dtype=bfloat16"},
                                                    {"method=grpo + aent", "lora.rank=4"}}) {
@@ -36,7 +37,7 @@ TEST(RunOnCuda, CompletesWhereThereIsAGpu) {
 }
 
 TEST(RunOnCuda, IsRefusedInASentenceWhereThereIsNoGpu) {
-  if (load_cuda_backend()) GTEST_SKIP() << "there is a GPU";
+  if (load_cuda_backend()) CARNOT_SKIP(NoGpu, "CUDA was loaded");
   const auto end = run_in("/nowhere/to/be/made", {});
   ASSERT_FALSE(end.ok());
   EXPECT_THAT(end.error().message, ::testing::StartsWith("device: cuda: "));

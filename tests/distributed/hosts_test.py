@@ -250,7 +250,7 @@ def main(carnot, folder):
             finally:
                 test.end()
     except Skipped as why:
-        print(f"skipped: {why}")
+        print(f"skipped: missing namespaces: {why}")
         return 77
     return 0
 

@@ -104,15 +104,46 @@ bool is_source(const std::string& path) {
          path.ends_with(".yaml");
 }
 
-TEST(Documentation, NamesFilesThatExist) {
+/// `a.{h,cpp}` are two paths.
+std::vector<std::string> without_braces(const std::string& path) {
+  const std::size_t open = path.find('{'), close = path.find('}');
+  if (open == std::string::npos || close < open) return {path};
+  std::vector<std::string> paths;
+  for (const std::string& word : matches(path.substr(open + 1, close - open - 1), "([^,]+)"))
+    paths.push_back(path.substr(0, open) + word + path.substr(close + 1));
+  return paths;
+}
+
+/// Of the repository, or of carnot/ in it.
+std::string path_of(const std::string& named) {
+  const std::string path = source_path(named);
+  return fs::exists(path) ? path : source_path("carnot/" + named);
+}
+
+TEST(Documentation, NamesFilesAndRoomsThatExist) {
   int named = 0;
   for (const std::string& page : documentation_pages())
-    for (const std::string& path : matches(prose_of(page), "`([a-z0-9_]+/[a-z0-9_./]+)`")) {
-      if (!is_source(path) || path.find("my_") != std::string::npos) continue;
-      EXPECT_TRUE(fs::exists(source_path(path)) || fs::exists(source_path("carnot/" + path))) << page << ": " << path;
+    for (const std::string& word : matches(prose_of(page), "`([a-z0-9_]+/[a-z0-9_./{},]+)`"))
+      for (const std::string& path : without_braces(word)) {
+        if (path.find("my_") != std::string::npos || !(is_source(path) || path.starts_with("carnot/"))) continue;
+        EXPECT_TRUE(fs::exists(path_of(path))) << page << ": " << path;
+        ++named;
+      }
+  EXPECT_GT(named, 100);
+}
+
+TEST(Documentation, NamesFilesThatHoldWhatTheyAreNamedFor) {
+  int named = 0;
+  for (const std::string& page : documentation_pages())
+    for (const std::string& phrase :
+         matches(prose_of(page), "`([A-Za-z_][A-Za-z0-9_]*`\\s+in\\s+`[a-z0-9_/]+\\.(?:h|cpp|py))`")) {
+      const std::string symbol = phrase.substr(0, phrase.find('`')), file = phrase.substr(phrase.rfind('`') + 1);
+      const auto text = read_file(path_of(file));
+      ASSERT_TRUE(text.ok()) << page << ": " << file;
+      EXPECT_FALSE(matches(*text, ("\\b(" + symbol + ")\\b").c_str()).empty()) << page << ": " << phrase;
       ++named;
     }
-  EXPECT_GT(named, 100);
+  EXPECT_GT(named, 10);
 }
 
 TEST(Site, HasEveryPageInItsNavigation) {

@@ -24,8 +24,10 @@ CARNOT_FUZZ_TARGET(command_line);
 CARNOT_FUZZ_TARGET(dataset_rows);
 CARNOT_FUZZ_TARGET(environment_replies);
 CARNOT_FUZZ_TARGET(generation_config);
+CARNOT_FUZZ_TARGET(gguf);
 CARNOT_FUZZ_TARGET(group_bytes);
 CARNOT_FUZZ_TARGET(http_input);
+CARNOT_FUZZ_TARGET(http_request);
 CARNOT_FUZZ_TARGET(input_lines);
 CARNOT_FUZZ_TARGET(launcher_variables);
 CARNOT_FUZZ_TARGET(manifest);
@@ -87,8 +89,10 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(dataset_rows, kInMemory),
                                           CARNOT_TARGET(environment_replies, kInMemory),
                                           CARNOT_TARGET(generation_config, kInMemory),
+                                          CARNOT_TARGET(gguf, kInMemory),
                                           CARNOT_TARGET(group_bytes, kInMemory),
                                           CARNOT_TARGET(http_input, kInMemory),
+                                          CARNOT_TARGET(http_request, kInMemory),
                                           CARNOT_TARGET(input_lines, kInMemory),
                                           CARNOT_TARGET(launcher_variables, kInMemory),
                                           CARNOT_TARGET(manifest, kThroughFiles),

@@ -1,5 +1,5 @@
 // Any bytes are a tokenizer.json or a message that says where; an accepted one encodes anything. Start from the corpus
-// tests/golden/tokenizer: without the 256 byte tokens nothing is accepted.
+// tests/golden/tokenizer: without byte symbols nothing is accepted.
 #include <cstddef>
 #include <cstdint>
 

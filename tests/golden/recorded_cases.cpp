@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <stdexcept>
 
+#include "carnot/base/check.h"
 #include "carnot/base/file.h"
 #include "testing/paths.h"
 
@@ -68,11 +68,9 @@ int add_chain(Tree& tree, const Json& recorded, int prompt_tokens) {
 }  // namespace
 
 std::vector<Json> recorded_cases(const std::string& name) {
-  const std::string path = data_path("credit/") + name + ".jsonl.xz";
+  const std::string path = recorded_path("credit/") + name + ".jsonl.xz";
   const Result<std::string> text = read_maybe_compressed(path);
-  if (!text.ok())
-    throw std::runtime_error("the recorded results of published programs are needed for this test: " +
-                             text.error().message);
+  CARNOT_CHECK(text.ok(), text.error().message);
   std::vector<Json> cases;
   for (std::string_view line : split_lines(*text))
     if (!line.empty()) cases.push_back(Json::parse(line));

@@ -1,4 +1,4 @@
-// tests/golden/recorded_cases.h -- what published programs computed on random cases (shared data, folder credit).
+// tests/golden/recorded_cases.h -- what published programs computed on random cases (tests/recorded/credit).
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace carnot::testing {
 
-/// Every case of credit/NAME.jsonl.xz. Throws, with a sentence, where the file is missing or broken.
+/// Every case of credit/NAME.jsonl.xz. REQUIRES: the file.
 std::vector<Json> recorded_cases(const std::string& name);
 
 /// Calls `check` on every case of one rule and demands that there are exactly `count` of them.

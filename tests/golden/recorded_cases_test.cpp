@@ -43,7 +43,7 @@ Counts listed_in_the_manual() {
 TEST(RecordedCases, AreAllListedInTheManual) {
   Counts recorded;
   int total = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(data_path("credit"))) {
+  for (const auto& entry : std::filesystem::directory_iterator(recorded_path("credit"))) {
     const std::string name = entry.path().filename();
     if (!name.ends_with(".jsonl.xz")) continue;
     for (const Json& one_case : testing::recorded_cases(name.substr(0, name.find('.')))) {

@@ -22,26 +22,15 @@
 #include "carnot/run/run_folder.h"
 #include "carnot/run/stages.h"
 #include "carnot/train/model_bundle.h"
+#include "tiny_runs.h"
 
 namespace carnot {
 namespace {
 
 namespace fs = std::filesystem;
-
-// An untrained policy earns the same reward everywhere. The critic and the entropy bonus make every token's gradient
-// depend on what was sampled all the same.
-constexpr const char* kTinyRecipe = R"(
-threads: 1
-model: {hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}
-env: {name: search_qa, train_worlds: 2, held_out_worlds: 1}
-sft: {steps: 6, batch_tokens: 600, log_every: 1}
-method: ppo
-objective: {entropy_coefficient: 0.01}
-critic: {learning_rate: 1e-2}
-rollout: {group_size: 3, max_context_tokens: 320, max_response_tokens: 24}
-train: {steps: 4, groups: 3, mini_batches: 2, learning_rate: 1e-3, save_every: 1}
-eval: {tasks: 4}
-)";
+using testing::bytes_in;
+using testing::kLora;
+using testing::kTinyRecipe;
 
 // A board continues after a reply that says nothing: even this policy reaches places to branch at, once it has learned
 // from a few demonstrations that replies end.
@@ -57,80 +46,7 @@ train: {steps: 4, groups: 2, learning_rate: 1e-3, save_every: 1}
 eval: {tasks: 2}
 )";
 
-class Runs : public ::testing::Test {
- protected:
-  Runs() : root_(fs::temp_directory_path() / ("carnot_runs_test_" + std::to_string(::getpid()))) {
-    fs::create_directories(root_);
-  }
-  ~Runs() override { fs::remove_all(root_); }
-
-  using Stop = std::function<bool()>;
-
-  /// Lines of a run's metrics, those of its SFT included.
-  std::size_t steps_logged(const std::string& name) const {
-    std::size_t lines = 0;
-    for (const fs::path& folder : {root_ / name / "warm_start", root_ / name})
-      if (const auto text = read_file(folder / "metrics.jsonl")) lines += split_lines(*text).size();
-    return lines;
-  }
-
-  /// Stops a run once it has logged so many steps and then asked so many times whether to continue.
-  Stop stop_after(const std::string& name, std::size_t steps, int asks = 0) {
-    return [this, name, steps, left = asks]() mutable { return steps_logged(name) >= steps && left-- <= 0; };
-  }
-
-  /// Trains in the folder `name`, until `stop` says so.
-  RunEnd train(const std::string& name, std::vector<std::string> overrides, const Stop& stop = [] { return false; }) {
-    overrides.push_back("run_folder=" + (root_ / name).string());
-    auto recipe = Recipe::parse(recipe_, "tiny.yaml", overrides);
-    EXPECT_TRUE(recipe.ok()) << (recipe.ok() ? "" : recipe.error().message);
-    std::ostringstream out;
-    const auto end = run_training(*recipe, {.out = out, .stop_requested = stop});
-    EXPECT_TRUE(end.ok()) << (end.ok() ? "" : end.error().message);
-    return *end;
-  }
-
-  fs::path checkpoint(const std::string& name, int step = 4) const {
-    return root_ / name / "checkpoints" / ("global_step_" + std::to_string(step));
-  }
-
-  /// What was trained: the adapters where there are any.
-  std::string weights(const std::string& name, int step = 4) const {
-    const fs::path folder = checkpoint(name, step), adapters = folder / "adapter" / "adapter_model.safetensors";
-    const auto file = read_file(fs::exists(adapters) ? adapters : folder / "model.safetensors");
-    EXPECT_TRUE(file.ok()) << (file.ok() ? "" : file.error().message);
-    return *file;
-  }
-
-  /// By step, all that is no time.
-  std::vector<Json> metrics(const std::string& name) const {
-    std::vector<Json> steps;
-    const auto text = read_file(root_ / name / "metrics.jsonl");
-    for (std::string_view line : split_lines(*text)) {
-      const Json all = Json::parse(line);
-      steps.push_back(Json::object());
-      for (const auto& [metric, value] : all.items())
-        if (!metric.starts_with("timing_s/") && !metric.starts_with("perf/")) steps.back()[metric] = value;
-    }
-    return steps;
-  }
-
-  /// Stops a run after `steps` steps, resumes it, and compares weights and metrics with those of the run that went
-  /// straight on, whose metrics are returned.
-  std::vector<Json> expect_resumes(const std::vector<std::string>& overrides, std::size_t steps) {
-    EXPECT_EQ(train("straight", overrides), RunEnd::Complete);
-    EXPECT_EQ(train("stopped", overrides, stop_after("stopped", steps)), RunEnd::Interrupted);
-    std::vector<std::string> resumed = overrides;
-    resumed.push_back("resume=auto");
-    EXPECT_EQ(train("stopped", resumed), RunEnd::Complete);
-    EXPECT_TRUE(weights("stopped") == weights("straight"));
-    EXPECT_EQ(metrics("stopped"), metrics("straight"));
-    return metrics("straight");
-  }
-
-  fs::path root_;
-  const char* recipe_ = kTinyRecipe;
-};
+class Runs : public testing::TinyRuns {};
 
 TEST_F(Runs, StoppedAnywhereAndResumedEqualTheStraightRun) {
   EXPECT_EQ(train("straight", {}), RunEnd::Complete);
@@ -245,9 +161,6 @@ TEST_F(Runs, RolloutsThatBranchResumeToTheSameBits) {
   }
 }
 
-const std::vector<std::string> kLora{"lora.rank=3", "lora.alpha=6", "sft.learning_rate=1e-2",
-                                     "train.learning_rate=1e-2", "objective.kl_coefficient=0.1"};
-
 TEST_F(Runs, WithAdaptersMoveTheAdaptersAlone) {
   train("run", kLora);
   const auto tensors = [&](int step, const std::string& file) {
@@ -291,14 +204,6 @@ TEST_F(Runs, WithAdaptersStoppedAndResumedEqualTheStraightRun) {
   ASSERT_FALSE(end.ok());
   EXPECT_NE(end.error().message.find("holds adapters of rank 3, alpha 6 on q_proj"), std::string::npos)
       << end.error().message;
-}
-
-/// All that is below a folder, in bytes, but for what `left_out` names.
-std::uintmax_t bytes_in(const fs::path& folder, const std::string& left_out = "") {
-  std::uintmax_t bytes = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file() && entry.path().filename() != left_out) bytes += entry.file_size();
-  return bytes;
 }
 
 TEST_F(Runs, WithAdaptersStoreTheWeightsBelowThemOnce) {
@@ -380,8 +285,10 @@ TEST_F(Runs, WithAdaptersOnAModelReferToItAndSayWhereItChanged) {
 
 TEST_F(Runs, WithAdaptersHaveRolloutLogProbsThatEqualRecomputedOnes) {
   std::vector<std::string> kept = kLora;
+  std::vector<std::string> recomputed = kLora;
   kept.push_back("rollout.old_log_probs=rollout");
-  train("recomputed", kLora);
+  recomputed.push_back("rollout.old_log_probs=recompute");
+  train("recomputed", recomputed);
   train("kept", kept);
   EXPECT_TRUE(weights("recomputed") == weights("kept"));
   const auto metrics = read_file(root_ / "kept" / "metrics.jsonl");
@@ -470,6 +377,13 @@ TEST_F(Runs, LogProbsOfTheRolloutEqualRecomputedOnes) {
   EXPECT_TRUE(weights("recomputed") == weights("kept"));
 }
 
+TEST_F(Runs, ThatRecomputedLogProbsResumeWithThoseOfTheRollout) {
+  train("straight", {});
+  EXPECT_EQ(train("stopped", {"rollout.old_log_probs=recompute"}, stop_after("stopped", 8)), RunEnd::Interrupted);
+  EXPECT_EQ(train("stopped", {"resume=auto"}), RunEnd::Complete);
+  EXPECT_TRUE(weights("stopped") == weights("straight"));
+}
+
 TEST_F(Runs, KeepsTheLogProbabilitiesThatEachUpdateStartedFrom) {
   train("run", {"train.steps=1", "train.mini_batches=1"});
   train("twice", {"train.steps=1", "train.mini_batches=2"});
@@ -550,8 +464,8 @@ TEST_F(Runs, InWhichTooManyTrajectoriesFailEndWithAMessageAndACheckpointAndGoOnO
   EXPECT_EQ(
       refused.error().message,
       "training step 3: 6 of 9 trajectories were lost to infrastructure failures, more than the share of 0.5 that "
-      "train.max_infra_failures allows. The first: train_7 (search_qa): no such world. A checkpoint is written; "
-      "to continue, run the same command with resume=auto");
+      "train.max_infra_failures allows. The first: train_7 (search_qa): no such world. A checkpoint is written. "
+      "To continue, run the same command with resume=auto");
   EXPECT_TRUE(fs::exists(root_ / "failed" / "checkpoints" / "global_step_2"));
   const auto in_evaluations = [](Split split, std::int64_t) { return split == Split::Validation; };
   const auto unevaluated = with_failures(in_evaluations, {"resume=auto"});

@@ -1,115 +1,20 @@
 """The adapters in python/, each against the package it is for, spoken to as Carnot does it.
 
-    python3 -m venv adapters && adapters/bin/pip install -r python/requirements-adapters.txt
-    adapters/bin/python tests/process/adapters_test.py
-
-A test whose package is missing is skipped and says so.
+    tools/install_test_packages.sh
+    .cache/test_packages/adapters/bin/python tests/process/adapters_test.py
+    .cache/test_packages/earlier_adapters/bin/python tests/process/adapters_test.py VerifiersEnvironments
 """
-import importlib.metadata
-import json
 import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 import unittest
 import urllib.request
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-WORLDS = os.path.join(HERE, "adapters")
-PYTHON = os.path.join(HERE, "..", "..", "python")
+from spoken_to import PYTHON, WORLDS, Process
 
 
-def version(package):
-    """As numbers; none where it is not installed."""
-    try:
-        return tuple(int(number) for number in importlib.metadata.version(package).split(".")[:2])
-    except importlib.metadata.PackageNotFoundError:
-        return ()
-
-
-class Process:
-    """A process environment, as Carnot's side of the protocol sees it."""
-
-    def __init__(self, script, **settings):
-        environment = dict(os.environ, PYTHONPATH=WORLDS)
-        environment["PATH"] = os.path.dirname(sys.executable) + os.pathsep + environment["PATH"]
-        self.process = subprocess.Popen([sys.executable, script], env=environment, text=True, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.requests, self.answers = 0, {}
-        self.greeting = self.ask(op="hello", protocol=1, settings=settings)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.process.stdin.close()
-        try:
-            self.process.wait(30)
-        finally:
-            self.process.kill()
-            self.process.wait()
-            self.process.stdout.close()
-
-    def send(self, **request):
-        self.requests += 1
-        self.process.stdin.write(json.dumps(dict(request, id=self.requests)) + "\n")
-        self.process.stdin.flush()
-        return self.requests
-
-    def receive(self, id):
-        """The answer; an error where the process ends, or says nothing for ten minutes."""
-        while id not in self.answers:
-            patience = threading.Timer(600, self.process.kill)
-            patience.start()
-            answer = json.loads(self.process.stdout.readline() or '{"id": 0}')
-            patience.cancel()
-            if answer["id"] == 0:
-                raise EOFError("the process ended")
-            self.answers[answer.pop("id")] = answer
-        return self.answers.pop(id)
-
-    def ask(self, **request):
-        return self.receive(self.send(**request))
-
-    def reset(self, episode=1, split="train", task=0, seed=5):
-        return self.ask(op="reset", episode=episode, split=split, task=task, seed=seed)
-
-    def step(self, text, episode=1, calls=()):
-        calls = [{"name": name, "arguments": arguments, "id": ""} for name, arguments in calls]
-        return self.ask(op="step", episode=episode, text=text, **({"tool_calls": calls} if calls else {}))
-
-    def close(self, episode=1):
-        self.send(op="close", episode=episode)
-
-
-class Coroutines(unittest.TestCase):
-    def test_episodes_run_at_once(self):
-        with Process(os.path.join(WORLDS, "meeting_environment.py")) as process:
-            for episode in (1, 2):
-                self.assertEqual(process.reset(episode)["user"], "Wait for the other one.")
-            first = process.send(op="step", episode=1, text="from one")
-            second = process.send(op="step", episode=2, text="from two")
-            self.assertEqual({process.receive(first)["text"], process.receive(second)["text"]},
-                             {"from one", "from two"})
-
-    def test_requests_that_come_as_a_batch_run_at_once_too(self):
-        with Process(os.path.join(WORLDS, "meeting_environment.py")) as process:
-            for episode in (1, 2):
-                process.reset(episode)
-            calls = [{"op": "step", "episode": episode, "text": "hello", "id": 100 + episode} for episode in (1, 2)]
-            process.send(calls=calls)
-            self.assertEqual([process.receive(101)["text"], process.receive(102)["text"]], ["hello", "hello"])
-
-    def test_an_exception_ends_its_episode_only(self):
-        with Process(os.path.join(WORLDS, "meeting_environment.py")) as process:
-            process.reset(1)
-            self.assertEqual(process.step("fail"), {"error": "ValueError: as asked"})
-            self.assertIn("user", process.reset(2))
-
-
-@unittest.skipUnless(version("gymnasium"), "gymnasium is not installed: python/requirements-adapters.txt")
 class Gymnasium(unittest.TestCase):
     script = os.path.join(PYTHON, "gymnasium_adapter.py")
     lake = {"id": "FrozenLake-v1", "is_slippery": False, "actions": "left, down, right, up"}
@@ -188,7 +93,6 @@ def free_port():
         return one.getsockname()[1]
 
 
-@unittest.skipUnless(version("openenv-core"), "openenv-core is not installed: python/requirements-adapters.txt")
 class OpenEnv(unittest.TestCase):
     script = os.path.join(PYTHON, "openenv_adapter.py")
 
@@ -309,7 +213,6 @@ class VerifiersEpisodes:
             self.assertIn("user", process.reset(2))
 
 
-@unittest.skipUnless(version("verifiers") >= (0, 4), "verifiers 0.4 is not installed: python/requirements-adapters.txt")
 class VerifiersTasksets(VerifiersEpisodes, unittest.TestCase):
     sums, guess = "sums_taskset", "guess_taskset"
 
@@ -323,7 +226,6 @@ class VerifiersTasksets(VerifiersEpisodes, unittest.TestCase):
             self.assertEqual(process.step("22", 2)["measures"], {"length": 2})
 
 
-@unittest.skipUnless(() < version("verifiers") < (0, 4), "verifiers 0.1 is not installed")
 class VerifiersEnvironments(VerifiersEpisodes, unittest.TestCase):
     sums, guess = "loaded_environments:sums", "loaded_environments:guess"
 
@@ -348,4 +250,4 @@ class VerifiersEnvironments(VerifiersEpisodes, unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(defaultTest=["Gymnasium", "OpenEnv", "VerifiersTasksets"])

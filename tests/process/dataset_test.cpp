@@ -104,14 +104,23 @@ TEST_F(DatasetEnvironment, IsScoredByAPythonFunctionOfTwoLines) {
   EXPECT_EQ(reply({"reward=" + kFunctions + "contains", "scorers=[0.5 * python, number]"}, "4").reward, 1.5);
 }
 
-TEST_F(DatasetEnvironment, AFunctionThatFailsGivesNoReward) {
-  EXPECT_THAT(failure_of("raises_for_five", "5"), HasSubstr("ValueError: not five"));
-  EXPECT_THAT(failure_of("dies_for_five", "5"), HasSubstr("exited with status 1"));
-  EXPECT_THAT(failure_of("not_finite", "4"), HasSubstr("Out of range float values are not JSON compliant"));
-  EXPECT_THAT(failure_of("too_few", "4"), HasSubstr("the function returned 0 scores for 1 responses"));
+TEST_F(DatasetEnvironment, IsScoredByAFunctionWrittenForVerl) {
+  const std::string file = std::string(CARNOT_SOURCE_DIR) + "/tests/process/verl_reward.py";
+  EXPECT_EQ(reply({"reward=" + file}, "it is 4").reward, 1);
+  EXPECT_EQ(reply({"reward=" + file}, "it is 5").reward, -1);
+  write("test.jsonl", R"({"question": "2+2?", "answer": ["4", "four"], "data_source": "sums",)"
+                      R"( "extra_info": {"split": "train"}})");
+  EXPECT_EQ(reply({"reward=" + file + ":of_one_source"}, "any").reward, 1);
 }
 
-TEST_F(DatasetEnvironment, ResponsesThatGatherAreScoredInOneCallAndAFaultStaysItsOwn) {
+TEST_F(DatasetEnvironment, AFunctionThatFailsGivesNoReward) {
+  EXPECT_THAT(failure_of("raises_for_five", "5"), HasSubstr("): ValueError: not five (reward_functions.py, line 20)"));
+  EXPECT_THAT(failure_of("dies_for_five", "5"), HasSubstr("exited with status 1"));
+  EXPECT_THAT(failure_of("not_finite", "4"), HasSubstr("returned the score nan; expected a finite number"));
+  EXPECT_THAT(failure_of("too_few", "4"), HasSubstr("the function returned 0 scores for 1 response"));
+}
+
+TEST_F(DatasetEnvironment, ResponsesThatGatherAreScoredInOneCallAndAScoreThatIsNoneStaysItsOwn) {
   const auto score = [&](EnvironmentFactory& factory, const std::string& response) {
     const auto environment = factory.make(Split::Validation, 0);
     environment->open();
@@ -122,7 +131,7 @@ TEST_F(DatasetEnvironment, ResponsesThatGatherAreScoredInOneCallAndAFaultStaysIt
     }
   };
   const auto slow = dataset({"reward=" + kFunctions + "slow_each_call"}).value();
-  const auto picky = dataset({"reward=" + kFunctions + "raises_for_five"}).value();
+  const auto picky = dataset({"reward=" + kFunctions + "none_for_five"}).value();
   constexpr int kCallers = 8;
   std::vector<double> sizes(kCallers), scores(kCallers);
   std::vector<std::thread> callers;

@@ -1,14 +1,17 @@
 """An environment whose episodes go wrong in every way that an environment can, chosen by the task's seed."""
 import os
 import signal
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 from carnot_environment import Environment, Reply, serve
+from carnot_protocol import take_pipes
 
 FAULTS = ["kill", "exit", "hang", "slow", "garbage", "cut", "answer twice", "answer another", "raise", "raise in reset",
-          "reward nan", "reward infinite", "reward text", "no text", "unknown outcome", "close output", "print"]
+          "reward nan", "reward infinite", "reward text", "no text", "unknown outcome", "close output", "print",
+          "children", "sys.exit"]
 
 
 def write(text):
@@ -77,10 +80,15 @@ class Faulty(Environment):
             return Reply("", reward=1000, outcome="won")
         if self.fault == "close output":
             os.close(answers)
+        if self.fault == "children":
+            subprocess.run(["cat"], check=True)
+            subprocess.run(["echo", '{"id": 2, "reward": 1000}'], check=True)
+        if self.fault == "sys.exit":
+            sys.exit(3)
         if self.fault == "print":
             print('{"id": 2, "reward": 1000}')
         return self.right(response)
 
 
-answers = os.dup(1)
+answers = take_pipes()[1]
 serve(Faulty)

@@ -203,8 +203,8 @@ TEST_F(JudgeScorer, DoesNotWaitForASlowServerOrOneThatIsNotThere) {
     for (char c = 0; ::read(connection, &c, 1) > 0;) {
     }
   });
-  EXPECT_THAT(failure_of({{"judge.url", silent.url()}, {"judge.request_timeout", "0.05"}, {"judge.retries", "1"}}),
-              HasSubstr("no whole answer within 0.05 s, after 2 requests"));
+  EXPECT_THAT(failure_of({{"judge.url", silent.url()}, {"judge.request_timeout", "0.5"}, {"judge.retries", "1"}}),
+              HasSubstr("no whole answer within 0.5 s, after 2 requests"));
   EXPECT_THAT(failure_of({{"judge.url", "http://127.0.0.1:1"}, {"judge.retries", "1"}}), HasSubstr("no connection"));
 }
 

@@ -83,6 +83,8 @@ TEST(ProcessEnvironment, ThatDoesNotStartIsRefusedWithTheReason) {
               HasSubstr("env.settings: expected key=value, found \"size\""));
   EXPECT_THAT(error_of({script(kPython + "shopping.py"), "settings=[size=4]"}),
               HasSubstr("TypeError: Shopping() takes no arguments"));
+  EXPECT_THAT(error_of({"command=[python3, -c, 'import carnot_environment']"}),
+              HasSubstr("exited with status 0; a Python script ends with serve(MyEnvironment)"));
   EXPECT_THAT(error_of({"command=[cat]"}), HasSubstr("op: no field of this answer"));
 }
 

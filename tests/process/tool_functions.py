@@ -1,6 +1,8 @@
 """Tools that tests give a policy."""
 import asyncio
 import os
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -76,6 +78,11 @@ def fault(what: str) -> str:
         raise Unavailable("over the quota")
     if what == "exit":
         os._exit(3)
+    if what == "sys.exit":
+        sys.exit(3)
+    if what == "children":
+        subprocess.run(["cat"], check=True)
+        subprocess.run(["echo", '{"id": 2, "text": "forged"}'], check=True)
     if what == "hang":
         time.sleep(60)
     if what == "garbage":

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <future>
 #include <thread>
+#include <tuple>
 
 #include "carnot/base/json.h"
 #include "carnot/base/log.h"
@@ -21,6 +22,7 @@
 #include "testing/paths.h"
 #include "testing/prepared_environment.h"
 #include "testing/small_tokenizer.h"
+#include "testing/test_packages.h"
 
 namespace carnot {
 namespace {
@@ -517,21 +519,21 @@ TEST_F(ToolUseTest, AnAddressWhereNobodyAnswersIsToldBeforeTheRun) {
   EXPECT_THAT(error_of("\"mcp http://127.0.0.1:http/\""), HasSubstr("env.tools: mcp"));
 }
 
-/// Servers made with the package mcp: CARNOT_MCP_PYTHON is an interpreter that has it
-/// (python/requirements-adapters.txt).
-class RealMcpServers : public ToolUseTest, public ::testing::WithParamInterface<std::string> {};
+/// Servers made with the package mcp, versions 1 and 2.
+class RealMcpServers : public ToolUseTest,
+                       public ::testing::WithParamInterface<std::tuple<std::string, std::string>> {};
 
 TEST_P(RealMcpServers, AreSpokenTo) {
-  const char* python = std::getenv("CARNOT_MCP_PYTHON");
-  if (python == nullptr) GTEST_SKIP() << "CARNOT_MCP_PYTHON names no interpreter with the package mcp";
+  const auto& [packages, transport] = GetParam();
+  const std::string python = testing::python_with(packages);
   const std::string script = kTests + "adapters/mcp_package_server.py";
-  std::string entry = "mcp " + std::string(python) + " " + script + " stdio";
+  std::string entry = "mcp " + python + " " + script + " stdio";
   std::unique_ptr<LineProgram> server;
-  if (GetParam() != "stdio") {
-    const std::string port = GetParam() == "sse" ? "18731" : "18732";
-    server = LineProgram::start("server", {.command = {python, script, GetParam(), port}}, 1000).value();
+  if (transport != "stdio") {
+    const std::string port = transport == "sse" ? "18731" : "18732";
+    server = LineProgram::start("server", {.command = {python, script, transport, port}}, 1000).value();
     server->listen({.on_line = [](std::string_view, bool, const std::string&) {}, .on_end = [](const std::string&) {}});
-    entry = "mcp http://127.0.0.1:" + port + (GetParam() == "sse" ? "/sse" : "/mcp");
+    entry = "mcp http://127.0.0.1:" + port + (transport == "sse" ? "/sse" : "/mcp");
   }
   auto factory = dataset("\"" + entry + "\"");
   for (int i = 0; i < 600 && !factory && factory.error().message.find("no connection") != std::string::npos; ++i) {
@@ -549,8 +551,12 @@ TEST_P(RealMcpServers, AreSpokenTo) {
   EXPECT_EQ(environment->step("408").reward, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, RealMcpServers, ::testing::Values("stdio", "sse", "streamable-http"),
-                         [](const auto& info) { return info.param == "streamable-http" ? "streamable" : info.param; });
+INSTANTIATE_TEST_SUITE_P(PackagesAndTransports, RealMcpServers,
+                         ::testing::Combine(::testing::Values("earlier_adapters", "mcp"),
+                                            ::testing::Values("stdio", "sse", "streamable-http")),
+                         [](const auto& info) {
+                           return std::get<0>(info.param) + "_" + std::get<1>(info.param).substr(0, 5);
+                         });
 
 /// Every message of an episode in the family's own text, with the calls as the policy would write them.
 std::string conversation(const ChatFamily& chat, Environment& environment, const std::vector<PolicyResponse>& plan) {
@@ -683,7 +689,8 @@ TEST_F(ToolUseTest, OfManyFaultsOfAServerNoneBecomesARewardAndNoneStopsTheRest) 
 TEST_F(ToolUseTest, OfManyFaultsOfAFunctionNoneBecomesARewardAndNoneStopsTheRest) {
   const auto factory = dataset("\"" + kFunctions + "fault\"", {"tool_timeout=1"}).value();
   const std::vector<std::string> faults{"right", "right", "raise", "right", "connection", "right",   "right", "exit",
-                                        "right", "right", "hang",  "right", "right",      "garbage", "right", "right"};
+                                        "right", "right", "hang",  "right", "right",      "garbage", "right", "right",
+                                        "right", "children", "sys.exit"};
   const int episodes = episodes_of_faults();
   const Tally all = play_many(*factory, faults, episodes);
   EXPECT_EQ(all.wrong, 0);

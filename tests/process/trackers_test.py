@@ -1,12 +1,9 @@
 """python/carnot_tracker.py, and the trackers in python/, each with the package it is for, offline, told as Carnot does.
 
-    python3 -m venv trackers && trackers/bin/pip install -r python/requirements-trackers.txt
-    trackers/bin/python tests/process/trackers_test.py
-
-A test whose package is missing is skipped and says so.
+    tools/install_test_packages.sh
+    .cache/test_packages/adapters/bin/python tests/process/trackers_test.py
 """
 import glob
-import importlib.util
 import json
 import os
 import struct
@@ -17,10 +14,6 @@ import unittest
 
 PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
 sys.path.insert(0, PYTHON)
-
-
-def needs(package):
-    return unittest.skipUnless(importlib.util.find_spec(package), package + " is not installed")
 
 
 def start(**changes):
@@ -137,7 +130,6 @@ class AdapterTest(unittest.TestCase):
             self.assertEqual(status, 0, out)
             self.assertNotIn("Traceback", out)
 
-    @needs("wandb")
     def test_wandb_writes_an_offline_run_with_the_runs_id(self):
         self.tell("wandb_tracker.py", ["project=agents", "mode=offline"], WANDB_SILENT="true",
                   WANDB_DIR=self.folder)
@@ -151,7 +143,6 @@ class AdapterTest(unittest.TestCase):
         self.assertIn((50, 0.2), [(row.get("sft/step"), row.get("sft/loss")) for row in history])
         self.assertEqual(sum(any(name.startswith("transcripts") for name in row) for row in history), 4)
 
-    @needs("mlflow")
     def test_mlflow_continues_the_run_that_has_the_id(self):
         uri = "sqlite:///" + os.path.join(self.folder, "mlflow.db")
         self.tell("mlflow_tracker.py", ["experiment=agents", "uri=" + uri])
@@ -172,7 +163,6 @@ class AdapterTest(unittest.TestCase):
         texts = [file.path for file in client.list_artifacts(run.info.run_id, "transcripts")]
         self.assertEqual(texts, ["transcripts/step_%d.jsonl" % step for step in (1, 2, 3)])
 
-    @needs("trackio")
     def test_trackio_keeps_the_run_on_this_machine(self):
         self.tell("trackio_tracker.py", ["project=agents"], TRACKIO_DIR=self.folder, HF_HUB_OFFLINE="1")
         import sqlite3

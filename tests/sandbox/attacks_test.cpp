@@ -17,6 +17,7 @@
 #include "carnot/base/file.h"
 #include "carnot/sandbox/python_sandbox.h"
 #include "testing/local_http_server.h"
+#include "testing/missing.h"
 #include "testing/paths.h"
 
 namespace carnot {
@@ -95,7 +96,7 @@ class Attacks : public ::testing::TestWithParam<AttackedSandbox> {
 };
 
 TEST_P(Attacks, NoneSucceedsAndEachEndsAsAnOrdinaryResult) {
-  if (GetParam().trial.as_user != 0 && ::geteuid() != 0) GTEST_SKIP() << "only root can start it as another user";
+  if (GetParam().trial.as_user != 0 && ::geteuid() != 0) CARNOT_SKIP(Root, "only root can start it as another user");
   SandboxOptions limits;
   limits.least = SandboxLevel::Limited;
   limits.seconds = 10;
@@ -108,7 +109,7 @@ TEST_P(Attacks, NoneSucceedsAndEachEndsAsAnOrdinaryResult) {
   const auto sandbox = PythonSandbox::open(limits, GetParam().trial).value();
   if (level_of(sandbox->layers()) != GetParam().level ||
       sandbox->layers().bubblewrap.empty() == GetParam().trial.bubblewrap)
-    GTEST_SKIP() << "this machine grants " << sandbox->description() << " only";
+    CARNOT_SKIP(Namespaces, "this machine grants " + sandbox->description() + " only");
 
   const std::string name = "attack" + std::to_string(::getpid());
   std::atomic<int> connections = 0;

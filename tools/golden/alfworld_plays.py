@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Plays ALFWorld's own games with ALFWorld itself and records what it answers, for tests/golden/alfworld/plays.jsonl.xz.
+"""Plays games with ALFWorld itself and records what it answers, for tests/golden/alfworld.
 
 Run from the repository root with:  pip install alfworld==0.4.2 textworld==1.7.0
-    python3 tools/golden/alfworld_plays.py ../shared/data/alfworld
+    python3 tools/golden/alfworld_plays.py "$CARNOT_DATA/alfworld"     # the published games of docs/data.md
 
-Games: three of each type of tasks, with different first objects, two of them of scenes that the training split does not
-have. A command is drawn by what it does, so that taking, heating, slicing and examining what is held are not rare; one
-in fifteen is no command of the game. What is sliced is taken and examined. A line has the game's split and name, and for
-each step the command, the answer, whether the game is won, and which admissible commands are new (`more`) and gone
-(`less`).
+plays.jsonl.xz: of the published games, three of each type of tasks, with different first objects, two of them of scenes
+that the training split does not have. invented_plays.jsonl.xz: the games in tests/tasks/alfworld. A command is drawn by
+what it does, so that taking, heating, slicing and examining what is held are not rare; one in fifteen is no command of
+the game. What is sliced is taken and examined. A line has the game's split and name, and for each step the command, the
+answer, whether the game is won, and which admissible commands are new (`more`) and gone (`less`).
 """
 import argparse
 import json
@@ -21,6 +21,8 @@ import tempfile
 import textworld
 from alfworld.agents.environment.alfred_tw_env import AlfredDemangler
 
+INVENTED = pathlib.Path("tests/tasks/alfworld")
+TARGET = pathlib.Path("tests/golden/alfworld")
 GAMES_OF_TYPE = {"valid_seen": 1, "valid_unseen": 2}
 STEPS = 60
 WEIGHTS = {"help": 0.3, "inventory": 1, "look": 3, "go": 5, "open": 4, "close": 1, "take": 8, "move": 3, "use": 5,
@@ -121,20 +123,25 @@ def play(folder, row, seed, scratch):
     return {"split": row["split"], "game": f"{row['task_id']}/{row['trial_id']}", **first, "steps": steps}
 
 
+def record(folder, rows, name):
+    plays = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for row in rows:
+            plays.append(play(folder, row, len(plays), pathlib.Path(scratch)))
+            print(plays[-1]["game"], len(plays[-1]["steps"]), flush=True)
+    text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in plays)
+    (TARGET / name).write_bytes(lzma.compress(text.encode(), preset=9))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     folder = parser.parse_args().folder
-    target = pathlib.Path("tests/golden/alfworld/plays.jsonl.xz")
-    target.parent.mkdir(exist_ok=True)
-    plays = []
-    with tempfile.TemporaryDirectory() as scratch:
-        for split, number in GAMES_OF_TYPE.items():
-            for row in chosen(read_rows(folder, split), number):
-                plays.append(play(folder, row, len(plays), pathlib.Path(scratch)))
-                print(plays[-1]["game"], len(plays[-1]["steps"]), flush=True)
-    text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in plays)
-    target.write_bytes(lzma.compress(text.encode(), preset=9))
+    published = [row for split, number in GAMES_OF_TYPE.items() for row in chosen(read_rows(folder, split), number)]
+    invented = [json.loads(line) for split in ("train", "valid_seen", "valid_unseen")
+                for line in (INVENTED / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()]
+    record(folder, published, "plays.jsonl.xz")
+    record(folder, invented, "invented_plays.jsonl.xz")
 
 
 if __name__ == "__main__":

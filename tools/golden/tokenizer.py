@@ -6,7 +6,7 @@ Run from the repository root with:  pip install tokenizers==0.23.3
 
 trained.json is the tokenizer.json that the test HuggingFace.LoadsWhatIsTrained trains (when it fails it leaves the
 new one in the build folder). expected.json is a list of variants: a JSON merge patch for trained.json, and texts with
-their token ids.
+their token ids; lacking_bytes.json is another, of files whose vocabulary has not every byte.
 
 added_tokens.json has, for trained.json and the two SentencePiece files of tokenizer_corpus.py and for each combination
 of an added token's flags, the token ids of FLAG_TEXTS and what they decode to; and what random token ids decode to.
@@ -51,10 +51,22 @@ VARIANTS = {
         token(6, "\\boxed{")]},
 }
 
+# Patches of the model where single symbols are missing: those beyond ASCII that no merge needs, or all of them.
+LACKING = {
+    "nothing instead": ("beyond ASCII", {}),
+    "nothing instead of most": ("all", {}),
+    "nothing instead of most, merges decide": ("all", {"ignore_merges": False}),
+    "unknown token": ("beyond ASCII", {"unk_token": "<answer>"}),
+    "unknown token, fused": ("all", {"unk_token": "<answer>", "fuse_unk": True}),
+    "unknown token for each": ("all", {"unk_token": "<answer>", "fuse_unk": False, "ignore_merges": False}),
+    "unknown token that merges": ("all", {"unk_token": "e", "fuse_unk": True, "ignore_merges": False}),
+}
+
 WORDS = ["Where", "was", "Marta", "Quell", "Oslo", "Nowhere", "born", "in", "In", "Bergen", "don't", "I'LL", "'s", "2024",
          "3.14", "\u00bd", "\u0663", "caf\u00e9", "cafe\u0301", "\u041d\u0435\u0449\u043e", "\u4f60\u597d", "\u1112\u1161\u11ab",
          "\ud55c\uad6d", "\U0001f999", "\n", "\n\n", "\r\n", "\t", "...", "?!", "(", "_", "a_b", "\u00a0", "\u2028", "\u180e",
          "<|im_start|>", "<|im_end|>", "<think>", "</think>", "<answer>", "</answer>", "\\boxed{", "<", ">", "</"]
+RARE = ["\x00", "\x04", "\x16\x1d", "a\x04s", "e\x13r", "\U00040000", "Oslo\x04", "\x7f\x7f"]
 
 FLAGS = ["single_word", "lstrip", "rstrip", "normalized"]
 # No two of the same normalised form: which of them is found changes there from process to process.
@@ -66,9 +78,9 @@ FLAG_TEXTS = ["<b>", "a  <b>\t \u3000<b> b", "1<b>2<b><b>_", "xdon't don't_ don'
 
 
 
-def texts(number, generator):
+def texts(number, generator, words=WORDS):
     for _ in range(number):
-        parts = [generator.choice(WORDS) + generator.choice(["", " ", "  "]) for _ in range(generator.randint(1, 14))]
+        parts = [generator.choice(words) + generator.choice(["", " ", "  "]) for _ in range(generator.randint(1, 14))]
         yield "".join(parts)
 
 
@@ -82,6 +94,26 @@ def merge_patch(target, patch):
         else:
             merged[key] = merge_patch(merged.get(key), value)
     return merged
+
+
+def lacking_patch(trained, which, model):
+    merged = set("".join("".join(merge) for merge in trained["model"]["merges"]))
+    symbols = [one for one in trained["model"]["vocab"] if len(one) == 1 and one not in merged]
+    chosen = [one for one in symbols if which == "all" or not "!" <= one <= "~"]
+    return {"model": dict(model, vocab={one: None for one in chosen})}
+
+
+def record(variants, trained, generator, number, words, path):
+    recorded = []
+    for name, patch in variants.items():
+        tokenizer = Tokenizer.from_str(json.dumps(merge_patch(copy.deepcopy(trained), patch)))
+        cases = [{"text": text, "ids": tokenizer.encode(text, add_special_tokens=False).ids}
+                 for text in texts(number, generator, words)]
+        recorded.append({"name": name, "patch": patch, "cases": cases})
+    lines = ",\n".join(
+        json.dumps({"name": v["name"], "patch": v["patch"]})[:-1] + ', "cases": [\n  '
+        + ",\n  ".join(json.dumps(case) for case in v["cases"]) + "]}" for v in recorded)
+    (FOLDER / path).write_text("[" + lines + "]\n", encoding="utf-8")
 
 
 def flagged(base, flags):
@@ -109,16 +141,9 @@ def added_token_cases(generator):
 def main():
     trained = json.loads((FOLDER / "trained.json").read_text(encoding="utf-8"))
     generator = random.Random(1)
-    recorded = []
-    for name, patch in VARIANTS.items():
-        tokenizer = Tokenizer.from_str(json.dumps(merge_patch(copy.deepcopy(trained), patch)))
-        cases = [{"text": text, "ids": tokenizer.encode(text, add_special_tokens=False).ids}
-                 for text in texts(40, generator)]
-        recorded.append({"name": name, "patch": patch, "cases": cases})
-    lines = ",\n".join(
-        json.dumps({"name": v["name"], "patch": v["patch"]})[:-1] + ', "cases": [\n  '
-        + ",\n  ".join(json.dumps(case) for case in v["cases"]) + "]}" for v in recorded)
-    (FOLDER / "expected.json").write_text("[" + lines + "]\n", encoding="utf-8")
+    record(VARIANTS, trained, generator, 40, WORDS, "expected.json")
+    lacking = {name: lacking_patch(trained, *one) for name, one in LACKING.items()}
+    record(lacking, trained, random.Random(2), 20, WORDS + RARE, "lacking_bytes.json")
     flag_lines = ",\n  ".join(json.dumps(one) for one in added_token_cases(generator))
     (FOLDER / "added_tokens.json").write_text(
         '{"texts": ' + json.dumps(FLAG_TEXTS) + ',\n "cases": [\n  ' + flag_lines + "]}\n", encoding="utf-8")

@@ -2,10 +2,11 @@
 """Records what Hugging Face tokenizers answers on all of GSM8K, on code and on random text, for tests/golden/tokenizer/.
 
 Run from the repository root with:  pip install tokenizers==0.23.3
-    python3 tools/golden/tokenizer_corpus.py ../shared/data
+    python3 tools/golden/tokenizer_corpus.py "$CARNOT_DATA"     # the published data of docs/data.md
 
-Tokenizers: Qwen2's, from the data folder; and small ones trained here on part of GSM8K, whose tokenizer.json is written
-beside the recording, with the pipelines of
+Tokenizers: Qwen2's, from the data folder; qwen2_small, the same files with a small vocabulary trained here on random
+text, with vectors.jsonl; and small ones trained here on part of GSM8K, whose tokenizer.json is written beside the
+recording, with the pipelines of
   llama3          Llama 3's pattern, ignore_merges
   tekken          Mistral's Tekken pattern
   digits          single digits, GPT-2's pattern, added tokens with every flag
@@ -87,6 +88,19 @@ def code(data):
             yield from (row["patch"], row["test_patch"], row["problem_statement"])
 
 
+# A text of each kind that splits, normalises or merges in a way of its own; vectors.jsonl has their token ids.
+VECTORS = ["", " ", "   ", "\t", "\n\n", "\t\n", " Two words", "Two words", " Two Words!", "we'll WE'LL don't I'M",
+           "7", "1066", "3.14159", "for (int i = 0; i < n; ++i) {\n    sum += x[i];\n}\n", "  indented\n  twice",
+           "caf\u00e9 cafe\u0301 \u00bd", "\u043d\u0435\u0447\u0442\u043e", "\u4f60\u597d\uff0c\u4e16\u754c",
+           "\u0928\u092e\u0938\u094d\u0924\u0947", "\U0001f469\u200d\U0001f4bb \u2705", "\u05e9\u05dc\u05d5\u05dd",
+           "<|im_start|>user\nWhich way?<|im_end|>\n", "<tool_call>\n{\"name\": \"north\"}\n</tool_call>"]
+QWEN2_5_SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>", "<|object_ref_end|>",
+                   "<|box_start|>", "<|box_end|>", "<|quad_start|>", "<|quad_end|>", "<|vision_start|>",
+                   "<|vision_end|>", "<|vision_pad|>", "<|image_pad|>", "<|video_pad|>"]
+QWEN2_5_OTHER = ["<tool_call>", "</tool_call>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>",
+                 "<|repo_name|>", "<|file_sep|>"]
+
+
 def split(pattern):
     return pre_tokenizers.Split(Regex(pattern), behavior="isolated")
 
@@ -138,14 +152,37 @@ def sentence_piece(texts, metaspace):
     return tokenizer
 
 
-def qwen2(data):
-    folder = data / "tokenizer" / "qwen2"
-    with lzma.open(folder / "vocab.json.xz", "rt", encoding="utf-8") as file:
-        vocab = json.load(file)
-    with lzma.open(folder / "merges.txt.xz", "rt", encoding="utf-8") as file:
-        merges = [tuple(line.rstrip("\n").split(" ")) for line in file]
-    description = json.loads((folder / "tokenizer_description.json").read_text(encoding="utf-8"))
-    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges))
+def write_qwen2_small(folder):
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split(QWEN2), byte_level()])
+    tokenizer.train_from_iterator(VECTORS * 20 + list(random_lines(500)), trainers.BpeTrainer(
+        vocab_size=700, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    folder.mkdir(exist_ok=True)
+    tokenizer.model.save(str(folder))
+    added = [{"id": 700 + i, "content": content, "special": content in QWEN2_5_SPECIAL}
+             for i, content in enumerate(QWEN2_5_SPECIAL + QWEN2_5_OTHER)]
+    (folder / "tokenizer_description.json").write_text(
+        json.dumps({"pre_tokenizer_regex": QWEN2, "added_tokens": added}, indent=1) + "\n", encoding="utf-8")
+    tokenizer = in_qwen2s_files(folder)
+    rows = [{"index": i, "text": text, "ids": tokenizer.encode(text, add_special_tokens=False).ids}
+            for i, text in enumerate(VECTORS)]
+    (folder / "vectors.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return tokenizer
+
+
+def text_of(path):
+    if path.exists():
+        return path.read_text(encoding="utf-8")
+    return lzma.decompress(path.with_name(path.name + ".xz").read_bytes()).decode()
+
+
+def in_qwen2s_files(folder):
+    """vocab.json and merges.txt, each also as .xz, and tokenizer_description.json."""
+    merges = [tuple(line.split(" ")) for line in text_of(folder / "merges.txt").rstrip("\n").split("\n")
+              if not line.startswith("#version")]
+    description = json.loads(text_of(folder / "tokenizer_description.json"))
+    tokenizer = Tokenizer(models.BPE(vocab=json.loads(text_of(folder / "vocab.json")), merges=merges))
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split(QWEN2), byte_level()])
     tokenizer.decoder = decoders.ByteLevel()
@@ -155,6 +192,10 @@ def qwen2(data):
         (tokenizer.add_special_tokens if token.get("special") else tokenizer.add_tokens)([one])
         assert tokenizer.token_to_id(token["content"]) == token["id"], token
     return tokenizer
+
+
+def qwen2(data):
+    return in_qwen2s_files(data / "tokenizer" / "qwen2")
 
 
 def fnv(data, value):
@@ -191,6 +232,7 @@ def main():
     }
     for name, tokenizer in made.items():
         (OUT / (name + ".json")).write_text(tokenizer.to_str(), encoding="utf-8")
+    made["qwen2_small"] = write_qwen2_small(OUT / "qwen2_small")
     made["qwen2"] = qwen2(data)
     lines = []
     for name, tokenizer in made.items():

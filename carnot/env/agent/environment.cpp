@@ -136,6 +136,8 @@ class AgentFactory final : public EnvironmentFactory {
     return Done{};
   }
 
+  std::int64_t num_validation_tasks() const override { return std::ssize(world_->test); }
+
   std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
     CARNOT_CHECK(world_ != nullptr, "prepare() has not been called");
     CARNOT_CHECK_GE(index, 0);

@@ -133,9 +133,9 @@ HttpReply AgentServer::asked(AgentEpisode& episode, const std::string& body, con
 
 HttpReply AgentServer::next_offer(const HttpConnection& connection) {
   std::unique_lock lock(mutex_);
-  for (int slice = 0; offers_.empty() && slice < kOfferSlices && connection.is_open() && !stopping_; ++slice)
+  for (int slice = 0; offers_.empty() && slice < kOfferSlices && !connection.may_have_left() && !stopping_; ++slice)
     changed_.wait_for(lock, kOfferSlice);
-  if (offers_.empty() || !connection.is_open()) return refused(503, "there is no episode now; ask again");
+  if (offers_.empty() || connection.may_have_left()) return refused(503, "there is no episode now; ask again");
   HttpReply reply{.body = std::move(offers_.front().text)};
   offers_.pop_front();
   return reply;

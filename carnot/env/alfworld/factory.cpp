@@ -94,6 +94,8 @@ class AlfworldFactory final : public EnvironmentFactory {
                                                alfworld_info(*played));
   }
 
+  std::int64_t num_validation_tasks() const override { return std::ssize(held_out_); }
+
   Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const override {
     const auto& played = task(Split::Validation, static_cast<std::int64_t>(seed));
     return std::unique_ptr<Game>(std::make_unique<Alfworld>(played, options_.reward));

@@ -9,15 +9,17 @@
 namespace carnot {
 
 Result<std::unique_ptr<PythonReward>> PythonReward::start(const PythonRewardOptions& options, const DatasetRow& row) {
-  const std::size_t colon = options.function.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == options.function.size())
-    return Error{"env.reward: expected FILE:FUNCTION, found \"" + options.function + "\""};
-  if (const std::string file = options.function.substr(0, colon); !std::filesystem::exists(file))
+  const std::string function = options.function + (options.function.ends_with(".py") ? ":compute_score" : "");
+  const std::size_t colon = function.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == function.size())
+    return Error{"env.reward: expected FILE:FUNCTION, found \"" + function + "\""};
+  if (const std::string file = function.substr(0, colon); !std::filesystem::exists(file))
     return Error{"env.reward: " + file + ": no such file"};
   const auto folder = python_folder();
   if (!folder) return Error{"env.reward: " + folder.error().message};
   PeerOptions peer{.name = "env.reward",
-                   .program = {.command = {options.python, (*folder / "carnot_reward.py").string(), options.function}},
+                   .program = {.command = {options.python, (*folder / "carnot_reward.py").string(), function},
+                               .environment = python_variables()},
                    .start_seconds = options.timeout,
                    .call_seconds = options.timeout};
   const Json hello{{"op", "hello"}, {"protocol", 1}, {"row", parse_json(row.json, "row").value()}};

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct QuestionSet {
 class QuestionFactory : public EnvironmentFactory {
  public:
   std::unique_ptr<Environment> make(Split split, std::int64_t index) const override;
+  std::int64_t num_validation_tasks() const override { return std::ssize(questions_->test); }
   /// Says the row's worked solution; null where it has none.
   std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress,
                                         RandomStream random) const override;

@@ -50,6 +50,7 @@ class RowReader {
 
   DatasetRow read(const OrderedJson& row, const std::string& where) {
     where_ = where;
+    ++num_read_;
     DatasetRow out{.json = row.dump(-1, ' ', false, OrderedJson::error_handler_t::replace)};
     std::string question;
     if (const OrderedJson* found = column(row, question_, "env.question"); found != nullptr) {
@@ -70,9 +71,10 @@ class RowReader {
   }
 
   const std::vector<std::string>& problems() const { return problems_; }
-  bool is_full() const { return problems_.size() >= kMaxProblems; }
+  /// A name that is wrong in the first row is wrong in all.
+  bool is_full() const { return has_wrong_name_ || problems_.size() >= kMaxProblems; }
   void problem(const std::string& column, const std::string& what) {
-    if (!is_full()) problems_.push_back(where_ + column + ": " + what);
+    if (problems_.size() < kMaxProblems) problems_.push_back(where_ + column + ": " + what);
   }
 
  private:
@@ -85,7 +87,11 @@ class RowReader {
   const OrderedJson* column(const OrderedJson& row, const std::string& name, const std::string& key) {
     const OrderedJson* found = name.empty() ? nullptr : at_path(row, name);
     if (found != nullptr && !found->is_null()) return found;
-    problem(name.empty() ? key : name, "no such column; " + key + " names it, expected one of " + names_of(row));
+    const bool is_named = name == columns_.question || name == columns_.answer;  // or, both empty, it should be
+    problem(name.empty() ? key : name,
+            (is_named ? "no such column; " + key + " names it" : "no such column, which other rows have") +
+                ", expected one of " + names_of(row));
+    has_wrong_name_ |= is_named && num_read_ == 1;
     return nullptr;
   }
 
@@ -112,7 +118,8 @@ class RowReader {
   }
 
   void read_answers(const OrderedJson& row, DatasetRow& out) {
-    if (!columns_.needs_answer && (answer_.empty() || at_path(row, answer_) == nullptr)) return;
+    // A column that somebody named, or that other rows have, is not passed over.
+    if (!columns_.needs_answer && answer_.empty()) return;
     const OrderedJson* found = column(row, answer_, "env.answer");
     if (found == nullptr) return;
     if (found->is_object() || (found->is_array() && found->empty()))
@@ -128,6 +135,8 @@ class RowReader {
   std::string question_{}, answer_{};
   std::string where_{};
   std::vector<std::string> problems_{};
+  int num_read_ = 0;
+  bool has_wrong_name_ = false;
 };
 
 /// A row as JSON, and its place for messages.

@@ -74,6 +74,19 @@ TEST(DatasetRows, NeedNoAnswerWhereNoScorerLooksAtOne) {
   EXPECT_THAT(rows(R"({"question": "q"})", {.needs_answer = false})[0].answers, ElementsAre());
 }
 
+TEST(DatasetRows, HaveTheColumnThatIsNamedWhoeverLooksAtIt) {
+  EXPECT_EQ(problem(R"({"question": "q", "answer": "4"})"
+                    "\n"
+                    R"({"question": "r", "answer": "5"})",
+                    {.answer = "antwort", .needs_answer = false}),
+            "rows.jsonl:1: antwort: no such column; env.answer names it, expected one of question, answer");
+  EXPECT_EQ(problem(R"({"question": "q", "answer": "4"})"
+                    "\n"
+                    R"({"question": "r"})",
+                    {.needs_answer = false}),
+            "rows.jsonl:2: answer: no such column, which other rows have, expected one of question");
+}
+
 TEST(DatasetRows, ReadsCsvWithQuotesAndLineBreaks) {
   const auto got = rows("\xEF\xBB\xBFquestion,answer,note\r\n\"a \"\"quoted\"\", b\nc\",4,\r\nd,5,x\r\n",
                         {.prompt = "{question}|{note}"}, "rows.csv");

@@ -8,13 +8,13 @@
 
 #include "carnot/reward/maths_answer.h"
 #include "testing/field_settings.h"
+#include "testing/missing.h"
 #include "testing/paths.h"
 
 namespace carnot {
 namespace {
 
 const std::string kTaskFolder = source_path("tests/tasks");
-const std::string kGsm8k = data_path("gsm8k");
 
 using Settings = std::map<std::string, std::string>;
 
@@ -136,11 +136,12 @@ TEST(Gsm8k, DemonstrationsAreTheSolutionsWithoutCalculatorMarks) {
 
 class EveryStyle : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(EveryStyle, ScoresEverySolutionOfGsm8kWithOne) {
-  if (!std::filesystem::exists(kGsm8k)) GTEST_SKIP() << kGsm8k << " is not there";
-  const auto factory = factory_with({{"task_source", kGsm8k}, {"style", GetParam()}});
+/// `training` and `validation` are the numbers of problems in the folder.
+void expect_that_solutions_score_one(const std::string& folder, const std::string& style, int training,
+                                     int validation) {
+  const auto factory = factory_with({{"task_source", folder}, {"style", style}});
   ASSERT_TRUE(factory->prepare(0).ok());
-  for (const auto& [split, rows] : {std::pair{Split::Train, 7473}, std::pair{Split::Validation, 1319}}) {
+  for (const auto& [split, rows] : {std::pair{Split::Train, training}, std::pair{Split::Validation, validation}}) {
     std::set<std::string> questions;
     for (int i = 0; i < rows; ++i) {
       const auto environment = factory->make(split, i);
@@ -153,14 +154,20 @@ TEST_P(EveryStyle, ScoresEverySolutionOfGsm8kWithOne) {
   }
 }
 
+TEST_P(EveryStyle, ScoresEverySolutionWithOne) { expect_that_solutions_score_one(kTaskFolder, GetParam(), 5, 3); }
+
+TEST_P(EveryStyle, ScoresEverySolutionOfGsm8kWithOne) {
+  CARNOT_NEEDS_PUBLISHED_DATA();
+  expect_that_solutions_score_one(published_path("gsm8k"), GetParam(), 7473, 1319);
+}
+
 INSTANTIATE_TEST_SUITE_P(Gsm8k, EveryStyle, ::testing::Values("verl", "areal", "math"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST(Gsm8k, RawSolutionsScoreOneAndWrongAnswersZero) {
-  if (!std::filesystem::exists(kGsm8k)) GTEST_SKIP() << kGsm8k << " is not there";
-  const auto rows = read_task_rows(kGsm8k + "/test.jsonl.xz");
+void expect_that_raw_solutions_score_one(const std::string& file, std::size_t number) {
+  const auto rows = read_task_rows(file);
   ASSERT_TRUE(rows.ok()) << rows.error().message;
-  ASSERT_EQ(rows->size(), 1319u);
+  ASSERT_EQ(rows->size(), number);
   for (const TaskRow& row : *rows) {
     EXPECT_EQ(marked_answer(row.solution), row.ground_truth);
     EXPECT_EQ(last_number(row.solution), row.ground_truth);
@@ -169,6 +176,15 @@ TEST(Gsm8k, RawSolutionsScoreOneAndWrongAnswersZero) {
     EXPECT_FALSE(maths_equal("1" + row.ground_truth, row.ground_truth));
     EXPECT_FALSE(maths_equal("-" + row.ground_truth, row.ground_truth) && row.ground_truth != "0");
   }
+}
+
+TEST(Gsm8k, RawSolutionsScoreOneAndWrongAnswersZero) {
+  expect_that_raw_solutions_score_one(kTaskFolder + "/test.jsonl", 3);
+}
+
+TEST(Gsm8k, RawPublishedSolutionsScoreOneAndWrongAnswersZero) {
+  CARNOT_NEEDS_PUBLISHED_DATA();
+  expect_that_raw_solutions_score_one(published_path("gsm8k/test.jsonl.xz"), 1319);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "carnot/tool/dense/text_encoder.h"
 #include "testing/field_settings.h"
 #include "testing/local_http_server.h"
+#include "testing/missing.h"
 #include "testing/paths.h"
 
 namespace carnot {
@@ -326,11 +327,29 @@ TEST(OpenQa, SaysWhatIsMissing) {
   EXPECT_THAT(problem_with({{"train_file", questions}, {"retriever", "http://"}}), HasSubstr("env.retriever: "));
 }
 
+TEST(OpenQa, ReadsQuestionsWithTheirPassagesAndPassagesWithTitles) {
+  const std::string folder = source_path("tests/tasks/open_qa/");
+  const auto factory = open_qa(
+      {{"train_file", folder + "oracle.jsonl"}, {"answer", ""}, {"retriever", folder + "titled_passages.jsonl"}});
+  std::map<std::string, std::vector<std::string>> answers;
+  for (int i = 0; i < 3; ++i) {
+    const auto environment = factory->make(Split::Train, i);
+    answers[environment->info().at("question")] = environment->ground_truth();
+  }
+  EXPECT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers["who was the first warden of the lighthouse at skarn"],
+            (std::vector<std::string>{"Ada Tolle", "Tolle"}));
+  const auto environment = factory->make(Split::Validation, 0);
+  EXPECT_THAT(environment->step("<search>Ingrid Tolle died</search>").text,
+              HasSubstr("Doc 1(Title: \"Ingrid Tolle\") Ingrid Tolle was a boat builder."));
+}
+
 TEST(OpenQa, ReadsTheSevenSetsAndARealCorpus) {
-  const auto factory = open_qa({{"test_file", data_path("qa/igpo_test_half.jsonl")},
-                                {"train_file", data_path("qa/nq_oracle.jsonl.xz")},
+  CARNOT_NEEDS_PUBLISHED_DATA();
+  const auto factory = open_qa({{"test_file", published_path("qa/igpo_test_half.jsonl")},
+                                {"train_file", published_path("qa/nq_oracle.jsonl.xz")},
                                 {"answer", ""},
-                                {"retriever", data_path("qa/2wiki_corpus.jsonl.xz")}});
+                                {"retriever", published_path("qa/2wiki_corpus.jsonl.xz")}});
   const auto environment = factory->make(Split::Validation, 0);
   EXPECT_EQ(environment->info().at("question"),
             "What is the date of birth of Millicent Leveson-Gower, Duchess Of Sutherland's husband?");

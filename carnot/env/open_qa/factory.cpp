@@ -60,6 +60,8 @@ class OpenQaFactory final : public EnvironmentFactory {
     return make_open_qa_episode(world_, row(split, index));
   }
 
+  std::int64_t num_validation_tasks() const override { return std::ssize(world_->test); }
+
   std::unique_ptr<ScriptedAgent> script(const Environment& environment, double, RandomStream) const override {
     const auto golds = environment.ground_truth();
     return std::make_unique<OneSearchAgent>(options_.protocol, environment.info().at("question"), golds.front());

@@ -8,6 +8,7 @@
 #include "carnot/base/random.h"
 #include "carnot/env/process/messages.h"
 #include "carnot/process/peer_pool.h"
+#include "carnot/process/python_folder.h"
 
 namespace carnot {
 namespace {
@@ -109,6 +110,12 @@ class ProcessEnvironment final : public Environment {
   int turns_ = 0;
 };
 
+/// A script that ends well before it was asked anything has most likely forgotten to wait for it.
+Error with_advice(const Error& error) {
+  if (error.message.find("exited with status 0") == std::string::npos) return error;
+  return Error{error.message + "; a Python script ends with serve(MyEnvironment)"};
+}
+
 /// Asks the process what to say.
 class Demonstrator final : public ScriptedAgent {
  public:
@@ -136,11 +143,13 @@ class ProcessFactory final : public EnvironmentFactory {
     seed_ = seed;
     world_ =
         std::make_shared<ProcessWorld>(PeerOptions{.name = "env.command",
-                                                   .program = {.command = options_.command, .folder = options_.folder},
+                                                   .program = {.command = options_.command,
+                                                               .folder = options_.folder,
+                                                               .environment = python_variables()},
                                                    .start_seconds = options_.start_timeout,
                                                    .call_seconds = options_.timeout},
                                        std::move(hello).value(), options_.processes);
-    if (const Status started = world_->pool.start(); !started) return started;
+    if (const Status started = world_->pool.start(); !started) return with_advice(started.error());
     try {
       world_->greeting = read_greeting(world_->pool.take()->greeting());
     } catch (const PeerFailure& failure) {

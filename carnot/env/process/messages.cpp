@@ -121,6 +121,8 @@ ProcessGreeting read_greeting(const PeerAnswer& answer) {
   reader.count("max_turns", greeting.protocol.max_turns, 1, kMaxEpisodeSteps);
   reader.count("max_response_tokens", greeting.protocol.max_response_tokens, 1, kMaxResponseTokens);
   reader.texts("stop", greeting.protocol.stop_strings);
+  for (const std::string& stop : greeting.protocol.stop_strings)
+    if (stop.empty()) reader.refuse("stop", "texts that are not empty");
   reader.text("think_tag", greeting.protocol.think_tag);
   reader.texts("action_tags", greeting.protocol.action_tags);
   reader.text("answer_lead", greeting.answer_lead);

@@ -105,7 +105,8 @@ TEST(ProcessMessages, AnOpeningBringsToolsWithTheirSchemas) {
 TEST(ProcessMessages, AGreetingOfAnotherProtocolIsRefused) {
   EXPECT_EQ(read_greeting(answer(R"({"protocol": 1, "max_turns": 5, "stop": ["</a>"]})")).protocol.max_turns, 5);
   for (const char* wrong : {R"({"protocol": 2})", R"({"name": "x"})", R"({"protocol": 1, "max_turns": 0})",
-                            R"({"protocol": 1, "max_turns": 18446744073709551615})", R"({"protocol": 1.0})"})
+                            R"({"protocol": 1, "max_turns": 18446744073709551615})", R"({"protocol": 1.0})",
+                            R"({"protocol": 1, "stop": ["</a>", ""]})"})
     EXPECT_THROW(read_greeting(answer(wrong)), PeerFailure) << wrong;
 }
 

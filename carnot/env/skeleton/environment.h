@@ -2,7 +2,7 @@
 // choices are.
 //
 // To add an environment:
-//   1. Copy skeleton.h and skeleton.cpp, rename, and list the source in CMakeLists.txt.
+//   1. Copy this folder, rename, and list source and test in carnot/env/CMakeLists.txt.
 //   2. Write the bare world, a Game. If its turns should look like those of Sokoban and FrozenLake, stop there and
 //      hand it to RagenFactory (env/ragen/factory.h), which brings prompts, parsing and budgets.
 //   3. Otherwise write the conversation around it, an Environment, and the factory that makes tasks.

@@ -5,6 +5,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
+#include "carnot/base/single_quotes.h"
 #include "carnot/env/swe/scaffold.h"
 #include "carnot/env/swe/test_log.h"
 #include "carnot/env/swe/texts.h"
@@ -24,12 +25,6 @@ bool steers_tests(std::string_view path) {
   const std::string_view name = path.substr(slash == std::string_view::npos ? 0 : slash + 1);
   if (kAnywhere.count(name) > 0 || (slash == std::string_view::npos && kAtTheTop.count(name) > 0)) return true;
   return path.starts_with("pytest/") || path.starts_with("_pytest/");
-}
-
-std::string in_single_quotes(const std::string& word) {
-  std::string quoted = "'";
-  for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return quoted + "'";
 }
 
 }  // namespace

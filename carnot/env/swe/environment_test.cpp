@@ -314,7 +314,8 @@ TEST(SweOptions, ThatCannotWorkAreRefusedAtTheStart) {
   EXPECT_THAT(message({{"sandbox.seconds", "100"}}), HasSubstr("expected at least 310"));
   EXPECT_THAT(message({{"task", "nothing"}}), HasSubstr("env.task: there is no task 'nothing'"));
   EXPECT_THAT(message({{"task_source", "/nowhere"}}), HasSubstr("/nowhere"));
-  EXPECT_THAT(message({{"task_source", data_path("swe/instances.jsonl")}}), HasSubstr("env.repositories"));
+  EXPECT_THAT(message({{"task_source", source_path("tests/tasks/swe/instances.jsonl")}}),
+              HasSubstr("env.repositories"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "carnot/env/swe/test_log.h"
 #include "carnot/env/swe/texts.h"
 #include "carnot/env/swe/workshop.h"
+#include "testing/invented_and_published.h"
 #include "testing/paths.h"
 
 namespace carnot {
@@ -214,13 +215,22 @@ TEST(UnifiedDiff, AppliesWhatGitWritesForRandomFiles) {
   EXPECT_EQ(before, after);
 }
 
-TEST(SweBench, ReadsThePublishedRows) {
-  const auto text = read_file(data_path("swe/instances.jsonl"));
-  ASSERT_TRUE(text.ok()) << text.error().message;
-  const auto rows = parse_swe_bench_rows(*text, "instances.jsonl");
-  ASSERT_TRUE(rows.ok()) << rows.error().message;
-  ASSERT_EQ(rows->size(), 14u);
-  for (const SweBenchRow& row : *rows) {
+/// Rows of invented repositories, or SWE-bench's own.
+class SweBenchRows : public testing::InventedAndPublished {
+ protected:
+  static Result<std::vector<SweBenchRow>> rows() {
+    const auto text =
+        read_file(published() ? published_path("swe/instances.jsonl") : source_path("tests/tasks/swe/instances.jsonl"));
+    return parse_swe_bench_rows(text.value(), "instances.jsonl");
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Data, SweBenchRows, ::testing::Bool(), testing::data_name);
+
+TEST_P(SweBenchRows, AreRead) {
+  const auto all = rows();
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  ASSERT_EQ(all->size(), published() ? 14u : 3u);
+  for (const SweBenchRow& row : *all) {
     EXPECT_FALSE(row.fail_to_pass.empty()) << row.instance_id;
     for (const auto* patch : {&row.patch, &row.test_patch})
       for (const FileDiff& diff : *patch) EXPECT_FALSE(diff.hunks.empty()) << row.instance_id;
@@ -246,10 +256,9 @@ SweFiles shown_before(const std::vector<FileDiff>& patch) {
   return files;
 }
 
-TEST(SweBench, MakesTasksOfThePublishedRows) {
-  const auto rows =
-      parse_swe_bench_rows(read_file(data_path("swe/instances.jsonl")).value(), "instances.jsonl").value();
-  for (const SweBenchRow& row : rows) {
+TEST_P(SweBenchRows, BecomeTasks) {
+  const auto all = rows().value();
+  for (const SweBenchRow& row : all) {
     SweFiles files = shown_before(row.patch);
     files.merge(shown_before(row.test_patch));
     const auto task = swe_bench_task(row, files);
@@ -267,7 +276,7 @@ TEST(SweBench, MakesTasksOfThePublishedRows) {
   }
 }
 
-TEST(SweBench, NamesEveryBadKey) {
+TEST(SweBenchFile, NamesEveryBadKey) {
   const auto rows = parse_swe_bench_rows("{\"instance_id\": 5, \"FAIL_TO_PASS\": \"[1]\"}\nno JSON\n", "rows");
   ASSERT_FALSE(rows.ok());
   EXPECT_THAT(rows.error().message, AllOf(HasSubstr("rows, line 1, instance_id: expected a text"),

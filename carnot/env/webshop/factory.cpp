@@ -90,6 +90,10 @@ class WebShopFactory final : public EnvironmentFactory {
     return environment(split == Split::Train ? goals_->train(index) : goals_->validation(index));
   }
 
+  std::int64_t num_validation_tasks() const override {
+    return goal_ >= 0 ? 1 : static_cast<std::int64_t>(goals_->num_validation());
+  }
+
   std::unique_ptr<Environment> make_instance(std::uint64_t seed) const override {
     return environment(instance_goal(seed));
   }

@@ -7,7 +7,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/env/webshop/json_parts.h"
-#include "testing/paths.h"
+#include "testing/shops.h"
 
 namespace carnot {
 namespace {
@@ -60,18 +60,23 @@ TEST(ShopPrices, AreWhatFollowsTheDollarSigns) {
 
 std::vector<std::string> texts_of(const OrderedJson& list) { return list.get<std::vector<std::string>>(); }
 
-// The published rows hold what WebShop made of the records, beside the records themselves.
-TEST(ShopProducts, AreReadAsWebShopReadsThem) {
-  const auto files = find_shop_files(data_path("webshop"), {});
-  ASSERT_TRUE(files.ok()) << files.error().message;
-  const auto products = read_shop_products(*files, 0);
-  ASSERT_TRUE(products.ok()) << products.error().message;
-  const auto text = read_maybe_compressed(data_path("webshop/products.jsonl.xz"));
+class ShopRecords : public testing::EveryShop {
+ protected:
+  /// What WebShop made of the records (tools/golden/webshop.py), with the records themselves.
+  static std::string rows() {
+    return published() ? published_path("webshop/products.jsonl.xz") : recorded_path("webshop/products.jsonl.xz");
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Data, ShopRecords, ::testing::Bool(), testing::data_name);
+
+void expect_read_as_webshop_reads(const std::vector<ShopProduct>& products, const std::string& rows) {
+  const auto text = read_maybe_compressed(rows);
+  ASSERT_TRUE(text.ok()) << text.error().message;
   const auto lines = split_lines(*text);
-  ASSERT_EQ(products->size(), lines.size());
+  ASSERT_EQ(products.size(), lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const OrderedJson row = OrderedJson::parse(lines[i]), made = row.at("product");
-    const ShopProduct& product = (*products)[i];
+    const ShopProduct& product = products[i];
     EXPECT_EQ(product.asin, row.at("id"));
     EXPECT_EQ(product.indexed_text(), row.at("contents")) << product.asin;
     EXPECT_EQ(product.title, made.at("Title"));
@@ -89,6 +94,24 @@ TEST(ShopProducts, AreReadAsWebShopReadsThem) {
       EXPECT_EQ(product.options[option++].values, texts_of(values));
     }
   }
+}
+
+TEST_P(ShopRecords, AreReadAsWebShopReadsThem) {
+  // The files of the folder, and the rows: they are one of the formats.
+  for (const ShopFiles& chosen : {ShopFiles{}, ShopFiles{.products = rows()}}) {
+    const auto files = find_shop_files(folder(), chosen);
+    ASSERT_TRUE(files.ok()) << files.error().message;
+    const auto products = read_shop_products(*files, 0);
+    ASSERT_TRUE(products.ok()) << products.error().message;
+    expect_read_as_webshop_reads(*products, rows());
+  }
+}
+
+TEST_P(ShopRecords, AreInFilesOfThePublishedNames) {
+  const auto found = find_shop_files(folder(), {});
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->products.filename(), published() ? "products.jsonl.xz" : "items_shuffle_1000.json");
+  EXPECT_EQ(found->human.filename(), published() ? "human_instructions.json" : "items_human_ins.json");
 }
 
 constexpr const char* kRaw = R"([
@@ -155,15 +178,12 @@ TEST(ShopProducts, NeedAttributesForEveryInstruction) {
   EXPECT_EQ(status.error().message, "ins: B1: instruction_attributes: expected at least one text, found none");
 }
 
-TEST(ShopFiles, AreFoundUnderTheirPublishedNames) {
+TEST(ShopFiles, ThatAreMissingAreNamed) {
   const auto missing = find_shop_files("/nowhere", {});
   ASSERT_FALSE(missing.ok());
   EXPECT_TRUE(missing.error().message.starts_with(
       "/nowhere: holds no file of products; expected one of items_shuffle.json, items_shuffle.json.xz, products.jsonl"))
       << missing.error().message;
-  const auto found = find_shop_files(data_path("webshop"), {});
-  ASSERT_TRUE(found.ok());
-  EXPECT_EQ(found->human.filename(), "human_instructions.json");
 }
 
 }  // namespace

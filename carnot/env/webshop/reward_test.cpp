@@ -9,7 +9,7 @@
 #include "carnot/env/webshop/title_nouns.h"
 #include "reference/token_set_ratio.h"
 #include "testing/paths.h"
-#include "testing/published_shop.h"
+#include "testing/shops.h"
 #include "testing/trials.h"
 
 namespace carnot {
@@ -71,7 +71,7 @@ void check_reward(const RewardCase& row) {
 }
 
 TEST(ShopReward, EqualsWebShopsOwnTests) {
-  const auto text = read_file(data_path("webshop/reward_golden.jsonl"));
+  const auto text = read_file(recorded_path("webshop/reward.jsonl"));
   ASSERT_TRUE(text.ok()) << text.error().message;
   std::map<std::string, int> seen;
   for (const auto line : split_lines(*text)) {
@@ -143,10 +143,12 @@ TEST(OptionHits, CountTheNameOfAnOptionAmongItsWords) {
   EXPECT_EQ(option_hits({"x-large"}, {{.name = "size", .value = "large"}}), 0);
 }
 
-TEST(TypeReward, OfTheWantedProductItselfIsAlwaysWhole) {
-  const auto shop = testing::published_shop();
-  for (int number = 0; number < shop->num_products(); ++number)
-    EXPECT_EQ(type_reward(shop->product(number), shop->product(number)).factor, 1) << shop->product(number).title;
+class TypeRewards : public testing::EveryShop {};
+INSTANTIATE_TEST_SUITE_P(Data, TypeRewards, ::testing::Bool(), testing::data_name);
+
+TEST_P(TypeRewards, OfTheWantedProductItselfAreAlwaysWhole) {
+  for (int number = 0; number < shop()->num_products(); ++number)
+    EXPECT_EQ(type_reward(shop()->product(number), shop()->product(number)).factor, 1) << shop()->product(number).title;
 }
 
 TEST(TitleNouns, LeaveOutWhatNamesNothing) {

@@ -6,8 +6,10 @@
 #include <numeric>
 #include <set>
 
+#include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/env/webshop/splits.h"
-#include "testing/published_shop.h"
+#include "testing/shops.h"
 
 namespace carnot {
 namespace {
@@ -18,12 +20,29 @@ std::vector<std::string> asins_of(const Shop& shop, const std::vector<int>& prod
   return asins;
 }
 
+class ShopsGoals : public testing::EveryShop {};
+INSTANTIATE_TEST_SUITE_P(Data, ShopsGoals, ::testing::Bool(), testing::data_name);
+
+std::shared_ptr<const Shop> shop_in(const std::string& folder) { return Shop::open({.task_source = folder}).value(); }
+
 std::string without_price(const std::string& instruction) {
   return instruction.substr(0, instruction.rfind(", and price lower than "));
 }
 
-TEST(ShopSearch, FindsTheProductsThatTheOriginalListsInItsOrder) {
-  const auto shop = testing::published_shop();
+TEST(ShopSearch, FindsWhatWebShopsSearchEngineDoesInItsOrder) {
+  const auto shop = shop_in(source_path("tests/tasks/large_shop"));
+  const auto index = parse_json(read_file(recorded_path("webshop/index.json")).value(), "index.json").value();
+  for (const auto& search : index.at("searches")) {
+    std::vector<std::string> asins;
+    for (const auto& hit : search.at("hits")) asins.push_back(hit.at(0));
+    EXPECT_EQ(asins_of(*shop, shop->search(search.at("query").get<std::string>(), 0)), asins) << search.at("query");
+  }
+  EXPECT_TRUE(shop->search("the of", 0).empty());
+}
+
+TEST(ShopSearch, FindsThePublishedProductsThatTheOriginalListsInItsOrder) {
+  CARNOT_NEEDS_PUBLISHED_DATA();
+  const auto shop = shop_in(published_path("webshop"));
   auto found = shop->search("machine wash men's t-shirts with long sleeve", 0);
   EXPECT_EQ(found.size(), 50u);
   found.resize(10);
@@ -34,7 +53,7 @@ TEST(ShopSearch, FindsTheProductsThatTheOriginalListsInItsOrder) {
 }
 
 TEST(ShopSearch, KnowsWordsThatAskForMoreThanText) {
-  const auto shop = testing::published_shop();
+  const auto shop = shop_in(source_path("tests/tasks/large_shop"));
   const auto random = shop->search("<r>", 7);
   EXPECT_EQ(random.size(), 50u);
   EXPECT_EQ(std::set<int>(random.begin(), random.end()).size(), 50u);
@@ -55,28 +74,28 @@ TEST(ShopSearch, KnowsWordsThatAskForMoreThanText) {
   EXPECT_TRUE(shop->search("<c>", 0).empty());
 }
 
-TEST(ShopGoals, AreOneForEachCombinationOfOptionsInTheOrderOfTheProducts) {
-  const auto shop = testing::published_shop();
-  EXPECT_EQ(shop->num_products(), 1000);
-  EXPECT_EQ(shop->num_goals(), 6910u);
+TEST_P(ShopsGoals, AreOneForEachCombinationOfOptionsInTheOrderOfTheProducts) {
+  const auto sold = shop();
+  EXPECT_EQ(sold->num_products(), published() ? 1000 : 57);
+  EXPECT_EQ(sold->num_goals(), published() ? 6910u : 112u);
 
   // Before the shuffle: by product, then by choice, each once.
   std::vector<ShopProduct> products;
   std::set<int> wanted;
-  for (int i = 0; i < shop->num_products(); ++i) products.push_back(shop->product(i));
+  for (int i = 0; i < sold->num_products(); ++i) products.push_back(sold->product(i));
   PythonRandom random(0);
   const auto prices = draw_prices(products, random);
   auto goals = list_goals(products, prices, ShopGoalKind::Synthetic, random).value();
-  ASSERT_EQ(goals.size(), 6910u);
+  ASSERT_EQ(goals.size(), sold->num_goals());
   for (std::size_t i = 0; i < goals.size(); ++i) {
     wanted.insert(goals[i].product);
     const bool same = i > 0 && goals[i - 1].product == goals[i].product;
     EXPECT_EQ(goals[i].choice, same ? goals[i - 1].choice + 1 : 0);
     EXPECT_TRUE(i == 0 || goals[i - 1].product <= goals[i].product);
   }
-  EXPECT_EQ(wanted.size(), 415u);
+  EXPECT_EQ(wanted.size(), published() ? 415u : 34u);
   PythonRandom(233).shuffle(goals);
-  for (std::size_t i = 0; i < goals.size(); ++i) ASSERT_EQ(shop->goal_key(i), goals[i]);
+  for (std::size_t i = 0; i < goals.size(); ++i) ASSERT_EQ(sold->goal_key(i), goals[i]);
 }
 
 TEST(ShopGoals, SayOptionsInTheOrderOfTheirNamesAndVaryTheLastOneFastest) {
@@ -94,12 +113,17 @@ TEST(ShopGoals, SayOptionsInTheOrderOfTheirNamesAndVaryTheLastOneFastest) {
 }
 
 TEST(ShopGoals, ThatTheExampleOfThePaperShowsIsNumber4261) {
-  const auto shop = testing::published_shop();
-  std::vector<std::size_t> permutation(shop->num_goals());
+  std::vector<std::size_t> permutation(6910);
   std::iota(permutation.begin(), permutation.end(), std::size_t{0});
   PythonRandom(42).shuffle(permutation);
   EXPECT_EQ(permutation[851], 4261u);
-  EXPECT_EQ(ShopOrder(shop->num_goals(), {}).instance(351), 4261u);
+  EXPECT_EQ(ShopOrder(6910, {}).instance(351), 4261u);
+}
+
+TEST(ShopGoals, HaveThePapersExampleAsNumber4261OfThePublishedShop) {
+  CARNOT_NEEDS_PUBLISHED_DATA();
+  const auto shop = shop_in(published_path("webshop"));
+  ASSERT_EQ(shop->num_goals(), 6910u);
   const ShopGoal goal = shop->goal(4261);
   EXPECT_EQ(shop->product(goal.product).asin, "B01HQTWL6S");
   EXPECT_EQ(without_price(goal.instruction),
@@ -107,14 +131,13 @@ TEST(ShopGoals, ThatTheExampleOfThePaperShowsIsNumber4261) {
             "color: vintage camo, and size: large");
 }
 
-TEST(ShopGoals, HaveAPriceBoundAboveThePriceThatAllGoalsOfAProductShare) {
-  const auto shop = testing::published_shop();
+TEST_P(ShopsGoals, HaveAPriceBoundAboveThePriceThatAllGoalsOfAProductShare) {
   std::map<int, int> bounds;
-  for (std::size_t i = 0; i < shop->num_goals(); ++i) {
-    const GoalKey& key = shop->goal_key(i);
+  for (std::size_t i = 0; i < shop()->num_goals(); ++i) {
+    const GoalKey& key = shop()->goal_key(i);
     const auto [at, added] = bounds.emplace(key.product, key.price_bound);
     EXPECT_EQ(at->second, key.price_bound);
-    const double price = shop->price(key.product);
+    const double price = shop()->price(key.product);
     if (key.price_bound == 0) {
       EXPECT_GE(price, 980) << "fewer than two bounds are left";
     } else {
@@ -123,7 +146,7 @@ TEST(ShopGoals, HaveAPriceBoundAboveThePriceThatAllGoalsOfAProductShare) {
       EXPECT_LE(key.price_bound, price + 40) << "one of the first four";
       EXPECT_GT(key.price_bound, price + 10 - 1e-9) << "the larger of two";
     }
-    EXPECT_EQ(shop->goal(i).instruction.ends_with(".00 dollars"), key.price_bound != 0);
+    EXPECT_EQ(shop()->goal(i).instruction.ends_with(".00 dollars"), key.price_bound != 0);
   }
 }
 
@@ -140,12 +163,12 @@ TEST(ShopGoals, AreDrawnWithThePriceSeed) {
   EXPECT_DOUBLE_EQ(std::get<0>(prices_of(3)), 10 + 10 * PythonRandom(3).random());
 }
 
-TEST(ShopGoals, OfPeopleAreThoseWithAttributes) {
-  const auto shop = testing::published_human_shop();
-  EXPECT_GT(shop->num_goals(), 0u);
-  EXPECT_LE(shop->num_goals(), 13u);
-  for (std::size_t i = 0; i < shop->num_goals(); ++i) {
-    const ShopGoal goal = shop->goal(i);
+TEST_P(ShopsGoals, OfPeopleAreThoseWithAttributes) {
+  const auto asked = shop(ShopGoalKind::Human);
+  EXPECT_GT(asked->num_goals(), 0u);
+  EXPECT_LE(asked->num_goals(), published() ? 13u : 7u);
+  for (std::size_t i = 0; i < asked->num_goals(); ++i) {
+    const ShopGoal goal = asked->goal(i);
     EXPECT_FALSE(goal.attributes.empty());
     EXPECT_FALSE(without_price(goal.instruction).ends_with('.'));
     for (const GoalOption& option : goal.options) EXPECT_TRUE(option.name.empty());

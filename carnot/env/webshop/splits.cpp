@@ -80,10 +80,15 @@ std::size_t ShopOrder::validation(std::int64_t index) {
   return instance(options_.splits == ShopSplits::Ragen ? kRagenValidationSeed + number : number);
 }
 
+std::size_t ShopOrder::num_validation() const {
+  const bool test = options_.splits == ShopSplits::VerlAgent || options_.validation == ShopValidation::Test;
+  return test ? ranges_.test : ranges_.validation;
+}
+
 std::size_t ShopOrder::instance(std::uint64_t seed) {
-  if (options_.splits == ShopSplits::VerlAgent) return permuted(0, ranges_.test, seed);
-  const bool test = options_.validation == ShopValidation::Test;
-  const std::size_t begin = test ? 0 : ranges_.test, count = test ? ranges_.test : ranges_.validation;
+  const std::size_t count = num_validation();
+  if (options_.splits == ShopSplits::VerlAgent) return permuted(0, count, seed);
+  const std::size_t begin = options_.validation == ShopValidation::Test ? 0 : ranges_.test;
   return options_.splits == ShopSplits::Ragen ? permuted(begin, count, seed) : begin + seed % count;
 }
 

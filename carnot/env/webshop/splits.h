@@ -47,6 +47,8 @@ class ShopOrder {
 
   std::size_t train(std::int64_t index);
   std::size_t validation(std::int64_t index);
+  /// Of how many validation is, before it begins again.
+  std::size_t num_validation() const;
   /// RAGEN's validation instance of this seed; with other splits, validation task number `seed`.
   std::size_t instance(std::uint64_t seed);
 

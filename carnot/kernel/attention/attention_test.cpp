@@ -19,6 +19,7 @@
 #include "carnot/kernel/dispatch.h"
 #include "carnot/kernel/gemm/bfloat16_gemm.h"
 #include "reference/attention.h"
+#include "testing/missing.h"
 
 namespace carnot::kernel {
 namespace {
@@ -283,7 +284,7 @@ TYPED_TEST(Attention, PackedEqualsOneByOneAndOneThreadEqualsThreeBitForBit) {
 class BFloat16AttentionOfSet : public ::testing::TestWithParam<BFloat16KernelSet> {
  protected:
   void SetUp() override {
-    if (GetParam().missing != nullptr) GTEST_SKIP() << GetParam().missing;
+    if (GetParam().missing != nullptr) CARNOT_SKIP(Processor, GetParam().missing);
   }
   static const BFloat16Kernels& products() { return *GetParam().kernels; }
 };

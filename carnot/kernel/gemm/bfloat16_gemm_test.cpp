@@ -13,6 +13,7 @@
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
 #include "reference/bfloat16_product.h"
+#include "testing/missing.h"
 
 namespace carnot::kernel {
 namespace {
@@ -86,7 +87,7 @@ class BFloat16Gemm : public ::testing::TestWithParam<std::size_t> {
  protected:
   void SetUp() override {
     const BFloat16KernelSet& set = bfloat16_kernel_sets()[GetParam()];
-    if (set.missing != nullptr) GTEST_SKIP() << set.kernels->name << ": " << set.missing;
+    if (set.missing != nullptr) CARNOT_SKIP(Processor, set.missing);
   }
   void TearDown() override { set_num_threads(1); }
 
@@ -124,7 +125,7 @@ TEST_P(BFloat16Gemm, HasTheBitsOfItsOrderOfAdditions) {
   const std::string name = kernels().name;
 #if defined(__x86_64__)
   if (name == "avx512_bf16" && !__builtin_cpu_is("intel"))
-    GTEST_SKIP() << "processors of other makes may add the two products of a pair otherwise";
+    CARNOT_SKIP(Processor, "makes other than Intel may add the two products of a pair in another order");
 #endif
   const SumOrder order = name == "amx"           ? SumOrder::Tiles
                          : name == "avx512_bf16" ? SumOrder::OddEvenPairs

@@ -8,12 +8,14 @@
 #include <fstream>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/base/random.h"
 #include "carnot/tool/bm25/index_builder.h"
 #include "carnot/tool/bm25/lucene_analyzer.h"
 #include "carnot/tool/bm25/lucene_norm.h"
 #include "carnot/tool/bm25/postings_block.h"
 #include "reference/bm25.h"
+#include "testing/missing.h"
 #include "testing/paths.h"
 #include "testing/trials.h"
 
@@ -37,7 +39,6 @@ class IndexFiles : public ::testing::Test {
   }
   fs::path source() const { return folder_ / "passages.jsonl"; }
   fs::path index() const { return folder_ / "passages.jsonl.bm25"; }
-  fs::path folder() const { return folder_; }
 
   std::shared_ptr<const Bm25File> build(const IndexBuildOptions& options) const {
     const Status built = build_index_file(source(), index(), options);
@@ -231,15 +232,23 @@ TEST_F(IndexFiles, SayWhichLinesAreNoPassages) {
   EXPECT_THAT(build_index_file(source(), index(), {}).error().message, HasSubstr("no passages"));
 }
 
+TEST_F(IndexFiles, FindTheGoldPassagesOfQuestions) {
+  std::ofstream(source()) << read_file(source_path("tests/tasks/open_qa/titled_passages.jsonl")).value();
+  const auto file = open_or_build_index(source(), {}).value();
+  const std::string questions = read_file(source_path("tests/tasks/open_qa/oracle.jsonl")).value();
+  for (const auto line : split_lines(questions)) {
+    const auto row = parse_json(line, "oracle").value();
+    const auto hits = file->search(row.at("question").get<std::string>(), 3);
+    ASSERT_FALSE(hits.empty()) << row;
+    EXPECT_EQ(file->passage(hits[0].document).contents,
+              "\"" + row.at("title").get<std::string>() + "\"\n" + row.at("text").get<std::string>());
+  }
+}
+
 TEST_F(IndexFiles, FindTheGoldPassagesOfRealQuestions) {
-  const auto file = open_or_build_index(
-                        [&] {
-                          std::ofstream(folder() / "corpus.jsonl")
-                              << read_maybe_compressed(data_path("qa/2wiki_corpus.jsonl.xz")).value();
-                          return folder() / "corpus.jsonl";
-                        }(),
-                        {})
-                        .value();
+  CARNOT_NEEDS_PUBLISHED_DATA();
+  std::ofstream(source()) << read_maybe_compressed(published_path("qa/2wiki_corpus.jsonl.xz")).value();
+  const auto file = open_or_build_index(source(), {}).value();
   EXPECT_EQ(file->num_passages(), 6119);
   const auto hits = file->search("When did Lothair Ii's mother die?", 3);
   ASSERT_EQ(hits.size(), 3u);

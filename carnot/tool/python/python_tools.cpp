@@ -71,7 +71,8 @@ Result<PythonTools> start_python_tools(const PythonToolOptions& options) {
   const auto folder = python_folder();
   if (!folder) return Error{"env.tools: " + folder.error().message};
   PeerOptions peer{.name = "env.tools",
-                   .program = {.command = {options.python, (*folder / "carnot_tools.py").string()}},
+                   .program = {.command = {options.python, (*folder / "carnot_tools.py").string()},
+                               .environment = python_variables()},
                    .start_seconds = options.start_seconds,
                    .call_seconds = options.call_seconds};
   peer.program.command.insert(peer.program.command.end(), options.functions.begin(), options.functions.end());

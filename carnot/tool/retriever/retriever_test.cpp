@@ -17,6 +17,7 @@
 #include "carnot/tool/retriever/server.h"
 #include "carnot/tool/toolbox.h"
 #include "testing/local_http_server.h"
+#include "testing/missing.h"
 #include "testing/paths.h"
 
 namespace carnot {
@@ -26,11 +27,11 @@ using ::testing::HasSubstr;
 
 Tool::Deadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(20); }
 
-/// The ten passages of Search-R1's own example.
-std::shared_ptr<const Retriever> example() { return open_retriever(data_path("qa/wiki18_example.jsonl")).value(); }
+/// Ten invented passages in the format of wiki-18.
+const std::string kInventedPassages = source_path("tests/tasks/open_qa/ten_passages.jsonl");
+std::shared_ptr<const Retriever> example() { return open_retriever(kInventedPassages).value(); }
 
-const std::vector<std::string> kQueries{"Who was the ethnologist Horatio Hale?", "zebra",
-                                        "Evan Morris lobbyist Genentech"};
+const std::vector<std::string> kQueries{"Who was the ethnologist Horace Pell?", "zebra", "Ewan Morrow lobbyist ferry"};
 
 HttpAnswer post(int port, const std::string& path, const std::string& body) {
   const auto url = parse_url("http://127.0.0.1:" + std::to_string(port) + path).value();
@@ -57,7 +58,7 @@ TEST(RetrieverMessages, AreThoseOfSearchR1) {
   EXPECT_EQ(retrieve_answer(found, false), R"({"result":[[{"id":"7","contents":"\"T\"\nx"}],[]]})");
   EXPECT_EQ(parse_retrieve_answer(retrieve_answer(found, true), 2, "a").value(), found);
   EXPECT_EQ(retrieve_request(kQueries, 3),
-            R"({"queries":["Who was the ethnologist Horatio Hale?","zebra","Evan Morris lobbyist Genentech"],"topk":3,)"
+            R"({"queries":["Who was the ethnologist Horace Pell?","zebra","Ewan Morrow lobbyist ferry"],"topk":3,)"
             R"("return_scores":true})");
 }
 
@@ -81,28 +82,42 @@ TEST(RetrieverMessages, SayWhatIsWrongWithAnAnswer) {
   EXPECT_THAT(problem(R"({"result": [[{"document": {"contents": ""}, "score": "x"}]]})"), HasSubstr(".score: "));
 }
 
-TEST(Retrievers, InMemoryOverAFileAndOverHttpFindTheSame) {
+/// The first query is about the passage with id 1, the second about none.
+void expect_that_retrievers_find_alike(const std::string& passages, const std::vector<std::string>& queries,
+                                       const std::string& title) {
   const auto folder = std::filesystem::path(::testing::TempDir()) / ("carnot_retrievers_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   const auto index = folder / "example.bm25";
-  ASSERT_TRUE(build_index_file(data_path("qa/wiki18_example.jsonl"), index, {}).ok());
-  const auto memory = example(), file = open_retriever(index.string()).value();
+  ASSERT_TRUE(build_index_file(passages, index, {}).ok());
+  const auto memory = open_retriever(passages).value(), file = open_retriever(index.string()).value();
   const auto server = serve(file);
   const auto client = open_retriever("http://127.0.0.1:" + std::to_string(server->port())).value();
-  const auto found = memory->retrieve(kQueries, 3, soon());
+  const auto found = memory->retrieve(queries, 3, soon());
   ASSERT_EQ(found.size(), 3u);
   ASSERT_FALSE(found[0].empty());
   EXPECT_EQ(found[0][0].id, "1");
-  EXPECT_TRUE(found[0][0].contents.starts_with("\"Horatio Hale\"\n"));
+  EXPECT_TRUE(found[0][0].contents.starts_with("\"" + title + "\"\n"));
   EXPECT_TRUE(found[1].empty());
-  EXPECT_EQ(file->retrieve(kQueries, 3, soon()), found);
-  EXPECT_EQ(client->retrieve(kQueries, 3, soon()), found);
+  EXPECT_EQ(file->retrieve(queries, 3, soon()), found);
+  EXPECT_EQ(client->retrieve(queries, 3, soon()), found);
   std::filesystem::remove_all(folder);
+}
+
+TEST(Retrievers, InMemoryOverAFileAndOverHttpFindTheSame) {
+  expect_that_retrievers_find_alike(kInventedPassages, kQueries, "Horace Pell");
+}
+
+// The ten passages of Search-R1's own example.
+TEST(Retrievers, FindTheSameInPublishedPassages) {
+  CARNOT_NEEDS_PUBLISHED_DATA();
+  expect_that_retrievers_find_alike(
+      published_path("qa/wiki18_example.jsonl"),
+      {"Who was the ethnologist Horatio Hale?", "zebra", "Evan Morris lobbyist Genentech"}, "Horatio Hale");
 }
 
 TEST(RetrieverServer, AnswersAsSearchR1sDoes) {
   const auto server = serve(example());
-  const auto answer = post(server->port(), "/retrieve", R"({"queries": ["Horatio Hale"], "return_scores": true})");
+  const auto answer = post(server->port(), "/retrieve", R"({"queries": ["Horace Pell"], "return_scores": true})");
   EXPECT_EQ(answer.status, 200);
   const auto json = parse_json(answer.body, "answer").value();
   ASSERT_EQ(json.at("result").size(), 1u);
@@ -135,10 +150,10 @@ TEST(RetrieverServer, AnswersManyAtOnce) {
 TEST(RetrieverServer, SaysThatItsIndexWasCutShort) {
   const auto index =
       std::filesystem::path(::testing::TempDir()) / ("carnot_cut_" + std::to_string(::getpid()) + ".bm25");
-  ASSERT_TRUE(build_index_file(data_path("qa/wiki18_example.jsonl"), index, {}).ok());
+  ASSERT_TRUE(build_index_file(kInventedPassages, index, {}).ok());
   const auto server = serve(open_retriever(index.string()).value());
   std::filesystem::resize_file(index, 512);
-  const auto answer = post(server->port(), "/retrieve", R"({"queries": ["Horatio Hale"]})");
+  const auto answer = post(server->port(), "/retrieve", R"({"queries": ["Horace Pell"]})");
   EXPECT_EQ(answer.status, 500);
   EXPECT_THAT(answer.body, HasSubstr("was cut short while it was open"));
   const auto client = open_retriever("http://127.0.0.1:" + std::to_string(server->port())).value();
@@ -179,12 +194,12 @@ TEST(RetrieverSearch, IsTheToolSearchOverAServer) {
   ASSERT_EQ(box->descriptions().size(), 1u);
   EXPECT_EQ(box->descriptions()[0].name, "search");
   const ToolSet tools = box->for_an_episode();
-  const auto found = tools.call("search", R"({"query": "Horatio Hale", "limit": 1})", soon());
+  const auto found = tools.call("search", R"({"query": "Horace Pell", "limit": 1})", soon());
   EXPECT_EQ(found.status, "ok");
-  EXPECT_THAT(found.text, ::testing::StartsWith("[1] \"Horatio Hale\"\n"));
+  EXPECT_THAT(found.text, ::testing::StartsWith("[1] \"Horace Pell\"\n"));
   EXPECT_EQ(tools.call("search", R"({"query": "zebra"})", soon()).status, "empty");
   server->stop();
-  EXPECT_THROW(tools.call("search", R"({"query": "Hale"})", soon()), PeerFailure);
+  EXPECT_THROW(tools.call("search", R"({"query": "Pell"})", soon()), PeerFailure);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "carnot/tool/web/web.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <thread>
 
 #include "carnot/base/json.h"
+#include "carnot/base/key_variable.h"
 #include "carnot/base/log.h"
 #include "carnot/base/printable.h"
 #include "carnot/base/strings.h"
@@ -79,14 +79,14 @@ Result<Done> Web::set_up() {
       api_ = std::move(url).value();
     else
       problems.push_back(kWebSection + "url: " + url.error().message);
-    const char* value = options_.key_variable.empty() ? nullptr : std::getenv(options_.key_variable.c_str());
-    key_ = trim(value == nullptr ? "" : value);
-    if (key_.empty() && (!options_.key_variable.empty() || options_.url.empty()))
-      problems.push_back(kWebSection +
-                         "key_variable: no such environment variable, or it is empty; expected the NAME of one that "
-                         "holds the API's key, never the key itself");
-    if (!key_.empty() && !is_valid_header({.name = "Authorization", .value = key_}))
-      problems.push_back(kWebSection + "key_variable: the variable's value has control characters; expected a key");
+    auto key = key_of_variable(options_.key_variable, kWebSection + "key_variable");
+    if (!key)
+      problems.push_back(key.error().message);
+    else if (key->empty() && options_.url.empty())
+      problems.push_back(kWebSection + "key_variable: empty; expected the NAME of an environment variable that holds "
+                                       "the API's key, never the key itself");
+    else
+      key_ = std::move(key).value();
   }
   if (options_.pages == WebPages::Summary) {
     auto summary = ChatEndpoint::open(options_.summary, kWebSection + "summary.");

@@ -272,7 +272,7 @@ TEST_F(WebTools, SayBeforeARunWhatIsMissing) {
   EXPECT_THAT(error(options), HasSubstr("bad.jsonl:4"));
   options = {};
   options.api = WebApi::Serper;
-  EXPECT_THAT(error(options), HasSubstr("env.web.key_variable: no such environment variable"));
+  EXPECT_THAT(error(options), HasSubstr("env.web.key_variable: empty; expected the NAME"));
   options.key_variable = "CARNOT_TEST_SEARCH_KEY";
   EXPECT_EQ(error(options), "");
   options.pages = WebPages::Summary;

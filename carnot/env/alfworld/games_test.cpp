@@ -1,4 +1,5 @@
-// The published games (data folder "alfworld"): all of them load, every walkthrough wins, the solver wins every one.
+// Whole games, the invented ones (tests/tasks/alfworld) and the published ones where they are at hand: every
+// walkthrough wins, the solver wins every one, and all answers are those of ALFWorld itself.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -14,76 +15,95 @@
 #include "carnot/env/alfworld/game.h"
 #include "carnot/env/alfworld/solver.h"
 #include "reference/alfworld_grounder.h"
+#include "testing/invented_and_published.h"
 #include "testing/paths.h"
 #include "testing/trials.h"
 
 namespace carnot {
 namespace {
 
-const std::string kPublished = data_path("alfworld");
+std::string folder_of_games(bool published) {
+  return published ? published_path("alfworld") : source_path("tests/tasks/alfworld");
+}
 
-using PublishedGames = std::vector<std::shared_ptr<const AlfworldTask>>;
+struct GameSplit {
+  bool published = false;
+  std::string split{};
+
+  auto operator<=>(const GameSplit&) const = default;
+};
 
 /// The rows of a split, read once for all tests.
-const std::vector<std::string_view>& published_rows(const std::string& split) {
-  static std::map<std::string, std::string> texts;
-  static std::map<std::string, std::vector<std::string_view>> rows;
-  if (!rows.contains(split)) {
-    texts[split] = read_maybe_compressed(kPublished + "/" + split + ".jsonl.xz").value();
-    rows[split] = split_lines(texts[split]);
+const std::vector<std::string_view>& rows_of(const GameSplit& of) {
+  static std::map<GameSplit, std::string> texts;
+  static std::map<GameSplit, std::vector<std::string_view>> rows;
+  if (!rows.contains(of)) {
+    const std::string path = folder_of_games(of.published) + "/" + of.split + (of.published ? ".jsonl.xz" : ".jsonl");
+    texts[of] = read_maybe_compressed(path).value();
+    rows[of] = split_lines(texts[of]);
   }
-  return rows[split];
+  return rows[of];
 }
 
 bool all_are_wanted() { return std::getenv("CARNOT_ALFWORLD_ALL") != nullptr; }
 
-std::shared_ptr<const AlfworldTask> published_game(std::string_view row) {
+std::shared_ptr<const AlfworldTask> game_of(std::string_view row) {
   auto game = parse_alfworld_row(row, "row");
   EXPECT_TRUE(game.ok()) << (game.ok() ? "" : game.error().message);
   return std::make_shared<const AlfworldTask>(std::move(*game));
 }
 
-/// The games of a split, parsed once. Of the training split those with a walkthrough and every eighth other one; all
-/// with CARNOT_ALFWORLD_ALL=1 in the environment, which takes half a minute.
-const PublishedGames& published(const std::string& split) {
-  static std::map<std::string, PublishedGames> splits;
-  if (splits.contains(split)) return splits[split];
-  const auto& rows = published_rows(split);
-  const std::size_t stride = split == "train" && !all_are_wanted() ? 8 : 1;
+using Games = std::vector<std::shared_ptr<const AlfworldTask>>;
+
+/// The games of a split, parsed once. Of the published training split those with a walkthrough and every eighth other
+/// one; all with CARNOT_ALFWORLD_ALL=1 in the environment, which takes half a minute.
+const Games& games_of(const GameSplit& of) {
+  static std::map<GameSplit, Games> splits;
+  if (splits.contains(of)) return splits[of];
+  const auto& rows = rows_of(of);
+  const std::size_t stride = of.published && of.split == "train" && !all_are_wanted() ? 8 : 1;
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (i % stride == 0 || rows[i].find("\"walkthrough\": []") == std::string_view::npos)
-      splits[split].push_back(published_game(rows[i]));
-  return splits[split];
+      splits[of].push_back(game_of(rows[i]));
+  return splits[of];
 }
 
-class PublishedAlfworld : public ::testing::TestWithParam<const char*> {
+class AlfworldSplits : public ::testing::TestWithParam<GameSplit> {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(kPublished)) GTEST_SKIP() << kPublished << " is not there";
-    if (testing::kSanitized && std::string(GetParam()) == "train") GTEST_SKIP() << "takes minutes with a sanitizer";
+    if (GetParam().published) {
+      CARNOT_NEEDS_PUBLISHED_DATA();
+      if (testing::kSanitized && GetParam().split == "train") CARNOT_SKIP(Uninstrumented, "takes minutes otherwise");
+    }
   }
 };
-INSTANTIATE_TEST_SUITE_P(Splits, PublishedAlfworld, ::testing::Values("train", "valid_seen", "valid_unseen"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Games, AlfworldSplits,
+                         ::testing::Values(GameSplit{false, "train"}, GameSplit{false, "valid_seen"},
+                                           GameSplit{false, "valid_unseen"}, GameSplit{true, "train"},
+                                           GameSplit{true, "valid_seen"}, GameSplit{true, "valid_unseen"}),
+                         [](const auto& info) {
+                           return (info.param.published ? "Published_" : "Invented_") + info.param.split;
+                         });
 
-TEST_P(PublishedAlfworld, HasAsManyGamesOfEachTypeAsPublished) {
+TEST_P(AlfworldSplits, HaveTheirNumberOfGamesOfEachType) {
   const std::vector<std::string> types = {"look_at_obj_in_light",           "pick_and_place_simple",
                                           "pick_clean_then_place_in_recep", "pick_cool_then_place_in_recep",
                                           "pick_heat_then_place_in_recep",  "pick_two_obj_and_place"};
-  const std::map<std::string, std::vector<int>> expected = {{"train", {308, 790, 650, 533, 459, 813}},
-                                                            {"valid_seen", {13, 35, 27, 25, 16, 24}},
-                                                            {"valid_unseen", {18, 24, 31, 21, 23, 17}}};
+  const std::map<GameSplit, std::vector<int>> expected = {
+      {{false, "train"}, {1, 1, 1, 1, 1, 1}},           {{false, "valid_seen"}, {0, 0, 0, 0, 1, 1}},
+      {{false, "valid_unseen"}, {1, 0, 0, 0, 0, 0}},    {{true, "train"}, {308, 790, 650, 533, 459, 813}},
+      {{true, "valid_seen"}, {13, 35, 27, 25, 16, 24}}, {{true, "valid_unseen"}, {18, 24, 31, 21, 23, 17}}};
   std::vector<int> counts(types.size());
-  for (const std::string_view row : published_rows(GetParam()))
+  for (const std::string_view row : rows_of(GetParam()))
     for (std::size_t i = 0; i < types.size(); ++i)
       counts[i] += row.find("\"task_type\": \"" + types[i] + "\"") != std::string_view::npos ? 1 : 0;
   EXPECT_EQ(counts, expected.at(GetParam()));
 }
 
-TEST_P(PublishedAlfworld, EveryWalkthroughIsAdmissibleAndWins) {
-  std::map<std::string, int> walkthroughs = {{"train", 300}, {"valid_seen", 60}, {"valid_unseen", 0}};
+TEST_P(AlfworldSplits, HaveWalkthroughsThatAreAdmissibleAndWin) {
+  std::map<GameSplit, int> walkthroughs = {{{false, "train"}, 2}, {{true, "train"}, 300}, {{true, "valid_seen"}, 60}};
   int found = 0;
-  for (const auto& task : published(GetParam())) {
+  for (const auto& task : games_of(GetParam())) {
     if (task->walkthrough.empty()) continue;
     ++found;
     Alfworld game(task, 10);
@@ -96,11 +116,11 @@ TEST_P(PublishedAlfworld, EveryWalkthroughIsAdmissibleAndWins) {
     }
     EXPECT_TRUE(step.success) << task->name();
   }
-  EXPECT_EQ(found, walkthroughs.at(GetParam()));
+  EXPECT_EQ(found, walkthroughs[GetParam()]);
 }
 
-TEST_P(PublishedAlfworld, TheSolverWinsEveryGameInNoMoreCommandsThanTheWalkthrough) {
-  for (const auto& task : published(GetParam())) {
+TEST_P(AlfworldSplits, AreWonByTheSolverInNoMoreCommandsThanByTheWalkthrough) {
+  for (const auto& task : games_of(GetParam())) {
     const auto plan = solve_alfworld(task->room, task->room.start);
     ASSERT_TRUE(plan.has_value() && !plan->empty()) << task->name();
     Alfworld game(task, 10);
@@ -116,25 +136,19 @@ TEST_P(PublishedAlfworld, TheSolverWinsEveryGameInNoMoreCommandsThanTheWalkthrou
   }
 }
 
-class AlfworldTranscripts : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(kPublished)) GTEST_SKIP() << kPublished << " is not there";
-  }
-};
-
-std::shared_ptr<const AlfworldTask> published_trial(const std::string& trial) {
-  const auto& rows = published_rows("train");
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](std::string_view row) {
-    return row.find("\"trial_id\": \"" + trial + "\"") != std::string_view::npos;
-  });
-  return published_game(found == rows.end() ? std::string_view() : *found);
+/// The row of a game, named TASK_ID/TRIAL_ID, or nothing.
+std::string_view row_of(const GameSplit& of, const std::string& game) {
+  const std::string trial = "\"trial_id\": \"" + game.substr(game.find('/') + 1) + "\"";
+  for (const std::string_view row : rows_of(of))
+    if (row.find(trial) != std::string_view::npos) return row;
+  return {};
 }
 
 // Published transcripts of the Python original.
-TEST_F(AlfworldTranscripts, AreReproduced) {
-  if (testing::kSanitized) GTEST_SKIP() << "reads the training games, which takes minutes with a sanitizer";
-  Alfworld first(published_trial("trial_T20190909_132423_909909"), 10);
+TEST(AlfworldExcerpts, AreReproduced) {
+  CARNOT_NEEDS_PUBLISHED_DATA();
+  if (testing::kSanitized) CARNOT_SKIP(Uninstrumented, "reads the training games, which takes minutes otherwise");
+  Alfworld first(game_of(row_of({true, "train"}, "/trial_T20190909_132423_909909")), 10);
   EXPECT_EQ(
       first.step("go to desk 1").observation,
       "You arrive at desk 1. On the desk 1, you see a alarmclock 2, a alarmclock 1, a book 2, a bowl 1, a keychain 2, "
@@ -159,21 +173,13 @@ TEST_F(AlfworldTranscripts, AreReproduced) {
                                                           "take bowl 1 from desk 1",
                                                           "take keychain 2 from desk 1",
                                                           "take mug 2 from desk 1"}));
-  Alfworld second(published_trial("trial_T20190908_024638_080857"), 10);
+  Alfworld second(game_of(row_of({true, "train"}, "/trial_T20190908_024638_080857")), 10);
   EXPECT_EQ(second.step("go to desk 1").observation,
             "You arrive at desk 1. On the desk 1, you see a alarmclock 3, a alarmclock 2, a cd 1, and a pen 1.");
   const std::vector<std::string> admissible = second.admissible();
   for (const char* command : {"take alarmclock 2 from desk 1", "take alarmclock 3 from desk 1", "take cd 1 from desk 1",
                               "take pen 1 from desk 1", "examine desk 1", "help"})
     EXPECT_TRUE(std::binary_search(admissible.begin(), admissible.end(), command)) << command;
-}
-
-/// The row of a game in a file of rows, or nothing.
-std::string_view row_of(const std::string& split, const std::string& game) {
-  const std::string trial = "\"trial_id\": \"" + game.substr(game.find('/') + 1) + "\"";
-  for (const std::string_view row : published_rows(split))
-    if (row.find(trial) != std::string_view::npos) return row;
-  return {};
 }
 
 /// The admissible list after a recorded step.
@@ -183,16 +189,20 @@ void change_list(std::vector<std::string>& list, const Json& step) {
   std::ranges::sort(list);
 }
 
+class AlfworldTranscripts : public testing::InventedAndPublished {};
+INSTANTIATE_TEST_SUITE_P(Data, AlfworldTranscripts, ::testing::Bool(), testing::data_name);
+
 // What ALFWorld itself answered (tools/golden/alfworld_plays.py): every text, every list, every end.
-TEST_F(AlfworldTranscripts, EqualThoseOfThePythonOriginal) {
-  const auto text = read_maybe_compressed(source_path("tests/golden/alfworld/plays.jsonl.xz"));
+TEST_P(AlfworldTranscripts, EqualThoseOfThePythonOriginal) {
+  const std::string plays = published() ? "plays.jsonl.xz" : "invented_plays.jsonl.xz";
+  const auto text = read_maybe_compressed(source_path("tests/golden/alfworld/" + plays));
   ASSERT_TRUE(text.ok()) << text.error().message;
   std::map<std::string, int> verbs;
   for (const std::string_view line : split_lines(*text)) {
     const Json play = parse_json<Json>(line, "play").value();
     const std::string name = play["game"];
     SCOPED_TRACE(name);
-    Alfworld game(published_game(row_of(play["split"], name)), 10);
+    Alfworld game(game_of(row_of({published(), play["split"]}, name)), 10);
     std::vector<std::string> admissible = play["admissible"];
     EXPECT_EQ(game.observation(), play["observation"].get<std::string>());
     EXPECT_EQ(game.admissible(), admissible);
@@ -244,11 +254,11 @@ std::string difference(const AlfworldTask& task, const std::string& domain, cons
   return "";
 }
 
-TEST_F(AlfworldTranscripts, CommandsAndGoalsAreThoseOfThePddlDomain) {
-  const auto domain = read_file(kPublished + "/game_domain.pddl");
+TEST_P(AlfworldTranscripts, CommandsAndGoalsAreThoseOfThePddlDomain) {
+  const auto domain = read_file(folder_of_games(published()) + "/game_domain.pddl");
   ASSERT_TRUE(domain.ok());
-  const auto& lines = published_rows("valid_unseen");
-  const std::size_t stride = all_are_wanted() ? 1 : testing::kSanitized ? 40 : 12;
+  const auto& lines = rows_of({published(), published() ? "valid_unseen" : "train"});
+  const std::size_t stride = all_are_wanted() || !published() ? 1 : testing::kSanitized ? 40 : 12;
   for (std::size_t i = 0; i < lines.size(); i += stride) {
     const auto row = parse_json(lines[i], "row").value();
     const auto task = parse_alfworld_row(lines[i], "row");
@@ -263,11 +273,11 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-/// The rows of a file as alfworld-download lays games out.
-void write_as_published(const std::string& rows, const std::filesystem::path& folder, std::size_t stride) {
-  const std::string domain = read_file(kPublished + "/game_domain.pddl").value();
-  const std::string grammar = read_file(kPublished + "/game_grammar.twl2").value();
-  const auto lines = split_lines(rows);
+/// The rows of a split as alfworld-download lays games out.
+void write_as_published(const GameSplit& of, const std::filesystem::path& folder, std::size_t stride) {
+  const std::string domain = read_file(folder_of_games(of.published) + "/game_domain.pddl").value();
+  const std::string grammar = read_file(folder_of_games(of.published) + "/game_grammar.twl2").value();
+  const auto& lines = rows_of(of);
   for (std::size_t i = 0; i < lines.size(); i += stride) {
     const auto row = parse_json(lines[i], "row").value();
     const std::string sentence = row["task"].front();
@@ -283,13 +293,12 @@ void write_as_published(const std::string& rows, const std::filesystem::path& fo
   }
 }
 
-TEST_F(AlfworldTranscripts, FoldersAsPublishedHoldTheSameGames) {
+TEST_P(AlfworldTranscripts, FoldersAsPublishedHoldTheSameGames) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("carnot_alfworld_" + std::to_string(::getpid()));
-  const std::size_t stride = testing::kSanitized ? 20 : 3;
-  const auto text = read_maybe_compressed(kPublished + "/valid_seen.jsonl.xz");
-  ASSERT_TRUE(text.ok());
-  write_as_published(*text, folder, stride);
+  const GameSplit of{published(), "valid_seen"};
+  const std::size_t stride = !published() ? 1 : testing::kSanitized ? 20 : 3;
+  write_as_published(of, folder, stride);
   // What ALFWorld itself leaves out.
   const auto left_out = folder / "valid_seen/pick_and_place_with_movable_recep-Mug-Box-Desk-301/trial_T1";
   std::filesystem::create_directories(left_out);
@@ -298,7 +307,7 @@ TEST_F(AlfworldTranscripts, FoldersAsPublishedHoldTheSameGames) {
   std::filesystem::remove_all(folder);
   ASSERT_TRUE(games.ok()) << games.error().message;
 
-  const PublishedGames& rows = published("valid_seen");
+  const Games& rows = games_of(of);
   ASSERT_EQ(games->size(), (rows.size() + stride - 1) / stride);
   for (std::size_t i = 0; i < games->size(); ++i) {
     const AlfworldTask& game = (*games)[i];

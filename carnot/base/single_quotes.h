@@ -1,0 +1,15 @@
+// base/single_quotes.h -- text as one word of a POSIX shell.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace carnot {
+
+inline std::string in_single_quotes(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace carnot

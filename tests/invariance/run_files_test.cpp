@@ -1,0 +1,157 @@
+// What whole runs write and say: checkpoints by time, disk, tables without inventions, and why a run learnt nothing.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "carnot/base/log.h"
+#include "carnot/run/checkpoint_folder.h"
+#include "carnot/run/disk_budget.h"
+#include "carnot/train/model_bundle.h"
+#include "tiny_runs.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::bytes_in;
+using testing::kLora;
+using testing::kTinyRecipe;
+
+class RunFiles : public testing::TinyRuns {};
+
+TEST_F(RunFiles, SaveByTimeWithoutChangingABit) {
+  const std::vector<std::string> at_the_end{"train.save_every=0", "train.save_minutes=0", "train.max_checkpoints=0"};
+  const std::vector<std::string> by_time{"train.save_every=0", "train.save_minutes=1e-9", "train.max_checkpoints=0"};
+  EXPECT_EQ(train("end", at_the_end), RunEnd::Complete);
+  EXPECT_EQ(train("time", by_time), RunEnd::Complete);
+  EXPECT_FALSE(fs::exists(checkpoint("end", 3)));
+  for (const int step : {1, 2, 3}) EXPECT_TRUE(fs::exists(checkpoint("time", step))) << step;
+  EXPECT_TRUE(fs::exists(root_ / "time" / "warm_start" / "checkpoints" / "global_step_5")) << "SFT, too";
+  EXPECT_TRUE(weights("time") == weights("end"));
+  EXPECT_EQ(metrics("time"), metrics("end"));
+}
+
+TEST_F(RunFiles, KeepNoOptimizerOfTheSftBeforeThem) {
+  train("run", {});
+  const fs::path learnt = root_ / "run" / "warm_start" / "checkpoints" / "global_step_6";
+  EXPECT_TRUE(fs::exists(learnt / "model.safetensors"));
+  EXPECT_FALSE(fs::exists(learnt / "optimizer.safetensors"));
+  std::ostringstream out;
+  auto sft = Recipe::parse(kTinyRecipe, "tiny.yaml", {"run_folder=" + (root_ / "sft").string()});
+  ASSERT_TRUE(run_sft(*sft, {.out = out}).ok());
+  EXPECT_TRUE(fs::exists(root_ / "sft" / "checkpoints" / "global_step_6" / "optimizer.safetensors"))
+      << "SFT alone may go on";
+}
+
+TEST_F(RunFiles, WithoutAnEvaluationBeforeThemShowNone) {
+  auto recipe = Recipe::parse(
+      kTinyRecipe, "tiny.yaml", {"eval.before_training=false", "run_folder=" + (root_ / "run").string()});
+  std::ostringstream out;
+  ASSERT_TRUE(run_training(*recipe, {.out = out}).ok());
+  EXPECT_EQ(out.str().find("before"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find("after"), std::string::npos) << out.str();
+  const Json summary = Json::parse(*read_file(root_ / "run" / "summary.json"));
+  EXPECT_FALSE(summary.contains("before"));
+  EXPECT_TRUE(summary.contains("after"));
+}
+
+TEST_F(RunFiles, TakeNoMoreDiskThanPredictedAndCheckpointsJustThat) {
+  for (const std::vector<std::string>& settings : {std::vector<std::string>{"method=ppo"}, kLora}) {
+    fs::remove_all(root_ / "run");
+    train("run", settings);
+    auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", settings);
+    const auto bundle = ModelBundle::make(*recipe);
+    const MemorySettings asked = memory_settings(*recipe, bundle->config, MemoryStage::Training);
+    EXPECT_GE(total_bytes(disk_budget(asked)), static_cast<std::int64_t>(bytes_in(root_ / "run")));
+    const StoredBytes stored = stored_bytes(asked);
+    std::uintmax_t tensors = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(checkpoint("run")))
+      if (entry.path().extension() == ".safetensors") tensors += entry.file_size();
+    const auto predicted = static_cast<double>(stored.policy + stored.optimizer + stored.reference + stored.critic);
+    EXPECT_NEAR(static_cast<double>(tensors) / predicted, 1, 0.1) << recipe->to_yaml();
+  }
+}
+
+TEST_F(RunFiles, KeepTheOptimizerOfTheLatestCheckpointAloneAndGoOnFromThat) {
+  const std::vector<std::string> all{"train.max_checkpoints=0"};
+  std::vector<std::string> last{"train.max_checkpoints=0", "train.save_optimizer=last"};
+  train("all", all);
+  EXPECT_EQ(train("last", last, stop_after("last", 9)), RunEnd::Interrupted);
+  last.push_back("resume=auto");
+  EXPECT_EQ(train("last", last), RunEnd::Complete);
+  EXPECT_TRUE(weights("last") == weights("all"));
+  for (const int step : {1, 2, 3, 4}) {
+    EXPECT_EQ(fs::exists(checkpoint("last", step) / "optimizer.safetensors"), step == 4) << step;
+    EXPECT_EQ(fs::exists(checkpoint("last", step) / "critic_optimizer.safetensors"), step == 4) << step;
+    EXPECT_TRUE(weights("last", step) == weights("all", step));
+    EXPECT_TRUE(verify_checkpoint(checkpoint("last", step)).ok());
+  }
+  fs::resize_file(checkpoint("last", 4) / "model.safetensors", 8);
+  last.push_back("run_folder=" + (root_ / "last").string());
+  auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", last);
+  std::ostringstream out;
+  const auto refused = run_training(*recipe, {.out = out});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("train.save_optimizer=last"), std::string::npos) << refused.error().message;
+}
+
+TEST_F(RunFiles, GradientNormsAreMeansOverTheUpdatesOfAStep) {
+  // Without a step of the weights every pass has the same gradients, by groups in another order each time.
+  std::optional<double> once;
+  for (const int epochs : {1, 2, 3, 4}) {
+    const std::string name = "run_" + std::to_string(epochs);
+    train(name, {"train.learning_rate=0", "critic.learning_rate=0", "train.steps=1", "train.mini_batches=3",
+                 "sft.steps=0", "train.epochs=" + std::to_string(epochs)});
+    const double norm = metrics(name)[0].at("actor/grad_norm");
+    EXPECT_NEAR(norm, once.value_or(norm), 1e-5 * norm) << epochs;
+    once = norm;
+  }
+}
+
+TEST_F(RunFiles, WithoutAGroupToLearnFromSayWhatDroppedThemAndHowOften) {
+  auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml",
+                              {"method=dapo", "sft.steps=0", "objective.entropy_coefficient=0", "train.steps=2",
+                               "filter.max_refills=2", "run_folder=" + (root_ / "run").string()});
+  std::vector<std::string> warnings;
+  const auto before = set_log_sink([&](LogLevel, const std::string& message) { warnings.push_back(message); });
+  std::ostringstream out;
+  const auto end = run_training(*recipe, {.out = out});
+  set_log_sink(before);
+  ASSERT_FALSE(end.ok());
+  EXPECT_EQ(end.error().message,
+            "training: no update was made, since no group was left to learn from: drop_zero_variance dropped all of "
+            "them, in up to 3 batches of rollouts a step. The last checkpoint is written");
+  const std::string warning = "training step 2: no update: of 9 groups in 3 batches drop_zero_variance dropped all";
+  EXPECT_NE(std::ranges::find(warnings, warning), warnings.end())
+      << ::testing::PrintToString(warnings);
+  EXPECT_NE(out.str().find("no signal 100.0 %"), std::string::npos) << out.str();
+}
+
+TEST_F(RunFiles, SayHowManyGroupsHadNoSignal) {
+  std::ostringstream out;
+  auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", {"sft.steps=0", "run_folder=" + (root_ / "run").string()});
+  ASSERT_TRUE(run_training(*recipe, {.out = out}).ok());
+  EXPECT_NE(out.str().find("Groups without signal (equal rewards): 100.0 % of all, 100.0 % in the last step\n"),
+            std::string::npos)
+      << out.str();
+}
+
+TEST_F(RunFiles, WithPromptsThatFillTheContextAreNoRuns) {
+  for (const std::string stage : {"eval.before_training=false", "eval.before_training=true"}) {
+    fs::remove_all(root_ / "run");
+    const std::vector<std::string> settings{"rollout.max_context_tokens=20", "sft.steps=0", stage,
+                                            "run_folder=" + (root_ / "run").string()};
+    auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", settings);
+    std::ostringstream out;
+    const auto end = run_training(*recipe, {.out = out});
+    ASSERT_FALSE(end.ok()) << stage;
+    EXPECT_NE(end.error().message.find("trajectories have no response: their prompts are not shorter than "
+                                       "rollout.max_context_tokens, 20"),
+              std::string::npos)
+        << end.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace carnot

@@ -1,0 +1,132 @@
+// SmolLM2-135M-Instruct, as tools/install_smollm2.sh makes it, against what transformers computes with the same weights
+// (tools/golden/smollm2.py).
+#include <ATen/Functions.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "carnot/base/file.h"
+#include "carnot/generate/generator.h"
+#include "carnot/generate/loaded_model.h"
+#include "carnot/rollout/log_prob_pass.h"
+#include "carnot/train/trainer.h"
+#include "testing/chat_templates.h"
+#include "testing/paths.h"
+
+namespace carnot {
+namespace {
+
+using nlohmann::json;
+using Ids = std::vector<TokenId>;
+
+std::string folder() { return source_path(".cache/smollm2"); }
+
+class RealModel : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    testing::use_source_python();
+    auto loaded = load_for_generation({.path = folder()});
+    ASSERT_TRUE(loaded.ok()) << "tools/install_smollm2.sh makes the folder: " << loaded.error().message;
+    loaded_ = new LoadedModel(std::move(loaded).value());
+    recorded_ = new json(json::parse(read_file(recorded_path("smollm2/model.json")).value()));
+  }
+  static void TearDownTestSuite() {
+    delete loaded_;
+    delete recorded_;
+  }
+
+  static const Tokenizer& tokenizer() { return *loaded_->tokenizer; }
+
+  static inline const LoadedModel* loaded_ = nullptr;
+  static inline const json* recorded_ = nullptr;
+};
+
+TEST_F(RealModel, TokenizesAsHuggingFaceDoes) {
+  const std::string lines = read_maybe_compressed(recorded_path("smollm2/tokens.jsonl.xz")).value();
+  int different = 0, compared = 0;
+  for (const std::string_view line : split_lines(lines)) {
+    const json one = json::parse(line);
+    const Ids ids = tokenizer().encode(one.at("text").get<std::string>());
+    ++compared;
+    if (ids != one.at("ids").get<Ids>() && ++different < 5) ADD_FAILURE() << line << "\nhere: " << json(ids);
+  }
+  EXPECT_EQ(different, 0);
+  EXPECT_EQ(compared, 2000);
+}
+
+TEST_F(RealModel, RendersConversationsAsTransformersDoes) {
+  ASSERT_NE(loaded_->chat, nullptr) << loaded_->chat_problem;
+  EXPECT_EQ(loaded_->chat->name(), "template");
+  for (const json& one : recorded_->at("conversations")) {
+    std::vector<Message> messages;
+    for (const json& message : one.at("messages"))
+      messages.push_back({.role = message.at("role"), .content = message.at("content")});
+    EXPECT_EQ(loaded_->chat->render_opening(messages, "").tokens, one.at("ids").get<Ids>()) << one.at("text");
+  }
+  EXPECT_TRUE(check_append_only(*loaded_->chat).ok());
+}
+
+TEST_F(RealModel, AnswersAsTransformersDoes) {
+  std::vector<Ids> prompts, answers;
+  for (const json& one : recorded_->at("answers")) {
+    const std::vector<Message> question = {{"user", one.at("question")}};
+    prompts.push_back(loaded_->chat->render_opening(question, "").tokens);
+  }
+  std::string first;
+  const auto keep = [&](const GeneratedText& text) {
+    if (answers.empty()) first = text.text;
+    Ids& ids = answers.emplace_back();
+    for (const TokenDraw& draw : text.draws) ids.push_back(draw.token);
+    return true;
+  };
+  generate(*loaded_->model, tokenizer(), prompts, {.max_tokens = 24, .stop_tokens = answer_end_tokens(*loaded_)},
+           {.on_text = keep});
+  EXPECT_EQ(first, "The capital of France is Paris.");
+  ASSERT_EQ(answers.size(), recorded_->at("answers").size());
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    EXPECT_EQ(answers[i], recorded_->at("answers")[i].at("ids").get<Ids>()) << recorded_->at("answers")[i];
+}
+
+TEST_F(RealModel, HasTheLogProbabilitiesOfTransformersInFloat64) {
+  std::vector<MeasuredSequence> sequences;
+  std::vector<double> expected;
+  for (const json& one : recorded_->at("scores")) {
+    MeasuredSequence& sequence = sequences.emplace_back(MeasuredSequence{.tokens = one.at("ids").get<Ids>()});
+    for (std::size_t i = 1; i < sequence.tokens.size(); ++i) sequence.targets.push_back(static_cast<int>(i));
+    for (const json& value : one.at("logp")) expected.push_back(value);
+  }
+  const TargetStatistics measured = measure_targets(*loaded_->model, sequences, 4096, 1);
+  ASSERT_EQ(measured.log_prob.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(measured.log_prob[i], expected[i], 1e-4) << i;
+}
+
+TEST_F(RealModel, TrainsTwoSteps) {
+  constexpr const char* kRecipe = R"(
+env: {name: search_qa, train_worlds: 2, held_out_worlds: 1}
+objective: {entropy_coefficient: 0.01}
+rollout: {group_size: 2, max_context_tokens: 512, max_response_tokens: 12}
+train: {steps: 2, groups: 1, learning_rate: 1e-5}
+)";
+  Recipe recipe = Recipe::parse(kRecipe, "test", {"model.path=" + folder()}).value();
+  ASSERT_TRUE(ModelBundle::prepare_device(recipe.run).ok());
+  ModelBundle bundle = ModelBundle::make(recipe).value();
+  EXPECT_EQ(bundle.chat->name(), "template");
+  bundle.add_companions(recipe);
+  const at::Tensor before = bundle.policy->trained()[0].tensor.detach().clone();
+  OneProcess alone;
+  Trainer trainer(recipe, bundle, alone);
+  for (int step = 0; step < 2; ++step) {
+    const auto metrics = trainer.step(step).value().metrics;
+    EXPECT_GT(metrics.at("rollout/sampled_tokens"), 0);
+    EXPECT_GT(metrics.at("actor/grad_norm"), 0);
+    EXPECT_EQ(metrics.at("actor/skipped_updates"), 0);
+    EXPECT_EQ(metrics.at("rollout_corr/reused"), 1);
+    EXPECT_EQ(metrics.at("rollout_corr/log_prob_abs_diff/max"), 0);
+  }
+  EXPECT_FALSE(at::equal(before, bundle.policy->trained()[0].tensor));
+}
+
+}  // namespace
+}  // namespace carnot

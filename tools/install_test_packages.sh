@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs what only tests need, from the Python package index: NVRTC and a sentence encoder into .venv, and the packages
+# that Carnot's adapters, trackers and servers are tested against, each set in a virtual environment of its own in
+# .cache/test_packages. About 0.6 GB to download. Idempotent; needs tools/install.sh to have run.
+set -Eeuo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+folder=.cache/test_packages
+
+say() { printf 'install: %s\n' "$*"; }
+trap 'say "stopped at line $LINENO: $BASH_COMMAND (is there a network?)" >&2' ERR
+
+# A set is complete when its list of packages is the one that was installed.
+install_set() { # name, then what pip installs
+  local name=$1 place=$folder/$1 wanted
+  shift
+  wanted=$(echo "$*" && cat python/requirements-*.txt)
+  if [[ -f $place/installed && $(<"$place/installed") == "$wanted" ]]; then return; fi
+  say "installing the test packages \"$name\""
+  rm -rf "$place"
+  python3 -m venv "$place"
+  "$place/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check "$@"
+  printf '%s\n' "$wanted" >"$place/installed"
+}
+
+tools/install_nvrtc.sh >/dev/null
+tools/install_sentence_encoder.sh >/dev/null
+mkdir -p "$folder"
+install_set adapters -r python/requirements-adapters.txt -r python/requirements-trackers.txt
+install_set earlier_adapters verifiers==0.1.14 mcp==1.30.0
+install_set mcp mcp==2.3.0
+install_set clients openai-agents==0.24.0 openai==3.54.0
+say "all test packages are in .venv and .cache/test_packages."
