@@ -23,10 +23,10 @@
 #include <thread>
 #include <vector>
 
-#include "processor_time.h"
 #include "carnot/base/aligned_memory.h"
 #include "carnot/base/thread_pool.h"
 #include "carnot/kernel/gemm/bfloat16_gemm.h"
+#include "processor_time.h"
 
 namespace carnot {
 namespace {

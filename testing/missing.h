@@ -1,7 +1,7 @@
 // testing/missing.h -- the one way to skip a test: naming what this machine cannot have.
 //
-// What an install script provides is not missing: a test that needs it fails without it. `./run test` ends with one line
-// for each reason and its number of cases, and CI compares them with tests/allowed_skips (tools/skipped_tests.py).
+// What an install script provides is not missing: a test that needs it fails without it. `./run test` ends with one
+// line for each reason and its number of cases, and CI compares them with tests/allowed_skips (tools/skipped_tests.py).
 #pragma once
 
 #include <gtest/gtest.h>

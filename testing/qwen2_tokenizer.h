@@ -39,7 +39,7 @@ class Qwen2Tokenizer : public ::testing::TestWithParam<std::string_view> {
 };
 
 /// Instantiates a suite that derives from Qwen2Tokenizer.
-#define CARNOT_WITH_EACH_QWEN2(Suite)                                                     \
+#define CARNOT_WITH_EACH_QWEN2(Suite)                                                  \
   INSTANTIATE_TEST_SUITE_P(Vocabulary, Suite, ::testing::Values("Small", "Published"), \
                            [](const auto& info) { return std::string(info.param); })
 

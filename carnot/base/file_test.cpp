@@ -64,10 +64,10 @@ TEST_F(Files, AMissingOneIsNamed) {
 
 TEST_F(Files, AFailedWriteLeavesTheOldContentAndNothingElse) {
   ASSERT_TRUE(write_file_atomically(folder_ / "x", "old").ok());
-  struct rlimit old {};
+  struct rlimit old{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const struct rlimit tight { .rlim_cur = 2, .rlim_max = old.rlim_max };
+  const struct rlimit tight{.rlim_cur = 2, .rlim_max = old.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
   const Status status = write_file_atomically(folder_ / "x", "new");
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);

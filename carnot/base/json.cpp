@@ -92,8 +92,7 @@ class LimitedBuilder final : public nlohmann::json_sax<AnyJson> {
   bool put(AnyJson value) { return place(std::move(value)) != nullptr; }
 
   bool open(AnyJson value) {
-    if (open_.size() == limits_.depth)
-      return refuse("nests deeper than " + std::to_string(limits_.depth) + " levels");
+    if (open_.size() == limits_.depth) return refuse("nests deeper than " + std::to_string(limits_.depth) + " levels");
     AnyJson* at = place(std::move(value));
     if (at != nullptr) open_.push_back({.value = at});
     return at != nullptr;

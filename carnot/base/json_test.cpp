@@ -24,9 +24,8 @@ std::string problem_of(std::string_view text) {
 }
 
 TEST(ParseJson, GivesWhatTheLibraryGives) {
-  for (const char* text :
-       {"null", "true", "-1", "18446744073709551615", "0.1", "\"caf\\u00e9\"", "[]", "{}", "[[],{},[1,[2]],3]",
-        R"({"b":{"y":[1,{"z":null}],"x":{}},"a":[{"k":1},{"k":2}],"":""})"}) {
+  for (const char* text : {"null", "true", "-1", "18446744073709551615", "0.1", "\"caf\\u00e9\"", "[]", "{}",
+                           "[[],{},[1,[2]],3]", R"({"b":{"y":[1,{"z":null}],"x":{}},"a":[{"k":1},{"k":2}],"":""})"}) {
     EXPECT_EQ(parse_json(text, "here").value(), Json::parse(text)) << text;
     EXPECT_EQ(parse_json<OrderedJson>(text, "here").value().dump(), OrderedJson::parse(text).dump()) << text;
   }

@@ -15,8 +15,9 @@ TEST(KeyVariable, SaysWhetherItIsMissingEmptyOrNoKey) {
     return key ? *key : key.error().message;
   };
   EXPECT_EQ(key_of_variable("", "--key-env").value(), "");
-  EXPECT_EQ(key_of_variable("sk-secret", "--key-env").error().message,
-            "--key-env: no such environment variable; expected the NAME of one that holds the key, never the key itself");
+  EXPECT_EQ(
+      key_of_variable("sk-secret", "--key-env").error().message,
+      "--key-env: no such environment variable; expected the NAME of one that holds the key, never the key itself");
   EXPECT_EQ(read(" \n"), "--key-env: the environment variable is set but empty; expected one that holds the key");
   EXPECT_EQ(read("a\nb"), "--key-env: the variable's value has control characters; expected a key");
   EXPECT_EQ(read("key\n"), "key");

@@ -117,7 +117,9 @@ struct ThreadPool::State {
 
   /// Makes sure that whoever found nothing before the change that it is told of is asleep, or looks again.
   void wake(std::condition_variable& sleepers) {
-    { const std::lock_guard lock(sleep); }
+    {
+      const std::lock_guard lock(sleep);
+    }
     sleepers.notify_all();
   }
 
@@ -145,8 +147,8 @@ ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
   } catch (const std::system_error& error) {
     const std::size_t started = state_->workers.size() + 1;
     state_->end_workers();
-    throw std::system_error(error.code(), "only " + std::to_string(started) + " of " + std::to_string(threads) +
-                                              " threads can run");
+    throw std::system_error(error.code(),
+                            "only " + std::to_string(started) + " of " + std::to_string(threads) + " threads can run");
   }
 }
 

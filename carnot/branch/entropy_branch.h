@@ -17,7 +17,7 @@ struct EntropyBranchOptions {
   double base = 0.5;    ///< probability without a rise
   double weight = 0.2;  ///< of the rise
   double threshold = 0.5;
-  int beam = 2;         ///< a place is asked beam - 1 times
+  int beam = 2;  ///< a place is asked beam - 1 times
   BranchTiming timing = BranchTiming::AfterObservation;
   TurnEntropyMeasure measure{};
 

@@ -11,7 +11,7 @@
 namespace carnot {
 
 int terminal_columns() {
-  struct winsize size {};
+  struct winsize size{};
   const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return known ? size.ws_col : 80;
 }

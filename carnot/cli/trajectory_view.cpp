@@ -157,8 +157,7 @@ std::string trajectory_list(const RolloutFile& file) {
   for (std::size_t i = 0; i < all.size(); ++i)
     rows.push_back({std::to_string(file.line_of_row[i]), printable_line(all[i].group->uid),
                     printable_line(all[i].leaf().trajectory_id), ending(all[i].leaf()), number(all[i].leaf().score),
-                    number(penalties(all[i])),
-                    std::to_string(all[i].num_turns()), std::to_string(all[i].num_tokens()),
+                    number(penalties(all[i])), std::to_string(all[i].num_turns()), std::to_string(all[i].num_tokens()),
                     std::to_string(all[i].num_sampled())});
   return text_table(rows);
 }

@@ -102,7 +102,8 @@ std::string bash_script(std::span<const CommandUsage> usages, std::span<const st
 std::string fish_script(std::span<const CommandUsage> usages, std::span<const std::string> keys) {
   std::string text;
   for (const CommandUsage& usage : usages) {
-    text += "complete -c carnot -n __fish_use_subcommand -f -a " + usage.name + " -d " + in_single_quotes(usage.summary) + "\n";
+    text += "complete -c carnot -n __fish_use_subcommand -f -a " + usage.name + " -d " +
+            in_single_quotes(usage.summary) + "\n";
     const std::string here = "complete -c carnot -n '__fish_seen_subcommand_from " + usage.name + "' ";
     text += here + "-l help -d 'print this command'\\''s usage'\n";
     for (const OptionUsage& option : usage.options) {

@@ -185,10 +185,10 @@ class DocumentBuilder {
       const auto dividend = whole == nullptr ? std::nullopt : whole_number(whole->value);
       const auto size = whole_number(divisor.setting.value);
       if (!dividend || !size || *size < 1 || *dividend % *size != 0) {
-        document_.problems_.push_back(divisor.setting.shown() + ": expected a divisor of " + divisor.dividend +
-                                      (whole == nullptr ? ", which must be set too"
-                                                        : " (" + whole->value.shown() + ")") +
-                                      ", found " + divisor.setting.value.shown());
+        document_.problems_.push_back(
+            divisor.setting.shown() + ": expected a divisor of " + divisor.dividend +
+            (whole == nullptr ? ", which must be set too" : " (" + whole->value.shown() + ")") + ", found " +
+            divisor.setting.value.shown());
         continue;
       }
       divisor.setting.value.items.front().text = std::to_string(*dividend / *size);
@@ -217,8 +217,8 @@ class DocumentBuilder {
       const Setting& setting = entry.second;
       if (setting.environment.empty() || setting.environment == chosen) return false;
       if (!setting.note.empty())
-        document_.notes_.push_back(setting.shown() + ": has no meaning here and is ignored: " +
-                                   std::string(setting.note));
+        document_.notes_.push_back(setting.shown() +
+                                   ": has no meaning here and is ignored: " + std::string(setting.note));
       else
         document_.problems_.push_back(setting.shown() + ": set env.name: " + std::string(setting.environment) +
                                       (chosen.empty() ? "" : "; this recipe has " + chosen));

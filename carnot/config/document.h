@@ -42,7 +42,7 @@ struct Setting {
   std::string written{};  ///< the key as the user wrote it
   std::string place{};    ///< "recipe.yaml:3:5" or "command line"
   SettingValue value{};
-  int layer = 0;  ///< later layers win: base recipes, the recipe, overrides
+  int layer = 0;                      ///< later layers win: base recipes, the recipe, overrides
   AliasRank rank = AliasRank::Plain;  ///< within a layer
   std::string_view environment{};     ///< the one that has this key, where an alias knows it
   std::string_view note{};            ///< said instead where the recipe has another environment; empty: refused

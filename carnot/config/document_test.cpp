@@ -172,8 +172,8 @@ TEST(Aliases, ASwitchThatIsOffWinsOverItsCoefficientWithANote) {
   EXPECT_EQ(value_of(verl, "objective.kl_in_reward"), "0");
   EXPECT_THAT(verl.notes(), ElementsAre("r.yaml:1:48: algorithm.kl_ctrl.kl_coef: is ignored, for "
                                         "algorithm.use_kl_in_reward is off (r.yaml:1:13)"));
-  const Document line = parsed("", {.overrides = {"actor_rollout_ref.actor.kl_loss_coef=0.001",
-                                                  "actor_rollout_ref.actor.use_kl_loss=False"}});
+  const Document line = parsed(
+      "", {.overrides = {"actor_rollout_ref.actor.kl_loss_coef=0.001", "actor_rollout_ref.actor.use_kl_loss=False"}});
   EXPECT_EQ(value_of(line, "objective.kl_coefficient"), "0");
   EXPECT_THAT(line.notes(), ElementsAre(HasSubstr("kl_loss_coef: is ignored")));
   EXPECT_EQ(value_of(parsed("algorithm: {use_kl_in_reward: True, kl_ctrl.kl_coef: 0.001}\n"), "objective.kl_in_reward"),

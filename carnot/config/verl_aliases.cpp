@@ -122,10 +122,7 @@ std::span<const Alias> verl_aliases() {
       {.theirs = "data.seed", .ours = {"seed"}},
       {.theirs = "data.train_files", .ours = {"env.train_file"}, .environment = "dataset"},
       {.theirs = "data.val_files", .ours = {"env.test_file"}, .environment = "dataset"},
-      {.theirs = "data.prompt_key",
-       .ours = {"env.question"},
-       .note = kEnvironmentTasks,
-       .environment = "dataset"},
+      {.theirs = "data.prompt_key", .ours = {"env.question"}, .note = kEnvironmentTasks, .environment = "dataset"},
       {.theirs = "custom_reward_function.path", .ours = {"env.reward"}, .environment = "dataset"},
       {.theirs = "custom_reward_function.name", .ours = {"env.reward"}, .appends = ":", .environment = "dataset"},
 

@@ -134,8 +134,7 @@ class Flattener final : public YAML::EventHandler {
     if (key.empty()) throw Refused{mark, "a key is empty"};
     const auto [first, is_new] = map.seen.emplace(key, mark.line + 1);
     if (!is_new)
-      throw Refused{mark,
-                    "key \"" + key + "\" is set a second time; first on line " + std::to_string(first->second)};
+      throw Refused{mark, "key \"" + key + "\" is set a second time; first on line " + std::to_string(first->second)};
     map.key = key;
     map.key_mark = mark;
     map.has_key = true;

@@ -309,7 +309,7 @@ TEST(ProcessGroup, RefusesAThirdProcessWithATakenRankAtOnce) {
   EXPECT_EQ(ranks[0].report, "joined");
   EXPECT_THAT((std::vector{ranks[1].report, ranks[2].report}),
               UnorderedElementsAre("joined", AllOf(StartsWith("rank 1 of 2 is taken by "),
-                                                              HasSubstr("expected a RANK that no other process has"))));
+                                                   HasSubstr("expected a RANK that no other process has"))));
 }
 
 TEST(ProcessGroup, RefusesAHostThatDoesNotExist) {

@@ -20,8 +20,8 @@ class GreedyParity : public ::testing::TestWithParam<std::tuple<std::string, at:
 
 INSTANTIATE_TEST_SUITE_P(Families, GreedyParity,
                          ::testing::Combine(::testing::Values("llama2", "llama3", "llama_linear", "mistral", "qwen2",
-                                                          "qwen2_yarn", "qwen3"),
-                                          ::testing::Values(at::kFloat, at::kDouble)));
+                                                              "qwen2_yarn", "qwen3"),
+                                            ::testing::Values(at::kFloat, at::kDouble)));
 
 TEST_P(GreedyParity, TokenForTokenAsGenerateBesideOtherSequences) {
   const std::filesystem::path folder =

@@ -44,19 +44,20 @@ TEST(TaskRows, ErrorsNameFileLineAndKeyOfEveryBadRow) {
       "{\"question\": \"Q\"\n",
       "data/train.jsonl");
   ASSERT_FALSE(rows.ok());
-  EXPECT_EQ(rows.error().message,
-            "data/train.jsonl:1: answer: expected a solution that ends in a line `#### ANSWER`\n"
-            "data/train.jsonl:2: expected a JSON object, found array\n"
-            "data/train.jsonl:3: question: expected a string, found number\n"
-            "data/train.jsonl:4: question: this key is missing; expected GSM8K's question and answer, or verl's prompt "
-            "and reward_model\n"
-            "data/train.jsonl:5: prompt: expected a user message, or a system and a user message, found 0 messages\n"
-            "data/train.jsonl:5: reward_model.ground_truth: expected a string, found number\n"
-            "data/train.jsonl:6: prompt[0].role: expected 'user', found 'assistant'\n"
-            "data/train.jsonl:6: prompt[0].content: expected a text that is not empty\n"
-            "data/train.jsonl:6: reward_model: this key is missing\n"
-            "data/train.jsonl:7: not JSON at byte 17: parse error at line 1, column 17: syntax error while parsing object - "
-            "unexpected end of input; expected '}'");
+  EXPECT_EQ(
+      rows.error().message,
+      "data/train.jsonl:1: answer: expected a solution that ends in a line `#### ANSWER`\n"
+      "data/train.jsonl:2: expected a JSON object, found array\n"
+      "data/train.jsonl:3: question: expected a string, found number\n"
+      "data/train.jsonl:4: question: this key is missing; expected GSM8K's question and answer, or verl's prompt "
+      "and reward_model\n"
+      "data/train.jsonl:5: prompt: expected a user message, or a system and a user message, found 0 messages\n"
+      "data/train.jsonl:5: reward_model.ground_truth: expected a string, found number\n"
+      "data/train.jsonl:6: prompt[0].role: expected 'user', found 'assistant'\n"
+      "data/train.jsonl:6: prompt[0].content: expected a text that is not empty\n"
+      "data/train.jsonl:6: reward_model: this key is missing\n"
+      "data/train.jsonl:7: not JSON at byte 17: parse error at line 1, column 17: syntax error while parsing object - "
+      "unexpected end of input; expected '}'");
 }
 
 TEST(TaskRows, StopAfterTwentyProblems) {

@@ -48,7 +48,7 @@ Tokens read_tokens(GgufMetadata& metadata) {
   if (metadata.any_problems()) return {};
   if (tokens.types.size() != tokens.size())
     metadata.problem(kTokenTypes, "has " + std::to_string(tokens.types.size()) + " elements for " +
-                                 std::to_string(tokens.size()) + " tokens");
+                                      std::to_string(tokens.size()) + " tokens");
   for (const std::int64_t type : tokens.types)
     if (type < kNormal || type > kByte) {
       metadata.problem(kTokenTypes, "holds " + std::to_string(type) + "; expected 1 to 6");

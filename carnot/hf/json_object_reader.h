@@ -14,7 +14,6 @@ namespace carnot {
 
 class JsonObjectReader {
  public:
-
   /// `where` precedes each problem: the file's name, or the file's and the object's.
   JsonObjectReader(const OrderedJson& json, std::string where) : json_(json), where_(std::move(where)) {}
 

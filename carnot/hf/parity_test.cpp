@@ -54,7 +54,7 @@ PackedAttention plan_of(const Recorded& recorded) {
 class Parity : public ::testing::TestWithParam<std::tuple<std::string, at::ScalarType, KernelChoice>> {};
 INSTANTIATE_TEST_SUITE_P(Families, Parity,
                          ::testing::Combine(kCases, ::testing::Values(at::kFloat, at::kDouble),
-                                          ::testing::Values(KernelChoice::Own, KernelChoice::Portable)));
+                                            ::testing::Values(KernelChoice::Own, KernelChoice::Portable)));
 
 /// Products with fixed vectors from the right and from the left, as recorded.
 at::Tensor digest(const at::Tensor& gradient) {

@@ -94,9 +94,9 @@ TEST_F(Safetensors, WritingToAReadTensorLeavesTheFileAlone) {
 
 TEST_F(Safetensors, AMisalignedTensorIsCopied) {
   const std::string data = std::string(1, '\5') + std::string("\0\0\x80\x3f", 4);
-  const std::string file = with_length(
-      R"({"flag":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"w":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})",
-      data);
+  const std::string file = with_length(R"({"flag":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                                       R"("w":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})",
+                                       data);
   ASSERT_TRUE(write_file_atomically(folder_ / "a", file).ok());
   const auto read = read_safetensors(folder_ / "a");
   ASSERT_TRUE(read.ok()) << read.error().message;
@@ -135,30 +135,30 @@ TEST_F(Safetensors, EachKindOfCorruptHeaderIsNamed) {
     std::string json, data, expected;
   };
   const std::string four(4, '\0');
-  for (
-      const Case& c : {
-          Case{"[1]", "", "JSON object"},
-          Case{"{\"a\":", "", "not JSON at byte 6"},
-          Case{R"({"a":{"dtype":"F32","shape":[1]}})", four, "'a' needs exactly dtype, shape and data_offsets"},
-          Case{R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", four, "dtype 'F99' is not read"},
-          Case{R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", four, "shape [-1]"},
-          Case{R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})", four, "shape [1.0]"},
-          Case{R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}})", four, "possible sizes"},
-          Case{R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", four, "4 bytes, but its shape needs 8"},
-          Case{R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", four, "do not lie in the file"},
-          Case{R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", four, "do not lie in the file"},
-          Case{R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})", four, "are not two positions"},
-          Case{R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", four, "tensors end at byte 1"},
-          Case{R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})", four, "after a gap"},
-          Case{
-              R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
-              four, "'b' begins at byte 2 of the data, inside the tensor before it"},
-          Case{
-              R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
-              four, "the key \"a\" appears twice"},
-          Case{R"({"__metadata__":{"step":3}})", "", "__metadata__ 'step' is not a string"},
-          Case{R"({"__metadata__":[]})", "", "__metadata__ is not an object"},
-      })
+  for (const Case& c : {
+           Case{"[1]", "", "JSON object"},
+           Case{"{\"a\":", "", "not JSON at byte 6"},
+           Case{R"({"a":{"dtype":"F32","shape":[1]}})", four, "'a' needs exactly dtype, shape and data_offsets"},
+           Case{R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", four, "dtype 'F99' is not read"},
+           Case{R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", four, "shape [-1]"},
+           Case{R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})", four, "shape [1.0]"},
+           Case{R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}})", four,
+                "possible sizes"},
+           Case{R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", four, "4 bytes, but its shape needs 8"},
+           Case{R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", four, "do not lie in the file"},
+           Case{R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", four, "do not lie in the file"},
+           Case{R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})", four, "are not two positions"},
+           Case{R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", four, "tensors end at byte 1"},
+           Case{R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})", four, "after a gap"},
+           Case{R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},)"
+                R"("b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
+                four, "'b' begins at byte 2 of the data, inside the tensor before it"},
+           Case{R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+                four, "the key \"a\" appears twice"},
+           Case{R"({"__metadata__":{"step":3}})", "", "__metadata__ 'step' is not a string"},
+           Case{R"({"__metadata__":[]})", "", "__metadata__ is not an object"},
+       })
     EXPECT_NE(file_complaint(with_length(c.json, c.data)).find(c.expected), std::string::npos)
         << c.json << "\n"
         << file_complaint(with_length(c.json, c.data));

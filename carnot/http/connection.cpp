@@ -13,10 +13,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kSlice{100};         // between two looks at whether the server stops
-constexpr milliseconds kProbeAfter{1000};   // for a client that has closed its side and may have left
-constexpr milliseconds kLinger{1000};       // for what a client sends after its answer
-constexpr milliseconds kLastAnswer{2000};   // for a client to take its answer once the server stops
+constexpr milliseconds kSlice{100};        // between two looks at whether the server stops
+constexpr milliseconds kProbeAfter{1000};  // for a client that has closed its side and may have left
+constexpr milliseconds kLinger{1000};      // for what a client sends after its answer
+constexpr milliseconds kLastAnswer{2000};  // for a client to take its answer once the server stops
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10;
 
 }  // namespace

@@ -24,12 +24,12 @@ struct RequestHead {
   std::string method{};
   std::string path{};  ///< percent-decoded, without the query
   HttpHeaders headers{};
-  std::string host{};               ///< with the port, of the target or the header Host; in lower case
-  bool is_http_1_0 = false;         ///< its sender knows neither chunks nor interim answers
-  bool keeps_connection = true;     ///< after the answer
-  bool awaits_continue = false;     ///< the body comes once "100 Continue" was sent
-  bool is_chunked = false;          ///< how the body is sent
-  std::size_t content_length = 0;   ///< of a body that is not chunked; 0: there is no body
+  std::string host{};              ///< with the port, of the target or the header Host; in lower case
+  bool is_http_1_0 = false;        ///< its sender knows neither chunks nor interim answers
+  bool keeps_connection = true;    ///< after the answer
+  bool awaits_continue = false;    ///< the body comes once "100 Continue" was sent
+  bool is_chunked = false;         ///< how the body is sent
+  std::size_t content_length = 0;  ///< of a body that is not chunked; 0: there is no body
 
   bool has_body() const { return is_chunked || content_length > 0; }
 };

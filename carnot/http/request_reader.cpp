@@ -39,8 +39,8 @@ Problem RequestReader::read_line(std::string& line, std::size_t limit, const Htt
 }
 
 Problem RequestReader::read_fields(HttpHeaders& fields) {
-  const HttpProblem too_long{
-      .status = 431, .message = "the header is larger than " + std::to_string(limits_.header_bytes) + " bytes"};
+  const HttpProblem too_long{.status = 431,
+                             .message = "the header is larger than " + std::to_string(limits_.header_bytes) + " bytes"};
   std::size_t left = limits_.header_bytes;
   for (std::string line;;) {
     if (const Problem problem = read_line(line, left, too_long)) return problem;
@@ -83,8 +83,8 @@ Problem RequestReader::read_body(const RequestHead& head, std::string& body) {
 }
 
 Problem RequestReader::read_chunks(std::string& body) {
-  const HttpProblem malformed{
-      .message = "a chunk: expected its size in hexadecimal digits, CR LF, so many bytes and CR LF"};
+  const HttpProblem malformed{.message =
+                                  "a chunk: expected its size in hexadecimal digits, CR LF, so many bytes and CR LF"};
   for (std::string line;;) {
     if (const Problem problem = read_line(line, kMaxChunkLine, malformed)) return problem;
     const auto size = parse_chunk_size(line);

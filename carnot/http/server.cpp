@@ -262,9 +262,9 @@ class HttpServer::Listener {
   }
 
   HttpReply problem_reply(const HttpProblem& problem) const {
-    HttpReply reply{.status = problem.status,
-                    .body = options_.error_body ? options_.error_body(problem.status, problem.message)
-                                                : problem.message};
+    HttpReply reply{
+        .status = problem.status,
+        .body = options_.error_body ? options_.error_body(problem.status, problem.message) : problem.message};
     if (problem.status == 503) reply.headers.push_back({"Retry-After", "1"});
     return reply;
   }
@@ -276,9 +276,9 @@ class HttpServer::Listener {
     const std::string* type = find_header(head.headers, "Content-Type");
     const std::string given = type == nullptr ? "" : lower_case(trim(type->substr(0, type->find(';'))));
     if (given == options_.body_type) return std::nullopt;
-    return HttpProblem{.status = 415,
-                       .message = "Content-Type: expected " + options_.body_type + ", found " +
-                                  (given.empty() ? "none" : given)};
+    return HttpProblem{
+        .status = 415,
+        .message = "Content-Type: expected " + options_.body_type + ", found " + (given.empty() ? "none" : given)};
   }
 
   Problem foreign(const RequestHead& head) const {

@@ -167,7 +167,7 @@ TEST(HttpServer, ARequestThatDoesNotArriveInTimeIsEnded) {
   with.receive_time = milliseconds(50);
   const auto server = started(with);
   for (const std::string& part : {std::string("GET / HT"), std::string("GET / HTTP/1.1\r\nHost: local"),
-                                 request_text("POST", "/", "", "Content-Length: 9\r\n") + "abc"}) {
+                                  request_text("POST", "/", "", "Content-Length: 9\r\n") + "abc"}) {
     EXPECT_THAT(exchanged(server->port(), part), StartsWith("HTTP/1.1 408")) << part;
   }
 }
@@ -405,7 +405,7 @@ TEST(HttpServer, StopsWithoutWaitingForTheRestOfARequest) {
   auto server = started(with);
   std::vector<Descriptor> clients;
   for (const std::string& half : {std::string("GET / HT"), std::string("GET / HTTP/1.1\r\nHost: local"),
-                                 request_text("POST", "/", "", "Content-Length: 9\r\n") + "abc"}) {
+                                  request_text("POST", "/", "", "Content-Length: 9\r\n") + "abc"}) {
     clients.push_back(connected(server->port()));
     send(clients.back(), request_text("GET", "/first"));
     EXPECT_THAT(received(clients.back(), "''"), HasSubstr("GET /first"));

@@ -136,8 +136,7 @@ TEST(BFloat16Gradients, OfATiedHeadAreTheSameWhetherAutogradAddsThemOrNot) {
   loss_of(model, batch).backward();
   const auto trained = model.trained();
   for (std::size_t i = 0; i < trained.size(); ++i)
-    EXPECT_LE((trained[i].tensor.grad() - own[i]).abs().max().item<double>(),
-              1e-6 * own[i].abs().max().item<double>())
+    EXPECT_LE((trained[i].tensor.grad() - own[i]).abs().max().item<double>(), 1e-6 * own[i].abs().max().item<double>())
         << trained[i].name;
 }
 

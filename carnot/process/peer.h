@@ -48,8 +48,8 @@ class Peer {
   /// The answer to the greeting.
   const PeerAnswer& greeting() const { return greeting_; }
 
-  /// Sends `request`, an object, and waits for its answer. Throws PeerFailure, also where the answer has an `error` that
-  /// is not null: then the process lives on. Any thread.
+  /// Sends `request`, an object, and waits for its answer. Throws PeerFailure, also where the answer has an `error`
+  /// that is not null: then the process lives on. Any thread.
   PeerAnswer call(nlohmann::json request);
 
   /// Sends what has no answer. A process that is over is not told. Any thread.

@@ -12,7 +12,6 @@
 namespace carnot {
 namespace {
 
-
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   std::string out;
   std::size_t at = 0;

@@ -12,7 +12,6 @@ namespace {
 constexpr int kDeepest = 40;
 constexpr std::size_t kLongest = 1000;
 
-
 /// Recursive descent. A failure anywhere makes the whole fail.
 ///   sum      = product (('+' | '-') product)*
 ///   product  = signed (('*' | '/') signed | power)*      a power after a power multiplies; it begins with no digit

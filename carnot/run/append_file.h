@@ -14,8 +14,8 @@ class AppendFile {
   /// Opens for appending; makes the file if need be.
   static Result<AppendFile> open(const std::filesystem::path& path);
 
-  /// Hands `record` to the system. Where it does not fit (full disk), the file is cut back to what it was. Also an error
-  /// where the file was deleted or replaced meanwhile: what is appended would be lost.
+  /// Hands `record` to the system. Where it does not fit (full disk), the file is cut back to what it was. Also an
+  /// error where the file was deleted or replaced meanwhile: what is appended would be lost.
   Status append(std::string_view record);
 
   /// Makes what was appended survive a power cut.

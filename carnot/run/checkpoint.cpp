@@ -116,7 +116,7 @@ Status fill_optimizer(Optimizer& optimizer, const fs::path& file, const std::opt
   if (!fs::exists(file, ignored))
     return Error{file.string() +
                  ": is not there, and training cannot continue without it: an earlier checkpoint with "
-                 "train.save_optimizer=last has none, nor has the SFT of a training run once it is over. model.path="  +
+                 "train.save_optimizer=last has none, nor has the SFT of a training run once it is over. model.path=" +
                  file.parent_path().string() + " begins a run with its weights"};
   if (!counts) return Error{file.string() + ": trainer_state.json does not say how many updates it has seen"};
   const auto stored = read_safetensors(file);

@@ -135,8 +135,8 @@ std::optional<bool> majority_success(const Group& group) {
 Evaluation summarize(const std::vector<Group>& groups, const std::string& breakdown) {
   Evaluation out;
   std::map<std::string, std::pair<double, std::int64_t>> measures;
-  std::int64_t solved_tasks = 0, voting_tasks = 0, majority_tasks = 0, sampled_tokens = 0,
-               entropy_tokens = 0, turns = 0;
+  std::int64_t solved_tasks = 0, voting_tasks = 0, majority_tasks = 0, sampled_tokens = 0, entropy_tokens = 0,
+               turns = 0;
   double entropy = 0;
   std::vector<Tally> tallies;
   for (const Group& group : groups) {
@@ -197,9 +197,9 @@ std::int64_t num_evaluated_tasks(const EvaluationOptions& options, const Environ
 void note_few_tasks(const Recipe& recipe) {
   const std::int64_t tasks = num_evaluated_tasks(recipe.evaluation, *recipe.environment);
   if (tasks < recipe.evaluation.tasks)
-    log_info("there are " + std::to_string(tasks) + " validation tasks; each is evaluated once (eval.tasks=" +
-             std::to_string(recipe.evaluation.tasks) + ", eval.samples=" + std::to_string(recipe.evaluation.samples) +
-             ")");
+    log_info("there are " + std::to_string(tasks) +
+             " validation tasks; each is evaluated once (eval.tasks=" + std::to_string(recipe.evaluation.tasks) +
+             ", eval.samples=" + std::to_string(recipe.evaluation.samples) + ")");
 }
 
 std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const RolloutEvents& events) {

@@ -26,7 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kRecipe = R"(
-model: {family: qwen3, hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16, init_std: 0.3}
+model: {family: qwen3, hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1,
+        head_dim: 16, init_std: 0.3}
 env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 lora: {rank: 3}
 )";

@@ -13,8 +13,8 @@ namespace carnot {
 /// chosen in silence: the error names the latest that is whole, and a user who wants that one names it.
 Result<std::filesystem::path> find_checkpoint(const std::filesystem::path& path);
 
-/// The folder with config.json and weights: a Hugging Face folder as it is, a model of the hub's cache (hf/hub_cache.h),
-/// or what find_checkpoint() finds.
+/// The folder with config.json and weights: a Hugging Face folder as it is, a model of the hub's cache
+/// (hf/hub_cache.h), or what find_checkpoint() finds.
 Result<std::filesystem::path> find_model(const std::filesystem::path& path_or_id);
 
 /// The config.yaml above a checkpoint: run/checkpoints/global_step_N, or run/warm_start/checkpoints/global_step_N.

@@ -27,7 +27,7 @@ class Progress {
     bool terminal = false;
     std::function<int()> columns = [] { return 80; };  ///< of the terminal, asked whenever something is drawn
     double redraw_every = 0.1;                         ///< seconds
-    double quiet_for = 30;  ///< off a terminal: seconds before the first line
+    double quiet_for = 30;                             ///< off a terminal: seconds before the first line
     Seconds now = [] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     };

@@ -57,8 +57,7 @@ class TrainingLoop {
 
   bool is_over(std::int64_t steps) const {
     const TrainOptions& options = run_.recipe.train;
-    return steps >= options.steps ||
-           (options.max_sampled_tokens > 0 && sampled_tokens_ >= options.max_sampled_tokens);
+    return steps >= options.steps || (options.max_sampled_tokens > 0 && sampled_tokens_ >= options.max_sampled_tokens);
   }
 
   Status save(std::int64_t step, const StepMetrics& unwritten = {}) {
@@ -88,8 +87,8 @@ class TrainingLoop {
     if (const Status status = keep_rollouts(done, *result); !status) return status.error();
     if (!result->trained) {
       if (const Status status = save(step); !status) return status.error();
-      return ended_by(run_, std::string(kTraining) + " step " + std::to_string(done) + ": " +
-                                result->trained.error().message);
+      return ended_by(
+          run_, std::string(kTraining) + " step " + std::to_string(done) + ": " + result->trained.error().message);
     }
     sampled_tokens_ += static_cast<std::int64_t>(result->metrics.at("rollout/sampled_tokens"));
     if (is_due(done, run_.recipe.evaluation.every) && !is_over(done)) {

@@ -141,8 +141,8 @@ Result<TrainerState> load_state(const Run& run, ModelBundle& bundle, Trainer& tr
   if (!bundle.checkpoint) return TrainerState();
   const CheckpointParts parts{
       .bundle = &bundle, .optimizer = &trainer.optimizer(), .critic_optimizer = trainer.critic_optimizer()};
-  auto loaded = agreed(*run.control.group, load_checkpoint(*bundle.checkpoint, parts, run.recipe.run),
-                       "loading the checkpoint");
+  auto loaded =
+      agreed(*run.control.group, load_checkpoint(*bundle.checkpoint, parts, run.recipe.run), "loading the checkpoint");
   if (loaded) trainer.set_coefficients(loaded->coefficients);
   return loaded;
 }
@@ -255,8 +255,8 @@ Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   const auto workers = meet_workers(recipe, bundle, trainer, folder->root, 1, control);
   if (!workers) return workers.error();
   auto step = control.stop_requested()
-                        ? std::nullopt
-                        : trainer.roll_out_and_measure(0, {.go_on = [&control] { return !control.stop_requested(); }});
+                  ? std::nullopt
+                  : trainer.roll_out_and_measure(0, {.go_on = [&control] { return !control.stop_requested(); }});
   if (!step) {
     if (const Status failure = why_not(workers->get(), group); !failure) return failure.error();
     control.out << "Stopped; nothing is written\n";

@@ -28,8 +28,8 @@ Status check_run_folder(const fs::path& root, Resume resume) {
     return Error{root.string() +
                  ": holds a run already. Continue it with resume=auto, or name another folder with run_folder=..."};
   }
-  static const std::set<std::string> kOwn{"run_id",      "earlier_configs", "tensorboard", "rollouts",
-                                          "validation",  "checkpoints",     "warm_start",  "base",
+  static const std::set<std::string> kOwn{"run_id",       "earlier_configs", "tensorboard", "rollouts",
+                                          "validation",   "checkpoints",     "warm_start",  "base",
                                           "summary.json", "view.html",       "lost+found"};
   std::error_code reason;
   for (fs::directory_iterator entry(root, reason), end; !reason && entry != end; entry.increment(reason)) {

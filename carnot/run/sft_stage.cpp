@@ -98,8 +98,7 @@ Result<RunEnd> take_steps(Run& run, StageFiles& files, SftTrainer& trainer, std:
   }
   run.progress.end();
   if (first == steps) return RunEnd::Complete;
-  run.progress.print(
-      sft_line({.step = steps, .steps = steps, .width = run.progress.width()}, loss, watch.seconds()));
+  run.progress.print(sft_line({.step = steps, .steps = steps, .width = run.progress.width()}, loss, watch.seconds()));
   if (const Status status = save_last(run, files, parts); !status) return status.error();
   if (updates == 0) return Error{std::string(kSft) + ": " + kAllSkipped};
   return RunEnd::Complete;

@@ -46,7 +46,7 @@ MachineMemory limit_of_rank(const Recipe& recipe, const Ranks& ranks) {
 
 /// Refuses what does not fit, in settings or in memory, before any weights are there.
 Result<RunStart> start_alone(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, MemoryStage stage,
-                          const Ranks& ranks) {
+                             const Ranks& ranks) {
   const fs::path recorded = resume_of(recipe) == Resume::Auto ? recorded_config(recipe, checkpoint) : fs::path();
   if (const Status settled = settle_shards(recipe, recorded, ranks.all); !settled) return settled.error();
   // SFT lays its checkpoint over the recipe's own model (sft_stage).
@@ -132,7 +132,7 @@ Result<std::int64_t> predict_memory(const Recipe& recipe, const ModelConfig& con
 }
 
 Result<RunStart> start(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, MemoryStage stage,
-                    Collectives& group, const MachineShare& share) {
+                       Collectives& group, const MachineShare& share) {
   auto begun =
       agreed(group, start_alone(recipe, checkpoint, stage, {.all = group.size(), .here = share.ranks}), "the start");
   if (!begun) return begun;

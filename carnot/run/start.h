@@ -55,6 +55,6 @@ struct RunStart {
 
 /// Refuses what does not fit, in settings or in memory, before any weights are there.
 Result<RunStart> start(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, MemoryStage stage,
-                    Collectives& group, const MachineShare& share);
+                       Collectives& group, const MachineShare& share);
 
 }  // namespace carnot

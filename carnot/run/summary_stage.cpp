@@ -46,8 +46,7 @@ Status summary_stage(Run& run, const ModelBundle& bundle, const std::optional<Ev
     print_question(run, *bundle.tokenizer, *before, after);
   }
   run.control.out << "\n"
-                  << evaluation_table(columns, run.recipe.evaluation.breakdown, run.progress.width())
-                  << "\n"
+                  << evaluation_table(columns, run.recipe.evaluation.breakdown, run.progress.width()) << "\n"
                   << run.dead.lines() << "Memory: " << measured << " MiB at the peak, " << predicted << " predicted"
                   << "\nRun folder: " << run.folder.root.string() << "\n";
   return Done{};

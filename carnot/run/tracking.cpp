@@ -91,17 +91,17 @@ Result<Tracking> Tracking::start(Recipe& recipe, const RunFolder& folder, bool r
   const OrderedJson greeting{{"type", "start"},    {"protocol", kProtocol},        {"run", tracking.id_},
                              {"name", name},       {"folder", path.string()},      {"resumed", resumed},
                              {"restarted", false}, {"config", settings_of(recipe)}};
-  auto listener = Listener::start(
-      {.name = "tracker",
-       .program = {.command = options.command, .environment = python_variables()},
-       .finish_seconds = options.finish_seconds},
-      {.greeting =
-           [greeting](int start) {
-             OrderedJson message = greeting;
-             message["restarted"] = start > 1;
-             return line(message);
-           },
-       .dropped = [](std::int64_t lines) { return line({{"type", "dropped"}, {"lines", lines}}); }});
+  auto listener =
+      Listener::start({.name = "tracker",
+                       .program = {.command = options.command, .environment = python_variables()},
+                       .finish_seconds = options.finish_seconds},
+                      {.greeting =
+                           [greeting](int start) {
+                             OrderedJson message = greeting;
+                             message["restarted"] = start > 1;
+                             return line(message);
+                           },
+                       .dropped = [](std::int64_t lines) { return line({{"type", "dropped"}, {"lines", lines}}); }});
   if (!listener) return Error{"track.command: " + listener.error().message};
   tracking.listener_ = std::move(listener).value();
   return tracking;

@@ -139,7 +139,8 @@ print(type(pickle.loads(pickle.dumps(Point()))).__name__, os.path.expanduser('~'
 }
 
 TEST_F(PythonSandboxTest, AProgramMayKillWhatItHasStarted) {
-  if (!sandbox_->layers().namespaces) CARNOT_SKIP(Namespaces, "this machine grants " + sandbox_->description() + " only");
+  if (!sandbox_->layers().namespaces)
+    CARNOT_SKIP(Namespaces, "this machine grants " + sandbox_->description() + " only");
   const CodeResult result = run(R"(
 import subprocess
 for group in (False, True):

@@ -59,7 +59,8 @@ class ChatTemplates : public ::testing::TestWithParam<std::string> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Published, ChatTemplates,
-                         ::testing::Values("qwen2.5", "qwen3", "llama2", "llama3", "llama3.1", "mistral", "mistral_nemo"),
+                         ::testing::Values("qwen2.5", "qwen3", "llama2", "llama3", "llama3.1", "mistral",
+                                           "mistral_nemo"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '.', '_');

@@ -111,8 +111,7 @@ TEST(TokenizerFile, BytesThatAByteLevelVocabularyLacksAreNamedInOneWarning) {
   json file = small_file();
   for (const char* symbol : {"Ą", "ę", "Ĝ", "ô", "õ", "ö"}) file["model"]["vocab"].erase(symbol);
   std::vector<std::string> warnings;
-  const LogSink before =
-      set_log_sink([&](LogLevel, const std::string& message) { warnings.push_back(message); });
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& message) { warnings.push_back(message); });
   EXPECT_EQ(message_of(file), "accepted");
   file["model"]["unk_token"] = "a";
   EXPECT_EQ(message_of(file), "accepted");

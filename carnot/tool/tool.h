@@ -16,8 +16,8 @@ namespace carnot {
 
 /// What the policy is told about a tool.
 struct ToolDescription {
-  std::string name{};         ///< letters, digits, '_' and '-'
-  std::string description{};  ///< a sentence or two
+  std::string name{};                                                  ///< letters, digits, '_' and '-'
+  std::string description{};                                           ///< a sentence or two
   std::string parameters = R"({"type": "object", "properties": {}})";  ///< JSON schema of the arguments
 
   /// {"type": "function", "function": {...}}, as chat templates take it. REQUIRES: check() is ok.

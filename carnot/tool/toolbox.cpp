@@ -31,7 +31,8 @@ class ToolSource {
 namespace {
 
 constexpr std::string_view kExpected =
-    "expected calculator, python, code_interpreter, search web, browse, search FILE, search URL, FILE.py:FUNCTION, mcp COMMAND, mcp URL, or FILE.json "
+    "expected calculator, python, code_interpreter, search web, browse, search FILE, search URL, FILE.py:FUNCTION, mcp "
+    "COMMAND, mcp URL, or FILE.json "
     "(docs/tools.md)";
 
 /// Tools that are the same for everybody.
@@ -78,7 +79,8 @@ class ToolList {
     const std::string rest(trim(std::string_view(text).substr(word.size())));
     if (word == "mcp" && !rest.empty()) return add_mcp(rest);
     if (text == "search web" || text == "browse") return add_web(text);
-    if (word == "search" && !rest.empty()) return add_tool(text, is_retriever(rest) ? make_retriever_search(rest) : make_search(rest));
+    if (word == "search" && !rest.empty())
+      return add_tool(text, is_retriever(rest) ? make_retriever_search(rest) : make_search(rest));
     if (text == "calculator") return add_tool(text, make_calculator());
     if (text == "python" || text == "code_interpreter") return add_code_tool(text);
     if (text.ends_with(".json")) return add_servers(text);

@@ -5,11 +5,11 @@
 //   search http://127.0.0.1:8000     a server of Search-R1's API, or an index file (tool/retriever/search_tool.h)
 //   search web                       built in: an API that searches the web, or a file of its answers (tool/web/web.h)
 //   browse                           built in: the text of a web page
-//   python  code_interpreter         built in: Python code of the policy's in a sandbox (tool/python_sandbox/code_tool.h)
-//   my_tools.py:search               a Python function (python/carnot_tools.py)
-//   mcp python3 server.py --root .   an MCP server that is started: words as a shell splits them, quotes included
-//   mcp http://127.0.0.1:8000/mcp    an MCP server that runs
-//   servers.json                     MCP servers as other clients list them: {"mcpServers": {NAME: {"command", "args",
+//   python  code_interpreter         built in: Python code of the policy's in a sandbox
+//   (tool/python_sandbox/code_tool.h) my_tools.py:search               a Python function (python/carnot_tools.py) mcp
+//   python3 server.py --root .   an MCP server that is started: words as a shell splits them, quotes included mcp
+//   http://127.0.0.1:8000/mcp    an MCP server that runs servers.json                     MCP servers as other clients
+//   list them: {"mcpServers": {NAME: {"command", "args",
 //                                    "env", "cwd"} or {"url", "headers"}}}
 #pragma once
 

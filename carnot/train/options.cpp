@@ -57,9 +57,11 @@ void RolloutSettings::fields(FieldVisitor& visit) {
   engine.fields(visit);
   visit.field("cache_tokens", cache_tokens,
               "positions that the KV cache holds; 0: enough for all trajectories of a step", at_least(0));
-  visit.field("old_log_probs", old_log_probs, "where the old policy's log-probabilities come from; auto: the rollout where a pass would give the same bits, "
-              "else the pass",
-              one_of({"auto", "recompute", "rollout"}));
+  visit.field(
+      "old_log_probs", old_log_probs,
+      "where the old policy's log-probabilities come from; auto: the rollout where a pass would give the same bits, "
+      "else the pass",
+      one_of({"auto", "recompute", "rollout"}));
   visit.field("measure", measure, "signals to measure and write though the method does without them, for analyses",
               one_of({"reference", "info_gain"}));
   visit.field("answer_lead", answer_lead,

@@ -91,7 +91,7 @@ struct PlaneOptions {
 struct RolloutSettings {
   RolloutOptions options{};
   EngineOptions engine{};
-  int cache_tokens = 0;  ///< positions that the KV cache holds; 0: enough for all trajectories of a step
+  int cache_tokens = 0;                ///< positions that the KV cache holds; 0: enough for all trajectories of a step
   std::string old_log_probs = "auto";  ///< auto | recompute | rollout: where LogProbOld comes from
   int score_tokens = 4096;             ///< of one log-prob pass
   std::vector<std::string> measure{};  ///< signals that are measured and written though no method asks for them
@@ -117,10 +117,10 @@ struct TrainOptions {
   double save_minutes = 10;     ///< since the last checkpoint, after which the next step's end writes one; 0: never
   std::int64_t max_checkpoints = 2;
   std::string save_optimizer = "all";  ///< all | last: which of them can be continued from
-  int virtual_shards = 0;           ///< parts of an update whose gradients are added in their order; 0: one a rank
-  std::string reduce = "ordered";   ///< ordered | fast: how the ranks' gradients become one
-  double max_infra_failures = 0.5;  ///< share of a step's or an evaluation's trajectories; beyond: the run ends
-  bool keep_rollouts = true;        ///< write rollouts/step_N.jsonl
+  int virtual_shards = 0;              ///< parts of an update whose gradients are added in their order; 0: one a rank
+  std::string reduce = "ordered";      ///< ordered | fast: how the ranks' gradients become one
+  double max_infra_failures = 0.5;     ///< share of a step's or an evaluation's trajectories; beyond: the run ends
+  bool keep_rollouts = true;           ///< write rollouts/step_N.jsonl
 
   void fields(FieldVisitor& visit);
 };

@@ -105,9 +105,9 @@ void check_temperatures(ConfigReader& reader, const Recipe& recipe) {
 void warn_of_few_groups(Recipe& recipe) {
   const TrainOptions& train = recipe.train;
   if (train.mini_batches > train.groups)
-    recipe.method.warnings.push_back(
-        "train.mini_batches: " + std::to_string(train.mini_batches) + ", but a group is never split and a step has " +
-        std::to_string(train.groups) + " of them (train.groups): so many updates a pass are made");
+    recipe.method.warnings.push_back("train.mini_batches: " + std::to_string(train.mini_batches) +
+                                     ", but a group is never split and a step has " + std::to_string(train.groups) +
+                                     " of them (train.groups): so many updates a pass are made");
 }
 
 /// What a folder decides, no key does. Where the folder is named over a recipe's shape, the shape is left out, so that

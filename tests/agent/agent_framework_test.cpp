@@ -19,10 +19,10 @@ const std::string kExample = std::string(CARNOT_SOURCE_DIR) + "/examples/agent/"
 class AgentFramework : public ::testing::Test {
  protected:
   void SetUp() override {
-    factory_ =
-        testing::prepared(make_agent(), {"command=[" + testing::python_with("clients") + ", " + kExample + "word_count.py]",
-                                         "train_file=" + kExample + "words.jsonl", "timeout=250", "start_timeout=250"})
-            .value();
+    factory_ = testing::prepared(make_agent(),
+                                 {"command=[" + testing::python_with("clients") + ", " + kExample + "word_count.py]",
+                                  "train_file=" + kExample + "words.jsonl", "timeout=250", "start_timeout=250"})
+                   .value();
   }
 
   /// Opens the task; the word that it asks for.

@@ -110,8 +110,8 @@ TEST_F(AnalyzeRuns, RolloutsOfEveryRunAreRead) {
 
 TEST_F(AnalyzeRuns, MetricsAreComparedByMethod) {
   const std::string runs = study_->path("runs");
-  for (const std::string name : {"aem-transition", "aem-ablation", "aepo-ablation", "a2tgpo-sweep",
-                                 "actfocus-ablation", "actfocus-sweep"})
+  for (const std::string name :
+       {"aem-transition", "aem-ablation", "aepo-ablation", "a2tgpo-sweep", "actfocus-ablation", "actfocus-sweep"})
     EXPECT_EQ(numbers(name, {runs}).at("tables").at("by run").size(), 2u) << name;
   EXPECT_EQ(numbers("aem-ablation", {runs}).at("findings").at(1).at("paper"), "65.0 % (WebShop)");
   EXPECT_EQ(numbers("actfocus-ablation", {runs}).at("findings").at(1).at("paper"), "no weights");

@@ -26,8 +26,8 @@ eval: {tasks: 1}
 TEST(CompareCommand, HelpSaysWhatAListOfMethodsLooksLike) {
   const auto run = run_carnot({"compare", "--help"});
   EXPECT_EQ(run.exit, 0);
-  EXPECT_THAT(run.out, AllOf(HasSubstr("--methods"), HasSubstr("a2tgpo [train.epochs=2]"),
-                             HasSubstr("--seeds"), HasSubstr("train.steps")));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("--methods"), HasSubstr("a2tgpo [train.epochs=2]"), HasSubstr("--seeds"),
+                             HasSubstr("train.steps")));
 }
 
 TEST(CompareCommand, RefusesBeforeAnythingRuns) {

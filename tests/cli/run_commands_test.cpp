@@ -119,9 +119,11 @@ TEST(TrainCommand, EvaluatesEachRowOfATestFileOnce) {
   const std::string rows = "{\"question\": \"2+2?\", \"answer\": \"4\"}\n{\"question\": \"3+3?\", \"answer\": \"6\"}\n";
   const std::string file = scratch.write("rows.jsonl", rows);
   const std::string env = "{name: dataset, train_file: " + file + ", test_file: " + file + ", max_response_tokens: 8}";
-  const auto run = run_carnot({"train", tiny_recipe(scratch, env), "train.steps=1", "eval.tasks=200", "eval.samples=3"});
+  const auto run =
+      run_carnot({"train", tiny_recipe(scratch, env), "train.steps=1", "eval.tasks=200", "eval.samples=3"});
   EXPECT_EQ(run.exit, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("there are 2 validation tasks; each is evaluated once (eval.tasks=200, eval.samples=3)"));
+  EXPECT_THAT(run.err,
+              HasSubstr("there are 2 validation tasks; each is evaluated once (eval.tasks=200, eval.samples=3)"));
   const auto after = nlohmann::json::parse(*read_file(scratch.path("run/summary.json"))).at("after");
   EXPECT_EQ(after.at("trials"), 6);
   EXPECT_EQ(after.at("tasks"), 2);
@@ -242,8 +244,7 @@ TEST(TrainCommand, InterruptedPrintsTheCommandThatGoesOn) {
 TEST(TrainCommand, KilledBeforeItSavedSaysWhatItRepeats) {
   const ScratchFolder scratch;
   const std::string recipe = tiny_recipe(scratch);
-  const auto killed = interrupt_carnot(
-      {"train", recipe}, [&] { return steps_logged(scratch) > 2; }, SIGKILL);
+  const auto killed = interrupt_carnot({"train", recipe}, [&] { return steps_logged(scratch) > 2; }, SIGKILL);
   ASSERT_EQ(killed.exit, -1);
   const std::size_t steps = steps_logged(scratch);
   const auto resumed = run_carnot({"train", recipe, "train.steps=1"});
@@ -269,8 +270,7 @@ TEST(TrainCommand, KilledAndResumedEqualsTheStraightRun) {
   straight.push_back("run_folder=" + scratch.path("straight"));
   ASSERT_EQ(run_carnot(straight).exit, 0);
 
-  const auto killed = interrupt_carnot(
-      settings, [&] { return steps_logged(scratch) > 7; }, SIGKILL);
+  const auto killed = interrupt_carnot(settings, [&] { return steps_logged(scratch) > 7; }, SIGKILL);
   ASSERT_EQ(killed.exit, -1);
   ASSERT_LT(steps_logged(scratch), 40u) << "the run was over before it could be killed";
   // Again, by two signals: wherever the second one comes, in a step or while a checkpoint is written.

@@ -63,8 +63,8 @@ TEST(RunFolder, IsWrittenByOneProcessAtATime) {
 TEST(RunFolder, OfAKilledProcessIsFree) {
   const ScratchFolder scratch;
   const std::string recipe = tiny_recipe(scratch);
-  const auto killed = interrupt_carnot({"train", recipe, "train.steps=100000"},
-                                       [&] { return !steps_logged(scratch).empty(); }, SIGKILL);
+  const auto killed = interrupt_carnot(
+      {"train", recipe, "train.steps=100000"}, [&] { return !steps_logged(scratch).empty(); }, SIGKILL);
   ASSERT_EQ(killed.exit, -1);
   EXPECT_TRUE(fs::exists(scratch.path("run/.carnot-lock")));
   const auto resumed = run_carnot({"train", recipe, "train.steps=" + std::to_string(steps_logged(scratch).size() + 2)});
@@ -100,9 +100,9 @@ TEST(RunFolder, OfTheFirstVersionOpens) {
   ASSERT_EQ(first.exit, 0) << first.err;
 
   record_as_the_first_version(config);
-  for (const auto& command :
-       {std::vector<std::string>{"eval", run}, {"generate", "--model", run, "--max-tokens", "2", "--raw", "the"},
-        {"export", run, "--output", scratch.path("exported")}}) {
+  for (const auto& command : {std::vector<std::string>{"eval", run},
+                              {"generate", "--model", run, "--max-tokens", "2", "--raw", "the"},
+                              {"export", run, "--output", scratch.path("exported")}}) {
     const auto opened = run_carnot(command);
     EXPECT_EQ(opened.exit, 0) << opened.err;
     if (command[0] == "export") continue;  // it reads no recipe
@@ -122,8 +122,9 @@ TEST(RunFolder, OfTheFirstVersionOpens) {
 
 TEST(RunFolder, OfAComparisonIsWrittenByOneProcessAtATime) {
   const ScratchFolder scratch;
-  const std::vector<std::string> compare{"compare", tiny_recipe(scratch), "--methods", "grpo,rloo", "--seeds", "1",
-                                         "--output", scratch.path("compared"), "train.steps=100000"};
+  const std::vector<std::string> compare{
+      "compare",  tiny_recipe(scratch),     "--methods",         "grpo,rloo", "--seeds", "1",
+      "--output", scratch.path("compared"), "train.steps=100000"};
   ProgramRun second;
   interrupt_carnot(compare, [&] {
     if (!fs::exists(scratch.path("compared/seed_1/grpo/metrics.jsonl"))) return false;
@@ -158,9 +159,9 @@ TEST(RunFolder, WithADamagedLatestCheckpointIsReadOnlyWhereTheCheckpointIsNamed)
   const auto weights = read_file(damaged);
   fs::resize_file(damaged, 1000);
   const std::string whole = run + "/checkpoints/global_step_1";
-  for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"eval", run}, {"generate", "--model", run, "hello"},
-        {"export", run, "--output", scratch.path("exported")}}) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"eval", run},
+                                                  {"generate", "--model", run, "hello"},
+                                                  {"export", run, "--output", scratch.path("exported")}}) {
     const auto refused = run_carnot(command);
     EXPECT_EQ(refused.exit, 1) << command[0];
     EXPECT_THAT(refused.err, HasSubstr("global_step_2/model.safetensors: has 1000 bytes")) << command[0];

@@ -8,8 +8,8 @@
 
 #include "carnot/nn/cuda_backend.h"
 #include "carnot/run/run.h"
-#include "tests/device/small_recipe.h"
 #include "testing/missing.h"
+#include "tests/device/small_recipe.h"
 
 namespace carnot {
 namespace {

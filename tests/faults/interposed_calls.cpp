@@ -106,8 +106,7 @@ template <class Function>
 Function real(Function, const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
-#define REAL(name)                                 \
-  static const auto real_##name = real(&name, #name)
+#define REAL(name) static const auto real_##name = real(&name, #name)
 
 /// A path as the trace shows it.
 struct Path {
@@ -149,11 +148,11 @@ Path path_of(int folder, const char* name) {
 }
 
 uint64_t inode_of(const char* path) {
-  struct stat info {};
+  struct stat info{};
   return syscall(SYS_newfstatat, AT_FDCWD, path, &info, AT_SYMLINK_NOFOLLOW) == 0 ? info.st_ino : 0;
 }
 uint64_t inode_of(int descriptor) {
-  struct stat info {};
+  struct stat info{};
   return syscall(SYS_newfstatat, descriptor, "", &info, AT_EMPTY_PATH) == 0 ? info.st_ino : 0;
 }
 
@@ -355,15 +354,15 @@ using OpenAt = int (*)(int, const char*, int, ...);
     static const auto next = reinterpret_cast<Open>(dlsym(RTLD_NEXT, #name));                                      \
     return static_cast<int>(open_traced(path_of(AT_FDCWD, path), flags, [&] { return next(path, flags, mode); })); \
   }
-#define DEFINE_OPENAT(name)                                                                                  \
-  EXPORT int name(int folder, const char* path, int flags, ...) {                                            \
-    va_list list;                                                                                            \
-    va_start(list, flags);                                                                                   \
-    const mode_t mode = mode_of(flags, list);                                                                \
-    va_end(list);                                                                                            \
-    static const auto next = reinterpret_cast<OpenAt>(dlsym(RTLD_NEXT, #name));                              \
-    return static_cast<int>(                                                                                 \
-        open_traced(path_of(folder, path), flags, [&] { return next(folder, path, flags, mode); }));         \
+#define DEFINE_OPENAT(name)                                                                          \
+  EXPORT int name(int folder, const char* path, int flags, ...) {                                    \
+    va_list list;                                                                                    \
+    va_start(list, flags);                                                                           \
+    const mode_t mode = mode_of(flags, list);                                                        \
+    va_end(list);                                                                                    \
+    static const auto next = reinterpret_cast<OpenAt>(dlsym(RTLD_NEXT, #name));                      \
+    return static_cast<int>(                                                                         \
+        open_traced(path_of(folder, path), flags, [&] { return next(folder, path, flags, mode); })); \
   }
 DEFINE_OPEN(open)
 DEFINE_OPEN(open64)
@@ -461,9 +460,8 @@ EXPORT int ftruncate(int descriptor, off_t length) {
   REAL(ftruncate);
   const Path path = path_of(descriptor);
   if (!path.tracked()) return real_ftruncate(descriptor, length);
-  return static_cast<int>(
-      guarded({.call = "truncate", .inode = inode_of(descriptor), .offset = length, .path = &path}, false,
-              [&](Record&) { return real_ftruncate(descriptor, length); }));
+  return static_cast<int>(guarded({.call = "truncate", .inode = inode_of(descriptor), .offset = length, .path = &path},
+                                  false, [&](Record&) { return real_ftruncate(descriptor, length); }));
 }
 EXPORT int ftruncate64(int descriptor, off64_t length) { return ftruncate(descriptor, length); }
 EXPORT int truncate(const char* name, off_t length) {
@@ -476,8 +474,8 @@ EXPORT int truncate(const char* name, off_t length) {
 
 EXPORT int rename(const char* from, const char* to) {
   REAL(rename);
-  return static_cast<int>(name_traced("rename", path_of(AT_FDCWD, from), path_of(AT_FDCWD, to),
-                                      [&] { return real_rename(from, to); }));
+  return static_cast<int>(
+      name_traced("rename", path_of(AT_FDCWD, from), path_of(AT_FDCWD, to), [&] { return real_rename(from, to); }));
 }
 EXPORT int renameat(int from_folder, const char* from, int to_folder, const char* to) {
   REAL(renameat);
@@ -522,9 +520,8 @@ EXPORT int rmdir(const char* name) {
   return static_cast<int>(remove_traced(path_of(AT_FDCWD, name), true, [&] { return real_rmdir(name); }));
 }
 EXPORT int remove(const char* name) {
-  struct stat info {};
-  const bool folder =
-      syscall(SYS_newfstatat, AT_FDCWD, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+  struct stat info{};
+  const bool folder = syscall(SYS_newfstatat, AT_FDCWD, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
   return folder ? rmdir(name) : unlink(name);
 }
 EXPORT int mkdir(const char* name, mode_t mode) {

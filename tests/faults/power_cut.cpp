@@ -144,8 +144,7 @@ class Disk {
       if (coins() % 2 == 0) data.resize(std::max(data.size(), change.offset + change.data.size()));
       for (std::size_t done = 0; done < change.data.size();) {
         const std::size_t length = std::min(kPage - (change.offset + done) % kPage, change.data.size() - done);
-        if (coins() % 2 == 0)
-          apply(data, {.offset = change.offset + done, .data = change.data.substr(done, length)});
+        if (coins() % 2 == 0) apply(data, {.offset = change.offset + done, .data = change.data.substr(done, length)});
         done += length;
       }
     }

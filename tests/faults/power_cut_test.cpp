@@ -1,5 +1,7 @@
 // A power cut at any moment of a run: whatever the disk has lost of what was not synced, the run continues to the
 // straight run's files, from the last checkpoint that it had announced.
+#include "power_cut.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +9,6 @@
 
 #include "cases.h"
 #include "fault.h"
-#include "power_cut.h"
 #include "small_run.h"
 #include "trace.h"
 
@@ -38,17 +39,16 @@ TEST(PowerCut, WithoutASyncNothingIsThere) {
 }
 
 TEST(PowerCut, SyncedFilesInSyncedFoldersStay) {
-  const std::vector<TracedCall> calls{made("/d/a", 1), written(1, "text"), synced("/d/a", 1), synced("/d", 9),
-                                      written(1, " and more", 4), renamed("/d/a", "/d/b")};
+  const std::vector<TracedCall> calls{made("/d/a", 1), written(1, "text"),         synced("/d/a", 1),
+                                      synced("/d", 9), written(1, " and more", 4), renamed("/d/a", "/d/b")};
   EXPECT_THAT(disk_after(calls, "/d", {.calls = calls.size()}), ElementsAre(Pair("a", "text")));
   EXPECT_THAT(disk_after(calls, "/d", {.calls = calls.size(), .unsynced = Unsynced::NamesKept}),
               ElementsAre(Pair("b", "text")));
 }
 
 TEST(PowerCut, ARenameBeforeTheSyncOfTheFileMayLeaveAnEmptyOneInTheOldOnesPlace) {
-  const std::vector<TracedCall> calls{made("/d/a", 1),     written(1, "old"), synced("/d/a", 1),
-                                      synced("/d", 9),     made("/d/t", 2),   written(2, "new"),
-                                      renamed("/d/t", "/d/a")};
+  const std::vector<TracedCall> calls{made("/d/a", 1), written(1, "old"), synced("/d/a", 1),      synced("/d", 9),
+                                      made("/d/t", 2), written(2, "new"), renamed("/d/t", "/d/a")};
   EXPECT_THAT(disk_after(calls, "/d", {.calls = 7, .unsynced = Unsynced::NamesKept}), ElementsAre(Pair("a", "")));
 }
 

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 /// A command, what it starts from, and the command that puts right what was left undone.
 struct Scenario {
   std::vector<std::string> command{};
-  std::vector<std::string> again{};  ///< empty: the same
-  fs::path start{};                  ///< what the world holds before; empty: nothing
+  std::vector<std::string> again{};    ///< empty: the same
+  fs::path start{};                    ///< what the world holds before; empty: nothing
   bool may_leave_temporaries = false;  ///< a kill leaves a half-written file beside the output, and nobody clears it
 };
 
@@ -95,10 +95,9 @@ class SystemCalls : public ::testing::Test {
                     [this](const TracedCall&, long call) { failed({FaultKind::ShortWrite, call}); }));
   }
   void try_errors() {
-    run_cases(cases([](const TracedCall&) { return true; },
-                    [this](const TracedCall& made, long call) {
-                      failed({FaultKind::Error, call, error_of(made, call)});
-                    }));
+    run_cases(
+        cases([](const TracedCall&) { return true; },
+              [this](const TracedCall& made, long call) { failed({FaultKind::Error, call, error_of(made, call)}); }));
   }
   void try_full_disks() {
     run_cases(cases(takes_space, [this](const TracedCall&, long call) {

@@ -1,5 +1,5 @@
-// Whatever an MCP server says becomes messages, tools or a result, or an error; so does the file that lists servers. The
-// first byte chooses what is read.
+// Whatever an MCP server says becomes messages, tools or a result, or an error; so does the file that lists servers.
+// The first byte chooses what is read.
 #include <cstddef>
 #include <cstdint>
 

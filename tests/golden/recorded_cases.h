@@ -47,7 +47,7 @@ struct RecordedRows {
 
 /// Compares one credit column with recorded numbers per trajectory and token; null is not compared.
 void expect_tokens(const Json& expected, const RecordedGroups& built, const CreditTable& table,
-                   std::vector<double> Credit::*column);
+                   std::vector<double> Credit::* column);
 
 /// Compares the advantage of each row's tokens with one number per row.
 void expect_rows(const Json& expected, const RecordedRows& built, const CreditTable& table);

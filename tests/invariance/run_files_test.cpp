@@ -45,8 +45,8 @@ TEST_F(RunFiles, KeepNoOptimizerOfTheSftBeforeThem) {
 }
 
 TEST_F(RunFiles, WithoutAnEvaluationBeforeThemShowNone) {
-  auto recipe = Recipe::parse(
-      kTinyRecipe, "tiny.yaml", {"eval.before_training=false", "run_folder=" + (root_ / "run").string()});
+  auto recipe =
+      Recipe::parse(kTinyRecipe, "tiny.yaml", {"eval.before_training=false", "run_folder=" + (root_ / "run").string()});
   std::ostringstream out;
   ASSERT_TRUE(run_training(*recipe, {.out = out}).ok());
   EXPECT_EQ(out.str().find("before"), std::string::npos) << out.str();
@@ -123,8 +123,7 @@ TEST_F(RunFiles, WithoutAGroupToLearnFromSayWhatDroppedThemAndHowOften) {
             "training: no update was made, since no group was left to learn from: drop_zero_variance dropped all of "
             "them, in up to 3 batches of rollouts a step. The last checkpoint is written");
   const std::string warning = "training step 2: no update: of 9 groups in 3 batches drop_zero_variance dropped all";
-  EXPECT_NE(std::ranges::find(warnings, warning), warnings.end())
-      << ::testing::PrintToString(warnings);
+  EXPECT_NE(std::ranges::find(warnings, warning), warnings.end()) << ::testing::PrintToString(warnings);
   EXPECT_NE(out.str().find("no signal 100.0 %"), std::string::npos) << out.str();
 }
 

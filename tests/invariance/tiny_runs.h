@@ -31,7 +31,7 @@ eval: {tasks: 4}
 )";
 
 inline const std::vector<std::string> kLora{"lora.rank=3", "lora.alpha=6", "sft.learning_rate=1e-2",
-                                     "train.learning_rate=1e-2", "objective.kl_coefficient=0.1"};
+                                            "train.learning_rate=1e-2", "objective.kl_coefficient=0.1"};
 
 /// All that is below a folder, in bytes, but for what `left_out` names.
 inline std::uintmax_t bytes_in(const std::filesystem::path& folder, const std::string& left_out = "") {

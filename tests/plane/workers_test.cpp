@@ -1,5 +1,6 @@
 // Training with workers that are killed, a broker and a trainer that are killed: the same weights as without any.
-//   CARNOT_WORKER_ROUNDS=N   runs that are disturbed, one after the other; 1 where nothing is said, and more where steps
+//   CARNOT_WORKER_ROUNDS=N   runs that are disturbed, one after the other; 1 where nothing is said, and more where
+//   steps
 //                            passed too quickly for enough kills
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -101,8 +102,8 @@ TEST_F(DisturbedRun, OfKilledWorkersTrainersAndBrokersEqualsTheRunOfOneProcess) 
     expect_same_run(run, "straight");
     if (HasFailure()) break;
   }
-  std::cout << round << " runs: " << all.workers << " workers killed, " << all.brokers << " brokers, "
-            << all.trainers << " trainers\n";
+  std::cout << round << " runs: " << all.workers << " workers killed, " << all.brokers << " brokers, " << all.trainers
+            << " trainers\n";
   EXPECT_TRUE(all.are_enough());
 }
 

@@ -688,9 +688,9 @@ TEST_F(ToolUseTest, OfManyFaultsOfAServerNoneBecomesARewardAndNoneStopsTheRest) 
 
 TEST_F(ToolUseTest, OfManyFaultsOfAFunctionNoneBecomesARewardAndNoneStopsTheRest) {
   const auto factory = dataset("\"" + kFunctions + "fault\"", {"tool_timeout=1"}).value();
-  const std::vector<std::string> faults{"right", "right", "raise", "right", "connection", "right",   "right", "exit",
-                                        "right", "right", "hang",  "right", "right",      "garbage", "right", "right",
-                                        "right", "children", "sys.exit"};
+  const std::vector<std::string> faults{"right", "right", "raise", "right",    "connection", "right", "right",
+                                        "exit",  "right", "right", "hang",     "right",      "right", "garbage",
+                                        "right", "right", "right", "children", "sys.exit"};
   const int episodes = episodes_of_faults();
   const Tally all = play_many(*factory, faults, episodes);
   EXPECT_EQ(all.wrong, 0);

@@ -76,21 +76,20 @@ TEST(AgentConversation, ResultsOfAllCallsInTheirOrderGoOn) {
 
 TEST(AgentConversation, AnAnswerComesBackAsItWasTold) {
   const AnsweredCall last = answered("caf\xC3");  // half a character cannot be told
-  const auto reply = continuation(
-      last, request(kHi + ", {\"role\": \"assistant\", \"content\": \"caf\xEF\xBF\xBD\"}, " +
-                    R"({"role": "user", "content": "Sure?"})"));
+  const auto reply =
+      continuation(last, request(kHi + ", {\"role\": \"assistant\", \"content\": \"caf\xEF\xBF\xBD\"}, " +
+                                 R"({"role": "user", "content": "Sure?"})"));
   EXPECT_TRUE(reply.has_value());
 }
 
 TEST(AgentConversation, AnythingElseIsAFreshPrompt) {
   const AnsweredCall last = answered("Yes");
-  for (
-      const std::string& messages :
-      {kHi, kHi + R"(, {"role": "assistant", "content": "No"}, {"role": "user", "content": "Sure?"})",
-       std::string(R"({"role": "user", "content": "Other"})"),
-       kHi +
-           R"(, {"role": "assistant", "content": "Yes"}, {"role": "user", "content": "a"}, {"role": "user", "content": "b"})",
-       std::string(R"({"role": "system", "content": "T"}, {"role": "user", "content": "Hi"},
+  for (const std::string& messages :
+       {kHi, kHi + R"(, {"role": "assistant", "content": "No"}, {"role": "user", "content": "Sure?"})",
+        std::string(R"({"role": "user", "content": "Other"})"),
+        kHi + R"(, {"role": "assistant", "content": "Yes"}, {"role": "user", "content": "a"}, )"
+              R"({"role": "user", "content": "b"})",
+        std::string(R"({"role": "system", "content": "T"}, {"role": "user", "content": "Hi"},
                        {"role": "assistant", "content": "Yes"}, {"role": "user", "content": "Sure?"})")})
     EXPECT_FALSE(continuation(last, request(messages)).has_value()) << messages;
 }

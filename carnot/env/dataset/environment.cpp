@@ -190,7 +190,8 @@ void DatasetOptions::fields(FieldVisitor& visit) {
   visit.field("pattern", scorer.pattern, "regular expression (PCRE2) of the scorer pattern");
   visit.field("schema", schema_file, "file with the JSON schema of the scorer json");
   visit.field("length", scorer.length, "characters of the scorer length", between(1, kMaxResponseTokens));
-  visit.field("reward", reward, "FILE:FUNCTION, a Python function: the scorer python; FILE.py alone: its compute_score");
+  visit.field("reward", reward,
+              "FILE:FUNCTION, a Python function: the scorer python; FILE.py alone: its compute_score");
   visit.field("python", python, "the interpreter that runs it");
   visit.field("timeout", timeout, "seconds that it may take", Limits{.low = 0, .high = 1e6, .open_low = true});
   section(visit, "judge", judge, "a language model behind an OpenAI-compatible API: the scorer judge");

@@ -141,14 +141,13 @@ class ProcessFactory final : public EnvironmentFactory {
     auto hello = hello_request(options_.settings);
     if (!hello) return hello.error();
     seed_ = seed;
-    world_ =
-        std::make_shared<ProcessWorld>(PeerOptions{.name = "env.command",
-                                                   .program = {.command = options_.command,
-                                                               .folder = options_.folder,
-                                                               .environment = python_variables()},
-                                                   .start_seconds = options_.start_timeout,
-                                                   .call_seconds = options_.timeout},
-                                       std::move(hello).value(), options_.processes);
+    world_ = std::make_shared<ProcessWorld>(
+        PeerOptions{
+            .name = "env.command",
+            .program = {.command = options_.command, .folder = options_.folder, .environment = python_variables()},
+            .start_seconds = options_.start_timeout,
+            .call_seconds = options_.timeout},
+        std::move(hello).value(), options_.processes);
     if (const Status started = world_->pool.start(); !started) return with_advice(started.error());
     try {
       world_->greeting = read_greeting(world_->pool.take()->greeting());

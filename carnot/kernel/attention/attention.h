@@ -58,8 +58,8 @@ void attention_forward(const AttentionLayer<Computed<S>>& layer, const S* qkv, c
                        std::span<const AttentionRows<S>> sequences, S* out,
                        const BFloat16Kernels& products = bfloat16_kernels());
 
-/// Gradients of the above for sequences without blocks. `dqkv` is written; the norms' gradients (null without norms) are
-/// added to.
+/// Gradients of the above for sequences without blocks. `dqkv` is written; the norms' gradients (null without norms)
+/// are added to.
 template <class S>
 void attention_backward(const AttentionLayer<Computed<S>>& layer, const S* qkv, const std::int64_t* positions,
                         std::span<const AttentionRows<S>> sequences, const S* out, const S* dout, S* dqkv,

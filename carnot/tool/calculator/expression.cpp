@@ -37,7 +37,6 @@ constexpr std::array<Function, 15> kFunctions{{
     {"atan", [](double x) { return std::atan(x); }},
 }};
 
-
 /// Recursive descent; the first problem ends it. Grammar of Python: unary minus binds looser than **.
 class Calculation {
  public:

@@ -1,8 +1,8 @@
 // tool/mcp/http_transport.h -- an MCP server behind an address, by either of the protocol's two ways over HTTP.
 //
-// Since revision 2025-03-26 one address takes every message and answers it, with JSON or with a stream of events. Before
-// (2024-11-05), a stream of events is opened first; it names the address to post to and brings all answers. Which way a
-// server speaks shows in its answer to the first message.
+// Since revision 2025-03-26 one address takes every message and answers it, with JSON or with a stream of events.
+// Before (2024-11-05), a stream of events is opened first; it names the address to post to and brings all answers.
+// Which way a server speaks shows in its answer to the first message.
 #pragma once
 
 #include <memory>

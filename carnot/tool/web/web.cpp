@@ -83,8 +83,9 @@ Result<Done> Web::set_up() {
     if (!key)
       problems.push_back(key.error().message);
     else if (key->empty() && options_.url.empty())
-      problems.push_back(kWebSection + "key_variable: empty; expected the NAME of an environment variable that holds "
-                                       "the API's key, never the key itself");
+      problems.push_back(kWebSection +
+                         "key_variable: empty; expected the NAME of an environment variable that holds "
+                         "the API's key, never the key itself");
     else
       key_ = std::move(key).value();
   }
