@@ -358,7 +358,7 @@ void measure_exchange(Figures& figures) {
       const auto group = std::move(ProcessGroup::join(place)).value();
       at::Tensor weights = at::zeros({numbers}, at::kFloat);
       GradientExchange exchange(*group, {weights}, 2);
-      ShardedAdamW optimizer(*group, exchange, {{"weights", weights}}, {});
+      ShardedOptimizer optimizer(*group, exchange, {{"weights", weights}}, {});
       double best = 1e9;
       for (int i = 0; i < 4; ++i) {
         weights.mutable_grad() = at::ones({numbers}, at::kFloat);

@@ -237,13 +237,13 @@ TEST(MemoryBudget, CountsWhatARankHoldsThatComputesSeveralShards) {
   OneProcess alone;
   const testing::CountingAllocator allocator;
   std::vector<at::Tensor> weights;
-  Optimizer::Parameters parameters;
+  std::vector<Weight> parameters;
   for (int i = 0; i < 3; ++i) {
     weights.push_back(at::zeros({kNumbers / 3}, at::kFloat));
-    parameters.emplace_back("weight." + std::to_string(i), weights.back());
+    parameters.push_back({.name = "weight." + std::to_string(i), .values = weights.back()});
   }
   GradientExchange exchange(alone, weights, 4);
-  ShardedAdamW optimizer(alone, exchange, parameters, {});
+  ShardedOptimizer optimizer(alone, exchange, parameters, {});
   // Weights and two moments last.
   EXPECT_EQ(allocator.live(), 3 * 4 * kNumbers);
   const auto compute = [&] {

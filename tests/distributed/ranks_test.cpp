@@ -35,11 +35,17 @@ bool is_result(const std::string& metric) {
   return true;
 }
 
-void add_tensors(ByteWriter& out, const Optimizer::Parameters& tensors) {
+void add_tensors(ByteWriter& out, const Optimizer::Tensors& tensors) {
   for (const auto& [name, tensor] : tensors) {
     out.add(name);
     out.add(std::string_view(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()));
   }
+}
+
+void add_weights(ByteWriter& out, const Model& model) {
+  Optimizer::Tensors tensors;
+  for (const NamedTensor& named : model.trained()) tensors.emplace_back(named.name, named.tensor);
+  add_tensors(out, tensors);
 }
 
 /// Everything that two steps leave, but for times.
@@ -64,7 +70,7 @@ std::string trained_bytes(Collectives& group, const std::string& method, const s
         for (Turn& turn : tree.turns) turn.latency_ms = 0;
     out.add(bytes_of_groups(done.groups));
   }
-  add_tensors(out, optimizer_parameters(bundle.policy->trained()));
+  add_weights(out, *bundle.policy);
   // The first rank gets the state, for the checkpoint.
   ByteWriter states;
   add_tensors(states, trainer.optimizer().state());
@@ -80,7 +86,7 @@ std::string demonstrated_bytes(Collectives& group, const std::string& setting) {
   ModelBundle bundle = ModelBundle::make(recipe).value();
   bundle.policy->requires_grad(true);
   ShardWork work(group, recipe.train);
-  const auto optimizer = work.make_optimizer(optimizer_parameters(bundle.policy->trained()), recipe.sft.optimizer);
+  const auto optimizer = work.make_optimizer(optimizer_weights(bundle.policy->trained()), recipe.sft.optimizer);
   SftTrainer trainer(*bundle.policy, work, *optimizer,
                      {.environment = *recipe.environment,
                       .chat = *bundle.chat,
@@ -94,7 +100,7 @@ std::string demonstrated_bytes(Collectives& group, const std::string& setting) {
     for (const double value : {metrics.loss, metrics.context_loss, metrics.grad_norm}) out.add(value);
     shown += "loss " + std::to_string(metrics.loss) + "\n";
   }
-  add_tensors(out, optimizer_parameters(bundle.policy->trained()));
+  add_weights(out, *bundle.policy);
   return sha256_hex(out.take()) + "\n" + shown;
 }
 
