@@ -26,7 +26,7 @@
 #include "carnot/data/rollout_write.h"
 #include "carnot/distributed/gradient_exchange.h"
 #include "carnot/distributed/process_group.h"
-#include "carnot/distributed/sharded_adamw.h"
+#include "carnot/distributed/sharded_optimizer.h"
 #include "carnot/http/server.h"
 #include "carnot/http/url.h"
 #include "carnot/optim/chunks.h"

@@ -1,5 +1,5 @@
-// distributed/sharded_adamw.h -- AdamW whose moments and master weights are shared out among the ranks, as the
-// gradients are (ZeRO-1 and 2, Rajbhandari et al. 2020).
+// distributed/sharded_optimizer.h -- an optimizer whose moments and master weights are shared out among the ranks, as
+// the gradients are (ZeRO-1 and 2, Rajbhandari et al. 2020).
 //
 // The owner of a slice of the gradients updates that slice of the weights, and all gather the weights, bucket by
 // bucket: what a plain exchange sends of gradients. Matrices whose rule needs them whole (Muon) are computed by one

@@ -213,8 +213,8 @@ Count bytes_per_moment(const MemorySettings& s, const Sizes& n) {
 /// What the optimizer keeps of so many parameters, `matrices` of which are in the layers' matrices.
 Count optimizer_bytes(const MemorySettings& s, const Sizes& n, Count parameters, Count matrices) {
   const auto rule = make_update_rule(optimizer_of(s));
-  const Count moments =
-      matrices * rule->kept(WeightKind::Matrix).size() + (parameters - matrices) * rule->kept(WeightKind::Table).size();
+  const auto kept = [&](WeightKind kind) { return Count(std::ssize(rule->kept(kind))); };
+  const Count moments = matrices * kept(WeightKind::Matrix) + (parameters - matrices) * kept(WeightKind::Table);
   return moments * bytes_per_moment(s, n) + (n.value < 4 && optimizer_of(s).master_weights ? parameters * 4 : 0);
 }
 
@@ -301,7 +301,7 @@ std::vector<BudgetPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
                (adapted ? " and " + count(n.adapters, "of adapters") : "")),
       part("packed weights", packed * n.value, "layouts for the matrix products of Carnot's kernels"),
       part("optimizer", (optimizer + owners - 1) / owners,
-           count(optimizer / trained, "bytes for each trained parameter; lora.rank, dtype") +
+           count(optimizer / std::max<Count>(1, trained), "bytes for each trained parameter; lora.rank, dtype") +
                (owners > 1 ? ", shared by " + count(owners, "ranks") : ""))};
   return parts;
 }

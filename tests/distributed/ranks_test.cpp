@@ -49,8 +49,8 @@ void add_weights(ByteWriter& out, const Model& model) {
 }
 
 /// Everything that two steps leave, but for times.
-std::string trained_bytes(Collectives& group, const std::string& method, const std::string& setting) {
-  Recipe recipe = Recipe::parse(kRecipe, "test", {"method=" + method, setting}).value();
+std::string trained_bytes(Collectives& group, const std::vector<std::string>& settings) {
+  Recipe recipe = Recipe::parse(kRecipe, "test", settings).value();
   if (const Status ready = ModelBundle::prepare_device(recipe.run); !ready) return ready.error().message;
   ModelBundle bundle = ModelBundle::make(recipe).value();
   bundle.add_companions(recipe);
@@ -116,18 +116,18 @@ std::vector<std::string> reports_of(int ranks, const std::function<std::string(C
   return reports;
 }
 
-std::vector<std::string> trained_on(int ranks, const std::string& method, const std::string& setting) {
-  return reports_of(ranks, [&](Collectives& group) { return trained_bytes(group, method, setting); });
+std::vector<std::string> trained_on(int ranks, const std::vector<std::string>& settings) {
+  return reports_of(ranks, [&](Collectives& group) { return trained_bytes(group, settings); });
 }
 
 TEST(Ranks, TrainToTheBitsOfOneRankWithAsManyShards) {
-  for (const char* method : {"grpo", "ppo"}) {
-    const std::string alone = trained_on(1, method, "train.virtual_shards=4").front();
+  for (const std::string setting : {"method=grpo", "method=ppo", "train.optimizer=muon"}) {
+    const std::string alone = trained_on(1, {setting, "train.virtual_shards=4"}).front();
     EXPECT_THAT(alone, HasSubstr("actor/grad_norm"));
     EXPECT_THAT(alone, ::testing::Not(HasSubstr("actor/grad_norm 0.000000")));
     for (const int ranks : {2, 4})
-      for (const std::string& report : trained_on(ranks, method, "train.virtual_shards=4"))
-        EXPECT_EQ(report, alone) << method << " on " << ranks << " ranks";
+      for (const std::string& report : trained_on(ranks, {setting, "train.virtual_shards=4"}))
+        EXPECT_EQ(report, alone) << setting << " on " << ranks << " ranks";
   }
 }
 
@@ -141,8 +141,8 @@ TEST(Ranks, LearnFromDemonstrationsToTheBitsOfOneRank) {
 }
 
 TEST(Ranks, HaveOneShardEachWhereTheRecipeNamesNoNumber) {
-  const std::string alone = trained_on(1, "grpo", "train.virtual_shards=3").front();
-  for (const std::string& report : trained_on(3, "grpo", "train.virtual_shards=0")) EXPECT_EQ(report, alone);
+  const std::string alone = trained_on(1, {"train.virtual_shards=3"}).front();
+  for (const std::string& report : trained_on(3, {"train.virtual_shards=0"})) EXPECT_EQ(report, alone);
 }
 
 TEST(Ranks, ThatReduceFastAgreeWithEachOther) {
