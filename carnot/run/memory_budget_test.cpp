@@ -11,6 +11,7 @@
 #include "carnot/optim/local_optimizer.h"
 #include "carnot/optim/rules.h"
 #include "carnot/run/memory_advice.h"
+#include "carnot/train/shard_work.h"
 #include "testing/counting_allocator.h"
 #include "testing/packed_batch.h"
 

@@ -146,7 +146,7 @@ TEST(Ranks, HaveOneShardEachWhereTheRecipeNamesNoNumber) {
 }
 
 TEST(Ranks, ThatReduceFastAgreeWithEachOther) {
-  const std::vector<std::string> reports = trained_on(2, "grpo", "train.reduce=fast");
+  const std::vector<std::string> reports = trained_on(2, {"train.reduce=fast"});
   EXPECT_THAT(reports[0], HasSubstr("actor/grad_norm"));
   EXPECT_EQ(reports[1], reports[0]);
 }
