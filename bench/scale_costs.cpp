@@ -26,7 +26,7 @@
 #include "carnot/data/rollout_write.h"
 #include "carnot/distributed/gradient_exchange.h"
 #include "carnot/distributed/process_group.h"
-#include "carnot/distributed/sharded_adamw.h"
+#include "carnot/distributed/sharded_optimizer.h"
 #include "carnot/http/server.h"
 #include "carnot/http/url.h"
 #include "carnot/optim/chunks.h"
@@ -358,7 +358,7 @@ void measure_exchange(Figures& figures) {
       const auto group = std::move(ProcessGroup::join(place)).value();
       at::Tensor weights = at::zeros({numbers}, at::kFloat);
       GradientExchange exchange(*group, {weights}, 2);
-      ShardedAdamW optimizer(*group, exchange, {{"weights", weights}}, {});
+      ShardedOptimizer optimizer(*group, exchange, {{"weights", weights}}, {});
       double best = 1e9;
       for (int i = 0; i < 4; ++i) {
         weights.mutable_grad() = at::ones({numbers}, at::kFloat);

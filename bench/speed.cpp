@@ -20,7 +20,7 @@
 #include "carnot/base/json.h"
 #include "carnot/env/environment.h"
 #include "carnot/nn/token_statistics.h"
-#include "carnot/optim/adamw.h"
+#include "carnot/optim/local_optimizer.h"
 #include "carnot/rollout/demonstration.h"
 #include "carnot/run/checkpoint_folder.h"
 #include "carnot/train/trainer.h"
@@ -51,7 +51,7 @@ std::int64_t tokens_of(const Batch& batch) {
 }
 
 /// Forward, backward and one optimizer step on packed micro-batches.
-void train_on(const Model& model, AdamW& optimizer, const Batch& batch, std::size_t micro_batch_tokens) {
+void train_on(const Model& model, LocalOptimizer& optimizer, const Batch& batch, std::size_t micro_batch_tokens) {
   std::size_t next = 0;
   while (next < batch.size()) {
     std::vector<std::int64_t> tokens, positions, rows, targets;
@@ -81,7 +81,7 @@ void train_on(const Model& model, AdamW& optimizer, const Batch& batch, std::siz
 double training_speed(const ModelBundle& bench, const std::vector<Batch>& batches, std::size_t micro_batch_tokens) {
   Model model = bench.policy->clone();
   model.requires_grad(true);
-  AdamW optimizer(optimizer_parameters(model.parameters()), {});
+  LocalOptimizer optimizer(optimizer_weights(model.parameters()), {});
   std::vector<double> speeds;
   for (int pass = 0; pass < 6; ++pass) {
     std::int64_t tokens = 0;

@@ -30,7 +30,7 @@ int fail(const Error& error) {
 Status sft(const Recipe& recipe, ModelBundle& bundle, Collectives& ranks) {
   bundle.policy->requires_grad(true);
   ShardWork work(ranks, recipe.train);
-  const auto optimizer = work.make_optimizer(optimizer_parameters(bundle.policy->trained()), recipe.sft.optimizer);
+  const auto optimizer = work.make_optimizer(optimizer_weights(bundle.policy->trained()), recipe.sft.optimizer);
   SftTrainer trainer(*bundle.policy, work, *optimizer,
                      {.environment = *recipe.environment,
                       .chat = *bundle.chat,

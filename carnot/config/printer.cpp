@@ -118,28 +118,28 @@ void FieldTable::put(std::string_view name, std::string type, std::string value,
 }
 
 void FieldTable::field(std::string_view name, bool& value, std::string_view help) {
-  put(name, "switch", value ? "true" : "false", "", help);
+  put(name, "bool", value ? "true" : "false", "", help);
 }
 
 void FieldTable::field(std::string_view name, std::int64_t& value, std::string_view help, const Limits& limits) {
-  put(name, "whole number", std::to_string(value), describe(limits), help);
+  put(name, "int", std::to_string(value), describe(limits), help);
 }
 
 void FieldTable::field(std::string_view name, double& value, std::string_view help, const Limits& limits) {
-  put(name, "number", write_number(value), describe(limits), help);
+  put(name, "float", write_number(value), describe(limits), help);
 }
 
 void FieldTable::field(std::string_view name, std::string& value, std::string_view help, const Limits& limits) {
-  put(name, "text", yaml_text(value), describe(limits), help);
+  put(name, "str", yaml_text(value), describe(limits), help);
 }
 
 void FieldTable::field(std::string_view name, std::vector<double>& value, std::string_view help, const Limits& limits) {
-  put(name, "list of numbers", yaml_list(value, write_number), describe(limits), help);
+  put(name, "list[float]", yaml_list(value, write_number), describe(limits), help);
 }
 
 void FieldTable::field(std::string_view name, std::vector<std::string>& value, std::string_view help,
                        const Limits& limits) {
-  put(name, "list of texts", yaml_list(value, yaml_text), describe(limits), help);
+  put(name, "list[str]", yaml_list(value, yaml_text), describe(limits), help);
 }
 
 std::string to_yaml(const FieldTable& table) {

@@ -15,7 +15,7 @@ namespace carnot {
 
 struct FieldRow {
   std::string key{};      ///< dotted
-  std::string type{};     ///< "switch", "whole number", "number", "text", "list of numbers", "list of texts"
+  std::string type{};     ///< bool, int, float, str, list[float], list[str]
   std::string value{};    ///< the present one, in YAML
   std::string accepts{};  ///< in words; empty where everything of the type goes
   std::string help{};

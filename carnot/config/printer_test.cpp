@@ -121,10 +121,9 @@ TEST(Help, TellsKeyTypeDefaultLimitsAndMeaning) {
   Options options;
   FieldTable table;
   table.add("train", options);
-  EXPECT_THAT(help_text(table), HasSubstr("  train.count=3  (whole number, at least 1)\n      how many | how often\n"));
-  EXPECT_THAT(help_markdown(table),
-              HasSubstr("| `train.count` | whole number | `3` | at least 1 | how many \\| how often |\n"));
-  EXPECT_THAT(help_markdown(table), HasSubstr("| `train.text` | text | `plain words` |  | free text |\n"));
+  EXPECT_THAT(help_text(table), HasSubstr("  train.count=3  (int, at least 1)\n      how many | how often\n"));
+  EXPECT_THAT(help_markdown(table), HasSubstr("| `train.count` | int | `3` | at least 1 | how many \\| how often |\n"));
+  EXPECT_THAT(help_markdown(table), HasSubstr("| `train.text` | str | `plain words` |  | free text |\n"));
 }
 
 TEST(Help, BreaksLongLines) {

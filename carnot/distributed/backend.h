@@ -2,7 +2,7 @@
 //
 // Gradients and weights of other devices are copied to the host for it, bucket by bucket. NCCL
 // (c10d::ProcessGroupNCCL) would take them where they are: LibTorch for the CPU does not contain it, it needs nccl.h,
-// and the buffers of GradientExchange and ShardedAdamW would have to lie on the device.
+// and the buffers of GradientExchange and ShardedOptimizer would have to lie on the device.
 #pragma once
 
 #include <chrono>

@@ -33,7 +33,9 @@ Status copy_tensors(const std::vector<NamedTensor>& into, const std::vector<Name
   std::map<std::string, at::Tensor> given;
   for (const NamedTensor& named : from) given[named.name] = named.tensor;
   std::vector<std::string> problems;
-  for (const auto& [name, weight] : into) {
+  for (const NamedTensor& named : into) {
+    const std::string& name = named.name;
+    const at::Tensor& weight = named.tensor;
     const auto found = given.find(name);
     if (found == given.end())
       problems.push_back(where + ": weight '" + name + "' is missing");
@@ -49,7 +51,7 @@ Status copy_tensors(const std::vector<NamedTensor>& into, const std::vector<Name
   if (!problems.empty()) return join_errors(problems);
 
   const at::NoGradGuard no_grad;
-  for (const auto& [name, weight] : into) weight.copy_(given.at(name));
+  for (const NamedTensor& named : into) named.tensor.copy_(given.at(named.name));
   return Done{};
 }
 

@@ -176,10 +176,10 @@ void Model::keep_packed_weights_alone() {
 std::vector<NamedTensor> Model::parameters() const {
   CARNOT_CHECK(!packed_alone_, "the weights' rows were given back");
   std::vector<NamedTensor> all;
-  const auto list = [&](const std::string& name, const at::Tensor& tensor) {
-    if (tensor.defined()) all.push_back({name, tensor});
+  const auto list = [&](const std::string& name, const at::Tensor& tensor, bool is_table = false) {
+    if (tensor.defined()) all.push_back({name, tensor, is_table});
   };
-  list("model.embed_tokens.weight", embedding_);
+  list("model.embed_tokens.weight", embedding_, true);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     const std::string prefix = "model.layers." + std::to_string(i) + ".";
@@ -199,7 +199,7 @@ std::vector<NamedTensor> Model::parameters() const {
     list(prefix + "mlp.down_proj.weight", layer.down);
   }
   list("model.norm.weight", final_norm_);
-  list("lm_head.weight", head_);
+  list("lm_head.weight", head_, true);
   return all;
 }
 

@@ -24,6 +24,7 @@ namespace carnot {
 struct NamedTensor {
   std::string name{};  ///< Hugging Face's: "model.layers.0.self_attn.q_proj.weight"
   at::Tensor tensor{};
+  bool is_table = false;  ///< embedding or head: a row per token, or the critic's one
 };
 
 /// Marks a weight as trained or frozen. The gradient of a bfloat16 weight is kept in float32: rounded to bfloat16,

@@ -18,7 +18,7 @@ at::Tensor ValueModel::values(const at::Tensor& tokens_T, const at::Tensor& posi
 
 std::vector<NamedTensor> ValueModel::parameters() const {
   auto all = trunk_.parameters();
-  all.push_back({"value_head.weight", weight_});
+  all.push_back({"value_head.weight", weight_, true});
   all.push_back({"value_head.bias", bias_});
   return all;
 }

@@ -1,38 +1,26 @@
-// optim/adamw.h -- AdamW of whole tensors by the gradients that autograd accumulated, clipped by their global norm.
-//
-// Sums run in a fixed order: the same gradients give the same bits on any number of threads.
+// optim/adamw.h -- AdamW (Loshchilov and Hutter 2019).
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
-#include <vector>
+#include <memory>
 
-#include "carnot/optim/adamw_parts.h"
-#include "carnot/optim/optimizer.h"
+#include "carnot/optim/adamw_kernel.h"
+#include "carnot/optim/options.h"
+#include "carnot/optim/update_rule.h"
 
 namespace carnot {
 
-class AdamW : public Optimizer {
- public:
-  /// The tensors are updated in place.
-  AdamW(Parameters parameters, const AdamWOptions& options);
+/// Keeps the means of gradients and of squared gradients.
+std::unique_ptr<UpdateRule> make_adamw(const OptimizerOptions& options);
 
-  StepReport step(double learning_rate) override;
-  Parameters state() override { return parts_.state(); }
-  Status load_state(const Parameters& tensors, std::int64_t num_updates, std::int64_t num_skipped) override {
-    return parts_.load_state(tensors, num_updates, num_skipped);
-  }
+/// Updates weight and moments in place; all four tensors are alike: contiguous, float32 or float64, on one device.
+/// On the CPU one pass over memory, on any number of threads the same bits; elsewhere LibTorch operators.
+void adamw_update(const AdamWUpdate& update, const at::Tensor& gradient, at::Tensor& weight, at::Tensor& first,
+                  at::Tensor& second);
 
-  std::int64_t num_updates() const override { return parts_.num_updates(); }
-  std::int64_t num_skipped() const override { return parts_.num_skipped(); }
-
- private:
-  std::vector<at::Tensor> tensors_;
-  AdamWParts parts_;
-};
-
-/// The whole of each tensor.
-std::vector<WeightPart> whole_weights(const Optimizer::Parameters& parameters);
+/// The same by LibTorch operators, on any device.
+void adamw_update_portable(const AdamWUpdate& update, const at::Tensor& gradient, at::Tensor& weight, at::Tensor& first,
+                           at::Tensor& second);
 
 }  // namespace carnot

@@ -11,13 +11,17 @@
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
 #include "carnot/base/thread_pool.h"
+#include "carnot/optim/local_optimizer.h"
+#include "carnot/optim/rounding.h"
 #include "carnot/optim/schedule.h"
-#include "carnot/optim/update.h"
 #include "reference/adamw.h"
 #include "testing/paths.h"
+#include "testing/weights_of.h"
 
 namespace carnot {
 namespace {
+
+using ::carnot::testing::weights_of;
 
 at::Tensor random_tensor(RandomStream& random, at::IntArrayRef shape, at::ScalarType dtype = at::kDouble) {
   at::Tensor tensor = at::empty(shape, at::kDouble);
@@ -26,39 +30,40 @@ at::Tensor random_tensor(RandomStream& random, at::IntArrayRef shape, at::Scalar
 }
 
 /// A matrix larger than one chunk, a vector, a small matrix.
-AdamW::Parameters random_parameters(RandomStream& random, at::ScalarType dtype) {
+Optimizer::Tensors random_parameters(RandomStream& random, at::ScalarType dtype) {
   return {{"matrix", random_tensor(random, {300, 170}, dtype).requires_grad_()},
           {"bias", random_tensor(random, {37}, dtype).requires_grad_()},
           {"small", random_tensor(random, {3, 5}, dtype).requires_grad_()}};
 }
 
-void set_random_gradients(const AdamW::Parameters& parameters, RandomStream& random) {
+void set_random_gradients(const Optimizer::Tensors& parameters, RandomStream& random) {
   for (const auto& [name, tensor] : parameters)
     tensor.mutable_grad() = random_tensor(random, tensor.sizes(), tensor.scalar_type());
 }
 
-AdamW::Parameters copies(const AdamW::Parameters& parameters) {
-  AdamW::Parameters all;
+Optimizer::Tensors copies(const Optimizer::Tensors& parameters) {
+  Optimizer::Tensors all;
   for (const auto& [name, tensor] : parameters) all.emplace_back(name, tensor.detach().clone().requires_grad_());
   return all;
 }
 
-bool same_bits(const AdamW::Parameters& a, const AdamW::Parameters& b) {
+bool same_bits(const Optimizer::Tensors& a, const Optimizer::Tensors& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!at::equal(a[i].second, b[i].second)) return false;
   return a.size() == b.size();
 }
 
-TEST(AdamW, EqualsTheTwinNumberByNumber) {
+TEST(AdamW, EqualsTheReferenceNumberByNumber) {
   RandomStream random(1);
-  const AdamW::Parameters parameters = random_parameters(random, at::kDouble);
-  const AdamWOptions options{.beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.1, .max_grad_norm = 30};
+  const Optimizer::Tensors parameters = random_parameters(random, at::kDouble);
+  const OptimizerOptions options{
+      .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.1, .max_grad_norm = 30};
   std::vector<reference::AdamWWeight> twin;
   for (const auto& [name, tensor] : parameters)
     for (std::int64_t i = 0; i < tensor.numel(); ++i)
       twin.push_back({.value = tensor.const_data_ptr<double>()[i], .decays = tensor.dim() >= 2});
 
-  AdamW optimizer(parameters, options);
+  LocalOptimizer optimizer(weights_of(parameters), options);
   for (int t = 1; t <= 4; ++t) {
     set_random_gradients(parameters, random);
     std::vector<double> gradients;
@@ -80,7 +85,7 @@ TEST(AdamW, EqualsWhatTorchRecorded) {
   ASSERT_TRUE(text.ok());
   int compared = 0;
   for (const auto& recorded : nlohmann::json::parse(*text)) {
-    AdamW::Parameters parameters;
+    Optimizer::Tensors parameters;
     const auto tensor_of = [&](const std::string& name, const nlohmann::json& numbers) {
       const auto values = numbers.get<std::vector<double>>();
       return at::tensor(at::ArrayRef<double>(values), at::kDouble)
@@ -88,11 +93,11 @@ TEST(AdamW, EqualsWhatTorchRecorded) {
     };
     for (const auto& [name, numbers] : recorded["start"].items())
       parameters.emplace_back(name, tensor_of(name, numbers).requires_grad_());
-    AdamW optimizer(parameters, {.beta1 = recorded["beta1"],
-                                 .beta2 = recorded["beta2"],
-                                 .epsilon = recorded["epsilon"],
-                                 .weight_decay = recorded["weight_decay"],
-                                 .max_grad_norm = recorded["max_grad_norm"]});
+    LocalOptimizer optimizer(weights_of(parameters), {.beta1 = recorded["beta1"],
+                                                      .beta2 = recorded["beta2"],
+                                                      .epsilon = recorded["epsilon"],
+                                                      .weight_decay = recorded["weight_decay"],
+                                                      .max_grad_norm = recorded["max_grad_norm"]});
     for (const auto& step : recorded["steps"]) {
       for (const auto& [name, tensor] : parameters) tensor.mutable_grad() = tensor_of(name, step["gradients"][name]);
       const StepReport report = optimizer.step(step["rate"]);
@@ -131,14 +136,14 @@ TEST(AdamW, FusedAndPortableUpdatesAgree) {
 TEST(AdamW, OneThreadAndTwoGiveTheSameBits) {
   for (at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
     RandomStream random(3);
-    const AdamW::Parameters start = random_parameters(random, dtype);
-    std::vector<AdamW::Parameters> results;
+    const Optimizer::Tensors start = random_parameters(random, dtype);
+    std::vector<Optimizer::Tensors> results;
     std::vector<double> norms;
     for (int threads : {1, 2}) {
       set_num_threads(threads);
       RandomStream draws(4);
-      const AdamW::Parameters parameters = copies(start);
-      AdamW optimizer(parameters, {.weight_decay = 0.1});
+      const Optimizer::Tensors parameters = copies(start);
+      LocalOptimizer optimizer(weights_of(parameters), {.weight_decay = 0.1});
       for (int t = 0; t < 3; ++t) {
         set_random_gradients(parameters, draws);
         norms.push_back(optimizer.step(0.01).grad_norm);
@@ -154,18 +159,18 @@ TEST(AdamW, OneThreadAndTwoGiveTheSameBits) {
 TEST(AdamW, ResumedFromItsStateContinuesBitForBit) {
   for (at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     RandomStream random(5);
-    const AdamW::Parameters straight = random_parameters(random, dtype);
-    AdamW optimizer(straight, {.weight_decay = 0.01});
-    const auto step = [&](AdamW& one, const AdamW::Parameters& parameters, int t) {
+    const Optimizer::Tensors straight = random_parameters(random, dtype);
+    LocalOptimizer optimizer(weights_of(straight), {.weight_decay = 0.01});
+    const auto step = [&](LocalOptimizer& one, const Optimizer::Tensors& parameters, int t) {
       RandomStream draws(100 + static_cast<std::uint64_t>(t));
       set_random_gradients(parameters, draws);
       one.step(0.003);
     };
     for (int t = 0; t < 3; ++t) step(optimizer, straight, t);
 
-    const AdamW::Parameters saved = copies(optimizer.state());
-    const AdamW::Parameters resumed = copies(straight);
-    AdamW continued(resumed, {.weight_decay = 0.01});
+    const Optimizer::Tensors saved = copies(optimizer.state());
+    const Optimizer::Tensors resumed = copies(straight);
+    LocalOptimizer continued(weights_of(resumed), {.weight_decay = 0.01});
     ASSERT_TRUE(continued.load_state(saved, optimizer.num_updates(), optimizer.num_skipped()).ok());
     for (int t = 3; t < 6; ++t) {
       step(optimizer, straight, t);
@@ -180,8 +185,8 @@ TEST(AdamW, ResumedFromItsStateContinuesBitForBit) {
 TEST(AdamW, TellsThoseWhoCacheWeightsThatTheyChanged) {
   for (at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
     RandomStream random(8);
-    const AdamW::Parameters parameters = random_parameters(random, dtype);
-    AdamW optimizer(parameters, {});
+    const Optimizer::Tensors parameters = random_parameters(random, dtype);
+    LocalOptimizer optimizer(weights_of(parameters), {});
     set_random_gradients(parameters, random);
     std::vector<std::int64_t> before;
     for (const auto& [name, tensor] : parameters) before.push_back(tensor._version());
@@ -193,9 +198,9 @@ TEST(AdamW, TellsThoseWhoCacheWeightsThatTheyChanged) {
 TEST(AdamW, NonFiniteGradientsChangeNothingButTheCounter) {
   for (double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     RandomStream random(6);
-    const AdamW::Parameters parameters = random_parameters(random, at::kFloat);
-    const AdamW::Parameters before = copies(parameters);
-    AdamW optimizer(parameters, {});
+    const Optimizer::Tensors parameters = random_parameters(random, at::kFloat);
+    const Optimizer::Tensors before = copies(parameters);
+    LocalOptimizer optimizer(weights_of(parameters), {});
     set_random_gradients(parameters, random);
     parameters[1].second.grad()[7] = bad;
     const StepReport report = optimizer.step(0.1);
@@ -226,7 +231,7 @@ TEST(AdamW, RoundsMasterWeightsAsLibTorchDoes) {
 
 TEST(AdamW, MasterWeightsKeepUpdatesThatBfloat16WouldLose) {
   const at::Tensor weight = at::ones({4}, at::kBFloat16).requires_grad_();
-  AdamW optimizer({{"weight", weight}}, {});
+  LocalOptimizer optimizer({{"weight", weight}}, {});
   for (int t = 0; t < 200; ++t) {
     weight.mutable_grad() = at::ones({4}, at::kBFloat16);
     optimizer.step(1e-4);
@@ -237,7 +242,7 @@ TEST(AdamW, MasterWeightsKeepUpdatesThatBfloat16WouldLose) {
 TEST(AdamW, OnlyMatricesDecayAndAMissingGradientCountsAsZero) {
   const at::Tensor matrix = at::ones({2, 2}, at::kDouble).requires_grad_();
   const at::Tensor bias = at::ones({2}, at::kDouble).requires_grad_();
-  AdamW optimizer({{"matrix", matrix}, {"bias", bias}}, {.weight_decay = 0.5});
+  LocalOptimizer optimizer({{"matrix", matrix}, {"bias", bias}}, {.weight_decay = 0.5});
   const StepReport report = optimizer.step(0.1);
   EXPECT_EQ(report.grad_norm, 0);
   EXPECT_NEAR(matrix[0][0].item<double>(), 0.95, 1e-15);
@@ -247,7 +252,7 @@ TEST(AdamW, OnlyMatricesDecayAndAMissingGradientCountsAsZero) {
 TEST(AdamW, ClipsToTheGlobalNorm) {
   // With beta1 = 0 and a huge epsilon the step is proportional to the clipped gradient.
   const at::Tensor weight = at::zeros({2}, at::kDouble).requires_grad_();
-  AdamW optimizer({{"weight", weight}}, {.beta1 = 0, .epsilon = 1e6, .max_grad_norm = 1});
+  LocalOptimizer optimizer({{"weight", weight}}, {.beta1 = 0, .epsilon = 1e6, .max_grad_norm = 1});
   weight.mutable_grad() = at::tensor({3.0, 4.0}, at::kDouble);
   EXPECT_NEAR(optimizer.step(1e6).grad_norm, 5, 1e-15);
   EXPECT_NEAR(weight[0].item<double>(), -0.6, 1e-5);
@@ -256,8 +261,8 @@ TEST(AdamW, ClipsToTheGlobalNorm) {
 
 TEST(AdamW, NamesEveryTensorThatAStateLacksOrMisshapes) {
   RandomStream random(7);
-  AdamW optimizer(random_parameters(random, at::kFloat), {});
-  AdamW::Parameters state = copies(optimizer.state());
+  LocalOptimizer optimizer(weights_of(random_parameters(random, at::kFloat)), {});
+  Optimizer::Tensors state = copies(optimizer.state());
   state[0].first = "stranger";
   state[3].second = at::zeros({5});
   const Status loaded = optimizer.load_state(state, 1, 0);
@@ -270,10 +275,10 @@ TEST(AdamW, NamesEveryTensorThatAStateLacksOrMisshapes) {
 }
 
 /// 400 steps towards a target, with a learning rate below half of a weight's last bit of bfloat16.
-double distance_after_small_steps(const AdamWOptions& options, at::ScalarType dtype) {
+double distance_after_small_steps(const OptimizerOptions& options, at::ScalarType dtype) {
   const at::Tensor weight = at::full({4096}, 1.0, dtype).requires_grad_();
   const double target = 1.08;
-  AdamW optimizer({{"weight", weight}}, options);
+  LocalOptimizer optimizer({{"weight", weight}}, options);
   for (int step = 0; step < 400; ++step) {
     weight.mutable_grad() = (weight.detach().to(at::kFloat) - target).to(dtype);
     optimizer.step(2e-4);
@@ -294,10 +299,10 @@ TEST(AdamW, FollowsFloat32WithoutAMasterCopyAndWithBfloat16Moments) {
 
 TEST(AdamW, KeepsLessWhereAskedToAndResumesFromIt) {
   RandomStream random(17);
-  const AdamWOptions options{.master_weights = false, .moments = "bfloat16"};
-  const AdamW::Parameters straight = random_parameters(random, at::kBFloat16);
-  const AdamW::Parameters resumed = copies(straight);
-  AdamW first(straight, options), second(resumed, options);
+  const OptimizerOptions options{.master_weights = false, .moments = "bfloat16"};
+  const Optimizer::Tensors straight = random_parameters(random, at::kBFloat16);
+  const Optimizer::Tensors resumed = copies(straight);
+  LocalOptimizer first(weights_of(straight), options), second(weights_of(resumed), options);
   for (const auto& [name, tensor] : first.state()) EXPECT_EQ(tensor.scalar_type(), at::kBFloat16) << name;
   EXPECT_EQ(first.state().size(), 2 * straight.size());
   RandomStream gradients(4), again(4);
@@ -305,7 +310,7 @@ TEST(AdamW, KeepsLessWhereAskedToAndResumesFromIt) {
   set_random_gradients(resumed, again);
   first.step(1e-3);
   second.step(1e-3);
-  AdamW third(resumed, options);
+  LocalOptimizer third(weights_of(resumed), options);
   ASSERT_TRUE(third.load_state(copies(second.state()), second.num_updates(), 0).ok());
   set_random_gradients(straight, gradients);
   set_random_gradients(resumed, again);

@@ -27,7 +27,7 @@ CheckpointFile text_file(const std::string& name, std::string content) {
   return {name, [content = std::move(content)](const fs::path& path) { return write_file_atomically(path, content); }};
 }
 
-std::vector<NamedTensor> as_named(const Optimizer::Parameters& tensors) {
+std::vector<NamedTensor> as_named(const Optimizer::Tensors& tensors) {
   std::vector<NamedTensor> all;
   for (const auto& [name, tensor] : tensors) all.push_back({name, tensor});
   return all;
@@ -121,7 +121,7 @@ Status fill_optimizer(Optimizer& optimizer, const fs::path& file, const std::opt
   if (!counts) return Error{file.string() + ": trainer_state.json does not say how many updates it has seen"};
   const auto stored = read_safetensors(file);
   if (!stored) return stored.error();
-  Optimizer::Parameters tensors;
+  Optimizer::Tensors tensors;
   for (const NamedTensor& named : stored->tensors) tensors.emplace_back(named.name, named.tensor);
   return optimizer.load_state(tensors, counts->updates, counts->skipped);
 }

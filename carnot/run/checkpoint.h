@@ -31,7 +31,7 @@ struct CheckpointParts {
 
 /// What the optimizers keep, as it goes into a checkpoint.
 struct OptimizerStates {
-  Optimizer::Parameters policy{}, critic{};
+  Optimizer::Tensors policy{}, critic{};
 };
 
 /// Called by all ranks that share the optimizers, before the first of them saves a checkpoint with what it gets.

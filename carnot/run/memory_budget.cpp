@@ -7,6 +7,7 @@
 #include "carnot/distributed/gradient_exchange.h"
 #include "carnot/distributed/in_flight.h"
 #include "carnot/kernel/statistics/segments.h"
+#include "carnot/optim/rules.h"
 #include "carnot/train/model_bundle.h"
 #include "carnot/train/trainer.h"
 
@@ -200,16 +201,27 @@ Count trained_parameters(const MemorySettings& s, const Sizes& n) {
   return (s.lora.rank > 0 ? n.adapters : n.parameters) + (s.critic ? n.parameters : 0);
 }
 
-/// Of each trained parameter, in each of the optimizer's moments.
-Count bytes_per_moment(const MemorySettings& s, const Sizes& n) {
-  const AdamWOptions& optimizer = s.stage == MemoryStage::Sft ? s.sft.optimizer : s.train.optimizer;
-  return optimizer.moments == "bfloat16" ? 2 : n.wide;
+const OptimizerOptions& optimizer_of(const MemorySettings& s) {
+  return s.stage == MemoryStage::Sft ? s.sft.optimizer : s.train.optimizer;
 }
 
-/// What the optimizer keeps of each.
-Count bytes_per_trained(const MemorySettings& s, const Sizes& n) {
-  const AdamWOptions& optimizer = s.stage == MemoryStage::Sft ? s.sft.optimizer : s.train.optimizer;
-  return 2 * bytes_per_moment(s, n) + (n.value < 4 && optimizer.master_weights ? 4 : 0);
+/// Of each number that the optimizer's rule keeps.
+Count bytes_per_moment(const MemorySettings& s, const Sizes& n) {
+  return optimizer_of(s).moments == "bfloat16" ? 2 : n.wide;
+}
+
+/// What the optimizer keeps of so many parameters, `matrices` of which are in the layers' matrices.
+Count optimizer_bytes(const MemorySettings& s, const Sizes& n, Count parameters, Count matrices) {
+  const auto rule = make_update_rule(optimizer_of(s));
+  const auto kept = [&](WeightKind kind) { return Count(std::ssize(rule->kept(kind))); };
+  const Count moments = matrices * kept(WeightKind::Matrix) + (parameters - matrices) * kept(WeightKind::Table);
+  return moments * bytes_per_moment(s, n) + (n.value < 4 && optimizer_of(s).master_weights ? parameters * 4 : 0);
+}
+
+Count optimizer_bytes(const MemorySettings& s, const Sizes& n) {
+  const Count policy = s.lora.rank > 0 ? optimizer_bytes(s, n, n.adapters, n.adapters)
+                                       : optimizer_bytes(s, n, n.parameters, n.projections);
+  return policy + (s.critic ? optimizer_bytes(s, n, n.parameters, n.projections) : 0);
 }
 
 /// Whether gradients of shards are added up (distributed/gradient_exchange.h).
@@ -260,10 +272,8 @@ Phase update_phase(const MemorySettings& s, const Sizes& n) {
 /// The optimizer's state is brought together on the first rank, moment by moment.
 Phase checkpoint_phase(const MemorySettings& s, const Sizes& n) {
   const Count trained = trained_parameters(s, n);
-  return {{part(
-      "gathered optimizer",
-      trained * bytes_per_trained(s, n) + travelling_numbers(s, trained) * std::max<Count>(4, bytes_per_moment(s, n)),
-      "for a checkpoint, on the first rank")}};
+  const Count travelling = travelling_numbers(s, trained) * std::max<Count>(4, bytes_per_moment(s, n));
+  return {{part("gathered optimizer", optimizer_bytes(s, n) + travelling, "for a checkpoint, on the first rank")}};
 }
 
 /// A step's trajectories as bytes: this rank's, padded, and all that come.
@@ -278,7 +288,7 @@ std::vector<BudgetPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
   // With adapters the reference shares the weights below them.
   const Count copies = 1 + (s.critic ? 1 : 0) + (s.reference && !adapted ? 1 : 0);
   const Count weights = copies * n.parameters + n.adapters * (s.reference ? 2 : 1);
-  const Count per_trained = bytes_per_trained(s, n);
+  const Count trained = trained_parameters(s, n), optimizer = optimizer_bytes(s, n);
   const Count owners = exchanges_gradients(s) ? s.ranks : 1;
   // The product's layout of every model, the gradient's of those that are trained; heads, but not the critic's.
   const Count layouts = copies + (updates ? 1 + (s.critic ? 1 : 0) : 0);
@@ -290,8 +300,8 @@ std::vector<BudgetPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
            count(n.parameters, "parameters") + " x " + count(copies, "models") +
                (adapted ? " and " + count(n.adapters, "of adapters") : "")),
       part("packed weights", packed * n.value, "layouts for the matrix products of Carnot's kernels"),
-      part("optimizer", (trained_parameters(s, n) + owners - 1) / owners * per_trained,
-           count(per_trained, "bytes for each trained parameter; lora.rank, dtype") +
+      part("optimizer", (optimizer + owners - 1) / owners,
+           count(optimizer / std::max<Count>(1, trained), "bytes for each trained parameter; lora.rank, dtype") +
                (owners > 1 ? ", shared by " + count(owners, "ranks") : ""))};
   return parts;
 }
@@ -367,11 +377,11 @@ StoredBytes stored_bytes(const MemorySettings& settings) {
   const Sizes n(settings);
   const bool adapted = settings.lora.rank > 0;
   const Count trained = adapted ? n.adapters : n.parameters;
-  const Count moments = bytes_per_trained(settings, n);
+  const Count whole = optimizer_bytes(settings, n, n.parameters, n.projections);
   return {.policy = (trained * n.value).value(),
-          .optimizer = (trained * moments).value(),
+          .optimizer = (adapted ? optimizer_bytes(settings, n, trained, trained) : whole).value(),
           .reference = settings.reference ? (trained * n.value).value() : 0,
-          .critic = settings.critic ? (n.parameters * (n.value + moments)).value() : 0,
+          .critic = settings.critic ? (n.parameters * n.value + whole).value() : 0,
           .base = adapted ? (n.parameters * n.value).value() : 0};
 }
 

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 
-#include "carnot/distributed/sharded_adamw.h"
+#include "carnot/distributed/sharded_optimizer.h"
 #include "carnot/nn/model.h"
+#include "carnot/optim/local_optimizer.h"
+#include "carnot/optim/rules.h"
 #include "carnot/run/memory_advice.h"
+#include "carnot/train/shard_work.h"
 #include "testing/counting_allocator.h"
 #include "testing/packed_batch.h"
 
@@ -36,6 +39,12 @@ MemorySettings settings_of(int rank, bool checkpointing, const std::string& dtyp
   settings.train.activation_checkpointing = checkpointing;
   settings.program_bytes = 100 * kMegabyte;
   return settings;
+}
+
+std::int64_t part_of(const MemorySettings& settings, const std::string& name) {
+  for (const BudgetPart& part : memory_budget(settings))
+    if (part.name == name) return part.bytes;
+  return 0;
 }
 
 /// Bytes that a real forward pass keeps, and the most that its backward pass adds.
@@ -90,6 +99,24 @@ TEST(MemoryBudget, CountsAdaptersAndFrozenWeightsApart) {
   settings.run.dtype = "bfloat16";
   EXPECT_EQ(bytes("weights"), 2 * (parameters + 2 * adapters));
   EXPECT_EQ(bytes("optimizer"), 12 * adapters) << "two moments and a master in float32";
+}
+
+TEST(MemoryBudget, CountsWhatEachOptimizerKeeps) {
+  for (const std::string dtype : {"float32", "bfloat16"})
+    for (const int rank : {0, 8})
+      for (const OptimizerRow& row : optimizer_rows())
+        for (const std::string moments : {"float32", "bfloat16"}) {
+          MemorySettings settings = settings_of(rank, false);
+          settings.run.dtype = dtype;
+          settings.train.optimizer.optimizer = row.name;
+          settings.train.optimizer.moments = moments;
+          Model model(settings.model, 1, at::TensorOptions(dtype == "bfloat16" ? at::kBFloat16 : at::kFloat));
+          if (rank > 0) model.add_adapters(settings.lora, 1);
+          LocalOptimizer optimizer(optimizer_weights(model.trained()), settings.train.optimizer);
+          std::int64_t bytes = 0;
+          for (const auto& [name, tensor] : optimizer.state()) bytes += static_cast<std::int64_t>(tensor.nbytes());
+          EXPECT_EQ(part_of(settings, "optimizer"), bytes) << row.name << " " << dtype << " " << rank << " " << moments;
+        }
 }
 
 TEST(MemoryBudget, CountsWhatAnEvaluationHolds) {
@@ -195,12 +222,6 @@ TEST(MemoryAdvice, JoinsSettingsWhereNoneIsEnoughAloneAndSaysWhenNothingHelps) {
   EXPECT_THAT(hopeless.error().message, HasSubstr("still is too much; a smaller model or a shorter context is left"));
 }
 
-std::int64_t part_of(const MemorySettings& settings, const std::string& name) {
-  for (const BudgetPart& part : memory_budget(settings))
-    if (part.name == name) return part.bytes;
-  return 0;
-}
-
 TEST(MemoryBudget, OfARankCountsTheExchangeAndItsOwnShareOfTheRollouts) {
   MemorySettings alone = settings_of(0, false);
   alone.train.groups = 8;
@@ -237,13 +258,13 @@ TEST(MemoryBudget, CountsWhatARankHoldsThatComputesSeveralShards) {
   OneProcess alone;
   const testing::CountingAllocator allocator;
   std::vector<at::Tensor> weights;
-  Optimizer::Parameters parameters;
+  std::vector<Weight> parameters;
   for (int i = 0; i < 3; ++i) {
     weights.push_back(at::zeros({kNumbers / 3}, at::kFloat));
-    parameters.emplace_back("weight." + std::to_string(i), weights.back());
+    parameters.push_back({.name = "weight." + std::to_string(i), .values = weights.back()});
   }
   GradientExchange exchange(alone, weights, 4);
-  ShardedAdamW optimizer(alone, exchange, parameters, {});
+  ShardedOptimizer optimizer(alone, exchange, parameters, {});
   // Weights and two moments last.
   EXPECT_EQ(allocator.live(), 3 * 4 * kNumbers);
   const auto compute = [&] {

@@ -111,7 +111,7 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
   const SftOptions& options = run.recipe.sft;
   bundle.policy->requires_grad(true);
   ShardWork work(*run.control.group, run.recipe.train);
-  const auto optimizer = work.make_optimizer(optimizer_parameters(bundle.policy->trained()), options.optimizer);
+  const auto optimizer = work.make_optimizer(optimizer_weights(bundle.policy->trained()), options.optimizer);
   const CheckpointParts parts{.bundle = &bundle, .optimizer = optimizer.get()};
   auto files = open_files(run, folder, parts, checkpoint);
   if (!files) return files.error();

@@ -10,7 +10,7 @@
 
 #include "carnot/base/fields.h"
 #include "carnot/nn/model_config.h"
-#include "carnot/optim/adamw_parts.h"
+#include "carnot/optim/options.h"
 #include "carnot/optim/schedule.h"
 #include "carnot/rollout/rollout.h"
 
@@ -56,7 +56,7 @@ struct SftOptions {
   double context_weight = 0.3;  ///< weight of the loss on tokens that the script did not say
   ScheduleOptions schedule{
       .learning_rate = 3e-3, .warmup_steps = 30, .decay = "linear", .decay_start = 0.5, .final_share = 0.05};
-  AdamWOptions optimizer{.beta2 = 0.98, .weight_decay = 0.05};
+  OptimizerOptions optimizer{.beta2 = 0.98, .weight_decay = 0.05};
   std::int64_t log_every = 50;
 
   void fields(FieldVisitor& visit);
@@ -112,7 +112,7 @@ struct TrainOptions {
   std::string shared_prefixes = "repeated";  ///< repeated | once: what a group's trajectories begin with alike
   bool activation_checkpointing = false;     ///< layers run again in the backward pass
   ScheduleOptions schedule{};
-  AdamWOptions optimizer{};
+  OptimizerOptions optimizer{};
   std::int64_t save_every = 0;  ///< steps between checkpoints; 0: by time and at the end only
   double save_minutes = 10;     ///< since the last checkpoint, after which the next step's end writes one; 0: never
   std::int64_t max_checkpoints = 2;
@@ -128,7 +128,7 @@ struct TrainOptions {
 /// `critic.*`: of methods that need values.
 struct CriticOptions {
   ScheduleOptions schedule{.learning_rate = 1e-5};
-  AdamWOptions optimizer{};
+  OptimizerOptions optimizer{};
   std::int64_t head_start = 0;  ///< first steps, in which only the critic learns
 
   void fields(FieldVisitor& visit);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "carnot/distributed/sharded_adamw.h"
-#include "carnot/optim/adamw.h"
+#include "carnot/distributed/sharded_optimizer.h"
+#include "carnot/optim/local_optimizer.h"
 #include "carnot/rank/shares.h"
 
 namespace carnot {
@@ -19,10 +19,11 @@ int num_shards(const TrainOptions& options, int ranks) {
   return options.virtual_shards > 0 && options.reduce == "ordered" ? options.virtual_shards : ranks;
 }
 
-Optimizer::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights) {
-  Optimizer::Parameters parameters;
-  for (const NamedTensor& weight : weights) parameters.emplace_back(weight.name, weight.tensor);
-  return parameters;
+std::vector<Weight> optimizer_weights(const std::vector<NamedTensor>& tensors) {
+  std::vector<Weight> weights;
+  for (const NamedTensor& named : tensors)
+    weights.push_back({.name = named.name, .values = named.tensor, .is_table = named.is_table});
+  return weights;
 }
 
 ShardWork::ShardWork(Collectives& collectives, const TrainOptions& options)
@@ -30,12 +31,12 @@ ShardWork::ShardWork(Collectives& collectives, const TrainOptions& options)
       shards_(carnot::num_shards(options, collectives.size())),
       sum_(options.reduce == "fast" ? ShardSum::Fast : ShardSum::Ordered) {}
 
-std::unique_ptr<Optimizer> ShardWork::make_optimizer(Optimizer::Parameters parameters, const AdamWOptions& options) {
-  if (shards_ == 1) return std::make_unique<AdamW>(std::move(parameters), options);
+std::unique_ptr<Optimizer> ShardWork::make_optimizer(std::vector<Weight> weights, const OptimizerOptions& options) {
+  if (shards_ == 1) return std::make_unique<LocalOptimizer>(weights, options);
   std::vector<at::Tensor> tensors;
-  for (const auto& parameter : parameters) tensors.push_back(parameter.second);
+  for (const Weight& weight : weights) tensors.push_back(weight.values);
   exchanges_.push_back(std::make_unique<GradientExchange>(collectives_, std::move(tensors), shards_, sum_));
-  return std::make_unique<ShardedAdamW>(collectives_, *exchanges_.back(), std::move(parameters), options);
+  return std::make_unique<ShardedOptimizer>(collectives_, *exchanges_.back(), std::move(weights), options);
 }
 
 bool ShardWork::begin_final(const std::string& what) {

@@ -15,8 +15,8 @@
 #include "carnot/distributed/collectives.h"
 #include "carnot/distributed/gradient_exchange.h"
 #include "carnot/nn/model.h"
-#include "carnot/optim/adamw_parts.h"
 #include "carnot/optim/optimizer.h"
+#include "carnot/optim/options.h"
 #include "carnot/train/options.h"
 
 namespace carnot {
@@ -35,8 +35,8 @@ class ShardWork {
   Collectives& collectives() { return collectives_; }
   int num_shards() const { return shards_; }
 
-  /// An optimizer of these parameters, which takes what accumulate() leaves. Outlived by this.
-  std::unique_ptr<Optimizer> make_optimizer(Optimizer::Parameters parameters, const AdamWOptions& options);
+  /// An optimizer of these weights, which takes what accumulate() leaves. Outlived by this.
+  std::unique_ptr<Optimizer> make_optimizer(std::vector<Weight> weights, const OptimizerOptions& options);
 
   /// Calls body(b) for each micro-batch b of this rank's shards, whose one backward pass leaves its gradients in the
   /// parameters of all optimizers that were made here. Those of a shard's last micro-batch leave while that pass goes
@@ -53,7 +53,6 @@ class ShardWork {
   std::vector<std::unique_ptr<GradientExchange>> exchanges_;  ///< one for each optimizer; none with one shard
 };
 
-/// name and tensor of every weight, for an optimizer.
-Optimizer::Parameters optimizer_parameters(const std::vector<NamedTensor>& weights);
+std::vector<Weight> optimizer_weights(const std::vector<NamedTensor>& tensors);
 
 }  // namespace carnot

@@ -135,14 +135,14 @@ Trainer::Trainer(Recipe& recipe, ModelBundle& bundle, Collectives& collectives)
       collectives_(collectives),
       generation_(make_generation(bundle, recipe.rollout, recipe.step_trajectories(collectives.size()))),
       work_(collectives, recipe.train),
-      optimizer_(work_.make_optimizer(optimizer_parameters(bundle.policy->trained()), recipe.train.optimizer)),
+      optimizer_(work_.make_optimizer(optimizer_weights(bundle.policy->trained()), recipe.train.optimizer)),
       objective_(recipe.method.objective),
       entropy_coefficient_{.coefficient = objective_.entropy_coefficient},
       kl_coefficient_{.coefficient = adapted_kl(objective_)} {
   bundle_.policy->requires_grad(true);
   if (!bundle_.critic) return;
   bundle_.critic->requires_grad(true);
-  critic_optimizer_ = work_.make_optimizer(optimizer_parameters(bundle_.critic->parameters()), recipe.critic.optimizer);
+  critic_optimizer_ = work_.make_optimizer(optimizer_weights(bundle_.critic->parameters()), recipe.critic.optimizer);
 }
 
 std::map<std::string, double> Trainer::coefficients() const {

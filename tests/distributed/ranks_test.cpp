@@ -35,16 +35,22 @@ bool is_result(const std::string& metric) {
   return true;
 }
 
-void add_tensors(ByteWriter& out, const Optimizer::Parameters& tensors) {
+void add_tensors(ByteWriter& out, const Optimizer::Tensors& tensors) {
   for (const auto& [name, tensor] : tensors) {
     out.add(name);
     out.add(std::string_view(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()));
   }
 }
 
+void add_weights(ByteWriter& out, const Model& model) {
+  Optimizer::Tensors tensors;
+  for (const NamedTensor& named : model.trained()) tensors.emplace_back(named.name, named.tensor);
+  add_tensors(out, tensors);
+}
+
 /// Everything that two steps leave, but for times.
-std::string trained_bytes(Collectives& group, const std::string& method, const std::string& setting) {
-  Recipe recipe = Recipe::parse(kRecipe, "test", {"method=" + method, setting}).value();
+std::string trained_bytes(Collectives& group, const std::vector<std::string>& settings) {
+  Recipe recipe = Recipe::parse(kRecipe, "test", settings).value();
   if (const Status ready = ModelBundle::prepare_device(recipe.run); !ready) return ready.error().message;
   ModelBundle bundle = ModelBundle::make(recipe).value();
   bundle.add_companions(recipe);
@@ -64,7 +70,7 @@ std::string trained_bytes(Collectives& group, const std::string& method, const s
         for (Turn& turn : tree.turns) turn.latency_ms = 0;
     out.add(bytes_of_groups(done.groups));
   }
-  add_tensors(out, optimizer_parameters(bundle.policy->trained()));
+  add_weights(out, *bundle.policy);
   // The first rank gets the state, for the checkpoint.
   ByteWriter states;
   add_tensors(states, trainer.optimizer().state());
@@ -80,7 +86,7 @@ std::string demonstrated_bytes(Collectives& group, const std::string& setting) {
   ModelBundle bundle = ModelBundle::make(recipe).value();
   bundle.policy->requires_grad(true);
   ShardWork work(group, recipe.train);
-  const auto optimizer = work.make_optimizer(optimizer_parameters(bundle.policy->trained()), recipe.sft.optimizer);
+  const auto optimizer = work.make_optimizer(optimizer_weights(bundle.policy->trained()), recipe.sft.optimizer);
   SftTrainer trainer(*bundle.policy, work, *optimizer,
                      {.environment = *recipe.environment,
                       .chat = *bundle.chat,
@@ -94,7 +100,7 @@ std::string demonstrated_bytes(Collectives& group, const std::string& setting) {
     for (const double value : {metrics.loss, metrics.context_loss, metrics.grad_norm}) out.add(value);
     shown += "loss " + std::to_string(metrics.loss) + "\n";
   }
-  add_tensors(out, optimizer_parameters(bundle.policy->trained()));
+  add_weights(out, *bundle.policy);
   return sha256_hex(out.take()) + "\n" + shown;
 }
 
@@ -110,18 +116,18 @@ std::vector<std::string> reports_of(int ranks, const std::function<std::string(C
   return reports;
 }
 
-std::vector<std::string> trained_on(int ranks, const std::string& method, const std::string& setting) {
-  return reports_of(ranks, [&](Collectives& group) { return trained_bytes(group, method, setting); });
+std::vector<std::string> trained_on(int ranks, const std::vector<std::string>& settings) {
+  return reports_of(ranks, [&](Collectives& group) { return trained_bytes(group, settings); });
 }
 
 TEST(Ranks, TrainToTheBitsOfOneRankWithAsManyShards) {
-  for (const char* method : {"grpo", "ppo"}) {
-    const std::string alone = trained_on(1, method, "train.virtual_shards=4").front();
+  for (const std::string setting : {"method=grpo", "method=ppo", "train.optimizer=muon"}) {
+    const std::string alone = trained_on(1, {setting, "train.virtual_shards=4"}).front();
     EXPECT_THAT(alone, HasSubstr("actor/grad_norm"));
     EXPECT_THAT(alone, ::testing::Not(HasSubstr("actor/grad_norm 0.000000")));
     for (const int ranks : {2, 4})
-      for (const std::string& report : trained_on(ranks, method, "train.virtual_shards=4"))
-        EXPECT_EQ(report, alone) << method << " on " << ranks << " ranks";
+      for (const std::string& report : trained_on(ranks, {setting, "train.virtual_shards=4"}))
+        EXPECT_EQ(report, alone) << setting << " on " << ranks << " ranks";
   }
 }
 
@@ -135,12 +141,12 @@ TEST(Ranks, LearnFromDemonstrationsToTheBitsOfOneRank) {
 }
 
 TEST(Ranks, HaveOneShardEachWhereTheRecipeNamesNoNumber) {
-  const std::string alone = trained_on(1, "grpo", "train.virtual_shards=3").front();
-  for (const std::string& report : trained_on(3, "grpo", "train.virtual_shards=0")) EXPECT_EQ(report, alone);
+  const std::string alone = trained_on(1, {"train.virtual_shards=3"}).front();
+  for (const std::string& report : trained_on(3, {"train.virtual_shards=0"})) EXPECT_EQ(report, alone);
 }
 
 TEST(Ranks, ThatReduceFastAgreeWithEachOther) {
-  const std::vector<std::string> reports = trained_on(2, "grpo", "train.reduce=fast");
+  const std::vector<std::string> reports = trained_on(2, {"train.reduce=fast"});
   EXPECT_THAT(reports[0], HasSubstr("actor/grad_norm"));
   EXPECT_EQ(reports[1], reports[0]);
 }

@@ -1,4 +1,4 @@
-#include "carnot/distributed/sharded_adamw.h"
+#include "carnot/distributed/sharded_optimizer.h"
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
@@ -13,13 +13,15 @@
 #include "carnot/base/file.h"
 #include "carnot/base/random.h"
 #include "carnot/distributed/process_group.h"
-#include "carnot/optim/adamw.h"
+#include "carnot/optim/local_optimizer.h"
 #include "testing/forked_ranks.h"
+#include "testing/weights_of.h"
 
 // The test's own process makes no tensor, so that it has one thread when it forks.
 namespace carnot {
 namespace {
 
+using ::carnot::testing::weights_of;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
@@ -39,12 +41,12 @@ at::Tensor random_tensor(std::uint64_t seed, const std::vector<std::int64_t>& sh
 
 struct Setting {
   at::ScalarType weights = at::kFloat;
-  AdamWOptions options{};
+  OptimizerOptions options{};
 };
 
 /// The last tensor keeps float32, as a critic's head may beside bfloat16 layers.
-Optimizer::Parameters parameters_of(const Setting& setting) {
-  Optimizer::Parameters parameters;
+Optimizer::Tensors parameters_of(const Setting& setting) {
+  Optimizer::Tensors parameters;
   for (std::size_t p = 0; p < kShapes.size(); ++p) {
     at::Tensor tensor = random_tensor(p, kShapes[p]);
     if (p + 1 < kShapes.size()) tensor = tensor.to(setting.weights);
@@ -61,11 +63,11 @@ at::Tensor gradient_of(int update, std::size_t parameter) {
   return gradient;
 }
 
-void set_gradients(const Optimizer::Parameters& parameters, int update) {
+void set_gradients(const Optimizer::Tensors& parameters, int update) {
   for (std::size_t p = 0; p < parameters.size(); ++p) parameters[p].second.mutable_grad() = gradient_of(update, p);
 }
 
-void add_tensors(ByteWriter& out, const Optimizer::Parameters& tensors) {
+void add_tensors(ByteWriter& out, const Optimizer::Tensors& tensors) {
   for (const auto& [name, tensor] : tensors) {
     out.add(name);
     out.add(std::string_view(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()));
@@ -79,8 +81,8 @@ void add_report(ByteWriter& out, const StepReport& report) {
 
 /// Norms, weights and state after some updates by one optimizer that has everything.
 std::string plain_bytes(const Setting& setting) {
-  const Optimizer::Parameters parameters = parameters_of(setting);
-  AdamW optimizer(parameters, setting.options);
+  const Optimizer::Tensors parameters = parameters_of(setting);
+  LocalOptimizer optimizer(weights_of(parameters), setting.options);
   ByteWriter out;
   for (int update = 0; update < kUpdates; ++update) {
     set_gradients(parameters, update);
@@ -92,8 +94,8 @@ std::string plain_bytes(const Setting& setting) {
 }
 
 /// The first rank's state on all ranks, as if from a file. `like` has the names and shapes.
-Optimizer::Parameters read_by_all(Collectives& group, const Optimizer::Parameters& first, AdamW like) {
-  Optimizer::Parameters all = like.state();
+Optimizer::Tensors read_by_all(Collectives& group, const Optimizer::Tensors& first, LocalOptimizer like) {
+  Optimizer::Tensors all = like.state();
   for (std::size_t t = 0; t < all.size(); ++t) {
     std::string bytes;
     if (group.rank() == 0) {
@@ -106,13 +108,13 @@ Optimizer::Parameters read_by_all(Collectives& group, const Optimizer::Parameter
   return all;
 }
 
-/// Its two halves: the second optimizer goes on from what the first one's state was.
+/// Its two halves: the second optimizer continues from the first one's state.
 std::string sharded_bytes(const Setting& setting, Collectives& group) {
-  const Optimizer::Parameters parameters = parameters_of(setting);
+  const Optimizer::Tensors parameters = parameters_of(setting);
   std::vector<at::Tensor> tensors;
   for (const auto& parameter : parameters) tensors.push_back(parameter.second);
   GradientExchange exchange(group, tensors, group.size());
-  auto optimizer = std::make_unique<ShardedAdamW>(group, exchange, parameters, setting.options);
+  auto optimizer = std::make_unique<ShardedOptimizer>(group, exchange, weights_of(parameters), setting.options);
   ByteWriter out;
   for (int update = 0; update < kUpdates; ++update) {
     // The first shard has the gradients, the others have none.
@@ -120,15 +122,16 @@ std::string sharded_bytes(const Setting& setting, Collectives& group) {
     exchange.add_round("gradients");
     add_report(out, optimizer->step(1e-2));
     if (update != 1) continue;
-    const Optimizer::Parameters state = read_by_all(group, optimizer->state(), AdamW(parameters, setting.options));
+    const Optimizer::Tensors state =
+        read_by_all(group, optimizer->state(), LocalOptimizer(weights_of(parameters), setting.options));
     const std::int64_t updates = optimizer->num_updates(), skipped = optimizer->num_skipped();
-    optimizer = std::make_unique<ShardedAdamW>(group, exchange, parameters, setting.options);
+    optimizer = std::make_unique<ShardedOptimizer>(group, exchange, weights_of(parameters), setting.options);
     if (const Status loaded = optimizer->load_state(state, updates, skipped); !loaded) return loaded.error().message;
   }
   add_tensors(out, parameters);
   ByteWriter states;
   add_tensors(states, optimizer->state());
-  // The state is the first rank's alone, its bytes stand where the plain optimizer's do.
+  // The state is the first rank's alone, its bytes are where the plain optimizer's do.
   const std::string all = out.take() + from_first_rank(group, states.take(), "states");
   return sha256_hex(all);
 }
@@ -145,11 +148,14 @@ std::vector<std::string> reports(int size, const std::function<std::string(Colle
   return all;
 }
 
-TEST(ShardedAdamW, HasTheBitsOfOneOptimizerOnAnyNumberOfRanks) {
+TEST(ShardedOptimizer, HasTheBitsOfOneOptimizerOnAnyNumberOfRanks) {
   const std::vector<Setting> settings{
       {.weights = at::kFloat, .options = {.weight_decay = 0.1}},
       {.weights = at::kBFloat16, .options = {.weight_decay = 0.1, .moments = "bfloat16"}},
       {.weights = at::kBFloat16, .options = {.master_weights = false}},
+      {.weights = at::kFloat, .options = {.optimizer = "muon", .weight_decay = 0.1}},
+      {.weights = at::kBFloat16, .options = {.optimizer = "muon", .moments = "bfloat16"}},
+      {.weights = at::kBFloat16, .options = {.optimizer = "muon", .master_weights = false}},
   };
   for (std::size_t s = 0; s < settings.size(); ++s) {
     const std::string plain = reports(1, [&](Collectives&) { return plain_bytes(settings[s]); }).front();
@@ -159,11 +165,11 @@ TEST(ShardedAdamW, HasTheBitsOfOneOptimizerOnAnyNumberOfRanks) {
   }
 }
 
-TEST(ShardedAdamW, NamesWhatDoesNotFitInAState) {
+TEST(ShardedOptimizer, NamesWhatDoesNotFitInAState) {
   const std::string report = reports(2, [](Collectives& group) {
-                               const Optimizer::Parameters parameters{{"w", at::zeros({3, 2}).requires_grad_(true)}};
+                               const Optimizer::Tensors parameters{{"w", at::zeros({3, 2}).requires_grad_(true)}};
                                GradientExchange exchange(group, {parameters[0].second}, group.size());
-                               ShardedAdamW optimizer(group, exchange, parameters, {});
+                               ShardedOptimizer optimizer(group, exchange, weights_of(parameters), {});
                                const Status status = optimizer.load_state(
                                    {{"w.first_moment", at::zeros({2, 3})}, {"w.master", at::zeros({3, 2})}}, 1, 0);
                                return status ? std::string("loaded") : status.error().message;

@@ -1,4 +1,4 @@
-// optim/stochastic_rounding.h -- float32 to bfloat16, stochastically, so that sums of small steps are right on
+// optim/rounding.h -- float32 to bfloat16: to the nearest, or stochastically, so that sums of small steps are right on
 // average.
 #pragma once
 
@@ -16,5 +16,8 @@ void round_stochastically(const at::Tensor& values, std::uint64_t key, std::int6
 /// The same by LibTorch's operators, for any device.
 void round_stochastically_portable(const at::Tensor& values, std::uint64_t key, std::int64_t first,
                                    const at::Tensor& into);
+
+/// into = values, rounded to the nearest where `into` is narrower. From float32 to bfloat16 on the CPU, on all threads.
+void copy_rounded(const at::Tensor& values, const at::Tensor& into);
 
 }  // namespace carnot

@@ -1,4 +1,4 @@
-#include "carnot/optim/stochastic_rounding.h"
+#include "carnot/optim/rounding.h"
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
@@ -47,6 +47,21 @@ void round_stochastically_portable(const at::Tensor& values, std::uint64_t key, 
   const at::Tensor bits =
       values.reshape(-1).view(at::kInt).add(noise).bitwise_and(~static_cast<std::int32_t>(kDroppedBits));
   into.view(-1).copy_(bits.view(at::kFloat));
+}
+
+void copy_rounded(const at::Tensor& values, const at::Tensor& into) {
+  const bool own = into.device().is_cpu() && into.scalar_type() == at::kBFloat16 &&
+                   values.scalar_type() == at::kFloat && values.is_contiguous() && into.is_contiguous();
+  if (!own) {
+    into.copy_(values);
+    return;
+  }
+  const float* from = values.const_data_ptr<float>();
+  at::BFloat16* to = into.mutable_data_ptr<at::BFloat16>();
+  for_each_chunk(values.numel(), [=](std::int64_t, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) to[i] = from[i];
+  });
+  into.unsafeGetTensorImpl()->bump_version();  // as copy_ does
 }
 
 }  // namespace carnot

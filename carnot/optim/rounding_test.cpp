@@ -1,4 +1,4 @@
-#include "carnot/optim/stochastic_rounding.h"
+#include "carnot/optim/rounding.h"
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
