@@ -40,11 +40,11 @@ Exit print_recipe_keys(const std::filesystem::path& path, const std::vector<std:
   return Exit::Success;
 }
 
-Result<std::string> list_recipe_keys(bool json) {
+Result<std::string> list_recipe_keys(const ListRequest& request) {
   auto recipe = read_recipe({}, {});
   if (!recipe) return recipe.error();
   const FieldTable table = recipe->table();
-  if (!json) return help_text(table);
+  if (!request.json) return help_text(table);
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const FieldRow& row : table.rows())
     list.push_back(

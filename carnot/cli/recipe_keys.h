@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "carnot/cli/console.h"
+#include "carnot/cli/list.h"
 #include "carnot/train/recipe.h"
 
 namespace carnot {
@@ -19,6 +20,6 @@ Exit print_recipe_keys(const std::filesystem::path& path, const std::vector<std:
                        const Console& console);
 
 /// Those of the default recipe, as print_recipe_keys() has them or as JSON.
-Result<std::string> list_recipe_keys(bool json);
+Result<std::string> list_recipe_keys(const ListRequest& request);
 
 }  // namespace carnot
