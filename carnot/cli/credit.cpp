@@ -75,6 +75,7 @@ CommandEntry credit_entry(const CreditExplainer& explainer) {
   return {.name = "credit",
           .arguments = "PATH --method M [key=value ...]",
           .summary = "recompute credit on rollouts",
+          .example = "runs/quickstart --step 60 --method \"grpo + aem\" aem.lambda=0.5 --output aem.jsonl",
           .settings = Settings::OfItsOwn,
           .make = [explainer] { return std::make_unique<CreditCommand>(explainer); }};
 }

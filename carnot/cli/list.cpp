@@ -142,6 +142,7 @@ CommandEntry list_entry(const std::vector<ListTopic>& further) {
   return {.name = "list",
           .arguments = "[methods|environments|chats|analyses|keys|runs [DIR]]",
           .summary = "what there is to choose from; runs and how far they are",
+          .example = "runs runs/compare",
           .make = [further] { return std::make_unique<ListCommand>(further); }};
 }
 

@@ -11,7 +11,10 @@
 
 namespace carnot {
 
-/// The default recipe where `path` is empty; of a run folder the recipe that the run recorded, to go on with it in that
+/// Fails where `path` is empty or nothing has that name; the error lists the recipes in its folder and in recipes/.
+Status check_recipe_exists(const std::filesystem::path& path);
+
+/// The default recipe where `path` is empty; of a run folder the recipe that the run recorded, to continue it in that
 /// folder (run_folder and resume may be given all the same).
 Result<Recipe> read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides);
 
