@@ -36,11 +36,6 @@ class EveryOption final : public Command {
     return Exit::Success;
   }
 
-  Exit print_keys(const Console& console) override {
-    console.out << "Keys of " << recipe_.string() << '\n';
-    return Exit::Success;
-  }
-
  private:
   std::filesystem::path recipe_;
   std::vector<std::string> overrides_, stops_, columns_;
@@ -58,6 +53,7 @@ inline CommandEntry every_option_entry(std::string_view name) {
   return {.name = name,
           .arguments = "RECIPE [key=value ...]",
           .summary = "takes everything",
+          .example = "recipe.yaml",
           .settings = Settings::OfRecipe,
           .make = make_command<EveryOption>};
 }

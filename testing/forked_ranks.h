@@ -26,7 +26,7 @@ struct ForkedRank {
   int signal = 0;        ///< that killed it
 };
 
-/// A port of the loopback that nobody listened at a moment ago.
+/// A port of the loopback interface that was free a moment ago.
 inline int unused_port() {
   const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};

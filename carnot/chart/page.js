@@ -76,6 +76,7 @@ function extent(figure, series, from, to, with_bands) {
   if (low <= high && figure.mark !== undefined) take(figure.mark);
   if (low > high) [low, high] = [0, 1];
   const margin = 0.06 * (high - low) || 0.1 * Math.abs(high) || 1;
+  if (figure.draw === "intervals") return [low - margin, high + margin];  // whole dots, at the axis' ends too
   const below = figure.draw === "bars" && low === 0 ? 0 : low - margin;
   return [cut(below, figure.y_axis), cut(high + margin, figure.y_axis)];
 }
@@ -178,6 +179,7 @@ function plot(parent, figure, series, small = null) {
   let seen = [-Infinity, Infinity];  // of x; u.scales still has what was before when y asks
   const range_x = (u, from, to) => {
     if (from === null) return [0, 1];
+    if (counted) [from, to] = [Math.max(from, 0), Math.min(to, values.length - 1)];  // uPlot asks for 0 to 100 of one value
     seen = [from, to];
     const margin = counted ? 0.5 : (figure.draw === "points" ? 0.02 : 0) * (to - from) || (from === to ? 1 : 0);
     return [from - margin, to + margin];

@@ -40,7 +40,7 @@ class AnalyzeCommand final : public Command {
 
   Exit print_keys(const Console& console) override {
     if (request_.name.empty()) {
-      console.out << text_table(analysis_rows());
+      console.out << "\n" << text_table(analysis_rows());
       return Exit::Success;
     }
     const auto entry = find_analysis(request_.name);
@@ -63,6 +63,7 @@ CommandEntry analyze_entry() {
   return {.name = "analyze",
           .arguments = "NAME [PATH ...] [key=value ...]",
           .summary = "an analysis of a paper: numbers, a page, and the paper's figures",
+          .example = "aem-theorem",
           .settings = Settings::OfItsOwn,
           .make = make_command<AnalyzeCommand>};
 }

@@ -20,7 +20,7 @@ class Command {
 
   virtual Exit run(const Console& console) = 0;
 
-  /// What `--help` prints below the arguments: keys of a recipe, of an environment, where the arguments name them.
+  /// What `--help` prints below the usage: keys of an environment or a method that the arguments name.
   virtual Exit print_keys(const Console&) { return Exit::Success; }
 };
 
@@ -31,6 +31,7 @@ struct CommandEntry {
   std::string_view name;
   std::string_view arguments;  ///< as they follow the name: "RECIPE [key=value ...]"
   std::string_view summary;
+  std::string_view example{};  ///< arguments of a call that makes sense, for `--help`
   Settings settings = Settings::None;
   std::function<std::unique_ptr<Command>()> make{};  ///< empty: of `help`, which the command line answers itself
 };

@@ -21,7 +21,8 @@ std::string overview(Commands commands) {
     rows.push_back({use, std::string(entry.summary)});
   }
   return text + text_table(rows) +
-         "\n`carnot COMMAND --help` prints the flags of a command, `carnot --version` the version.\n";
+         "\n`carnot COMMAND --help` prints the flags of a command, `carnot --version` the version.\n"
+         "Example: carnot train recipes/quickstart.yaml\n";
 }
 
 const CommandEntry* find_command(Commands commands, std::string_view name) {
@@ -38,10 +39,16 @@ Error unknown_command(Commands commands, const std::string& name) {
   return {unknown_word("command", name, names)};
 }
 
+std::string example_of(const CommandEntry& entry) {
+  std::string example = "carnot " + std::string(entry.name);
+  return entry.example.empty() ? example : example + " " + std::string(entry.example);
+}
+
 CommandUsage usage_of(const CommandEntry& entry, const std::vector<OptionUsage>& options) {
   return {.name = std::string(entry.name),
           .arguments = std::string(entry.arguments),
           .summary = std::string(entry.summary),
+          .example = example_of(entry),
           .recipe_keys = entry.settings == Settings::OfRecipe,
           .options = options};
 }
@@ -103,14 +110,24 @@ Result<Action> parse_command(const CommandEntry& entry, std::span<const std::str
   return Action([command](const Console& console) { return command->run(console); });
 }
 
+/// A file's name may hold an equals sign.
+bool is_setting(const std::string& argument) {
+  std::error_code ignored;
+  return argument.find('=') != std::string::npos && !std::filesystem::exists(argument, ignored);
+}
+
 bool asks_for_help(const std::string& argument) { return argument == "-h" || argument == "--help"; }
 
 Result<Action> parse_help(const CommandTable& table, std::span<const std::string> arguments) {
   if (arguments.empty() || asks_for_help(arguments.front()) || arguments.front() == "help")
     return printing(overview(table.commands));
   if (arguments.front() == "keys") {
-    const std::filesystem::path recipe = arguments.size() > 1 ? arguments[1] : "";
-    const auto settings = arguments.subspan(std::min<std::size_t>(arguments.size(), 2));
+    auto settings = arguments.subspan(1);
+    std::filesystem::path recipe;
+    if (!settings.empty() && !is_setting(settings.front())) {
+      recipe = settings.front();
+      settings = settings.subspan(1);
+    }
     return Action([print = table.print_recipe_keys, recipe, overrides = std::vector(settings.begin(), settings.end())](
                       const Console& console) { return print(recipe, overrides, console); });
   }
@@ -124,8 +141,9 @@ Result<Action> parse_help(const CommandTable& table, std::span<const std::string
 
 CommandEntry help_entry() {
   return {.name = "help",
-          .arguments = "[COMMAND | keys [RECIPE]]",
-          .summary = "the flags of a command; the keys of a recipe",
+          .arguments = "[COMMAND | keys [RECIPE] [key=value ...]]",
+          .summary = "the flags of a command; the keys of a recipe or, with env=NAME, of an environment",
+          .example = "keys env=sokoban",
           .settings = Settings::OfRecipe};
 }
 

@@ -17,7 +17,7 @@ namespace carnot {
 struct CommandTable {
   std::vector<CommandEntry> commands{};  ///< in the order of `--help`
   std::string version{};
-  /// `help keys [RECIPE [key=value ...]]`; an empty path means the default recipe.
+  /// `help keys [RECIPE] [key=value ...]`; an empty path means the default recipe.
   std::function<Exit(const std::filesystem::path& recipe, const std::vector<std::string>& overrides, const Console&)>
       print_recipe_keys{};
 };

@@ -3,13 +3,16 @@
 #include "carnot/cli/entries.h"
 #include "carnot/cli/explain.h"
 #include "carnot/cli/recipe_keys.h"
+#include "carnot/cli/run_list.h"
 #include "carnot/cli/terminal_text.h"
 #include "carnot/study/analyze.h"
 
 namespace carnot {
 namespace {
 
-Result<std::string> list_analyses(bool json) { return json ? analyses_json() : text_table(analysis_rows()); }
+Result<std::string> list_analyses(const ListRequest& request) {
+  return request.json ? analyses_json() : text_table(analysis_rows());
+}
 
 }  // namespace
 
@@ -33,7 +36,7 @@ const CommandTable& carnot_commands() {
               inspect_entry(),
               credit_entry(credit_explainer()),
               analyze_entry(),
-              list_entry({{"analyses", list_analyses}, {"keys", list_recipe_keys}}),
+              list_entry({{"analyses", list_analyses}, {"keys", list_recipe_keys}, {"runs", list_runs}}),
               environment_entry(),
               tool_entry(),
               tokenize_entry(),

@@ -11,8 +11,9 @@ namespace {
 class CompareCommand final : public Command {
  public:
   void declare(OptionParser& take) override {
-    take.operand("RECIPE", request_.recipe, "YAML file", Presence::Required);
-    take.operand("KEY=VALUE", request_.settings, "override the recipe for all runs: train.steps=10");
+    take.operand("RECIPE", request_.recipe, "YAML file", Presence::Optional);
+    take.operand("KEY=VALUE", request_.settings,
+                 "override the recipe for all runs: train.steps=10; `carnot help keys RECIPE` lists the keys");
     take.text("--methods", "LIST", request_.methods,
               "separated by commas, settings of one in brackets: \"grpo, grpo + aem, a2tgpo [train.epochs=2]\"; "
               "default: all");
@@ -24,16 +25,13 @@ class CompareCommand final : public Command {
   }
 
   Exit run(const Console& console) override {
+    if (const Status exists = check_recipe_exists(request_.recipe); !exists)
+      return report(console, exists.error(), request_.recipe.empty() ? Exit::Usage : Exit::Failure);
     auto plan = plan_comparison(request_);
     if (!plan) return report(console, plan.error());
     if (!dry_run_) return ended(run_comparison(*plan, prepare_run(console, StopLeaves::Checkpoint)), console);
     console.out << plan_text(*plan) << std::flush;
     return Exit::Success;
-  }
-
-  Exit print_keys(const Console& console) override {
-    console.out << "Keys:\n" << std::flush;
-    return print_recipe_keys(request_.recipe, request_.settings, console);
   }
 
  private:
@@ -47,6 +45,7 @@ CommandEntry compare_entry() {
   return {.name = "compare",
           .arguments = "RECIPE --methods M,M,... [key=value ...]",
           .summary = "train methods over seeds, and report their differences",
+          .example = "recipes/quickstart.yaml --methods \"grpo, grpo + aem\" --seeds 0-4",
           .settings = Settings::OfRecipe,
           .make = make_command<CompareCommand>};
 }

@@ -34,6 +34,7 @@ CommandEntry completion_entry() {
   return {.name = "completion",
           .arguments = "[bash|zsh|fish]",
           .summary = "completion of commands, flags and keys, for a shell to read",
+          .example = "bash",
           .make = make_command<CompletionCommand>};
 }
 

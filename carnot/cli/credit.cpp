@@ -1,9 +1,11 @@
 #include "carnot/cli/credit.h"
 
+#include <optional>
 #include <ostream>
 
 #include "carnot/cli/entries.h"
 #include "carnot/config/printer.h"
+#include "carnot/view/run_files.h"
 
 namespace carnot {
 namespace {
@@ -13,7 +15,9 @@ class CreditCommand final : public Command {
   explicit CreditCommand(const CreditExplainer& explainer) : explainer_(explainer) {}
 
   void declare(OptionParser& take) override {
-    take.operand("FILE", request_.file, "rollouts: docs/trajectory_format.md", Presence::Required);
+    take.operand("PATH", path_, "rollouts (docs/trajectory_format.md), or a run folder: its latest",
+                 Presence::Required);
+    take.count("--step", "N", step_, 0, "of a run folder: the rollouts of this step");
     take.text("--method", "M", request_.method, "method or composition: grpo + aem", Presence::Required);
     take.text("--output", "FILE", output_, "file to write; default: standard output");
     take.flag("--explain", explain_,
@@ -23,6 +27,9 @@ class CreditCommand final : public Command {
   }
 
   Exit run(const Console& console) override {
+    auto file = rollouts_file();
+    if (!file) return report(console, file.error());
+    request_.file = std::move(file).value();
     const auto rows = credit_rows(request_, explain_ ? explainer_.needs : FurtherNeeds());
     if (!rows) return report(console, rows.error());
     warn(console, rows->method.warnings);
@@ -39,12 +46,24 @@ class CreditCommand final : public Command {
     if (!recipe) return report(console, recipe.error());
     FieldTable table;
     table.add("", *recipe);
-    console.out << "Keys of " << request_.method << ":\n" << help_text(table) << std::flush;
+    console.out << "\nKeys of " << request_.method << ":\n" << help_text(table) << std::flush;
     return Exit::Success;
   }
 
  private:
+  Result<std::filesystem::path> rollouts_file() const {
+    const auto all = rollouts_at(path_);
+    if (!all) return all.error();
+    if (!step_) return all->back().path;
+    if (!std::filesystem::is_directory(path_)) return Error{"--step: expected a run folder, found " + path_.string()};
+    const auto chosen = choose_steps(*all, {std::to_string(*step_)}, 1);
+    if (!chosen) return Error{path_.string() + ": " + chosen.error().message};
+    return chosen->front().path;
+  }
+
   CreditExplainer explainer_;
+  std::filesystem::path path_;
+  std::optional<int> step_;
   CreditRequest request_;
   std::filesystem::path output_;  ///< empty: standard output
   bool explain_ = false;
@@ -54,8 +73,9 @@ class CreditCommand final : public Command {
 
 CommandEntry credit_entry(const CreditExplainer& explainer) {
   return {.name = "credit",
-          .arguments = "FILE --method M [key=value ...]",
+          .arguments = "PATH --method M [key=value ...]",
           .summary = "recompute credit on rollouts",
+          .example = "runs/quickstart --step 60 --method \"grpo + aem\" aem.lambda=0.5 --output aem.jsonl",
           .settings = Settings::OfItsOwn,
           .make = [explainer] { return std::make_unique<CreditCommand>(explainer); }};
 }

@@ -31,7 +31,7 @@ class EnvironmentCommand final : public Command {
     if (!factory) return report(console, factory.error());
     FieldTable table;
     table.add("", **factory);
-    console.out << "Keys of " << options_.name << ":\n" << help_text(table) << std::flush;
+    console.out << "\nKeys of " << options_.name << ":\n" << help_text(table) << std::flush;
     return Exit::Success;
   }
 
@@ -60,6 +60,7 @@ CommandEntry environment_entry() {
   return {.name = "env",
           .arguments = "NAME [key=value ...]",
           .summary = "play an environment by hand",
+          .example = "frozen_lake --seed 3",
           .settings = Settings::OfItsOwn,
           .make = make_command<EnvironmentCommand>};
 }

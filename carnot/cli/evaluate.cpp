@@ -11,7 +11,9 @@ class EvaluateCommand final : public Command {
  public:
   void declare(OptionParser& take) override {
     take.operand("PATH", request_.path, "run folder, one of its checkpoints, or a recipe", Presence::Required);
-    take.operand("KEY=VALUE", request_.overrides, "override the run's config.yaml or the recipe: eval.tasks=500");
+    take.operand(
+        "KEY=VALUE", request_.overrides,
+        "override the run's config.yaml or the recipe: eval.tasks=500; `carnot help keys RECIPE` lists the keys");
     take.flag("--json", request_.json, "print the results as JSON");
     take.word("--agent", "NAME", request_.agent, kAgents,
               "prompt: the environment's own prompts (default); react: thought, action, observation");
@@ -34,11 +36,6 @@ class EvaluateCommand final : public Command {
     return ended(run_evaluation(request_, prepare_run(console, StopLeaves::Nothing)), console);
   }
 
-  Exit print_keys(const Console& console) override {
-    console.out << "Keys:\n" << std::flush;
-    return print_recipe_keys({}, {}, console);
-  }
-
  private:
   EvaluationRequest request_{.endpoint = {.timeout = 600}};
   int most_requests_ = 1'000'000;
@@ -50,6 +47,7 @@ CommandEntry evaluate_entry() {
   return {.name = "eval",
           .arguments = "PATH [key=value ...]",
           .summary = "evaluate a run's latest checkpoint, a checkpoint, a model, or one behind a server",
+          .example = "runs/quickstart eval.tasks=500",
           .settings = Settings::OfRecipe,
           .make = make_command<EvaluateCommand>};
 }

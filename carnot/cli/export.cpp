@@ -39,6 +39,7 @@ CommandEntry export_entry() {
   return {.name = "export",
           .arguments = "PATH --output DIR",
           .summary = "a run's policy as a Hugging Face folder, its adapters as PEFT's",
+          .example = "runs/quickstart --output exported --dtype bfloat16",
           .make = make_command<ExportCommand>};
 }
 

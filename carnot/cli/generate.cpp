@@ -48,6 +48,7 @@ CommandEntry generate_entry() {
   return {.name = "generate",
           .arguments = "--model DIR [PROMPT ...]",
           .summary = "continue prompts or conversations",
+          .example = "--model runs/quickstart \"What is the region of Pelminster ?\"",
           .make = make_command<GenerateCommand>};
 }
 

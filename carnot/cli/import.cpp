@@ -35,6 +35,7 @@ CommandEntry import_entry() {
   return {.name = "import",
           .arguments = "FILE --output DIR",
           .summary = "a GGUF file as a Hugging Face folder",
+          .example = "SmolLM2-135M-Instruct.Q4_1.gguf --output smollm2",
           .make = make_command<ImportCommand>};
 }
 

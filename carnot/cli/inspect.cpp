@@ -132,6 +132,7 @@ CommandEntry inspect_entry() {
   return {.name = "inspect",
           .arguments = "PATH",
           .summary = "show trajectories with their spans and numbers",
+          .example = "runs/quickstart --row 13 --tokens",
           .make = make_command<InspectCommand>};
 }
 

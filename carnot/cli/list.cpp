@@ -83,14 +83,16 @@ Rows chat_rows() {
   return rows;
 }
 
-Result<std::string> list_methods(bool json) { return json ? written(methods_json()) : method_tables(); }
-
-Result<std::string> list_environments(bool json) {
-  return json ? written(environments_json()) : text_table(environment_rows());
+Result<std::string> list_methods(const ListRequest& request) {
+  return request.json ? written(methods_json()) : method_tables();
 }
 
-Result<std::string> list_chats(bool json) {
-  return json ? written(OrderedJson(chat_family_names())) : text_table(chat_rows());
+Result<std::string> list_environments(const ListRequest& request) {
+  return request.json ? written(environments_json()) : text_table(environment_rows());
+}
+
+Result<std::string> list_chats(const ListRequest& request) {
+  return request.json ? written(OrderedJson(chat_family_names())) : text_table(chat_rows());
 }
 
 /// The three of them.
@@ -112,12 +114,16 @@ class ListCommand final : public Command {
     std::vector<std::string> names;
     for (const ListTopic& topic : topics_) names.push_back(topic.name);
     take.operand("TOPIC", topic_, names, "what to print; default: the first three");
-    take.flag("--json", json_, "print JSON");
+    take.operand("DIR", folder_, "runs: the folder that holds them; default: runs", Presence::Optional);
+    take.flag("--json", request_.json, "print JSON");
   }
 
   Exit run(const Console& console) override {
+    if (!folder_.empty() && topic_ != "runs")
+      return report(console, {"list: expected no further argument, found '" + folder_.string() + "'"}, Exit::Usage);
+    if (!folder_.empty()) request_.folder = folder_;
     const auto topic = std::ranges::find(topics_, topic_, &ListTopic::name);
-    const Result<std::string> text = topic == topics_.end() ? list_everything(json_) : topic->print(json_);
+    const Result<std::string> text = topic == topics_.end() ? list_everything(request_.json) : topic->print(request_);
     if (!text) return report(console, text.error());
     console.out << *text << std::flush;
     return Exit::Success;
@@ -126,15 +132,17 @@ class ListCommand final : public Command {
  private:
   std::vector<ListTopic> topics_{{"methods", list_methods}, {"environments", list_environments}, {"chats", list_chats}};
   std::string topic_;
-  bool json_ = false;
+  std::filesystem::path folder_;
+  ListRequest request_;
 };
 
 }  // namespace
 
 CommandEntry list_entry(const std::vector<ListTopic>& further) {
   return {.name = "list",
-          .arguments = "[methods|environments|chats|analyses|keys]",
-          .summary = "what there is to choose from",
+          .arguments = "[methods|environments|chats|analyses|keys|runs [DIR]]",
+          .summary = "what there is to choose from; runs and how far they are",
+          .example = "runs runs/compare",
           .make = [further] { return std::make_unique<ListCommand>(further); }};
 }
 

@@ -1,15 +1,21 @@
 // cli/list.h -- what `carnot list` can print.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "carnot/base/result.h"
 
 namespace carnot {
 
+struct ListRequest {
+  bool json = false;
+  std::filesystem::path folder = "runs";  ///< of runs
+};
+
 struct ListTopic {
   std::string name{};
-  Result<std::string> (*print)(bool json) = nullptr;
+  Result<std::string> (*print)(const ListRequest& request) = nullptr;
 };
 
 }  // namespace carnot

@@ -2,7 +2,9 @@
 
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 
+#include "carnot/base/strings.h"
 #include "carnot/config/printer.h"
 #include "carnot/run/find_run.h"
 #include "carnot/run/run_folder.h"
@@ -23,10 +25,30 @@ Result<Recipe> read_run(const fs::path& folder, const std::vector<std::string>& 
   return load_recorded(config, all);
 }
 
+std::set<std::string> recipes_in(const fs::path& folder) {
+  std::set<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".yaml") names.insert(entry.path().lexically_normal().string());
+  return names;
+}
+
 }  // namespace
+
+Status check_recipe_exists(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return Done{};
+  std::set<std::string> names = recipes_in("recipes");
+  names.merge(recipes_in(path.has_parent_path() ? path.parent_path() : "."));
+  std::string problem =
+      path.empty() ? "RECIPE is required: a YAML file or a run's folder" : path.string() + ": does not exist";
+  if (!names.empty()) problem += "; recipes here: " + join(std::vector(names.begin(), names.end()));
+  return Error{problem};
+}
 
 Result<Recipe> read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
   if (path.empty()) return Recipe::parse("", "default recipe", overrides);
+  if (const Status exists = check_recipe_exists(path); !exists) return exists.error();
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return read_run(path, overrides);
   return is_recorded(path) ? load_recorded(path, overrides) : Recipe::load(path, overrides);
@@ -40,11 +62,11 @@ Exit print_recipe_keys(const std::filesystem::path& path, const std::vector<std:
   return Exit::Success;
 }
 
-Result<std::string> list_recipe_keys(bool json) {
+Result<std::string> list_recipe_keys(const ListRequest& request) {
   auto recipe = read_recipe({}, {});
   if (!recipe) return recipe.error();
   const FieldTable table = recipe->table();
-  if (!json) return help_text(table);
+  if (!request.json) return help_text(table);
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const FieldRow& row : table.rows())
     list.push_back(

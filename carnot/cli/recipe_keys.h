@@ -6,11 +6,15 @@
 #include <vector>
 
 #include "carnot/cli/console.h"
+#include "carnot/cli/list.h"
 #include "carnot/train/recipe.h"
 
 namespace carnot {
 
-/// The default recipe where `path` is empty; of a run folder the recipe that the run recorded, to go on with it in that
+/// Fails where `path` is empty or nothing has that name; the error lists the recipes in its folder and in recipes/.
+Status check_recipe_exists(const std::filesystem::path& path);
+
+/// The default recipe where `path` is empty; of a run folder the recipe that the run recorded, to continue it in that
 /// folder (run_folder and resume may be given all the same).
 Result<Recipe> read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides);
 
@@ -19,6 +23,6 @@ Exit print_recipe_keys(const std::filesystem::path& path, const std::vector<std:
                        const Console& console);
 
 /// Those of the default recipe, as print_recipe_keys() has them or as JSON.
-Result<std::string> list_recipe_keys(bool json);
+Result<std::string> list_recipe_keys(const ListRequest& request);
 
 }  // namespace carnot

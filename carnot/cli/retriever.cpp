@@ -174,6 +174,7 @@ CommandEntry retriever_entry() {
   return {.name = "retriever",
           .arguments = "FILE",
           .summary = "answer Search-R1's retrieval API over a file of passages",
+          .example = "passages.jsonl --port 8000",
           .make = make_command<RetrieverCommand>};
 }
 

@@ -34,6 +34,7 @@ CommandEntry score_entry() {
   return {.name = "score",
           .arguments = "--model DIR [FILE]",
           .summary = "log-probabilities and entropies of token sequences, line by line",
+          .example = "--model runs/quickstart sequences.jsonl",
           .make = make_command<ScoreCommand>};
 }
 

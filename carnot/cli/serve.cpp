@@ -38,6 +38,7 @@ CommandEntry serve_entry() {
   return {.name = "serve",
           .arguments = "--model DIR",
           .summary = "answer OpenAI's API over HTTP",
+          .example = "--model runs/quickstart --port 8000",
           .make = make_command<ServeCommand>};
 }
 

@@ -26,7 +26,7 @@ void say(std::string_view text) {
   const int before = errno;
   // On a terminal, a progress bar and ^C are on the line.
   [[maybe_unused]] ssize_t written = on_terminal ? ::write(STDERR_FILENO, "\n", 1) : 0;
-  written = ::write(STDERR_FILENO, text.data(), text.size());  // where nobody can be told, stopping is all there is
+  written = ::write(STDERR_FILENO, text.data(), text.size());  // if this fails, the run stops all the same
   errno = before;
 }
 

@@ -29,6 +29,7 @@ CommandEntry tokenize_entry() {
   return {.name = "tokenize",
           .arguments = "DIR",
           .summary = "JSON strings to token ids, line by line, and back",
+          .example = "runs/quickstart/checkpoints/global_step_130",
           .make = make_command<TokenizeCommand>};
 }
 

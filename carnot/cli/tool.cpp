@@ -74,7 +74,7 @@ class ToolCommand final : public Command {
     CodeToolOptions options;
     FieldTable table;
     table.add("", options);
-    console.out << "Keys of python:\n" << help_text(table) << std::flush;
+    console.out << "\nKeys of python:\n" << help_text(table) << std::flush;
     return Exit::Success;
   }
 
@@ -200,6 +200,7 @@ CommandEntry tool_entry() {
   return {.name = "tool",
           .arguments = "NAME [FILE] [key=value ...]",
           .summary = "run a built-in tool by hand: code in the sandbox, a search",
+          .example = "python seconds=5",
           .settings = Settings::OfItsOwn,
           .make = make_command<ToolCommand>};
 }

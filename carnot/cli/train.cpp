@@ -17,8 +17,9 @@ template <MemoryStage kStage>
 class TrainCommand final : public Command {
  public:
   void declare(OptionParser& take) override {
-    take.operand("RECIPE", path_, "YAML file; or a run's folder, to continue it", Presence::Required);
-    take.operand("KEY=VALUE", overrides_, "override the recipe: train.steps=10");
+    take.operand("RECIPE", path_, "YAML file; or a run's folder, to continue it", Presence::Optional);
+    take.operand("KEY=VALUE", overrides_,
+                 "override the recipe: train.steps=10; `carnot help keys RECIPE` lists the keys");
     take.flag("--dry-run", dry_run_, "print resolved configuration, disk and memory, run nothing");
     take.count("--ranks", "N", ranks_, 1, "with --dry-run: the memory of each of so many ranks");
   }
@@ -27,6 +28,7 @@ class TrainCommand final : public Command {
     if (ranks_ && !dry_run_)
       return report(console, {"--ranks: expected --dry-run beside it; a launcher starts ranks (docs/distributed.md)"},
                     Exit::Usage);
+    if (path_.empty()) return report(console, check_recipe_exists(path_).error(), Exit::Usage);
     const auto setting = rank_setting(process_variables());
     if (!setting) return report(console, setting.error());
     log_as_rank(setting->rank);
@@ -43,11 +45,6 @@ class TrainCommand final : public Command {
         control.command = std::string(program_invocation_name) + (kStage == MemoryStage::Sft ? " sft" : " train");
       return kStage == MemoryStage::Sft ? run_sft(*recipe, control) : run_training(*recipe, control);
     });
-  }
-
-  Exit print_keys(const Console& console) override {
-    console.out << "Keys:\n" << std::flush;
-    return print_recipe_keys(path_, overrides_, console);
   }
 
  private:
@@ -79,6 +76,7 @@ CommandEntry train_entry() {
   return {.name = "train",
           .arguments = kArguments,
           .summary = "SFT, reinforcement learning, evaluation",
+          .example = "recipes/quickstart.yaml method=grpo+aem run_folder=runs/aem",
           .settings = Settings::OfRecipe,
           .make = make_command<TrainCommand<MemoryStage::Training>>};
 }
@@ -87,6 +85,7 @@ CommandEntry sft_entry() {
   return {.name = "sft",
           .arguments = kArguments,
           .summary = "SFT alone",
+          .example = "recipes/quickstart.yaml run_folder=runs/warm sft.steps=100",
           .settings = Settings::OfRecipe,
           .make = make_command<TrainCommand<MemoryStage::Sft>>};
 }
@@ -95,6 +94,7 @@ CommandEntry rollout_entry() {
   return {.name = "rollout",
           .arguments = kArguments,
           .summary = "roll out one step's tasks into rollouts/step_0.jsonl",
+          .example = "recipes/quickstart.yaml run_folder=runs/look",
           .settings = Settings::OfRecipe,
           .make = make_command<TrainCommand<MemoryStage::Rollout>>};
 }

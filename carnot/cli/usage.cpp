@@ -140,7 +140,7 @@ std::string manual_section(const CommandUsage& usage) {
   std::string text = ".SS " + roff("carnot " + usage.name + " " + usage.arguments) + "\n" + roff(usage.summary) + ".\n";
   for (const OptionUsage& option : usage.options)
     text += ".TP\n.B " + roff(shown_name(option)) + "\n" + roff(help_of(option)) + "\n";
-  return text;
+  return text + ".PP\nExample:\n.B " + roff(usage.example) + "\n";
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ std::string usage_text(const CommandUsage& usage) {
   std::string text =
       "carnot " + usage.name + (usage.arguments.empty() ? "" : " " + usage.arguments) + "\n\n" + usage.summary + "\n\n";
   for (const OptionUsage& option : usage.options) text += entry(shown_name(option), help_of(option));
-  return text + entry("-h, --help", "print this");
+  return text + entry("-h, --help", "print this") + "\nExample: " + usage.example + "\n";
 }
 
 std::string completion_script(const std::string& shell, std::span<const CommandUsage> usages,

@@ -13,6 +13,7 @@ struct CommandUsage {
   std::string name{};
   std::string arguments{};  ///< as they follow the name: "RECIPE [key=value ...]"
   std::string summary{};
+  std::string example{};     ///< a whole command line
   bool recipe_keys = false;  ///< takes settings of a recipe, whose keys shells complete
   std::vector<OptionUsage> options{};
 };

@@ -11,6 +11,7 @@ TEST(UsageText, BreaksLinesAtTheWidthOfATerminalAndListsWords) {
       .name = "paint",
       .arguments = "WALL",
       .summary = "a wall in a colour",
+      .example = "carnot paint north --colour red",
       .options = {{.name = "WALL", .help = "which one", .operand = true, .required = true},
                   {.name = "--colour", .argument = "C", .help = "of the paint", .words = {"red", "blue"}},
                   {.name = "--note", .argument = "TEXT", .help = first + " " + rest}}};
@@ -21,7 +22,8 @@ TEST(UsageText, BreaksLinesAtTheWidthOfATerminalAndListsWords) {
             "  --note TEXT                     " +
                 first +
                 " and\n                                  thirteen\n"
-                "  -h, --help                      print this\n");
+                "  -h, --help                      print this\n\n"
+                "Example: carnot paint north --colour red\n");
 }
 
 }  // namespace

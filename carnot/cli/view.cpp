@@ -253,6 +253,7 @@ CommandEntry view_entry() {
   return {.name = "view",
           .arguments = "PATH",
           .summary = "a run's trajectories as a page for the browser, or as Inspect's logs",
+          .example = "runs/quickstart --steps 1,50-60",
           .make = make_command<ViewCommand>};
 }
 

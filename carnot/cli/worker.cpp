@@ -42,6 +42,7 @@ CommandEntry worker_entry() {
   return {.name = "worker",
           .arguments = "ADDRESS",
           .summary = "roll out the training steps of a trainer elsewhere",
+          .example = "nats://node-1:4222",
           .make = make_command<WorkerCommand>};
 }
 

@@ -47,7 +47,7 @@ class ConfigReader final : public FieldVisitor {
     leave();
   }
 
-  /// Nobody could ask for the keys of this section (its `name` was wrong, say): they count as known. True where there
+  /// The keys of this section cannot be checked (its `name` was wrong, say): they count as known. True where there
   /// are any.
   bool skip(std::string_view section);
 

@@ -214,7 +214,7 @@ TEST(ConfigReader, TakesASectionWrittenAsItsName) {
   EXPECT_EQ(name.name, "maze");
 }
 
-TEST(ConfigReader, DoesNotBlameKeysThatNobodyCouldAskFor) {
+TEST(ConfigReader, DoesNotBlameKeysThatItCannotCheck) {
   const auto document = Document::parse("env:\n  name: mazze\n  size: 9\nenvy: 1\n", "r.yaml");
   ConfigReader reader(*document);
   NameOptions name;

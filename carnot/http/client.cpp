@@ -96,7 +96,7 @@ std::string seconds_text(std::chrono::milliseconds time) {
 /// What the library says after the peer or the network failed.
 std::string failure_text(httplib::Error error) {
   switch (error) {
-    case httplib::Error::Connection: return "no connection: nobody answers there, or the name is unknown";
+    case httplib::Error::Connection: return "no connection: nothing is listening there, or the name is unknown";
     case httplib::Error::Write: return "the connection broke while the request was sent";
     case httplib::Error::Read: return "the connection ended before the answer was whole";
     case httplib::Error::SSLConnection: return "no secure connection: expected a server that speaks TLS";

@@ -33,7 +33,7 @@ struct HttpAnswer {
 };
 
 struct HttpLimits {
-  /// For the whole exchange. Looking up the host's name is beyond it, and each address that the name has gets it anew.
+  /// For the whole exchange with one address of the host. Looking up its name is not included.
   std::chrono::milliseconds time{60'000};
   std::size_t answer_bytes = std::size_t{16} << 20;  ///< of the body
   std::stop_token cancel{};                          ///< ends the exchange; any thread

@@ -90,7 +90,7 @@ TEST(HttpClient, DoesNotFollowRedirects) {
   EXPECT_EQ(requests, 1);
 }
 
-TEST(HttpClient, SaysThatNobodyAnswers) {
+TEST(HttpClient, SaysThatNothingIsListening) {
   std::string url;
   {
     const LocalHttpServer server([](const ReceivedRequest&) { return GivenAnswer{}; });

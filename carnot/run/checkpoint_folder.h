@@ -25,7 +25,7 @@ struct CheckpointFile {
 };
 
 /// Lets `fill` make a folder next to `path`, syncs it and gives it that name; what had the name is removed afterwards.
-/// Somebody has the name at every moment, except on file systems that cannot exchange two names (NFS): there the old
+/// The name exists at every moment, except on file systems that cannot exchange two names (NFS): there the old
 /// folder is called otherwise for a moment. Nothing is left of a failure.
 Status replace_folder(const std::filesystem::path& path,
                       const std::function<Status(const std::filesystem::path&)>& fill);

@@ -264,7 +264,7 @@ TEST_F(RunFolders, ThatHoldAnythingElseAreRefused) {
                 "run_folder=...");
   EXPECT_FALSE(open_run_folder(folder_ / "run", Resume::Never).ok());
   ASSERT_TRUE(write_file_atomically(RunFolder{folder_ / "run"}.config(), "seed: 1\n").ok());
-  EXPECT_EQ(problem(folder_ / "run"), "") << "a run that somebody added a file to";
+  EXPECT_EQ(problem(folder_ / "run"), "") << "a run with an added file";
 }
 
 TEST_F(RunFolders, AreClearedOfHalfWrittenFiles) {

@@ -20,7 +20,7 @@ Result<std::filesystem::path> find_model(const std::filesystem::path& path_or_id
 /// The config.yaml above a checkpoint: run/checkpoints/global_step_N, or run/warm_start/checkpoints/global_step_N.
 Result<std::filesystem::path> find_config(const std::filesystem::path& checkpoint);
 
-/// True for the config.yaml of a run folder: a recipe that nobody wrote by hand.
+/// True for the config.yaml of a run folder: a recipe that a run wrote, not a person.
 bool is_recorded(const std::filesystem::path& recipe);
 
 /// Recipe::load_recorded(), with a warning for each setting that it passes over.

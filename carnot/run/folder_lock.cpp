@@ -37,7 +37,7 @@ std::string time_now() {
 void write_holder(int file) {
   const OrderedJson holder{{"pid", ::getpid()}, {"host", host_name()}, {"since", time_now()}};
   const std::string line = holder.dump(-1, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
-  // Who cannot read this is told of a holder without a name; the lock holds all the same.
+  // If this fails, another process can report no name; the lock holds all the same.
   if (::ftruncate(file, 0) == 0) (void)!::pwrite(file, line.data(), line.size(), 0);
 }
 
@@ -82,6 +82,12 @@ Attempt lock(int file, const fs::path& path) {
 }
 
 }  // namespace
+
+LockState lock_state(const fs::path& folder) {
+  const Descriptor file(::open((folder / kLockFile).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.is_open()) return LockState::Free;
+  return ::flock(file.get(), LOCK_SH | LOCK_NB) == 0 ? LockState::Abandoned : LockState::Held;
+}
 
 Result<FolderLock> FolderLock::take(const fs::path& folder) {
   const fs::path where = (fs::absolute(folder) / "").lexically_normal().parent_path(), path = where / kLockFile;

@@ -18,6 +18,15 @@
 
 namespace carnot {
 
+enum class LockState {
+  Free,
+  Held,
+  Abandoned,  ///< the file is still there: its holder was killed
+};
+
+/// Takes the lock, shared, while it looks: a process that asks for the lock at that very moment is refused.
+LockState lock_state(const std::filesystem::path& folder);
+
 class FolderLock {
  public:
   /// Makes the folder, and those above it, if need be. Fails at once where the lock is held, naming the holder.

@@ -28,20 +28,20 @@ class FolderLocks : public ::testing::Test {
 class Holder {
  public:
   explicit Holder(const fs::path& folder) {
-    int told[2];
-    CARNOT_CHECK_EQ(::pipe(told), 0);
+    int ready[2];
+    CARNOT_CHECK_EQ(::pipe(ready), 0);
     child_ = ::fork();
     if (child_ == 0) {
       const auto lock = FolderLock::take(folder);
       const char answer = lock ? 'y' : 'n';
-      if (::write(told[1], &answer, 1) == 1)
+      if (::write(ready[1], &answer, 1) == 1)
         while (true) ::pause();
       ::_exit(1);
     }
-    ::close(told[1]);
+    ::close(ready[1]);
     char answer = 0;
-    CARNOT_CHECK_EQ(::read(told[0], &answer, 1), 1);
-    ::close(told[0]);
+    CARNOT_CHECK_EQ(::read(ready[0], &answer, 1), 1);
+    ::close(ready[0]);
     CARNOT_CHECK_EQ(answer, 'y');
   }
   ~Holder() { kill(); }
@@ -56,6 +56,19 @@ class Holder {
  private:
   pid_t child_;
 };
+
+TEST_F(FolderLocks, AreFreeHeldOrAbandoned) {
+  EXPECT_EQ(lock_state(root_), LockState::Free);
+  {
+    const auto lock = FolderLock::take(root_);
+    EXPECT_EQ(lock_state(root_), LockState::Held);
+  }
+  EXPECT_EQ(lock_state(root_), LockState::Free);
+  Holder holder(root_);
+  EXPECT_EQ(lock_state(root_), LockState::Held);
+  holder.kill();
+  EXPECT_EQ(lock_state(root_), LockState::Abandoned);
+}
 
 TEST_F(FolderLocks, AreHeldByOneProcessWhichIsNamed) {
   const Holder holder(root_);
@@ -89,7 +102,7 @@ TEST_F(FolderLocks, AreHeldAgainstTheOwnProcessToo) {
   EXPECT_TRUE(FolderLock::take(root_ / "run" / "warm_start").ok());
 }
 
-TEST_F(FolderLocks, LeaveNoFolderBehindThatTheyMadeAndNobodyFilled) {
+TEST_F(FolderLocks, LeaveNoEmptyFolderBehindThatTheyMade) {
   ASSERT_TRUE(FolderLock::take(root_ / "a" / "b" / "").ok());
   EXPECT_TRUE(fs::is_empty(root_));
   {

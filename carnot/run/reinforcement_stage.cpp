@@ -101,7 +101,7 @@ class TrainingLoop {
     return RunEnd::Complete;
   }
 
-  /// The run ends with `step` steps: somebody stopped it, or the next one's rollouts cannot be had.
+  /// The run ends with `step` steps: it was stopped, or rollouts for the next step are not available.
   Result<RunEnd> end_before(std::int64_t step) {
     if (const Status status = save(step); !status) return status.error();
     if (const Status failure = why_not(run_.workers.get(), *run_.control.group); !failure)

@@ -293,7 +293,7 @@ std::map<std::string, double> RemoteRollouts::take_metrics() {
   std::map<std::string, double> metrics{{"timing_s/trainer_idle", sums.trainer_idle},
                                         {"timing_s/worker_idle", sums.worker_idle}};
   const std::int64_t sent = board_->files().bytes_sent();
-  metrics["perf/uploaded_bytes"] = static_cast<double>(sent - std::exchange(bytes_told_, sent));
+  metrics["perf/uploaded_bytes"] = static_cast<double>(sent - std::exchange(bytes_reported_, sent));
   if (recipe_.rollout.plane.takes_other_kernels()) {
     metrics["rollout/other_kernels/tokens"] = sums.other_tokens;
     metrics["rollout/other_kernels/log_prob_abs_diff/max"] = sums.other_difference;

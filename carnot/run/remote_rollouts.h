@@ -95,13 +95,13 @@ class RemoteRollouts {
   StalenessBound bound_;
   std::map<std::string, TakenResult> results_{};  ///< by the tasks' keys
   StepSums sums_{};
-  std::int64_t bytes_told_ = 0;  ///< sent to workers, as far as metrics have told of it
+  std::int64_t bytes_reported_ = 0;  ///< sent to workers, as of the last metrics
   std::optional<Error> failure_{};
   std::unique_ptr<TaskBoard> board_;  ///< last, since its threads call take()
 };
 
-/// Why rank 0's workers cannot go on, on all ranks; success where they can, or there are none. `rollouts`: null on the
-/// other ranks.
+/// Why rank 0's workers cannot continue, on all ranks; success where they can, or where rank 0 has no workers.
+/// `rollouts`: null on the other ranks.
 Status why_not(const RemoteRollouts* rollouts, Collectives& group);
 
 }  // namespace carnot

@@ -1,4 +1,4 @@
-// run/resumed_settings.h -- a resumed run keeps its settings, unless it is told otherwise.
+// run/resumed_settings.h -- a resumed run keeps its settings, unless the user allows changes.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace carnot {
 /// fast and how closely watched a run is, may always change (how_long_or_how_fast()).
 Result<std::vector<SettingDifference>> check_resumed_settings(Recipe& recipe, const std::filesystem::path& config);
 
-/// Keys that a run may change when it resumes: train.steps, how often it is evaluated and saved, who is told about it,
-/// what bounds its memory and time without changing a bit of what it samples.
+/// Keys that a run may change when it resumes: train.steps, how often it is evaluated and saved, what is reported
+/// where, what bounds its memory and time without changing a bit of what it samples.
 bool how_long_or_how_fast(std::string_view key);
 
 /// Writes `recipe` as the folder's config.yaml. Where the run resumed with other settings, what held until `step` stays

@@ -100,7 +100,7 @@ Result<Tracking> start_tracking(Recipe& recipe, bool resumed, Collectives& group
   return *started ? std::move(**started) : Tracking();
 }
 
-/// The run with its tracker told the end.
+/// Runs the stages and reports the end to the tracker.
 Result<RunEnd> tracked(Run& run, const std::function<Result<RunEnd>()>& stages) {
   const Status kept =
       on_first_rank(*run.control.group, "keeping the tracker's id", [&] { return run.tracking.keep_id(run.folder); });
@@ -114,7 +114,7 @@ Result<RunEnd> tracked(Run& run, const std::function<Result<RunEnd>()>& stages) 
 }
 
 /// Lets workers roll out the trainer's first `steps` steps, where the recipe says so; rank 0 meets them, for all. Null
-/// on the others, where the run was stopped meanwhile, or where nobody is to be met.
+/// on the others, where the run was stopped meanwhile, or where the recipe asks for no workers.
 Result<std::unique_ptr<RemoteRollouts>> meet_workers(Recipe& recipe, ModelBundle& bundle, Trainer& trainer,
                                                      const fs::path& folder, std::int64_t steps,
                                                      const RunControl& control) {
@@ -162,7 +162,7 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle, const std::optional<Fou
   auto workers = meet_workers(run.recipe, bundle, trainer, run.folder.root, run.recipe.train.steps, run.control);
   if (!workers) return workers.error();
   run.workers = std::move(workers).value();
-  // A step whose evaluation was stopped is told about once more.
+  // A step whose evaluation was stopped is reported again.
   run.tracking.stage(kTrainingStage, state.unwritten_metrics.empty() ? state.step : state.step - 1,
                      run.recipe.train.steps);
   std::optional<EvaluatedGroups> before;

@@ -1,6 +1,6 @@
 // run/run_folder.h -- the layout of a run's folder, and the check before a run starts writing into it.
 //
-//   .carnot-lock           who is writing (run/folder_lock.h), while somebody is
+//   .carnot-lock           which process is writing (run/folder_lock.h), while one is
 //   config.yaml            the resolved recipe
 //   run_id                 names the run to trackers (run/tracking.h); where there is one
 //   earlier_configs/       until_step_N.yaml: what it was before the run resumed with other settings

@@ -43,7 +43,7 @@ TEST(SettingDifference, LeavesOpenHowManyShardsThereAre) {
   EXPECT_THAT(lines(differing_settings(four, one, kNothing)), ElementsAre("train.virtual_shards: 4 recorded, 1 now"));
 }
 
-TEST(SettingDifference, OfAFolderWithoutARunIsNone) {
+TEST(SettingDifference, IsEmptyForAFolderWithoutARun) {
   Recipe now = recipe({});
   const auto differing = differing_settings("/nowhere/at/all/config.yaml", now, kNothing);
   ASSERT_TRUE(differing.ok());

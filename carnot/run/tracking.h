@@ -1,7 +1,7 @@
-// run/tracking.h -- tells a tracker about the run: the messages of docs/trackers.md, from start to end.
+// run/tracking.h -- reports the run to a tracker: the messages of docs/trackers.md, from start to end.
 //
-// The tracker is a program of the user's (track.command). It is told, never asked: nothing that it does or fails to do
-// changes or delays the run (process/listener.h). Every number it gets is in the run folder, too.
+// The tracker is a program of the user's (track.command). It only receives messages: nothing that it does or fails to
+// do changes or delays the run (process/listener.h). Every number it gets is in the run folder, too.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,6 @@
 #include "carnot/run/run_folder.h"
 
 namespace carnot {
-namespace {
 
 double success_after(const std::filesystem::path& folder) {
   const auto text = read_file(folder / "summary.json");
@@ -18,8 +17,6 @@ double success_after(const std::filesystem::path& folder) {
   return summary.is_object() && summary.contains(place) && summary[place].is_number() ? summary[place].get<double>()
                                                                                       : std::nan("");
 }
-
-}  // namespace
 
 Result<std::vector<RunCurves>> read_curves(std::span<const std::filesystem::path> paths) {
   auto found = find_runs(paths);
@@ -31,7 +28,7 @@ Result<std::vector<RunCurves>> read_curves(std::span<const std::filesystem::path
     auto read = read_metric_curves(metrics);
     if (!read) return read.error();
     RunCurves curves{.run = std::move(run), .metrics = std::move(read).value()};
-    curves.success_after = success_after(curves.run.folder);
+    curves.success_after = carnot::success_after(curves.run.folder);
     if (curves.metrics.contains(curves.success())) runs.push_back(std::move(curves));
   }
   if (!runs.empty()) return runs;

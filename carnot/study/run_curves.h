@@ -12,11 +12,14 @@
 
 namespace carnot {
 
+/// Of a finished run on validation tasks (summary.json); not a number where it has not ended.
+double success_after(const std::filesystem::path& run_folder);
+
 /// One run's metrics.jsonl.
 struct RunCurves {
   StudiedRun run{};
   std::map<std::string, Curve> metrics{};  ///< by name (docs/metrics.md)
-  double success_after = 0;                ///< on validation tasks (summary.json); not a number where it has not ended
+  double success_after = 0;                ///< success_after()
 
   /// The training metric of success.
   std::string success() const { return "env/" + run.environment + "/success"; }

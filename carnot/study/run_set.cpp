@@ -58,7 +58,7 @@ Result<StudiedRun> load_run(const fs::path& folder) {
   };
   run.seed = static_cast<std::int64_t>(run.number("seed", 0));
   run.environment = setting("env.name");
-  run.label = setting("method.name");
+  run.label = run.method = setting("method.name");
   return run;
 }
 

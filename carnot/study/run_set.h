@@ -22,6 +22,7 @@ struct StudiedRun {
   /// The method; where runs of one method were given that differ in settings, those settings too. Runs that differ in
   /// their seed alone have one label.
   std::string label{};
+  std::string method{};
   std::int64_t seed = 0;
   std::string environment{};
   std::map<std::string, std::string> settings{};  ///< config.yaml by dotted key

@@ -1,5 +1,5 @@
 // view/page.h -- trajectories as one HTML file that needs nothing else and loads nothing: the data as JSON, and a
-// script that shows them (page.js).
+// script that shows them (trajectories.js, page.js).
 //
 // The data repeat data/tree.h: groups hold trees, trees hold turns and leaves. Signals stand with turns, credit with
 // leaves, both on sampled tokens alone, in reading order, rounded to five significant digits. A list of one value again

@@ -1,25 +1,4 @@
-// Shows the trajectories that this page holds as JSON (view/page.h). Texts of models only ever become text nodes.
-"use strict";
-
-const data = JSON.parse(document.getElementById("data").textContent);
-const kKinds = ["template", "prompt", "think", "action", "observation"];
-const kSignals = ["entropy", "logp_rollout", "logp", "logp_ref", "value"];  // of turns
-const kCredit = ["advantage", "weight", "clip_scale", "value_target", "ratio"];  // of leaves
-const kClip = {n: "none", l: "low", h: "high", d: "dual", m: "limit", "-": "not trained"};
-const kClipColours = {l: "#3b82d6", h: "#e0662f", d: "#9353c7", m: "#a07a2c"};
-const kOrange = "224,110,30", kBlue = "45,120,220", kGreen = "40,150,95";
-const kMostOpen = 40000;  // tokens of a group of which every turn is open at first
-
-// What tokens are coloured by: `of` is the value of a token; `scale` says whether values have one side, two, or are words.
-const kModes = [
-  {name: "entropy", of: at => at.entropy, scale: "high", colours: [kOrange], unit: "nats"},
-  {name: "advantage", of: at => at.advantage, scale: "both", colours: [kOrange, kBlue]},
-  {name: "weight", of: at => at.weight === null ? null : at.weight - 1, scale: "both", colours: [kOrange, kGreen], centre: 1},
-  {name: "clip state", of: at => at.clip, scale: "words"},
-  {name: "log-probability", of: at => at.logp_rollout === null ? null : -at.logp_rollout, scale: "high", colours: [kOrange], sign: -1, unit: "nats"},
-  {name: "value", of: at => at.value, scale: "both", colours: [kOrange, kBlue]},
-  {name: "no colour", of: () => null, scale: "none"},
-];
+// Shows what trajectories.js computes. Texts of models only ever become text nodes.
 
 function add(parent, tag, text = "", className = "") {
   const element = parent.appendChild(document.createElement(tag));
@@ -28,93 +7,18 @@ function add(parent, tag, text = "", className = "") {
   return element;
 }
 
-function number(value) {
-  if (typeof value !== "number") return "-";
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2);
-  return String(Number(value.toFixed(size >= 100 ? 1 : size >= 1 ? 2 : 4)));
-}
-
-// Control characters, and those that change the direction of what follows, as signs that can be seen.
-const shown = text => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, c => c === "\x7f" ? "\u2421" : String.fromCharCode(0x2400 + c.charCodeAt(0)))
-  .replace(/[\u0080-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, c => `\\u{${c.charCodeAt(0).toString(16)}}`);
-
-// A list that was written as its one value.
-const at = (list, i) => Array.isArray(list) ? list[i] ?? null : list ?? null;
-
-const token_text = (turn, i) => data.vocabulary === null ? turn.tokens[i] + " "
-  : turn.texts?.[i] ?? data.vocabulary[turn.tokens[i]] ?? "";
-const text_of = turn => turn.tokens.map((_, i) => token_text(turn, i)).join("");
-
-// Numbers of the turns from the root to a leaf.
-function path(tree, leaf) {
-  const turns = [];
-  for (let turn = leaf.turn; turn >= 0; turn = tree.turns[turn].parent) turns.unshift(turn);
-  return turns;
-}
-
-const counts = leaf => leaf.outcome !== "infra_failed" && !leaf.dropped;
-
-// One object a trajectory: its tree, leaf, turns, and where the sampled tokens of each turn begin among all of them.
-function members_of(group) {
-  return group.members ??= group.trees.flatMap(tree => tree.leaves.map(leaf => {
-    const turns = path(tree, leaf), begins = [];
-    let sampled = 0, tokens = 0;
-    for (const turn of turns) {
-      begins.push(sampled);
-      sampled += tree.turns[turn].sampled[1] - tree.turns[turn].sampled[0];
-      tokens += tree.turns[turn].tokens.length;
-    }
-    return {tree, leaf, turns, begins, sampled, tokens};
-  }));
-}
-
-// Everything that is known of token `i` of the member's turn number `k`, which was sampled.
-function values_at(member, k, i) {
-  const turn = member.tree.turns[member.turns[k]], inside = i - turn.sampled[0], all = member.begins[k] + inside;
-  const values = {turn: k, position: i, id: turn.tokens[i]};
-  for (const name of kSignals) values[name] = at(turn[name], inside);
-  for (const name of kCredit) values[name] = at(member.leaf[name], all);
-  values.clip = member.leaf.clip?.[all] ?? null;
-  return values;
-}
-
-function each_sampled(member, visit) {
-  member.turns.forEach((number, k) => {
-    const [begin, end] = member.tree.turns[number].sampled;
-    for (let i = begin; i < end; ++i) visit(values_at(member, k, i));
-  });
-}
-
-// The largest value that gets the full colour: the 98th percentile, so that one token does not pale all others.
-function scale_of(group, mode) {
-  const values = [];
-  for (const member of members_of(group)) each_sampled(member, values_here => {
-    const value = mode.of(values_here);
-    if (typeof value === "number") values.push(Math.abs(value));
-  });
-  values.sort((a, b) => a - b);
-  return values.length ? values[Math.floor(0.98 * (values.length - 1))] || values[values.length - 1] || 1 : 0;
-}
-
-function colour_of(mode, value, scale) {
-  if (value === null || value === undefined || mode.scale === "none") return "";
-  if (mode.scale === "words") return kClipColours[value] ?? "";
-  const share = Math.min(1, Math.abs(value) / scale);
-  const colour = mode.scale === "both" && value > 0 ? mode.colours[1] : mode.colours[0];
-  return share < 0.01 ? "" : `rgba(${colour},${(0.75 * share).toFixed(3)})`;
-}
-
 const state = {groups: [], group: 0, sibling: 0, mode: 0, single: false};
 const ui = {};
 
 // --- head
 
 function build_head() {
-  const head = add(document.body, "header");
+  const bar = add(document.body, "header"), head = add(bar, "div", "", "controls"), buttons = add(bar, "div", "", "buttons");
   document.title = data.title + " - Carnot";
   add(head, "h1", shown(data.title));
-  for (const [name, value] of data.facts) add(head, "span", `${name} ${shown(value)}`, "dim");
+  const facts = add(head, "span", data.facts.map(([name, value]) => /^\d+$/.test(value) ? `${name} ${value}` : shown(value)).join(" \u00b7 "),
+                    "dim");
+  facts.title = data.facts.map(([name, value]) => `${name} ${shown(value)}`).join("\n");
   const choice = (label, options) => {
     const select = add(add(head, "label", label + " "), "select");
     for (const [value, text] of options) add(select, "option", text).value = value;
@@ -135,17 +39,19 @@ function build_head() {
   ui.least = input("score from", "number", "number");
   ui.most = input("to", "number", "number");
   ui.search = input("text", "search", "search");
+  ui.order = choice("sort by", Object.keys(kOrders).map(name => [name, name]));
+  ui.order.addEventListener("change", () => go_to(0));
   ui.mode = add(add(head, "label", "colour "), "select");
   kModes.forEach((mode, i) => add(ui.mode, "option", mode.name).value = i);
   ui.mode.addEventListener("change", () => { ui.mode.blur(); set_mode(Number(ui.mode.value)); });
   const button = (text, title, act) => {
-    const element = add(head, "button", text);
+    const element = add(buttons, "button", text);
     element.title = title;
     element.addEventListener("click", () => { element.blur(); act(); });
   };
-  button("light / dark", "t", turn_theme);
-  button("?", "keys", show_keys);
-  for (const note of data.notes) add(head, "div", shown(note), "note");
+  button("\u25d0", "light or dark (t)", turn_theme);
+  button("?", "keys (?)", show_keys);
+  for (const note of data.notes) add(bar, "div", shown(note), "note");
 }
 
 function turn_theme() { document.documentElement.classList.toggle("dark"); }
@@ -180,13 +86,22 @@ function fits(member, texts) {
   return !texts || member.turns.some(turn => text_of(member.tree.turns[turn]).toLowerCase().includes(texts));
 }
 
+// The order of the list of groups; equal ones stay as they are.
+const kOrders = {
+  step: () => 0,
+  spread: (a, b) => b.rewards.spread - a.rewards.spread,
+  "lowest mean": (a, b) => a.rewards.mean - b.rewards.mean,
+  "highest mean": (a, b) => b.rewards.mean - a.rewards.mean,
+};
+
 function filter() {
   const kept = state.groups[state.group], texts = ui.search.value.toLowerCase();
   state.groups = data.groups.filter(group => {
     if (ui.step.value && String(group.step) !== ui.step.value) return false;
+    group.rewards ??= rewards_of(group);
     for (const member of members_of(group)) member.fits = fits(member, texts);
     return group.members.some(member => member.fits);
-  });
+  }).sort(kOrders[ui.order.value]);
   state.group = Math.max(0, state.groups.indexOf(kept));
   build_list();
   show_group();
@@ -203,8 +118,12 @@ function build_list() {
   state.groups.forEach((group, i) => {
     const link = add(ui.list, "a");
     add(link, "span", `step ${group.step} \u00b7 ${shown(group.uid)}`, "name");
-    const dots = add(link, "span", "", "dots");
+    const line = add(link, "span", "", "line"), dots = add(line, "span", "", "dots");
     for (const member of members_of(group)) dot_of(dots, member);
+    const {mean, spread} = group.rewards, signal = spread > 1e-9;
+    const score = add(line, "span", short(mean) + (signal ? ` \u00b1 ${short(spread)}` : ""), signal ? "signal" : "dim");
+    score.title = `mean reward ${number(mean)}, penalties included, ` +
+      (signal ? `standard deviation ${number(spread)}: a signal` : "the same for all: no signal");
     link.addEventListener("click", () => go_to(i));
   });
   if (!state.groups.length) add(ui.list, "p", "nothing fits", "dim");
@@ -245,22 +164,20 @@ function fill_turn(box, member, k) {
   }
 }
 
-const mean = values => values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null;
-
-function summary_of(member, k) {
+function summary_of(member, k, digits) {
   const turn = member.tree.turns[member.turns[k]], leaf = member.leaf, parts = [`turn ${k}`];
   const own = turn.sampled[1] - turn.sampled[0];
   const signal = name => mean(Array.from({length: own}, (_, i) => at(turn[name], i)).filter(value => value !== null));
   const credit = name => mean(Array.from({length: own}, (_, i) => at(leaf[name], member.begins[k] + i)).filter(value => value !== null));
   if (leaf.branch_turn > k) parts.push(`shared with ${shown(member.tree.leaves[leaf.parent].id)}`);
+  if (credit("advantage") !== null) parts.push(`A ${digits(credit("advantage"))}`);
+  if (signal("entropy") !== null) parts.push(`H ${digits(signal("entropy"))}`);
   parts.push(`${own} sampled`);
   if (turn.tool) parts.push(shown(turn.tool) + (turn.status ? ` ${shown(turn.status)}` : ""));
   if (turn.reward) parts.push(`reward ${number(turn.reward)}`);
   if (turn.penalty) parts.push(`penalty ${number(turn.penalty)}`);
   if (turn.valid_action === false) parts.push("not valid");
   if (turn.info_gain !== undefined) parts.push(`gain ${number(turn.info_gain)}`);
-  if (signal("entropy") !== null) parts.push(`H ${number(signal("entropy"))}`);
-  if (credit("advantage") !== null) parts.push(`A ${number(credit("advantage"))}`);
   return parts.join(" \u00b7 ");
 }
 
@@ -279,7 +196,7 @@ function build_member(parent, member, number_of, open) {
   card.addEventListener("click", () => choose_sibling(number_of, false));
   member.turns.forEach((_, k) => {
     const fold = add(card, "details");
-    add(fold, "summary", summary_of(member, k));
+    add(fold, "summary", summary_of(member, k, short)).title = summary_of(member, k, number);
     const box = add(fold, "div", "", "text");
     fold.fill = () => { if (!box.firstChild) fill_turn(box, member, k); };
     fold.addEventListener("toggle", () => { if (fold.open) fold.fill(); });

@@ -6,6 +6,6 @@
 namespace carnot {
 
 extern const std::string_view kViewStyle;   ///< page.css
-extern const std::string_view kViewScript;  ///< page.js
+extern const std::string_view kViewScript;  ///< trajectories.js, page.js
 
 }  // namespace carnot

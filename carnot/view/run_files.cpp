@@ -4,6 +4,8 @@
 #include <optional>
 #include <set>
 
+#include "carnot/base/strings.h"
+#include "carnot/config/document.h"
 #include "carnot/config/numbers.h"
 
 namespace carnot {
@@ -55,13 +57,54 @@ std::vector<RolloutsOfStep> at_even_distances(const std::vector<RolloutsOfStep>&
   return chosen;
 }
 
+/// A comparison has its runs two levels down.
+std::vector<std::string> runs_below(const fs::path& folder) {
+  constexpr int kDeepest = 2;
+  std::vector<std::string> runs;
+  std::error_code failed;
+  for (fs::recursive_directory_iterator entry(folder, failed), end; entry != end; entry.increment(failed)) {
+    const bool is_run = !steps_in(entry->path() / "rollouts", "step_").empty();
+    if (is_run) runs.push_back(entry->path().string());
+    if (is_run || entry.depth() == kDeepest) entry.disable_recursion_pending();
+  }
+  std::ranges::sort(runs);
+  return runs;
+}
+
+Error no_rollouts(const fs::path& folder) {
+  constexpr std::size_t kMostNamed = 12;
+  std::vector<std::string> runs = runs_below(folder);
+  if (runs.empty())
+    return {folder.string() + ": expected a rollouts file or a run folder, found no rollouts/step_N.jsonl in it"};
+  if (runs.size() > kMostNamed) {
+    runs.resize(kMostNamed);
+    runs.emplace_back("...");
+  }
+  return {folder.string() + ": holds runs; expected one of them: " + join(runs, ", ")};
+}
+
+/// The folder that the setting `key` names, itself or by its tokenizer.json; empty where it names none.
+fs::path folder_named_in(const fs::path& config, const char* key) {
+  const auto recipe = Document::load(config);
+  const Setting* setting = recipe ? recipe->find(key) : nullptr;
+  if (setting == nullptr || setting->value.items.empty()) return {};
+  const fs::path path = setting->value.items.front().text;
+  return path.filename() == "tokenizer.json" ? path.parent_path() : path;
+}
+
+/// The latest checkpoint of a stage; the folder itself where it has none.
+fs::path latest_checkpoint_in(const fs::path& stage) {
+  const auto checkpoints = steps_in(stage / "checkpoints", "global_step_");
+  return checkpoints.empty() ? stage : checkpoints.back().path;
+}
+
 }  // namespace
 
 Result<std::vector<RolloutsOfStep>> rollouts_at(const fs::path& path) {
   if (!fs::is_directory(path)) return std::vector{RolloutsOfStep{.step = step_in(path, "step_"), .path = path}};
   auto all = steps_in(fs::is_directory(path / "rollouts") ? path / "rollouts" : path, "step_");
   if (!all.empty()) return all;
-  return Error{path.string() + ": expected a rollouts file or a run folder, found no rollouts/step_N.jsonl in it"};
+  return no_rollouts(path);
 }
 
 Result<std::vector<RolloutsOfStep>> choose_steps(const std::vector<RolloutsOfStep>& all,
@@ -78,8 +121,7 @@ Result<std::vector<RolloutsOfStep>> choose_steps(const std::vector<RolloutsOfSte
     bool known = false;
     for (const RolloutsOfStep& one : all)
       if (one.step >= range->first && one.step <= range->last) steps.insert(one.step), known = true;
-    if (!known)
-      problems.push_back("--steps: there are no rollouts of step " + text + "; there are steps " + span_text(all));
+    if (!known) problems.push_back("there are no rollouts of step " + text + "; there are steps " + span_text(all));
   }
   if (!problems.empty()) return join_errors(problems);
   std::vector<RolloutsOfStep> chosen;
@@ -90,11 +132,10 @@ Result<std::vector<RolloutsOfStep>> choose_steps(const std::vector<RolloutsOfSte
 
 fs::path tokenizer_beside(const fs::path& rollouts) {
   const fs::path run = fs::absolute(rollouts).parent_path().parent_path();
-  std::vector<fs::path> folders{run};
-  const auto checkpoints = steps_in(run / "checkpoints", "global_step_");
-  if (!checkpoints.empty()) folders.push_back(checkpoints.back().path);
-  for (const fs::path& folder : folders)
-    if (fs::exists(folder / "tokenizer.json")) return folder / "tokenizer.json";
+  const fs::path config = run / "config.yaml";
+  for (const fs::path& folder : {run, latest_checkpoint_in(run), latest_checkpoint_in(run / "warm_start"),
+                                 folder_named_in(config, "tokenizer.path"), folder_named_in(config, "model.path")})
+    if (!folder.empty() && fs::exists(folder / "tokenizer.json")) return folder / "tokenizer.json";
   return {};
 }
 

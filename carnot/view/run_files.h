@@ -17,7 +17,8 @@ struct RolloutsOfStep {
   std::filesystem::path path{};
 };
 
-/// Every rollouts/step_N.jsonl of a run folder, by step; a file as it is. Never empty.
+/// Every rollouts/step_N.jsonl of a run folder, by step; a file as it is. Never empty. The error about a folder that
+/// holds runs names them.
 Result<std::vector<RolloutsOfStep>> rollouts_at(const std::filesystem::path& path);
 
 /// The steps that `wanted` names: numbers and ranges ("5", "10-20"). Without any: at most `most`, the first, the last
@@ -25,7 +26,8 @@ Result<std::vector<RolloutsOfStep>> rollouts_at(const std::filesystem::path& pat
 Result<std::vector<RolloutsOfStep>> choose_steps(const std::vector<RolloutsOfStep>& all,
                                                  const std::vector<std::string>& wanted, std::size_t most);
 
-/// The tokenizer of the run that `rollouts` belongs to; empty where there is none.
+/// The tokenizer of the run that `rollouts` belongs to: its latest checkpoint's, before the first one its SFT stage's
+/// or that of the model it started from. Empty where there is none.
 std::filesystem::path tokenizer_beside(const std::filesystem::path& rollouts);
 
 /// Fails where the tokenizer lacks a token of the trajectory; `path` is for the message.

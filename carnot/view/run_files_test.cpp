@@ -50,6 +50,16 @@ TEST_F(RunFiles, AreMissedWithTheirName) {
   EXPECT_THAT(none.error().message, HasSubstr("found no rollouts/step_N.jsonl in it"));
 }
 
+TEST_F(RunFiles, OfAFolderOfRunsAreAnsweredWithTheRuns) {
+  write("seed_1/grpo/rollouts/step_1.jsonl");
+  write("seed_0/grpo+aem/rollouts/step_1.jsonl");
+  write("seed_0/warm_start/config.yaml");
+  const auto several = rollouts_at(folder_);
+  ASSERT_FALSE(several.ok());
+  EXPECT_THAT(several.error().message, HasSubstr("expected one of them: " + (folder_ / "seed_0/grpo+aem").string() +
+                                                 ", " + (folder_ / "seed_1/grpo").string()));
+}
+
 TEST_F(RunFiles, AreChosenByNumbersAndRangesOrAtEvenDistances) {
   for (int step = 1; step <= 130; ++step) write("rollouts/step_" + std::to_string(step) + ".jsonl");
   const auto all = rollouts_at(folder_).value();
@@ -63,9 +73,17 @@ TEST_F(RunFiles, AreChosenByNumbersAndRangesOrAtEvenDistances) {
   EXPECT_THAT(beyond.error().message, HasSubstr("expected steps and ranges such as 1,5,10-20, found \"abc\""));
 }
 
-TEST_F(RunFiles, HaveTheTokenizerOfTheLatestCheckpoint) {
+TEST_F(RunFiles, HaveTheTokenizerOfTheLatestCheckpointOrOfWhatTheRunStartedFrom) {
   write("rollouts/step_1.jsonl");
   EXPECT_EQ(tokenizer_beside(folder_ / "rollouts" / "step_1.jsonl"), "");
+  write("model/tokenizer.json");
+  ASSERT_TRUE(
+      write_file_atomically(folder_ / "config.yaml", "model:\n  path: \"" + (folder_ / "model").string() + "\"\n")
+          .ok());
+  EXPECT_EQ(tokenizer_beside(folder_ / "rollouts" / "step_1.jsonl"), folder_ / "model" / "tokenizer.json");
+  write("warm_start/checkpoints/global_step_1000/tokenizer.json");
+  EXPECT_EQ(tokenizer_beside(folder_ / "rollouts" / "step_1.jsonl"),
+            folder_ / "warm_start" / "checkpoints" / "global_step_1000" / "tokenizer.json");
   write("checkpoints/global_step_9/tokenizer.json");
   write("checkpoints/global_step_10/tokenizer.json");
   EXPECT_EQ(tokenizer_beside(folder_ / "rollouts" / "step_1.jsonl"),

@@ -23,7 +23,7 @@ namespace {
 
 constexpr c10::DeviceType kSeparate = c10::DeviceType::PrivateUse1;
 
-// Addresses with this bit belong to nobody: a pointer that has it cannot be followed.
+// No address of this process has this bit: a pointer that has it cannot be followed.
 constexpr std::uintptr_t kUnreachable = std::uintptr_t{1} << 50;
 
 void* unreachable(void* memory) {

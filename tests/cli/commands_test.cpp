@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <iomanip>
 #include <sstream>
 
 #include "carnot/base/file.h"
@@ -17,6 +18,7 @@ namespace carnot::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -86,6 +88,23 @@ TEST(Manual, HasEveryCommandAndEveryOption) {
   }
 }
 
+/// The words of a command line, in which double quotes keep blanks.
+std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream in(line);
+  std::vector<std::string> words;
+  for (std::string word; in >> std::quoted(word);) words.push_back(word);
+  return words;
+}
+
+TEST(Commands, HaveHelpThatEndsWithAnExampleTheyAccept) {
+  for (const CommandUsage& usage : usages()) {
+    EXPECT_THAT(usage_text(usage), EndsWith("\nExample: " + usage.example + "\n"));
+    const std::vector<std::string> words = words_of(usage.example);
+    ASSERT_GT(words.size(), usage.arguments.empty() ? 1u : 2u) << usage.name;
+    EXPECT_EQ(refused({words.begin() + 1, words.end()}), "accepted") << usage.example;
+  }
+}
+
 TEST(Commands, HelpNamesNoTypeOfTheParsingLibrary) {
   for (const CommandUsage& usage : usages()) {
     ASSERT_TRUE(parsed({"help", usage.name}).ok()) << usage.name;
@@ -100,7 +119,7 @@ TEST(Commands, ThatReadARecipeAnswerAFlagWithTheSetting) {
   EXPECT_THAT(refused({"analyze", "aem_drift", "--temperature", "2"}), HasSubstr("as in temperature=2"));
 }
 
-TEST(Commands, OfModelsRefuseNumbersThatAreNone) {
+TEST(Commands, OfModelsRefuseValuesThatAreNotNumbersInRange) {
   EXPECT_THAT(refused({"generate", "--model", "m", "--top-p", "nan"}),
               StartsWith("generate: --top-p: expected a number at least 1e-09 and at most 1, found 'nan'"));
   EXPECT_THAT(refused({"generate", "--model", "m", "--max-tokens", "2147483647"}), HasSubstr("at most 1000000000"));

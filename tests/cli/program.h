@@ -43,7 +43,7 @@ ProgramRun signal_carnot(const std::vector<std::string>& arguments, const std::v
 ProgramRun interrupt_carnot(const std::vector<std::string>& arguments, const std::function<bool()>& ready,
                             int signal = SIGINT);
 
-/// A port of this machine that nobody listens on, as far as that can be known.
+/// A port of this machine that was free a moment ago.
 int free_port();
 
 /// An empty folder of its own, removed with its content at the end.

@@ -82,6 +82,22 @@ TEST(CreditCommand, GivesGrpoItsAdvantagesAndLeavesTheRestAlone) {
   expect_on_sampled(rows[0].at("clip_scale"), 1);
 }
 
+TEST(CreditCommand, TakesARunFolderAndOneOfItsSteps) {
+  const ScratchFolder scratch;
+  const std::string second = scratch.write("run/rollouts/step_2.jsonl", lines_of({row("late", "late/0", 1)}));
+  scratch.write("run/rollouts/step_1.jsonl", lines_of({row("early", "early/0", 1)}));
+  const auto latest = run_carnot({"credit", scratch.path("run"), "--method", "rloo"});
+  ASSERT_EQ(latest.exit, 0) << latest.err;
+  EXPECT_EQ(rows_of(latest.out).at(0).at("uid"), "late");
+  const auto first = run_carnot({"credit", scratch.path("run"), "--step", "1", "--method", "rloo"});
+  ASSERT_EQ(first.exit, 0) << first.err;
+  EXPECT_EQ(rows_of(first.out).at(0).at("uid"), "early");
+  const auto beyond = run_carnot({"credit", scratch.path("run"), "--step", "3", "--method", "rloo"});
+  EXPECT_THAT(beyond.err, HasSubstr("run: there are no rollouts of step 3; there are steps 1 to 2"));
+  EXPECT_THAT(run_carnot({"credit", second, "--step", "2", "--method", "rloo"}).err,
+              HasSubstr("expected a run folder"));
+}
+
 TEST(CreditCommand, TakesOptionsOfTheMethodInEverySpelling) {
   const ScratchFolder scratch;
   const std::string file = scratch.write("step_0.jsonl", lines_of(two_groups()));

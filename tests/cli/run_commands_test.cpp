@@ -49,10 +49,20 @@ TEST(TrainCommand, ReportsEveryProblemOfTheRecipeAtOnceAndMakesNoFolder) {
   EXPECT_FALSE(std::filesystem::exists(scratch.path("run")));
 }
 
+TEST(TrainCommand, ListsTheRecipesWhereItsOwnIsMissing) {
+  const ScratchFolder scratch;
+  const std::string recipe = tiny_recipe(scratch);
+  for (const char* command : {"train", "compare"})
+    EXPECT_THAT(run_carnot({command, scratch.path("none.yaml")}).err, HasSubstr("recipes here: " + recipe)) << command;
+  const auto run = run_carnot({"train"});
+  EXPECT_EQ(run.exit, 2);
+  EXPECT_THAT(run.err, HasSubstr("RECIPE is required"));
+}
+
 TEST(TrainCommand, RefusesWhatIsNotThereOrCannotBeWritten) {
   const ScratchFolder scratch;
   const std::string recipe = tiny_recipe(scratch);
-  EXPECT_THAT(run_carnot({"train", scratch.path("none.yaml")}).err, HasSubstr("none.yaml: cannot open"));
+  EXPECT_THAT(run_carnot({"train", scratch.path("none.yaml")}).err, HasSubstr("none.yaml: does not exist"));
   EXPECT_EQ(run_carnot({"train"}).exit, 2);
   const auto run = run_carnot({"train", recipe, "run_folder=/proc/nowhere/run"});
   EXPECT_EQ(run.exit, 1);
@@ -161,9 +171,15 @@ TEST(TrainCommand, RefusesARunThatCannotFitAndSaysWhatToChange) {
   EXPECT_GT(memory.at("predicted_peak_mib"), 20);
 }
 
-TEST(TrainCommand, HelpShowsTheKeysOfTheRecipe) {
+TEST(TrainCommand, HelpHasTheFlagsAndSaysWhereTheKeysAre) {
   const ScratchFolder scratch;
-  EXPECT_THAT(run_carnot({"train", "--help"}).out, HasSubstr("train.learning_rate="));
+  const std::string help = run_carnot({"train", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("`carnot help keys RECIPE`"));
+  EXPECT_THAT(help, Not(HasSubstr("train.learning_rate=")));
+  EXPECT_THAT(run_carnot({"help", "keys"}).out, HasSubstr("train.learning_rate="));
+  const std::string sokoban = run_carnot({"help", "keys", "env=sokoban"}).out;
+  EXPECT_THAT(sokoban, HasSubstr("env.dim_x="));
+  EXPECT_THAT(sokoban, Not(HasSubstr("env.train_worlds=")));
   EXPECT_THAT(run_carnot({"help", "keys", tiny_recipe(scratch)}).out, HasSubstr("rollout.group_size=2"));
   const auto keys = nlohmann::json::parse(run_carnot({"list", "keys", "--json"}).out);
   EXPECT_EQ(keys.at(0).at("key"), "seed");

@@ -89,6 +89,43 @@ void record_as_the_first_version(const std::string& config) {
   ASSERT_TRUE(write_file_atomically(config, text));
 }
 
+/// The only run that `carnot list runs` finds.
+nlohmann::json listed(const ScratchFolder& scratch) {
+  const auto list = run_carnot({"list", "runs", scratch.path(""), "--json"});
+  EXPECT_EQ(list.exit, 0) << list.err;
+  return nlohmann::json::parse(list.out).at(0);
+}
+
+TEST(RunFolder, IsListedAsRunningDeadStoppedOrFinished) {
+  const ScratchFolder scratch;
+  const std::vector<std::string> train{"train", tiny_recipe(scratch), "train.steps=100000"};
+  nlohmann::json running;
+  interrupt_carnot(
+      train,
+      [&] {
+        if (steps_logged(scratch).size() < 3) return false;
+        running = listed(scratch);
+        return true;
+      },
+      SIGKILL);
+  EXPECT_EQ(running.at("state"), "running");
+  EXPECT_EQ(running.at("method"), "grpo");
+  EXPECT_GE(running.at("step"), 3);
+  EXPECT_EQ(running.at("steps"), 100000);
+  EXPECT_TRUE(running.at("success").is_null());
+  EXPECT_EQ(listed(scratch).at("state"), "dead");
+  const std::size_t steps = steps_logged(scratch).size();
+  EXPECT_EQ(interrupt_carnot(train, [&] { return steps_logged(scratch).size() > steps + 1; }).exit, 130);
+  EXPECT_EQ(listed(scratch).at("state"), "stopped");
+  EXPECT_THAT(run_carnot({"list", "runs", scratch.path("")}).out, HasSubstr(" % in training  stopped"));
+  const std::string last = std::to_string(steps_logged(scratch).size() + 1);
+  EXPECT_EQ(run_carnot({"train", scratch.path("run"), "train.steps=" + last}).exit, 0);
+  EXPECT_EQ(listed(scratch).at("state"), "finished");
+  EXPECT_TRUE(listed(scratch).at("success").is_number());
+  EXPECT_THAT(run_carnot({"list", "runs", scratch.path("")}).out, HasSubstr(last + " of " + last));
+  EXPECT_EQ(run_carnot({"list", "methods", scratch.path("")}).exit, 2);
+}
+
 TEST(RunFolder, OfTheFirstVersionOpens) {
   const ScratchFolder scratch;
   const std::string recipe = tiny_recipe(scratch), run = scratch.path("run"), config = run + "/config.yaml";

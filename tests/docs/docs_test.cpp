@@ -104,11 +104,10 @@ TEST(Commands, AreThePagesTable) {
   EXPECT_EQ(page_names("commands"), names);
 }
 
-/// What a command takes, without the keys that may follow; of `help` the overview.
+/// What a command takes, up to the example: a list may follow. Of `help` the overview.
 std::string usage_of(const std::string& command) {
-  const std::string help = program_says({command, "--help"}), last = "print this\n";
-  const std::size_t end = help.find(last);
-  return end == std::string::npos ? help : help.substr(0, end + last.size());
+  const std::string help = program_says({command, "--help"});
+  return help.substr(0, help.find('\n', help.find("\nExample: ") + 1) + 1);
 }
 
 TEST(Commands, ShowTheirUsage) {

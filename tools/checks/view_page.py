@@ -117,6 +117,29 @@ def check_keys(opened, groups):
     assert opened.count("nav a") == len(groups)
 
 
+def has_signal(rows):
+    """Whether the rewards of the group differ, penalties included."""
+    counted = [row for row in rows if row["valid"] and not row.get("dropped")]
+    return len({round(row["score"] + sum(turn["penalty"] for turn in row["turns"]), 9) for row in counted}) > 1
+
+
+def check_layout(opened, groups):
+    """On a screen of 1440 px: four siblings, headers of one line, the group's rewards, and the list by their spread."""
+    page = opened.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    edges = [box["x"] + box["width"] for box in (card.bounding_box() for card in page.locator("article").all())]
+    assert sum(edge <= 1440 for edge in edges) >= min(4, len(edges)), edges
+    heights = page.evaluate("[...document.querySelectorAll('summary')].map(summary => summary.offsetHeight)")
+    assert len(set(heights)) == 1, heights
+    assert page.locator(".controls").bounding_box()["height"] < 40, "the head has more than one line"
+    signals = sum(map(has_signal, groups))
+    assert opened.count("nav .signal") == signals, (opened.count("nav .signal"), signals)
+    page.locator("select").nth(2).select_option("spread")
+    marked = page.evaluate("[...document.querySelectorAll('nav a')].map(link => !!link.querySelector('.signal'))")
+    assert marked == sorted(marked, reverse=True), marked
+    page.locator("select").nth(2).select_option("step")
+
+
 def hostile_copy(run, folder, step):
     """The step's rows with a hostile text in every field that is one, and in the conversation."""
     tokenizer = json.loads(next(run.glob("checkpoints/*/tokenizer.json")).read_text())
@@ -150,6 +173,7 @@ def main(run, picture):
         opened = Opened(browser, scratch / "page.html")
         check_texts(opened, groups)
         check_keys(opened, groups)
+        check_layout(opened, groups)
         if picture:
             opened.page.screenshot(path=picture)
         opened.close()
