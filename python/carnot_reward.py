@@ -5,9 +5,9 @@
 
 The function gets lists, one entry for each response, and returns as many numbers. It may ask for: `completions` (the
 responses), `prompts` (what they answer, as text), `answers` (right answers, a list each), and the columns of the data
-set by their names. It is called once for the responses that it gets: an exception is a failure of the machinery for
-each of them, a score that is not a finite number for its own response. Carnot starts this file; it is not to be
-imported.
+set by their names. Each call has one or several groups: all responses to a task, one after the other. An exception is a
+failure of the machinery for each response of the call, a score that is not a finite number for its own response. Carnot
+starts this file; it is not to be imported.
 
 A function written for verl, compute_score(data_source, solution_str, ground_truth, extra_info=None), scores one response
 at a time and returns a number, or a dictionary with "score".
@@ -54,20 +54,21 @@ class Scorer:
             raise TypeError("the function asks for %s; the rows have %s" % (", ".join(missing), ", ".join(columns)))
 
     def scores(self, requests):
-        columns = {key: [request["row"].get(key) for request in requests]
+        pairs = [(request, response) for request in requests for response in request["responses"]]
+        columns = {key: [request["row"].get(key) for request, _ in pairs]
                    for key in dict.fromkeys(key for request in requests for key in request["row"])}
-        columns.update(completions=[request["response"] for request in requests],
-                       prompts=[request["prompt"] for request in requests],
-                       answers=[request["answers"] for request in requests])
+        columns.update(completions=[response for _, response in pairs],
+                       prompts=[request["prompt"] for request, _ in pairs],
+                       answers=[request["answers"] for request, _ in pairs])
         self.check(columns)
         chosen = columns if self.takes_all else {name: columns[name] for name in self.names if name in columns}
         made = self.function(**chosen)
         if not hasattr(made, "__iter__"):
             raise TypeError("the function returned %r; expected a list of numbers" % (made,))
         scores = list(made)
-        if len(scores) != len(requests):
+        if len(scores) != len(pairs):
             raise ValueError("the function returned %s for %s" % (counted(len(scores), "score"),
-                                                                  counted(len(requests), "response")))
+                                                                  counted(len(pairs), "response")))
         return scores
 
 
@@ -99,16 +100,17 @@ class RewardServer(carnot_protocol.Server):
 
     def answer_batch(self, requests):
         try:
-            scores = self.scorer.scores(requests)
+            scores = iter(self.scorer.scores(requests))
         except BaseException as error:
             return [self.failure(request, error) for request in requests]
-        return [self.answer_with(score, request) for request, score in zip(requests, scores)]
+        return [self.line({"id": request["id"], "scores": [self.answered(next(scores)) for _ in request["responses"]]},
+                          request) for request in requests]
 
-    def answer_with(self, score, request):
+    def answered(self, score):
         try:
-            return self.line({"id": request["id"], "score": number(score)}, request)
+            return {"value": number(score)}
         except Exception as error:
-            return self.failure(request, error)
+            return {"problem": self.failures.text_of(error)}
 
 
 if __name__ == "__main__":

@@ -33,6 +33,8 @@ class EnvironmentFailure : public std::runtime_error {
 void check_protocol(const Protocol& protocol);
 void check_opening(const Opening& opening);
 void check_reply(const Reply& reply);
+/// Calls score_group(), and makes replies that are out of bounds afterwards infrastructure failures, each by itself.
+void score_checked(Environment& environment, std::span<Reply> last_replies);
 /// `name`: the function that gave the text.
 void check_text(const std::string& name, const std::string& text);
 void check_info(const std::vector<std::string>& ground_truth, const std::map<std::string, std::string>& info);

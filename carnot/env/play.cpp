@@ -216,7 +216,7 @@ Status play_prompt(EnvironmentFactory& factory, const PlayOptions& options, std:
   return for_each_line(in, [&](const std::string& line) {
     std::string response = unescaped(line);
     if (!response.starts_with(opening.assistant_prefix)) response = opening.assistant_prefix + response;
-    const Reply reply = environment->step(response);
+    const Reply reply = step_alone(*environment, response);
     if (options.json) {
       write_json(out, reply_json(response, reply));
     } else {

@@ -44,7 +44,7 @@ class DatasetEnvironment : public ::testing::Test {
   Reply reply(const std::vector<std::string>& settings, const std::string& response) const {
     const auto environment = dataset(settings).value()->make(Split::Validation, 0);
     environment->open();
-    return environment->step(response);
+    return step_alone(*environment, response);
   }
 
   std::string error_of(const std::vector<std::string>& settings) const {
@@ -52,14 +52,14 @@ class DatasetEnvironment : public ::testing::Test {
     return made ? "" : made.error().message;
   }
 
-  /// What a step throws.
+  /// What a step throws, or why it is an infrastructure failure.
   std::string failure_of(const std::string& function, const std::string& response) const {
     try {
-      (void)reply({"reward=" + kFunctions + function, "timeout=20"}, response);
+      const Reply last = reply({"reward=" + kFunctions + function, "timeout=20"}, response);
+      return last.outcome == Outcome::InfraFailed ? last.text : "";
     } catch (const std::runtime_error& failure) {
       return failure.what();
     }
-    return "";
   }
 
   std::filesystem::path folder_{};
@@ -124,11 +124,8 @@ TEST_F(DatasetEnvironment, ResponsesThatGatherAreScoredInOneCallAndAScoreThatIsN
   const auto score = [&](EnvironmentFactory& factory, const std::string& response) {
     const auto environment = factory.make(Split::Validation, 0);
     environment->open();
-    try {
-      return environment->step(response).reward;
-    } catch (const std::runtime_error&) {
-      return -1.0;
-    }
+    const Reply last = step_alone(*environment, response);
+    return last.outcome == Outcome::InfraFailed ? -1.0 : last.reward;
   };
   const auto slow = dataset({"reward=" + kFunctions + "slow_each_call"}).value();
   const auto picky = dataset({"reward=" + kFunctions + "none_for_five"}).value();
@@ -143,6 +140,27 @@ TEST_F(DatasetEnvironment, ResponsesThatGatherAreScoredInOneCallAndAScoreThatIsN
   for (std::thread& caller : callers) caller.join();
   EXPECT_GT(*std::max_element(sizes.begin(), sizes.end()), 1) << "every call had one response";
   for (int c = 0; c < kCallers; ++c) EXPECT_EQ(scores[c], c % 4 == 0 ? -1 : 2) << c;
+}
+
+TEST_F(DatasetEnvironment, AGroupIsScoredInOneCall) {
+  const auto factory =
+      dataset({"reward=" + kFunctions + "longest_of_group", "scorers=[python, 0.5 * contains]"}).value();
+  std::vector<Reply> replies;
+  std::unique_ptr<Environment> environment;
+  for (const char* response : {"4", "it is 4", "five", "5 is it"}) {
+    environment = factory->make(Split::Validation, 0);
+    environment->open();
+    replies.push_back(environment->step(response));
+    EXPECT_TRUE(replies.back().done);
+    EXPECT_EQ(replies.back().unscored, response);
+  }
+  environment->score_group(replies);
+  std::vector<double> rewards;
+  for (const Reply& reply : replies) rewards.push_back(reply.reward);
+  EXPECT_EQ(rewards, (std::vector<double>{0.5, 1.5, 0, 1}));
+  EXPECT_EQ(replies[1].measures, (std::map<std::string, double>{{"contains", 1}, {"python", 1}}));
+  EXPECT_TRUE(replies[3].success);
+  EXPECT_FALSE(replies[0].success);
 }
 
 TEST_F(DatasetEnvironment, SaysWhatIsWrongBeforeTheRun) {

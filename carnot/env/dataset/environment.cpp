@@ -28,25 +28,43 @@ struct Scoring {
     return std::any_of(weights.begin(), weights.end(), [&](const WeightedScorer& one) { return one.name == name; });
   }
 
-  double score(std::size_t s, const DatasetRow& row, const ScoredResponse& scored) const {
-    if (scorers[s]) return scorers[s]->score(scored);
-    return weights[s].name == kJudge ? judge->score(row, scored.response) : python->score(row, scored.response);
-  }
-
   Reply grade(const DatasetRow& row, const PolicyResponse& response) const {
     ScoredResponse scored{.response = response.text,
                           .answer = answer_at(options.answer_in, response.text, options.answer_tag),
                           .golds = row.answers};
     Reply reply;
     for (std::size_t s = 0; s < weights.size(); ++s) {
-      const double value = score(s, row, scored);
-      reply.reward += weights[s].weight * value;
-      reply.measures[weights[s].name] = value;
-      if (s == 0) reply.success = value >= options.success_at;
+      if (weights[s].name == kPython) continue;
+      reply.measures[weights[s].name] = scorers[s] ? scorers[s]->score(scored) : judge->score(row, scored.response);
     }
     reply.valid_action = scored.answer && !scored.answer->empty();
     if (reply.valid_action) reply.answer = std::move(scored.answer);
+    if (python)
+      reply.unscored = response.text;
+    else
+      add_up(reply);
     return reply;
+  }
+
+  void score_group(const DatasetRow& row, std::span<Reply> last_replies) const {
+    std::vector<std::string> responses;
+    for (const Reply& reply : last_replies) responses.push_back(*reply.unscored);
+    const std::vector<PythonScore> scores = python->scores(row, responses);
+    for (std::size_t i = 0; i < last_replies.size(); ++i) {
+      Reply& reply = last_replies[i];
+      if (scores[i].value) {
+        reply.measures[std::string(kPython)] = *scores[i].value;
+        add_up(reply);
+      } else {
+        reply.outcome = Outcome::InfraFailed;
+        reply.text = "env.reward: " + scores[i].problem;
+      }
+    }
+  }
+
+  void add_up(Reply& reply) const {
+    for (const WeightedScorer& one : weights) reply.reward += one.weight * reply.measures.at(one.name);
+    reply.success = reply.measures.at(weights.front().name) >= options.success_at;
   }
 };
 
@@ -68,6 +86,9 @@ class DatasetFactory final : public QuestionFactory {
     if (const Status status = start_python(*scoring, questions.train.front()); !status) return status;
     questions.grade = [scoring](const DatasetRow& row, const PolicyResponse& response) {
       return scoring->grade(row, response);
+    };
+    questions.score_group = [scoring](const DatasetRow& row, std::span<Reply> replies) {
+      scoring->score_group(row, replies);
     };
     set_questions(std::move(questions), seed, "dataset_epoch");
     auto tools = ToolUse::open(options_.tool_use);

@@ -28,18 +28,25 @@ Result<std::unique_ptr<PythonReward>> PythonReward::start(const PythonRewardOpti
   return std::unique_ptr<PythonReward>(new PythonReward(std::move(pool)));
 }
 
-double PythonReward::score(const DatasetRow& row, std::string_view response) {
+std::vector<PythonScore> PythonReward::scores(const DatasetRow& row, const std::vector<std::string>& responses) {
   const PeerAnswer answer = pool_->take()->call({{"op", "score"},
-                                                 {"response", response},
+                                                 {"responses", responses},
                                                  {"prompt", row.user},
                                                  {"answers", row.answers},
                                                  {"row", parse_json(row.json, "row").value()}});
   AnswerReader reader(answer);
-  double score = 0;
-  reader.number("score", score);
-  if (!reader.has("score")) reader.refuse("score", "a finite number");
+  std::vector<PythonScore> scores;
+  reader.objects("scores", [&](AnswerReader& one) {
+    PythonScore& score = scores.emplace_back();
+    if (double value = 0; one.has("value")) {
+      one.number("value", value);
+      score.value = value;
+    }
+    one.text("problem", score.problem);
+  });
+  if (scores.size() != responses.size()) reader.refuse("scores", "one of each response");
   reader.finish();
-  return score;
+  return scores;
 }
 
 }  // namespace carnot

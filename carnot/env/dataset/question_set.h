@@ -9,6 +9,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct QuestionSet {
   std::string assistant_prefix{};
   /// The last reply of an episode. Called on many threads at once; may throw what Environment::step() may.
   std::function<Reply(const DatasetRow& row, const PolicyResponse& response)> grade{};
+  /// Environment::score_group(), where `grade` leaves replies unscored.
+  std::function<void(const DatasetRow& row, std::span<Reply> last_replies)> score_group{};
 };
 
 class QuestionFactory : public EnvironmentFactory {

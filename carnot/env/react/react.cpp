@@ -146,6 +146,8 @@ class ReactEnvironment final : public Environment {
     return shown(beneath_->step(*passed));
   }
 
+  void score_group(std::span<Reply> last_replies) override { beneath_->score_group(last_replies); }
+
   std::string anchor() const override { return beneath_->anchor(); }
   std::vector<std::string> ground_truth() const override { return beneath_->ground_truth(); }
   std::map<std::string, std::string> info() const override { return beneath_->info(); }
