@@ -15,9 +15,10 @@ using namespace carnot::testing;  // NOLINT: the builders of this test
 
 /// Leaves every last reply unscored; `score_group` scores it.
 ScriptedOptions unscored(std::function<void(std::span<Reply>)> score_group) {
-  return {.change = [](int, Reply& reply) {
-            if (reply.done) reply = {.done = true, .unscored = "said"};
-          },
+  return {.change =
+              [](int, Reply& reply) {
+                if (reply.done) reply = {.done = true, .unscored = "said"};
+              },
           .score_group = std::move(score_group)};
 }
 

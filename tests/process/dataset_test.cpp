@@ -117,7 +117,7 @@ TEST_F(DatasetEnvironment, AFunctionThatFailsGivesNoReward) {
   EXPECT_THAT(failure_of("raises_for_five", "5"), HasSubstr("): ValueError: not five (reward_functions.py, line 20)"));
   EXPECT_THAT(failure_of("dies_for_five", "5"), HasSubstr("exited with status 1"));
   EXPECT_THAT(failure_of("not_finite", "4"), HasSubstr("returned the score nan; expected a finite number"));
-  EXPECT_THAT(failure_of("too_few", "4"), HasSubstr("the function returned 0 scores for 1 response"));
+  EXPECT_THAT(failure_of("too_few", "4"), HasSubstr("too_few returned 0 scores for 1 response"));
 }
 
 TEST_F(DatasetEnvironment, ResponsesThatGatherAreScoredInOneCallAndAScoreThatIsNoneStaysItsOwn) {
@@ -163,6 +163,23 @@ TEST_F(DatasetEnvironment, AGroupIsScoredInOneCall) {
   EXPECT_FALSE(replies[0].success);
 }
 
+TEST_F(DatasetEnvironment, SeveralFunctionsAddUpByWeightAndEachIsAMeasure) {
+  const std::string both = "reward=[" + kFunctions + "contains, " + kFunctions + "none_for_five]";
+  const Reply right = reply({both, "reward_weights=[1, 0.25]"}, "it is 4");
+  EXPECT_DOUBLE_EQ(right.reward, 1 + 0.25 * 2);
+  EXPECT_EQ(right.measures,
+            (std::map<std::string, double>{{"python", 1.5}, {"python/contains", 1}, {"python/none_for_five", 2}}));
+  EXPECT_EQ(reply({both}, "4").reward, 3);
+  const Reply skipped = reply({both}, "4 or 5");
+  EXPECT_EQ(skipped.reward, 1) << "a function without a score for a response leaves it to the others";
+  EXPECT_EQ(skipped.measures, (std::map<std::string, double>{{"python", 1}, {"python/contains", 1}}));
+  EXPECT_THAT(failure_of("none_for_five", "5"), HasSubstr("returned the score None; expected a finite number"));
+  EXPECT_THAT(error_of({both, "reward_weights=[1]"}),
+              HasSubstr("env.reward_weights: has 1, and env.reward has 2 functions; expected one weight of each"));
+  EXPECT_THAT(error_of({"reward=[" + kFunctions + "contains, " + kFunctions + "contains]"}), HasSubstr("twice"));
+  EXPECT_THAT(error_of({"reward_weights=[1]"}), HasSubstr("env.reward_weights: has no effect without env.reward"));
+}
+
 TEST_F(DatasetEnvironment, SaysWhatIsWrongBeforeTheRun) {
   EXPECT_THAT(error_of({"scorers=[mats]"}), HasSubstr("env.scorers: there is no scorer 'mats'; did you mean 'maths'?"));
   EXPECT_THAT(error_of({"scorers=[x * maths]"}), HasSubstr("env.scorers: \"x * maths\": expected a weight"));
@@ -171,7 +188,7 @@ TEST_F(DatasetEnvironment, SaysWhatIsWrongBeforeTheRun) {
   EXPECT_THAT(error_of({"reward=/nowhere.py:f"}), HasSubstr("env.reward: /nowhere.py: no such file"));
   EXPECT_THAT(error_of({"reward=" + kFunctions + "nothing"}), HasSubstr("has no function nothing"));
   EXPECT_THAT(error_of({"reward=" + kFunctions + "wants_more"}),
-              HasSubstr("the function asks for mood; the rows have answer, level, question"));
+              HasSubstr("wants_more asks for mood; the rows have answer, level, question"));
   EXPECT_THAT(error_of({"answer=gold"}), HasSubstr("gold: no such column"));
   std::filesystem::remove(folder_ / "test.jsonl");
   EXPECT_THAT(error_of({}), AllOf(HasSubstr("env.test_file: "), HasSubstr("test.jsonl")));

@@ -16,6 +16,8 @@ namespace carnot {
 namespace {
 
 constexpr std::string_view kPython = "python", kJudge = "judge";
+constexpr double kLargestScorerWeight = 1e6;
+
 /// What all tasks share beside the rows.
 struct Scoring {
   DatasetOptions options{};
@@ -54,6 +56,7 @@ struct Scoring {
       Reply& reply = last_replies[i];
       if (scores[i].value) {
         reply.measures[std::string(kPython)] = *scores[i].value;
+        for (const auto& [name, value] : scores[i].parts) reply.measures[std::string(kPython) + "/" + name] = value;
         add_up(reply);
       } else {
         reply.outcome = Outcome::InfraFailed;
@@ -146,11 +149,16 @@ class DatasetFactory final : public QuestionFactory {
 
   Status start_python(Scoring& scoring, const DatasetRow& row) {
     const bool wanted = scoring.lists(kPython);
+    if (options_.reward.empty() && !options_.reward_weights.empty())
+      return Error{"env.reward_weights: has no effect without env.reward"};
     if (!wanted && !options_.reward.empty())
       return Error{"env.reward: has no effect, for env.scorers does not list 'python'"};
     if (!wanted) return Done{};
-    auto python =
-        PythonReward::start({.function = options_.reward, .python = options_.python, .timeout = options_.timeout}, row);
+    auto python = PythonReward::start({.functions = options_.reward,
+                                       .weights = options_.reward_weights,
+                                       .python = options_.python,
+                                       .timeout = options_.timeout},
+                                      row);
     if (!python) return python.error();
     scoring.python = std::move(python).value();
     return Done{};
@@ -181,7 +189,7 @@ Result<WeightedScorer> parse_weighted_scorer(const std::string& text) {
     const std::string_view number = trim(name.substr(0, star));
     const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), out.weight);
     if (problem != std::errc{} || end != number.data() + number.size() || !std::isfinite(out.weight) ||
-        std::abs(out.weight) > 1e6)
+        std::abs(out.weight) > kLargestScorerWeight)
       return Error{"\"" + text + "\": expected a weight of at most a million before '*', as in \"0.5 * format\""};
     name = trim(name.substr(star + 1));
   }
@@ -211,10 +219,14 @@ void DatasetOptions::fields(FieldVisitor& visit) {
   visit.field("pattern", scorer.pattern, "regular expression (PCRE2) of the scorer pattern");
   visit.field("schema", schema_file, "file with the JSON schema of the scorer json");
   visit.field("length", scorer.length, "characters of the scorer length", between(1, kMaxResponseTokens));
-  visit.field("reward", reward,
-              "FILE:FUNCTION, a Python function: the scorer python; FILE.py alone: its compute_score");
-  visit.field("python", python, "the interpreter that runs it");
-  visit.field("timeout", timeout, "seconds that it may take", Limits{.low = 0, .high = 1e6, .open_low = true});
+  visit.field(
+      "reward", reward,
+      "FILE:FUNCTION, a Python function, or a list of them: the scorer python; FILE.py alone: its compute_score; "
+      "all responses of a group come in one call");
+  visit.field("reward_weights", reward_weights, "weights of several, in their order; empty: 1 each",
+              between(-kLargestScorerWeight, kLargestScorerWeight));
+  visit.field("python", python, "the interpreter that runs them");
+  visit.field("timeout", timeout, "seconds that they may take", Limits{.low = 0, .high = 1e6, .open_low = true});
   section(visit, "judge", judge, "a language model behind an OpenAI-compatible API: the scorer judge");
   visit.field("max_response_tokens", max_response_tokens, "tokens of a response", between(1, kMaxResponseTokens));
   tool_use.fields(visit);

@@ -27,7 +27,8 @@ struct DatasetOptions {
   std::vector<std::string> scorers{};
   ScorerOptions scorer{};
   std::string schema_file{};
-  std::string reward{};
+  std::vector<std::string> reward{};
+  std::vector<double> reward_weights{};
   std::string python = "python3";
   double timeout = 60;
   JudgeOptions judge{};
