@@ -12,13 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "carnot/data/reward_limit.h"
 #include "carnot/env/environment.h"
 #include "carnot/env/replay.h"
 
 namespace carnot {
 
-/// Of a turn's reward and penalty, and of a measure: its square and the sum over any group stay exact enough.
-inline constexpr double kLargestReward = 1e9;
 /// Of any text, more than the longest context holds: it is tokenised on the thread that feeds the engine.
 inline constexpr std::size_t kLongestTextBytes = 1 << 20;
 inline constexpr std::size_t kMostEntries = 10000;  ///< of measures, info, ground truth, stop strings, tags
