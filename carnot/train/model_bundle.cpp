@@ -37,7 +37,15 @@ at::ScalarType scalar_type(const std::string& dtype) {
 /// Tokens that chat families and padding-free training need of a tokenizer made here.
 const std::vector<std::string> kChatTokens{"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
 
-Result<Tokenizer> trained_tokenizer(const Recipe& recipe) {
+/// With the program that it runs, where it is one.
+std::string described_environment(Recipe& recipe) {
+  std::string text = "env: " + recipe.environment_name;
+  for (const FieldRow& row : recipe.table().rows())
+    if (row.key == "env.command") text += " " + row.value;
+  return text;
+}
+
+Result<Tokenizer> trained_tokenizer(Recipe& recipe) {
   const auto texts = recipe.environment->tokenizer_texts();
   if (texts.empty())
     return Error{"tokenizer.path: environment '" + recipe.environment_name +
@@ -47,7 +55,7 @@ Result<Tokenizer> trained_tokenizer(const Recipe& recipe) {
   const int needed = 256 + static_cast<int>(options.added_tokens.size() + 2 * options.protected_words.size());
   options.vocab_size = recipe.tokenizer.vocab_size > 0 ? recipe.tokenizer.vocab_size : needed;
   const auto json = train_byte_level_bpe(texts, options);
-  if (!json) return json.error();
+  if (!json) return Error{"the tokenizer for " + described_environment(recipe) + ": " + json.error().message};
   return Tokenizer::parse(*json, "trained tokenizer");
 }
 
