@@ -30,8 +30,7 @@ std::string whole_number_in_words(const Limits& limits, const std::string& writt
   const auto whole = parse_whole_number(written);
   const bool fits = whole && static_cast<double>(*whole) <= limits.high;
   if (fits || !(whole || is_digits(written))) return number_in_words("a whole number", limits);
-  if (limits.high == kLargestCount)
-    return "a whole number of at most " + std::to_string(static_cast<std::int64_t>(kLargestCount));
+  if (limits.high == kLargestCount) return "a whole" + violation(limits, 2 * kLargestCount).substr(1);
   return number_in_words("a whole number", limits) + (whole ? "" : ", below 2^63");
 }
 

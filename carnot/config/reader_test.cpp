@@ -122,8 +122,10 @@ TEST(ConfigReader, ReportsAllProblemsAtOnceWithPlaceFindingAndExpectation) {
 
 TEST(ConfigReader, RefusesCountsThatOverflow) {
   for (const std::string count : {"2147483647", "3000000000", "99999999999999999999"})
-    EXPECT_THAT(problems("train.steps: " + count + "\n"),
-                ElementsAre("r.yaml:1:1: train.steps: expected a whole number of at most 1000000000, found " + count));
+    EXPECT_THAT(
+        problems("train.steps: " + count + "\n"),
+        ElementsAre("r.yaml:1:1: train.steps: expected a whole number at least 1 and at most 1000000000, found " +
+                    count));
 }
 
 TEST(ConfigReader, RefusesInfinity) {
