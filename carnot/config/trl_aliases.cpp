@@ -97,7 +97,7 @@ std::span<const Alias> trl_aliases() {
 
       // Run control.
       {.theirs = "max_steps", .ours = {"train.steps"}, .words = {{"-1", ""}}},
-      {.theirs = "num_train_epochs", .advice = "set train.steps: rows of the data set x epochs / train.groups"},
+      {.theirs = "num_train_epochs", .ours = {"train.task_epochs"}},
       {.theirs = "output_dir", .ours = {"run_folder"}},
       {.theirs = "save_steps", .ours = {"train.save_every"}},
       {.theirs = "save_total_limit", .ours = {"train.max_checkpoints"}},

@@ -144,6 +144,10 @@ class EnvironmentFactory {
   /// its own, made here, on a worker thread. Thread-safe after prepare().
   virtual std::unique_ptr<Environment> make(Split split, std::int64_t index) const = 0;
 
+  /// An epoch: so many training tasks are all that there are, each once; 0: tasks are made without end. Call it after
+  /// prepare().
+  virtual std::int64_t num_training_tasks() const { return 0; }
+
   /// After so many validation tasks they begin again; 0: they never do. Call it after prepare().
   virtual std::int64_t num_validation_tasks() const { return 0; }
 

@@ -40,7 +40,8 @@ const std::vector<std::string> kChatTokens{"<|endoftext|>", "<|im_start|>", "<|i
 /// With the program that it runs, where it is one.
 std::string described_environment(Recipe& recipe) {
   std::string text = "env: " + recipe.environment_name;
-  for (const FieldRow& row : recipe.table().rows())
+  const FieldTable table = recipe.table();
+  for (const FieldRow& row : table.rows())
     if (row.key == "env.command") text += " " + row.value;
   return text;
 }
@@ -187,6 +188,7 @@ Status ModelBundle::prepare_device(const RunOptions& run) {
 Result<ModelBundle> ModelBundle::open(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
   if (const Status status = recipe.environment->prepare(static_cast<std::uint64_t>(recipe.run.seed)); !status)
     return status.error();
+  if (const Status settled = recipe.settle_steps(); !settled) return settled.error();
   ModelBundle bundle;
   // A checkpoint holds all it needs; only that of a run with adapters asks where its base is now.
   auto pretrained = pretrained_folder(recipe.model.path);
