@@ -4,9 +4,12 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "carnot/env/dataset/environment.h"
+#include "carnot/env/play.h"
 #include "testing/prepared_environment.h"
 
 namespace carnot {
@@ -79,6 +82,50 @@ TEST_F(DatasetEnvironment, TrainsOnEveryRowOnceAnEpoch) {
   for (std::int64_t epoch = 0; epoch < 10; ++epoch)
     EXPECT_NE(factory->make(Split::Train, 2 * epoch)->open().user,
               factory->make(Split::Train, 2 * epoch + 1)->open().user);
+}
+
+TEST_F(DatasetEnvironment, ReadsParquetByPythonOrNamesTheConverter) {
+  const auto with_library = [](const std::string& name) {
+    ::setenv("PYTHONPATH", (CARNOT_SOURCE_DIR "/tests/process/" + name).c_str(), 1);
+  };
+  // What stands in for pyarrow reads JSON lines after the mark.
+  write("train.parquet",
+        "PAR1\n"
+        R"({"question": "5+5?", "answer": "zehn ä"})"
+        "\n");
+  const std::string file = (folder_ / "train.parquet").string();
+  with_library("parquet_library");
+  const auto factory = dataset({"train_file=" + file}).value();
+  EXPECT_EQ(factory->make(Split::Train, 0)->ground_truth(), std::vector<std::string>{"zehn ä"});
+  write("train.parquet", "PAR1\nbroken\n");
+  EXPECT_THAT(error_of({"train_file=" + file}), AllOf(HasSubstr("exited with status 1"), HasSubstr("JSONDecodeError")));
+  with_library("no_parquet_library");
+  EXPECT_THAT(error_of({"train_file=" + file}),
+              AllOf(HasSubstr("env.train_file: " + file + ": is a Parquet file, and parquet_to_jsonl.py (process "),
+                    HasSubstr("pyarrow is missing: pip install pyarrow; expected python3 with pyarrow, or JSON lines"),
+                    HasSubstr("/python/parquet_to_jsonl.py " + file + " "), HasSubstr("train.jsonl` makes of it")));
+  ::unsetenv("PYTHONPATH");
+}
+
+TEST_F(DatasetEnvironment, WithoutATestFileRowsAreHeldOutByTheSeed) {
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += R"({"question": "q)" + std::to_string(i) + R"(", "answer": "a"})" + "\n";
+  write("train.jsonl", lines);
+  const auto questions = [](const EnvironmentFactory& factory, Split split, int count) {
+    std::set<std::string> found;
+    for (int i = 0; i < count; ++i) found.insert(factory.make(split, i)->open().user);
+    return found;
+  };
+  const auto factory = dataset({"test_file=", "held_out_share=0.23"}).value();
+  EXPECT_EQ(factory->num_validation_tasks(), 5);
+  const auto test = questions(*factory, Split::Validation, 5), train = questions(*factory, Split::Train, 15);
+  EXPECT_EQ(test.size() + train.size(), 20u);
+  for (const std::string& question : test) EXPECT_FALSE(train.contains(question)) << question;
+  EXPECT_EQ(questions(*dataset({"test_file=", "held_out_share=0.23"}).value(), Split::Validation, 5), test);
+  EXPECT_EQ(dataset({"test_file="}).value()->num_validation_tasks(), 2);
+  EXPECT_THAT(error_of({"held_out_share=0.5"}), HasSubstr("env.held_out_share: has no effect"));
+  write("train.jsonl", R"({"question": "q", "answer": "a"})");
+  EXPECT_THAT(error_of({"test_file="}), HasSubstr("env.train_file has no second row to hold out"));
 }
 
 TEST_F(DatasetEnvironment, AddsUpItsScorersByWeight) {
@@ -178,6 +225,22 @@ TEST_F(DatasetEnvironment, SeveralFunctionsAddUpByWeightAndEachIsAMeasure) {
               HasSubstr("env.reward_weights: has 1, and env.reward has 2 functions; expected one weight of each"));
   EXPECT_THAT(error_of({"reward=[" + kFunctions + "contains, " + kFunctions + "contains]"}), HasSubstr("twice"));
   EXPECT_THAT(error_of({"reward_weights=[1]"}), HasSubstr("env.reward_weights: has no effect without env.reward"));
+}
+
+TEST_F(DatasetEnvironment, ToolsCanBeCalledByHand) {
+  const auto factory = dataset({"tools=[calculator]"}).value();
+  std::istringstream in(R"({"name": "calculator", "arguments": {"expression": "12 * 34"}})"
+                        "\n"
+                        R"({"name": "calculator", "arguments": 3})"
+                        "\n"
+                        R"({"name": "calculator)"
+                        "\n4\n");
+  std::ostringstream out;
+  ASSERT_TRUE(play(*factory, {.name = "dataset", .prompt = true}, in, out).ok());
+  EXPECT_THAT(out.str(),
+              AllOf(HasSubstr("[tool] {\"type\":\"function\",\"function\":{\"name\":\"calculator\""),
+                    HasSubstr("[tool]\n408\n"), HasSubstr("[tool]\nError: expected {\"name\": "),
+                    HasSubstr("[tool]\nError: the call of a tool: "), ::testing::EndsWith("finished, success]\n")));
 }
 
 TEST_F(DatasetEnvironment, SaysWhatIsWrongBeforeTheRun) {

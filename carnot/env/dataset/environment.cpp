@@ -7,6 +7,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/limits.h"
+#include "carnot/base/log.h"
 #include "carnot/base/nearest_word.h"
 #include "carnot/base/strings.h"
 #include "carnot/env/dataset/python_reward.h"
@@ -85,7 +86,7 @@ class DatasetFactory final : public QuestionFactory {
                                        .max_turns = 1,
                                        .max_response_tokens = options_.max_response_tokens},
                           .assistant_prefix = options_.assistant_prefix};
-    if (const Status status = read_rows(scoring->options.columns, questions); !status) return status;
+    if (const Status status = read_questions(scoring->options.columns, seed, questions); !status) return status;
     if (const Status status = start_python(*scoring, questions.train.front()); !status) return status;
     questions.grade = [scoring](const DatasetRow& row, const PolicyResponse& response) {
       return scoring->grade(row, response);
@@ -164,15 +165,43 @@ class DatasetFactory final : public QuestionFactory {
     return Done{};
   }
 
-  Status read_rows(const DatasetColumns& columns, QuestionSet& questions) const {
-    for (auto& [rows, file, key] : {std::tuple{&questions.train, &options_.train_file, "env.train_file"},
-                                    std::tuple{&questions.test, &options_.test_file, "env.test_file"}}) {
-      if (file->empty())
-        return Error{std::string(key) + ": names no file; expected JSON lines or CSV (docs/datasets.md)"};
-      auto read = read_dataset(*file, columns);
-      if (!read) return Error{std::string(key) + ": " + read.error().message};
-      *rows = std::move(read).value();
-    }
+  Result<std::vector<DatasetRow>> read_rows(const std::string& file, const std::string& key,
+                                            const DatasetColumns& columns) const {
+    if (file.empty())
+      return Error{key + ": names no file; expected JSON lines, JSON, CSV or Parquet (docs/datasets.md)"};
+    auto rows = read_dataset(file, columns, options_.python);
+    if (!rows) return Error{key + ": " + rows.error().message};
+    return rows;
+  }
+
+  Status read_questions(const DatasetColumns& columns, std::uint64_t seed, QuestionSet& questions) const {
+    auto train = read_rows(options_.train_file, "env.train_file", columns);
+    if (!train) return train.error();
+    questions.train = std::move(train).value();
+    if (options_.test_file.empty()) return hold_out(seed, questions);
+    if (options_.held_out_share != DatasetOptions{}.held_out_share)
+      return Error{"env.held_out_share: has no effect, for env.test_file names the rows of validation"};
+    auto test = read_rows(options_.test_file, "env.test_file", columns);
+    if (!test) return test.error();
+    questions.test = std::move(test).value();
+    return Done{};
+  }
+
+  /// Moves a share of the rows from training to validation; which ones follows from the seed.
+  Status hold_out(std::uint64_t seed, QuestionSet& questions) const {
+    const std::size_t all = questions.train.size();
+    if (all < 2) return Error{"env.test_file: names no file, and env.train_file has no second row to hold out"};
+    const double share = std::ceil(options_.held_out_share * static_cast<double>(all));
+    const std::size_t held_out = std::min(static_cast<std::size_t>(share), all - 1);
+    EpochOrder order(all, seed, "held_out");
+    std::vector<bool> is_test(all);
+    for (std::size_t i = 0; i < held_out; ++i) is_test[order.row(static_cast<std::int64_t>(i))] = true;
+    std::vector<DatasetRow> train;
+    for (std::size_t i = 0; i < all; ++i)
+      (is_test[i] ? questions.test : train).push_back(std::move(questions.train[i]));
+    questions.train = std::move(train);
+    log_info("env.test_file: names no file; " + std::to_string(held_out) + " of " + std::to_string(all) +
+             " rows of env.train_file are held out for validation (env.held_out_share)");
     return Done{};
   }
 
@@ -202,8 +231,10 @@ Result<WeightedScorer> parse_weighted_scorer(const std::string& text) {
 }
 
 void DatasetOptions::fields(FieldVisitor& visit) {
-  visit.field("train_file", train_file, "rows of training: JSON lines or .csv, plain or .xz");
-  visit.field("test_file", test_file, "rows of validation");
+  visit.field("train_file", train_file, "rows of training: JSON lines, a JSON array or .csv, plain or .xz; or Parquet");
+  visit.field("test_file", test_file, "rows of validation; empty: some of train_file are held out");
+  visit.field("held_out_share", held_out_share, "their share, drawn by the seed",
+              Limits{.low = 0, .high = 1, .open_low = true, .open_high = true});
   visit.field("question", columns.question,
               "column of the question, a text or a list of messages; empty: question, problem, prompt, messages, ...");
   visit.field("answer", columns.answer,
@@ -225,7 +256,7 @@ void DatasetOptions::fields(FieldVisitor& visit) {
       "all responses of a group come in one call");
   visit.field("reward_weights", reward_weights, "weights of several, in their order; empty: 1 each",
               between(-kLargestScorerWeight, kLargestScorerWeight));
-  visit.field("python", python, "the interpreter that runs them");
+  visit.field("python", python, "the interpreter that runs them, and reads Parquet (with pyarrow)");
   visit.field("timeout", timeout, "seconds that they may take", Limits{.low = 0, .high = 1e6, .open_low = true});
   section(visit, "judge", judge, "a language model behind an OpenAI-compatible API: the scorer judge");
   visit.field("max_response_tokens", max_response_tokens, "tokens of a response", between(1, kMaxResponseTokens));

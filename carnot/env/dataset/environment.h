@@ -20,7 +20,8 @@ namespace carnot {
 
 struct DatasetOptions {
   std::string train_file{};
-  std::string test_file{};
+  std::string test_file{};  ///< empty: a share of train_file's rows is held out
+  double held_out_share = 0.1;
   DatasetColumns columns{};
   AnswerPlace answer_in = AnswerPlace::Whole;
   std::string answer_tag = "answer";
