@@ -1,12 +1,13 @@
-"""Scores responses for Carnot with a Python function of yours: `env.reward: my_reward.py:score` in a recipe.
+"""Scores responses for Carnot with Python functions of yours: `env.reward: my_reward.py:score` in a recipe.
 
     def score(completions, answer, **columns):
         return [1.0 if a in c else 0.0 for c, a in zip(completions, answer)]
 
 The function gets lists, one entry for each response, and returns as many numbers. It may ask for: `completions` (the
 responses), `prompts` (what they answer, as text), `answers` (right answers, a list each), and the columns of the data
-set by their names. It is called once for the responses that it gets: an exception is a failure of the machinery for
-each of them, a score that is not a finite number for its own response. Carnot starts this file; it is not to be
+set by their names. Each call has one or several groups: all responses to a task, one after the other. An exception is a
+failure of the machinery for each response of the call, a score that is not a finite number for its own response. Of
+several functions, one that returns None for a response leaves it to the others. Carnot starts this file; it is not to be
 imported.
 
 A function written for verl, compute_score(data_source, solution_str, ground_truth, extra_info=None), scores one response
@@ -42,6 +43,7 @@ def of_verl(function):
 
 class Scorer:
     def __init__(self, function):
+        self.name = function.__name__
         function = self.function = of_verl(function)
         parameters = inspect.signature(function).parameters.values()
         self.takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
@@ -51,65 +53,71 @@ class Scorer:
     def check(self, columns):
         missing = [name for name in self.required if name not in columns]
         if missing:
-            raise TypeError("the function asks for %s; the rows have %s" % (", ".join(missing), ", ".join(columns)))
+            raise TypeError("%s asks for %s; the rows have %s" % (self.name, ", ".join(missing), ", ".join(columns)))
 
     def scores(self, requests):
-        columns = {key: [request["row"].get(key) for request in requests]
+        pairs = [(request, response) for request in requests for response in request["responses"]]
+        columns = {key: [request["row"].get(key) for request, _ in pairs]
                    for key in dict.fromkeys(key for request in requests for key in request["row"])}
-        columns.update(completions=[request["response"] for request in requests],
-                       prompts=[request["prompt"] for request in requests],
-                       answers=[request["answers"] for request in requests])
+        columns.update(completions=[response for _, response in pairs],
+                       prompts=[request["prompt"] for request, _ in pairs],
+                       answers=[request["answers"] for request, _ in pairs])
         self.check(columns)
         chosen = columns if self.takes_all else {name: columns[name] for name in self.names if name in columns}
         made = self.function(**chosen)
         if not hasattr(made, "__iter__"):
-            raise TypeError("the function returned %r; expected a list of numbers" % (made,))
+            raise TypeError("%s returned %r; expected a list of numbers" % (self.name, made))
         scores = list(made)
-        if len(scores) != len(requests):
-            raise ValueError("the function returned %s for %s" % (counted(len(scores), "score"),
-                                                                  counted(len(requests), "response")))
+        if len(scores) != len(pairs):
+            raise ValueError("%s returned %s for %s" % (self.name, counted(len(scores), "score"),
+                                                        counted(len(pairs), "response")))
         return scores
+
+    def number(self, score):
+        if isinstance(score, Exception):
+            raise score
+        try:
+            value = float(score)
+        except (TypeError, ValueError):
+            value = math.nan
+        if not math.isfinite(value):
+            raise ValueError("%s returned the score %r; expected a finite number" % (self.name, score))
+        return value
 
 
 def counted(count, thing):
     return "%d %s%s" % (count, thing, "" if count == 1 else "s")
 
 
-def number(score):
-    if isinstance(score, Exception):
-        raise score
-    try:
-        value = float(score)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError("the function returned the score %r; expected a finite number" % (score,))
-    return value
-
-
 class RewardServer(carnot_protocol.Server):
-    def __init__(self, spec):
+    def __init__(self, specs):
         super().__init__()
-        self.spec, self.scorer = spec, None
+        self.specs, self.scorers = specs, []
 
     async def hello(self, request):
-        self.scorer = Scorer(carnot_protocol.load(self.spec))
-        self.scorer.check([*request["row"], "completions", "prompts", "answers"])
+        self.scorers = [Scorer(carnot_protocol.load(spec)) for spec in self.specs]
+        for scorer in self.scorers:
+            scorer.check([*request["row"], "completions", "prompts", "answers"])
         return {"protocol": carnot_protocol.PROTOCOL, "batch": True}
 
     def answer_batch(self, requests):
         try:
-            scores = self.scorer.scores(requests)
+            scores = zip(*[scorer.scores(requests) for scorer in self.scorers])
         except BaseException as error:
             return [self.failure(request, error) for request in requests]
-        return [self.answer_with(score, request) for request, score in zip(requests, scores)]
+        return [self.line({"id": request["id"], "scores": [self.answered(next(scores)) for _ in request["responses"]]},
+                          request) for request in requests]
 
-    def answer_with(self, score, request):
+    def answered(self, scores):
+        """What the functions say of one response, by their places."""
         try:
-            return self.line({"id": request["id"], "score": number(score)}, request)
+            if all(score is None for score in scores) and len(scores) > 1:
+                raise ValueError("no function returned a score")
+            return {"values": {str(i): scorer.number(score) for i, (scorer, score) in enumerate(zip(self.scorers, scores))
+                               if score is not None or len(scores) == 1}}
         except Exception as error:
-            return self.failure(request, error)
+            return {"problem": self.failures.text_of(error)}
 
 
 if __name__ == "__main__":
-    carnot_protocol.answer_forever(RewardServer(sys.argv[1]))
+    carnot_protocol.answer_forever(RewardServer(sys.argv[1:]))

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -28,6 +29,8 @@ struct ScriptedOptions {
   bool opens = true;     ///< false: open() throws
   /// Replaces what a step answers.
   std::function<void(int turn, Reply& reply)> change{};
+  /// Scores last replies that `change` left unscored.
+  std::function<void(std::span<Reply> last_replies)> score_group{};
   /// Called before a copy is made. What it throws, clone() throws; where it says no, clone() returns null.
   std::function<bool(int generation, int turn)> before_copy{};
   Branching branching = Branching::Cloned;
@@ -69,6 +72,8 @@ class ScriptedEnvironment : public Environment {
     if (options_.change) options_.change(turn_, reply);
     return reply;
   }
+
+  void score_group(std::span<Reply> last_replies) override { options_.score_group(last_replies); }
 
   std::string anchor() const override { return std::to_string(state_); }
   std::vector<std::string> ground_truth() const override { return {"yes"}; }

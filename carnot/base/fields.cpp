@@ -19,6 +19,21 @@ std::string number(double value) {
 /// A bound that says nothing but that the field is a count.
 bool is_count_bound(double bound) { return std::abs(bound) == kLargestCount; }
 
+enum class CountBounds { LeftOut, Named };
+
+std::string range_in_words(const Limits& limits, CountBounds counts) {
+  const auto is_named = [&](double bound) {
+    return std::isfinite(bound) && (counts == CountBounds::Named || !is_count_bound(bound));
+  };
+  std::string text;
+  if (is_named(limits.low)) text = (limits.open_low ? "above " : "at least ") + number(limits.low);
+  if (is_named(limits.high)) {
+    if (!text.empty()) text += " and ";
+    text += (limits.open_high ? "below " : "at most ") + number(limits.high);
+  }
+  return text;
+}
+
 }  // namespace
 
 Limits at_least(double low) { return {.low = low}; }
@@ -28,19 +43,10 @@ Limits count_from(double low) { return between(low, kLargestCount); }
 Limits one_of(std::vector<std::string> words) { return {.words = std::move(words)}; }
 
 std::string describe(const Limits& limits) {
-  if (!limits.words.empty()) {
-    std::string all = limits.words.front();
-    for (std::size_t i = 1; i < limits.words.size(); ++i) all += " | " + limits.words[i];
-    return all;
-  }
-  std::string text;
-  if (limits.low > -kInfinity && !is_count_bound(limits.low))
-    text = (limits.open_low ? "above " : "at least ") + number(limits.low);
-  if (limits.high < kInfinity && !is_count_bound(limits.high)) {
-    if (!text.empty()) text += " and ";
-    text += (limits.open_high ? "below " : "at most ") + number(limits.high);
-  }
-  return text;
+  if (limits.words.empty()) return range_in_words(limits, CountBounds::LeftOut);
+  std::string all = limits.words.front();
+  for (std::size_t i = 1; i < limits.words.size(); ++i) all += " | " + limits.words[i];
+  return all;
 }
 
 std::string violation(const Limits& limits, double value) {
@@ -49,8 +55,8 @@ std::string violation(const Limits& limits, double value) {
   const std::string accepted = describe(limits);
   if (!std::isfinite(value)) return accepted.empty() ? "a finite number" : "a finite number " + accepted;
   if (low && high) return "";
-  if (std::abs(value) > kLargestCount) return "a number of at most " + number(kLargestCount);
-  return "a number " + accepted;
+  // Beyond the largest count, the bound that goes without saying is the one that matters.
+  return "a number " + (std::abs(value) > kLargestCount ? range_in_words(limits, CountBounds::Named) : accepted);
 }
 
 std::string violation(const Limits& limits, std::string_view value) {

@@ -27,7 +27,8 @@ TEST(Limits, RefuseWhatIsNoFiniteNumber) {
 }
 
 TEST(Limits, RefuseACountThatSumsWouldOverflow) {
-  EXPECT_EQ(violation(count_from(0), 2147483647), "a number of at most 1000000000");
+  EXPECT_EQ(violation(count_from(0), 2147483647), "a number at least 0 and at most 1000000000");
+  EXPECT_EQ(violation(between(0, 256), 2e9), "a number at least 0 and at most 256");
   EXPECT_EQ(violation(count_from(1), 0), "a number at least 1");
   EXPECT_EQ(describe(count_from(1)), "at least 1");
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "carnot/cli/entries.h"
@@ -53,6 +55,19 @@ TEST(CommandLine, TakesSettingsAndFlagsInAnyOrder) {
   EXPECT_THAT(board, HasSubstr("\"dim_x\": 8"));
   EXPECT_THAT(board, HasSubstr("\"num_boxes\": 2"));
   EXPECT_THAT(board, HasSubstr("\"seed\": 7"));
+}
+
+TEST(CommandLine, PlaysTheEnvironmentOfARecipe) {
+  const std::string recipe = ::testing::TempDir() + "/played.yaml";
+  std::ofstream(recipe) << "seed: 3\nmethod: grpo\ntrain: {steps: 7}\nenv: {name: sokoban, dim_x: 8}\n";
+  const std::string board = printed({"env", recipe, "num_boxes=2", "--json"});
+  EXPECT_THAT(board, HasSubstr("{\"env\": \"sokoban\""));
+  EXPECT_THAT(board, HasSubstr("\"dim_x\": 8"));
+  EXPECT_THAT(board, HasSubstr("\"num_boxes\": 2"));
+  EXPECT_THAT(printed({"env", recipe, "dim_z=2"}), HasSubstr("env.dim_z: unknown key"));
+  std::ofstream(recipe) << "seed: 3\n";
+  EXPECT_THAT(printed({"env", recipe}), HasSubstr("played.yaml: names no environment; expected env: NAME"));
+  std::filesystem::remove(recipe);
 }
 
 TEST(CommandLine, TakesArgumentsOfEveryKind) {

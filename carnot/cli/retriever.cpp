@@ -52,7 +52,8 @@ class RetrieverCommand final : public Command {
   Exit run(const Console& console) override {
     build_.words = words_ == kIndexWords[0] ? IndexWords::English : IndexWords::Alphanumeric;
     if (build_.threads > kMaxThreads)
-      return report(console, Error{"--threads: expected at most " + std::to_string(kMaxThreads)}, Exit::Usage);
+      return report(console, Error{"--threads: expected a number from 1 to " + std::to_string(kMaxThreads)},
+                    Exit::Usage);
     if (dense_.empty() &&
         (dense_options_.approximate || !dense_options_.query_prefix.empty() || !dense_options_.passage_prefix.empty()))
       return report(console, Error{"--approximate, --query-prefix and --passage-prefix: expected --dense too"},
@@ -140,7 +141,7 @@ class RetrieverCommand final : public Command {
   }
 
   Status serve_over(std::shared_ptr<const Retriever> retriever, const Console& console) const {
-    if (port_ > 65535) return Error{"--port: expected at most 65535, found " + std::to_string(port_)};
+    if (port_ > 65535) return Error{"--port: expected a number from 0 to 65535, found " + std::to_string(port_)};
     auto server =
         HttpServer::start({.host = host_,
                            .port = port_,

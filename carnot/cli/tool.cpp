@@ -90,7 +90,7 @@ class ToolCommand final : public Command {
   }
 
   Status run_python(const Console& console) const {
-    if (port_ > 65535) return Error{"--port: expected at most 65535, found " + std::to_string(port_)};
+    if (port_ > 65535) return Error{"--port: expected a number from 0 to 65535, found " + std::to_string(port_)};
     const auto options = code_options();
     if (!options) return options.error();
     auto runner = open_code_runner(*options);

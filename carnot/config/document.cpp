@@ -6,6 +6,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/config/numbers.h"
+#include "carnot/config/recipe_paths.h"
 #include "carnot/config/yaml_events.h"
 
 namespace carnot {
@@ -62,6 +63,7 @@ class DocumentBuilder {
   Result<Document> build(std::string_view text, const std::string& name) {
     const Status read = add_recipe(text, name);
     if (!read) return read.error();
+    folder_.clear();
     document_.override_layer_ = ++layer_;
     for (const std::string& assignment : source_.overrides) add_override(assignment);
     divide();
@@ -84,6 +86,7 @@ class DocumentBuilder {
       }
     ++layer_;
     document_.num_written_ = static_cast<int>(flat->size());  // the outermost recipe is read last
+    folder_ = fs::path(name).parent_path();
     for (FlatSetting& setting : *flat) {
       if (setting.key == kExtends) continue;
       const std::string place = name + ":" + std::to_string(setting.line) + ":" + std::to_string(setting.column);
@@ -166,6 +169,8 @@ class DocumentBuilder {
 
   /// A setting counts unless a later layer sets it too, or another word of the command line after it.
   void file(Setting setting) {
+    if (!folder_.empty() && names_files(setting.key))
+      for (SettingValue::Scalar& item : setting.value.items) item.text = found_from(folder_, item.text);
     const auto [present, is_new] = document_.settings_.try_emplace(setting.key, setting);
     if (is_new || present->second.layer > setting.layer) return;
     const bool is_later = present->second.layer < setting.layer;
@@ -266,6 +271,7 @@ class DocumentBuilder {
   std::vector<Ending> endings_{};
   std::vector<std::string> open_{};  ///< recipes being read, to notice a circle
   int layer_ = 0;
+  fs::path folder_{};  ///< of the recipe whose settings are added; empty: the command line, or where Carnot runs
 };
 
 Result<Document> Document::parse(std::string_view text, const std::string& name, const RecipeSource& source) {

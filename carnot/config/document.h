@@ -2,7 +2,8 @@
 //
 // A recipe is a YAML file of sections and values, optionally on top of another one (`extends: base.yaml`, relative
 // to the file), with `key=value` overrides from the command line on top. Keys of verl are understood
-// (config/aliases.h). A section that has a `name` may be written as that name alone: `method: grpo`.
+// (config/aliases.h). A section that has a `name` may be written as that name alone: `method: grpo`. A relative path to
+// what a run reads is one from the working directory, or else from the recipe's folder (config/recipe_paths.h).
 //
 // What YAML allows and a recipe has no use for is refused with its place: aliases and anchors, merge keys, tags,
 // tabs, several documents, lists of lists, one key twice. Knows no option: config/reader.h matches keys and fields.

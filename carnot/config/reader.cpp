@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "carnot/base/file.h"
 #include "carnot/base/nearest_word.h"
@@ -29,8 +30,7 @@ std::string whole_number_in_words(const Limits& limits, const std::string& writt
   const auto whole = parse_whole_number(written);
   const bool fits = whole && static_cast<double>(*whole) <= limits.high;
   if (fits || !(whole || is_digits(written))) return number_in_words("a whole number", limits);
-  if (limits.high == kLargestCount)
-    return "a whole number of at most " + std::to_string(static_cast<std::int64_t>(kLargestCount));
+  if (limits.high == kLargestCount) return "a whole" + violation(limits, 2 * kLargestCount).substr(1);
   return number_in_words("a whole number", limits) + (whole ? "" : ", below 2^63");
 }
 
@@ -45,6 +45,12 @@ std::string text_in_words(const Limits& limits) {
 
 std::optional<double> number_of(const SettingValue::Scalar& scalar) {
   return scalar.quoted ? std::nullopt : parse_number(scalar.text);
+}
+
+/// Of a list, or the one item that is written without brackets; an empty text is an empty list.
+std::span<const SettingValue::Scalar> items_of(const SettingValue& value) {
+  const bool is_empty = value.kind == Kind::Scalar && value.items.front().text.empty();
+  return is_empty ? std::span<const SettingValue::Scalar>() : value.items;
 }
 
 std::string_view last_word(std::string_view key) { return key.substr(key.rfind('.') + 1); }
@@ -169,9 +175,9 @@ void ConfigReader::field(std::string_view name, std::string& value, std::string_
 void ConfigReader::field(std::string_view name, std::vector<double>& value, std::string_view, const Limits& limits) {
   const Setting* setting = visit(name);
   if (setting == nullptr) return;
-  bool accepted = setting->value.kind == Kind::List;
+  bool accepted = setting->value.kind != Kind::Null;
   std::vector<double> parsed;
-  for (const auto& item : setting->value.items) {
+  for (const auto& item : items_of(setting->value)) {
     const auto number = number_of(item);
     accepted = accepted && number && violation(limits, *number).empty();
     parsed.push_back(number.value_or(0));
@@ -184,9 +190,9 @@ void ConfigReader::field(std::string_view name, std::vector<std::string>& value,
                          const Limits& limits) {
   const Setting* setting = visit(name);
   if (setting == nullptr) return;
-  bool accepted = setting->value.kind == Kind::List;
+  bool accepted = setting->value.kind != Kind::Null;
   std::vector<std::string> parsed;
-  for (const auto& item : setting->value.items) {
+  for (const auto& item : items_of(setting->value)) {
     accepted = accepted && violation(limits, item.text).empty();
     parsed.push_back(item.text);
   }

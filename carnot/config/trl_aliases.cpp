@@ -9,7 +9,6 @@ constexpr std::string_view kBatch =
 constexpr std::string_view kSharedEngine = "rollouts and training share one engine and its weights";
 constexpr std::string_view kProcesses = "a launcher such as torchrun starts several processes (docs/distributed.md)";
 constexpr std::string_view kWrittenAnyway = "console, metrics.jsonl, TensorBoard and rollouts are always written";
-constexpr std::string_view kRewards = "set env.reward and env.scorers (docs/datasets.md)";
 constexpr std::string_view kAdapters = "set lora.targets, a list of projections; all is the default";
 constexpr std::string_view kBySteps = "evaluation and checkpoints come by steps: eval.every, train.save_every";
 
@@ -47,8 +46,8 @@ std::span<const Alias> trl_aliases() {
        .words = {{"false", ""}},
        .advice = "method: dapo has a penalty on overlong answers instead"},
       {.theirs = "sync_ref_model", .words = {{"false", ""}}, .advice = "the reference is the policy before training"},
-      {.theirs = "reward_funcs", .advice = kRewards},
-      {.theirs = "reward_weights", .advice = kRewards},
+      {.theirs = "reward_funcs", .ours = {"env.reward"}, .environment = "dataset"},
+      {.theirs = "reward_weights", .ours = {"env.reward_weights"}, .environment = "dataset"},
       {.theirs = "dataset_name", .advice = "set env: dataset and env.train_file (docs/datasets.md)"},
 
       // Rollouts.
@@ -98,7 +97,7 @@ std::span<const Alias> trl_aliases() {
 
       // Run control.
       {.theirs = "max_steps", .ours = {"train.steps"}, .words = {{"-1", ""}}},
-      {.theirs = "num_train_epochs", .advice = "set train.steps: rows of the data set x epochs / train.groups"},
+      {.theirs = "num_train_epochs", .ours = {"train.task_epochs"}},
       {.theirs = "output_dir", .ours = {"run_folder"}},
       {.theirs = "save_steps", .ours = {"train.save_every"}},
       {.theirs = "save_total_limit", .ours = {"train.max_checkpoints"}},

@@ -147,7 +147,7 @@ std::span<const Alias> verl_aliases() {
       {.theirs = "trainer.max_actor_ckpt_to_keep", .ours = {"train.max_checkpoints"}},
 
       // Without a meaning here.
-      {.theirs = "trainer.total_epochs", .note = "tasks are made without end: train.steps says when training is over"},
+      {.theirs = "trainer.total_epochs", .ours = {"train.task_epochs"}},
       {.theirs = "trainer.nnodes", .note = kLauncher},
       {.theirs = "trainer.n_gpus_per_node", .note = kLauncher},
       {.theirs = "trainer.device", .note = "`device` says where tensors live"},

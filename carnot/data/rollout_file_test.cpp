@@ -266,6 +266,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Damage{"uid", "null", "misses the field uid"}, Damage{"score", "null", "misses the field score"},
         Damage{"score", "\"high\"", "score: expected a number, found \"high\""},
+        Damage{"score", "1e308", "score: expected a number from -1e9 to 1e9, found 1e+308"},
+        Damage{"turns", "[{\"start\": 0, \"end\": 4, \"reward\": -1e308}]",
+               "turns[0]: reward: expected a number from -1e9"},
+        Damage{"turns", "[{\"start\": 0, \"end\": 2, \"reward\": 1}, {\"start\": 2, \"end\": 4}]",
+               "score: is 0.5, and the rewards of the turns add up to 1.0; expected the same"},
         Damage{"traj_id", "\"a\"", "traj_id: \"a\" appears twice in this group"},
         Damage{"token_ids", "[1, 2.5, 3, 4]", "token_ids[1]: expected a token id, found 2.5"},
         Damage{"token_ids", "[1, -2, 3, 4]", "token_ids[1]: expected a token id, found -2"},

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "carnot/base/json.h"
+#include "carnot/data/reward_limit.h"
 
 namespace carnot {
 namespace {
 
+/// Of the rewards' size: other programs add them up in another order, or in float32.
+constexpr double kScoreTolerance = 1e-6;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// The fields of one JSON object: takes them out by type, and notes what is missing or of another type.
@@ -41,6 +45,12 @@ class Fields {
     if (json == nullptr) return;
     if (!json->is_number()) return expected(name, "a number", *json);
     value = json->get<double>();
+  }
+
+  /// A reward or a penalty, a score or a measure.
+  void read_reward(const char* name, double& value) const {
+    read(name, value);
+    if (std::abs(value) > kLargestReward) expected(name, "a number from -1e9 to 1e9", *find(name));
   }
 
   void read(const char* name, std::optional<double>& value) const {
@@ -153,6 +163,7 @@ class RowReader {
     if (mask_.size() == tokens_.size()) {
       read_segments();
       read_turns();
+      check_score();
       read_columns();
       read_credit();
     }
@@ -186,7 +197,7 @@ class RowReader {
     Leaf& leaf = row_.leaf;
     fields_.read("traj_id", leaf.trajectory_id);
     fields_.read_whole("branch_turn", leaf.branch_turn);
-    fields_.read("score", leaf.score);
+    fields_.read_reward("score", leaf.score);
     leaf.outcome =
         static_cast<Outcome>(fields_.read_word("outcome", kOutcomeNames, static_cast<int>(Outcome::Finished)));
     bool valid = true;
@@ -300,6 +311,18 @@ class RowReader {
       fields_.problem("turns: cover " + std::to_string(at) + " of " + std::to_string(tokens_.size()) + " tokens");
   }
 
+  /// Turns without any reward leave it to the score.
+  void check_score() const {
+    double sum = 0, size = 1;
+    for (const Turn& turn : row_.turns) {
+      sum += turn.reward;
+      size += std::abs(turn.reward);
+    }
+    if (has_rewards_ && std::abs(row_.leaf.score - sum) > kScoreTolerance * size)
+      fields_.problem("score: is " + shown(*fields_.find("score")) + ", and the rewards of the turns add up to " +
+                      shown(Json(sum)) + "; expected the same");
+  }
+
   /// Structure is stored, never inferred: without `turns` a row is one turn, if it can be.
   void read_single_turn() {
     const auto begin = std::find(mask_.begin(), mask_.end(), true);
@@ -315,8 +338,9 @@ class RowReader {
     const auto context =
         static_cast<Context>(fields.read_word("context", kContexts, static_cast<int>(Context::Growing)));
     Turn turn = cut_turn(start, end, context, fields);
-    fields.read("reward", turn.reward);
-    fields.read("penalty", turn.penalty);
+    fields.read_reward("reward", turn.reward);
+    fields.read_reward("penalty", turn.penalty);
+    has_rewards_ = has_rewards_ || fields.find("reward") != nullptr;
     fields.read("valid_action", turn.valid_action);
     fields.read("info_gain", turn.info_gain);
     fields.read("turn_entropy", turn.turn_entropy);
@@ -404,6 +428,7 @@ class RowReader {
   RolloutRow row_{};
   std::vector<TokenId> tokens_{};
   std::vector<bool> mask_{};
+  bool has_rewards_ = false;       ///< some turn has
   std::vector<SpanKind> kinds_{};  ///< empty where the row has no `segment`
 };
 

@@ -106,7 +106,7 @@ void EndpointEpisode::advance(ChatEndpoint& endpoint) {
   const bool cut = answer.finish_reason == "length";
   add({.role = "assistant", .content = response.text, .tool_calls = response.tool_calls});
   const Stopwatch watch;
-  const Reply reply = environment_->step(response);
+  const Reply reply = step_alone(*environment_, response);
   check_reply(reply);
   turns_.push_back({.parent = static_cast<int>(turns_.size()) - 1,
                     .reward = reply.reward,

@@ -9,6 +9,13 @@ std::unique_ptr<Environment> EnvironmentFactory::make_instance(std::uint64_t see
   return make(Split::Validation, static_cast<std::int64_t>(seed));
 }
 
+Reply step_alone(Environment& environment, const PolicyResponse& response) {
+  Reply reply = environment.step(response);
+  if (reply.done && reply.unscored) environment.score_group({&reply, 1});
+  reply.unscored.reset();
+  return reply;
+}
+
 std::string shown_text(const Reply& reply) {
   if (reply.form == ReplyForm::FreshPrompt)
     return reply.prompt.user.empty() && !reply.prompt.history.empty() ? reply.prompt.history.back().content

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,8 @@ struct Reply {
   std::string status{};                      ///< of its result
   std::map<std::string, double> measures{};  ///< read only where done
   std::optional<std::string> answer{};  ///< the final answer, one text for all that are equal; read only where done
+  /// The response, where Environment::score_group() scores it together with the group's others; read only where done.
+  std::optional<std::string> unscored{};
 };
 
 /// What the policy is shown of a reply: its text, the tools' results, a line each, or the fresh prompt's last message.
@@ -94,6 +97,11 @@ class Environment {
   /// Outcome::InfraFailed, or any exception but CheckError: that is a bug, and ends the run.
   virtual Reply step(const PolicyResponse& response) = 0;
 
+  /// Completes last replies that step() left `unscored`: those of one group's episodes of this task, once all have
+  /// ended. A reply that cannot be scored becomes Outcome::InfraFailed; an exception fails all of them. Runs on a
+  /// worker thread of whichever of the episodes.
+  virtual void score_group(std::span<Reply> /*last_replies*/) {}
+
   /// Key of the present state, equal for equal states of one task; empty if there is none.
   virtual std::string anchor() const { return ""; }
 
@@ -106,6 +114,9 @@ class Environment {
   /// no other call of this environment runs.
   virtual std::unique_ptr<Environment> clone() const { return nullptr; }
 };
+
+/// step(), for an episode without a group: its last reply is scored by itself.
+Reply step_alone(Environment& environment, const PolicyResponse& response);
 
 /// Plays an environment by script, imperfectly if asked: for demonstrations and reference scores.
 class ScriptedAgent {
@@ -132,6 +143,10 @@ class EnvironmentFactory {
   /// Task number `index` of a split, the same every time; any index >= 0. Every trajectory of a group has an episode of
   /// its own, made here, on a worker thread. Thread-safe after prepare().
   virtual std::unique_ptr<Environment> make(Split split, std::int64_t index) const = 0;
+
+  /// An epoch: so many training tasks are all that there are, each once; 0: tasks are made without end. Call it after
+  /// prepare().
+  virtual std::int64_t num_training_tasks() const { return 0; }
 
   /// After so many validation tasks they begin again; 0: they never do. Call it after prepare().
   virtual std::int64_t num_validation_tasks() const { return 0; }

@@ -113,8 +113,21 @@ void check_reply(const Reply& reply) {
     problems.expect_count("reply.measures", reply.measures.size());
     for (const auto& [name, value] : reply.measures) problems.expect_number("reply.measures[" + name + "]", value);
     if (reply.answer) problems.expect_text("reply.answer", *reply.answer);
+    if (reply.unscored) problems.expect_text("reply.unscored", *reply.unscored);
   }
   problems.raise();
+}
+
+void score_checked(Environment& environment, std::span<Reply> last_replies) {
+  environment.score_group(last_replies);
+  for (Reply& reply : last_replies) {
+    reply.unscored.reset();
+    try {
+      check_reply(reply);
+    } catch (const EnvironmentFailure& failure) {
+      reply = {.text = failure.what(), .done = true, .outcome = Outcome::InfraFailed};
+    }
+  }
 }
 
 void check_text(const std::string& name, const std::string& text) {

@@ -12,13 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "carnot/data/reward_limit.h"
 #include "carnot/env/environment.h"
 #include "carnot/env/replay.h"
 
 namespace carnot {
 
-/// Of a turn's reward and penalty, and of a measure: its square and the sum over any group stay exact enough.
-inline constexpr double kLargestReward = 1e9;
 /// Of any text, more than the longest context holds: it is tokenised on the thread that feeds the engine.
 inline constexpr std::size_t kLongestTextBytes = 1 << 20;
 inline constexpr std::size_t kMostEntries = 10000;  ///< of measures, info, ground truth, stop strings, tags
@@ -33,6 +32,8 @@ class EnvironmentFailure : public std::runtime_error {
 void check_protocol(const Protocol& protocol);
 void check_opening(const Opening& opening);
 void check_reply(const Reply& reply);
+/// Calls score_group(), and makes replies that are out of bounds afterwards infrastructure failures, each by itself.
+void score_checked(Environment& environment, std::span<Reply> last_replies);
 /// `name`: the function that gave the text.
 void check_text(const std::string& name, const std::string& text);
 void check_info(const std::vector<std::string>& ground_truth, const std::map<std::string, std::string>& info);

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "carnot/base/file.h"
+#include "carnot/base/json.h"
 #include "carnot/base/printable.h"
+#include "carnot/base/strings.h"
 #include "carnot/env/ragen/grid_text.h"
 
 namespace carnot {
@@ -160,6 +162,24 @@ std::string unescaped(std::string_view line) {
   return text;
 }
 
+/// What a line of input says: the call of a tool where it looks like one and there are tools, else a text.
+PolicyResponse response_of(const std::string& line, const Opening& opening) {
+  PolicyResponse response = unescaped(line);
+  const std::string_view text = trim(line);
+  if (!opening.tools.empty() && text.starts_with('{') && text.find("\"name\"") != std::string_view::npos) {
+    const auto call = parse_json_object(text, "the call of a tool");
+    if (!call)
+      response.problem = call.error().message;
+    else if (const Json name = call->value("name", Json()), given = call->value("arguments", Json::object());
+             name.is_string() && given.is_object())
+      response.tool_calls.push_back({.name = name, .arguments = given.dump()});
+    else
+      response.problem = R"(expected {"name": "...", "arguments": {...}})";
+  }
+  if (!response.text.starts_with(opening.assistant_prefix)) response.text = opening.assistant_prefix + response.text;
+  return response;
+}
+
 std::string reply_json(const std::string& response, const Reply& reply) {
   JsonLine line;
   line.add("response", json_text(response));
@@ -214,11 +234,10 @@ Status play_prompt(EnvironmentFactory& factory, const PlayOptions& options, std:
     write_text(out, opening_text(opening));
   }
   return for_each_line(in, [&](const std::string& line) {
-    std::string response = unescaped(line);
-    if (!response.starts_with(opening.assistant_prefix)) response = opening.assistant_prefix + response;
-    const Reply reply = environment->step(response);
+    const PolicyResponse response = response_of(line, opening);
+    const Reply reply = step_alone(*environment, response);
     if (options.json) {
-      write_json(out, reply_json(response, reply));
+      write_json(out, reply_json(response.text, reply));
     } else {
       write_text(out, reply_text(reply));
     }

@@ -3,7 +3,8 @@
 // Bare (the game alone): writes the observation, then for each line of input, taken as one action, the observation,
 // `reward: ...` and `done: ...  success: ...  effective: ...  valid: ...`.
 // With `prompt` (what a policy sees): writes the messages; each line of input is one response, `\n` standing for a line
-// break and `\\` for a backslash; a missing assistant prefix is put before it. Budgets and penalties apply.
+// break and `\\` for a backslash; a missing assistant prefix is put before it. Where tools are offered, a line
+// {"name": ..., "arguments": {...}} calls one. Budgets and penalties apply.
 // With `json`, one object a line instead: first {env, config, seed, board, observation}, then {action, observation,
 // reward, done, success, effective, valid}, each with what the game adds (Game::members); with `prompt` {env, config,
 // seed, system, user, assistant_prefix}, then {response, text, reward, penalty, valid_action, done, outcome, success}.

@@ -72,6 +72,8 @@ class ToolUsingEnvironment final : public Environment {
     return call_tools(response);
   }
 
+  void score_group(std::span<Reply> last_replies) override { beneath_->score_group(last_replies); }
+
   std::string anchor() const override {
     const std::string key = beneath_->anchor();
     return key.empty() || counts_.calls == 0 ? key : key + " | tools " + std::to_string(used_);

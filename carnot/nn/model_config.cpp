@@ -86,9 +86,8 @@ Status check_model_config(const ModelConfig& config) {
                                                {"max_positions", config.max_positions}};
   for (const auto& [name, size] : sizes) {
     const int largest = std::string_view(name) == "num_layers" ? kMaxModelLayers : kMaxModelSize;
-    expect(size > 0, std::string(name) + " is " + std::to_string(size) + ", expected at least 1");
-    expect(size <= largest,
-           std::string(name) + " is " + std::to_string(size) + ", expected at most " + std::to_string(largest));
+    expect(size > 0 && size <= largest, std::string(name) + " is " + std::to_string(size) +
+                                            ", expected a number from 1 to " + std::to_string(largest));
   }
   expect(std::int64_t{config.num_heads} * config.head_dim <= kMaxModelSize,
          "num_heads times head_dim is more than " + std::to_string(kMaxModelSize));

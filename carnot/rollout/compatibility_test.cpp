@@ -55,8 +55,10 @@ TEST(Compatibility, ToolsWantAChatFormatThatOffersThem) {
           .value();
   const auto llama2 = make_chat_family("llama2", tokenizer).value();
   const ScriptedOptions options{.tools = {{.name = "look_up"}}};
-  EXPECT_EQ(refusal(options, *independent(), *llama2),
-            "env: scripted: the environment offers tools (look_up), and chat format llama2 has no way to offer tools");
+  EXPECT_EQ(
+      refusal(options, *independent(), *llama2),
+      "env: scripted: the environment offers tools (look_up), and chat format llama2 has no way to offer tools; no "
+      "format that has one fits this tokenizer (`carnot list chats` prints all)");
   EXPECT_EQ(refusal(options, *independent()), "");
 }
 

@@ -49,6 +49,7 @@ Result<Tree> play_script(const EnvironmentFactory& factory, const ChatFamily& ch
     const auto sampled = scripted_tokens(episode, chat, script->respond(observation));
     if (!sampled) return sampled.error();
     answer = ask(*environment, episode.response(*sampled));
+    if (answer.reply.unscored) score_checked(*environment, {&answer.reply, 1});
     if (answer.reply.done && answer.reply.outcome == Outcome::InfraFailed)
       return Error{"the environment failed: " + answer.reply.text.substr(0, 200)};
     observation = shown_text(answer.reply);

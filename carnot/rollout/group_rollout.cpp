@@ -1,6 +1,7 @@
 #include "carnot/rollout/group_rollout.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "carnot/base/check.h"
 #include "carnot/branch/turn_entropy.h"
@@ -26,6 +27,7 @@ void GroupRollout::open() {
 void GroupRollout::on_call(int member, const FinishedCall& call) {
   if (member < 0) return on_opened(call);
   if (at(member).state == Member::State::Opening) return on_opened(at(member), call);
+  if (at(member).state == Member::State::Scoring) return on_scored(call);
   if (call.status == FinishedCall::Status::Returned) return on_answer(at(member));
   at(member).answer.reset();
   fail(at(member), call.message);
@@ -76,7 +78,7 @@ void GroupRollout::poll() {
   for (const auto& member : members_) {
     if (member->state == Member::State::Prefilling && context_.engine.prefilled(member->sequence))
       member->state = Member::State::Held;
-    if (member->state == Member::State::Ended) continue;
+    if (member->state == Member::State::Ended || member->state == Member::State::Unscored) continue;
     if (member->state != Member::State::Held) return;
     any_held = true;
   }
@@ -85,7 +87,7 @@ void GroupRollout::poll() {
   if (scores_.waits()) return;
   const std::vector<Start> starts = budget_.next(members_);
   for (const Start& from : starts) start(from);
-  if (starts.empty()) finish();
+  if (starts.empty() && !score()) finish();
 }
 
 Member& GroupRollout::add_member(Boundary from) {
@@ -281,7 +283,49 @@ void GroupRollout::ask_environment(Member& member) {
   });
 }
 
+// All trajectories have ended: those that wait for a score get theirs in one call. False where none waits.
+bool GroupRollout::score() {
+  std::vector<std::shared_ptr<Answer>> answers;
+  std::vector<Member*> waiting;
+  for (const auto& member : members_)
+    if (member->state == Member::State::Unscored) waiting.push_back(member.get());
+  if (waiting.empty()) return false;
+  for (Member* member : waiting) {
+    member->state = Member::State::Scoring;
+    answers.push_back(member->answer);
+  }
+  const Owner owner{.group = index_, .member = waiting.front()->sibling};
+  context_.workers.submit(owner.tag(), [answers, environment = waiting.front()->episode.environment()] {
+    std::vector<Reply> replies;
+    for (const auto& answer : answers) replies.push_back(std::move(answer->reply));
+    score_checked(*environment, replies);
+    for (std::size_t i = 0; i < answers.size(); ++i) answers[i]->reply = std::move(replies[i]);
+  });
+  return true;
+}
+
+void GroupRollout::on_scored(const FinishedCall& call) {
+  for (const auto& member : members_) {
+    if (member->state != Member::State::Scoring) continue;
+    if (call.status == FinishedCall::Status::Returned) {
+      on_answer(*member);
+    } else {
+      member->answer.reset();
+      fail(*member, call.message);
+    }
+  }
+}
+
+void GroupRollout::leave_sequence(Member& member) {
+  if (budget_.grows_trees() || member.sequence < 0) return;
+  context_.engine.release(std::exchange(member.sequence, -1));
+}
+
 void GroupRollout::on_answer(Member& member) {
+  if (member.answer->reply.done && member.answer->reply.unscored) {
+    member.state = Member::State::Unscored;
+    return leave_sequence(member);
+  }
   const Answer answer = std::move(*member.answer);
   const Reply& reply = answer.reply;
   if (reply.done && reply.outcome == Outcome::InfraFailed)
@@ -334,7 +378,7 @@ void GroupRollout::end(Member& member, Outcome outcome, const Reply& reply) {
   member.state = Member::State::Ended;
   member.outcome = outcome;
   member.last_reply = reply;
-  if (!budget_.grows_trees() && member.sequence >= 0) context_.engine.release(member.sequence);
+  leave_sequence(member);
 }
 
 void GroupRollout::fail(Member& member, const std::string& why) {
@@ -394,7 +438,7 @@ void GroupRollout::finish() {
 int GroupRollout::num_ended() const {
   if (finished_) return budget_.trajectories();
   return static_cast<int>(std::count_if(members_.begin(), members_.end(),
-                                        [](const auto& member) { return member->state == Member::State::Ended; }));
+                                        [](const auto& member) { return member->state >= Member::State::Unscored; }));
 }
 
 void GroupRollout::abandon() {

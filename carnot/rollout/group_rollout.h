@@ -55,6 +55,7 @@ class GroupRollout {
   void on_opened(const FinishedCall& call);
   void on_opened(Member& member, const FinishedCall& call);
   void on_answer(Member& member);
+  void on_scored(const FinishedCall& call);
   Member& add_member(Boundary from);
   void start_context(Member& member, std::span<const TokenId> tokens);
   void own_sequence(Member& member, SequenceId sequence);
@@ -63,6 +64,8 @@ class GroupRollout {
   void end_response(Member& member);
   void ask_environment(Member& member);
   void close_turn(Member& member, const Answer& answer, const SpannedTokens& observation);
+  bool score();
+  void leave_sequence(Member& member);
   void end(Member& member, Outcome outcome, const Reply& reply);
   void fail(Member& member, const std::string& why);
   void fail_all(Outcome outcome, const std::string& why);

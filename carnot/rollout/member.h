@@ -34,7 +34,16 @@ struct Boundary {
 };
 
 struct Member {
-  enum class State { Opening, Prefilling, Sampling, Held, Asking, Ended };
+  enum class State {
+    Opening,
+    Prefilling,
+    Sampling,
+    Held,
+    Asking,
+    Unscored,  ///< over; `answer` waits for the group's others (Environment::score_group())
+    Scoring,
+    Ended,
+  };
 
   Member(Episode at, const ChatFamily& chat)
       : episode(std::move(at)), response(chat.tokenizer(), episode.protocol().stop_strings) {}

@@ -34,7 +34,7 @@ Status check_flags(const EvaluationRequest& request) {
     problems.emplace_back("--endpoint-model: has no effect without --endpoint");
   if (!remote && !request.transcripts.empty()) problems.emplace_back("--transcripts: has no effect without --endpoint");
   if (request.endpoint.concurrency > kMaxThreads)
-    problems.push_back("--concurrency: expected at most " + std::to_string(kMaxThreads));
+    problems.push_back("--concurrency: expected a number from 1 to " + std::to_string(kMaxThreads));
   if (!problems.empty()) return join_errors(problems);
   return Done{};
 }

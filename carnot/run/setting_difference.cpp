@@ -31,6 +31,12 @@ bool is_left_open(std::string_view key, std::string_view value) {
   return value == "auto" || (key == kShards && value == "0");
 }
 
+/// Synchronously `auto` gives the bits of `rollout`. Asynchronously it gives another objective.
+bool changes_the_objective(const std::map<std::string, std::string>& recorded, const std::string& key) {
+  return key == "rollout.old_log_probs" && shown(recorded, key) == "rollout" &&
+         shown(recorded, "rollout.max_staleness") != "0";
+}
+
 }  // namespace
 
 std::string in_words(const SettingDifference& difference) {
@@ -47,8 +53,8 @@ std::vector<SettingDifference> differing_settings(Recipe& recorded, Recipe& now,
   for (const std::string& key : keys) {
     if (kNeverCount.contains(key) || ignored(key)) continue;
     SettingDifference difference{.key = key, .recorded = recorded_value(left, key), .now = shown(right, key)};
-    if (difference.recorded != difference.now && !is_left_open(key, difference.now))
-      differing.push_back(std::move(difference));
+    const bool left_open = is_left_open(key, difference.now) && !changes_the_objective(left, key);
+    if (difference.recorded != difference.now && !left_open) differing.push_back(std::move(difference));
   }
   return differing;
 }

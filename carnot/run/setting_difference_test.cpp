@@ -43,6 +43,22 @@ TEST(SettingDifference, LeavesOpenHowManyShardsThereAre) {
   EXPECT_THAT(lines(differing_settings(four, one, kNothing)), ElementsAre("train.virtual_shards: 4 recorded, 1 now"));
 }
 
+TEST(SettingDifference, AutoLeavesOldLogProbsOpenUnlessTheRunWasAsynchronous) {
+  const std::vector<std::string> asynchronous{"rollout.plane=nats://127.0.0.1:4222", "rollout.max_staleness=2",
+                                              "objective.importance_cap=3"};
+  const auto with = [](std::vector<std::string> settings, const std::string& old_log_probs) {
+    settings.push_back("rollout.old_log_probs=" + old_log_probs);
+    return recipe(settings);
+  };
+  Recipe same_bits = with({}, "rollout"), now = with({}, "auto");
+  EXPECT_THAT(lines(differing_settings(same_bits, now, kNothing)), IsEmpty());
+  Recipe coupled = with(asynchronous, "rollout"), decoupled = with(asynchronous, "auto");
+  EXPECT_THAT(lines(differing_settings(coupled, decoupled, kNothing)),
+              ElementsAre("rollout.old_log_probs: rollout recorded, auto now"));
+  Recipe measured = with(asynchronous, "recompute");
+  EXPECT_THAT(lines(differing_settings(measured, decoupled, kNothing)), IsEmpty());
+}
+
 TEST(SettingDifference, IsEmptyForAFolderWithoutARun) {
   Recipe now = recipe({});
   const auto differing = differing_settings("/nowhere/at/all/config.yaml", now, kNothing);

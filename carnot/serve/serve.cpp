@@ -32,7 +32,8 @@ std::uint64_t seed_of_this_start() {
 }  // namespace
 
 Status run_serve(const ServeRequest& request, const JobControl& control) {
-  if (request.port > 65535) return Error{"--port: expected at most 65535, found " + std::to_string(request.port)};
+  if (request.port > 65535)
+    return Error{"--port: expected a number from 0 to 65535, found " + std::to_string(request.port)};
   const auto key = key_of(request);
   if (!key) return key.error();
   auto model = load_for_generation(request.model);

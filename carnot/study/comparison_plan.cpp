@@ -83,7 +83,10 @@ Result<Recipe> run_recipe(const ComparisonRequest& request, const Contestant& co
     std::erase_if(settings, [](const std::string& setting) { return is_decided_by_the_start(key_of(setting)); });
     settings = laid_over(settings, {"sft.steps=0", "model.path=" + policy.string()});
   }
-  return Recipe::load(request.recipe, settings);
+  auto recipe = Recipe::load(request.recipe, settings);
+  if (recipe && recipe->train.task_epochs > 0)
+    return Error{"train.task_epochs: a comparison counts steps; expected train.steps"};
+  return recipe;
 }
 
 /// Every line of the message behind the contestant's name.

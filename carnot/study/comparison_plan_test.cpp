@@ -93,6 +93,8 @@ TEST_F(ComparisonPlans, NamesEveryProblemAtOnce) {
   wrong = request("grpo");
   wrong.settings = {"train.stepz=1"};
   EXPECT_THAT(error_of(wrong), Not(HasSubstr("\n"))) << "once, not for every run";
+  EXPECT_THAT(error_of(request("grpo [train.task_epochs=2]")),
+              HasSubstr("train.task_epochs: a comparison counts steps; expected train.steps"));
 }
 
 TEST_F(ComparisonPlans, LeavesOutOfAllWhatTheEnvironmentCannotHave) {

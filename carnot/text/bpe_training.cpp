@@ -17,13 +17,16 @@ namespace {
 
 constexpr std::int64_t kLeastCount = 2;
 
+/// The pattern takes each digit by itself, never with a blank.
+bool is_digit(std::string_view word) { return word.size() == 1 && word[0] >= '0' && word[0] <= '9'; }
+
 /// The protected words as they occur in text: bare, then with a blank.
 std::vector<std::string> protected_pieces(const BpeTrainingOptions& options) {
   std::vector<std::string> pieces;
   std::set<std::string> seen;
   for (const std::string& word : options.protected_words)
     for (const std::string& piece : {word, " " + word})
-      if (seen.insert(piece).second) pieces.push_back(piece);
+      if ((piece == word || !is_digit(word)) && seen.insert(piece).second) pieces.push_back(piece);
   return pieces;
 }
 
@@ -84,9 +87,10 @@ std::vector<std::string> problems_of(const BpeTrainingOptions& options) {
   const auto pieces = protected_pieces(options);
   for (const std::string& piece : pieces) {
     if (contents.contains(bytes_to_symbols(piece)))
-      problems.push_back("protected word '" + piece + "': is an added token");
+      problems.push_back("tokenizer_words: '" + piece + "': is an added token");
     if (!counter.is_one_piece(piece))
-      problems.push_back("protected word '" + piece + "': the pattern splits it; expected letters only");
+      problems.push_back("tokenizer_words: '" + piece +
+                         "': the pattern splits it; expected letters only, or one digit");
   }
   const std::size_t least = options.added_tokens.size() + 256 + pieces.size();
   if (options.vocab_size < static_cast<int>(least))

@@ -21,8 +21,9 @@ struct BpeTrainingOptions {
 /// tokens in the order of their merges; fewer than vocab_size where no pair occurs twice any more. Added tokens of the
 /// form <|...|> are marked special. Deterministic: ties between pairs go to the smaller pair of ids.
 /// Refuses a vocab_size that is too small, added tokens that are empty, repeated or a single byte, and protected words
-/// that the pattern does not yield as one piece with and without a blank (letters only). The pattern takes one other
-/// character before a word into its piece: a protected word right after it ("\n(word") is spelled by merges.
+/// that the pattern does not yield as one piece with and without a blank (expected: letters, or a digit, which the
+/// pattern always takes by itself). The pattern takes one other character before a word into its piece: a protected
+/// word right after it ("\n(word") is spelled by merges.
 Result<std::string> train_byte_level_bpe(std::span<const std::string> texts, const BpeTrainingOptions& options);
 
 }  // namespace carnot

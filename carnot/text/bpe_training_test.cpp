@@ -53,6 +53,12 @@ TEST(BpeTraining, AProtectedWordIsOneTokenWhereverItStands) {
   }
 }
 
+TEST(BpeTraining, AProtectedDigitIsOneTokenAndTheBlankBeforeItAnother) {
+  const Tokenizer tokenizer = train({.vocab_size = 300, .protected_words = {"7", "Oslo"}});
+  EXPECT_EQ(tokenizer.encode("7"), Ids{*tokenizer.id_of("7")});
+  EXPECT_EQ(tokenizer.encode(" 77").size(), 3u);
+}
+
 TEST(BpeTraining, MergesTheMostFrequentPairFirst) {
   const std::vector<std::string> texts = {"zz zz zz ab ab"};
   const auto file = nlohmann::json::parse(train_byte_level_bpe(texts, {.vocab_size = 300}).value());
@@ -79,7 +85,8 @@ TEST(BpeTraining, RefusesWhatItCannotPromise) {
   };
   EXPECT_THAT(message({.vocab_size = 100}), HasSubstr("vocab_size: expected at least 256"));
   EXPECT_THAT(message({.protected_words = {"two words"}}), HasSubstr("'two words': the pattern splits it"));
-  EXPECT_THAT(message({.protected_words = {"7"}}), HasSubstr("' 7': the pattern splits it"));
+  EXPECT_THAT(message({.protected_words = {"17"}}),
+              HasSubstr("'17': the pattern splits it; expected letters only, or one digit"));
   EXPECT_THAT(message({.added_tokens = {"a"}}), HasSubstr("single byte"));
   EXPECT_THAT(message({.added_tokens = {""}}), HasSubstr("expected some UTF-8 text"));
   EXPECT_THAT(message({.added_tokens = {"<x>", "<x>"}}), HasSubstr("twice"));

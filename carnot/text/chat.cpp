@@ -4,6 +4,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/strings.h"
+#include "carnot/text/chat_families.h"
 
 namespace carnot {
 namespace {
@@ -80,6 +81,15 @@ Status check_growth(const ChatFamily& chat) {
   return Done{};
 }
 
+/// A format that this tokenizer can write and that offers tools, without a system message that names another model.
+std::string other_format(const Tokenizer& tokenizer) {
+  for (const std::string_view name : {"qwen3", "llama3.1", "mistral_nemo"})
+    if (make_chat_family(name, tokenizer))
+      return std::string(name) + " has one, in a recipe tokenizer.chat=" + std::string(name) +
+             " (`carnot list chats` prints all)";
+  return "no format that has one fits this tokenizer (`carnot list chats` prints all)";
+}
+
 }  // namespace
 
 Result<SpannedTokens> ChatFamily::try_render_opening(std::span<const Message> messages, std::string_view prefix,
@@ -123,7 +133,8 @@ std::string_view ChatFamily::text_beside_calls(std::string_view text) const {
 Status ChatFamily::check_takes_tools() const {
   if (takes_tools()) return Done{};
   const std::string why = no_tools_because();
-  return Error{"chat format " + std::string(name()) + " has no way to offer tools" + (why.empty() ? "" : ": " + why)};
+  return Error{"chat format " + std::string(name()) + " has no way to offer tools" + (why.empty() ? "" : ": " + why) +
+               "; " + other_format(*tokenizer_)};
 }
 
 Status ChatFamily::check_writable(std::span<const Message> messages, Tools tools) const {

@@ -316,13 +316,14 @@ TEST_F(JinjaTest, WhyFunctionsAreNotTakenIsSaid) {
         .error()
         .message;
   };
-  EXPECT_EQ(why(testing::template_text("ends")),
-            "chat format template has no way to offer tools: the template does not write tools");
+  EXPECT_EQ(
+      why(testing::template_text("ends")),
+      "chat format template has no way to offer tools: the template does not write tools; qwen3 has one, in a recipe "
+      "tokenizer.chat=qwen3 (`carnot list chats` prints all)");
   std::string other = testing::template_text("offers");
   for (auto at = other.find("<tool_call>"); at != std::string::npos; at = other.find("<tool_call>", at))
     other.replace(at, 11, "<function>");
-  EXPECT_EQ(why(other),
-            "chat format template has no way to offer tools: the template writes calls in a form that is not known");
+  EXPECT_THAT(why(other), HasSubstr("no way to offer tools: the template writes calls in a form that is not known; "));
   std::string wandering = testing::template_text("offers");
   const std::string result = "'\\n</tool_response><|im_end|>\\n'";
   ASSERT_NE(wandering.find(result), std::string::npos);

@@ -37,7 +37,16 @@ at::ScalarType scalar_type(const std::string& dtype) {
 /// Tokens that chat families and padding-free training need of a tokenizer made here.
 const std::vector<std::string> kChatTokens{"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
 
-Result<Tokenizer> trained_tokenizer(const Recipe& recipe) {
+/// With the program that it runs, where it is one.
+std::string described_environment(Recipe& recipe) {
+  std::string text = "env: " + recipe.environment_name;
+  const FieldTable table = recipe.table();
+  for (const FieldRow& row : table.rows())
+    if (row.key == "env.command") text += " " + row.value;
+  return text;
+}
+
+Result<Tokenizer> trained_tokenizer(Recipe& recipe) {
   const auto texts = recipe.environment->tokenizer_texts();
   if (texts.empty())
     return Error{"tokenizer.path: environment '" + recipe.environment_name +
@@ -47,7 +56,7 @@ Result<Tokenizer> trained_tokenizer(const Recipe& recipe) {
   const int needed = 256 + static_cast<int>(options.added_tokens.size() + 2 * options.protected_words.size());
   options.vocab_size = recipe.tokenizer.vocab_size > 0 ? recipe.tokenizer.vocab_size : needed;
   const auto json = train_byte_level_bpe(texts, options);
-  if (!json) return json.error();
+  if (!json) return Error{"the tokenizer for " + described_environment(recipe) + ": " + json.error().message};
   return Tokenizer::parse(*json, "trained tokenizer");
 }
 
@@ -179,6 +188,7 @@ Status ModelBundle::prepare_device(const RunOptions& run) {
 Result<ModelBundle> ModelBundle::open(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
   if (const Status status = recipe.environment->prepare(static_cast<std::uint64_t>(recipe.run.seed)); !status)
     return status.error();
+  if (const Status settled = recipe.settle_steps(); !settled) return settled.error();
   ModelBundle bundle;
   // A checkpoint holds all it needs; only that of a run with adapters asks where its base is now.
   auto pretrained = pretrained_folder(recipe.model.path);

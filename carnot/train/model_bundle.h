@@ -37,7 +37,7 @@ struct ModelBundle {
   /// Prepares the environment, then makes tokenizer and chat and finds out the policy's shape: of a checkpoint folder,
   /// of model.path, or of random weights with a tokenizer trained from the environment's texts. No weights yet. The end
   /// tokens of config.json and generation_config.json end a message as the chat format's do. Fills in what a folder
-  /// decides: the recipe's lora.*, and a tokenizer.chat of "auto".
+  /// decides: the recipe's lora.*, and a tokenizer.chat of "auto"; and train.steps, where the recipe counts epochs.
   static Result<ModelBundle> open(Recipe& recipe, const std::optional<std::filesystem::path>& checkpoint = {});
 
   /// The policy's weights and adapters. SFT or a checkpoint may then fill them.

@@ -120,6 +120,11 @@ void PlaneOptions::fields(FieldVisitor& visit) {
 
 void TrainOptions::fields(FieldVisitor& visit) {
   visit.field("steps", steps, "training steps: rollouts, then updates", count_from(0));
+  visit.field(
+      "task_epochs", task_epochs,
+      "passes over the training tasks of a data set, instead of train.steps: tasks x epochs / train.groups steps, "
+      "rounded up; 0: train.steps counts",
+      count_from(0));
   visit.field("max_sampled_tokens", max_sampled_tokens,
               "training ends with the step in which the sum of sampled tokens reaches this, before train.steps or with "
               "them; 0: no limit",

@@ -104,6 +104,7 @@ struct RolloutSettings {
 /// `train.*`
 struct TrainOptions {
   std::int64_t steps = 100;
+  double task_epochs = 0;               ///< passes over the environment's tasks, instead of `steps`; 0: `steps` counts
   std::int64_t max_sampled_tokens = 0;  ///< training ends with the step that reaches it; 0: no limit
   int groups = 16;                      ///< tasks a step
   int epochs = 1;                       ///< passes over a step's trajectories

@@ -1,6 +1,8 @@
 #include "carnot/train/recipe.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "carnot/base/log.h"
 #include "carnot/base/unread_keys.h"
@@ -102,6 +104,15 @@ void check_temperatures(ConfigReader& reader, const Recipe& recipe) {
     reader.refuse("eval.temperature", "expected 0, for the most likely tokens, or at least 1e-06");
 }
 
+/// Of two numbers that say when training is over, the one in the later layer counts.
+void choose_length(ConfigReader& reader, Recipe& recipe) {
+  constexpr std::string_view kSteps = "train.steps", kEpochs = "train.task_epochs";
+  if (recipe.train.task_epochs == 0 || !reader.given(kSteps) || reader.outranked(kSteps, kEpochs)) return;
+  if (!reader.outranked(kEpochs, kSteps))
+    reader.refuse(kEpochs, "train.steps says when training is over, too; expected one of them");
+  recipe.train.task_epochs = 0;
+}
+
 void warn_of_few_groups(Recipe& recipe) {
   const TrainOptions& train = recipe.train;
   if (train.mini_batches > train.groups)
@@ -147,6 +158,7 @@ Result<Recipe> resolved(ConfigReader& reader) {
   reader.read("distributed", recipe.distributed);
   if (recipe.train.reduce == "fast" && recipe.train.virtual_shards > 0)
     reader.unread("train.virtual_shards", "train.reduce is fast");
+  choose_length(reader, recipe);
   warn_of_few_groups(recipe);
   check_temperatures(reader, recipe);
   check_asynchronous(reader, recipe);
@@ -226,6 +238,21 @@ Status Recipe::check_trainable() const {
   if (train.steps == 0 || rollout.options.group_size > 1 || !needs_siblings(method)) return Done{};
   return Error{"rollout.group_size: is 1, and " + method.name +
                " compares the trajectories of a group: every advantage would be 0; expected at least 2"};
+}
+
+Status Recipe::settle_steps() {
+  const double epochs = std::exchange(train.task_epochs, 0);
+  if (epochs == 0) return Done{};
+  const std::int64_t tasks = environment->num_training_tasks();
+  if (tasks == 0)
+    return Error{"train.task_epochs: environment '" + environment_name +
+                 "' makes tasks without end; expected train.steps"};
+  const double steps = std::ceil(epochs * static_cast<double>(tasks) / train.groups);
+  if (steps > kLargestCount) return Error{"train.task_epochs: makes more than a billion steps; expected less"};
+  train.steps = static_cast<std::int64_t>(steps);
+  log_info("train.task_epochs: " + std::to_string(tasks) + " tasks, " + std::to_string(train.groups) +
+           " a step: " + std::to_string(train.steps) + " steps");
+  return Done{};
 }
 
 std::set<Measurement> Recipe::measurements() const {

@@ -56,6 +56,10 @@ struct Recipe {
     return (std::int64_t{train.groups} + ranks - 1) / ranks * rollout.options.group_size;
   }
 
+  /// Turns train.task_epochs into train.steps. Call it once the environment is prepared. An environment that makes
+  /// tasks without end is an error.
+  Status settle_steps();
+
   /// What the method needs measured, and what `rollout.measure` adds.
   std::set<Measurement> measurements() const;
 

@@ -285,11 +285,42 @@ TEST(Recipe, TakesACommonVerlCommandLine) {
                                    "trainer.test_freq=5",
                                    "trainer.total_epochs=15"});
   EXPECT_EQ(recipe.train.groups, 32);
+  EXPECT_EQ(recipe.train.task_epochs, 15);
   EXPECT_EQ(recipe.train.mini_batches, 4);
   EXPECT_EQ(recipe.rollout.options.episode.max_response_tokens, 1024);
   EXPECT_EQ(recipe.method.objective.kl_coefficient, 0.001);
   EXPECT_EQ(recipe.train.save_every, 0);
   EXPECT_EQ(recipe.train.save_minutes, 10) << "a run that is killed has to have saved something";
+}
+
+TEST(Recipe, TaskEpochsBecomeStepsOnceTheRowsAreKnown) {
+  const auto file = std::filesystem::path(::testing::TempDir()) / "epoch_rows.jsonl";
+  std::string rows;
+  for (int i = 0; i < 10; ++i)
+    rows += R"({"question": "q", "answer": "a"})"
+            "\n";
+  ASSERT_TRUE(write_file_atomically(file, rows).ok());
+  const std::vector<std::string> data{"env=dataset", "env.train_file=" + file.string(),
+                                      "env.test_file=" + file.string(), "train.groups=4"};
+  const auto steps = [&](const std::string& recipe_text, std::vector<std::string> overrides) {
+    overrides.insert(overrides.begin(), data.begin(), data.end());
+    Recipe recipe = Recipe::parse(recipe_text, "recipe.yaml", overrides).value();
+    EXPECT_TRUE(recipe.environment->prepare(1).ok());
+    EXPECT_TRUE(recipe.settle_steps().ok());
+    EXPECT_EQ(recipe.train.task_epochs, 0) << "the resolved recipe has steps alone";
+    return recipe.train.steps;
+  };
+  EXPECT_EQ(steps("train.task_epochs: 3", {}), 8);
+  EXPECT_EQ(steps("num_train_epochs: 0.2", {}), 1);
+  EXPECT_EQ(steps("train.task_epochs: 3", {"train.steps=7"}), 7);
+  EXPECT_EQ(steps("train.steps: 7", {"trainer.total_epochs=2"}), 5);
+  EXPECT_THAT(refusal({"train.steps=7", "train.task_epochs=2"}),
+              HasSubstr("train.task_epochs: train.steps says when training is over, too; expected one of them"));
+  Recipe endless = recipe_of({"env=frozen_lake", "train.task_epochs=1"});
+  ASSERT_TRUE(endless.environment->prepare(1).ok());
+  EXPECT_EQ(endless.settle_steps().error().message,
+            "train.task_epochs: environment 'frozen_lake' makes tasks without end; expected train.steps");
+  std::filesystem::remove(file);
 }
 
 /// The numeric keys below any of `sections`.

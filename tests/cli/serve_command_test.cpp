@@ -67,7 +67,7 @@ TEST(ServeCommand, RefusesAnAddressThatOthersReachWithoutAKey) {
   EXPECT_EQ(no_key.exit, 1);
   EXPECT_THAT(no_key.err, HasSubstr("no such environment variable; expected the NAME of one that holds the key"));
   EXPECT_THAT(run_carnot({"serve", "--model", "m", "--port", "70000"}).err,
-              HasSubstr("--port: expected at most 65535"));
+              HasSubstr("--port: expected a number from 0 to 65535"));
 }
 
 }  // namespace

@@ -42,3 +42,10 @@ def too_few(completions, **columns):
 def slow_each_call(completions, **columns):
     time.sleep(0.05)
     return [float(len(completions))] * len(completions)
+
+
+def longest_of_group(completions, prompts, **columns):
+    longest = {}
+    for prompt, completion in zip(prompts, completions):
+        longest[prompt] = max(longest.get(prompt, 0), len(completion))
+    return [float(len(c) == longest[p] and len(completions) > 1) for p, c in zip(prompts, completions)]

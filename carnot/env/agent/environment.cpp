@@ -136,6 +136,7 @@ class AgentFactory final : public EnvironmentFactory {
     return Done{};
   }
 
+  std::int64_t num_training_tasks() const override { return std::ssize(world_->train); }
   std::int64_t num_validation_tasks() const override { return std::ssize(world_->test); }
 
   std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {

@@ -94,6 +94,7 @@ class AlfworldFactory final : public EnvironmentFactory {
                                                alfworld_info(*played));
   }
 
+  std::int64_t num_training_tasks() const override { return std::ssize(train_); }
   std::int64_t num_validation_tasks() const override { return std::ssize(held_out_); }
 
   Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const override {

@@ -20,14 +20,16 @@ namespace carnot {
 
 struct DatasetOptions {
   std::string train_file{};
-  std::string test_file{};
+  std::string test_file{};  ///< empty: a share of train_file's rows is held out
+  double held_out_share = 0.1;
   DatasetColumns columns{};
   AnswerPlace answer_in = AnswerPlace::Whole;
   std::string answer_tag = "answer";
   std::vector<std::string> scorers{};
   ScorerOptions scorer{};
   std::string schema_file{};
-  std::string reward{};
+  std::vector<std::string> reward{};
+  std::vector<double> reward_weights{};
   std::string python = "python3";
   double timeout = 60;
   JudgeOptions judge{};

@@ -1,33 +1,53 @@
-// env/dataset/python_reward.h -- the score that a Python function of the user's gives, by python/carnot_reward.py.
+// env/dataset/python_reward.h -- the scores that Python functions of the user's give, by python/carnot_reward.py.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "carnot/env/dataset/rows.h"
+#include "carnot/process/answer_reader.h"
 #include "carnot/process/peer_pool.h"
 
 namespace carnot {
 
 struct PythonRewardOptions {
-  std::string function{};  ///< FILE:FUNCTION
+  std::vector<std::string> functions{};  ///< FILE:FUNCTION each
+  std::vector<double> weights{};         ///< one a function; empty: all are 1
   std::string python = "python3";
   double timeout = 60;  ///< seconds that an answer may take
 };
 
+/// What the functions say of one response.
+struct PythonScore {
+  std::optional<double> value{};          ///< the weighted sum; none where a function gave no finite number
+  std::map<std::string, double> parts{};  ///< of several functions: each one's score, by its name
+  std::string problem{};                  ///< why there is no value
+};
+
 class PythonReward {
  public:
-  /// Starts the process; the error says why the function cannot be called: also where it asks for a column that `row`,
+  /// Starts the process; the error says why a function cannot be called: also where it asks for a column that `row`,
   /// the first of the data set, lacks.
   static Result<std::unique_ptr<PythonReward>> start(const PythonRewardOptions& options, const DatasetRow& row);
 
-  /// The function's score of a response to `row`. Responses that gather while it is at work are scored together. Throws
-  /// PeerFailure where there is none, or none that is a finite number. Any thread.
-  double score(const DatasetRow& row, std::string_view response);
+  /// The scores of a group's responses to `row`, in their order. One call of each function has all of them, and the
+  /// groups that gathered meanwhile. Of several functions one may have no score (None) for a response; it then adds
+  /// nothing. Throws PeerFailure where a call fails. Any thread.
+  std::vector<PythonScore> scores(const DatasetRow& row, const std::vector<std::string>& responses);
 
  private:
-  explicit PythonReward(std::unique_ptr<PeerPool> pool) : pool_(std::move(pool)) {}
+  struct Part {
+    std::string name{};  ///< of the function; with its file where two have one name
+    double weight = 1;
+  };
+  PythonReward(std::vector<Part> parts, std::unique_ptr<PeerPool> pool)
+      : parts_(std::move(parts)), pool_(std::move(pool)) {}
+  PythonScore read_score(AnswerReader& reader) const;
+
+  std::vector<Part> parts_;
   std::unique_ptr<PeerPool> pool_;
 };
 

@@ -33,6 +33,8 @@ class AskedQuestion final : public Environment {
     return reply;
   }
 
+  void score_group(std::span<Reply> last_replies) override { questions_->score_group(*row_, last_replies); }
+
   std::string anchor() const override { return row_->info.at("question"); }
   std::vector<std::string> ground_truth() const override { return row_->answers; }
   std::map<std::string, std::string> info() const override { return row_->info; }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,14 @@ struct QuestionSet {
   std::string assistant_prefix{};
   /// The last reply of an episode. Called on many threads at once; may throw what Environment::step() may.
   std::function<Reply(const DatasetRow& row, const PolicyResponse& response)> grade{};
+  /// Environment::score_group(), where `grade` leaves replies unscored.
+  std::function<void(const DatasetRow& row, std::span<Reply> last_replies)> score_group{};
 };
 
 class QuestionFactory : public EnvironmentFactory {
  public:
   std::unique_ptr<Environment> make(Split split, std::int64_t index) const override;
+  std::int64_t num_training_tasks() const override { return std::ssize(questions_->train); }
   std::int64_t num_validation_tasks() const override { return std::ssize(questions_->test); }
   /// Says the row's worked solution; null where it has none.
   std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress,

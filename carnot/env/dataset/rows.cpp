@@ -8,9 +8,12 @@
 #include "carnot/base/json.h"
 #include "carnot/base/limits.h"
 #include "carnot/base/strings.h"
+#include "carnot/env/dataset/parquet.h"
 
 namespace carnot {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::array kQuestionNames{"question", "problem", "prompt", "messages", "input", "query", "instruction"};
 constexpr std::array kAnswerNames{"answer",   "answers",      "golden_answers",
@@ -164,6 +167,22 @@ Result<std::vector<PlacedRow>> json_rows(std::string_view text, const std::strin
   return rows;
 }
 
+Result<std::vector<PlacedRow>> array_rows(std::string_view text, const std::string& name) {
+  auto array = parse_json<OrderedJson>(text, name);
+  if (!array) return array.error();
+  std::vector<PlacedRow> rows;
+  std::vector<std::string> problems;
+  for (OrderedJson& row : *array) {
+    const std::string where = name + "[" + std::to_string(rows.size() + problems.size()) + "]: ";
+    if (row.is_object())
+      rows.push_back({.row = std::move(row), .where = where});
+    else if (problems.size() < kMaxProblems)
+      problems.push_back(where + "expected an object, found " + row.type_name());
+  }
+  if (!problems.empty()) return join_errors(problems);
+  return rows;
+}
+
 Result<std::vector<PlacedRow>> csv_rows(std::string_view text, const std::string& name) {
   const auto records = parse_csv(text, name);
   if (!records) return records.error();
@@ -185,6 +204,19 @@ Result<std::vector<PlacedRow>> csv_rows(std::string_view text, const std::string
   }
   if (!problems.empty()) return join_errors(problems);
   return rows;
+}
+
+/// What separates the fields of the header, and thus of all records.
+char csv_separator(std::string_view text) {
+  std::ptrdiff_t commas = 0, semicolons = 0;
+  bool quoted = false;
+  for (const char c : text) {
+    if (c == '\n' && !quoted) break;
+    if (c == '"') quoted = !quoted;
+    commas += !quoted && c == ',' ? 1 : 0;
+    semicolons += !quoted && c == ';' ? 1 : 0;
+  }
+  return semicolons > commas ? ';' : ',';
 }
 
 bool is_csv(const std::string& name) { return name.ends_with(".csv") || name.ends_with(".csv.xz"); }
@@ -216,6 +248,7 @@ std::string fill_template(std::string_view text, const OrderedJson& row,
 
 Result<std::vector<std::vector<std::string>>> parse_csv(std::string_view text, const std::string& name) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  const char separator = csv_separator(text);
   std::vector<std::vector<std::string>> records;
   std::vector<std::string> record{""};
   bool quoted = false, was_quoted = false;
@@ -238,7 +271,7 @@ Result<std::vector<std::vector<std::string>>> parse_csv(std::string_view text, c
     } else if (c == '"' && record.back().empty()) {
       quoted = was_quoted = true;
       quote_line = line;
-    } else if (c == ',') {
+    } else if (c == separator) {
       record.emplace_back();
     } else if (c == '\n') {
       end_record();
@@ -253,7 +286,8 @@ Result<std::vector<std::vector<std::string>>> parse_csv(std::string_view text, c
 
 Result<std::vector<DatasetRow>> parse_dataset(std::string_view text, const std::string& name,
                                               const DatasetColumns& columns) {
-  const auto rows = is_csv(name) ? csv_rows(text, name) : json_rows(text, name);
+  const bool is_array = trim(text).starts_with('[');
+  const auto rows = is_csv(name) ? csv_rows(text, name) : is_array ? array_rows(text, name) : json_rows(text, name);
   if (!rows) return rows.error();
   if (rows->empty()) return Error{name + ": no rows"};
   RowReader reader(columns, rows->front().row);
@@ -266,10 +300,14 @@ Result<std::vector<DatasetRow>> parse_dataset(std::string_view text, const std::
   return out;
 }
 
-Result<std::vector<DatasetRow>> read_dataset(const std::filesystem::path& path, const DatasetColumns& columns) {
+Result<std::vector<DatasetRow>> read_dataset(const fs::path& path, const DatasetColumns& columns,
+                                             const std::string& python) {
   const auto text = read_maybe_compressed(path);
   if (!text) return text.error();
-  return parse_dataset(*text, path.string(), columns);
+  if (!is_parquet(*text)) return parse_dataset(*text, path.string(), columns);
+  const auto lines = parquet_as_json_lines(path, python);
+  if (!lines) return lines.error();
+  return parse_dataset(*lines, path.string(), columns);
 }
 
 }  // namespace carnot

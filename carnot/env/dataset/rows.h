@@ -1,4 +1,4 @@
-// env/dataset/rows.h -- rows of a data set from a file of JSON lines or CSV, and the columns that make a task.
+// env/dataset/rows.h -- rows of a data set from a file of JSON or CSV, and the columns that make a task.
 #pragma once
 
 #include <filesystem>
@@ -38,16 +38,19 @@ struct DatasetRow {
 std::string fill_template(std::string_view text, const nlohmann::ordered_json& row,
                           const std::map<std::string, std::string, std::less<>>& own);
 
-/// Rows of JSON objects, one a line; lines of white space are passed over. Or, where the name ends in .csv (.csv.xz), a
-/// header and records (RFC 4180). The error names line, column and what was expected, for all bad rows at once (the
-/// first twenty).
+/// Rows of JSON objects, one a line (lines of white space are passed over), or in one array. Or, where the name ends in
+/// .csv (.csv.xz), a header and records (RFC 4180). The error names line, column and what was expected, for all bad
+/// rows at once (the first twenty).
 Result<std::vector<DatasetRow>> parse_dataset(std::string_view text, const std::string& name,
                                               const DatasetColumns& columns);
 
-/// The same from a file, decompressed where its name ends in .xz. A file without rows is an error.
-Result<std::vector<DatasetRow>> read_dataset(const std::filesystem::path& path, const DatasetColumns& columns);
+/// The same from a file, decompressed where its name ends in .xz; a Parquet file is read by `python`, which needs
+/// pyarrow (env/dataset/parquet.h). A file without rows is an error.
+Result<std::vector<DatasetRow>> read_dataset(const std::filesystem::path& path, const DatasetColumns& columns,
+                                             const std::string& python = "python3");
 
-/// The records of a CSV text, the header first. The error names the line.
+/// The records of a CSV text, the header first. Fields are separated by semicolons where the header has more of them
+/// than commas. The error names the line.
 Result<std::vector<std::vector<std::string>>> parse_csv(std::string_view text, const std::string& name);
 
 }  // namespace carnot

@@ -96,6 +96,24 @@ TEST(DatasetRows, ReadsCsvWithQuotesAndLineBreaks) {
   EXPECT_THAT(got[1].answers, ElementsAre("5"));
 }
 
+TEST(DatasetRows, ReadsAnArrayOfObjects) {
+  const auto got = rows("[\n  {\"question\": \"q\",\n   \"answer\": 1},\n  {\"question\": \"r\", \"answer\": 2}]\n", {},
+                        "rows.json");
+  ASSERT_EQ(got.size(), 2);
+  EXPECT_EQ(got[1].user, "r");
+  EXPECT_EQ(problem("[{\"question\": \"q\"}, 3]", {}, "rows.json"), "rows.json[1]: expected an object, found number");
+  EXPECT_THAT(problem("[{\"question\": \"\"}]", {.needs_answer = false}, "rows.json"),
+              HasSubstr("rows.json[0]: question: expected a text that is not empty"));
+  EXPECT_THAT(problem("[]", {}, "rows.json"), HasSubstr("no rows"));
+}
+
+TEST(DatasetRows, ReadsCsvWithSemicolons) {
+  const auto got = rows("question;answer;\"a,b\"\n\"1,5; or 2?\";4;x\n", {.prompt = "{question}|{a,b}"}, "rows.csv");
+  ASSERT_EQ(got.size(), 1);
+  EXPECT_EQ(got[0].user, "1,5; or 2?|x");
+  EXPECT_EQ(rows("question,answer\na;b,4\n", {}, "rows.csv")[0].user, "a;b");
+}
+
 TEST(Csv, KeepsRecordsFieldByField) {
   const auto parsed = parse_csv("a,b\r\n\"x\"\"y\",\"1\n2\"\n,\n\n\"\"\nlast,1", "f.csv");
   ASSERT_TRUE(parsed.ok());

@@ -60,6 +60,7 @@ class OpenQaFactory final : public EnvironmentFactory {
     return make_open_qa_episode(world_, row(split, index));
   }
 
+  std::int64_t num_training_tasks() const override { return std::ssize(world_->train); }
   std::int64_t num_validation_tasks() const override { return std::ssize(world_->test); }
 
   std::unique_ptr<ScriptedAgent> script(const Environment& environment, double, RandomStream) const override {

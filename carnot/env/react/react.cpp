@@ -146,6 +146,8 @@ class ReactEnvironment final : public Environment {
     return shown(beneath_->step(*passed));
   }
 
+  void score_group(std::span<Reply> last_replies) override { beneath_->score_group(last_replies); }
+
   std::string anchor() const override { return beneath_->anchor(); }
   std::vector<std::string> ground_truth() const override { return beneath_->ground_truth(); }
   std::map<std::string, std::string> info() const override { return beneath_->info(); }
@@ -286,6 +288,7 @@ class ReactFactory final : public EnvironmentFactory {
   std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
     return make_react(beneath_->make(split, index), answer_lead_);
   }
+  std::int64_t num_training_tasks() const override { return beneath_->num_training_tasks(); }
   std::int64_t num_validation_tasks() const override { return beneath_->num_validation_tasks(); }
   std::unique_ptr<Environment> make_instance(std::uint64_t seed) const override {
     return make_react(beneath_->make_instance(seed), answer_lead_);

@@ -101,6 +101,7 @@ class SweFactory final : public EnvironmentFactory {
     return std::make_unique<SweEnvironment>(task, workshop_, options_.limits);
   }
 
+  std::int64_t num_training_tasks() const override { return std::ssize(train_); }
   std::int64_t num_validation_tasks() const override { return std::ssize(held_out_); }
 
   std::unique_ptr<ScriptedAgent> script(const Environment& environment, double, RandomStream) const override {

@@ -1,0 +1,1 @@
+"""Stands in for pyarrow in tests/process/dataset_test.cpp."""
