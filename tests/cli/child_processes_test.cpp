@@ -12,6 +12,9 @@
 namespace carnot::testing {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 class ChildProcesses : public ::testing::Test {
  protected:
   ChildProcesses() {
@@ -67,6 +70,16 @@ TEST_F(ChildProcesses, OfAnEnvironmentThatHangsAreGoneAfterTheRunIsKilled) {
   const auto run = interrupt_carnot({"train", leaving(true)}, [&] { return has_stepped(); }, SIGKILL);
   EXPECT_EQ(run.signal, SIGKILL);
   EXPECT_TRUE(all_are_gone());
+}
+
+TEST_F(ChildProcesses, ThatDoNotStartAreNotWaitedForAfterCtrlC) {
+  const std::string mark = scratch_.path("started");
+  const std::string hanging =
+      recipe("{name: process, command: [sh, -c, ': > " + mark + "; exec sleep 1000'], start_timeout: 100}");
+  const auto run = interrupt_carnot({"train", hanging}, [&] { return std::filesystem::exists(mark); });
+  EXPECT_EQ(run.exit, 130) << run.err;
+  EXPECT_THAT(run.err, Not(HasSubstr("did not answer within")));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("run/config.yaml")));
 }
 
 }  // namespace
