@@ -9,12 +9,9 @@ import importlib.util
 import inspect
 import json
 import os
-import select
-import signal
 import sys
 import sysconfig
 import threading
-import time
 import traceback
 
 PROTOCOL = 1
@@ -33,23 +30,8 @@ def take_pipes():
     return pipes
 
 
-def end_with_carnot():
-    """Once Carnot is gone, this process and its process group get a second to end by themselves and are killed then:
-    code of the user's may hang."""
-
-    def watch():
-        gone = select.poll()
-        gone.register(take_pipes()[0], 0)  # a hang-up is reported in any case
-        gone.poll()
-        time.sleep(1)
-        os.killpg(0, signal.SIGKILL)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-# Carnot says so, and has made a process group. What the script does next may start programs already.
-STARTED_BY_CARNOT = os.environ.pop("CARNOT_PROTOCOL", "") != ""
-if STARTED_BY_CARNOT:
+# Carnot says so. What the script does next may start programs already.
+if os.environ.pop("CARNOT_PROTOCOL", "") != "":
     take_pipes()
 
 
@@ -226,8 +208,6 @@ class Server:
 def answer_forever(server):
     """Answers Carnot until it closes its pipe."""
     requests, answers = take_pipes()
-    if STARTED_BY_CARNOT:
-        end_with_carnot()
     writing = threading.Lock()
 
     def write(lines):

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <string_view>
@@ -20,6 +21,8 @@ constexpr std::string_view kNow = "carnot: stopped\n";
 volatile std::sig_atomic_t stop_signals = 0;
 volatile std::sig_atomic_t on_terminal = 0;
 volatile std::sig_atomic_t leaves_checkpoint = 0;
+std::atomic<bool> is_asked_for = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "signal handlers read it");
 
 // Called by signal handlers: nothing but write().
 void say(std::string_view text) {
@@ -31,7 +34,7 @@ void say(std::string_view text) {
 }
 
 extern "C" void on_stop_signal(int) {
-  if (stop_signals > 0) {
+  if (stop_signals > 0 || !is_asked_for) {
     say(kNow);
     _exit(static_cast<int>(Exit::Interrupted));
   }
@@ -51,6 +54,9 @@ void catch_stop_signals(StopLeaves leaves) {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-bool stop_requested() { return stop_signals > 0; }
+bool stop_requested() {
+  is_asked_for = true;
+  return stop_signals > 0;
+}
 
 }  // namespace carnot

@@ -156,6 +156,19 @@ TEST(ChatRequest, ABodyThatIsNoObjectIsOneProblem) {
   EXPECT_THAT(bad(read_chat_request("{\"messages\": []}")), problem("messages", "at least one message"));
 }
 
+TEST(ChatRequest, OfAMillionValuesIsRefusedBeforeTheyAreLookedAt) {
+  std::string list = "[]";
+  for (int i = 0; i < 1'100'000; ++i) list += ",[]";
+  EXPECT_THAT(bad(read_chat_request("{\"messages\": [" + list + "]}")),
+              ElementsAre(Field(&FieldProblem::message, HasSubstr("has more than 1048576 values"))));
+}
+
+TEST(ChatRequest, WithAFieldThatFollowsTwentyProblemsIsRefused) {
+  std::string unknown;
+  for (int i = 0; i < 30; ++i) unknown += "\"unknown_" + std::to_string(i) + "\": 1, ";
+  EXPECT_EQ(bad(read_chat_request("{" + unknown + kHello + "}")).size(), 20u);
+}
+
 TEST(CompletionRequest, APromptIsTextsOrTokenIds) {
   EXPECT_THAT(completion(R"("prompt": "a")").prompts, ElementsAre(RequestPrompt("a")));
   EXPECT_THAT(completion(R"("prompt": ["a", "b"])").prompts, ElementsAre(RequestPrompt("a"), RequestPrompt("b")));

@@ -1,6 +1,5 @@
 #include "carnot/plane/served_files.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "carnot/base/file.h"
+#include "carnot/base/regular_file.h"
 
 namespace carnot {
 namespace {
@@ -109,9 +109,10 @@ Result<PlaneFile> ServedFiles::take(const fs::path& path) {
 }
 
 Status ServedFiles::take(const fs::path& path, const PlaneFile& known) {
+  auto file = open_regular_file(path);
+  if (!file) return file.error();
   auto source = std::make_shared<Source>();
-  source->file = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!source->file.is_open()) return Error{path.string() + ": " + std::strerror(errno)};
+  source->file = std::move(file).value();
   source->bytes = known.bytes;
   std::error_code problem;
   fs::remove(path, problem);

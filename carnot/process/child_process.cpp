@@ -12,6 +12,8 @@
 #include <thread>
 
 #include "carnot/base/check.h"
+#include "carnot/base/own_program.h"
+#include "carnot/process/supervisor/protocol.h"
 
 extern char** environ;
 
@@ -33,17 +35,37 @@ std::vector<char*> variables(const std::vector<std::string>& own) {
   return all;
 }
 
-struct Pipe {
-  Descriptor read_end{}, write_end{};
+constexpr int kEnds = supervisor::kReport + 1;
+
+struct ChildPipe {
+  Descriptor ours{}, theirs{};
 };
 
-Result<Pipe> make_pipe() {
+/// Their end is above the numbers that it will get, so that none is overwritten before it is copied.
+Result<ChildPipe> make_pipe(bool they_read) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Error{std::string("no pipe: ") + std::strerror(errno)};
-  return Pipe{.read_end = Descriptor(ends[0]), .write_end = Descriptor(ends[1])};
+  Descriptor read_end(ends[0]), write_end(ends[1]);
+  Descriptor theirs(::fcntl(they_read ? ends[0] : ends[1], F_DUPFD_CLOEXEC, kEnds));
+  if (!theirs.is_open()) return Error{std::string("no pipe: ") + std::strerror(errno)};
+  return ChildPipe{.ours = std::move(they_read ? write_end : read_end), .theirs = std::move(theirs)};
 }
 
 void make_non_blocking(const Descriptor& end) { ::fcntl(end.get(), F_SETFL, ::fcntl(end.get(), F_GETFL) | O_NONBLOCK); }
+
+/// The program's process number, or why it could not be started.
+Result<pid_t> read_reports(const Descriptor& end) {
+  std::optional<pid_t> started;
+  for (supervisor::SupervisorReport report;;) {
+    const ssize_t size = ::read(end.get(), &report, sizeof report);
+    if (size < 0 && errno == EINTR) continue;
+    if (size != sizeof report) break;
+    if (report.kind == supervisor::SupervisorReport::Kind::Failed) return Error{std::strerror(report.value)};
+    started = report.value;
+  }
+  if (!started) return Error{"its supervisor was ended from outside"};
+  return *started;
+}
 
 /// What posix_spawn is told: destroyed on every way out.
 class SpawnSettings {
@@ -71,6 +93,25 @@ class SpawnSettings {
   posix_spawnattr_t attributes;
 };
 
+/// Its process number. The error is the system's.
+Result<pid_t> spawn_supervisor(const std::string& supervisor, const ProgramCall& call,
+                               const std::array<ChildPipe, kEnds>& pipes) {
+  SpawnSettings settings;
+  for (int end = 0; end < kEnds; ++end)
+    ::posix_spawn_file_actions_adddup2(&settings.actions, pipes[static_cast<std::size_t>(end)].theirs.get(), end);
+  if (!call.folder.empty()) ::posix_spawn_file_actions_addchdir_np(&settings.actions, call.folder.c_str());
+  const std::string patience = std::to_string(call.patience.count());
+  std::vector<char*> arguments{const_cast<char*>(supervisor.c_str()), const_cast<char*>(patience.c_str())};
+  for (const std::string& argument : call.command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  std::vector<char*> environment = variables(call.environment);
+  pid_t id = -1;
+  const int problem =
+      ::posix_spawn(&id, arguments[0], &settings.actions, &settings.attributes, arguments.data(), environment.data());
+  if (problem != 0) return Error{std::strerror(problem)};
+  return id;
+}
+
 std::string end_of(int status) {
   if (WIFSIGNALED(status)) return "was killed by signal " + std::to_string(WTERMSIG(status));
   return "exited with status " + std::to_string(WEXITSTATUS(status));
@@ -80,39 +121,34 @@ std::string end_of(int status) {
 
 Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const ProgramCall& call) {
   CARNOT_CHECK(!call.command.empty(), "a command has at least a program");
-  std::array<Pipe, 3> pipes;
-  for (Pipe& pipe : pipes) {
-    auto made = make_pipe();
+  const auto supervisor = find_own_program("carnot-supervisor", "CARNOT_SUPERVISOR");
+  if (!supervisor) return supervisor.error();
+  std::array<ChildPipe, kEnds> pipes;
+  for (int end = 0; end < kEnds; ++end) {
+    auto made = make_pipe(end == STDIN_FILENO || end == supervisor::kCarnot);
     if (!made) return made.error();
-    pipe = std::move(made).value();
+    pipes[static_cast<std::size_t>(end)] = std::move(made).value();
   }
-  auto& [input, output, error] = pipes;
-  SpawnSettings settings;
-  ::posix_spawn_file_actions_adddup2(&settings.actions, input.read_end.get(), STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&settings.actions, output.write_end.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&settings.actions, error.write_end.get(), STDERR_FILENO);
-  if (!call.folder.empty()) ::posix_spawn_file_actions_addchdir_np(&settings.actions, call.folder.c_str());
-  std::vector<char*> arguments;
-  for (const std::string& argument : call.command) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-  std::unique_ptr<ChildProcess> child(new ChildProcess);
-  std::vector<char*> environment = variables(call.environment);
-  const int problem = ::posix_spawnp(&child->id_, arguments[0], &settings.actions, &settings.attributes,
-                                     arguments.data(), environment.data());
-  if (problem != 0) {
-    child->id_ = -1;
+  const auto failed = [&](const Error& why) {
     return Error{"cannot start \"" + call.command.front() + "\"" +
-                 (call.folder.empty() ? "" : " in " + call.folder.string()) + ": " + std::strerror(problem)};
-  }
-  child->input_ = std::move(input.write_end);
-  child->output_ = std::move(output.read_end);
-  child->error_ = std::move(error.read_end);
+                 (call.folder.empty() ? "" : " in " + call.folder.string()) + ": " + why.message};
+  };
+  const auto spawned = spawn_supervisor(*supervisor, call, pipes);
+  if (!spawned) return failed(spawned.error());
+  std::unique_ptr<ChildProcess> child(new ChildProcess(*spawned));
+  for (ChildPipe& pipe : pipes) (void)pipe.theirs.close();
+  child->input_ = std::move(pipes[STDIN_FILENO].ours);
+  child->output_ = std::move(pipes[STDOUT_FILENO].ours);
+  child->error_ = std::move(pipes[STDERR_FILENO].ours);
+  child->presence_ = std::move(pipes[supervisor::kCarnot].ours);
   for (const Descriptor* end : {&child->input_, &child->output_, &child->error_}) make_non_blocking(*end);
+  const auto started = read_reports(pipes[supervisor::kReport].ours);
+  if (!started) return failed(started.error());
+  child->id_ = *started;
   return child;
 }
 
 ChildProcess::~ChildProcess() {
-  if (id_ < 0) return;
   kill();
   while (!ended(std::chrono::milliseconds(1000))) {
   }
@@ -120,19 +156,13 @@ ChildProcess::~ChildProcess() {
 
 void ChildProcess::kill() {
   const std::lock_guard lock(mutex_);
-  if (!end_) ::kill(-id_, SIGKILL);
+  if (!end_) ::kill(supervisor_, SIGTERM);
 }
 
 std::optional<std::string> ChildProcess::reap() {
   const std::lock_guard lock(mutex_);
-  siginfo_t found{};
-  if (end_ || ::waitid(P_PID, static_cast<id_t>(id_), &found, WEXITED | WNOHANG | WNOWAIT) != 0 || found.si_pid != id_)
-    return end_;
-  ::kill(-id_, SIGKILL);  // while the number is still its own
   int status = 0;
-  while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
-  }
-  end_ = end_of(status);
+  if (!end_ && ::waitpid(supervisor_, &status, WNOHANG) == supervisor_) end_ = end_of(status);
   return end_;
 }
 

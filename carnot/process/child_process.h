@@ -1,4 +1,7 @@
 // process/child_process.h -- a program started with pipes to its standard input, output and error.
+//
+// Between it and this process is carnot-supervisor (supervisor/main.cpp): whatever the program has started, in sessions
+// of their own too, is killed when the program ends, is killed, or this process ends in any way.
 #pragma once
 
 #include <sys/types.h>
@@ -17,9 +20,10 @@
 namespace carnot {
 
 struct ProgramCall {
-  std::vector<std::string> command{};      ///< the program, found in PATH, and its arguments
-  std::filesystem::path folder{};          ///< it runs there; empty: where this process runs
-  std::vector<std::string> environment{};  ///< NAME=value each, besides and before this process's own variables
+  std::vector<std::string> command{};        ///< the program, found in PATH, and its arguments
+  std::filesystem::path folder{};            ///< it runs there; empty: where this process runs
+  std::vector<std::string> environment{};    ///< NAME=value each, besides and before this process's own variables
+  std::chrono::milliseconds patience{1000};  ///< that it has to end by itself once this process is gone
 };
 
 /// Owns the process: it leads a process group of its own, so that Ctrl-C in a terminal does not reach it.
@@ -28,7 +32,7 @@ class ChildProcess {
   /// The error names the program and says why it could not be started.
   static Result<std::unique_ptr<ChildProcess>> start(const ProgramCall& call);
 
-  /// Kills the whole process group and waits for the child.
+  /// Kills it and all that it started, and waits for that.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -43,19 +47,20 @@ class ChildProcess {
 
   pid_t id() const { return id_; }
 
-  /// SIGKILL to the process group. Any thread.
+  /// SIGKILL to it and all that it started; does not wait. Any thread.
   void kill();
 
-  /// How it ended: "exited with status 3", "was killed by signal 9". None where it still runs after `patience`. What it
-  /// left behind in its process group is killed. Any thread.
+  /// How it ended: "exited with status 3", "was killed by signal 9". None where it, or anything that it started, still
+  /// runs after `patience`. Any thread.
   std::optional<std::string> ended(std::chrono::milliseconds patience);
 
  private:
-  ChildProcess() = default;
+  explicit ChildProcess(pid_t supervisor) : supervisor_(supervisor) {}
   std::optional<std::string> reap();
 
-  pid_t id_ = -1;
+  pid_t supervisor_, id_ = -1;
   Descriptor input_{}, output_{}, error_{};
+  Descriptor presence_{};  // closed when this process ends
   std::mutex mutex_{};
   std::optional<std::string> end_{};  // once it is set, the number of the process may belong to another
 };

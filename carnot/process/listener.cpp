@@ -335,6 +335,7 @@ Listener::~Listener() = default;
 
 Result<std::unique_ptr<Listener>> Listener::start(ListenerOptions options, ListenerLines lines) {
   CARNOT_CHECK(lines.greeting && lines.dropped, "a listener is greeted, and told of gaps");
+  options.program.patience = std::chrono::ceil<milliseconds>(seconds(options.finish_seconds));
   auto child = ChildProcess::start(options.program);
   if (!child) return child.error();
   Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -21,8 +21,8 @@ struct ListenerOptions {
   std::size_t queue_bytes = std::size_t{16} << 20;  ///< of lines that wait; beyond, new ones are dropped
   int starts = 3;                                   ///< of the program, the first included
   double pause_seconds = 5;                         ///< before the second start; doubled before every other
-  double finish_seconds = 30;                       ///< from finish() to its end; then it is killed
-  int logged_lines = 200;                           ///< of what it writes, in all
+  double finish_seconds = 30;  ///< from finish(), or the end of this process, to its end; then it is killed
+  int logged_lines = 200;      ///< of what it writes, in all
 };
 
 /// What the listener itself tells the program. Called from its thread. Lines are without their end.

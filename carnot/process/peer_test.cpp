@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "carnot/base/descriptor.h"
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
 #include "carnot/base/log.h"
@@ -187,18 +188,26 @@ TEST(Peer, ThatClosedItsStandardErrorCostsNoTime) {
   EXPECT_LT(cpu_seconds() - before, 0.1) << "the reader spins";
 }
 
-TEST(Peer, IsKilledWithItsChildrenWhereItDoesNotEnd) {
+/// Whether all are gone that hold the pipe 9 open while and after a peer runs the script.
+bool leaves_nothing(const std::string& script) {
   const std::string pipe = ::testing::TempDir() + "carnot_peer_" + std::to_string(::getpid());
-  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const int descriptor = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  EXPECT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const Descriptor read_end(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK));
   {
-    Peer peer(shell("exec 9>'" + pipe + "'; " + kGreets + "sleep infinity & sleep infinity"), {});
+    Peer peer(shell("exec 9>'" + pipe + "'; " + kGreets + script), {});
   }
-  ::fcntl(descriptor, F_SETFL, 0);
-  char byte = 0;
-  EXPECT_EQ(::read(descriptor, &byte, 1), 0) << "it comes to an end where all of them are gone";
-  ::close(descriptor);
   ::unlink(pipe.c_str());
+  char byte = 0;
+  return ::read(read_end.get(), &byte, 1) == 0;
+}
+
+TEST(Peer, IsKilledWithAllThatItStartedWhereItDoesNotEnd) {
+  EXPECT_TRUE(leaves_nothing("sleep infinity & sleep infinity"));
+  EXPECT_TRUE(leaves_nothing("setsid --fork sleep infinity; sleep infinity"));
+}
+
+TEST(Peer, ThatEndsLeavesNothingThatItStarted) {
+  EXPECT_TRUE(leaves_nothing("setsid --fork sleep infinity; read line"));
 }
 
 TEST(PeerPool, ReplacesAProcessThatIsOver) {

@@ -4,6 +4,7 @@
 #include "carnot/run/resumption.h"
 #include "carnot/run/stage_files.h"
 #include "carnot/run/stages.h"
+#include "carnot/run/start.h"
 #include "carnot/run/stopping.h"
 
 namespace carnot {
@@ -60,7 +61,15 @@ class TrainingLoop {
     return steps >= options.steps || (options.max_sampled_tokens > 0 && sampled_tokens_ >= options.max_sampled_tokens);
   }
 
+  bool is_evaluated_after(std::int64_t step) const {
+    return is_due(step, run_.recipe.evaluation.every) && !is_over(step);
+  }
+
+  /// Where somebody has deleted the run's folder.
+  Status restore_folder() { return carnot::restore_folder(run_.recipe, *run_.control.group); }
+
   Status save(std::int64_t step, const StepMetrics& unwritten = {}) {
+    if (const Status there = restore_folder(); !there) return there;
     return files_.save(step, {.bundle = &bundle_,
                               .optimizer = &trainer_.optimizer(),
                               .critic_optimizer = trainer_.critic_optimizer(),
@@ -69,18 +78,21 @@ class TrainingLoop {
                               .unwritten_metrics = unwritten});
   }
 
-  /// Of the run that was stopped in the evaluation after its last step.
+  /// Of the run that was stopped in the evaluation after its last step, or could not write the step's metrics.
   Result<RunEnd> finish_resumed_step() {
     StepMetrics metrics = start_.unwritten_metrics;
-    const auto end = evaluate_step(start_.step, metrics);
-    if (!end) return end;
-    if (*end == RunEnd::Interrupted) return stopped(run_, after_step(kTraining, start_.step));
+    if (is_evaluated_after(start_.step)) {
+      const auto end = evaluate_step(start_.step, metrics);
+      if (!end) return end;
+      if (*end == RunEnd::Interrupted) return stopped(run_, after_step(kTraining, start_.step));
+    }
     if (const Status status = finish_step(start_.step, metrics); !status) return status.error();
     return RunEnd::Complete;
   }
 
   Result<RunEnd> take_step(std::int64_t step) {
     auto result = stop_is_requested(run_) ? std::nullopt : trainer_.step(step, stoppable(run_.control));
+    if (const Status there = restore_folder(); !there) return there.error();
     if (!result) return end_before(step);
     if (run_.workers) result->metrics.merge(run_.workers->take_metrics());
     const std::int64_t done = step + 1;
@@ -91,14 +103,20 @@ class TrainingLoop {
           run_, std::string(kTraining) + " step " + std::to_string(done) + ": " + result->trained.error().message);
     }
     sampled_tokens_ += static_cast<std::int64_t>(result->metrics.at("rollout/sampled_tokens"));
-    if (is_due(done, run_.recipe.evaluation.every) && !is_over(done)) {
+    if (is_evaluated_after(done)) {
       const auto end = evaluate_or_save(done, result->metrics);
       if (!end || *end == RunEnd::Interrupted) return end;
     }
-    if (const Status status = finish_step(done, result->metrics); !status) return status.error();
+    if (const Status status = finish_step(done, result->metrics); !status) return end_unwritten(done, *result, status);
     if (!is_over(done) && files_.save_is_due(done))
       if (const Status status = save(done); !status) return status.error();
     return RunEnd::Complete;
+  }
+
+  /// The step's metrics cannot be written. Where a checkpoint can, it keeps them.
+  Result<RunEnd> end_unwritten(std::int64_t done, const TrainingStep& result, const Status& why) {
+    if (!save(done, result.metrics)) return why.error();
+    return ended_by(run_, why.error().message);
   }
 
   /// The run ends with `step` steps: it was stopped, or rollouts for the next step are not available.

@@ -208,6 +208,7 @@ Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
   if (!checkpoint) return checkpoint.error();
   auto begun = start(recipe, *checkpoint, MemoryStage::Training, group, hold->share);
   if (!begun) return begun.error();
+  (void)control.stop_requested();  // the first question: from here on a stop is orderly
   auto tracking = start_tracking(recipe, checkpoint->has_value(), group);
   if (!tracking) return tracking.error();
   auto folder = open_folder(recipe, *checkpoint, group);
@@ -231,6 +232,7 @@ Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control) {
   if (!checkpoint) return checkpoint.error();
   auto begun = start(recipe, *checkpoint, MemoryStage::Sft, group, hold->share);
   if (!begun) return begun.error();
+  (void)control.stop_requested();  // the first question: from here on a stop is orderly
   auto tracking = start_tracking(recipe, checkpoint->has_value(), group);
   if (!tracking) return tracking.error();
   auto folder = open_folder(recipe, *checkpoint, group);

@@ -21,10 +21,11 @@ namespace carnot {
 
 /// How a run talks to the program around it.
 struct RunControl {
-  std::ostream& out;                                            ///< what the user reads
-  bool terminal = false;                                        ///< out is a terminal: progress bars are drawn
-  std::function<int()> columns = [] { return 80; };             ///< of that terminal, as it is now
-  std::function<bool()> stop_requested = [] { return false; };  ///< asked wherever a run can stop without a loss
+  std::ostream& out;                                 ///< what the user reads
+  bool terminal = false;                             ///< out is a terminal: progress bars are drawn
+  std::function<int()> columns = [] { return 80; };  ///< of that terminal, as it is now
+  /// Asked wherever a run can stop without a loss; first when it begins to write.
+  std::function<bool()> stop_requested = [] { return false; };
   std::string command{};  ///< "build/carnot train", which continues the run in the folder it gets; empty: another does
   /// The ranks that make the run together. Rank 0 alone writes files, and `out` of the others leads nowhere.
   std::shared_ptr<Collectives> group = std::make_shared<OneProcess>();

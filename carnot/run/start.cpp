@@ -68,6 +68,11 @@ Result<RunStart> start_alone(Recipe& recipe, const std::optional<FoundCheckpoint
   return RunStart{std::move(bundle).value(), *memory};
 }
 
+Status fill_folder(Recipe& recipe, std::int64_t step) {
+  const auto folder = open_run_folder(recipe.run.run_folder, resume_of(recipe));
+  return folder ? write_config(*folder, recipe, step) : Status(folder.error());
+}
+
 }  // namespace
 
 Resume resume_of(const Recipe& recipe) { return recipe.run.resume == "never" ? Resume::Never : Resume::Auto; }
@@ -112,13 +117,18 @@ Result<std::optional<FoundCheckpoint>> common_checkpoint(const RunOptions& run, 
 }
 
 Result<RunFolder> open_folder(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, Collectives& group) {
-  const Status opened = on_first_rank(group, "opening the run folder", [&]() -> Status {
-    const auto folder = open_run_folder(recipe.run.run_folder, resume_of(recipe));
-    if (!folder) return folder.error();
-    return write_config(*folder, recipe, checkpoint ? checkpoint->step : 0);
-  });
+  const Status opened = on_first_rank(group, "opening the run folder",
+                                      [&] { return fill_folder(recipe, checkpoint ? checkpoint->step : 0); });
   if (!opened) return opened.error();
   return RunFolder{recipe.run.run_folder};
+}
+
+Status restore_folder(Recipe& recipe, Collectives& group) {
+  return on_first_rank(group, "looking for the run folder", [&]() -> Status {
+    std::error_code unknown;
+    if (fs::exists(RunFolder{recipe.run.run_folder}.config(), unknown) || unknown) return Done{};
+    return fill_folder(recipe, 0);
+  });
 }
 
 Result<std::int64_t> predict_memory(const Recipe& recipe, const ModelConfig& config, MemoryStage stage,

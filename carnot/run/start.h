@@ -37,6 +37,9 @@ Result<std::optional<FoundCheckpoint>> common_checkpoint(const RunOptions& run,
 /// Filled once everything else is known to be right: a refused recipe leaves no folder.
 Result<RunFolder> open_folder(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, Collectives& group);
 
+/// Makes the folder again, with the configuration and nothing else, where it was deleted.
+Status restore_folder(Recipe& recipe, Collectives& group);
+
 /// So many ranks make the run, some of them on this machine.
 struct Ranks {
   int all = 1;

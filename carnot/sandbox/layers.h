@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "carnot/base/result.h"
 #include "carnot/sandbox/options.h"
 
 namespace carnot {
@@ -23,9 +22,5 @@ SandboxLevel level_of(const SandboxLayers& layers);
 
 /// "isolated (namespaces, Landlock 7, system calls, limits)".
 std::string shown(const SandboxLayers& layers);
-
-/// The program carnot-sandbox: CARNOT_SANDBOX in the environment, beside the running program, or installed
-/// (libexec/carnot). The error names the places.
-Result<std::string> find_launcher();
 
 }  // namespace carnot

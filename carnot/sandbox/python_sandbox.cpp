@@ -13,6 +13,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/log.h"
+#include "carnot/base/own_program.h"
 #include "carnot/base/single_quotes.h"
 #include "carnot/base/strings.h"
 #include "carnot/base/utf8.h"
@@ -216,7 +217,7 @@ PythonSandbox::~PythonSandbox() = default;
 const SandboxLayers& PythonSandbox::layers() const { return pool_->program().layers; }
 
 Result<std::shared_ptr<PythonSandbox>> PythonSandbox::open(const SandboxOptions& options, const SandboxTrial& trial) {
-  const auto launcher = find_launcher();
+  const auto launcher = find_own_program("carnot-sandbox", "CARNOT_SANDBOX");
   if (!launcher) return launcher.error();
   const auto interpreter = find_interpreter(options.interpreter);
   if (!interpreter) return interpreter.error();

@@ -1,10 +1,17 @@
 #include "carnot/serve/openai_api.h"
 
+#include <malloc.h>
+
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <cstdio>
 #include <deque>
+#include <future>
 #include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "carnot/base/random.h"
@@ -16,6 +23,7 @@ namespace {
 constexpr std::chrono::milliseconds kPatience{100};  // between two looks at whether the client is still there
 constexpr double kImpossible = -9999;                // OpenAI's word for a log-probability of minus infinity
 constexpr int kUsualCompletionTokens = 16;
+constexpr std::size_t kLargeRequest = std::size_t{1} << 20;  // bytes
 
 using Problems = std::vector<FieldProblem>;
 
@@ -242,8 +250,48 @@ std::variant<std::vector<TextJob>, Problems> text_jobs(const OpenAiRequest& requ
   return jobs;
 }
 
+/// Reads large requests, which takes many times their size, one after the other on one thread: malloc() keeps what it
+/// freed at the end of each thread's memory, and gives back the rest.
+class OpenAiApi::LargeRequests {
+ public:
+  template <class Read>
+  std::variant<Prepared, HttpReply> run(Read read) {
+    std::packaged_task<std::variant<Prepared, HttpReply>()> task(read);
+    auto done = task.get_future();
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(std::move(task));
+    }
+    changed_.notify_one();
+    return done.get();
+  }
+
+ private:
+  void work(const std::stop_token& end) {
+    for (std::unique_lock lock(mutex_); changed_.wait(lock, end, [&] { return !waiting_.empty(); }); lock.lock()) {
+      auto task = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      task();
+      ::malloc_trim(0);
+    }
+  }
+
+  std::mutex mutex_{};
+  std::condition_variable_any changed_{};
+  std::deque<std::packaged_task<std::variant<Prepared, HttpReply>()>> waiting_{};
+  std::jthread thread_{[this](const std::stop_token& end) { work(end); }};
+};
+
+OpenAiApi::~OpenAiApi() = default;
+
 OpenAiApi::OpenAiApi(const LoadedModel& model, TextService& service, std::string name, std::uint64_t seed)
-    : model_(model), service_(service), name_(std::move(name)), seed_(seed), started_(seconds_now()) {}
+    : model_(model),
+      service_(service),
+      name_(std::move(name)),
+      seed_(seed),
+      started_(seconds_now()),
+      large_(std::make_unique<LargeRequests>()) {}
 
 HttpReply OpenAiApi::answer(const HttpCall& call, const HttpConnection& connection) {
   const bool chat = call.path == "/v1/chat/completions";
@@ -259,9 +307,11 @@ HttpReply OpenAiApi::answer(const HttpCall& call, const HttpConnection& connecti
                           ": expected GET /v1/models or /health, or POST /v1/chat/completions or /v1/completions");
 }
 
-HttpReply OpenAiApi::generated(const HttpCall& call, const HttpConnection& connection, bool chat) {
+std::variant<OpenAiApi::Prepared, HttpReply> OpenAiApi::prepared(const HttpCall& call, bool chat,
+                                                                 std::uint64_t number) const {
   ReadRequest read = chat ? read_chat_request(call.body) : read_completion_request(call.body);
-  if (const auto* problems = std::get_if<Problems>(&read)) return {.status = 400, .body = error_answer(*problems)};
+  if (const auto* problems = std::get_if<Problems>(&read))
+    return HttpReply{.status = 400, .body = error_answer(*problems)};
   auto request = std::get<OpenAiRequest>(std::move(read));
   if (!request.model.empty() && request.model != name_)
     return refused(404, "model: there is no '" + request.model.substr(0, 200) + "'; expected " + name_, "model");
@@ -271,14 +321,23 @@ HttpReply OpenAiApi::generated(const HttpCall& call, const HttpConnection& conne
                    "n: expected at most " + std::to_string(service_.most_texts()) + " texts in all, found " +
                        std::to_string(texts),
                    "n");
-  const std::uint64_t number = requests_++;
   auto jobs = text_jobs(request, model_, service_.longest_text(), derive_seed(seed_, "request", number));
-  if (const auto* problems = std::get_if<Problems>(&jobs)) return {.status = 400, .body = error_answer(*problems)};
+  if (const auto* problems = std::get_if<Problems>(&jobs))
+    return HttpReply{.status = 400, .body = error_answer(*problems)};
+  request.messages.clear();
+  request.prompts.clear();
+  return Prepared{std::move(request), std::get<std::vector<TextJob>>(std::move(jobs))};
+}
 
+HttpReply OpenAiApi::generated(const HttpCall& call, const HttpConnection& connection, bool chat) {
+  const std::uint64_t number = requests_++;
+  const auto prepare = [&] { return prepared(call, chat, number); };
+  auto read = call.body.size() > kLargeRequest ? large_->run(prepare) : prepare();
+  if (auto* refusal = std::get_if<HttpReply>(&read)) return std::move(*refusal);
+  auto& [request, jobs] = std::get<Prepared>(read);
   std::vector<std::vector<TokenId>> prompts;
-  for (const TextJob& job : std::get<std::vector<TextJob>>(jobs)) prompts.push_back(job.prompt);
-  auto order = service_.submit(std::get<std::vector<TextJob>>(std::move(jobs)),
-                               request.stream ? Delivery::AsSampled : Delivery::Whole);
+  for (const TextJob& job : jobs) prompts.push_back(job.prompt);
+  auto order = service_.submit(std::move(jobs), request.stream ? Delivery::AsSampled : Delivery::Whole);
   if (!order) {
     HttpReply busy = refused(503, "too many requests wait, or the server is ending; try again later");
     busy.headers.push_back({"Retry-After", "1"});

@@ -5,7 +5,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "carnot/generate/loaded_model.h"
 #include "carnot/http/server.h"
@@ -19,11 +22,20 @@ class OpenAiApi {
   /// Both must outlive the API and every answer. `name`: of the model, as requests may name it. `seed`: of the draws of
   /// requests without a seed.
   OpenAiApi(const LoadedModel& model, TextService& service, std::string name, std::uint64_t seed);
+  ~OpenAiApi();
+  OpenAiApi(const OpenAiApi&) = delete;
+  OpenAiApi& operator=(const OpenAiApi&) = delete;
 
   /// Any thread.
   HttpReply answer(const HttpCall& call, const HttpConnection& connection);
 
  private:
+  struct Prepared {
+    OpenAiRequest request{};  ///< without its texts
+    std::vector<TextJob> jobs{};
+  };
+  /// Reads and tokenizes it, or says what is wrong with it. `number`: of the request.
+  std::variant<Prepared, HttpReply> prepared(const HttpCall& call, bool chat, std::uint64_t number) const;
   HttpReply generated(const HttpCall& call, const HttpConnection& connection, bool chat);
 
   const LoadedModel& model_;
@@ -32,6 +44,8 @@ class OpenAiApi {
   std::uint64_t seed_;
   std::int64_t started_;  ///< seconds since 1970
   std::atomic<std::uint64_t> requests_ = 0;
+  class LargeRequests;
+  std::unique_ptr<LargeRequests> large_;
 };
 
 /// What to sample for a request, one job a prompt, or what is wrong with its fields. `longest`: positions of a text.

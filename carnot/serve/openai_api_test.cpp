@@ -367,6 +367,18 @@ TEST(OpenAiApi, SystemMessagesAtTheStartBecomeOne) {
             "<|im_start|>system\nA\n\nB<|im_end|>\n<|im_start|>user\nC<|im_end|>\n<|im_start|>assistant\n");
 }
 
+TEST(OpenAiApi, LargeRequestsThatComeTogetherAreAllAnswered) {
+  Served served;
+  const std::string body = R"({"prompt": ")" + std::string(std::size_t{3} << 19, 'a') + "\"}";
+  std::vector<std::string> answers(3);
+  {
+    std::vector<std::jthread> clients;
+    for (std::string& answer : answers)
+      clients.emplace_back([&] { answer = served.post("/v1/completions", body).body; });
+  }
+  for (const std::string& answer : answers) EXPECT_THAT(answer, HasSubstr("tokens; there is room for"));
+}
+
 TEST(OpenAiApi, SaysWhatItServesAndThatItIsWell) {
   Served served;
   EXPECT_EQ(served.get("/health").status, 200);

@@ -217,6 +217,9 @@ struct SeparateDevice {
   torch::Library fallback, operators;
 };
 
+// Before any gradient is computed: LibTorch counts the devices that get a thread once.
+[[maybe_unused]] const at::Device kAtStart = separate_device();
+
 }  // namespace
 
 at::Device separate_device() {

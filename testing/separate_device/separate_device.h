@@ -9,7 +9,7 @@
 
 namespace carnot::testing {
 
-/// The device, which exists from the first call on.
+/// The device, which exists from the program's start on.
 at::Device separate_device();
 
 }  // namespace carnot::testing

@@ -20,7 +20,7 @@ LOST = ["kill", "exit", "exit with an open call", "exit before asking", "kill be
         "measure", "reward and status", "more output", "very long line", "not utf-8"]
 RIGHT = ["none", "slow", "no line break", "garbage call", "unknown path", "half a call", "another's episode", "no HTTP",
          "refused reward", "posted", "posted twice", "posted and hang", "posted and kill", "posted and status",
-         "much output", "child left", "idle connections", "two calls at once"]
+         "much output", "child left", "child that talks", "idle connections", "two calls at once"]
 EITHER = ["call that is left", "call after the reward"]  # by what comes first
 FAULTS = {"hanging": [("lost", fault) for fault in HANGING],
           "failing": [("lost", fault) for fault in LOST] + [("right", fault) for fault in RIGHT] +
@@ -135,7 +135,9 @@ def between():
             stream.write("a line of output\n" * 20000)
             stream.flush()
     if FAULT == "child left":
-        subprocess.Popen(["sleep", "1000"])
+        subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    if FAULT == "child that talks":
+        subprocess.run(["sh", "-c", "cat; echo 1000"], check=True)  # where input never ends, it hangs
     if FAULT == "idle connections":
         globals()["idle"] = [connection() for _ in range(10)]
 

@@ -152,5 +152,29 @@ TEST_F(RunFiles, WithPromptsThatFillTheContextAreNoRuns) {
   }
 }
 
+TEST_F(RunFiles, ThatAreDeletedMeanwhileEndTheRunWithACheckpointOfWhatItLearnt) {
+  train("straight", {});
+  for (const fs::path& deleted : {fs::path("whole"), fs::path("metrics") / "metrics.jsonl"}) {
+    const std::string name = deleted.begin()->string();
+    auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", {"run_folder=" + (root_ / name).string()});
+    std::ostringstream out;
+    bool is_deleted = false;
+    const auto end = run_training(*recipe, {.out = out, .stop_requested = [&] {
+                                              if (!is_deleted && steps_logged(name) == 8)
+                                                is_deleted = fs::remove_all(root_ / deleted) > 0;
+                                              return false;
+                                            }});
+    ASSERT_FALSE(end.ok()) << name;
+    EXPECT_NE(end.error().message.find("metrics.jsonl: was deleted or replaced while it was written. A checkpoint is "
+                                       "written. To continue"),
+              std::string::npos)
+        << end.error().message;
+    EXPECT_TRUE(fs::exists(root_ / name / "rollouts" / "step_3.jsonl"));
+    EXPECT_EQ(train(name, {"resume=auto"}), RunEnd::Complete);
+    EXPECT_TRUE(weights(name) == weights("straight"));
+    EXPECT_EQ(metrics(name), (std::vector<Json>{metrics("straight")[2], metrics("straight")[3]}));
+  }
+}
+
 }  // namespace
 }  // namespace carnot

@@ -145,48 +145,6 @@ class Exits(Written):
                 self.assertEqual(process.reset(2)["user"], "hello")
 
 
-class Hanging(Written):
-    def test_processes_end_with_carnot(self):
-        script = self.write("world.py", """
-            import subprocess, sys, time
-            from carnot_environment import Environment, serve
-            class World(Environment):
-                def reset(self, task):
-                    child = subprocess.Popen(["sleep", "1000"])
-                    print(child.pid, flush=True)
-                    time.sleep(1000)
-            serve(World)
-            """)
-        # What stands for Carnot starts the script, asks for an episode, and is killed by force.
-        carnot = self.write("carnot.py", """
-            import json, os, subprocess, sys, time
-            script = subprocess.Popen([sys.executable, sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                      env=dict(os.environ, CARNOT_PROTOCOL="1"), start_new_session=True)
-            script.stdin.write(b'{"op": "hello", "protocol": 1, "id": 1}\\n{"op": "reset", "episode": 1, "task": 0, '
-                               b'"seed": 0, "split": "train", "id": 2}\\n')
-            script.stdin.flush()
-            print(script.pid, file=sys.stderr, flush=True)
-            time.sleep(1000)
-            """)
-        with subprocess.Popen([sys.executable, carnot, script], stderr=subprocess.PIPE, text=True,
-                              env=dict(os.environ, PYTHONPATH=PYTHON)) as process:
-            started = [int(process.stderr.readline()) for _ in range(2)]
-            process.kill()
-            # Both hold its standard error open; it ends when they have.
-            self.assertEqual(process.stderr.read(), "")
-        for one in started:
-            self.assertFalse(is_alive(one))
-
-
-def is_alive(process):
-    """Also one that has ended is there until its parent hears of it."""
-    try:
-        with open("/proc/%d/stat" % process) as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
 class Named(Written):
     world = """
         from carnot_environment import Environment, serve

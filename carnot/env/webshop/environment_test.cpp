@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
@@ -282,6 +284,10 @@ TEST(WebShopOptions, SayWhatIsWrongWithThem) {
   EXPECT_THAT(message({{"task_source", kSmallShop}, {"goal", "99"}}),
               ::testing::StartsWith("env.goal: there are 21 goals, numbered from 0; got 99"));
   EXPECT_EQ(message({{"task_source", kSmallShop}, {"num_products", "1"}}), "");
+  const std::string pipe = ::testing::TempDir() + "carnot_webshop_" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(message({{"task_source", kSmallShop}, {"products_file", pipe}}), pipe + ": is not a regular file");
+  ::unlink(pipe.c_str());
 }
 
 TEST(WebShopPlay, WritesClickablesBesideTheObservation) {

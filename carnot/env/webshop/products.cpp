@@ -11,6 +11,7 @@
 
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
+#include "carnot/base/regular_file.h"
 #include "carnot/base/utf8.h"
 #include "carnot/env/game.h"
 #include "carnot/env/python_text.h"
@@ -216,6 +217,7 @@ Result<std::unique_ptr<std::istream>> open_text(const fs::path& path) {
     if (!text) return text.error();
     return std::unique_ptr<std::istream>(std::make_unique<std::istringstream>(std::move(text).value()));
   }
+  if (const auto regular = open_regular_file(path); !regular) return regular.error();
   auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
   if (!*file) return Error{path.string() + ": cannot be opened"};
   return std::unique_ptr<std::istream>(std::move(file));

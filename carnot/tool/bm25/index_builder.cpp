@@ -1,13 +1,10 @@
 #include "carnot/tool/bm25/index_builder.h"
 
-#include <lzma.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <fstream>
 #include <optional>
-#include <sstream>
 
 #include "carnot/base/file.h"
 #include "carnot/base/json.h"
@@ -16,10 +13,12 @@
 #include "carnot/base/strings.h"
 #include "carnot/base/system_error.h"
 #include "carnot/base/thread_pool.h"
+#include "carnot/tool/bm25/growing_file.h"
 #include "carnot/tool/bm25/index_format.h"
 #include "carnot/tool/bm25/index_mapping.h"
 #include "carnot/tool/bm25/lucene_norm.h"
 #include "carnot/tool/bm25/passage_row.h"
+#include "carnot/tool/bm25/passage_source.h"
 #include "carnot/tool/bm25/posting_runs.h"
 #include "carnot/tool/bm25/postings_block.h"
 #include "carnot/tool/build_folder.h"
@@ -31,67 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBatchLines = 4096;         // read, then split into words together
 constexpr std::size_t kBatchBytes = 64 << 20;     // or fewer lines, where they are long
-constexpr std::size_t kMarkBytes = 1 << 16;       // of the source's beginning and of its end
 constexpr std::size_t kMostIndexed = 2147483000;  // positions are ints
-
-std::uint64_t checksum_of(std::string_view bytes, std::uint64_t so_far = 0) {
-  return ::lzma_crc64(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), so_far);
-}
-
-/// The passages' file: its lines, from any of its bytes on.
-class PassageSource {
- public:
-  static Result<PassageSource> open(const fs::path& path) {
-    PassageSource source;
-    source.name_ = path.string();
-    if (path.extension() == ".xz") {
-      auto text = read_maybe_compressed(path);
-      if (!text) return text.error();
-      source.bytes_ = text->size();
-      source.in_ = std::make_unique<std::istringstream>(std::move(text).value());
-    } else {
-      auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
-      std::error_code reason;
-      source.bytes_ = fs::file_size(path, reason);
-      if (reason || !*file) return Error{path.string() + ": cannot open" + (reason ? ": " + reason.message() : "")};
-      source.in_ = std::move(file);
-    }
-    const std::uint64_t piece = std::min<std::uint64_t>(kMarkBytes, source.bytes_);
-    source.mark_ = source.checksum_at(source.bytes_ - piece, piece, source.checksum_at(0, piece, 0));
-    source.seek(0);
-    return source;
-  }
-
-  void seek(std::uint64_t byte) {
-    in_->clear();
-    in_->seekg(static_cast<std::streamoff>(byte));
-    at_ = byte;
-  }
-  Result<bool> next(std::string& line) {
-    auto more = read_line(*in_, line);
-    if (more && *more) at_ = std::min(bytes_, at_ + line.size() + 1);
-    return more;
-  }
-
-  const std::string& name() const { return name_; }
-  std::uint64_t at() const { return at_; }
-  std::uint64_t bytes() const { return bytes_; }
-  std::uint64_t mark() const { return mark_; }
-
- private:
-  std::uint64_t checksum_at(std::uint64_t byte, std::uint64_t size, std::uint64_t so_far) {
-    seek(byte);
-    std::string bytes(size, '\0');
-    in_->read(bytes.data(), static_cast<std::streamsize>(size));
-    return checksum_of(bytes, so_far);
-  }
-
-  std::string name_{};
-  std::unique_ptr<std::istream> in_{};
-  std::uint64_t bytes_ = 0;
-  std::uint64_t mark_ = 0;
-  std::uint64_t at_ = 0;
-};
 
 /// How far a build has come; what is not in it is done again.
 struct BuildState {
@@ -102,49 +41,6 @@ struct BuildState {
   std::uint64_t texts_bytes = 0;
   std::uint64_t texts_checksum = 0;
   std::uint64_t runs = 0;
-};
-
-/// A file that grows at its end.
-class GrowingFile {
- public:
-  /// Opens it and drops what is beyond `size`; the file is made if need be.
-  static Result<GrowingFile> open(const fs::path& path, std::uint64_t size) {
-    GrowingFile file;
-    file.path_ = path;
-    {
-      std::ofstream make(path, std::ios::binary | std::ios::app);
-    }
-    std::error_code reason;
-    fs::resize_file(path, size, reason);
-    if (reason) return Error{path.string() + ": cannot write: " + reason.message()};
-    file.out_.open(path, std::ios::binary | std::ios::app);
-    file.size_ = size;
-    return file;
-  }
-
-  void write(std::string_view bytes) {
-    out_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    size_ += bytes.size();
-  }
-  template <class Value>
-  void write_value(const Value& value) {
-    write({reinterpret_cast<const char*>(&value), sizeof value});
-  }
-  void write_zeros_to(std::uint64_t multiple) { write(std::string((multiple - size_ % multiple) % multiple, '\0')); }
-
-  /// Says whether everything was written so far; syncs it.
-  Status sync() {
-    out_.flush();
-    if (!out_) return system_error(path_, "cannot write");
-    return sync_path(path_);
-  }
-  std::uint64_t size() const { return size_; }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_{};
-  std::ofstream out_{};
-  std::uint64_t size_ = 0;
 };
 
 /// A line of the source, and what is made of it on some thread.

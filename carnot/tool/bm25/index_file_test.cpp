@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -230,6 +231,16 @@ TEST_F(IndexFiles, SayWhichLinesAreNoPassages) {
   EXPECT_THAT(built.error().message, HasSubstr("passages.jsonl:3"));
   std::ofstream(source()) << "\n\n";
   EXPECT_THAT(build_index_file(source(), index(), {}).error().message, HasSubstr("no passages"));
+}
+
+TEST_F(IndexFiles, ThatArePipesAndPassagesThatAreAreRefusedAndNotWaitedFor) {
+  for (const std::string name : {"pipe.jsonl", "pipe.bm25"}) {
+    const fs::path pipe = source().parent_path() / name;
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    const auto opened = open_or_build_index(pipe, {}, {});
+    ASSERT_FALSE(opened.ok());
+    EXPECT_THAT(opened.error().message, HasSubstr(name + ": is not a regular file"));
+  }
 }
 
 TEST_F(IndexFiles, FindTheGoldPassagesOfQuestions) {

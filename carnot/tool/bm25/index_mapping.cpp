@@ -1,6 +1,5 @@
 #include "carnot/tool/bm25/index_mapping.h"
 
-#include <fcntl.h>
 #include <lzma.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -8,6 +7,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "carnot/base/regular_file.h"
 #include "carnot/base/system_error.h"
 #include "carnot/tool/bm25/index_file.h"
 #include "carnot/tool/bm25/lucene_norm.h"
@@ -29,11 +29,11 @@ IndexMapping::~IndexMapping() {
 }
 
 Status IndexMapping::map() {
-  file_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file_.is_open()) return system_error(path_, "cannot open");
+  auto file = open_regular_file(path_);
+  if (!file) return file.error();
+  file_ = std::move(file).value();
   struct stat info{};
   if (::fstat(file_.get(), &info) != 0) return system_error(path_, "cannot read");
-  if (!S_ISREG(info.st_mode)) return Error{path_.string() + ": expected a BM25 index, found no regular file"};
   bytes_ = static_cast<std::uint64_t>(info.st_size);
   if (bytes_ < sizeof(IndexHead)) return Error{path_.string() + ": is no BM25 index: it ends within the head"};
   void* start = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file_.get(), 0);

@@ -15,6 +15,7 @@
 #include "carnot/base/json.h"
 #include "carnot/base/log.h"
 #include "carnot/base/random.h"
+#include "carnot/base/regular_file.h"
 #include "carnot/base/system_error.h"
 #include "carnot/kernel/dispatch.h"
 #include "carnot/tool/bm25/index_file.h"
@@ -64,6 +65,7 @@ struct GraphContents {
 };
 
 Result<GraphContents> contents_of(const fs::path& file) {
+  if (const auto regular = open_regular_file(file); !regular) return regular.error();
   std::ifstream in(file, std::ios::binary);
   if (!in) return system_error(file, "cannot open");
   std::string piece(std::size_t{1} << 20, '\0');

@@ -16,6 +16,7 @@
 
 #include "carnot/base/check.h"
 #include "carnot/base/file.h"
+#include "carnot/base/regular_file.h"
 #include "carnot/base/system_error.h"
 #include "carnot/kernel/dispatch.h"
 #include "carnot/tool/bm25/index_file.h"
@@ -99,13 +100,14 @@ VectorFile::~VectorFile() {
 }
 
 Status VectorFile::map() {
-  file_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file_.is_open()) return system_error(path_, "cannot open");
+  auto file = open_regular_file(path_);
+  if (!file) return file.error();
+  file_ = std::move(file).value();
   struct stat info{};
   if (::fstat(file_.get(), &info) != 0) return system_error(path_, "cannot read");
   const std::string name = path_.string();
   bytes_ = static_cast<std::uint64_t>(info.st_size);
-  if (!S_ISREG(info.st_mode) || bytes_ < sizeof(VectorHead)) return Error{name + ": is no file of vectors"};
+  if (bytes_ < sizeof(VectorHead)) return Error{name + ": is no file of vectors"};
   void* start = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file_.get(), 0);
   if (start == MAP_FAILED) return system_error(path_, "cannot map into memory");
   start_ = static_cast<const char*>(start);
