@@ -8,22 +8,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kKeys[] = {"env.attributes_file",
-                                      "env.command",
-                                      "env.human_file",
-                                      "env.judge.prompt_file",
-                                      "env.products_file",
-                                      "env.repositories",
-                                      "env.retriever",
-                                      "env.reward",
-                                      "env.schema",
-                                      "env.task_source",
-                                      "env.test_file",
-                                      "env.tools",
-                                      "env.train_file",
-                                      "model.path",
-                                      "tokenizer.path",
-                                      "track.command"};
+constexpr std::string_view kKeys[] = {
+    "env.attributes_file", "env.command",      "env.human_file", "env.judge.prompt_file",
+    "env.products_file",   "env.repositories", "env.retriever",  "env.reward",
+    "env.schema",          "env.task_source",  "env.test_file",  "env.tools",
+    "env.train_file",      "model.path",       "tokenizer.path", "track.command"};
 constexpr std::string_view kFunctionMark = ".py:";
 
 bool is_there(const fs::path& path) {
