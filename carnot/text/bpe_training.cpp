@@ -88,7 +88,8 @@ std::vector<std::string> problems_of(const BpeTrainingOptions& options) {
   for (const std::string& piece : pieces) {
     if (contents.contains(bytes_to_symbols(piece)))
       problems.push_back("tokenizer_words: '" + piece + "': is an added token");
-    if (!counter.is_one_piece(piece))
+    const bool is_named = piece.starts_with(' ') && !counter.is_one_piece(piece.substr(1));  // without the blank
+    if (!is_named && !counter.is_one_piece(piece))
       problems.push_back("tokenizer_words: '" + piece +
                          "': the pattern splits it; expected letters only, or one digit");
   }

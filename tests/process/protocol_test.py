@@ -70,8 +70,8 @@ class Children(Written):
             """)
         with Process(own("reward"), script + ":score", hello={"row": {}}) as process:
             for i in (101, 102, 103):
-                process.send(calls=[{"op": "score", "id": i, "response": "a", "prompt": "", "answers": [], "row": {}}])
-            self.assertEqual([process.receive(i) for i in (101, 102, 103)], [{"score": 16.0}] * 3)
+                process.send(calls=[{"op": "score", "id": i, "responses": ["a"], "prompt": "", "answers": [], "row": {}}])
+            self.assertEqual([process.receive(i) for i in (101, 102, 103)], [{"scores": [{"values": {"0": 16.0}}]}] * 3)
 
     def test_of_a_tool(self):
         script = self.write("tool.py", """
@@ -209,17 +209,18 @@ class Failures(Written):
     def test_of_a_reward_that_asks_for_another_column_are_one_line(self):
         script = self.write("reward.py", "def score(completions, mood):\n    return []\n")
         with Process(own("reward"), script + ":score", hello={"row": {"question": "", "level": 1}}) as process:
-            self.assertEqual(process.greeting["error"], "TypeError: the function asks for mood; the rows have question, "
+            self.assertEqual(process.greeting["error"], "TypeError: score asks for mood; the rows have question, "
                              "level, completions, prompts, answers")
             self.assertEqual(process.log(), "")
 
 
 class Rewards(Written):
-    def score(self, function, responses):
+    def score(self, function, *groups, names=("score",)):
+        """The answer to each group, all of which come together."""
         script = self.write("reward.py", function)
-        with Process(own("reward"), script + ":score", hello={"row": {}}) as process:
-            calls = [{"op": "score", "id": 100 + i, "response": response, "prompt": "", "answers": [], "row": {}}
-                     for i, response in enumerate(responses)]
+        with Process(own("reward"), *[script + ":" + name for name in names], hello={"row": {}}) as process:
+            calls = [{"op": "score", "id": 100 + i, "responses": responses, "prompt": "", "answers": [], "row": {}}
+                     for i, responses in enumerate(groups)]
             process.send(calls=calls)
             return [process.receive(call["id"]) for call in calls], process.log()
 
@@ -228,16 +229,36 @@ class Rewards(Written):
             def score(completions):
                 print("called with", len(completions))
                 return [1.0]
-            """, ["a", "b"])
-        self.assertEqual(answers, [{"error": "ValueError: the function returned 1 score for 2 responses"}] * 2)
-        self.assertEqual(log, "called with 2\n")
+            """, ["a", "b"], ["c"])
+        self.assertEqual(answers, [{"error": "ValueError: score returned 1 score for 3 responses"}] * 2)
+        self.assertEqual(log, "called with 3\n")
+
+    def test_each_group_gets_its_own_scores_of_one_call(self):
+        answers, log = self.score("""
+            def score(completions):
+                print(completions)
+                return range(len(completions))
+            """, ["a", "b"], ["c"])
+        self.assertEqual(answers, [{"scores": [{"values": {"0": 0.0}}, {"values": {"0": 1.0}}]},
+                                   {"scores": [{"values": {"0": 2.0}}]}])
+        self.assertEqual(log, "['a', 'b', 'c']\n")
+
+    def test_of_several_functions_one_may_leave_a_response_to_the_others(self):
+        answers, _ = self.score("""
+            def length(completions):
+                return [len(one) or None for one in completions]
+            def right(completions):
+                return [1.0 if one == "a" else None for one in completions]
+            """, ["a", "bc", ""], names=("length", "right"))
+        self.assertEqual(answers[0]["scores"], [{"values": {"0": 1.0, "1": 1.0}}, {"values": {"0": 2.0}},
+                                                {"problem": "ValueError: no function returned a score"}])
 
     def test_an_exception_is_one_for_every_response_of_the_call(self):
         answers, log = self.score("""
             def score(completions):
                 print("called")
                 raise RuntimeError("the judge is away")
-            """, ["a", "b"])
+            """, ["a"], ["b"])
         self.assertEqual(answers, [{"error": "RuntimeError: the judge is away (reward.py, line 4)"}] * 2)
         self.assertEqual(log.count("called"), 1)
 
@@ -246,17 +267,19 @@ class Rewards(Written):
             def score(data_source, solution_str, ground_truth, extra_info=None):
                 return {"score": 1 / len(solution_str)}
             """, ["ab", "", "abcd"])
-        self.assertEqual(answers, [{"score": 0.5}, {"error": "ZeroDivisionError: division by zero (reward.py, line 3)"},
-                                   {"score": 0.25}])
+        self.assertEqual(answers[0]["scores"], [
+            {"values": {"0": 0.5}}, {"problem": "ZeroDivisionError: division by zero (reward.py, line 3)"},
+            {"values": {"0": 0.25}}])
 
     def test_a_score_that_is_no_number_fails_its_own_response(self):
         answers, _ = self.score("""
             def score(completions):
                 return [{"nan": float("nan"), "none": None}.get(one, 0.5) for one in completions]
             """, ["nan", "right", "none"])
-        self.assertEqual(answers[1], {"score": 0.5})
-        for answer, found in ((answers[0], "nan"), (answers[2], "None")):
-            self.assertEqual(answer, {"error": "ValueError: the function returned the score %s; expected a finite number"
+        scores = answers[0]["scores"]
+        self.assertEqual(scores[1], {"values": {"0": 0.5}})
+        for answer, found in ((scores[0], "nan"), (scores[2], "None")):
+            self.assertEqual(answer, {"problem": "ValueError: score returned the score %s; expected a finite number"
                                       % found})
 
 
