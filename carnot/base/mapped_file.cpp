@@ -10,7 +10,7 @@
 namespace carnot {
 
 Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::filesystem::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe is not waited for
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // do not wait for a pipe
   if (!file.is_open()) return system_error(path, "cannot open");
   struct stat info{};
   if (::fstat(file.get(), &info) != 0) return system_error(path, "cannot read");
