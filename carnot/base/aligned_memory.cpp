@@ -10,7 +10,7 @@
 namespace carnot {
 namespace {
 
-/// The address rounded up.
+/// The address, rounded up to a multiple.
 char* rounded_up(char* address, std::size_t multiple) {
   const std::size_t beyond = reinterpret_cast<std::uintptr_t>(address) % multiple;
   return beyond == 0 ? address : address + (multiple - beyond);
@@ -19,7 +19,7 @@ char* rounded_up(char* address, std::size_t multiple) {
 void ask_for_huge_pages(char* block, std::size_t bytes) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   char* first = rounded_up(block, page);
-  // Advice: where the system has no huge pages, nothing changes.
+  // Only advice: without huge pages, nothing changes.
   ::madvise(first, static_cast<std::size_t>(block + bytes - first) / page * page, MADV_HUGEPAGE);
 }
 

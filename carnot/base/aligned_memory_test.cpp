@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-/// The address sanitizer otherwise ends the program where malloc would say that there is no memory.
+/// By default, the address sanitizer ends the program where malloc would return null.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace carnot {

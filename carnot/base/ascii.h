@@ -1,4 +1,4 @@
-// base/ascii.h -- kinds of ASCII characters, whatever the locale.
+// base/ascii.h -- classes of ASCII characters, independent of the locale.
 #pragma once
 
 namespace carnot {

@@ -1,4 +1,4 @@
-// base/bounded_read.h -- the parts of base/file.h that read, with their limits as arguments.
+// base/bounded_read.h -- the reading functions of base/file.h, with their limits as arguments.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,14 @@
 
 namespace carnot {
 
-/// The rest of the stream, at most `limit` bytes; `name` is for the message.
+/// The rest of the stream, at most `limit` bytes; `name` is for error messages.
 Result<std::string> read_stream(std::istream& in, const std::string& name, std::size_t limit);
 
-/// The stream's next line, without its end; false if there is none. An error where it is longer than `limit`.
+/// The stream's next line, without its line break; false at the end of the stream. A line longer than `limit` is an
+/// error.
 Result<bool> read_line(std::istream& in, std::string& line, std::size_t limit);
 
-/// What an .xz file expands to, at most `limit` bytes.
+/// The decompressed content of an .xz file, at most `limit` bytes.
 Result<std::string> expand_xz(std::string_view packed, const std::string& name, std::size_t limit);
 
 }  // namespace carnot

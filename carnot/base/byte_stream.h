@@ -1,8 +1,8 @@
-// base/byte_stream.h -- plain values as bytes and back, exactly: what one process of a program tells another.
+// base/byte_stream.h -- plain values as bytes and back, exactly, for messages between processes.
 //
-// For processes of one program on machines of one kind, while they run; never for files. Numbers keep their bits, NaNs
-// and the sign of zero too. What is read is checked: bytes that end too early or ask for more than there is make the
-// reader fail, once and for all, and give empty values.
+// Only for running processes of one program on machines of one kind, never for files. Numbers keep their bits,
+// including NaNs and the sign of zero. Reads are checked: if the bytes end too early or announce more than they
+// contain, the reader fails permanently and returns empty values.
 #pragma once
 
 #include <cstdint>
@@ -68,11 +68,11 @@ class ByteReader {
   /// `bytes` must outlive the reader.
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
 
-  /// Nothing was missing so far.
+  /// True while no read has failed.
   bool ok() const { return !failed_; }
-  /// And nothing is left.
+  /// True if no read has failed and no bytes are left.
   bool complete() const { return ok() && rest_.empty(); }
-  /// For values that are there but cannot be right.
+  /// Marks the input as bad, for values that are present but invalid.
   void fail() {
     failed_ = true;
     rest_ = {};
@@ -124,8 +124,8 @@ class ByteReader {
     }
   }
 
-  /// The number of things that follow. Fails where the rest is too short for so many of at least `bytes_each` bytes, so
-  /// that nobody asks for memory on the word of damaged bytes.
+  /// The number of elements that follow. Fails if the rest is too short for that many elements of at least `bytes_each`
+  /// bytes, so that damaged bytes cannot cause a huge allocation.
   std::size_t get_size(std::size_t bytes_each) {
     std::uint64_t size = 0;
     get(size);

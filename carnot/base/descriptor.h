@@ -1,4 +1,4 @@
-// base/descriptor.h -- an open file of the system, closed on every way out.
+// base/descriptor.h -- a file descriptor that is closed on every exit path.
 #pragma once
 
 #include <unistd.h>
@@ -9,7 +9,7 @@ namespace carnot {
 
 class Descriptor {
  public:
-  /// Owns `fd`; a negative one means none.
+  /// Owns `fd`; a negative value means no file.
   explicit Descriptor(int fd = -1) : fd_(fd) {}
   ~Descriptor() { (void)close(); }
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -20,7 +20,7 @@ class Descriptor {
 
   bool is_open() const { return fd_ >= 0; }
   int get() const { return fd_; }
-  /// False where the system could not write everything; errno says why.
+  /// False if the system could not write everything; errno has the reason.
   bool close() { return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0; }
 
  private:

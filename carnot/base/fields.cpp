@@ -16,7 +16,7 @@ std::string number(double value) {
   return out.str();
 }
 
-/// A bound that says nothing but that the field is a count.
+/// True for bounds that only say that the field is a count.
 bool is_count_bound(double bound) { return std::abs(bound) == kLargestCount; }
 
 enum class CountBounds { LeftOut, Named };

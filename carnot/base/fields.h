@@ -7,7 +7,7 @@
 //     }
 //   };
 //
-// A visitor reads or writes the fields it is shown. Nothing here knows YAML, JSON or the command line.
+// A visitor reads or writes the fields it visits. Nothing here depends on YAML, JSON or the command line.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 
 namespace carnot {
 
-/// No whole number of 32 bits goes beyond it, in either direction; nor do counts.
+/// The largest magnitude of 32-bit integer fields and of counts.
 inline constexpr double kLargestCount = 1e9;
 
-/// Which values a field accepts. Numbers: finite, and low <= x <= high (strictly inside where `open_*`). Words: one of
-/// `words`.
+/// The values that a field accepts. Numbers: finite, and low <= x <= high (strictly inside where `open_*`). Words: one
+/// of `words`.
 struct Limits {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -34,15 +34,15 @@ struct Limits {
 Limits at_least(double low);
 Limits above(double low);
 Limits between(double low, double high);
-/// low to kLargestCount: of counts in 64 bits, so that sums and small multiples of them cannot overflow.
+/// low to kLargestCount: for 64-bit counts, so that sums and small multiples of them cannot overflow.
 Limits count_from(double low);
 Limits one_of(std::vector<std::string> words);
 
-/// Empty where `value` is acceptable; otherwise what was expected ("a number of at least 0").
+/// Empty if `value` is acceptable; otherwise what was expected ("a number of at least 0").
 std::string violation(const Limits& limits, double value);
 std::string violation(const Limits& limits, std::string_view value);
 
-/// What the limits accept, in words, for help texts; empty where everything goes.
+/// What the limits accept, in words, for help texts; empty if there are no limits.
 std::string describe(const Limits& limits);
 
 class FieldVisitor {
@@ -62,7 +62,7 @@ class FieldVisitor {
   virtual void begin_section(std::string_view name, std::string_view help) = 0;
   virtual void end_section() = 0;
 
-  /// An int field is an integer field; the visitor sees 64 bits, and limits of at most kLargestCount.
+  /// An int field is visited as a 64-bit integer, with limits of at most kLargestCount.
   void field(std::string_view name, int& value, std::string_view help, Limits limits = {});
 };
 

@@ -39,11 +39,11 @@ bool write_pieces(int fd, std::span<const std::string_view> pieces) {
   return std::all_of(pieces.begin(), pieces.end(), [&](std::string_view piece) { return write_all(fd, piece); });
 }
 
-/// Where a write to a path ends up.
+/// The final target of a write to a path.
 struct Target {
   fs::path path{};               ///< with all links resolved
-  std::optional<mode_t> mode{};  ///< permissions of the file that is there
-  bool is_file = true;           ///< or is to become one
+  std::optional<mode_t> mode{};  ///< permissions of the existing file
+  bool is_file = true;           ///< or will become one
 };
 
 Result<fs::path> behind_links(fs::path path) {
@@ -111,18 +111,18 @@ std::string xz_problem(lzma_ret status) {
   return "not a complete xz file";
 }
 
-/// One whose content comes from nowhere (/dev/zero) or is no text.
+/// True for a device with unlimited content (/dev/zero) or without text.
 bool is_unreadable_device(int fd, const struct stat& info) {
-  constexpr dev_t kNull = 0x103;  // /dev/null, an empty file
+  constexpr dev_t kNull = 0x103;  // /dev/null, which is an empty file
   return S_ISBLK(info.st_mode) || (S_ISCHR(info.st_mode) && info.st_rdev != kNull && ::isatty(fd) == 0);
 }
 
-/// Does not wait for a pipe's writer.
+/// Does not wait for a writer if it is a pipe.
 Descriptor opened_to_read(const fs::path& path) {
   return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
-/// Waits where the pipe is empty and has writers.
+/// Waits if the pipe is empty and has writers.
 ssize_t read_some(int fd, std::span<char> to) {
   for (;;) {
     const ssize_t got = ::read(fd, to.data(), to.size());
@@ -270,12 +270,12 @@ Status write_file_atomically(const fs::path& path, std::span<const std::string_v
 
 Status make_folder(const fs::path& path) {
   std::error_code reason;
-  std::vector<fs::path> above;  // of each folder that is missing
+  std::vector<fs::path> above;  // of each missing folder
   for (fs::path missing = path; !missing.empty() && !fs::exists(missing, reason); missing = missing.parent_path())
     above.push_back(missing.has_parent_path() ? missing.parent_path() : fs::path("."));
   fs::create_directories(path, reason);
   if (reason) return Error{path.string() + ": cannot create the folder: " + reason.message()};
-  for (const fs::path& folder : above)  // a new name survives a power cut once the folder that has it is synced
+  for (const fs::path& folder : above)  // a new name survives a power failure once its folder is synced
     if (const Status synced = sync_path(folder); !synced) return synced;
   if (::access(path.c_str(), W_OK) != 0) return system_error(path, "cannot write into the folder");
   return Done{};

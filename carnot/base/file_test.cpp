@@ -127,7 +127,7 @@ TEST_F(Files, APipeIsReadToItsEndAndOneWithoutAWriterIsRefusedAtOnce) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().message, pipe.string() + ": is a pipe that nothing writes into; expected a file");
 
-  Descriptor writer(::open(pipe.c_str(), O_RDWR));  // so that one is there when the reader comes
+  Descriptor writer(::open(pipe.c_str(), O_RDWR));  // so that the reader finds a writer
   auto content = std::async(std::launch::async, [&] { return read_file(pipe); });
   std::ofstream(pipe) << std::string(1 << 20, 'x');  // far more than a pipe holds
   ASSERT_TRUE(writer.close());
@@ -135,7 +135,7 @@ TEST_F(Files, APipeIsReadToItsEndAndOneWithoutAWriterIsRefusedAtOnce) {
 }
 
 TEST_F(Files, ADeviceIsWrittenIntoAndStays) {
-  // Of our own where that is allowed: a fault here must not take the machine's.
+  // Our own device where that is allowed: a bug here must not overwrite the machine's.
   const fs::path own = folder_ / "null";
   const bool made = ::mknod(own.c_str(), S_IFCHR | 0600, ::makedev(1, 3)) == 0;
   const fs::path device = made && Descriptor(::open(own.c_str(), O_WRONLY)).is_open() ? own : fs::path("/dev/null");

@@ -41,7 +41,7 @@ class LimitedBuilder final : public nlohmann::json_sax<AnyJson> {
   bool key(string_t& name) override {
     Open& object = open_.back();
     if (!object.keys.insert(name).second) return refuse("the key \"" + cut(name) + "\" appears twice in one object");
-    // Known to be new: at the end, without the search through all keys that an ordered object would make.
+    // The key is known to be new: append it, without the search through all keys that an ordered object would make.
     auto& members = object.value->template get_ref<typename AnyJson::object_t&>();
     if constexpr (requires { members.emplace_back(std::move(name), nullptr); }) {
       object.member = &members.emplace_back(std::move(name), nullptr).second;
@@ -64,7 +64,7 @@ class LimitedBuilder final : public nlohmann::json_sax<AnyJson> {
  private:
   struct Open {
     AnyJson* value = nullptr;
-    AnyJson* member = nullptr;     ///< of an object: of the key that was read last
+    AnyJson* member = nullptr;     ///< of an object: of the last key read
     std::set<std::string> keys{};  ///< of an object
   };
 
@@ -73,7 +73,7 @@ class LimitedBuilder final : public nlohmann::json_sax<AnyJson> {
     return false;
   }
 
-  /// Where the value is now; null where there are too many.
+  /// Where the value was put; null if there are too many values.
   AnyJson* place(AnyJson value) {
     if (++values_ > limits_.values) {
       refuse("has more than " + std::to_string(limits_.values) + " values");

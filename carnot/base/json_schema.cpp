@@ -27,7 +27,7 @@ std::string place_of(const std::vector<std::string>& context) {
   return place;
 }
 
-/// Whether references lead from `part` to references without end; valijson would follow them as long as there is stack.
+/// Whether references lead from `part` to references without end; valijson would follow them until the stack overflows.
 bool leads_in_a_circle(const nlohmann::json& schema, const nlohmann::json& part) {
   const nlohmann::json* at = &part;
   for (std::size_t step = 0; step < kMaxJsonDepth; ++step) {
@@ -38,7 +38,7 @@ bool leads_in_a_circle(const nlohmann::json& schema, const nlohmann::json& part)
     try {
       at = &schema.at(nlohmann::json::json_pointer(text.substr(1)));
     } catch (const nlohmann::json::exception&) {
-      return false;  // leads nowhere, which valijson says
+      return false;  // a dangling reference, which valijson reports
     }
   }
   return true;

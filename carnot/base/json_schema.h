@@ -1,4 +1,4 @@
-// base/json_schema.h -- JSON schemas (draft 7): whether a value fits one, and why not.
+// base/json_schema.h -- validates values against JSON schemas (draft 7).
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@ namespace carnot {
 
 class JsonSchema {
  public:
-  /// The error says, after `where`, what is no schema. A reference must stay within the schema.
+  /// The error begins with `where` and says why the schema is invalid. References must stay within the schema.
   static Result<JsonSchema> compile(const nlohmann::json& schema, const std::string& where);
 
   ~JsonSchema();
   JsonSchema(JsonSchema&&) noexcept;
   JsonSchema& operator=(JsonSchema&&) noexcept;
 
-  /// Any thread.
+  /// Thread-safe.
   bool fits(const nlohmann::json& value) const;
 
-  /// What is wrong, each with its place ("size: Value type not permitted by 'type' constraint."); at most kMaxProblems.
+  /// The problems, each with its place ("size: Value type not permitted by 'type' constraint."); at most kMaxProblems.
   std::vector<std::string> problems(const nlohmann::json& value) const;
 
  private:

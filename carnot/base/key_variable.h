@@ -1,4 +1,4 @@
-// base/key_variable.h -- keys of servers, which are named by an environment variable and never written down.
+// base/key_variable.h -- API keys of servers, which are named by an environment variable and never written down.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace carnot {
 
-/// What the environment variable holds, without blanks around it; nothing where `name` is empty. The error says after
-/// `where` what is wrong, and never shows the name: it may be the key itself, given by mistake.
+/// The value of the environment variable, without surrounding blanks; empty if `name` is empty. The error begins with
+/// `where` and never shows the name, because it could be the key itself, entered by mistake.
 Result<std::string> key_of_variable(const std::string& name, const std::string& where);
 
 }  // namespace carnot

@@ -1,10 +1,10 @@
-// base/kv_block.h -- the size of a KV block, on which the cache, which counts blocks, and the kernels, which read them,
-// have to agree.
+// base/kv_block.h -- the size of a KV block, shared by the cache, which counts blocks, and the kernels, which read
+// them.
 #pragma once
 
 namespace carnot {
 
-/// Positions that one block of keys and values holds.
+/// Positions per block of keys and values.
 inline constexpr int kBlockTokens = 16;
 
 }  // namespace carnot

@@ -1,4 +1,4 @@
-// base/mapped_file.h -- a file in memory without reading it: pages come when they are looked at.
+// base/mapped_file.h -- a memory-mapped file: pages are loaded when they are accessed.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace carnot {
 
-/// Private: writing to it does not reach the disk.
+/// A private mapping: writes do not reach the disk.
 class MappedFile {
  public:
   static Result<std::shared_ptr<MappedFile>> open(const std::filesystem::path& path);

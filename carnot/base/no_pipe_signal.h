@@ -1,5 +1,5 @@
-// base/no_pipe_signal.h -- writing to a pipe or a connection that the other side closed is an error, not a signal that
-// ends the program.
+// base/no_pipe_signal.h -- turns writing to a closed pipe or connection into an error instead of a signal that ends the
+// program.
 #pragma once
 
 #include <csignal>
@@ -7,7 +7,7 @@
 
 namespace carnot {
 
-/// Holds SIGPIPE back from this thread while it lives.
+/// Blocks SIGPIPE for this thread during its lifetime.
 class NoPipeSignal {
  public:
   NoPipeSignal() {

@@ -14,7 +14,7 @@ std::string hexadecimal(char c) {
   return std::string("\\x") + kDigits[byte >> 4] + kDigits[byte & 15];
 }
 
-/// Bytes of the UTF-8 character at the front; 0 where there is none.
+/// Bytes of the UTF-8 character at the front; 0 if there is no valid one.
 std::size_t character_length(std::string_view text) {
   const Utf8Character first = first_character(text);
   return first.valid ? first.length : 0;
@@ -26,7 +26,7 @@ bool is_control(std::string_view character) {
   return character.size() == 2 && character[0] == '\xc2' && static_cast<unsigned char>(character[1]) < 0xa0;
 }
 
-/// At most kMessageLineBytes of the line, not ending within a character.
+/// At most kMessageLineBytes of the line, cut between characters.
 std::string_view beginning(std::string_view line) {
   if (line.size() <= kMessageLineBytes) return line;
   std::size_t end = kMessageLineBytes;

@@ -17,7 +17,7 @@ struct Error {
   std::string message;
 };
 
-/// Joins problems into one error, a line each. REQUIRES: at least one.
+/// Joins problems into one error, one line each. REQUIRES: at least one.
 Error join_errors(const std::vector<std::string>& problems);
 
 template <class T>
@@ -59,7 +59,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-/// The value of a result that has none: only success or failure matters.
+/// The value of a Result that only reports success or failure.
 struct Done {};
 using Status = Result<Done>;
 

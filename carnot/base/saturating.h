@@ -1,5 +1,5 @@
-// base/saturating.h -- whole numbers whose sums and products stop at the ends of 64 bits. For sizes that are reckoned
-// from settings, where an absurd one has to come out as too large and not as something small.
+// base/saturating.h -- integers whose sums and products saturate at the limits of 64 bits, for sizes computed from
+// settings: an absurd one must come out as too large, not wrap around to something small.
 #pragma once
 
 #include <algorithm>

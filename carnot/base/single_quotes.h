@@ -1,4 +1,4 @@
-// base/single_quotes.h -- text as one word of a POSIX shell.
+// base/single_quotes.h -- quotes a string as one word for a POSIX shell.
 #pragma once
 
 #include <string>

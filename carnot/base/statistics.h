@@ -1,23 +1,23 @@
 // base/statistics.h -- means, the two standard deviations (by name), and intervals.
 //
-// There is no `std`: groups of 8 differ by 7 % between the population's (divide by n) and the sample's
-// (divide by n - 1), and published code uses both.
+// There is no `std`: for groups of 8, the population's (divide by n) and the sample's (divide by n - 1) differ
+// by 7 %, and published code uses both.
 #pragma once
 
 #include <span>
 
 namespace carnot {
 
-/// Mean; 0 of nothing.
+/// Mean; 0 if empty.
 double mean(std::span<const double> values);
 
-/// sqrt(sum (x - mean)^2 / n); 0 of nothing.
+/// sqrt(sum (x - mean)^2 / n); 0 if empty.
 double std_population(std::span<const double> values);
 
-/// sqrt(sum (x - mean)^2 / (n - 1)); 0 of fewer than two values.
+/// sqrt(sum (x - mean)^2 / (n - 1)); 0 for fewer than two values.
 double std_sample(std::span<const double> values);
 
-/// True where every value equals the first one exactly (also for none and one).
+/// True if all values are exactly equal (also for none and one).
 bool all_equal(std::span<const double> values);
 
 struct Interval {
@@ -25,11 +25,11 @@ struct Interval {
   double high = 0;
 };
 
-/// 95 % Wilson score interval of a success rate. With no trials: [0, 1]. Trials that depend on each other count as
-/// fewer, and not always as a whole number of them.
+/// 95 % Wilson score interval of a success rate. With no trials: [0, 1]. The counts need not be integers, because
+/// dependent trials count as fewer.
 Interval wilson_interval(double successes, double n);
 
-/// 95 % Student-t interval of a mean; [mean, mean] of fewer than two values.
+/// 95 % Student-t interval of a mean; [mean, mean] for fewer than two values.
 Interval mean_interval(std::span<const double> values);
 
 }  // namespace carnot

@@ -1,4 +1,4 @@
-// base/stopwatch.h -- elapsed time, by a clock that never jumps.
+// base/stopwatch.h -- elapsed time, by a monotonic clock.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,10 @@ class Stopwatch {
   Stopwatch() = default;
   explicit Stopwatch(Clock::time_point start) : start_(start) {}
 
-  /// Since construction or the last lap.
+  /// Seconds since construction or the last lap.
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
-  /// seconds(), and starts again.
+  /// Returns seconds() and restarts the clock.
   double lap() {
     const Clock::time_point now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - start_).count();

@@ -1,4 +1,4 @@
-// base/strings.h -- lists of words as text, and text without blanks around it.
+// base/strings.h -- joins lists of words, and trims blanks.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@ namespace carnot {
 /// "a, b, c".
 std::string join(std::span<const std::string> words, std::string_view between = ", ");
 
-/// Without ASCII white space at both ends. What Python's str.strip leaves: stripped (base/utf8.h).
+/// Without ASCII white space at both ends. For the rules of Python's str.strip, use stripped() (base/utf8.h).
 std::string_view trim(std::string_view text);
 
-/// ASCII letters in lower case; other bytes stay.
+/// ASCII letters in lower case; other bytes are unchanged.
 std::string lower_case(std::string_view text);
 
 }  // namespace carnot

@@ -1,4 +1,4 @@
-// base/system_error.h -- a system call's failure as an error.
+// base/system_error.h -- converts a failed system call into an error.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace carnot {
 
-/// "path: what: reason", with the reason that errno holds now.
+/// "path: what: reason"; the reason is the current errno.
 Error system_error(const std::filesystem::path& path, const std::string& what);
 
 }  // namespace carnot

@@ -18,9 +18,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kBegin = ".carnot-", kEnd = ".tmp", kDigits = "0123456789abcdef";
 constexpr std::size_t kNumDigits = 16;
-constexpr int kAttempts = 100;  // two names of 64 random bits never meet; more than one attempt is someone's planting
+constexpr int kAttempts = 100;  // two names of 64 random bits never collide; a second attempt means planted names
 
-/// Calls `create` with new names until one was free. It returns a negative number, and errno, where it fails.
+/// Calls `create` with new names until one was free. On failure it returns a negative number and sets errno.
 template <class Create>
 Result<std::pair<fs::path, int>> create_in(const fs::path& folder, const std::string& what, const Create& create) {
   for (int i = 0; i < kAttempts; ++i) {

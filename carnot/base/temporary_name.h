@@ -1,8 +1,8 @@
 // base/temporary_name.h -- names for files and folders that are still being written.
 //
-// A file or folder is filled under a name that nobody can guess, and then renamed. Such names are made by creating,
-// never by opening an existing one, so that a link planted in a shared folder is not followed. They all look alike
-// (".carnot-0123456789abcdef.tmp"), so that what a killed process left can be recognised and removed.
+// A file or folder is filled under an unguessable name and then renamed. It is always created exclusively, never
+// opened if it exists, so that a link planted in a shared folder is not followed. All names have one form
+// (".carnot-0123456789abcdef.tmp"), so that leftovers of a killed process can be recognised and removed.
 #pragma once
 
 #include <filesystem>
@@ -19,20 +19,20 @@ struct TemporaryFile {
   Descriptor descriptor{};  ///< open for writing
 };
 
-/// An empty file in `folder`, readable by all whom the umask lets.
+/// An empty file in `folder`, with the permissions that the umask allows.
 Result<TemporaryFile> make_temporary_file(const std::filesystem::path& folder);
 
-/// An empty folder in `parent`, which has to be there.
+/// An empty folder in `parent`, which must exist.
 Result<std::filesystem::path> make_temporary_folder(const std::filesystem::path& parent);
 
-/// A name for what is about to be set aside.
+/// A name for something that is about to be moved aside.
 Result<std::string> temporary_name();
 
-/// Whether temporary_name() makes such names.
+/// Whether `name` has the form that temporary_name() returns.
 bool is_temporary_name(std::string_view name);
 
-/// Removes every file and folder in `folder` that has a temporary name; a folder that is not there has none.
-/// REQUIRES: nobody else is writing into `folder`.
+/// Removes every file and folder in `folder` that has a temporary name; a missing folder is not an error. REQUIRES: no
+/// other process is writing to `folder`.
 Status remove_temporaries(const std::filesystem::path& folder);
 
 }  // namespace carnot

@@ -20,7 +20,7 @@ void relax() {
 #endif
 }
 
-/// Waits for at most kSpinTime without giving up the processor. True once `done()` is.
+/// Spins for at most kSpinTime. True once `done()` is.
 template <class Done>
 bool spin_until(const Done& done) {
   using Clock = std::chrono::steady_clock;
@@ -35,8 +35,8 @@ bool spin_until(const Done& done) {
   return false;
 }
 
-/// The entrance to a loop, in one word: how many workers are inside, whether more may enter, and which loop it is.
-/// Loop and body change only while it is closed and empty.
+/// The entrance to a loop, in one atomic word: how many workers are inside, whether more can enter, and the loop's
+/// number. Loop and body change only while the gate is closed and empty.
 class Gate {
  public:
   void open() { word_.store((word_.load() & ~kNumberBits) + kLoop + kOpen); }
@@ -49,7 +49,7 @@ class Gate {
     return (word & kOpen) != 0 && loop_of(word) != seen;
   }
 
-  /// Enters the open loop and notes its number in `seen`. False where it has closed meanwhile.
+  /// Enters the open loop and stores its number in `seen`. False if it has closed meanwhile.
   bool enter(std::uint64_t& seen) {
     std::uint64_t word = word_.load();
     do {
@@ -81,7 +81,7 @@ struct ThreadPool::State {
   std::mutex caller;
   Gate gate;
   std::atomic<bool> stop{false};
-  std::mutex sleep;  // of both who wait for a loop and who waits for its end
+  std::mutex sleep;  // for threads that wait for a loop and for its end
   std::condition_variable opened, emptied;
 
   std::int64_t count = 0;
@@ -115,7 +115,7 @@ struct ThreadPool::State {
     emptied.wait(lock, due);
   }
 
-  /// Makes sure that whoever found nothing before the change that it is told of is asleep, or looks again.
+  /// Ensures that a thread that checked before the change is either asleep, and notified, or checks again.
   void wake(std::condition_variable& sleepers) {
     {
       const std::lock_guard lock(sleep);

@@ -1,10 +1,10 @@
 // base/thread_pool.h -- splits a loop over a few threads that wait briefly before they sleep.
 //
-// Results may not depend on the number of threads: a body writes only what its own indices own, and sums
-// are made in a fixed order by the caller. Not reentrant: a body may not call run() on the same pool.
+// Results must not depend on the number of threads: a body writes only what belongs to its own indices, and
+// the caller adds up sums in a fixed order. Not reentrant: a body must not call run() on the same pool.
 //
-// Beside busy neighbours: the caller works through the loop itself and waits only for indices that a worker has begun,
-// never for a worker to wake up; who waits keeps its processor for kSpinTime and then sleeps.
+// On a busy machine: the caller works through the loop itself and waits only for indices that a worker has begun,
+// never for a worker to wake up. A waiting thread spins for kSpinTime and then sleeps.
 #pragma once
 
 #include <chrono>
@@ -19,12 +19,12 @@ inline constexpr int kMaxThreads = 256;
 
 class ThreadPool {
  public:
-  /// How long a thread that waits keeps its processor: longer than the gap between two kernels of a layer, shorter
-  /// than a wake-up and far shorter than the time slice that a neighbour would get.
+  /// How long a waiting thread spins: longer than the gap between two kernels of a layer, shorter than a wake-up and
+  /// far shorter than the time slice that another process would get.
   static constexpr std::chrono::microseconds kSpinTime{20};
 
-  /// Starts `threads` - 1 workers; the caller of run() is the last one. Where one cannot start, those that did are
-  /// ended and std::system_error says how many there were. REQUIRES: 1 <= threads <= kMaxThreads.
+  /// Starts `threads` - 1 workers; the caller of run() is the last one. If one cannot be started, the others are
+  /// stopped and std::system_error says how many were running. REQUIRES: 1 <= threads <= kMaxThreads.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -32,8 +32,8 @@ class ThreadPool {
 
   int threads() const;
 
-  /// Calls body(i) once for each i in [0, count), each on some thread; returns when all are done. The first
-  /// exception is rethrown here. Only one caller at a time is served by the workers; another runs alone.
+  /// Calls body(i) once for each i in [0, count), each on some thread; returns when all are done. The first exception
+  /// is rethrown here. Workers serve one caller at a time; a second caller runs its loop alone.
   void run(std::int64_t count, const std::function<void(std::int64_t)>& body);
 
  private:
@@ -41,8 +41,8 @@ class ThreadPool {
   std::unique_ptr<State> state_;
 };
 
-/// The pool that kernels use. set_num_threads replaces it; call it while no kernel runs. Where the threads cannot be
-/// started it throws as ThreadPool does, and the pool stays as it was.
+/// The pool that kernels use. set_num_threads replaces it; call it while no kernel runs. If the threads cannot be
+/// started, it throws as ThreadPool does and keeps the old pool.
 ThreadPool& kernel_pool();
 void set_num_threads(int threads);
 

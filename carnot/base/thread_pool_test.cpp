@@ -97,7 +97,7 @@ bool sleeps(long thread) {
   return state == "S";
 }
 
-// A worker that gets no processor is one that a signal holds wherever it is.
+// A signal handler blocks the worker at an arbitrary place, as if it got no processor time.
 TEST(ThreadPool, ACallerDoesTheWorkOfAWorkerThatGetsNoProcessor) {
   ThreadPool pool(2);
   pthread_t worker{};

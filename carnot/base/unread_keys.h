@@ -1,7 +1,7 @@
-// base/unread_keys.h -- keys of an options struct that nothing reads, given its other keys.
+// base/unread_keys.h -- keys of an options struct that have no effect, given its other keys.
 //
-// An options struct lists them with its fields(); a recipe that sets one is refused, with the reason. A
-// strength of 0 makes no key unread: sweeps run through it.
+// An options struct lists them next to its fields(); a recipe that sets one is refused, with the reason. A
+// strength of 0 makes no key unread, because sweeps pass through 0.
 #pragma once
 
 #include <functional>
@@ -23,10 +23,10 @@ class UnreadKeys {
  public:
   void add(std::initializer_list<std::string_view> keys, std::string_view why);
 
-  /// Those of a nested struct, which is visited under `section` ("": beside the struct's own fields).
+  /// Adds the unread keys of a nested struct, which is visited under `section` ("": among the struct's own fields).
   void add(const UnreadKeys& nested, std::string_view section = "");
 
-  /// Every field of a nested struct.
+  /// Adds every field of a nested struct.
   template <class Options>
   void add_all(Options nested, std::string_view section, std::string_view why) {
     add_visited([&](FieldVisitor& visit) { nested.fields(visit); }, section, why);
@@ -42,7 +42,7 @@ class UnreadKeys {
   std::vector<UnreadKey> keys_{};
 };
 
-/// The dotted names of all fields that `fields` shows, in order.
+/// The dotted names of all fields that `fields` visits, in order.
 std::vector<std::string> field_names(const std::function<void(FieldVisitor&)>& fields);
 
 }  // namespace carnot

@@ -16,7 +16,7 @@ namespace {
 
 constexpr Utf8Character kInvalid{.code_point = 0xFFFD, .length = 1, .valid = false};
 
-/// Bytes of the character that `lead` begins; 0 where it begins none.
+/// Bytes of the character that begins with `lead`; 0 if none does.
 constexpr int length_by_lead(std::uint8_t lead) {
   if (lead < 0x80) return 1;
   if (lead >= 0xC2 && lead <= 0xDF) return 2;
@@ -37,7 +37,7 @@ constexpr bool second_byte_fits(std::uint8_t lead, std::uint8_t second) {
   }
 }
 
-/// Leading bytes that are ASCII, eight at a time.
+/// Length of the ASCII prefix, checked eight bytes at a time.
 std::size_t ascii_prefix(std::string_view text) {
   std::size_t i = 0;
   for (std::uint64_t block; i + sizeof block <= text.size(); i += sizeof block) {
@@ -187,7 +187,7 @@ bool is_letter_in_a_shape(char32_t code_point) {
 }  // namespace
 
 bool is_word_character(char32_t code_point) {
-  if (code_point == 0x200C || code_point == 0x200D) return true;  // they join what is beside them
+  if (code_point == 0x200C || code_point == 0x200D) return true;  // zero-width joiners
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(code_point))) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:

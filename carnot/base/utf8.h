@@ -8,7 +8,7 @@ namespace carnot {
 
 struct Utf8Character {
   char32_t code_point = 0;
-  int length = 0;  ///< bytes taken; 1 for an invalid byte
+  int length = 0;  ///< bytes; 1 for an invalid byte
   bool valid = false;
 };
 
@@ -18,7 +18,7 @@ Utf8Character first_character(std::string_view text);
 /// True for the second, third and fourth byte of a character.
 constexpr bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-/// Characters of a text; of one that is not valid UTF-8, its bytes that do not continue a character.
+/// The number of characters in `text`. For invalid UTF-8: of bytes that do not continue a character.
 std::size_t count_characters(std::string_view text);
 
 /// Where the last character of `text` begins; invalid bytes count as characters. REQUIRES: not empty.
@@ -29,17 +29,17 @@ void append_utf8(std::string& text, char32_t code_point);
 /// Length of the longest prefix that is valid UTF-8.
 std::size_t valid_prefix(std::string_view text);
 
-/// Length of the unfinished character at the end: up to three bytes that more bytes could complete.
+/// Length of the incomplete character at the end: up to three bytes that further bytes could complete.
 std::size_t unfinished_suffix(std::string_view text);
 
-/// True where a quick look proves that NFC leaves `text` as it is; false says nothing.
+/// True if a quick check proves that NFC leaves `text` unchanged; false proves nothing.
 /// REQUIRES: valid UTF-8.
 bool certainly_composed(std::string_view text);
 
 /// Unicode normalization form C. REQUIRES: valid UTF-8.
 std::string compose(std::string_view text);
 
-/// `text` with one U+FFFD for each stretch of bytes that begins no character or ends within one (Unicode's recommended
+/// `text` with one U+FFFD for each run of bytes that begins no character or ends within one (Unicode's recommended
 /// practice, section 3.9).
 std::string with_replacement_characters(std::string_view text);
 
@@ -47,7 +47,7 @@ std::string with_replacement_characters(std::string_view text);
 bool is_white_space(char32_t code_point);
 bool is_word_character(char32_t code_point);
 
-/// Without blanks at both ends, and at the right end: Python's str.strip and str.rstrip.
+/// Without blanks at both ends or at the right end, as Python's str.strip and str.rstrip.
 std::string_view stripped(std::string_view text);
 std::string_view right_stripped(std::string_view text);
 

@@ -13,12 +13,12 @@ enum class BalancedForm {
 
 struct BalancedBranchOptions {
   BalancedForm form = BalancedForm::Paper;
-  int initial = 8;  ///< trajectories from the prompt, where no probe divides the budget
+  int initial = 8;  ///< trajectories from the prompt, if no probe divides the budget
   double base = 0.5;
   double weight = 0.2;
-  double penalty = 0.2;  ///< per branch in a row
+  double penalty = 0.2;  ///< per consecutive branch
   int beam = 2;
-  bool probe = true;         ///< divide the budget by the entropies of one trajectory sampled first
+  bool probe = true;         ///< divide the budget by the entropies of one trajectory that is sampled first
   double probe_slope = 0.2;  ///< of the sigmoid in root entropy minus mean entropy after tool calls
   BranchTiming timing = BranchTiming::AfterObservation;
   BranchStreak streak = BranchStreak::Trajectory;
@@ -30,11 +30,11 @@ struct BalancedBranchOptions {
 
 std::unique_ptr<BranchPolicy> balanced_branch(const BalancedBranchOptions& options = {});
 
-/// What the form's published values are; the rest is shared with ARPO.
+/// The published values of the form; the rest is shared with ARPO.
 BalancedBranchOptions published_balanced_branch();
 
 /// budget * sigmoid(slope * (root - mean of tool calls)): rounded down, within [1, budget] (Paper), or one more (Code).
-/// Without tool calls their mean counts as the root's.
+/// Without tool calls, the root's entropy is used as their mean.
 int balanced_budget(int budget, const EntropyProbe& probe, double slope, BalancedForm form);
 
 }  // namespace carnot

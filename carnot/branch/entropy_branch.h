@@ -1,4 +1,4 @@
-// branch/entropy_branch.h -- ARPO: branch where entropy rose after a tool's answer (arXiv:2507.19849).
+// branch/entropy_branch.h -- ARPO: branches where entropy rose after a tool call (arXiv:2507.19849).
 #pragma once
 
 #include "carnot/base/unread_keys.h"
@@ -14,10 +14,10 @@ enum class EntropyBranchRule {
 struct EntropyBranchOptions {
   EntropyBranchRule rule = EntropyBranchRule::Probability;
   int initial = 8;      ///< trajectories from the prompt, at most the budget
-  double base = 0.5;    ///< probability without a rise
-  double weight = 0.2;  ///< of the rise
+  double base = 0.5;    ///< probability if entropy does not rise
+  double weight = 0.2;  ///< factor of the rise
   double threshold = 0.5;
-  int beam = 2;  ///< a place is asked beam - 1 times
+  int beam = 2;  ///< beam - 1 decisions are taken per place
   BranchTiming timing = BranchTiming::AfterObservation;
   TurnEntropyMeasure measure{};
 

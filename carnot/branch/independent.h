@@ -1,4 +1,4 @@
-// branch/independent.h -- no branching.
+// branch/independent.h -- no branching: every trajectory starts from the prompt.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace carnot {
 
-/// Every trajectory starts from the prompt.
+/// The policy that never branches.
 std::unique_ptr<BranchPolicy> independent();
 
 }  // namespace carnot

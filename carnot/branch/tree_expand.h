@@ -1,4 +1,4 @@
-// branch/tree_expand.h -- Tree-GRPO: grow trees from randomly chosen nodes (arXiv:2509.21240).
+// branch/tree_expand.h -- Tree-GRPO: grows trees from randomly chosen nodes (arXiv:2509.21240).
 #pragma once
 
 #include "carnot/base/fields.h"
@@ -10,12 +10,12 @@ namespace carnot {
 struct TreeExpandOptions {
   int trees = 2;
   int nodes = 2;   ///< starting points per tree and round
-  int rounds = 1;  ///< at least; more where the budget asks for more leaves than 1 + nodes * rounds
+  int rounds = 1;  ///< at least; more if the budget needs more leaves than 1 + nodes * rounds
 
   void fields(FieldVisitor& visit);
 };
 
-/// initial(budget) trees; expansion(budget) divides the budget's leaves over them as evenly as can be.
+/// initial(budget) trees; expansion(budget) divides the budget's leaves over them as evenly as possible.
 std::unique_ptr<BranchPolicy> tree_expand(const TreeExpandOptions& options = {});
 
 /// `keep` of `leaves` leaves, uniformly without replacement, in ascending order. REQUIRES: 0 <= keep <= leaves.

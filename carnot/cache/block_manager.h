@@ -1,7 +1,7 @@
 // cache/block_manager.h -- which KV blocks are free, and how many tables share each of the others.
 //
-// Knows block numbers only: no tensors, no layers, no tokens. Not thread-safe; the engine owns the manager and touches
-// it from one thread.
+// Manages block numbers only: no tensors, layers or tokens. Not thread-safe; the engine owns the manager and uses it
+// from one thread.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,17 @@ class BlockManager {
   int size() const { return static_cast<int>(holders_.size()); }
   int num_free() const { return static_cast<int>(free_.size()); }
 
-  /// A free block, held once from now on: the one that was freed last, at first the lowest. REQUIRES: num_free() > 0.
+  /// Takes a free block, which one table then holds: the most recently freed one, initially the lowest. REQUIRES:
+  /// num_free() > 0.
   std::int32_t take();
 
-  /// One more table holds the block. REQUIRES: it is held.
+  /// One more table holds the block. REQUIRES: the block is held.
   void share(std::int32_t block);
 
-  /// One table fewer holds the block; it is free once none does. REQUIRES: it is held.
+  /// One table fewer holds the block, which is free once no table does. REQUIRES: the block is held.
   void release(std::int32_t block);
 
-  /// How many tables hold the block; 0 for a free one.
+  /// Number of tables that hold the block; 0 if it is free.
   int holders(std::int32_t block) const { return holders_[block]; }
 
  private:

@@ -7,7 +7,7 @@
 namespace carnot {
 namespace {
 
-// The next token goes into the last block, which another table holds too.
+// Whether the next token goes into the last block and another table holds that block too.
 bool must_copy_last(const BlockManager& blocks, const BlockTable& table) {
   return table.num_tokens % kBlockTokens != 0 && blocks.holders(table.blocks.back()) > 1;
 }

@@ -100,7 +100,7 @@ TEST(BlockTable, KnowsWhichTokensLieInSharedBlocks) {
   EXPECT_EQ(tokens_in_shared_blocks(pool, child), kBlockTokens + 1);
 }
 
-// The slow twin: every sequence is the list of its tokens' names, and the memory says which name each slot holds.
+// The slow reference: each sequence is a list of its tokens' names, and the memory records which name each slot holds.
 struct Twin {
   explicit Twin(int num_blocks) : pool(num_blocks), memory(static_cast<std::size_t>(num_blocks) * kBlockTokens, -1) {}
 

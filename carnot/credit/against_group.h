@@ -1,4 +1,4 @@
-// credit/against_group.h -- what all baselines of a group share: who is counted, and where the result goes.
+// credit/against_group.h -- shared by all group baselines: which turns are counted, and which tokens get the result.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace carnot {
 
-/// What is counted once in a group's statistics. Rows are turns, as in systems that train every environment step as a
-/// sequence of its own: a row's reward is the trajectory's, with the penalty of that turn instead of all of them.
+/// What is counted once in a group's statistics. Rows are turns, as in systems that train on every environment step as
+/// a separate sequence: a row's reward is the trajectory's, with the penalty of that turn instead of all turns.
 enum class Statistics {
   Trajectories,
   Rows,       ///< every turn with sampled tokens: long trajectories weigh more
@@ -34,7 +34,7 @@ struct CreditRow {
 std::vector<CreditRow> rows_of(std::span<const Trajectory> trajectories, const CreditTable& table,
                                std::span<const int> members);
 
-/// Rewards of the rows that are counted. REQUIRES: statistics is Rows or FirstRows.
+/// Rewards of the counted rows. REQUIRES: statistics is Rows or FirstRows.
 std::vector<double> counted_rewards(std::span<const CreditRow> rows, Statistics statistics);
 
 }  // namespace carnot

@@ -13,7 +13,7 @@ std::vector<bool> turn_ends(const Trajectory& trajectory, std::span<const double
   return ends;
 }
 
-/// GAE over the ends alone; the return of each end, in its place.
+/// GAE over the turn ends only; each end's return is stored at its position.
 std::vector<double> end_returns(std::span<const double> reward, std::span<const double> value,
                                 const std::vector<bool>& ends, const BilevelGaeOptions& options) {
   std::vector<double> returns(reward.begin(), reward.end());

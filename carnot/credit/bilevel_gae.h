@@ -12,14 +12,14 @@ struct BilevelGaeOptions {
   double turn_gamma = 0.95;  ///< per turn
   bool whiten = true;
   Whitening whitening{};
-  /// The published form: a turn ends where a token's reward is not 0, so that turns without reward join the next.
-  /// REQUIRES: the last sampled token has a reward.
+  /// As published: a turn ends where a token's reward is not 0, so that turns without a reward are merged with the
+  /// next. REQUIRES: the last sampled token has a reward.
   bool turns_end_at_rewards = false;
 };
 
-/// A base rule over Credit::reward (put turn_rewards() before it) and Column::Value. GAE over the turns' last
-/// sampled tokens gives each a return; GAE inside each turn then takes that return as the reward at its end.
-/// Sets value_target = advantage before whitening + value. REQUIRES: Column::Value.
+/// A base rule over Credit::reward (after turn_rewards()) and Column::Value. GAE over the turns' last sampled tokens
+/// computes a return for each turn; GAE inside each turn then uses that return as the reward at its end. Sets
+/// value_target = advantage before whitening + value. REQUIRES: Column::Value.
 CreditRule bilevel_gae(const BilevelGaeOptions& options = {});
 
 }  // namespace carnot

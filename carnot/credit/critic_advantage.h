@@ -1,4 +1,4 @@
-// credit/critic_advantage.h -- what rules that learn from a critic share: recursion, walk, targets, whitening.
+// credit/critic_advantage.h -- shared by rules that learn from a critic: recursion, targets and whitening.
 #pragma once
 
 #include <functional>
@@ -13,19 +13,19 @@
 namespace carnot {
 
 /// Generalised advantage estimation (arXiv:1506.02438, Eq. 16) from the last step to the first:
-/// A = r + gamma V' - V + gamma lambda A', the primed ones of the next step.
+/// A = r + gamma V' - V + gamma lambda A', where V' and A' belong to the next step.
 class AdvantageRecursion {
  public:
   AdvantageRecursion(double gamma, double lambda) : gamma_(gamma), lambda_(lambda) {}
 
-  /// The advantage of the step before those seen so far.
+  /// The advantage of the step before those passed so far.
   double step(double reward, double value) {
     const double delta = reward + gamma_ * next_value_ - value;
     next_value_ = value;
     return running_ = delta + gamma_ * lambda_ * running_;
   }
 
-  /// Nothing follows the next step.
+  /// Starts again: the next call of step() is for a last step.
   void restart() { next_value_ = running_ = 0; }
 
  private:
@@ -37,8 +37,8 @@ class AdvantageRecursion {
 using CriticAdvantages = std::function<std::vector<double>(const Trajectory& trajectory, std::span<const double> reward,
                                                            std::span<const double> value)>;
 
-/// A base rule: adds the advantages to sampled tokens of included trajectories, whitened over the step where asked,
-/// and sets value_target = advantage before whitening + value. REQUIRES: Column::Value.
+/// A base rule: adds the advantages to sampled tokens of included trajectories, optionally whitened over the step, and
+/// sets value_target = advantage before whitening + value. REQUIRES: Column::Value.
 CreditRule critic_rule(std::string name, CriticAdvantages advantages, std::optional<Whitening> whitening);
 
 }  // namespace carnot

@@ -5,9 +5,9 @@
 
 namespace carnot {
 
-/// Of published programs.
+/// Deviations of published programs.
 struct CriticQuirks {
-  bool through_observations = false;  ///< gae() without skip_unsampled
+  bool through_observations = false;  ///< gae() with skip_unsampled = false
   bool turns_end_at_rewards = false;  ///< of bilevel_gae()
 
   void fields(FieldVisitor& visit);
@@ -19,7 +19,7 @@ struct CriticEstimatorOptions {
   double turn_gamma = 0.95;  ///< of bilevel_gae(), per turn
   CriticQuirks quirks{};
 
-  /// Without the quirks, which the keys of a method show under `compat`.
+  /// Without the quirks, which a method lists under `compat`.
   void fields(FieldVisitor& visit);
   /// The quirks as `compat.*`.
   UnreadKeys unread_keys() const;

@@ -12,7 +12,7 @@
 namespace carnot {
 namespace {
 
-/// A turn of a tree and every trajectory that passes through it: (trajectory, place in its path).
+/// A turn of a tree and every trajectory that contains it: (trajectory, place in its path).
 struct Response {
   double entropy = 0;
   std::vector<std::pair<std::size_t, int>> passages{};

@@ -1,4 +1,4 @@
-// credit/gain_estimator.h -- IGPO's credit: information gains by turn, or as a published program has them.
+// credit/gain_estimator.h -- IGPO's credit: information gains per turn, or as in one of its published programs.
 #pragma once
 
 #include "carnot/credit/token_gain.h"
@@ -6,7 +6,7 @@
 
 namespace carnot {
 
-/// Of IGPO's published programs.
+/// Deviations of IGPO's published programs.
 struct GainQuirks {
   bool token_rewards = false;  ///< token_gain() instead of turn_gain()
   TokenBaseline token_baseline = TokenBaseline::Column;
@@ -20,7 +20,7 @@ struct GainEstimatorOptions {
   TurnGainOptions turns{};
   GainQuirks quirks{};
 
-  /// Without the quirks, which the keys of a method show under `compat`.
+  /// Without the quirks, which a method lists under `compat`.
   void fields(FieldVisitor& visit);
   /// The quirks as `compat.*`.
   UnreadKeys unread_keys() const;

@@ -1,4 +1,4 @@
-// credit/group_estimator.h -- the ways to compare a trajectory with its group, chosen by name.
+// credit/group_estimator.h -- the group baselines, chosen by name.
 #pragma once
 
 #include "carnot/credit/group_relative.h"
@@ -7,9 +7,9 @@ namespace carnot {
 
 enum class GroupEstimator {
   GroupRelative,   ///< group_relative()
-  LengthWeighted,  ///< length_weighted_baseline(), reads the singleton alone
-  NonzeroScaled,   ///< nonzero_scaled(), reads the singleton alone
-  BestOfGroup,     ///< best_of_group(), reads divide_by_std and epsilon
+  LengthWeighted,  ///< length_weighted_baseline(); reads only `singleton`
+  NonzeroScaled,   ///< nonzero_scaled(); reads only `singleton`
+  BestOfGroup,     ///< best_of_group(); reads divide_by_std and epsilon
 };
 
 struct GroupEstimatorOptions {

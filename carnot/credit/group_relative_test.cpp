@@ -16,7 +16,7 @@ CreditTable credit_of(const GroupRelativeOptions& options, std::span<const Traje
   return run_credit(std::vector{group_relative(options)}, all);
 }
 
-/// Rewards of the counting members of one group, and which of them is trajectory `self`.
+/// Rewards of the included members of one group, and which of them is trajectory `self`.
 struct Peers {
   std::vector<double> rewards{};
   std::size_t self = 0;

@@ -30,7 +30,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// A rule that gives every sampled token an advantage of its own.
+/// A rule that adds a different advantage to every sampled token.
 CreditRule distinct_advantages() {
   return {.name = "distinct", .apply = [](std::span<const Trajectory> all, CreditTable& table) {
             for (std::size_t i = 0; i < all.size(); ++i)
@@ -40,7 +40,7 @@ CreditRule distinct_advantages() {
           }};
 }
 
-/// The same by score, which does not depend on the trajectory's number.
+/// The same by score, independent of the trajectory's index.
 CreditRule distinct_by_score() {
   return {.name = "distinct_by_score", .apply = [](std::span<const Trajectory> all, CreditTable& table) {
             for (std::size_t i = 0; i < all.size(); ++i)
@@ -276,7 +276,7 @@ void expect_near(const std::vector<double>& actual, const std::vector<double>& e
   for (std::size_t t = 0; t < actual.size(); ++t) ASSERT_NEAR(actual[t], expected[t], 1e-9) << what;
 }
 
-/// What a rule of this kind leaves alone, and how it treats an advantage that is there already.
+/// Checks what a rule of this kind must not change, and how it treats an existing advantage.
 void expect_kind(const CreditRule& rule, std::span<const Trajectory> all) {
   const CreditTable before = run_credit(std::vector{distinct_advantages()}, all);
   const CreditTable after = run_credit(std::vector{distinct_advantages(), rule}, all);

@@ -1,4 +1,5 @@
-// credit/normalise.h -- z-scores and whitening, with every choice that published code makes silently made by name.
+// credit/normalise.h -- z-scores and whitening, with explicit options for every choice that published code makes
+// silently.
 #pragma once
 
 #include <span>
@@ -10,10 +11,10 @@
 namespace carnot {
 
 enum class Deviation { Sample, Population };  ///< divide the squares by n - 1 or by n
-/// What a group of one gets: nothing, or its own value (mean taken as 0, deviation as 1).
+/// What a group of one gets: 0, or its own value (mean taken as 0, deviation as 1).
 enum class Singleton { Zero, Raw };
 
-/// (x - mean) / (deviation + epsilon). Values that are all equal give exactly 0, whatever the rounding of their mean.
+/// (x - mean) / (deviation + epsilon). Values that are all equal give exactly 0, however their mean is rounded.
 struct Normalisation {
   bool divide_by_std = true;  ///< false: x - mean
   Deviation deviation = Deviation::Sample;
@@ -32,17 +33,17 @@ void singleton_field(FieldVisitor& visit, Singleton& singleton);
 /// sqrt(var + 1e-8) + 1e-6 with the population's variance: IGPO, A2TGPO.
 Normalisation population_normalisation();
 
-/// What z-scores are taken against.
+/// The mean and deviation of a z-score.
 struct Standard {
   double centre = 0;
   double divisor = 1;
 
   double of(double value) const { return (value - centre) / divisor; }
 };
-/// Nothing: {0, 1}.
+/// {0, 1} if `values` is empty.
 Standard standard_of(std::span<const double> values, const Normalisation& options);
 
-/// Every value against the standard of all of them.
+/// The z-scores of the values among themselves.
 std::vector<double> normalised(std::span<const double> values, const Normalisation& options);
 
 /// (x - mean) / sqrt(var + epsilon), var with n - 1. The published form divides by n + count_epsilon.
@@ -53,11 +54,11 @@ struct Whitening {
   void fields(FieldVisitor& visit);
 };
 
-/// Fewer than two values: 0. All equal: exactly 0, unless count_epsilon asks for the published rounding.
+/// 0 for fewer than two values. Exactly 0 if all are equal, unless count_epsilon asks for the published rounding.
 std::vector<double> whitened(std::span<const double> values, const Whitening& options);
 
-/// Whitens `values` over the sampled tokens of all included trajectories, in place. One vector per trajectory,
-/// one value per token; tokens that were not sampled keep theirs.
+/// Whitens `values` over the sampled tokens of all included trajectories, in place. One vector per trajectory, one
+/// value per token; values of tokens that were not sampled are unchanged.
 void whiten_sampled(std::span<const Trajectory> trajectories, std::vector<std::vector<double>>& values,
                     const Whitening& options);
 

@@ -44,7 +44,7 @@ double scale_of_nonzero(std::span<const Trajectory> trajectories, const CreditTa
   return all / std::max(nonzero, 1.0);
 }
 
-/// The best takes 1 / divisor of its lead; everybody else is at the centre.
+/// The best gets 1 / divisor of its lead; the others get 0.
 void reward_the_best(std::span<const Trajectory> trajectories, CreditTable& table, const BestOfGroupOptions& options) {
   for (const auto& members : members_by_group(trajectories)) {
     if (members.size() < 2) continue;

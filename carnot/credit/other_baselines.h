@@ -1,4 +1,4 @@
-// credit/other_baselines.h -- three more ways to compare a trajectory with its group.
+// credit/other_baselines.h -- three more group baselines.
 #pragma once
 
 #include "carnot/credit/normalise.h"
@@ -16,8 +16,8 @@ struct BestOfGroupOptions {
   bool divide_by_std = true;
   double epsilon = 1e-6;
 };
-/// GRPO for pass@k (arXiv:2503.19595): only the best of a group gets anything, its lead over the second; on a tie
-/// nobody does.
+/// GRPO for pass@k (arXiv:2503.19595): only the best of a group gets credit, its lead over the second; on a tie, no
+/// trajectory does.
 CreditRule best_of_group(const BestOfGroupOptions& options = {});
 
 }  // namespace carnot

@@ -9,20 +9,20 @@ namespace carnot {
 struct ReinforceOptions {
   double gamma = 1;                       ///< per sampled token; not used with the baseline
   bool group_baseline = false;            ///< reward minus the group's mean on every token, instead of returns
-  Singleton singleton = Singleton::Zero;  ///< of that baseline
+  Singleton singleton = Singleton::Zero;  ///< for that baseline
   Whitening whitening{};
-  /// The published form: the return restarts after every token that was not sampled, so that turns before the
-  /// last observation receive nothing of the outcome.
+  /// As published: the return restarts after every token that was not sampled, so that turns before the last
+  /// observation receive nothing from the outcome.
   bool restart_at_observations = false;
 
-  /// Without restart_at_observations, which quirk_fields() visits: the keys of a method show it under `compat`.
+  /// Without restart_at_observations, which quirk_fields() visits: a method lists it under `compat`.
   void fields(FieldVisitor& visit);
   void quirk_fields(FieldVisitor& visit);
   /// The quirk as `compat.restart_at_observations`.
   UnreadKeys unread_keys() const;
 };
 
-/// Adds whitened returns. Ours skips tokens that were not sampled.
+/// Adds whitened returns. Unless restart_at_observations, tokens that were not sampled are skipped.
 CreditRule reinforce(const ReinforceOptions& options = {});
 
 }  // namespace carnot

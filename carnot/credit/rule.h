@@ -2,7 +2,7 @@
 //
 // Rules are plain functions over trajectories: no tensors, no device, arithmetic in double. They run in a chain
 // over one CreditTable: base rules add to `advantage`, modulators scale it, others multiply `weight` or
-// `clip_scale`. Trajectories that do not count (filtered, or InfraFailed) change no statistic and get nothing.
+// `clip_scale`. Trajectories that are not included (filtered, or InfraFailed) affect no statistic and get nothing.
 #pragma once
 
 #include <functional>
@@ -19,15 +19,15 @@ namespace carnot {
 enum class RuleKind {
   Base,       ///< adds to `advantage`; may set `value_target` and `clip_scale`
   Shaping,    ///< changes `reward`; comes before all others
-  Modulator,  ///< scales or mixes the `advantage` that it finds; what is added later is left alone
-  Weight,     ///< multiplies `weight` alone
+  Modulator,  ///< scales or mixes the current `advantage`; what later rules add is unaffected
+  Weight,     ///< multiplies `weight` only
 };
 
 struct CreditRule {
   std::string name{};
-  /// Effect on `table`, which is numbered as `trajectories`.
+  /// Updates `table`, which has the same order as `trajectories`.
   std::function<void(std::span<const Trajectory> trajectories, CreditTable& table)> apply{};
-  /// What `apply` needs measured on the sampled tokens of every included trajectory.
+  /// The columns that `apply` needs on the sampled tokens of every included trajectory.
   std::vector<Column> columns{};
   bool info_gain = false;  ///< reads Turn::info_gain, on the turns that have it
   RuleKind kind = RuleKind::Base;
@@ -35,7 +35,7 @@ struct CreditRule {
   bool sets_value_target = false;  ///< on every sampled token of every included trajectory
 };
 
-/// Runs the chain over fresh credit.
+/// Runs the chain on fresh credit.
 CreditTable run_credit(std::span<const CreditRule> chain, std::span<const Trajectory> trajectories);
 
 }  // namespace carnot

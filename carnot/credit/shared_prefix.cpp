@@ -7,7 +7,7 @@
 namespace carnot {
 namespace {
 
-/// One passage of a trajectory through a turn of the tree.
+/// One occurrence of a shared turn in a trajectory.
 struct Passage {
   std::size_t trajectory = 0;
   int k = 0;

@@ -9,7 +9,7 @@
 namespace carnot {
 namespace {
 
-/// Bytes that do not start a code point are joined to the one before them; no validity is asked of the text.
+/// Bytes that do not start a code point are joined to the previous one; the string need not be valid UTF-8.
 std::u32string code_points(std::string_view text) {
   std::u32string out;
   for (const char c : text) {
@@ -48,7 +48,7 @@ class Matcher {
            matching(block.a + block.size, a_high, block.b + block.size, b_high);
   }
 
-  /// The longest common block, the first in `a`, then in `b`; grown at both ends over popular characters.
+  /// The longest common block, the first in `a`, then in `b`; extended at both ends over popular characters.
   Block longest(std::size_t a_low, std::size_t a_high, std::size_t b_low, std::size_t b_high) const {
     Block best{.a = a_low, .b = b_low};
     std::unordered_map<std::size_t, std::size_t> length_at;

@@ -35,7 +35,7 @@ struct TokenPlace {
   std::size_t token = 0;
 };
 
-/// Multiplies think tokens by their weight; returns where the action tokens are.
+/// Multiplies think tokens by their weight; returns the positions of the action tokens.
 std::vector<TokenPlace> weigh_think_tokens(std::span<const Trajectory> trajectories, CreditTable& table, double think) {
   std::vector<TokenPlace> actions;
   for (std::size_t i = 0; i < trajectories.size(); ++i) {

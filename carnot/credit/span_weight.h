@@ -1,4 +1,4 @@
-// credit/span_weight.h -- ActFocus: tokens the environment acts on carry the gradient (arXiv:2605.14558).
+// credit/span_weight.h -- ActFocus: tokens that the environment acts on get more weight (arXiv:2605.14558).
 #pragma once
 
 #include "carnot/base/fields.h"
@@ -6,7 +6,8 @@
 
 namespace carnot {
 
-/// What makes an action token weigh more. The paper's is the reference's energy; the others are its comparisons.
+/// The signal that raises an action token's weight. The paper's is the reference's energy; the others are its
+/// baselines.
 enum class WeightSignal {
   ReferenceEnergy,   ///< -logsumexp of the frozen reference's raw logits
   ReferenceEntropy,  ///< of the frozen reference's softmax
@@ -15,7 +16,7 @@ enum class WeightSignal {
 };
 
 struct SpanWeightOptions {
-  double alpha = 0.1;     ///< weight of sampled tokens that are no action
+  double alpha = 0.1;     ///< weight of sampled tokens that are not an action
   double beta = 0.5;      ///< an action token weighs 1 + beta * sigmoid(z of its signal)
   double epsilon = 1e-8;  ///< added to the variance of the signal
   WeightSignal signal = WeightSignal::ReferenceEnergy;
@@ -23,8 +24,8 @@ struct SpanWeightOptions {
   void fields(FieldVisitor& visit);
 };
 
-/// Multiplies `weight`. The z-score runs over the action tokens of all included trajectories (population's
-/// deviation); a token of a shared turn counts once for every trajectory that trains on it.
+/// Multiplies `weight`. The z-score is computed over the action tokens of all included trajectories (population's
+/// deviation); a token of a shared turn counts once per trajectory.
 /// REQUIRES: the columns of the signal, unless beta is 0.
 CreditRule span_weight(const SpanWeightOptions& options = {});
 

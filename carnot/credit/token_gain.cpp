@@ -27,7 +27,7 @@ double column_mean(const Returns& returns, std::size_t column) {
   return sum / static_cast<double>(returns.size());
 }
 
-/// What each token's return is taken against, column by column.
+/// The mean and deviation for each token's return, column by column.
 std::vector<Standard> standards_of(const Returns& returns, const TokenGainOptions& options) {
   std::size_t width = 0;
   for (const auto& of_member : returns) width = std::max(width, of_member.size());

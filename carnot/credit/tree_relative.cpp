@@ -7,7 +7,7 @@ namespace {
 
 using Members = std::vector<std::vector<int>>;
 
-/// values[i] of trajectory i against those of the set it belongs to.
+/// values[i] of trajectory i, normalised within its set.
 std::vector<double> against(const Members& sets, std::span<const double> values, const Normalisation& normalisation) {
   std::vector<double> out(values.size(), 0.0);
   for (const auto& members : sets) {

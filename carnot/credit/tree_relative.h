@@ -1,4 +1,4 @@
-// credit/tree_relative.h -- Tree-GRPO: a leaf against its group and against its own tree (arXiv:2509.21240).
+// credit/tree_relative.h -- Tree-GRPO: compares a leaf with its group and with its own tree (arXiv:2509.21240).
 #pragma once
 
 #include "carnot/credit/normalise.h"
@@ -8,10 +8,9 @@ namespace carnot {
 
 enum class TreeEstimator {
   GroupAndTree,  ///< z in the group + z in the tree (the paper)
-  Tree,          ///< z in the tree alone
+  Tree,          ///< z in the tree only
   Nested,        ///< z in the tree of the z in the group
-  /// Dense rewards of the response's tokens, observations included and prompts left out: z among the group's + z among
-  /// the tree's.
+  /// Dense rewards of the response's tokens, including observations but not prompts: z in the group + z in the tree.
   PerToken,
 };
 
@@ -23,8 +22,8 @@ struct TreeRelativeOptions {
   UnreadKeys unread_keys() const { return normalisation.unread_keys(); }
 };
 
-/// A base rule. A tree with one leaf, or a group of one, follows Normalisation::singleton; Nested then keeps the z
-/// of the group.
+/// A base rule. A tree with one leaf, or a group of one, follows Normalisation::singleton; Nested then uses the z of
+/// the group.
 CreditRule tree_relative(const TreeRelativeOptions& options = {});
 
 }  // namespace carnot

@@ -56,7 +56,7 @@ void normalise_pools(std::vector<Member>& members, const TurnGainOptions& option
   }
 }
 
-/// Replaces gains and outcome by what the turns up to each of them receive.
+/// Replaces gains and outcome by the accumulated credit of the turns up to each of them.
 void accumulate(Member& member, int last_turn, double discount, GainSteps steps) {
   double running = member.outcome;
   int next_step = steps == GainSteps::Turns ? last_turn : static_cast<int>(member.gains.size());
@@ -80,10 +80,10 @@ void credit_turns(const Member& member, const Trajectory& trajectory, Credit& cr
   }
 }
 
-/// A deviation of the whole batch, at least 1e-6.
+/// The deviation of the whole batch, at least 1e-6.
 double spread(std::span<const double> values) { return std::max(std_population(values), 1e-6); }
 
-/// GainPool::StepSums: replaces gains and outcome by what the turns up to each of them receive.
+/// GainPool::StepSums: replaces gains and outcome by the credit of the turns up to each of them.
 void sum_and_normalise(std::vector<Member>& members, double rescale, const TurnGainOptions& options) {
   constexpr double kOutcomeWeight = 1.5;
   std::map<int, std::vector<double>> peers;

@@ -10,8 +10,8 @@ namespace carnot {
 enum class GainPool {
   Joint,     ///< gains and outcomes of a group share one mean and deviation (the paper)
   Separate,  ///< gains among gains, outcomes among outcomes
-  /// Of published code: discounted sums of raw gains, brought to the outcomes' size by the batch's deviations and
-  /// ending in the discounted outcome, among those of the same step; plus 1.5 times the outcome's z.
+  /// Published code: discounted sums of raw gains, ending in the discounted outcome and rescaled to the outcomes' size
+  /// by the batch's deviations, normalised among those of the same step; plus 1.5 times the outcome's z.
   StepSums,
 };
 
@@ -25,8 +25,8 @@ struct TurnGainOptions {
   UnreadKeys unread_keys() const { return normalisation.unread_keys(); }
 };
 
-/// A base rule: turn t gets sum_{k >= t} discount^(k - t) z_k over the gains and, at the last turn, the outcome
-/// (the trajectory's total reward).
+/// A base rule: turn t gets sum_{k >= t} discount^(k - t) z_k over the gains and, at the last turn, the outcome (the
+/// trajectory's total reward).
 CreditRule turn_gain(const TurnGainOptions& options = {});
 
 }  // namespace carnot

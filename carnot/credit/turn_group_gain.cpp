@@ -10,7 +10,7 @@
 namespace carnot {
 namespace {
 
-/// Eq. (7) and (8): discounted sum from each gain on, over the root of the number of its terms.
+/// Eq. (7) and (8): discounted sum from each gain on, divided by the square root of the number of its terms.
 std::vector<double> accumulated(const std::vector<Gain>& gains, const TurnGroupGainOptions& options) {
   std::vector<double> out(gains.size());
   double running = 0;

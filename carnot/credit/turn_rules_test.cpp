@@ -18,7 +18,7 @@
 namespace carnot {
 namespace {
 
-/// Puts further prompt tokens in front of the tree's first turns.
+/// Inserts further prompt tokens before the tree's first turns.
 void prepend_prompt(Tree& tree, int tokens) {
   for (Turn& turn : tree.turns) {
     if (turn.parent >= 0) continue;
@@ -84,7 +84,7 @@ TEST(Similarity, IsTheShareOfCommonBlocks) {
 TEST(Similarity, IgnoresPopularCharactersOfLongTextsAsStartsOfBlocks) {
   EXPECT_DOUBLE_EQ(similarity("xb", std::string(199, 'b')), 2.0 / 201);
   EXPECT_EQ(similarity("xb", std::string(200, 'b')), 0);
-  // They still lengthen a block, and a block of theirs is found where both texts begin with it.
+  // Popular characters still extend a block, and form one where both strings begin with it.
   EXPECT_DOUBLE_EQ(similarity("b", std::string(200, 'b')), 2.0 / 201);
 }
 
@@ -148,7 +148,7 @@ TEST(TurnGroupGain, GivesThePublishedVectors) {
     }
 }
 
-/// Gains whose mean falls and whose spread grows with the turn, correlated along a trajectory by a shared part.
+/// Gains whose mean falls and whose spread grows with the turn, correlated along a trajectory by a shared component.
 /// Fewer trajectories reach later turns.
 std::vector<std::vector<double>> drifting_gains(RandomStream& random, int trajectories, double shared) {
   std::vector<std::vector<double>> gains;
@@ -168,7 +168,7 @@ struct Moments {
   double variance = 0;
 };
 
-/// Of the advantages of turn t, times (gains from there on)^power, over trajectories that have a gain there.
+/// Moments of the advantages of turn t, times (gains from there on)^power, over trajectories that have a gain there.
 Moments moments_at(const CreditTable& table, const std::vector<std::vector<double>>& gains, std::size_t t,
                    double power = 0) {
   double sum = 0, squares = 0, n = 0;

@@ -1,8 +1,8 @@
 // data/columns.h -- signals: one measured number per token, stored with the tree, typed by an enum.
 //
-// A column holds, per turn, one value per token of that turn; NaN where nothing was measured (tokens the
-// policy did not sample). Signals belong to turns, so trajectories that share a turn share its signals.
-// Credit (advantage, weight, ...) belongs to trajectories and lives in data/credit_table.h.
+// A column holds, per turn, one value per token of that turn; NaN if nothing was measured (tokens the policy did
+// not sample). Signals belong to turns, so trajectories that share a turn share its signals.
+// Credit (advantage, weight, ...) belongs to trajectories and is in data/credit_table.h.
 #pragma once
 
 #include <array>
@@ -37,16 +37,16 @@ class Columns {
  public:
   bool has(Column column) const { return !at(column).empty(); }
 
-  /// Turns that the column holds, from turn 0 on.
+  /// Turns that the column holds, starting with turn 0.
   int num_turns(Column column) const { return static_cast<int>(at(column).size()); }
 
   /// REQUIRES: turn < num_turns(column).
   const std::vector<double>& turn(Column column, int turn) const;
 
-  /// Grows the column to hold `turn` and gives that turn `size` values, NaN unless set before.
+  /// Extends the column to `turn` if necessary, and returns that turn's `size` values, NaN unless set before.
   std::vector<double>& edit(Column column, int turn, int size);
 
-  /// Forgets the column.
+  /// Removes all values of the column.
   void clear(Column column) { values_[static_cast<std::size_t>(column)].clear(); }
 
  private:

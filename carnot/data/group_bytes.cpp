@@ -11,8 +11,8 @@ namespace {
 template <class Value, class Struct>
 concept EitherConst = std::is_same_v<std::remove_const_t<Value>, Struct>;
 
-// The members of each struct, for both directions. A structured binding names all of them, so a new member does not
-// compile until it is here.
+// The members of each struct, for both directions. Structured bindings name all of them, so a new member breaks the
+// build until it is added here.
 template <EitherConst<Span> Value, class Visit>
 void visit_members(Value& value, const Visit& visit) {
   auto& [kind, begin, end] = value;

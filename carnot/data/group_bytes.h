@@ -1,7 +1,6 @@
 // data/group_bytes.h -- groups of trees as bytes, for another process of the same program (base/byte_stream.h).
 //
-// Every member of every struct, exactly: what comes out equals what went in, in every bit. For files there are rows
-// (data/rollout_row.h).
+// Every member of every struct, bit for bit. Files use rows instead (data/rollout_row.h).
 #pragma once
 
 #include <string>
@@ -15,7 +14,7 @@ namespace carnot {
 
 std::string bytes_of_groups(const std::vector<Group>& groups);
 
-/// Refuses bytes that are no groups, or groups whose trees break an invariant of data/tree.h.
+/// Refuses bytes that do not encode groups, and groups whose trees break an invariant of data/tree.h.
 Result<std::vector<Group>> groups_of_bytes(std::string_view bytes);
 
 }  // namespace carnot

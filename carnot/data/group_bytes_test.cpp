@@ -20,7 +20,7 @@ std::string as_rows(const std::vector<Group>& groups) {
   return rollout_rows(groups, {}, [](std::span<const TokenId> tokens) { return std::to_string(tokens.size()); });
 }
 
-/// A group in which nothing has its starting value.
+/// A group in which no member has its default value.
 Group unusual_group() {
   Turn turn{.parent = -1,
             .context = Context::Fresh,

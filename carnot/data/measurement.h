@@ -1,8 +1,7 @@
-// data/measurement.h -- what is measured on finished trajectories, each by a pass of its own, beside what sampling
-// leaves.
+// data/measurement.h -- what separate passes measure on finished trajectories, in addition to what sampling records.
 //
-// Credit rules and the objective name the columns that they read; what has to be measured follows (method/method.h).
-// rollout/measure.h and rollout/info_gain.h measure it.
+// Credit rules and the objective name the columns that they read; the necessary measurements follow from these
+// (method/method.h). rollout/measure.h and rollout/info_gain.h perform them.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +24,7 @@ inline std::string_view name_of(Measurement measurement) {
   return kMeasurementNames[static_cast<std::size_t>(measurement)];
 }
 
-/// What fills the column; none where sampling, the update or the environment does.
+/// The measurement that fills the column; empty if sampling, the update or the environment does.
 std::optional<Measurement> measurement_of(Column column);
 
 /// How the gain of a turn is measured: the answer's likelihood after the turn, minus its likelihood before.
@@ -36,7 +35,7 @@ enum class GainMeasure {
 
 struct InfoGainOptions {
   GainMeasure measure = GainMeasure::Probability;
-  bool query_baseline = true;  ///< the first turn's gain is over the prompt alone; false: the first turn has none
+  bool query_baseline = true;  ///< the first turn's gain is relative to the prompt alone; false: it has none
 
   void fields(FieldVisitor& visit);
 };

@@ -1,4 +1,4 @@
-// data/message.h -- what is said in a conversation: messages, and the functions that an assistant calls.
+// data/message.h -- messages of a conversation, and the function calls of an assistant.
 #pragma once
 
 #include <string>
@@ -21,17 +21,17 @@ struct Message {
   std::string role{};  ///< "system", "user", "assistant", "tool"
   std::string content{};
   std::vector<ToolCall> tool_calls{};  ///< of an assistant message
-  std::string tool_call_id{};          ///< of a tool's result, where the format has such
+  std::string tool_call_id{};          ///< of a tool's result, if the format has ids
 };
 
-/// What a policy said in one turn.
+/// The policy's response in one turn.
 struct PolicyResponse {
-  std::string text{};                  ///< the message, what its prompt began it with included, without the stop token
-  std::vector<ToolCall> tool_calls{};  ///< in the family's own format, where tools were offered; in order
-  std::string problem{};               ///< why what looks like a call cannot be read; then there are no tool_calls
+  std::string text{};                  ///< the message, with its beginning in the prompt and without the stop token
+  std::vector<ToolCall> tool_calls{};  ///< in the family's own format, if tools were offered; in order
+  std::string problem{};               ///< why an apparent call cannot be parsed; tool_calls is then empty
 
   PolicyResponse() = default;
-  PolicyResponse(std::string_view said) : text(said) {}  // a text is a response without calls
+  PolicyResponse(std::string_view said) : text(said) {}  // a string is a response without calls
   PolicyResponse(std::string said) : text(std::move(said)) {}
   PolicyResponse(const char* said) : text(said) {}
 

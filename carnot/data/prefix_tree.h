@@ -1,8 +1,8 @@
-// data/prefix_tree.h -- token sequences with their common beginnings held once: what a forward pass has to compute.
+// data/prefix_tree.h -- token sequences that share common prefixes: what a forward pass has to compute.
 //
-// A token's numbers depend on the tokens up to it and on nothing else, so equal beginnings are computed once, whoever
-// they belong to: a group's prompt, the turns that branches share. This is about work, not about the trajectories'
-// structure, which is stored (data/tree.h).
+// A token's results depend only on the tokens up to it, so equal prefixes are computed once, whichever trajectories
+// they belong to: a group's prompt, the turns that branches share. This is about computation, not about the
+// trajectories' structure, which is stored (data/tree.h).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace carnot {
 
 class PrefixTree {
  public:
-  /// Rows [begin, begin + rows) behind the first `past` positions of stretch `parent`, an earlier one; -1 and 0: alone.
+  /// Rows [begin, begin + rows) after the first `past` positions of the earlier stretch `parent`; -1 and 0: no parent.
   struct Stretch {
     int parent = -1;
     int past = 0;
@@ -25,28 +25,28 @@ class PrefixTree {
     int rows = 0;
   };
 
-  /// Returns the row of each token. What earlier sequences begin with as well keeps its rows; the rest gets new ones.
+  /// Returns the row of each token. A prefix shared with earlier sequences reuses their rows; the rest gets new rows.
   std::vector<std::int64_t> add(std::span<const TokenId> tokens);
 
-  /// The same with rows of its own for all tokens, which later sequences do not share.
+  /// The same with new rows for all tokens, which later sequences do not share.
   std::vector<std::int64_t> add_alone(std::span<const TokenId> tokens);
 
-  /// Rows that add() would make.
+  /// The number of rows that add() would make.
   int num_new_rows(std::span<const TokenId> tokens) const;
 
   int num_rows() const { return static_cast<int>(tokens_.size()); }
   const std::vector<Stretch>& stretches() const { return stretches_; }
-  /// By row. A position is the number of tokens before.
+  /// By row. A position is the number of preceding tokens.
   const std::vector<TokenId>& tokens() const { return tokens_; }
   const std::vector<std::int64_t>& positions() const { return positions_; }
 
  private:
-  /// How far a sequence is in the tree already.
+  /// How much of a sequence is already in the tree.
   struct Match {
     int stretch = -1;
     int length = 0;
   };
-  /// Calls visit(stretch, first position, end) for each stretch that the sequence runs through.
+  /// Calls visit(stretch, first position, end) for each stretch on the sequence's path.
   template <class Visit>
   Match follow(std::span<const TokenId> tokens, const Visit& visit) const;
   void append(int parent, std::span<const TokenId> tokens, int past, std::vector<std::int64_t>& rows);
@@ -54,7 +54,7 @@ class PrefixTree {
   std::vector<Stretch> stretches_;
   std::vector<TokenId> tokens_;
   std::vector<std::int64_t> positions_;
-  /// The stretch that leaves another one at a position with a token.
+  /// The stretch that branches off another one at a position with a token.
   std::map<std::tuple<int, int, TokenId>, int> next_;
 };
 

@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 
 using Tokens = std::vector<TokenId>;
 
-/// What a model would compute for a row: the tokens up to it, stretch by stretch.
+/// What a model would compute a row from: the tokens up to it, stretch by stretch.
 Tokens tokens_up_to(const PrefixTree& tree, std::int64_t row) {
   std::size_t number = 0;
   while (row >= tree.stretches()[number].begin + tree.stretches()[number].rows) ++number;

@@ -11,18 +11,18 @@
 namespace carnot {
 namespace {
 
-/// What the assembler remembers about a trajectory beside its leaf.
+/// What the assembler remembers about a trajectory in addition to its leaf.
 struct Member {
   int line = 0;
   Credit credit{};
 };
 
 struct OpenTree {
-  std::optional<std::int64_t> number{};  ///< as the rows say; none for a chain without a number
+  std::optional<std::int64_t> number{};  ///< from the rows; empty for a chain without a number
   std::vector<Member> members{};
 };
 
-/// A group under construction, and where its trajectories are.
+/// A group under construction, and the places of its trajectories.
 struct OpenGroup {
   struct Seat {
     int tree = 0;
@@ -37,10 +37,10 @@ bool same_turn(const Turn& a, const Turn& b) {
          a.sampled_end == b.sampled_end && a.reward == b.reward && a.penalty == b.penalty;
 }
 
-/// Puts trees together again, row by row.
+/// Reassembles trees, row by row.
 class Assembler {
  public:
-  /// Empty, or what keeps the row from its place.
+  /// Returns why the row cannot be added, or an empty string.
   std::string add(RolloutRow row) {
     const auto [known, is_new] = group_index_.try_emplace({row.step, row.uid}, static_cast<int>(file_.groups.size()));
     if (is_new) open_group(row);
@@ -91,7 +91,7 @@ class Assembler {
     open_.emplace_back();
   }
 
-  /// The parent's tree, else the one of the row's number, else a new one.
+  /// The parent's tree, else the tree with the row's number, else a new one.
   static int tree_of(const RolloutRow& row, int parent_tree, Group& group, OpenGroup& open) {
     if (parent_tree >= 0) return parent_tree;
     if (row.tree)
@@ -134,14 +134,14 @@ class Assembler {
     return "";
   }
 
-  /// Measurements of a shared turn may be in any of its rows; the first one counts.
+  /// Measurements of a shared turn can be in any of its rows; the first one counts.
   static void fill(Columns& columns, Column column, int turn, const std::vector<double>& values) {
     auto& stored = columns.edit(column, turn, static_cast<int>(values.size()));
     for (std::size_t i = 0; i < values.size(); ++i)
       if (std::isnan(stored[i])) stored[i] = values[i];
   }
 
-  /// A column that one row has is one of the whole tree.
+  /// Extends a column that occurs in some row to the whole tree.
   static void complete_columns(Tree& tree) {
     for (int c = 0; c < kNumColumns; ++c) {
       const auto column = static_cast<Column>(c);

@@ -1,8 +1,8 @@
-// data/rollout_file.h -- trajectories as JSON lines: reads the row of docs/trajectory_format.md.
-// data/rollout_write.h writes it.
+// data/rollout_file.h -- reads trajectories from JSON lines in the format of docs/trajectory_format.md.
+// data/rollout_write.h writes them.
 //
-// One trajectory a line. A row holds everything needed to recompute credit: tokens, masks, spans, turns,
-// signals. Trees are put together again from `tree`, `parent` and `branch_turn`; shared turns are stored once.
+// One trajectory per line. A row holds everything needed to recompute credit: tokens, masks, spans, turns,
+// signals. Trees are reassembled from `tree`, `parent` and `branch_turn`; shared turns are stored once.
 #pragma once
 
 #include <filesystem>
@@ -17,14 +17,14 @@ namespace carnot {
 
 struct RolloutFile {
   std::vector<Group> groups{};
-  CreditTable credit{};            ///< numbered as trajectories(groups); empty where no row has credit fields
-  std::vector<int> line_of_row{};  ///< line (from 1) of each trajectory
+  CreditTable credit{};            ///< in the order of trajectories(groups); empty if no row has credit fields
+  std::vector<int> line_of_row{};  ///< line number (from 1) of each trajectory
 };
 
-/// Reads rows of any system that fills the required fields (uid, traj_id, token_ids, loss_mask, score); unknown
-/// fields are ignored, missing ones named with their line. Rows of one group (equal uid and step) need not be
-/// neighbours, but a branch comes after its parent. Without `turns` a row is one turn, if its sampled tokens are one
-/// run.
+/// Reads rows of any system that provides the required fields (uid, traj_id, token_ids, loss_mask, score). Unknown
+/// fields are ignored; missing ones are reported with their line. Rows of one group (equal uid and step) need not be
+/// adjacent, but a branch must follow its parent. A row without `turns` is one turn, if its sampled tokens are
+/// contiguous.
 Result<RolloutFile> parse_rollout_rows(std::string_view text, const std::string& name);
 Result<RolloutFile> read_rollout_file(const std::filesystem::path& path);
 

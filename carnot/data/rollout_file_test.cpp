@@ -37,7 +37,7 @@ std::string error_of(const std::string& text) {
   return file.ok() ? "no error" : file.error().message;
 }
 
-/// A small valid row to change.
+/// A small valid row to modify.
 OrderedJson row(const std::string& id = "a") {
   return {{"uid", "task"}, {"traj_id", id}, {"token_ids", {1, 2, 3, 4}}, {"loss_mask", {0, 1, 1, 0}}, {"score", 0.5}};
 }
@@ -246,7 +246,7 @@ TEST(Trees, AMeasurementOfASharedTurnMayStandInEitherRow) {
   EXPECT_TRUE(std::isnan(trajectories(file.groups)[0].column(Column::EntropyRollout)[2]));
 }
 
-/// A change to the two-turn row, and what it is answered with.
+/// A change to the two-turn row, and the expected error.
 struct Damage {
   const char* field;
   const char* value;

@@ -15,7 +15,7 @@ namespace {
 constexpr double kScoreTolerance = 1e-6;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// The fields of one JSON object: takes them out by type, and notes what is missing or of another type.
+/// Reads the fields of one JSON object by type, and records those that are missing or of another type.
 class Fields {
  public:
   Fields(const Json& object, std::string where, std::vector<std::string>& problems)
@@ -33,7 +33,7 @@ class Fields {
     problem(name + ": expected " + what + ", found " + shown(found));
   }
 
-  /// Notes a missing field; false then.
+  /// Records a missing field and returns false.
   bool require(const char* name) const {
     if (find(name) != nullptr) return true;
     problem("misses the field " + std::string(name));
@@ -74,7 +74,7 @@ class Fields {
     if (!whole(*json, value)) expected(name, "a whole number in range", *json);
   }
 
-  /// A whole number, or a text of its digits.
+  /// An integer, or a string of its digits.
   void read_digits(const char* name, std::uint64_t& value) const {
     const Json* json = find(name);
     if (json == nullptr || !json->is_string()) return read_whole(name, value);
@@ -83,7 +83,7 @@ class Fields {
     if (problem != std::errc{} || end != text.data() + text.size()) expected(name, "a whole number in range", *json);
   }
 
-  /// A text; a whole number counts as its digits.
+  /// A string; an integer counts as its digits.
   void read(const char* name, std::string& value) const {
     const Json* json = find(name);
     if (json == nullptr) return;
@@ -103,7 +103,7 @@ class Fields {
     return otherwise;
   }
 
-  /// A list with one entry per token, or null where the field is absent or no such list.
+  /// A list with one entry per token, or null if the field is absent or not such a list.
   const Json* list(const char* name, std::size_t tokens) const {
     const Json* json = find(name);
     if (json == nullptr) return nullptr;
@@ -146,7 +146,7 @@ class Fields {
   std::vector<std::string>& problems_;
 };
 
-/// One row being read: the JSON, and the per-token lists that turns are cut from.
+/// One row being read: the JSON, and the per-token lists that are cut into turns.
 class RowReader {
  public:
   RowReader(const Json& object, const std::string& where, std::vector<std::string>& problems)
@@ -323,7 +323,7 @@ class RowReader {
                       shown(Json(sum)) + "; expected the same");
   }
 
-  /// Structure is stored, never inferred: without `turns` a row is one turn, if it can be.
+  /// Structure is stored, never inferred: a row without `turns` becomes one turn, if possible.
   void read_single_turn() {
     const auto begin = std::find(mask_.begin(), mask_.end(), true);
     const auto end = std::find(begin, mask_.end(), false);
@@ -373,7 +373,7 @@ class RowReader {
     return turn;
   }
 
-  /// Numbers, null for none; empty where the field is absent or wrong.
+  /// Numbers, null for none; empty if the field is absent or wrong.
   std::vector<double> numbers(const char* name) {
     const Json* list = fields_.list(name, tokens_.size());
     if (list == nullptr) return {};
@@ -405,7 +405,7 @@ class RowReader {
     }
   }
 
-  /// Null keeps the starting value where nothing was sampled.
+  /// Null keeps the initial value where nothing was sampled.
   void read_credit() {
     const auto take = [this](const char* name, double start) {
       std::vector<double> values(tokens_.size(), start);

@@ -1,4 +1,5 @@
-// data/rollout_row.h -- one line of a rollout file as plain values, checked on its own. Used by rollout_file.cpp only.
+// data/rollout_row.h -- one line of a rollout file as plain values, checked in isolation. Used by rollout_file.cpp
+// only.
 #pragma once
 
 #include <array>
@@ -15,10 +16,10 @@
 
 namespace carnot {
 
-/// Since version 2 steps count from 1, and seeds are texts.
+/// Since version 2, steps count from 1 and seeds are strings.
 inline constexpr int kRolloutRowVersion = 2;
 
-/// A trajectory as its row tells it: turns in reading order, nothing shared yet.
+/// A trajectory as its row describes it: turns in reading order, nothing shared yet.
 struct RolloutRow {
   int line = 0;
   std::string uid{};
@@ -32,13 +33,13 @@ struct RolloutRow {
   std::map<std::string, std::string> info{};
   Leaf leaf{};                ///< without `turn` and `parent`
   std::vector<Turn> turns{};  ///< without `parent`
-  /// Per turn and token; no entry for a column that the row has not.
+  /// Per turn and token; no entry for columns that are not in the row.
   std::map<Column, std::vector<std::vector<double>>> columns{};
   bool has_credit = false;
-  Credit credit{};  ///< starting values where the row has none
+  Credit credit{};  ///< initial values if the row has none
 };
 
-/// Reads one line. Adds to `problems` what is wrong, each beginning with `where`; then the row is not to be used.
+/// Reads one line. Appends problems to `problems`, each beginning with `where`; the row is then unusable.
 std::optional<RolloutRow> parse_rollout_row(std::string_view line, const std::string& where,
                                             std::vector<std::string>& problems);
 

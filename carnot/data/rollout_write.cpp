@@ -37,7 +37,7 @@ OrderedJson turn_of(const Trajectory& trajectory, int k) {
           {"policy_version", turn.policy_version}};
 }
 
-/// Which trajectory this is, and how it ended.
+/// The fields that identify the trajectory and say how it ended.
 OrderedJson identity_of(const Trajectory& trajectory) {
   const Group& group = *trajectory.group;
   const Leaf& leaf = trajectory.leaf();

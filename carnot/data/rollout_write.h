@@ -1,4 +1,4 @@
-// data/rollout_write.h -- trajectories as JSON lines: writes the rows that data/rollout_file.h reads.
+// data/rollout_write.h -- writes trajectories as JSON lines, which data/rollout_file.h reads.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@ namespace carnot {
 /// Text of a token sequence, for the fields `input` and `output`.
 using Decode = std::function<std::string(std::span<const TokenId>)>;
 
-/// The rows of `groups`, numbered as trajectories(groups), one JSON object a line. `credit` may be empty: no credit
-/// fields.
+/// The rows of `groups`, in the order of trajectories(groups), one JSON object per line. `credit` can be empty: no
+/// credit fields.
 std::string rollout_rows(std::span<const Group> groups, const CreditTable& credit, const Decode& decode);
 
 }  // namespace carnot

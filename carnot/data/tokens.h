@@ -9,13 +9,13 @@ namespace carnot {
 
 using TokenId = std::int32_t;
 
-/// What a stretch of tokens is. Think and Action are parts of what the policy sampled (or, for a prefix such
-/// as `<think>` that the prompt supplies, continue it); the other three come from outside.
+/// The kind of a run of tokens. Think and Action are parts of what the policy sampled (or, for a prefix such as
+/// `<think>` that the prompt supplies, are continued by it); the other three come from outside.
 enum class SpanKind : std::uint8_t {
   Template,     ///< chat scaffolding: role headers, separators
   Prompt,       ///< system and user text of the task
-  Think,        ///< sampled, and not the action: reasoning, tags, end-of-message
-  Action,       ///< sampled, the part the environment acts on
+  Think,        ///< sampled, but not the action: reasoning, tags, end-of-message
+  Action,       ///< sampled, the part that the environment acts on
   Observation,  ///< the environment's answer
 };
 
@@ -37,10 +37,10 @@ struct SpannedTokens {
   std::vector<Span> spans{};
 };
 
-/// Appends `kind` over the next `count` tokens, joining it to a last span of the same kind.
+/// Appends a span of `kind` over the next `count` tokens, merging it with a last span of the same kind.
 void extend_spans(std::vector<Span>& spans, SpanKind kind, int count);
 
-/// Appends `more` to `to`, moving its spans.
+/// Appends `more` to `to`, shifting its spans.
 void append(SpannedTokens& to, const SpannedTokens& more);
 
 }  // namespace carnot

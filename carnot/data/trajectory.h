@@ -8,7 +8,7 @@
 
 namespace carnot {
 
-/// A view of one leaf's path. Valid while its groups live unchanged.
+/// A view of one leaf's path. Valid while its groups exist and are unchanged.
 struct Trajectory {
   const Group* group = nullptr;
   const Tree* tree = nullptr;
@@ -24,14 +24,14 @@ struct Trajectory {
   int num_tokens() const { return turn_offsets.back(); }
   int num_sampled() const;
 
-  /// Where the sampled tokens of turn k lie in the trajectory: [begin, end).
+  /// The range of turn k's sampled tokens in the trajectory: [begin, end).
   int sampled_begin(int k) const { return turn_offsets[k] + turn(k).sampled_begin; }
   int sampled_end(int k) const { return turn_offsets[k] + turn(k).sampled_end; }
 
-  /// The total reward's token: the last sampled token, or the last of all where none was sampled; -1 without
+  /// The token that carries the total reward: the last sampled token, or the last token if none was sampled; -1 without
   /// tokens.
   int reward_token() const { return reward_token(num_turns()); }
-  /// The same for the first `turns_before` turns; where none of them was sampled, as above.
+  /// The same for the first `turns_before` turns.
   int reward_token(int turns_before) const;
 
   double penalised_score() const { return carnot::penalised_score(*tree, leaf_index); }
@@ -42,13 +42,13 @@ struct Trajectory {
   std::vector<SpanKind> kinds() const;
   /// True where the policy sampled the token.
   std::vector<bool> sampled() const;
-  /// The column over the whole trajectory; NaN where nothing was measured. REQUIRES: the tree has the column.
+  /// The column over the whole trajectory; NaN if nothing was measured. REQUIRES: the tree has the column.
   std::vector<double> column(Column column) const;
 };
 
 Trajectory trajectory(const Group& group, int group_index, int tree_index, int leaf_index);
 
-/// Every trajectory of the groups: group by group, tree by tree, leaf by leaf. This order numbers CreditTable.
+/// Every trajectory of the groups: group by group, tree by tree, leaf by leaf. This is the order of a CreditTable.
 std::vector<Trajectory> trajectories(std::span<const Group> groups);
 
 }  // namespace carnot

@@ -1,4 +1,4 @@
-// data/tree.h -- the nouns: a turn, a tree of turns, the leaves that end trajectories, the group of one task.
+// data/tree.h -- the central types: a turn, a tree of turns, the leaves that end trajectories, the group of one task.
 //
 // A Turn is what happens between two environment calls: the rendered prompt part, the tokens the policy
 // sampled, the environment's observation. A Tree stores each turn once; a trajectory is the path from the
@@ -22,25 +22,25 @@ namespace carnot {
 
 /// How a trajectory ended. The world's failures are data, never exceptions.
 enum class Outcome : std::uint8_t {
-  Finished,     ///< the environment said so
-  OutOfTurns,   ///< turn, action or tool-call budget spent
+  Finished,     ///< the environment ended the episode
+  OutOfTurns,   ///< budget of turns, actions or tool calls spent
   OutOfTokens,  ///< the response or the context hit its limit
-  Unparsable,   ///< the response could not be understood and the environment ends there
-  ToolFailed,   ///< a tool answered with an error that ends the episode; counts like any failure of the policy's choice
-  InfraFailed,  ///< our infrastructure failed (time-out, crash): counts nowhere, never a reward
+  Unparsable,   ///< the response could not be parsed and the environment ends the episode there
+  ToolFailed,   ///< a tool returned an error that ends the episode; counts like any failure of the policy
+  InfraFailed,  ///< our infrastructure failed (timeout, crash): never counted, never a reward
 };
 inline constexpr std::string_view kOutcomeNames[] = {"finished",   "out_of_turns", "out_of_tokens",
                                                      "unparsable", "tool_failed",  "infra_failed"};
 inline std::string_view name_of(Outcome outcome) { return kOutcomeNames[static_cast<std::size_t>(outcome)]; }
 
-/// How a turn's context was made.
+/// How a turn's context was built.
 enum class Context : std::uint8_t {
   Growing,  ///< one token sequence per trajectory: the turn continues its parent's tokens
-  Fresh,    ///< the turn renders its own whole prompt; its tokens are a sequence of their own
+  Fresh,    ///< the turn renders its own whole prompt; its tokens are a separate sequence
 };
 
 struct Turn {
-  int parent = -1;  ///< index of the previous turn in the tree; -1 for a root. Always less than the own index
+  int parent = -1;  ///< index of the previous turn in the tree, always smaller than this turn's; -1 for a root
   Context context = Context::Growing;
   std::vector<TokenId> tokens{};  ///< prompt part, sampled part, observation
   int sampled_begin = 0;          ///< [sampled_begin, sampled_end) of `tokens` came from the policy
@@ -48,16 +48,16 @@ struct Turn {
   std::vector<Span> spans{};  ///< over `tokens`: sorted, disjoint, without gaps
 
   double reward = 0;   ///< the environment's, for this turn
-  double penalty = 0;  ///< <= 0: format or invalid action
+  double penalty = 0;  ///< <= 0: for format or an invalid action
   bool valid_action = true;
   std::optional<double> info_gain{};     ///< change of the answer's probability (or log-probability) over this turn
-  std::optional<double> turn_entropy{};  ///< of the first sampled tokens, as the branch policy saw it
-  std::string anchor{};                  ///< key of the environment's state before the turn, for grouping; may be empty
-  std::string tool{};                    ///< tool that the turn called; empty for none
+  std::optional<double> turn_entropy{};  ///< of the first sampled tokens, as seen by the branch policy
+  std::string anchor{};                  ///< key of the environment's state before the turn, for grouping; can be empty
+  std::string tool{};                    ///< tool that the turn called; empty if none
   std::string status{};                  ///< that tool's: "ok", "empty", "timeout", ...
-  double latency_ms = 0;                 ///< of the environment call
+  double latency_ms = 0;                 ///< duration of the environment call
   int policy_version =
-      0;  ///< optimizer steps of the weights that sampled; of the oldest, where they were swapped meanwhile
+      0;  ///< optimizer steps of the weights that sampled the turn; of the oldest if they were swapped meanwhile
 
   int num_sampled() const { return sampled_end - sampled_begin; }
 };
@@ -65,20 +65,19 @@ struct Turn {
 /// The end of one trajectory.
 struct Leaf {
   int turn = -1;    ///< its last turn
-  int sibling = 0;  ///< index in the group; keys the random draws
+  int sibling = 0;  ///< index in the group; key of the random draws
   std::string trajectory_id{};
-  int parent = -1;       ///< leaf (index in the tree) that this one branched off; -1 where it is the tree's first
-  int branch_turn = -1;  ///< number of turns shared with `parent`, counted from the root; -1 for none
+  int parent = -1;       ///< leaf (index in the tree) from which this one branched off; -1 for the tree's first
+  int branch_turn = -1;  ///< number of turns shared with `parent`, counted from the root; -1 without a parent
   Outcome outcome = Outcome::Finished;
-  double score = 0;      ///< raw outcome reward: the sum of the turns' rewards, penalties apart
-  bool success = false;  ///< the environment's own notion
-  bool dropped = false;  ///< by a filter: keeps its place, takes no part in the update
-  std::map<std::string, double>
-      measures{};                       ///< what the environment reports besides the reward ("exact_match", "format")
-  std::optional<std::string> answer{};  ///< the final answer in the environment's normal form, for majority votes
+  double score = 0;                          ///< raw outcome reward: the sum of the turns' rewards, without penalties
+  bool success = false;                      ///< as defined by the environment
+  bool dropped = false;                      ///< by a filter: keeps its place, but takes no part in the update
+  std::map<std::string, double> measures{};  ///< further results of the environment ("exact_match", "format")
+  std::optional<std::string> answer{};       ///< the final answer in the environment's normal form, for majority votes
 
   bool valid() const { return outcome != Outcome::InfraFailed; }
-  /// Counts in statistics, denominators and the update.
+  /// Whether the leaf counts in statistics, denominators and the update.
   bool is_included() const { return valid() && !dropped; }
 };
 
@@ -89,11 +88,11 @@ struct Tree {
 };
 
 struct Group {
-  std::string uid{};                          ///< names the task instance
-  std::int64_t task_index = 0;                ///< as the environment's factory counts
+  std::string uid{};                          ///< identifies the task instance
+  std::int64_t task_index = 0;                ///< in the environment's factory
   std::uint64_t seed = 0;                     ///< of the draws, for reproduction
-  std::int64_t step = 0;                      ///< training step, from 1; 0: none
-  std::vector<std::string> ground_truth{};    ///< acceptable answers, where the environment has any
+  std::int64_t step = 0;                      ///< training step, from 1; 0: not set
+  std::vector<std::string> ground_truth{};    ///< acceptable answers, if the environment has any
   std::map<std::string, std::string> info{};  ///< about the task, for reports ("hops": "2")
   std::vector<Tree> trees{};
   std::optional<double> query_baseline{};  ///< the answer's (log-)probability given the prompt alone, for info gain
@@ -102,14 +101,14 @@ struct Group {
 /// Turn indices from the root to leaf number `leaf`, in reading order.
 std::vector<int> path(const Tree& tree, int leaf);
 
-/// Tokens of all turns: those that several trajectories share count once.
+/// Tokens of all turns; shared turns count once.
 std::int64_t num_tokens(const Tree& tree);
 
 /// Raw score plus the penalties of its turns: the reward that credit rules start from.
 double penalised_score(const Tree& tree, int leaf);
 
-/// What is wrong with the tree, a sentence each; empty where every invariant holds: parents before children,
-/// spans sorted and covering, sampled range inside the tokens, leaves on existing turns, columns as long as turns.
+/// The tree's problems, one sentence each; empty if every invariant holds: parents before children, spans sorted and
+/// covering, sampled range inside the tokens, leaves on existing turns, columns as long as turns.
 std::vector<std::string> violations(const Tree& tree);
 
 }  // namespace carnot

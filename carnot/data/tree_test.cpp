@@ -25,7 +25,7 @@ Turn turn_of(int parent, int sampled) {
   return turn;
 }
 
-/// Turns 0 - 1 - 2, and 3 that leaves turn 0.
+/// Turns 0 - 1 - 2, and 3 that branches off turn 0.
 Tree forked_tree() {
   Tree tree{.turns = {turn_of(-1, 1), turn_of(0, 2), turn_of(1, 3), turn_of(0, 4)},
             .leaves = {{.turn = 2, .score = 1.0}, {.turn = 3, .parent = 0, .branch_turn = 1, .score = 0.5}}};

@@ -10,7 +10,7 @@
 namespace carnot {
 namespace {
 
-/// `value` of every leaf that is valid. What an earlier filter dropped still tells how varied its group is.
+/// `value` of every valid leaf. Leaves dropped by an earlier filter still count for how varied their group is.
 template <class Value>
 std::vector<double> of_valid_leaves(const Group& group, Value value) {
   std::vector<double> values;

@@ -52,7 +52,7 @@ TEST(KeepMostVaried, KeepsAtLeastOneAndGivesTiesToTheEarlier) {
   EXPECT_EQ(keep_most_varied(1).keep(groups), (std::vector<bool>{true, true, true}));
 }
 
-/// By its definition: a group stays if fewer than `wanted` groups come before it.
+/// By definition: a group is kept if fewer than `wanted` groups come before it.
 bool stays(const std::vector<Group>& groups, std::size_t self, double share) {
   const auto deviation = [](const Group& group) {
     std::vector<double> scores;

@@ -1,18 +1,18 @@
-// kernel/bfloat16.h -- the number format bfloat16, the upper half of a float32, and what it is computed in.
+// kernel/bfloat16.h -- the number format bfloat16, the upper half of a float32, and the type it is computed in.
 #pragma once
 
 #include <cstdint>
 
 namespace carnot::kernel {
 
-/// One number as its bits. LibTorch's at::BFloat16 has the same layout.
+/// One number as its bits. Same layout as LibTorch's at::BFloat16.
 struct BFloat16 {
   std::uint16_t bits;
   bool operator==(const BFloat16&) const = default;
 };
 static_assert(sizeof(BFloat16) == 2);
 
-/// What numbers that are stored as S are computed in: bfloat16 in float32, others in themselves.
+/// The type used to compute with numbers stored as S: float32 for bfloat16, otherwise S.
 template <class S>
 struct ComputedType {
   using type = S;
@@ -31,15 +31,14 @@ using Computed = typename ComputedType<S>::type;
   return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16);
 }
 
-/// The nearest bfloat16, of two equally near ones the even one. What is not a number stays so; what is too large
-/// becomes infinite.
+/// The nearest bfloat16, ties to even. NaN stays NaN; overflow becomes infinite.
 [[gnu::always_inline]] inline BFloat16 rounded(float x) {
   const auto bits = __builtin_bit_cast(std::uint32_t, x);
   if (x != x) return {static_cast<std::uint16_t>((bits >> 16) | 0x40)};
   return {static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
 }
 
-/// Between a number as it is stored and as it is computed with, for any type.
+/// Converts between the stored and the computed type, for any type.
 [[gnu::always_inline]] inline float widened(float x) { return x; }
 [[gnu::always_inline]] inline double widened(double x) { return x; }
 template <class S>

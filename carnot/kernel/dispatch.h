@@ -1,9 +1,9 @@
 // kernel/dispatch.h -- the inner loops, compiled once per instruction set; callers see one table of functions.
 //
-// Every loop is batch-invariant: the shapes alone fix its order of additions, so a row's result depends neither on the
-// other rows nor on threads. Bits may differ between instruction sets, so promises of equality hold per machine.
+// Every loop is batch-invariant: its order of additions depends on the shapes only, so a row's result depends neither
+// on the other rows nor on threads. Bits can differ between instruction sets, so equality holds per machine.
 // Nothing here allocates, throws, or uses templates of the standard library (their code would be compiled for the
-// wrong instruction set and might be the copy that the linker keeps).
+// wrong instruction set and could be the copy that the linker keeps).
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@
 
 namespace carnot::kernel {
 
-/// Keys come in tiles of this many positions: a tile is a block of the cache.
+/// Positions per tile of keys; a tile is a block of the cache.
 inline constexpr int kTile = kBlockTokens;
-/// Queries that share a pass over keys or values in float32 and float64, at most.
+/// Maximum number of queries that share a pass over keys or values in float32 and float64.
 inline constexpr int kQueriesOfPass = 4;
 
-/// The entries of a row that stay when its lowest are removed (kernel/statistics/selection.h): x is removed where x <
-/// threshold, or x == threshold and its index is at least tie_limit.
+/// The entries of a row that are kept when its lowest are removed (kernel/statistics/selection.h): x is removed if x <
+/// threshold, or if x == threshold and its index is at least tie_limit.
 template <class T>
 struct Cut {
   T threshold;
   std::int64_t tie_limit;
 };
 
-/// What the gradient of a row's statistics needs: the statistics, and the gradients with respect to them.
+/// Inputs for the gradient of a row's statistics: the statistics, and the gradients with respect to them.
 template <class T>
 struct RowGradient {
   T logsumexp, entropy;
   T g_logprob, g_entropy, g_logsumexp;
 };
-/// The same of the entries that a cut keeps.
+/// The same for the entries that a cut keeps.
 template <class T>
 struct KeptGradient {
   Cut<T> cut;
@@ -40,7 +40,7 @@ struct KeptGradient {
   T g_entropy;
 };
 
-/// Of a segment of a row of logits z / temperature, with d = z / temperature - maximum: the sums of e^d and of e^d d.
+/// For a segment of a row of logits z / temperature, with d = z / temperature - maximum: the sums of e^d and of e^d d.
 template <class T>
 struct SegmentStatistics {
   T maximum, sum, product;
@@ -57,16 +57,16 @@ struct KernelTable {
   void (*gemm_tile)(int rows, int columns, std::int64_t depth, const T* a, std::int64_t a_row, std::int64_t a_depth,
                     const T* b, T* c, std::int64_t c_row, bool accumulate);
 
-  /// scores[q * scores_row + j] = scale * dot(query q, key j) for `tiles` tiles of keys stored [dim][kTile].
-  /// Queries lie `query_row` apart. REQUIRES: queries <= kQueriesOfPass.
+  /// scores[q * scores_row + j] = scale * dot(query q, key j) for `tiles` tiles of keys stored [dim][kTile]. Queries
+  /// are `query_row` apart. REQUIRES: queries <= kQueriesOfPass.
   void (*scores)(int queries, int tiles, int dim, const T* query, std::int64_t query_row, const T* const* key_tiles,
                  T scale, T* scores, std::int64_t scores_row);
-  /// out_q = sum over keys of weight[q][j] value_j; values stored [kTile][dim] per tile. With `go_on` the sum goes on
-  /// from what is there: where tiles are cut changes no bit. REQUIRES: queries <= kQueriesOfPass.
+  /// out_q = sum over keys of weight[q][j] value_j; values stored [kTile][dim] per tile. With `go_on`, the sum
+  /// continues from the current values: the division into calls changes no bit. REQUIRES: queries <= kQueriesOfPass.
   void (*weighted_values)(int queries, int tiles, int dim, const T* weights, std::int64_t weights_row,
                           const T* const* value_tiles, T* out, std::int64_t out_row, bool go_on);
 
-  /// In place: the softmax of scores[0, count), zeros up to the end of the last tile; returns its logsumexp.
+  /// In place: the softmax of scores[0, count), then zeros up to the end of the last tile. Returns its logsumexp.
   T (*softmax)(T* scores, int count);
 
   /// out_j += sum over queries of weight[q][j] vector_q, for j < count. REQUIRES: queries <= kQueriesOfPass.
@@ -75,34 +75,35 @@ struct KernelTable {
   /// sum of x y
   T (*dot)(std::int64_t n, const T* x, const T* y);
 
-  /// Rotates the pairs (x[i], x[i + half]) by the angles; `sign` -1 turns back (the gradient).
+  /// Rotates the pairs (x[i], x[i + half]) by the angles; `sign` -1 rotates back (the gradient).
   void (*rotate)(int half, const T* cosine, const T* sine, T sign, const T* x, T* y);
 
-  /// Of one row of logits z / temperature: maximum, logsumexp and entropy; z is left scaled by 1 / temperature.
+  /// For one row of logits z / temperature: maximum, logsumexp and entropy; z is left scaled by 1 / temperature.
   void (*row_statistics)(std::int64_t n, T inverse_temperature, T* logits, T* logsumexp, T* entropy);
-  /// What kernel/statistics/segments.h puts together to the same of a row; the segment is left scaled as well.
+  /// Segment statistics, which kernel/statistics/segments.h combines to those of a row; the segment is left scaled as
+  /// well.
   void (*segment_statistics)(std::int64_t n, T inverse_temperature, T* logits, SegmentStatistics<T>* out);
-  /// As row_statistics, of a row to draw from, and of its first `drawable` entries exponentials[i] = exp(z_i - the
-  /// largest of them) and `factor` = 1 / their sum: exponentials[i] * factor has the bits of softmax. REQUIRES: 0 <
-  /// drawable <= n.
+  /// row_statistics for a row to sample from. Also, for its first `drawable` entries, exponentials[i] = exp(z_i - their
+  /// maximum) and `factor` = 1 / their sum: exponentials[i] * factor has the bits of softmax. REQUIRES: 0 < drawable <=
+  /// n.
   void (*row_draw)(std::int64_t n, std::int64_t drawable, T inverse_temperature, T* logits, T* logsumexp, T* entropy,
                    T* exponentials, T* factor);
-  /// Sums of x[i] * factor over strips of `strip` entries, the last one perhaps shorter: four sums in double, of every
-  /// fourth entry, added pairwise. Of float32, whose products are rounded first, with the same bits in every set.
+  /// Sums of x[i] * factor over strips of `strip` entries, the last one possibly shorter: four sums in double, each of
+  /// every fourth entry, added pairwise. float32 products are rounded first, so the bits are the same in every set.
   void (*strip_sums)(std::int64_t n, std::int64_t strip, T factor, const T* x, double* sums);
-  /// counts[j] = how many of x lie below pivots[j], for three pivots.
+  /// counts[j] = number of x below pivots[j], for three pivots.
   void (*count_below)(std::int64_t n, const T* x, const T* pivots, std::int64_t* counts);
   /// logsumexp and entropy of the entries of a scaled row that a cut keeps.
   void (*kept_statistics)(std::int64_t n, const T* z, Cut<T> cut, T* logsumexp, T* entropy);
-  /// dz in place of the unscaled logits, apart from the target's own term, all times 1 / temperature:
+  /// Writes dz over the unscaled logits, without the target's own term, all times 1 / temperature:
   ///   -g_logprob p - g_entropy p (log p + H) + g_logsumexp p
-  /// and, for entries that `kept` keeps, with q their softmax: -g_entropy q (log q + H). `kept` may be null.
+  /// and, for entries that `kept` keeps, with q their softmax: -g_entropy q (log q + H). `kept` can be null.
   void (*row_statistics_backward)(std::int64_t n, T inverse_temperature, T* logits, const RowGradient<T>& row,
                                   const KeptGradient<T>* kept);
 };
 
-/// Loops over rows that are stored as S (float, double, BFloat16) and computed in T: what they read is widened, what
-/// they write as S is rounded once. Sums and factors are of type T.
+/// Loops over rows that are stored as S (float, double, BFloat16) and computed in T: inputs are widened, and results
+/// stored as S are rounded once. Sums and factors are of type T.
 template <class S>
 struct StorageTable {
   using T = Computed<S>;
@@ -123,7 +124,7 @@ struct StorageTable {
   void (*swiglu_backward)(std::int64_t n, const S* dout, const S* gate, const S* up, S* dgate, S* dup);
 };
 
-/// The widest tables that this processor runs and kernel/kernel_choice.h allows.
+/// The widest tables that this processor supports and kernel/kernel_choice.h allows.
 template <class T>
 const KernelTable<T>& kernel_table();
 template <class S>

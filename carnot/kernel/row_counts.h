@@ -1,7 +1,7 @@
 // kernel/row_counts.h -- an instance of a loop for each number of rows, chosen at run time. Every instance adds in the
 // same order.
 //
-// Part of the sources that are compiled once per instruction set: everything is in their anonymous namespace.
+// Included in the sources that are compiled once per instruction set: everything is in their anonymous namespace.
 #pragma once
 
 #include "carnot/kernel/vectors.h"
@@ -9,7 +9,7 @@
 namespace carnot::kernel {
 namespace {
 
-/// call<rows>(), where 1 <= rows <= Most; nothing otherwise.
+/// Calls call<rows>() if 1 <= rows <= Most; otherwise does nothing.
 template <int Most, class Call>
 CARNOT_INLINE void with_row_count(int rows, const Call& call) {
   if constexpr (Most > 0) {

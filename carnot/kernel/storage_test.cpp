@@ -1,4 +1,4 @@
-// Loops over rows that are stored as bfloat16, against their definitions in float64 and each other.
+// Loops over rows stored as bfloat16, compared with their definitions in float64 and with each other.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ class StoredRows : public ::testing::Test {
 
 double wide(BFloat16 x) { return static_cast<double>(widened(x)); }
 
-/// `got` is `exact` rounded once: off by half of the last of eight bits, and by what float32 arithmetic adds.
+/// `got` is `exact` rounded once: the error is at most half of the last of eight bits, plus that of float32 arithmetic.
 void expect_rounded(BFloat16 got, double exact, int n) {
   EXPECT_NEAR(wide(got), exact, std::abs(exact) * (0x1p-8 + 2e-6) + 1e-6) << "of " << n;
 }

@@ -1,6 +1,6 @@
 // kernel/vectors.h -- vectors of the width that kernel_table.cpp is compiled for: loads, fixed-order sums, exponential.
 //
-// Part of kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
+// Included in kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
 #pragma once
 
 #ifdef __AVX512F__
@@ -47,12 +47,11 @@ CARNOT_INLINE void store(T* p, Vector<T> v) {
   *reinterpret_cast<typename VectorOf<T>::unaligned*>(p) = v;
 }
 
-// Numbers stored as bfloat16 fill a vector of float32.
+// Numbers stored as bfloat16 that fill a vector of float32.
 typedef std::uint16_t HalfBits __attribute__((vector_size(CARNOT_VECTOR_BYTES / 2)));
 typedef std::uint32_t FloatBits __attribute__((vector_size(CARNOT_VECTOR_BYTES)));
 
-// GCC 12 converts the halves of a vector one by one, and warns of an undefined operand in the instructions without
-// mask.
+// GCC 12 converts the elements one by one, and warns of an undefined operand in the instructions without mask.
 CARNOT_INLINE FloatBits wide_bits(HalfBits half) {
 #ifdef __AVX512F__
   return (FloatBits)_mm512_maskz_cvtepu16_epi32(0xffff, (__m256i)half);
@@ -83,10 +82,10 @@ CARNOT_INLINE void store(BFloat16* p, Vector<float> v) {
 
 template <class T>
 CARNOT_INLINE Vector<T> splat(T x) {
-  return x - Vector<T>{};  // adding zero would cost an addition each time, as it turns -0 into 0
+  return x - Vector<T>{};  // adding zero would cost an addition each time, because it turns -0 into 0
 }
 
-// Lanes are added pairwise, halving: a fixed order for every caller.
+// Lanes are added pairwise by halving: a fixed order for every caller.
 template <class T>
 CARNOT_INLINE T lane_sum(Vector<T> v) {
   T lanes[kLanes<T>];
@@ -104,8 +103,8 @@ CARNOT_INLINE T lane_max(Vector<T> v) {
   return best;
 }
 
-// exp by 2^n times a polynomial in the remainder (Cephes' expf): relative error below 2e-7; inputs above 88 saturate,
-// below -87.3 give 0.
+// exp as 2^n times a polynomial in the remainder (Cephes' expf): relative error below 2e-7; inputs above 88 saturate,
+// inputs below -87.3 return 0.
 CARNOT_INLINE Vector<float> exp_of(Vector<float> x) {
   using V = Vector<float>;
   using Bits = VectorOf<float>::bits;
@@ -129,8 +128,8 @@ CARNOT_INLINE Vector<float> exp_of(Vector<float> x) {
   const V result = p * power;
   return vanishes ? V{} : result;
 }
-// The same of what is not above zero, in three quarters of the steps: what is below -87.3 gives exp(-87.3). What is not
-// a number stays so, as long as its last nine bits are zeros.
+// The same for inputs that are not above zero, in three quarters of the steps: inputs below -87.3 return exp(-87.3).
+// NaN stays NaN if its last nine bits are zeros.
 CARNOT_INLINE Vector<float> exp_of_difference(Vector<float> x) {
   using V = Vector<float>;
   using Bits = VectorOf<float>::bits;

@@ -6,7 +6,7 @@
 namespace carnot {
 namespace {
 
-/// Methods of which a composition can hold one.
+/// Methods that exclude each other in a composition.
 struct Rivals {
   std::vector<std::string_view> names{};
   std::string_view reason{};
@@ -29,7 +29,7 @@ bool has_rule(const Method& method, std::string_view name) {
                      [&](const CreditRule& rule) { return rule.name == name; });
 }
 
-/// A rule that adds credit after one that scales what is there.
+/// A rule that adds credit after a modulator has scaled the credit.
 std::string credit_behind_a_modulator(const Method& method) {
   const CreditRule* modulator = nullptr;
   for (const CreditRule& rule : method.credit) {

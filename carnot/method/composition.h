@@ -1,4 +1,4 @@
-// method/composition.h -- which methods can be combined, and which work against each other.
+// method/composition.h -- which methods can be combined, and which combinations work against each other.
 #pragma once
 
 #include <span>
@@ -9,18 +9,18 @@
 
 namespace carnot {
 
-/// ppo, grpo, ...
+/// The names of all methods: ppo, grpo, ...
 std::vector<std::string> known_methods();
 
-/// What forbids this sequence of methods; a sentence each.
+/// Why this sequence of methods is not allowed; one sentence per problem.
 std::vector<std::string> composition_errors(std::span<const MethodEntry* const> entries);
 
-/// Settings of the objective for which the method's rules lack something. Reads slots only, so that it holds for any
+/// Settings of the objective that the method's rules cannot support. Reads only the slots, so it works for any
 /// composition.
 std::vector<SettingProblem> composition_problems(const Method& method);
 
-/// What is possible but works against itself, with the reason. Reads slots only, so that it holds for any
-/// composition.
+/// Combinations that are possible but work against each other, with the reason. Reads only the slots, so it works for
+/// any composition.
 std::vector<std::string> composition_warnings(const Method& method);
 
 }  // namespace carnot

@@ -1,5 +1,5 @@
-// Every key of every method in every role changes what is built, or is refused with the reason; and what is refused
-// changes nothing.
+// Every key of every method in every role changes what is built, or is refused with the reason; refused keys change
+// nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,10 +16,10 @@ namespace {
 using testing::MethodSettings;
 using testing::recipe_of;
 
-/// A field as it is, and other values that it could have.
+/// A field's value, and other values that it could have.
 struct Field {
   std::string key{};
-  bool is_choice = false;  ///< a switch or a word
+  bool is_choice = false;  ///< a bool or a word
   std::vector<std::string> others{};
 };
 
@@ -78,7 +78,7 @@ std::vector<Field> fields_of(const std::string& composition, const MethodSetting
   return fields.fields;
 }
 
-/// Groups that tell options apart: all signals, branches, lone members, gains of 0, a response of one token.
+/// Groups that make options distinguishable: all signals, branches, lone members, gains of 0, a response of one token.
 const std::vector<Group>& probe_groups() {
   static const std::vector<Group> groups = [] {
     RandomStream random(71);
@@ -119,7 +119,7 @@ void add_credit(Behaviour& behaviour, const Method& method) {
       for (const double x : *column) behaviour.add(x);
 }
 
-/// Asked as the engine asks: about the first trajectories with a probe or without, about branches where there are any.
+/// Asks as the engine does: for the first trajectories with and without a probe, and, if there are any, for branches.
 void add_branching(Behaviour& behaviour, const BranchPolicy& policy) {
   behaviour.words.push_back(policy.name());
   for (const int budget : {1, 4, 9, 16}) {
@@ -179,8 +179,8 @@ bool has_effect(const std::string& composition, const MethodSettings& settings, 
   });
 }
 
-/// What is wrong with the keys that follow `prefix`, with these settings. A preset is looked at alone: beside other
-/// keys it may set just what they set.
+/// Problems of the keys that follow `prefix`, with these settings. A preset is checked alone: next to other keys, it
+/// could set exactly the same values.
 std::vector<std::string> wrong_keys(const std::string& composition, const std::string& prefix,
                                     const MethodSettings& settings, bool alone) {
   std::vector<std::string> wrong;
@@ -197,14 +197,14 @@ std::vector<std::string> wrong_keys(const std::string& composition, const std::s
   return wrong;
 }
 
-/// Numbers at which a method's other keys can be told apart: the defaults are neutral, or meant for longer responses.
+/// Numbers at which a method's other keys are distinguishable: the defaults are neutral, or meant for longer responses.
 MethodSettings telling_numbers(const std::string& name) {
   if (name == "ppo") return {{"ppo.lambda", "0.9"}};
   if (name == "dapo") return {{"dapo.reward.overlong_limit", "30"}, {"dapo.reward.overlong_buffer", "10"}};
   return {};
 }
 
-/// Every key where all others have their defaults, and beside every other value of each switch and word.
+/// Every key with all others at their defaults, and with every other value of each bool and word.
 void expect_keys_count(const std::string& composition, const std::string& name) {
   const std::string prefix = name + ".";
   const MethodSettings telling = telling_numbers(name);
@@ -212,11 +212,11 @@ void expect_keys_count(const std::string& composition, const std::string& name) 
   for (const Field& choice : fields_of(composition, {})) {
     if (!choice.is_choice || !choice.key.starts_with(prefix)) continue;
     for (const std::string& other : choice.others) {
-      // Subtracting a mean changes nothing where a mean is subtracted anyway, and then it does not matter whose.
+      // Subtracting a mean has no effect if a mean is subtracted anyway, and then it does not matter whose.
       if (choice.key == prefix + "reward.scaling" && other == "mean") continue;
       MethodSettings settings = telling;
       settings[choice.key] = other;
-      // Scaled inside its group a lone trajectory has reward 0, whatever a group of one gets.
+      // When scaled within its group, a lone trajectory has reward 0, whatever a group of one gets.
       if (choice.key == prefix + "reward.scaling") settings[prefix + "reward.scaling_over"] = "batch";
       EXPECT_THAT(wrong_keys(composition, prefix, settings, false), ::testing::IsEmpty())
           << composition << " with " << choice.key << " " << other;

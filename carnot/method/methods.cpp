@@ -3,7 +3,7 @@
 
 namespace carnot {
 
-/// The name of a method, and the function of that name in the file of that name.
+/// A method's name, and the function of that name in the file of that name.
 #define CARNOT_METHOD(name)                       \
   #name, [] {                                     \
     extern std::unique_ptr<MethodOptions> name(); \

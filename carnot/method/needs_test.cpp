@@ -1,4 +1,4 @@
-// What a method needs measured follows from its rules and its objective, and its rules read no more than they say.
+// What a method needs measured follows from its rules and its objective, and its rules read only what they declare.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ std::string in_words(const std::set<Measurement>& needed) {
   return words;
 }
 
-/// Every method, every role and every setting that decides about a measurement, with what each file said when it listed
-/// its measurements itself.
+/// Every method, role and setting that affects a measurement, with what each file declared when it listed its
+/// measurements itself.
 struct Declared {
   std::string composition{};
   MethodSettings settings{};
@@ -111,7 +111,7 @@ TEST(Needs, EachColumnOfARuleOrOfTheObjectiveIsMeasuredOrLeftByTheRollout) {
   }
 }
 
-/// The same random groups with these columns and the dense rewards that credit starts from, and with gains or without.
+/// The same random groups with these columns and the dense rewards that credit starts from, with or without gains.
 std::vector<Group> groups_with(std::vector<Column> columns, bool info_gain) {
   columns.push_back(Column::Reward);
   RandomStream random(91);
@@ -130,7 +130,7 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
   return std::ranges::equal(a, b, [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
 }
 
-/// Whether the rule gives the same credit where what it does not name was never measured.
+/// Checks that the rule gives the same credit if the columns that it does not name were never measured.
 void expect_reads_what_it_names(const CreditRule& rule) {
   const auto all = groups_with(testing::all_columns(), true), named = groups_with(rule.columns, rule.info_gain);
   const auto of_all = trajectories(all), of_named = trajectories(named);

@@ -1,6 +1,6 @@
-// method/options.h -- what the file of a method holds: its keys, and what it adds to a composition.
+// method/options.h -- what a method's file defines: its keys, and what it adds to a composition.
 //
-// The file exports one function, which makes its MethodOptions; the table in methods.cpp names it.
+// The file exports one function, which creates its MethodOptions; the table in methods.cpp names it.
 #pragma once
 
 #include <initializer_list>
@@ -19,25 +19,25 @@ struct Method;
 /// Visits the shaping under `reward.`.
 void reward_section(FieldVisitor& visit, RewardOptions& reward);
 
-/// Shows a method's keys to a visitor, and collects those that nothing reads, given the others.
+/// Passes a method's keys to a visitor, and collects those that nothing reads, given the others.
 class MethodKeys {
  public:
   /// `is_base`: no other method precedes this one.
   MethodKeys(FieldVisitor& visitor, bool is_base) : visit(visitor), is_base(is_base) {}
 
-  FieldVisitor& visit;  ///< takes single fields
-  const bool is_base;   ///< false: keys of a base that the method would bring are not shown
+  FieldVisitor& visit;  ///< for single fields
+  const bool is_base;   ///< if false, the keys of a base that the method would add are not listed
 
-  /// `preset`, one of `all`; `apply` sets the defaults that belong to it.
+  /// `preset`, one of `all`; `apply` sets its defaults.
   template <class Apply>
   void preset(std::span<const PresetEntry> all, Preset& preset, Apply apply) {
     presets_ = all;
     preset_field(visit, all, preset, apply);
   }
-  /// Of a method with one preset.
+  /// For a method with one preset.
   void preset(std::span<const PresetEntry> only);
 
-  /// The keys of one of the method's parts, beside the method's own or under `name.`.
+  /// The keys of one of the method's parts, among the method's own or under `name.`.
   template <class Options>
   void add(Options& options) {
     options.fields(visit);
@@ -52,7 +52,7 @@ class MethodKeys {
   /// The shaping that every base offers, under `reward.`.
   void reward(RewardOptions& reward, RewardsRead read);
 
-  /// `compat.`: single quirks of published code, which `show` shows.
+  /// `compat.`: deviations of published code, which `show` visits.
   template <class Show>
   void compat(Show show) {
     visit.begin_section("compat", "single quirks of published code");
@@ -60,7 +60,7 @@ class MethodKeys {
     visit.end_section();
   }
 
-  /// Nothing reads `keys` now.
+  /// Marks `keys` as unread.
   void unread(std::initializer_list<std::string_view> keys, std::string_view why) { unread_.add(keys, why); }
   template <class Options>
   void unread_all(const Options& options, std::string_view name, std::string_view why) {
@@ -79,10 +79,10 @@ class MethodKeys {
 class MethodOptions {
  public:
   virtual ~MethodOptions() = default;
-  /// Lists the keys, once for all purposes. What a key leaves unread is added after both.
+  /// Lists the keys, once for all purposes, and then the keys that nothing reads.
   virtual void keys(MethodKeys& keys) = 0;
-  /// Adds the method to what precedes it in `a + b + c`. The first base sets ratio, clip, reduction and KL; an
-  /// add-on changes its own slots only.
+  /// Adds the method to the preceding part of `a + b + c`. The first base sets ratio, clip, reduction and KL; an add-on
+  /// changes only its own slots.
   virtual void compose(Method& method) const = 0;
 };
 

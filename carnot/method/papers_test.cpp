@@ -1,4 +1,4 @@
-// What each method's parts are, and what compositions do.
+// Each method's parts, and the effects of compositions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ void expect_same_credit(const Method& a, const Method& b) {
   }
 }
 
-/// Every field of an objective as text.
+/// Every field of an objective as a string.
 class FieldTexts final : public FieldVisitor {
  public:
   using FieldVisitor::field;
@@ -98,7 +98,7 @@ TEST(Presets, AreKeptWhenTheOptionsAreOnlyShown) {
   EXPECT_FALSE(method.branch->branch_here({.trajectories = 1, .budget = 2, .consecutive = 4, .uniform = 0.99}));
 }
 
-/// Methods of which neither paper nor published program is what was measured with here.
+/// Methods for which the setting measured here is neither the paper's nor the published program's.
 const std::vector<std::string> kThreePresets = {"grpo",  "dr_grpo", "dapo", "rloo", "reinforce_plus_plus",
                                                 "gigpo", "arpo"};
 
@@ -194,7 +194,7 @@ TEST(Presets, PaperOfArpoBranchesAtAThresholdWithoutADraw) {
 }
 
 TEST(Presets, CodeMeansThePublishedProgram) {
-  // Where a group of one keeps its raw reward.
+  // Methods whose groups of one keep their raw reward.
   for (const std::string name : {"grpo", "dr_grpo", "dapo", "rloo", "gigpo", "arpo"}) {
     RandomStream random(63);
     const auto groups =

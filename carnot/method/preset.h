@@ -1,7 +1,7 @@
 // method/preset.h -- `preset`: one word that sets the defaults of a method, the same words in every method.
 //
-// Paper means the method as its paper states it, Code a published program as it runs, Readme the example that its
-// authors describe, where that has other numbers, Carnot what was measured with here, where that is neither. The first
+// Paper is the method as its paper describes it; Code is a published program as it runs; Readme is the authors'
+// documented example, if its numbers differ; Carnot is the setting measured here, if it is none of these. The first
 // in a method's list is its default. A preset sets the defaults of the options read after it and of what the method
 // asks of the objective; explicit keys win.
 #pragma once
@@ -20,13 +20,13 @@ enum class Preset { Carnot, Paper, Code, Readme };
 
 std::string_view name_of(Preset preset);
 
-/// One preset of a method, and what it sets, in a line. REQUIRES: the text outlives the program's use of it.
+/// One preset of a method, and a line on what it sets. REQUIRES: the string is valid for the program's lifetime.
 struct PresetEntry {
   Preset preset;
   std::string_view sets;
 };
 
-/// Visits `preset`, one of `all`, and lets `apply` set the defaults that belong to it where the visitor changed it.
+/// Visits `preset`, one of `all`, and lets `apply` set its defaults if the visitor changed it.
 template <class Apply>
 void preset_field(FieldVisitor& visit, std::span<const PresetEntry> all, Preset& preset, Apply apply) {
   std::vector<std::string> words;
@@ -44,7 +44,7 @@ void preset_field(FieldVisitor& visit, std::span<const PresetEntry> all, Preset&
   apply();
 }
 
-/// Of a method with one preset.
+/// For a method with one preset.
 inline void preset_field(FieldVisitor& visit, std::span<const PresetEntry> only) {
   Preset preset = only.front().preset;
   preset_field(visit, only, preset, [] {});

@@ -10,11 +10,11 @@ namespace carnot {
 
 class KvCache;
 
-/// Training and log-prob passes: sequences one after the other. Sequence s has rows [offsets[s], offsets[s + 1]).
+/// Training and log-prob passes: consecutive sequences. Sequence s has rows [offsets[s], offsets[s + 1]).
 struct PackedAttention {
   std::vector<int> offsets{0};
-  /// A sequence may go on from the first past[s] positions of sequence parents[s], an earlier one: several then share
-  /// that prefix, which is computed once. -1 and 0: it begins at position 0. Both empty: all do.
+  /// A sequence can continue the first past[s] positions of an earlier sequence parents[s]: a prefix that several share
+  /// is computed once. -1 and 0: it begins at position 0. Both empty: all do.
   std::vector<int> parents{}, past{};
 
   int num_sequences() const { return static_cast<int>(offsets.size()) - 1; }
@@ -30,7 +30,7 @@ struct PagedRows {
   std::span<const int> blocks{};  ///< its block table, with room for past + (end - begin) positions
 };
 
-/// Generation: new tokens attend to the cache, and their keys and values are written into it.
+/// Generation: new tokens attend to the cache, and their keys and values are written to it.
 struct PagedAttention {
   KvCache* cache = nullptr;
   std::vector<PagedRows> sequences{};

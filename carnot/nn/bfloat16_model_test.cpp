@@ -1,5 +1,5 @@
-// A model in bfloat16: how far from float64 it is, that gradients are summed in float32, and that a step of training
-// follows float32's.
+// A model in bfloat16: its distance from float64, gradients summed in float32, and a training step that follows
+// float32's.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace carnot::testing;  // NOLINT: the builders of this test
 
-/// |a - b| / |b|, over all numbers.
+/// |a - b| / |b|, over all elements.
 double distance(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
   double difference = 0, size = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -97,7 +97,7 @@ TEST_P(BFloat16Model, SampledLogitsAreThoseOfTheStatistics) {
 }
 
 TEST(BFloat16Gradients, SmallContributionsOfMicroBatchesAreNotLost) {
-  // In bfloat16 256 + 1 is 256: the sum would stand still.
+  // In bfloat16, 256 + 1 is 256: the sum would stop growing.
   const at::Tensor weight = at::ones({3}, at::kBFloat16);
   mark_trained(weight, true);
   (weight * 256).sum().backward();
@@ -115,7 +115,7 @@ void expect_sum_of_two_passes(Model& model) {
   const auto trained = model.trained();
   for (std::size_t i = 0; i < trained.size(); ++i) {
     const at::Tensor gradient = trained[i].tensor.grad(), sum = of_first[i] + of_second[i];
-    // Of a tied head, what the head and the embedding add in each pass are four terms, in the order of the passes.
+    // With a tied head, head and embedding add four terms in each pass, in the order of the passes.
     if (trained[i].tensor.is_same(model.head()) && model.config().tied_head) {
       EXPECT_LT((gradient - sum).abs().max().item<double>(), 1e-6 * sum.abs().max().item<double>());
     } else {
@@ -177,7 +177,7 @@ TEST(BFloat16Gradients, OfAdaptersAndACriticAreThoseOfFloat64) {
     }
 }
 
-/// Hidden states and a head that both are bfloat16 numbers; more columns than a strip of the backward pass has.
+/// Hidden states and a head that are both bfloat16; more columns than a strip of the backward pass has.
 TEST(BFloat16Statistics, GradientIsThatOfFloat64RoundedOnce) {
   RandomStream stream(8);
   const auto random = [&](std::int64_t rows, std::int64_t columns, double scale) {
@@ -206,7 +206,7 @@ TEST(BFloat16Statistics, GradientIsThatOfFloat64RoundedOnce) {
   const auto [dhidden, dhead] = gradients(at::kBFloat16);
   const auto [exact_dhidden, exact_dhead] = gradients(at::kDouble);
   EXPECT_EQ(dhead.scalar_type(), at::kFloat);
-  // Each element of the logits' gradient is rounded by 2^-8 at most, and those of the hidden states once more.
+  // Each element of the logits' gradient is rounded by at most 2^-8, and those of the hidden states once more.
   EXPECT_LT(distance({dhidden}, {exact_dhidden}), 0.004);
   EXPECT_LT(distance({dhead}, {exact_dhead}), 0.003);
   for (std::int64_t row : {ids[0], ids[1], ids[7]}) EXPECT_LT(distance({dhead[row]}, {exact_dhead[row]}), 0.01) << row;

@@ -15,12 +15,12 @@ namespace {
 
 using kernel::BFloat16;
 
-// Logits of a block take 16 MiB, their gradients in bfloat16 8 MiB, and as much again to turn them.
+// Logits of a block take 16 MiB, their gradients in bfloat16 8 MiB, and as much again to transpose them.
 constexpr std::int64_t kStripColumns = 2048;
 constexpr std::int64_t kBlockRows = 2048;
-constexpr std::int64_t kStripPadding = 32;  // rows a multiple of a page apart would crowd into few sets of the cache
+constexpr std::int64_t kStripPadding = 32;  // rows a multiple of a page apart would compete for few sets of the cache
 
-/// Rows whose segments are kept at a time where their logits are not: 14 MiB of them for 151,936 tokens.
+/// Rows whose segments are kept at a time if their logits are not: 14 MiB for 151,936 tokens.
 constexpr std::int64_t kRowsOfSegments = 4096;
 
 class BFloat16Statistics {
@@ -55,7 +55,7 @@ class BFloat16Statistics {
  private:
   std::size_t segments_of_row() const { return static_cast<std::size_t>(kernel::segments_of(vocabulary_)); }
 
-  /// Row r of the strip, whose log-probability is still the target's logit.
+  /// Row r of the strip, whose log-probability is so far the target's logit.
   void finish(std::int64_t r) {
     const std::int64_t t = first_ + r;
     const kernel::RowStatistics row = kernel::statistics_of(
@@ -114,14 +114,14 @@ class BFloat16StatisticsBackward {
     dhead_ = gradient_to_add_to(inputs_.head_VH);
     adds_to_head_ = dhead_.defined();
     if (adds_to_head_) return;
-    // The first block of rows is written, further ones are added to it.
+    // The first block of rows is written, later ones are added.
     dhead_ = at::empty({inputs_.head_VH.size(0), width_}, logits_.options());
     if (rows == 0) dhead_.zero_();
   }
 
   const BFloat16* hidden_row(std::int64_t t) const { return data_of<BFloat16>(inputs_.hidden_TH) + t * width_; }
 
-  /// The right side of the products that give the head's gradient, block by block.
+  /// The right-hand side of the products for the head's gradient, block by block.
   void pack_hidden() {
     if (!dhead_.defined()) return;
     for (std::int64_t first = 0; first < inputs_.tokens(); first += kBlockRows) {
@@ -144,7 +144,7 @@ class BFloat16StatisticsBackward {
           MatrixInto<float>{data_of<float>(dhead_) + begin_ * width_, width_, adds_to_head_ || first > 0});
   }
 
-  /// Of row r, which belongs to token t.
+  /// For row r, which belongs to token t.
   void row_gradient(std::int64_t t, std::int64_t r) {
     const auto inverse = static_cast<float>(1 / inputs_.temperature);
     float* row = data_of<float>(logits_) + r * stride_;
@@ -166,7 +166,7 @@ class BFloat16StatisticsBackward {
   std::int64_t begin_ = 0, columns_ = 0;  ///< of the strip
   bool adds_to_head_ = false;
   at::Tensor logits_, dlogits_, dhidden_, dhead_;
-  const Packed<BFloat16>* head_ = nullptr;  ///< all of it, where it is kept
+  const Packed<BFloat16>* head_ = nullptr;  ///< all of it, if kept
   Packed<BFloat16> for_logits_, for_hidden_;
   std::vector<Packed<BFloat16>> packed_hidden_;
 };

@@ -6,12 +6,12 @@
 
 namespace carnot {
 
-/// Segment by segment of the vocabulary (kernel/statistics/segments.h), with the bits that the engine measures. Logits
-/// of a strip of rows exist at a time where the clamped entropy is computed, else of a block.
+/// Works on segments of the vocabulary (kernel/statistics/segments.h), with the same bits as the engine's measurements.
+/// If the clamped entropy is computed, logits of a strip of rows exist at a time, otherwise of a block.
 void bfloat16_statistics(const StatisticsInputs& inputs, StatisticsOutputs& out);
 
-/// Goes over the vocabulary in strips of columns, each over all tokens: the head is packed strip by strip (for the
-/// logits only where it is not kept packed) and its gradient (float32) is written once. Logits have the bits of the
+/// Processes the vocabulary in strips of columns, each over all tokens: the head is packed strip by strip (for the
+/// logits, only if it is not kept packed) and its gradient (float32) is written once. Logits have the bits of the
 /// forward pass; their gradients are float32, rounded to bfloat16 for the two products that follow, whose sums are
 /// float32.
 InputGradients bfloat16_statistics_backward(const StatisticsInputs& inputs, const StatisticsOutputs& saved,

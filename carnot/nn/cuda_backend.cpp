@@ -12,7 +12,7 @@ namespace carnot {
 
 namespace {
 
-/// What is wrong; empty where the library is there. It stays open for good: operators point into it.
+/// The error, or an empty string. The library is never closed, because operators point into it.
 std::string load_library() {
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr) return "";
   const char* reason = dlerror();
@@ -29,7 +29,7 @@ Status load_cuda_backend() {
 }
 
 Result<cuda::CurrentStream> current_cuda_stream() {
-  // Of LibTorch's C interface (torch/csrc/inductor/aoti_torch/c/shim.h), which stays the same between versions.
+  // From LibTorch's C interface (torch/csrc/inductor/aoti_torch/c/shim.h), which is stable between versions.
   using Function = std::int32_t(std::int32_t device, void** stream);
   constexpr const char* kName = "aoti_torch_get_current_cuda_stream";
   auto* function = reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, kName));

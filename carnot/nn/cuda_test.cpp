@@ -1,4 +1,4 @@
-// The same model on a GPU. Without one these tests say so and are skipped.
+// The same model on a GPU. Without one, these tests are skipped and say so.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -87,7 +87,7 @@ class StatisticsOnCuda : public ::testing::TestWithParam<at::ScalarType> {
     targets_ = at::randint(5003, {301}, at::kLong);
   }
 
-  /// Statistics, one below the other, and the gradients of their sum.
+  /// Statistics, concatenated, and the gradients of their sum.
   std::vector<at::Tensor> measured(at::Device device, at::ScalarType type) const {
     const at::Tensor hidden = hidden_.to(type).to(device).requires_grad_(true), head = head_.to(type).to(device);
     mark_trained(head, true);

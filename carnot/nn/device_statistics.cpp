@@ -42,7 +42,7 @@ void statistics_of_strips(const StatisticsInputs& inputs, StatisticsOutputs& out
   });
 }
 
-/// T: of logits, S: of their gradients in memory, Stored: S as LibTorch calls it.
+/// T: type of logits, S: of their gradients in memory, Stored: LibTorch's name for S.
 template <class T, class S, class Stored>
 InputGradients gradients_of_strips(const StatisticsInputs& inputs, const StatisticsOutputs& saved,
                                    const StatisticsGradients& gradients, cuda::StatisticsKernels& kernels) {

@@ -1,4 +1,4 @@
-// The passes with device kernels, whose text is run on the processor here (testing/emulated_statistics.h).
+// The passes with device kernels, whose source runs on the CPU here (testing/emulated_statistics.h).
 #include "carnot/nn/device_statistics.h"
 
 #include <ATen/Functions.h>
@@ -25,7 +25,7 @@ class DevicePasses : public ::testing::TestWithParam<at::ScalarType> {
             .removed = removed};
   }
 
-  /// Tensors to write to, of the type that statistics are computed in.
+  /// Output tensors of the type that statistics are computed in.
   static StatisticsOutputs outputs(const StatisticsInputs& inputs) {
     const auto numbers = [&] { return at::full({inputs.tokens()}, std::nan(""), wide()); };
     StatisticsOutputs out{.statistics = {.logprob_T = numbers(), .entropy_T = numbers(), .logsumexp_T = numbers()}};
@@ -37,7 +37,7 @@ class DevicePasses : public ::testing::TestWithParam<at::ScalarType> {
   }
 
   static at::ScalarType wide() { return GetParam() == at::kDouble ? at::kDouble : at::kFloat; }
-  /// What products in bfloat16 are compared with has operands of bfloat16, too, in more digits.
+  /// The reference for bfloat16 products has the same operands, with more digits.
   static StatisticsInputs exact(StatisticsInputs inputs) {
     inputs.hidden_TH = inputs.hidden_TH.to(at::kDouble);
     inputs.head_VH = inputs.head_VH.to(at::kDouble);

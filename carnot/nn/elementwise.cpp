@@ -18,11 +18,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t kRowsPerTask = 64;  // sums over rows are made per task, then task by task: an order of their own
+constexpr std::int64_t kRowsPerTask = 64;  // sums over rows are added per task, then over tasks: a fixed order
 
 std::int64_t tasks_of(std::int64_t rows) { return (rows + kRowsPerTask - 1) / kRowsPerTask; }
 
-/// Calls body(row) for every row, tasks of fixed size side by side.
+/// Calls body(row) for every row, in parallel tasks of fixed size.
 template <class Body>
 void for_rows(std::int64_t rows, Body body) {
   kernel_pool().run(tasks_of(rows), [&](std::int64_t task) {
@@ -147,8 +147,8 @@ at::Tensor own_embed(const at::Tensor& table, const at::Tensor& tokens) {
   return with_number_type(table.scalar_type(), [&]<class S>() { return gather_rows<S>(table, tokens); });
 }
 
-/// The table's gradient; undefined where the rows were added to the one that is there, the tied head's for example: a
-/// large table of zeros takes longer to make than its rows.
+/// The table's gradient; undefined if the rows were added to an existing one, for example a tied head's: creating a
+/// large table of zeros takes longer than its rows.
 template <class S>
 at::Tensor scatter_rows(const at::Tensor& dy, const at::Tensor& tokens, const at::Tensor& table) {
   using T = Computed<S>;

@@ -10,7 +10,7 @@ namespace carnot {
 /// x * rsqrt(mean(x^2) + epsilon) * weight over the last dimension.
 at::Tensor rms_norm(const at::Tensor& x_TH, const at::Tensor& weight_H, double epsilon, KernelChoice kernels);
 
-/// silu(gate) * up, where a row of x holds gate and up side by side: [T, 2 F] to [T, F].
+/// silu(gate) * up, where a row of x holds gate followed by up: [T, 2 F] to [T, F].
 at::Tensor swiglu(const at::Tensor& gate_up_TF, KernelChoice kernels);
 
 /// Rows of the table: [T, H].

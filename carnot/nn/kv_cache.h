@@ -1,8 +1,8 @@
 // nn/kv_cache.h -- the tensors of the KV cache: keys and values of every layer, block by block.
 //
-// carnot/cache keeps track of which sequence owns which block; here blocks are numbers. A block
-// holds kBlockTokens positions. Keys are stored transposed inside a block ([head_dim][token]), so that the scores of
-// one query with a block are a sum of vectors; values are stored [token][head_dim].
+// carnot/cache tracks which sequence owns which block; here blocks are numbers. A block holds kBlockTokens
+// positions. Keys are stored transposed inside a block ([head_dim][token]), so that the scores of one query with a
+// block are a sum of vectors; values are stored [token][head_dim].
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,7 +17,7 @@ namespace carnot {
 
 class KvCache {
  public:
-  /// Memory for `num_blocks` blocks in every layer. `options` give dtype and device.
+  /// Memory for `num_blocks` blocks in every layer. `options` set dtype and device.
   KvCache(const ModelConfig& config, int num_blocks, const at::TensorOptions& options);
 
   int num_blocks() const { return num_blocks_; }

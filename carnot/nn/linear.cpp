@@ -62,7 +62,7 @@ at::Tensor linear_forward(const at::Tensor& x, std::span<const at::Tensor> weigh
   return y;
 }
 
-/// Sums of the columns [first, first + count) of dy, row after row.
+/// Sums of the columns [first, first + count) of dy, over the rows in order.
 template <class S>
 at::Tensor column_sums(const at::Tensor& dy, std::int64_t first, std::int64_t count) {
   at::Tensor sums = at::zeros({count}, computed_like<S>(dy));
@@ -76,7 +76,7 @@ at::Tensor column_sums(const at::Tensor& dy, std::int64_t first, std::int64_t co
 struct PlacedAdapter {
   Adapter adapter{};
   std::int64_t first = 0;
-  std::size_t slot = 0;  ///< among the three weights
+  std::size_t slot = 0;  ///< index of the weight, of three
 };
 
 std::vector<PlacedAdapter> placed(const std::array<at::Tensor, 3>& weights, const std::array<Adapter, 3>& adapters) {
@@ -95,7 +95,7 @@ std::vector<at::Tensor> a_matrices(const std::vector<PlacedAdapter>& adapters) {
   return all;
 }
 
-/// Adds the adapters to y. Returns scale x A^T, theirs side by side: [T, sum of ranks].
+/// Adds the adapters to y. Returns scale x A^T of all adapters, concatenated: [T, sum of ranks].
 template <class S>
 at::Tensor add_adapters(at::Tensor& y, const at::Tensor& x, const std::vector<PlacedAdapter>& adapters, double scale,
                         PackedWeights::Cache& cache) {
@@ -115,13 +115,12 @@ at::Tensor add_adapters(at::Tensor& y, const at::Tensor& x, const std::vector<Pl
 /// The positions of LinearFunction's arguments, and of their gradients.
 enum Argument : std::size_t { kInput = 0, kWeight = 1, kBias = 4, kA = 7, kB = 10, kArguments = 15 };
 
-/// Gradients of one product; y = x W^T + narrow B^T, narrow = scale x A^T. Those of weights are of the type that sums
-/// are of.
+/// Gradients of one product; y = x W^T + narrow B^T, narrow = scale x A^T. Gradients of weights have the type of sums.
 template <class S>
 struct LinearBackward {
   using T = Computed<S>;
 
-  at::Tensor x, narrow, dy;  ///< x and narrow only where a gradient needs them
+  at::Tensor x, narrow, dy;  ///< x and narrow only if a gradient needs them
   const std::vector<at::Tensor>& weights;
   const std::vector<PlacedAdapter>& adapters;
   PackedWeights::Cache& cache;
@@ -134,7 +133,7 @@ struct LinearBackward {
     return outer(weight, dy_columns(first), right);
   }
   at::Tensor outer(const at::Tensor& weight, const MatrixRows<S>& left, const Packed<S>& right) const {
-    // float32 products would add in parts: other bits than autograd's.
+    // float32 products would be added in parts, with other bits than autograd's.
     at::Tensor there;
     if (std::is_same_v<S, kernel::BFloat16>) there = gradient_to_add_to(weight);
     const at::Tensor gradient = there.defined() ? there : at::empty(weight.sizes(), computed_like<S>(dy));
@@ -167,7 +166,7 @@ struct LinearBackward {
     }
   }
 
-  /// Also adds the adapters' share to the input's gradient, if it is defined.
+  /// Also adds the adapters' share to the input's gradient, if defined.
   void adapter_matrices(double scale) {
     at::Tensor sums = at::empty(narrow.sizes(), computed_like<S>(narrow));
     std::int64_t column = 0;
@@ -208,7 +207,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     at::Tensor narrow;
     const at::Tensor y =
         with_number_type(x.scalar_type(), [&]<class S>() { return product<S>(x, all, *cache, narrow); });
-    // A frozen product without adapters needs its weights alone to hand the gradient on.
+    // A frozen product without adapters needs only its weights to propagate the gradient.
     const bool keeps_input = w0.requires_grad() || narrow.defined();
     variable_list saved{keeps_input ? x : at::Tensor(), narrow};
     saved.insert(saved.end(), all.weight.begin(), all.weight.end());
@@ -305,7 +304,7 @@ void keep_packed_alone(std::span<const at::Tensor> weights, PackedWeights& packe
 at::Tensor unrounded_product(const at::Tensor& a, const at::Tensor& b) {
   if (a.scalar_type() != at::kBFloat16) return at::mm(a, b);
   if (a.is_cuda()) return at::mm(a, b, at::kFloat);
-  return at::mm(a.to(at::kFloat), b.to(at::kFloat));  // LibTorch has the other on GPUs alone
+  return at::mm(a.to(at::kFloat), b.to(at::kFloat));  // LibTorch has the other one on GPUs only
 }
 
 LogitRows head_logits(const at::Tensor& hidden_TH, const at::Tensor& head_VH,

@@ -1,4 +1,4 @@
-// nn/logit_segments.h -- products with a bfloat16 head whose logits are measured while they lie in the cache. Internal
+// nn/logit_segments.h -- products with a bfloat16 head whose logits are measured while they are in the cache. Internal
 // to the room.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 namespace carnot {
 
-/// What is taken of T rows of logits, each of which is divided by its temperature first.
+/// What is measured for T rows of logits, each of which is first divided by its temperature.
 struct SegmentMeasurement {
   std::span<const float> inverse_temperature_T{};
-  float* logits_TV = nullptr;                              ///< null: nobody reads the logits again
+  float* logits_TV = nullptr;                              ///< null: the logits are not needed later
   std::span<kernel::SegmentStatistics<float>> segments{};  ///< [T, segments_of(V)]
-  const std::int64_t* targets_T = nullptr;                 ///< null: no target's logit is wanted
+  const std::int64_t* targets_T = nullptr;                 ///< null: no target's logit is needed
   float* target_logits_T = nullptr;
 };
 

@@ -24,7 +24,7 @@ std::string prefix_of(std::size_t layer, std::size_t projection) {
          std::string(kProjectionNames[static_cast<std::size_t>(projection)]);
 }
 
-/// Uniform in [-bound, bound) from a stream of the tensor's own, made on the CPU in double, as the weights are.
+/// Uniform in [-bound, bound) from the tensor's own stream, drawn on the CPU in double, like the weights.
 at::Tensor uniform(at::IntArrayRef shape, double bound, std::uint64_t seed, const std::string& name,
                    const at::TensorOptions& options) {
   RandomStream stream(derive_seed(seed, name));

@@ -7,7 +7,7 @@
 
 namespace carnot {
 
-/// One projection's adapter; undefined where it has none.
+/// One projection's adapter; undefined if it has none.
 struct Adapter {
   at::Tensor a{};  ///< [rank, K]
   at::Tensor b{};  ///< [N, rank]

@@ -1,4 +1,4 @@
-// nn/lora_options.h -- which projections get low-rank adapters, of which rank. No LibTorch.
+// nn/lora_options.h -- which projections get low-rank adapters, and of which rank. No LibTorch.
 #pragma once
 
 #include <array>
@@ -18,13 +18,13 @@ inline constexpr std::array<std::string_view, 7> kProjectionNames = {"q_proj",  
 
 /// `lora.*`
 struct LoraOptions {
-  int rank = 0;  ///< 0: no adapters, all weights are trained
+  int rank = 0;  ///< 0: no adapters; all weights are trained
   double alpha = 16;
   std::vector<std::string> targets{kProjectionNames.begin(), kProjectionNames.end()};
 
   double scale() const { return alpha / rank; }
 
-  /// The same adapters; the order of the targets says nothing.
+  /// Whether the adapters are the same; the order of the targets does not matter.
   bool operator==(const LoraOptions& other) const;
 
   void fields(FieldVisitor& visit);

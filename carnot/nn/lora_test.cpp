@@ -16,7 +16,7 @@ namespace {
 
 using namespace carnot::testing;  // NOLINT: the builders of this test
 
-/// Adapters as training leaves them: B is not zero.
+/// Adapters after training: B is not zero.
 Model adapted_model(const std::string& family, at::ScalarType type, LoraOptions lora = {.rank = 5, .alpha = 7}) {
   Model model(small_decoder(family), 5, at::TensorOptions().dtype(type), 0.3);
   model.add_adapters(lora, 11);
@@ -116,7 +116,7 @@ TEST_P(Lora, OneThreadEqualsThreeBitForBitInGradients) {
 }
 
 TEST(LoraGradients, OfBothMatricesMatchFiniteDifferences) {
-  at::set_num_threads(1);  // LibTorch's threads spin, which takes long beside other programs
+  at::set_num_threads(1);  // LibTorch's threads spin, which is slow next to other programs
   for (KernelChoice kernels : {KernelChoice::Own, KernelChoice::Portable}) {
     Model model = adapted_model("qwen2", at::kDouble);
     model.choose_kernels(kernels);
@@ -127,7 +127,8 @@ TEST(LoraGradients, OfBothMatricesMatchFiniteDifferences) {
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < adapters.size(); ++i) {
       const auto loss_at = [&](std::int64_t element, double value) {
-        adapters[i].tensor.view(-1)[element].fill_(value);  // an operator: the packed copy must follow
+        adapters[i].tensor.view(-1)[element].fill_(value);  // an operator changes the weight: the packed copy must
+                                                            // follow
         return loss_of(model, batch).item<double>();
       };
       for (std::int64_t element : {std::int64_t{0}, adapters[i].tensor.numel() - 1}) {

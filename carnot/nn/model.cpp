@@ -18,7 +18,7 @@ namespace {
 
 at::Tensor zeros(at::IntArrayRef shape, const at::TensorOptions& options) { return at::zeros(shape, options); }
 
-/// Normal draws from a stream of the tensor's own, made on the CPU in double: the same on every device and dtype.
+/// Normal draws from the tensor's own stream, drawn on the CPU in double: the same on every device and dtype.
 void fill_normal(const at::Tensor& weight, std::uint64_t seed, const std::string& name, double deviation) {
   RandomStream stream(derive_seed(seed, name));
   std::vector<double> values(weight.numel());
@@ -38,7 +38,7 @@ void mark_trained(const at::Tensor& weight, bool on) {
   if (on && weight.scalar_type() == at::kBFloat16) weight.set_grad_dtype(at::kFloat);
 }
 
-/// What a model computes with but does not own as weights.
+/// What a model computes with besides its weights.
 struct ModelWorkspace {
   PackedWeights packed;
   RotaryTable rotary;

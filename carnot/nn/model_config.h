@@ -1,4 +1,4 @@
-// nn/model_config.h -- the shape of a decoder, in the words of Hugging Face's config.json. No LibTorch.
+// nn/model_config.h -- the shape of a decoder, in the terms of Hugging Face's config.json. No LibTorch.
 //
 // A family is a set of switches over one decoder: grouped-query attention, rotary positions, RMSNorm, gated MLP.
 #pragma once
@@ -14,17 +14,17 @@
 
 namespace carnot {
 
-/// How rotary positions are stretched beyond the length of pretraining ("rope_scaling").
+/// How rotary positions are stretched beyond the pretraining length ("rope_scaling").
 struct RotaryScaling {
-  std::string kind = "default";  ///< default (not at all), linear, llama3, yarn
+  std::string kind = "default";  ///< default (no stretching), linear, llama3, yarn
   double factor = 1;
-  int original_max_positions = 0;    ///< llama3, yarn: length of pretraining
+  int original_max_positions = 0;    ///< llama3, yarn: pretraining length
   double low_frequency_factor = 1;   ///< llama3
   double high_frequency_factor = 4;  ///< llama3
   double attention_factor = 1;       ///< yarn: multiplies cosine and sine
-  double beta_fast = 32;             ///< yarn: rotations over the original length from which on nothing is stretched
-  double beta_slow = 1;              ///< yarn: rotations below which all is
-  bool truncate = true;              ///< yarn: the bounds of the ramp are whole dimensions
+  double beta_fast = 32;             ///< yarn: from this many rotations over the original length on, no stretching
+  double beta_slow = 1;              ///< yarn: below this many rotations, full stretching
+  bool truncate = true;              ///< yarn: the bounds of the ramp are rounded to whole dimensions
 };
 
 struct ModelConfig {
@@ -43,20 +43,20 @@ struct ModelConfig {
   int max_positions = 32768;
   int bos_token = -1;  ///< -1: none
   int pad_token = -1;
-  std::vector<int> eos_tokens{};  ///< any of them ends a text
+  std::vector<int> eos_tokens{};  ///< any of them ends a sequence
 
-  /// What the family switches on. REQUIRES: a known family.
+  /// The family's properties. REQUIRES: a known family.
   bool attention_bias() const { return find_model_family(family)->query_key_value_bias; }
   bool query_key_norm() const { return find_model_family(family)->query_key_norm; }
 
-  /// The largest 64-bit number where there are more.
+  /// Saturates at the largest 64-bit number.
   std::int64_t num_parameters() const;
 
-  /// The fields that a recipe may choose for a random model (`model.*`).
+  /// The fields that a recipe can set for a random model (`model.*`).
   void fields(FieldVisitor& visit);
 };
 
-/// Everything wrong with the shape, one sentence each line; ok where it can be built.
+/// All problems of the shape, one sentence per line; ok if the model can be built.
 Status check_model_config(const ModelConfig& config);
 
 }  // namespace carnot

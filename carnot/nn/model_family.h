@@ -1,5 +1,5 @@
-// nn/model_family.h -- the model families, a row each: what sets one apart in the one decoder, and what transformers
-// takes where its config.json lacks a key. No LibTorch.
+// nn/model_family.h -- the table of model families: how each differs in the shared decoder, and transformers' defaults
+// for keys missing from its config.json. No LibTorch.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ struct ModelFamily {
   bool query_key_value_bias = false;
   bool query_key_norm = false;  ///< RMSNorm over each head's queries and keys
 
-  // Where config.json lacks the key:
+  // Defaults for keys missing from config.json:
   int kv_heads = 0;        ///< 0: as many as attention heads
   int head_dim = 0;        ///< 0: hidden_size / attention heads
   int sliding_window = 0;  ///< 0: none

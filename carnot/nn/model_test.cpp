@@ -22,7 +22,7 @@ class Decoder : public ::testing::TestWithParam<std::tuple<std::string, at::Scal
     return Model(small_decoder(std::get<0>(GetParam())), 5, at::TensorOptions().dtype(std::get<1>(GetParam())), 0.3);
   }
   at::ScalarType type() const { return std::get<1>(GetParam()); }
-  /// Of values, and of sums, which bfloat16 has in float32.
+  /// For values, and for sums, which are float32 in bfloat16.
   double tolerance() const { return type() == at::kBFloat16 ? 0.02 : sum_tolerance(); }
   double sum_tolerance() const { return type() == at::kDouble ? 1e-12 : 1e-5; }
 };
@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Families, Decoder,
                          ::testing::Combine(::testing::ValuesIn(model_family_names()),
                                             ::testing::Values(at::kFloat, at::kDouble, at::kBFloat16)));
 
-/// Of bfloat16, both are compared with float64 (bfloat16_model_test.cpp).
+/// In bfloat16, both are compared with float64 (bfloat16_model_test.cpp).
 class WideDecoder : public Decoder {};
 INSTANTIATE_TEST_SUITE_P(Families, WideDecoder,
                          ::testing::Combine(::testing::ValuesIn(model_family_names()),

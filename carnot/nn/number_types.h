@@ -1,4 +1,5 @@
-// nn/number_types.h -- the element types of tensors that carnot/kernel takes, as its functions' template arguments.
+// nn/number_types.h -- the element types of tensors that carnot/kernel supports, as template arguments of its
+// functions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,7 +11,7 @@
 
 namespace carnot {
 
-/// What numbers stored as S are computed in, as in carnot/kernel; gradients of weights are of this type.
+/// The type used to compute with numbers stored as S, as in carnot/kernel; gradients of weights have this type.
 template <class S>
 using Computed = kernel::Computed<S>;
 
@@ -26,7 +27,7 @@ constexpr at::ScalarType scalar_type_of() {
   }
 }
 
-/// The tensor's memory. REQUIRES: it holds numbers of type S.
+/// The tensor's memory. REQUIRES: its elements are of type S.
 template <class S>
 S* data_of(const at::Tensor& x) {
   if constexpr (std::is_same_v<S, kernel::BFloat16>) {
@@ -36,13 +37,13 @@ S* data_of(const at::Tensor& x) {
   }
 }
 
-/// Like x, but of the type that its numbers are computed in.
+/// Like x, but of the type used to compute with its elements.
 template <class S>
 at::TensorOptions computed_like(const at::Tensor& x) {
   return x.options().dtype(scalar_type_of<Computed<S>>()).requires_grad(false);
 }
 
-/// The result of body.operator()<S>() for the type S of such numbers.
+/// The result of body.operator()<S>() for the element type S.
 template <class Body>
 auto with_number_type(at::ScalarType type, Body body) {
   switch (type) {

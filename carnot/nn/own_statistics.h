@@ -1,4 +1,4 @@
-// nn/own_statistics.h -- what Carnot's kernels share in token_statistics, whatever the numbers' type. Internal to the
+// nn/own_statistics.h -- parts of token_statistics that Carnot's kernels share for all number types. Internal to the
 // room.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace carnot {
 
-/// The head as B of hidden head^T: the one that is kept, or one in `memory`.
+/// The head as B of hidden head^T: the packed one that is kept, or one packed into `memory`.
 template <class S>
 const Packed<S>& packed_head(const StatisticsInputs& inputs, Packed<S>& memory) {
   const at::Tensor& head = inputs.head_VH;
@@ -19,7 +19,7 @@ const Packed<S>& packed_head(const StatisticsInputs& inputs, Packed<S>& memory) 
   return memory;
 }
 
-/// Of token t, whose row of logits is divided by the temperature: the cut, and the statistics of what it keeps.
+/// For token t, whose row of logits is divided by the temperature: the cut, and the statistics of the kept entries.
 template <class T>
 void measure_kept(const T* row, const StatisticsInputs& inputs, std::int64_t t, StatisticsOutputs& out) {
   const std::int64_t vocabulary = inputs.head_VH.size(0);

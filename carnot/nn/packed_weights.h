@@ -18,7 +18,7 @@
 
 namespace carnot {
 
-/// A packed matrix of numbers stored as S, and rows of what is packed.
+/// A packed matrix of numbers stored as S, and its source rows.
 template <class S>
 struct PackedType {
   using Matrix = kernel::PackedMatrix<S>;
@@ -32,7 +32,7 @@ struct PackedType<kernel::BFloat16> {
 template <class S>
 using Packed = typename PackedType<S>::Matrix;
 
-/// `count` rows from `data` on.
+/// `count` rows, starting at `data`.
 template <class S>
 typename PackedType<S>::Rows packed_rows(const S* data, std::int64_t count, std::int64_t row_stride) {
   return {data, count, row_stride};
@@ -50,7 +50,7 @@ struct PackedWeights::Cache {
     return entry.product;
   }
 
-  /// The weights one below the other, as B of dy W.
+  /// The weights, concatenated by rows, as B of dy W.
   template <class S>
   const Packed<S>& for_gradient(std::span<const at::Tensor> weights) {
     auto& entry = entry_of<S>(weights);
@@ -61,8 +61,8 @@ struct PackedWeights::Cache {
     return entry.gradient;
   }
 
-  /// Packs the weights for products, and gives the memory of their rows back. REQUIRES: their storage is theirs alone,
-  /// and nobody reads their rows again.
+  /// Packs the weights for products, and releases the memory of their rows. REQUIRES: nothing shares their storage or
+  /// reads their rows again.
   template <class S>
   void keep_product_alone(std::span<const at::Tensor> weights) {
     for_product<S>(weights);
@@ -74,7 +74,7 @@ struct PackedWeights::Cache {
     entries.insert(std::move(entry));
   }
 
-  /// Memory for a matrix that is packed, used once and forgotten.
+  /// Memory for a matrix that is packed and used once.
   template <class S>
   Packed<S>& scratch() {
     return std::get<OfType<S>>(types_).scratch;
@@ -85,7 +85,7 @@ struct PackedWeights::Cache {
   struct Entry {
     Packed<S> product, gradient;
     std::vector<std::int64_t> product_versions, gradient_versions;
-    at::Tensor first{};  ///< held, so that no other weight can come to lie at its address
+    at::Tensor first{};  ///< held, so that no other weight can get its address
   };
   template <class S>
   struct OfType {

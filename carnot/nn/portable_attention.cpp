@@ -40,7 +40,7 @@ Heads heads_of(const ModelConfig& config, const at::Tensor& qkv, const Attention
   return {rotated(query, rotary, positions), rotated(key, rotary, positions), parts[2]};
 }
 
-/// query [N, rows, D] after `past` keys; key and value [K, past + rows, D]. [rows, N D]
+/// query [N, rows, D] after `past` keys; key and value [K, past + rows, D]. Returns [rows, N D].
 at::Tensor attend(const ModelConfig& config, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   std::int64_t past) {
   const std::int64_t rows = query.size(1), keys = key.size(1);
@@ -52,7 +52,7 @@ at::Tensor attend(const ModelConfig& config, const at::Tensor& query, const at::
   return at::matmul(weights, value.repeat_interleave(repeat, 0)).transpose(0, 1).reshape({rows, -1});
 }
 
-/// The rows of a sequence's positions, those that it shares first.
+/// The rows of a sequence's positions, shared ones first.
 std::vector<std::int64_t> rows_by_position(const PackedAttention& plan, int sequence) {
   const auto begin_of = [&](int s) { return plan.offsets[static_cast<std::size_t>(s)]; };
   int position = plan.past_of(sequence) + begin_of(sequence + 1) - begin_of(sequence);
@@ -88,7 +88,7 @@ void write_cache(int layer, const Heads& heads, const PagedAttention& plan) {
   }
   const auto device = heads.key_TKD.device();
   const at::Tensor block_T = at::tensor(block, at::kLong).to(device), slot_T = at::tensor(slot, at::kLong).to(device);
-  // keys [blocks, K, D, slot]: seen as [blocks, slot, K, D] both take one row per token.
+  // keys [blocks, K, D, slot]: viewed as [blocks, slot, K, D], both take one row per token.
   plan.cache->keys(layer).permute({0, 3, 1, 2}).index_put_({block_T, slot_T}, heads.key_TKD);
   plan.cache->values(layer).permute({0, 2, 1, 3}).index_put_({block_T, slot_T}, heads.value_TKD);
 }

@@ -1,4 +1,5 @@
-// nn/portable_attention.h -- self-attention by LibTorch operators: any device and dtype; the CPU kernels' reference.
+// nn/portable_attention.h -- self-attention with LibTorch operators, for any device and dtype; the CPU kernels'
+// reference.
 #pragma once
 
 #include "carnot/nn/self_attention.h"

@@ -27,7 +27,7 @@ Cuts cut_lowest(const at::Tensor& logits_RV, std::int64_t removed) {
   const at::Tensor kept_ties_R1 = (logits_RV <= threshold_R1).sum(-1, true) - removed;
   at::Tensor tie_limit_R1 = at::full_like(kept_ties_R1, vocabulary);
   if ((equal_RV.sum(-1, true) > kept_ties_R1).any().item<bool>()) {
-    // After the last of the equal entries that are kept.
+    // Just past the last of the equal entries that are kept.
     const at::Tensor counted_RV = at::cumsum(equal_RV, -1, at::kInt);
     tie_limit_R1 = (counted_RV < kept_ties_R1).sum(-1, true) + 1;
   }

@@ -23,7 +23,7 @@ MatrixRows<S> matrix_rows(const at::Tensor& x) {
   return {.data = data_of<S>(x), .count = x.size(0), .stride = x.size(1)};
 }
 
-/// Where results go; rows lie `stride` apart. `add`: to what is there.
+/// Where results go; rows are `stride` apart. `add`: add to the current values.
 template <class S>
 struct MatrixInto {
   S* data = nullptr;
@@ -31,7 +31,7 @@ struct MatrixInto {
   bool add = false;
 };
 
-/// out = a b, or += a b. Sums of bfloat16 products are float32; into bfloat16 each is rounded once.
+/// out = a b, or += a b. Sums of bfloat16 products are float32; bfloat16 results are rounded once.
 template <class T>
 void multiply(const MatrixRows<T>& a, const kernel::PackedMatrix<T>& b, const MatrixInto<T>& out) {
   kernel::gemm<T>({.data = a.data, .rows = a.count, .row_stride = a.stride}, b, out.data, out.stride, out.add);
@@ -45,7 +45,7 @@ inline void multiply(const MatrixRows<kernel::BFloat16>& a, const kernel::Packed
   kernel::gemm({.data = a.data, .rows = a.count, .row_stride = a.stride}, b, out.data, out.stride, out.add, bias);
 }
 
-/// out = a^T b, or += a^T b, of the first `columns` columns of a.
+/// out = a^T b, or += a^T b, for the first `columns` columns of a.
 template <class T>
 void multiply_transposed(const MatrixRows<T>& a, std::int64_t columns, const kernel::PackedMatrix<T>& b,
                          const MatrixInto<T>& out) {
@@ -54,7 +54,7 @@ void multiply_transposed(const MatrixRows<T>& a, std::int64_t columns, const ker
 }
 inline void multiply_transposed(const MatrixRows<kernel::BFloat16>& a, std::int64_t columns,
                                 const kernel::PackedBFloat16& b, const MatrixInto<float>& out) {
-  // Rows a multiple of a page apart would crowd into few sets of the first-level cache.
+  // Rows a multiple of a page apart would compete for few sets of the first-level cache.
   const std::int64_t stride = (a.count + 31) / 32 * 32 + 32;
   const at::Tensor turned = at::empty({columns, stride}, at::TensorOptions().dtype(at::kBFloat16));
   kernel::transpose({.data = a.data, .rows = a.count, .row_stride = a.stride}, columns,

@@ -17,9 +17,9 @@ struct HeldBlock : torch::CustomClassHolder {
 };
 
 struct RecomputedBlock : torch::autograd::Function<RecomputedBlock> {
-  /// `anchor` requires a gradient, so that the block gets its backward pass where x is frozen and its weights are not.
+  /// `anchor` requires a gradient, so that the block gets a backward pass even if x is frozen and its weights are not.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor&, Block block) {
-    const at::Tensor y = block(x);  // without gradients here: nothing is saved
+    const at::Tensor y = block(x);  // no gradients here: nothing is saved
     context->save_for_backward({x});
     context->saved_data["block"] = c10::IValue::make_capsule(c10::make_intrusive<HeldBlock>(std::move(block)));
     return y;
@@ -33,7 +33,7 @@ struct RecomputedBlock : torch::autograd::Function<RecomputedBlock> {
       const at::AutoGradMode with_gradients(true);
       y = static_cast<HeldBlock*>(capsule.get())->block(x);
     }
-    // The weights' gradients are added to them in this inner pass, once each, as the outer one would.
+    // This inner pass adds the weights' gradients once, as the outer one would.
     if (y.requires_grad()) torch::autograd::backward({y}, {gradients[0]});
     return {x.grad(), at::Tensor(), at::Tensor()};
   }

@@ -1,5 +1,5 @@
-// nn/recompute.h -- activation checkpointing (Chen et al. 2016): a block keeps only its input and runs a second time
-// in the backward pass.
+// nn/recompute.h -- activation checkpointing (Chen et al. 2016): a block saves only its input and runs again in the
+// backward pass.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,8 +8,8 @@
 
 namespace carnot {
 
-/// block(x) with gradients for x and for the weights that the block uses. The block must give the same bits each time
-/// it runs; then the gradients have the bits that they would have without this.
+/// block(x), with gradients for x and for the weights that the block uses. The block must return the same bits each
+/// time; the gradients then have the same bits as without checkpointing.
 at::Tensor recompute_in_backward(const at::Tensor& x, std::function<at::Tensor(const at::Tensor&)> block);
 
 }  // namespace carnot

@@ -24,7 +24,7 @@ Model make(const std::string& family, at::ScalarType type, int rank, int layers 
 }
 
 TEST(ActivationCheckpointing, GivesTheSameBitsInLossAndGradients) {
-  at::set_num_threads(1);  // LibTorch's threads spin, which takes long beside other programs
+  at::set_num_threads(1);  // LibTorch's threads spin, which is slow next to other programs
   for (const std::string family : {"qwen2", "qwen3"})
     for (const int rank : {0, 4})
       for (const auto& [type, kernels] :
@@ -56,7 +56,7 @@ TEST(ActivationCheckpointing, KeepsOneInputALayer) {
   for (const bool on : {false, true}) {
     Model model = make("qwen2", at::kFloat, 0, kLayers);
     model.checkpoint_activations(on);
-    gradients_of(model, batch);  // what is packed and cached is there from now on
+    gradients_of(model, batch);  // everything is packed and cached from now on
     CountingAllocator allocator;
     model.requires_grad(true);
     const at::Tensor loss = loss_of(model, batch);

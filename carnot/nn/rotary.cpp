@@ -9,8 +9,8 @@
 namespace carnot {
 namespace {
 
-/// Llama 3.1: wavelengths up to high_freq's share of the original length stay, those beyond low_freq's are stretched by
-/// the factor, and in between the two are mixed.
+/// Llama 3.1: wavelengths up to high_freq's share of the original length are unchanged, those beyond low_freq's are
+/// stretched by the factor, and those in between are interpolated.
 at::Tensor llama3_frequencies(const RotaryScaling& scaling, const at::Tensor& frequency) {
   const double length = scaling.original_max_positions;
   const double low = scaling.low_frequency_factor, high = scaling.high_frequency_factor;
@@ -22,7 +22,7 @@ at::Tensor llama3_frequencies(const RotaryScaling& scaling, const at::Tensor& fr
   return at::where(slow, stretched, at::where(fast, frequency, mixed));
 }
 
-/// The dimension whose angle makes that many rotations over the original length.
+/// The dimension whose angle makes this many rotations over the original length.
 double yarn_dimension(const ModelConfig& config, double rotations) {
   return config.head_dim * std::log(config.rope_scaling.original_max_positions / (rotations * 2 * std::numbers::pi)) /
          (2 * std::log(config.rope_theta));
@@ -55,8 +55,8 @@ at::Tensor frequencies(const ModelConfig& config, const at::TensorOptions& optio
 }  // namespace
 
 RotaryTable rotary_table(const ModelConfig& config, std::int64_t count, const at::TensorOptions& options) {
-  // Frequencies and angles are rounded to float32 as transformers does; a float64 model keeps all digits. The table of
-  // a bfloat16 model is float32.
+  // Frequencies and angles are rounded to float32, as in transformers; a float64 model keeps all digits. The table of a
+  // bfloat16 model is float32.
   const auto precision = options.dtype() == at::kDouble ? at::kDouble : at::kFloat;
   const at::TensorOptions on_cpu = at::TensorOptions().dtype(precision);
   const at::Tensor angles = at::outer(at::arange(count, on_cpu), frequencies(config, on_cpu));

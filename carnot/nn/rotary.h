@@ -9,9 +9,9 @@
 
 namespace carnot {
 
-/// Cosine and sine of the rotary positions' angles, computed once for positions [0, count). Frequencies as
-/// config.rope_scaling says: positions divided by a factor (linear), only slow frequencies divided, as Llama 3.1 does
-/// (llama3) or as YaRN does (arXiv 2309.00071, section 3.4). float64 where `options` ask for it, else float32.
+/// Cosine and sine of the rotary positions' angles, computed once for positions [0, count). config.rope_scaling selects
+/// the frequencies: positions divided by a factor (linear), or only slow frequencies divided, as in Llama 3.1 (llama3)
+/// or YaRN (arXiv 2309.00071, section 3.4). float64 if `options` request it, else float32.
 struct RotaryTable {
   at::Tensor cosine;  ///< [count, head_dim / 2]
   at::Tensor sine;

@@ -54,8 +54,8 @@ std::vector<kernel::AttentionRows<S>> rows_of(const PackedAttention& plan) {
   return rows;
 }
 
-/// The rows of a paged plan; `pointers` keeps the block addresses they refer to. The kernels read and write the blocks
-/// alone, and keep a block's numbers in the order of attention.h: in bfloat16 another one than KvCache's.
+/// The rows of a paged plan; `pointers` holds the block addresses that they refer to. Only the kernels read and write
+/// the blocks, in the layout of attention.h: in bfloat16, it is not KvCache's.
 template <class S>
 std::vector<kernel::AttentionRows<S>> rows_of(const PagedAttention& plan, int layer, std::vector<S*>& pointers) {
   S* keys = data_of<S>(plan.cache->keys(layer));
@@ -129,7 +129,7 @@ variable_list attend_backward(const ModelConfig& config, const at::Tensor& qkv, 
   return {dqkv, dquery_norm, dkey_norm, at::Tensor()};
 }
 
-/// What the gradient needs besides tensors that autograd keeps.
+/// What the gradient needs in addition to tensors saved by autograd.
 struct PackedCall {
   ModelConfig config;
   RotaryTable rotary;

@@ -10,12 +10,13 @@
 namespace carnot {
 
 struct AttentionWeights {
-  at::Tensor query_norm{};  ///< [head_dim]; undefined where the family has none
+  at::Tensor query_norm{};  ///< [head_dim]; undefined if the family has none
   at::Tensor key_norm{};
 };
 
 /// Causal self-attention over projected rows qkv [T, (heads + 2 kv_heads) head_dim]: norms, rotation, attention.
-/// [T, heads * head_dim]. With a paged plan the layer's keys and values are written into the cache; no gradient there.
+/// Returns [T, heads * head_dim]. With a paged plan, the layer's keys and values are written to the cache, without
+/// gradients.
 at::Tensor self_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD,
                           const AttentionWeights& weights, const RotaryTable& rotary, const at::Tensor& positions_T,
                           const AttentionPlan& plan, KernelChoice kernels);

@@ -76,7 +76,7 @@ at::Tensor SentenceEncoder::normed(const at::Tensor& x_TH, const Norm& norm) con
   return at::layer_norm(x_TH, {config_.hidden_size}, norm.weight, norm.bias, config_.norm_epsilon);
 }
 
-// Every text attends to itself alone, in both directions.
+// Every text attends only to itself, in both directions.
 at::Tensor SentenceEncoder::attend(const at::Tensor& qkv, std::span<const std::int64_t> lengths) const {
   const std::int64_t H = config_.hidden_size, heads = config_.num_heads, D = H / heads;
   std::vector<at::Tensor> rows;
@@ -102,7 +102,7 @@ at::Tensor SentenceEncoder::layer(const Layer& layer, const at::Tensor& x_TH,
       normed(x_TH + times(attended, layer.attention_out.weight, layer.attention_out.bias, layer.packed_out),
              layer.attention_norm);
   const at::Tensor up = times(x, layer.up.weight, layer.up.bias, layer.packed_up);
-  // Text by text: the last few of an operator's numbers may be computed by another loop than the others.
+  // One text at a time: an operator can compute the last few elements with another loop.
   for (std::int64_t begin = 0; const std::int64_t length : lengths) {
     at::Tensor rows = up.narrow(0, begin, length);
     at::gelu_(rows);

@@ -1,8 +1,8 @@
-// nn/sentence_encoder.h -- a BERT encoder that turns texts into vectors: mean of the last hidden states, length 1.
+// nn/sentence_encoder.h -- a BERT encoder that maps texts to vectors: mean of the last hidden states, length 1.
 //
 // (Devlin et al. 2019; sentence-transformers' pooling and normalisation.) Inference only. Rows of several texts are
 // packed without padding; products with weights are those of nn/linear.h, so a text's vector does not depend on the
-// texts beside it. Not thread-safe: weights are packed when they are first used.
+// other texts. Not thread-safe: weights are packed on first use.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,13 +24,13 @@ struct SentenceEncoderConfig {
   int num_heads = 0;
   int intermediate_size = 0;
   int max_positions = 0;
-  int num_types = 2;  ///< of the table of token types; type 0 is used
+  int num_types = 2;  ///< rows of the token-type table; type 0 is used
   double norm_epsilon = 1e-12;
 };
 
 class SentenceEncoder {
  public:
-  /// Whose weights the caller fills. REQUIRES: heads divide hidden_size.
+  /// The caller fills in the weights. REQUIRES: heads divide hidden_size.
   SentenceEncoder(const SentenceEncoderConfig& config, const at::TensorOptions& options);
 
   const SentenceEncoderConfig& config() const { return config_; }
@@ -38,7 +38,7 @@ class SentenceEncoder {
   /// Every weight by its name in a BertModel: "encoder.layer.0.attention.self.query.weight".
   std::vector<NamedTensor> parameters() const;
 
-  /// One vector of length 1 a text: [B, H]. REQUIRES: each text has 1 to max_positions ids below vocab_size.
+  /// One vector of length 1 per text: [B, H]. REQUIRES: each text has 1 to max_positions ids below vocab_size.
   at::Tensor encode(std::span<const std::vector<std::int64_t>> texts) const;
 
  private:

@@ -1,5 +1,4 @@
-// nn/statistics_passes.h -- what the forward and backward passes of token_statistics hand each other. Internal to the
-// room.
+// nn/statistics_passes.h -- data that the forward and backward passes of token_statistics share. Internal to the room.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,12 +13,12 @@ namespace carnot {
 struct StatisticsInputs {
   at::Tensor hidden_TH, head_VH, targets_T;
   double temperature = 1;
-  std::int64_t removed = 0;         ///< entries that the clamped entropy leaves out; 0: it is not computed
-  PackedWeights* packed = nullptr;  ///< as StatisticsOptions has it
+  std::int64_t removed = 0;         ///< entries that the clamped entropy leaves out; 0: not computed
+  PackedWeights* packed = nullptr;  ///< as in StatisticsOptions
 
   std::int64_t tokens() const { return hidden_TH.size(0); }
-  /// Rows of a strip: about four million logits at a time, sixteen million of bfloat16 weights, which are read again
-  /// for every strip, and sixteen times as many on a GPU. The number depends on vocabulary, type and device alone.
+  /// Rows of a strip: about four million logits at a time, sixteen million for bfloat16 weights, which are read again
+  /// for every strip, and sixteen times as many on a GPU. Depends only on vocabulary, type and device.
   std::int64_t strip_rows() const;
 };
 
@@ -31,8 +30,8 @@ void for_strips(const StatisticsInputs& inputs, Body body) {
     body(first, std::min(strip, inputs.tokens() - first));
 }
 
-/// The statistics, and where the clamped entropy is computed what backward needs of it: the logsumexp of the kept
-/// entries and each token's cut (kernel::Cut).
+/// The statistics. With the clamped entropy, also what backward needs for it: the logsumexp of the kept entries and
+/// each token's cut (kernel::Cut).
 struct StatisticsOutputs {
   TokenStatistics statistics{};
   at::Tensor kept_logsumexp_T{}, threshold_T{}, tie_limit_T{};
@@ -41,11 +40,11 @@ struct StatisticsOutputs {
 /// With respect to each output.
 struct StatisticsGradients {
   at::Tensor logprob_T, entropy_T, logsumexp_T, clamped_entropy_T;
-  bool of_head = true;  ///< false: the head is frozen, nothing is kept for it
+  bool of_head = true;  ///< false: the head is frozen, nothing is saved for it
 };
 
 struct InputGradients {
-  at::Tensor hidden_TH, head_VH;  ///< head_VH undefined where it was not wanted
+  at::Tensor hidden_TH, head_VH;  ///< head_VH is undefined if not requested
 };
 
 }  // namespace carnot

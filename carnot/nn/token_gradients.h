@@ -1,5 +1,5 @@
-// nn/token_gradients.h -- what the backward passes of token_statistics share: rows of logits as tasks, and the numbers
-// that one token's gradient takes. Internal to the room.
+// nn/token_gradients.h -- shared by the backward passes of token_statistics: rows of logits as tasks, and the inputs of
+// one token's gradient. Internal to the room.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace carnot {
 
-/// Calls body(row) for every row of logits, a few rows a task.
+/// Calls body(row) for every row of logits, a few rows per task.
 template <class Body>
 void for_logit_rows(std::int64_t rows, Body body) {
   constexpr std::int64_t kRowsOfTask = 8;
@@ -25,7 +25,7 @@ T* data_or_null(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.data_ptr<T>() : nullptr;
 }
 
-/// Reads what one token's gradient takes.
+/// The inputs of one token's gradient.
 template <class T>
 struct TokenGradients {
   TokenGradients(const StatisticsOutputs& saved, const StatisticsGradients& gradients)

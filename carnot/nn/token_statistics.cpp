@@ -109,7 +109,7 @@ InputGradients own_statistics_backward(const StatisticsInputs& inputs, const Sta
   }
 }
 
-/// Who computes: the kernels of carnot/kernel, those of carnot/cuda, or LibTorch's operators.
+/// What computes: the kernels of carnot/kernel or carnot/cuda, or LibTorch's operators.
 enum StatisticsPath : std::int64_t { kOnProcessor, kOnDevice, kByOperators };
 
 StatisticsPath path_of(const at::Tensor& hidden, KernelChoice kernels) {
@@ -216,7 +216,7 @@ TokenStatistics token_statistics(const at::Tensor& hidden_TH, const at::Tensor& 
   } else {
     out = forward_of({hidden, head_VH, targets, options.temperature, removed, options.packed}, path).statistics;
   }
-  // A share so small that no entry goes leaves the whole softmax.
+  // A share too small to remove an entry leaves the whole softmax.
   if (options.entropy_clamp > 0 && removed == 0) out.clamped_entropy_T = out.entropy_T;
   return out;
 }

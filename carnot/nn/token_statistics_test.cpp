@@ -89,12 +89,12 @@ TEST_P(TokenStatisticsOn, GradientOfEachOutputMatchesFiniteDifferences) {
 
 TEST_P(TokenStatisticsOn, ClampedEntropyEqualsItsSlowTwin) {
   RandomStream stream(3);
-  // Every row has an entry of 0.5 beside these.
+  // Every row also has an entry of 0.5.
   const std::vector<std::function<double(double)>> shapes = {
       [](double x) { return 2 * x; },                    // plain
       [](double x) { return std::round(x); },            // ties everywhere
       [](double x) { return 100 * std::round(2 * x); },  // all but one probability vanish
-      [](double x) { return x > 1 ? 0 : -1e30; },        // banned entries, fewer and more than are removed
+      [](double x) { return x > 1 ? 0 : -1e30; },        // banned entries, fewer and more than the removed ones
       [](double) { return 7.0; },                        // one value
       [](double x) { return 1e-300 * x; }};
   for (const auto& shape : shapes)
@@ -124,7 +124,7 @@ TEST_P(TokenStatisticsOn, ClampedEntropyGivesThePublishedVector) {
   const TokenStatistics statistics = of_logits(logits, 0.4);
   EXPECT_NEAR(statistics.clamped_entropy_T.item<double>(), 0.8323956, 5e-8);
   EXPECT_NEAR(statistics.entropy_T.item<double>(), 0.9712741, 5e-8);
-  // The temperature comes before everything.
+  // The temperature is applied first.
   EXPECT_NEAR(of_logits(2 * logits, 0.4, 2).clamped_entropy_T.item<double>(), 0.8323956, 5e-8);
 }
 
@@ -162,7 +162,7 @@ TEST(ClampedEntropy, ShowsWhatIsNotANumber) {
   EXPECT_TRUE(std::isnan(statistics.clamped_entropy_T.item<float>()));
 }
 
-/// Forward and backward of the same numbers, with or without a head that is kept packed.
+/// Forward and backward of the same inputs, with or without a head that is kept packed.
 struct WithGradients {
   TokenStatistics statistics{};
   at::Tensor of_hidden{}, of_head{};
@@ -180,7 +180,7 @@ WithGradients with_gradients(const at::Tensor& hidden_TH, const at::Tensor& head
 }
 
 TEST(TokenStatistics, OfAHeadThatIsKeptPackedHaveTheBitsOfOneThatIsPackedForTheCall) {
-  constexpr std::int64_t kTokens = 70, kVocabulary = 4999, kHidden = 48;  // strips and panels that are not whole
+  constexpr std::int64_t kTokens = 70, kVocabulary = 4999, kHidden = 48;  // partial strips and panels
   for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16}) {
     const at::Tensor hidden = at::randn({kTokens, kHidden}).to(type);
     const at::Tensor head = at::randn({kVocabulary, kHidden}).to(type).set_requires_grad(true);
@@ -194,7 +194,7 @@ TEST(TokenStatistics, OfAHeadThatIsKeptPackedHaveTheBitsOfOneThatIsPackedForTheC
       EXPECT_TRUE(kept.of_hidden.equal(fresh.of_hidden)) << type;
       EXPECT_TRUE(kept.of_head.equal(fresh.of_head)) << type;
       const at::NoGradGuard no_grad;
-      if (change == 1) head.mul_(1.5);  // packed anew
+      if (change == 1) head.mul_(1.5);  // packed again
     }
   }
 }

@@ -1,4 +1,4 @@
-// nn/value_model.h -- the critic: a decoder of its own with a head that gives each position one number.
+// nn/value_model.h -- the critic: a separate decoder with a head that computes one number per position.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,10 +13,10 @@ namespace carnot {
 
 class ValueModel {
  public:
-  /// Starts from the trunk's present weights (copied, adapters merged) and a head of zeros: every value is 0.
+  /// Starts from the trunk's current weights (copied, adapters merged) and a head of zeros: every value is 0.
   explicit ValueModel(const Model& trunk);
 
-  /// Value of the context up to and including each row: [T]. Arguments as Model::hidden.
+  /// Value of the context up to and including each row: [T]. Arguments as for Model::hidden.
   at::Tensor values(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan) const;
 
   /// The trunk's weights and `value_head.weight` [1, H], `value_head.bias` [1].

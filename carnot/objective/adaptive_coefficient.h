@@ -1,5 +1,5 @@
-// objective/adaptive_coefficient.h -- two coefficients that adapt to what they act on. Plain data: a checkpoint stores
-// `coefficient` and `step`.
+// objective/adaptive_coefficient.h -- two coefficients that adapt to the quantity they act on. Plain data: a checkpoint
+// stores `coefficient` and `step`.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace carnot {
 
-/// AEnt (arXiv:2509.03493, section 4): the coefficient rises while entropy is below `low`, falls while above `high`.
+/// AEnt (arXiv:2509.03493, section 4): the coefficient rises while the entropy is below `low` and falls while it is
+/// above `high`.
 struct AdaptiveEntropyOptions {
   bool enabled = false;
   double low = 0.05;   ///< nats
@@ -16,7 +17,7 @@ struct AdaptiveEntropyOptions {
   double rate = 0.001;
   double least = 1e-5;
   double most = 0.003;
-  std::int64_t warmup = 29;  ///< the coefficient stays for the steps 0 to warmup
+  std::int64_t warmup = 29;  ///< the coefficient is constant for the steps 0 to warmup
 
   void fields(FieldVisitor& visit);
   UnreadKeys unread_keys() const;
@@ -26,7 +27,8 @@ struct EntropyCoefficient {
   double coefficient = 0;
   std::int64_t step = 0;  ///< steps taken
 
-  /// After a training step whose update had this mean (clamped) entropy. The new value takes effect at the next step.
+  /// Call after a training step whose update had this mean (clamped) entropy. The new value takes effect at the next
+  /// step.
   void update(const AdaptiveEntropyOptions& options, double entropy);
 };
 
@@ -43,7 +45,7 @@ struct AdaptiveKlOptions {
 struct KlCoefficient {
   double coefficient = 0;
 
-  /// After a step over `trajectories` with this mean KL.
+  /// Call after a step over `trajectories` with this mean KL.
   void update(const AdaptiveKlOptions& options, double kl, double trajectories);
 };
 

@@ -1,5 +1,4 @@
-// objective/options.h -- what a method asks of the objective, as plain data; carnot/loss turns it into
-// tensors.
+// objective/options.h -- what a method asks of the objective, as plain data; carnot/loss implements it with tensors.
 //
 // Every field is documented in docs/methods; `objective.*` keys of a recipe override what the method sets.
 #pragma once
@@ -13,8 +12,8 @@
 namespace carnot {
 
 enum class RatioLevel { Token, Turn, Sequence };
-/// What a ratio by sequence and the means over sequences take as one: a trajectory, or each of its responses (turns),
-/// as programs do whose rows are single responses.
+/// The sequence of sequence-level ratios and means: a trajectory, or each of its responses (turns), as in programs
+/// whose rows are single responses.
 enum class SequenceUnit { Trajectory, Response };
 enum class Reduction { TokenMean, SequenceMeanTokenMean, SequenceMeanTokenSum, TokenSumOverConstant };
 enum class KlEstimator { K1, Absolute, K2, K3 };
@@ -22,8 +21,8 @@ enum class KlEstimator { K1, Absolute, K2, K3 };
 /// Preserve (AEPO: the value of the clipped surrogate, 1 + clip_high times the token's gradient).
 enum class ClipGradient { Zero, Preserve };
 /// Gradient of a turn's or sequence's ratio s. Own: token t gets s grad log p_t times its own credit (GSPO's token
-/// form, also A2TGPO). Shared: that of the mean log-ratio, which averages credit over the segment (Tree-GRPO, AReaL).
-/// The two are equal where advantage and weight are constant in the segment.
+/// form, also A2TGPO). Shared: the gradient of the mean log-ratio, which averages credit over the segment (Tree-GRPO,
+/// AReaL). The two are equal if advantage and weight are constant in the segment.
 enum class SegmentGradient { Own, Shared };
 
 /// What entropy_scale compares a token's entropy with.
@@ -47,12 +46,12 @@ struct ObjectiveOptions {
   KlEstimator kl_estimator = KlEstimator::K3;
   bool kl_straight_through = false;  ///< value of the estimator, gradient of k2
   double kl_in_reward = 0;           ///< coefficient of k1(old, reference) subtracted from token rewards
-  AdaptiveKlOptions adaptive_kl{};   ///< lets kl_in_reward, or else kl_coefficient, follow the KL
+  AdaptiveKlOptions adaptive_kl{};   ///< adapts kl_in_reward, or else kl_coefficient, to the KL
 
   double entropy_coefficient = 0;  ///< of the entropy bonus
   double entropy_clamp =
       0;  ///< share of the vocabulary, the least likely, left out of the bonus's entropy (AEnt); 0: none
-  AdaptiveEntropyOptions adaptive_entropy{};  ///< lets entropy_coefficient follow the (clamped) entropy
+  AdaptiveEntropyOptions adaptive_entropy{};  ///< adapts entropy_coefficient to the (clamped) entropy
 
   double entropy_scale =
       0;  ///< advantages are multiplied by 1 + entropy_scale * z(entropy) (AEPO, credit/entropy_scale.h)
@@ -73,7 +72,7 @@ void entropy_scale_over_field(FieldVisitor& visit, EntropyScaleOver& over, std::
 /// Visits `sequence`.
 void sequence_field(FieldVisitor& visit, SequenceUnit& unit);
 
-/// What the loss reads of every sampled token; kl_in_reward is a credit rule, which says so itself.
+/// The columns that the loss reads for every sampled token; kl_in_reward is a credit rule and declares its own.
 std::vector<Column> columns_read(const ObjectiveOptions& options);
 
 }  // namespace carnot

@@ -14,7 +14,7 @@
 namespace carnot::kernel {
 namespace {
 
-/// The row x as it is computed with: itself, or widened into `scratch`.
+/// Row x in the computed type: x itself, or widened into `scratch`.
 template <class S>
 const Computed<S>* wide_row(std::int64_t n, const S* x, [[maybe_unused]] Computed<S>* scratch) {
   if constexpr (std::is_same_v<S, Computed<S>>) {
@@ -41,7 +41,7 @@ void store_row(std::int64_t n, const Computed<S>* x, S* y) {
   }
 }
 
-/// One head's query or key of one row: normalised where asked, rotated.
+/// One head's query or key of one row: normalised if requested, and rotated.
 template <class S>
 void position_head(const AttentionLayer<Computed<S>>& layer, const Computed<S>* norm, std::int64_t position, const S* x,
                    Computed<S>* scratch, Computed<S>* y) {
@@ -61,16 +61,16 @@ void write_key_value(const AttentionLayer<Computed<S>>& layer, const Computed<S>
   const int slot = position % kTile;
   S* keys = key_block + static_cast<std::int64_t>(kv_head) * layer.dim * kTile;
   S* values = value_block + static_cast<std::int64_t>(kv_head) * layer.dim * kTile;
-  // A reused block may hold anything; weight 0 times anything must be 0.
+  // A reused block can contain anything, and weight 0 times anything must be 0.
   if (slot == 0) std::fill(values, values + static_cast<std::int64_t>(kTile) * layer.dim, S{});
-  constexpr int kSide = std::is_same_v<S, BFloat16> ? 2 : 1;  // rows that lie side by side
+  constexpr int kSide = std::is_same_v<S, BFloat16> ? 2 : 1;  // adjacent rows
   for (int d = 0; d < layer.dim; ++d) {
     keys[(d / kSide * kTile + slot) * kSide + d % kSide] = stored<S>(key[d]);
     values[(slot / kSide * layer.dim + d) * kSide + slot % kSide] = value[d];
   }
 }
 
-/// Keys and values of the row x go to position `position` of a sequence's blocks.
+/// Writes keys and values of row x to position `position` of a sequence's blocks.
 template <class S>
 void write_keys_and_values(const AttentionLayer<Computed<S>>& layer, const S* x, std::int64_t angle,
                            const AttentionRows<S>& rows, int position, Computed<S>* normed, Computed<S>* key) {
@@ -82,15 +82,15 @@ void write_keys_and_values(const AttentionLayer<Computed<S>>& layer, const S* x,
   }
 }
 
-/// The row that holds a position of a sequence: its own, or one of those that come before.
+/// The row that holds a position of a sequence: one of its own or of the sequences before it.
 template <class S>
 std::int64_t row_at(const std::vector<AttentionRows<S>>& sequences, std::size_t sequence, int position) {
   while (position < sequences[sequence].past) sequence = static_cast<std::size_t>(sequences[sequence].parent);
   return sequences[sequence].begin + position - sequences[sequence].past;
 }
 
-/// Sequences with blocks of their own where the caller gave none. A sequence behind another one has the blocks that it
-/// shares whole, and its own from the block on in which its first row is.
+/// Allocates blocks for sequences if the caller provided none. A sequence that continues another one uses the blocks
+/// that it shares entirely, and its own from the block of its first row on.
 template <class S>
 struct OwnedBlocks {
   std::vector<S> memory;
@@ -140,7 +140,7 @@ struct OwnedBlocks {
   }
 };
 
-/// Memory of one task, kept by its thread from call to call.
+/// Memory of one task, which its thread keeps between calls.
 template <class T>
 T* scratch(std::size_t slot, std::size_t size) {
   thread_local std::vector<T> memory[12];
@@ -148,7 +148,7 @@ T* scratch(std::size_t slot, std::size_t size) {
   return memory[slot].data();
 }
 
-/// Where the queries of a key-value head stand: [kv_heads, rows, group, dim], with as many rows as `out` has.
+/// Layout of a key-value head's queries: [kv_heads, rows, group, dim], with as many rows as `out` has.
 template <class S>
 struct Queries {
   explicit Queries(const AttentionLayer<Computed<S>>& layer, std::span<const AttentionRows<S>> sequences)
@@ -163,15 +163,15 @@ struct Queries {
   std::unique_ptr<S[]> memory{};
 };
 
-/// The lists that a task consists of, in memory of its thread.
+/// The lists of one task, in its thread's memory.
 template <class S>
 struct TaskLists {
   std::vector<S> values_of_queries{};
   std::vector<AttentionQuery<S>> queries{};
   std::vector<AttentionRange> ranges{};
   std::vector<const S*> key_blocks{}, value_blocks{};
-  std::vector<int> first_query{};  // of each chunk, and behind the last one
-  std::vector<int> done{};         // of each chunk, blocks that ranges cover
+  std::vector<int> first_query{};  // of each chunk, and past the last one
+  std::vector<int> done{};         // for each chunk, the number of blocks that ranges cover
 };
 
 /// One task of the forward pass: chunks of a head of keys and values.
@@ -205,7 +205,7 @@ class ForwardTask {
  private:
   std::int64_t first_row(const Chunk& chunk) const { return sequences_[chunk.sequence].begin + chunk.begin; }
 
-  /// Of one chunk, queries are read where they stand.
+  /// The queries of a single chunk are read in place.
   void list_queries(const ChunksOfTask& chunks) {
     lists_.queries.clear();
     lists_.values_of_queries.clear();
@@ -293,7 +293,7 @@ void attention_forward(const AttentionLayer<Computed<S>>& layer, const S* qkv, c
     const AttentionRows<S>& rows = blocks.sequences[chunk.sequence];
     T* normed = scratch<T>(0, dim);
     T* turned = scratch<T>(1, dim);
-    // Of a block that is not shared whole, the positions before the own rows are written once more.
+    // In a block that is not shared entirely, the positions before its own rows are written again.
     const int repeated = rows.parent >= 0 && chunk.begin == 0 ? rows.past % kTile : 0;
     for (int p = rows.past - repeated; p < rows.past; ++p) {
       const std::int64_t row = row_at(blocks.sequences, chunk.sequence, p);
@@ -320,14 +320,15 @@ void attention_forward(const AttentionLayer<Computed<S>>& layer, const S* qkv, c
 
 namespace {
 
-/// What the gradient of some sequences and one key-value head works on: one that has no parent, and all behind it.
+/// The unit of the gradient: one key-value head, and a tree of sequences: one without a parent, and all that continue
+/// it.
 template <class S>
 struct BackwardInputs {
   const AttentionLayer<Computed<S>>* layer = nullptr;
   const S* qkv = nullptr;
   const std::int64_t* positions = nullptr;
   std::span<const AttentionRows<S>> sequences{};
-  std::span<const std::size_t> tree{};  // numbers of the sequences, ascending
+  std::span<const std::size_t> tree{};  // indices of the sequences, ascending
   int kv_head = 0;
   const S* out = nullptr;
   const S* dout = nullptr;
@@ -348,7 +349,7 @@ class BackwardTask {
   void run();
 
  private:
-  /// A position of a sequence: a row of the call, and where its gradients are among the tree's.
+  /// A position of a sequence: a row of the call, and the place of its gradients in the tree.
   struct Place {
     std::int64_t row = 0;
     std::int64_t in_tree = 0;
@@ -365,7 +366,7 @@ class BackwardTask {
   const AttentionLayer<T>& layer_;
   int kv_head_, dim_, group_;
 
-  // Of the sequence at hand.
+  // Of the current sequence.
   AttentionRows<S> rows_{};
   std::vector<Place> places_{};  // by position
   int tiles_ = 0;
@@ -373,7 +374,7 @@ class BackwardTask {
   T *key_columns_ = nullptr, *key_rows_ = nullptr, *value_columns_ = nullptr, *dkey_ = nullptr, *dvalue_ = nullptr;
   std::vector<const T*> key_column_tiles_{}, key_row_tiles_{}, value_column_tiles_{};
 
-  // Of the tree: where its sequences' rows begin, and sums by row.
+  // For the tree: where its sequences' rows begin, and sums by row.
   std::vector<std::int64_t> first_in_tree_{};
   T *tree_dkey_ = nullptr, *tree_dvalue_ = nullptr;
 };
@@ -404,7 +405,7 @@ void BackwardTask<S>::begin_sequence(std::size_t number, std::int64_t first_in_t
   places_.resize(static_cast<std::size_t>(rows_.past + rows_.rows));
   tiles_ = tiles_of(rows_.past + rows_.rows);
   padded_ = static_cast<std::int64_t>(tiles_) * kTile;
-  // From the end: own rows, then those of the sequences before.
+  // From the end: the sequence's own rows, then those of the sequences before it.
   for (int position = rows_.past + rows_.rows; position > 0;) {
     const AttentionRows<S>& owner = in_.sequences[number];
     const auto in_tree = std::lower_bound(in_.tree.begin(), in_.tree.end(), number) - in_.tree.begin();
@@ -452,7 +453,7 @@ void BackwardTask<S>::load_keys_and_values() {
   }
 }
 
-/// The first gradients of a row are its own sequence's; those behind it add theirs.
+/// A row's own sequence writes its gradients first; sequences that continue it add theirs.
 template <class S>
 void BackwardTask<S>::keep_gradients() {
   const StorageTable<T>& wide = storage_table<T>();
@@ -539,7 +540,7 @@ void BackwardTask<S>::head_gradient(const T* dy, const T* norm, std::int64_t row
   store_row<S>(dim_, wide_dx, dx);
 }
 
-/// Numbers of the sequences, those with a common first one together, in order.
+/// Indices of the sequences, grouped by common root, in order.
 template <class S>
 std::vector<std::vector<std::size_t>> trees_of(std::span<const AttentionRows<S>> sequences) {
   std::vector<std::vector<std::size_t>> trees;

@@ -1,9 +1,9 @@
-// kernel/attention/attention_task.h -- what one task of attention computes: some queries of one head of keys and
-// values, and the blocks that they see.
+// kernel/attention/attention_task.h -- one task of attention: some queries of one key-value head, and the blocks that
+// they see.
 //
 // Queries come from successive rows of a sequence, or from several sequences that share blocks: a shared block is then
-// read once for all of them. Each sum runs over a query's own positions from the first on, whatever stands beside it,
-// and where positions are cut changes no bit.
+// read once for all of them. Each sum runs over a query's own positions from the first on. Neither the other queries
+// nor the boundaries of ranges change a bit.
 #pragma once
 
 #include <span>
@@ -14,14 +14,14 @@
 
 namespace carnot::kernel {
 
-/// Queries that are computed side by side; a task of several sequences has no more.
+/// Queries that are computed together; a task of several sequences has no more.
 inline constexpr int kQueriesAtOnce = 32;
 
-/// Ranges that several sequences share begin and end at multiples of this many blocks: a step of depth of the bfloat16
-/// products.
+/// Ranges that several sequences share begin and end at multiples of this many blocks, which is one depth step of the
+/// bfloat16 products.
 inline constexpr int kSharedStep = 2;
 
-/// Blocks that fill `positions` positions, the last one perhaps in part.
+/// Blocks for `positions` positions, the last one possibly partial.
 constexpr int tiles_of(int positions) { return (positions + kTile - 1) / kTile; }
 
 template <class S>
@@ -37,8 +37,8 @@ struct AttentionRange {
   int listed = 0;
 };
 
-/// Ranges cover each query's positions once, in ascending order. A range in which a query sees a part only, which is
-/// its last one, belongs to one sequence, whose queries see more the later they stand.
+/// Ranges cover each query's positions once, in ascending order. A range of which a query sees only a part must be the
+/// query's last and belong to one sequence, whose later queries see more.
 template <class S>
 struct AttentionTask {
   int dim = 1;
@@ -50,11 +50,11 @@ struct AttentionTask {
   std::span<const S* const> value_blocks{};
 };
 
-/// out = sum of w_j value_j / sum of w_j, w_j = exp(scale (score_j - the largest)).
+/// out = sum of w_j value_j / sum of w_j, w_j = exp(scale (score_j - maximum)).
 template <class T>
 void attend(const AttentionTask<T>& in);
 
-/// The same by two matrix products of a kernel set (bfloat16_attention.cpp). Scores and sums are float32; each weight
+/// The same with two matrix products of a kernel set (bfloat16_attention.cpp). Scores and sums are float32; each weight
 /// is rounded to bfloat16 before both sums, and the result once.
 void attend(const BFloat16Kernels& kernels, const AttentionTask<BFloat16>& in);
 

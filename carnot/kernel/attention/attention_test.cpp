@@ -80,14 +80,14 @@ struct Problem {
   std::int64_t rows = 0;
 };
 
-/// The result for a problem of one sequence that comes in pieces, each with the blocks of those before.
+/// The result for a problem of one sequence, computed in pieces, each with the blocks of the previous ones.
 template <class S>
 std::vector<S> in_pieces(const Problem<S>& problem, const std::vector<int>& pieces,
                          const BFloat16Kernels& products = bfloat16_kernels()) {
   const AttentionLayer<Computed<S>>& layer = problem.layer;
   const std::size_t block = static_cast<std::size_t>(layer.kv_heads * layer.dim * kTile);
   const auto blocks = static_cast<std::size_t>(problem.rows + kTile - 1) / kTile;
-  // Blocks that were used before hold anything.
+  // Reused blocks can contain anything.
   std::vector<S> memory(2 * blocks * block, stored<S>(std::numeric_limits<Computed<S>>::quiet_NaN()));
   std::vector<S*> keys, values;
   for (std::size_t b = blocks; b-- > 0;) {
@@ -108,7 +108,7 @@ std::vector<S> in_pieces(const Problem<S>& problem, const std::vector<int>& piec
 template <class S>
 class Attention : public ::testing::Test {
  protected:
-  /// Of a result of size 1.
+  /// For results of size 1.
   static constexpr double kTolerance = std::is_same_v<S, double> ? 1e-12 : std::is_same_v<S, float> ? 1e-5 : 0.01;
 };
 using Stored = ::testing::Types<float, double, BFloat16>;
@@ -215,7 +215,7 @@ TEST(BFloat16Attention, HasTheGradientOfItsTwinInFloat64) {
       }
       return std::sqrt(sum / size);
     };
-    // A number that is rounded to bfloat16 is off by 2^-8 at most, and by less than half of that in the mean.
+    // Rounding to bfloat16 has an error of at most 2^-8, and less than half of that on average.
     EXPECT_LT(error(dqkv, exact_dqkv), 0.006) << shape.heads;
     if (!shape.norms) continue;
     EXPECT_LT(error(dquery, exact_dquery), 0.006) << shape.heads;
@@ -292,7 +292,7 @@ INSTANTIATE_TEST_SUITE_P(Sets, BFloat16AttentionOfSet,
                          ::testing::ValuesIn(bfloat16_kernel_sets().begin(), bfloat16_kernel_sets().end()),
                          [](const auto& set) { return std::string(set.param.kernels->name); });
 
-// More positions than are packed at once, and shapes that are multiples of nothing.
+// More positions than are packed at once, and sizes that are multiples of nothing.
 constexpr Shape kLongShapes[] = {{6, 2, 8, true}, {3, 3, 20, false}, {14, 2, 64, true}, {5, 1, 36, false}};
 constexpr int kLong = 301;
 
@@ -323,7 +323,7 @@ TEST_P(BFloat16AttentionOfSet, ASequenceHasTheSameBitsAloneAndAmongOthersOnAnyNu
   }
 }
 
-/// A query's result, by the set's products over the positions that it sees and no others.
+/// A query's result with the set's products, over exactly the positions that it sees.
 std::vector<BFloat16> by_two_products(const BFloat16Kernels& kernels, const Problem<BFloat16>& problem, int head,
                                       int position) {
   const auto& layer = problem.layer;
@@ -346,7 +346,7 @@ std::vector<BFloat16> by_two_products(const BFloat16Kernels& kernels, const Prob
   return out;
 }
 
-/// The definition in float64 on rounded queries and keys, which rounds weights, too.
+/// The definition in float64 on rounded queries and keys, with rounded weights.
 double by_definition(const Problem<BFloat16>& problem, int head, int position, int d) {
   const auto& layer = problem.layer;
   const int kv_head = head / (layer.heads / layer.kv_heads);
@@ -373,7 +373,7 @@ double by_definition(const Problem<BFloat16>& problem, int head, int position, i
 TEST_P(BFloat16AttentionOfSet, IsTwoProductsOverThePositionsThatAQuerySees) {
   for (const Shape& shape : {Shape{6, 2, 8, false}, Shape{3, 3, 20, false}, Shape{14, 2, 64, false}}) {
     Problem<BFloat16> problem(shape, {kLong});
-    // Nothing turns: queries and keys are the rows themselves.
+    // No rotation: queries and keys are the rows themselves.
     std::fill(problem.cosine.begin(), problem.cosine.end(), 1.0F);
     std::fill(problem.sine.begin(), problem.sine.end(), 0.0F);
     const auto out = problem.forward(products());
@@ -384,7 +384,7 @@ TEST_P(BFloat16AttentionOfSet, IsTwoProductsOverThePositionsThatAQuerySees) {
         ASSERT_EQ(got, by_two_products(products(), problem, head, position)) << head << " at " << position;
         for (int d = 0; d < shape.dim; d += 3) {
           const double exact = by_definition(problem, head, position, d);
-          // Half of the last of eight bits, and a weight's that float32 rounds to the other side.
+          // Half of the last of eight bits, plus a weight that float32 rounds to the other side.
           ASSERT_NEAR(widened(got[d]), exact, 0x1p-8 * std::abs(exact) + 1e-3) << head << " at " << position;
         }
       }
@@ -392,12 +392,12 @@ TEST_P(BFloat16AttentionOfSet, IsTwoProductsOverThePositionsThatAQuerySees) {
   }
 }
 
-/// A stretch of rows behind the first positions of an earlier one.
+/// A run of rows that continues the first positions of an earlier one.
 struct Branch {
   int parent, past, rows;
 };
-/// Behind all of another, behind a part of it that ends within a block and at its end, behind a position of the one
-/// before that, alone, and one row.
+/// Continuing all of another one; a part of it that ends within a block or at its end; a position that the previous one
+/// continues, too; alone; and one row.
 constexpr Branch kBranches[] = {{-1, 0, 37}, {0, 37, 20}, {0, 21, 30}, {2, 51, 5}, {2, 32, 9},
                                 {-1, 0, 12}, {3, 10, 4},  {0, 16, 1},  {5, 12, 40}};
 
@@ -415,7 +415,7 @@ Problem<S> branched_problem(const Shape& shape) {
   return problem;
 }
 
-/// The rows of a branch and of all that comes before, by position.
+/// The rows of a branch and of all that it continues, by position.
 std::vector<std::int64_t> path_of(int branch) {
   if (branch < 0) return {};
   std::vector<std::int64_t> path = path_of(kBranches[branch].parent);
@@ -426,7 +426,7 @@ std::vector<std::int64_t> path_of(int branch) {
   return path;
 }
 
-/// The branch's whole path as a problem of its own.
+/// The branch's whole path as a separate problem.
 template <class S>
 Problem<S> path_problem(const Problem<S>& problem, const Shape& shape, const std::vector<std::int64_t>& path) {
   Problem<S> alone(shape, {static_cast<int>(path.size())});
@@ -459,14 +459,14 @@ TYPED_TEST(Attention, BehindASharedPrefixEqualsTheWholePathBitForBit) {
   }
 }
 
-// One query for each head of keys, several, and heads whose size is a multiple of nothing.
+// One query per key-value head, several, and head sizes that are multiples of nothing.
 constexpr Shape kGroupShapes[] = {{14, 2, 64, false}, {3, 3, 32, true}, {6, 2, 20, true}, {4, 1, 48, false}};
 
-/// Sequences that share blocks of a cache, as forks and writing make them.
+/// Sequences that share blocks of a cache, as a result of forks and writes.
 template <class S>
 class SharedCache {
  public:
-  /// A sequence's rows of the problem by position, the blocks that hold them, and what was computed of each.
+  /// A sequence's rows of the problem by position, the blocks that hold them, and the results of each.
   struct Sequence {
     std::vector<std::int64_t> rows{};
     std::vector<int> blocks{};
@@ -551,7 +551,7 @@ class SharedCache {
   }
   int take() {
     for (std::size_t b = 0; b < holders_.size(); ++b)
-      if (holders_[b] == 0) return holders_[b] = 1, static_cast<int>(b);  // holds what another sequence left
+      if (holders_[b] == 0) return holders_[b] = 1, static_cast<int>(b);  // contains what another sequence left
     memory_.emplace_back(2 * block_, stored<S>(std::numeric_limits<Computed<S>>::quiet_NaN()));
     holders_.push_back(1);
     return static_cast<int>(holders_.size()) - 1;
@@ -565,7 +565,7 @@ class SharedCache {
   std::int64_t next_row_ = 0;
 };
 
-/// A prompt, its branches and theirs, which grow side by side by a token or a few, fork, wait and leave.
+/// A prompt, its branches and theirs: they grow together by one token or a few, fork, wait and end.
 template <class S>
 void grow_together(SharedCache<S>& cache, RandomStream& random) {
   const auto below = [&](int n) { return static_cast<int>(random.below(static_cast<std::uint64_t>(n))); };
@@ -586,7 +586,7 @@ void grow_together(SharedCache<S>& cache, RandomStream& random) {
   }
 }
 
-/// Whether all that was computed behind shared blocks has the bits of each sequence alone, computed at once.
+/// Whether all results after shared blocks have the bits of each sequence computed alone, at once.
 template <class S>
 void expect_bits_of_each_alone(const Shape& shape, const BFloat16Kernels& products, std::uint64_t seed) {
   RandomStream random(seed);
@@ -657,7 +657,7 @@ TYPED_TEST(Attention, BehindASharedPrefixHasTheSumOfThePathsGradients) {
       const auto path = path_of(b);
       const Problem<T> alone = path_problem(problem, shape, path);
       const auto alone_out = alone.forward();
-      // The own rows' part of the loss.
+      // The share of the loss that belongs to its own rows.
       std::vector<T> alone_dout(alone_out.size(), T{}), dqkv(alone.qkv.size());
       std::vector<Wide> norms(2 * static_cast<std::size_t>(shape.dim), Wide(0));
       for (std::size_t p = static_cast<std::size_t>(kBranches[b].past); p < path.size(); ++p)

@@ -1,8 +1,8 @@
 // Attention in bfloat16 as two matrix products of a kernel set: queries times keys, and weights times values.
 //
-// Both add in the set's fixed order (gemm/bfloat16_kernels.h), over the head's numbers and over positions from the
+// Both add in the set's fixed order (gemm/bfloat16_kernels.h), over the head's dimensions and over positions from the
 // first on; a position that a query does not see has weight 0, which changes no sum. So a query's result is the same
-// alone and beside others, whatever task it comes in.
+// alone and together with others, in any task.
 #include <algorithm>
 #include <cstring>
 
@@ -13,11 +13,11 @@
 namespace carnot::kernel {
 namespace {
 
-/// Blocks whose keys or values are multiplied at a time: they, or their packed copy, stay in the first-level cache.
-/// Where positions are cut changes no bit.
+/// Blocks whose keys or values are multiplied at a time: they, or their packed copy, stay in the first-level cache. The
+/// division changes no bit.
 constexpr int kBlocksAtOnce = 16;
 
-/// Rows whose distance is a multiple of a page would crowd into few sets of the first-level cache.
+/// Rows a multiple of a page apart would compete for few sets of the first-level cache.
 constexpr std::int64_t kRowPadding = 32;
 
 constexpr int kStep = static_cast<int>(kBFloat16Depth);
@@ -35,7 +35,7 @@ int whole_steps(int count) { return (count + kStep - 1) / kStep * kStep; }
 
 struct PackedStrip {
   BFloat16* data = nullptr;
-  std::int64_t panel = 0;  ///< from a panel to the next
+  std::int64_t panel = 0;  ///< distance between panels
 };
 
 using BlockList = std::span<const BFloat16* const>;
@@ -52,8 +52,8 @@ void pack_keys(BlockList blocks, int dim, const PackedStrip& packed) {
   }
 }
 
-/// Values of the blocks as B [positions, dim]. Behind the last block of a step are zeros: weight 0 times anything must
-/// be 0.
+/// Values of the blocks as B [positions, dim]. Past the last block, the step is filled with zeros: weight 0 times
+/// anything must be 0.
 void pack_values(BlockList blocks, int dim, const PackedStrip& packed) {
   for (std::size_t b = 0; b < (blocks.size() + 1) / 2 * 2; ++b) {
     const BFloat16* block = b < blocks.size() ? blocks[b] : nullptr;
@@ -73,22 +73,22 @@ void pack_values(BlockList blocks, int dim, const PackedStrip& packed) {
   }
 }
 
-/// Some queries of the pass, and blocks that all of them see, or the last blocks of one sequence.
+/// Some queries of the pass, with blocks that all of them see or with the last blocks of one sequence.
 struct Stretch {
   int first = 0, count = 0;        ///< queries, counted from the pass's first
   int begin = 0;                   ///< the first block's number
   BlockList keys{}, values{};      ///< of the blocks to multiply
   BlockList all_keys, all_values;  ///< of the blocks to pack: those and others that later queries see
-  bool last = false;               ///< nothing that these queries see comes behind
+  bool last = false;               ///< these queries see nothing after it
 };
 
-/// The queries that are computed side by side, and what is computed of them.
+/// The queries that are computed together, and their results.
 class Pass {
  public:
   Pass(const BFloat16Kernels& kernels, const AttentionTask<BFloat16>& in) : kernels_(kernels), in_(in) {
     for (const auto& query : in.queries) most_ = std::max(most_, whole_steps(query.visible));
     in_place_ = kernels.scores != nullptr && in.dim % kTile == 0;
-    // What is packed for many queries is kept for all of them.
+    // Packed copies for many queries are kept for all of them.
     pack_once_ = !in_place_ && static_cast<int>(in.queries.size()) > kQueriesAtOnce;
     strip_ = pack_once_ ? most_ / kTile : std::min(kBlocksAtOnce, most_ / kTile);
     row_ = most_ + kRowPadding;
@@ -113,7 +113,7 @@ class Pass {
     for_each_stretch([&](const Stretch& stretch) { score(stretch); });
     float sums[kQueriesAtOnce];
     for (int i = 0; i < last_ - first; ++i) {
-      // As far as any query sees that is multiplied beside this one.
+      // As far as any query in the same product sees.
       const int visible = in_.queries[first + i].visible, padded = whole_steps(visible + kQueriesAtOnce - 1);
       sums[i] = kernels_.exponentials(visible, padded, in_.scale, scores_ + i * row_, weights_ + i * row_);
     }
@@ -193,7 +193,7 @@ class Pass {
       return;
     }
     if (packs()) pack_values(stretch.all_values, in_.dim, values_);
-    // Sums that go on are each query's own, whoever is multiplied beside it.
+    // Partial sums belong to each query, whichever queries are multiplied with it.
     const bool in_parts = !(first && stretch.last);
     multiply_block(kernels_,
                    {.rows = stretch.count,

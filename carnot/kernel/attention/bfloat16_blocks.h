@@ -1,7 +1,7 @@
-// kernel/attention/bfloat16_blocks.h -- products of bfloat16 attention that read keys and values where they lie.
+// kernel/attention/bfloat16_blocks.h -- products of bfloat16 attention that read keys and values in place.
 //
-// Part of bfloat16_table.cpp: everything is in its anonymous namespace, once per kernel set that multiplies in vector
-// registers. They add as the set's other products do.
+// Included in bfloat16_table.cpp: everything is in its anonymous namespace, once per kernel set that multiplies in
+// vector registers. They add in the order of the set's other products.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 namespace carnot::kernel {
 namespace {
 
-/// Vectors of B that `rows` rows meet side by side: so many sums that they hide how long an addition takes, where the
-/// registers allow it.
+/// Vectors of B that are multiplied by `rows` rows together: enough sums to hide the latency of an addition, if there
+/// are enough registers.
 constexpr int vectors_side_by_side(int rows) {
   if (CARNOT_VECTOR_BYTES < 64) return rows == 1 ? 4 : 2;
   return rows <= 3 ? 8 : rows <= 6 ? 4 : 2;
 }
 
-/// Scores of some rows with the positions that vectors [first, first + Vectors) of the blocks hold.
+/// Scores of some rows for the positions in vectors [first, first + Vectors) of the blocks.
 struct ScoresOf {
   template <int Rows, int Vectors>
   static void add(const BFloat16BlockProduct& in, const LeftValue* a, std::int64_t a_row, int first, float* out) {
@@ -44,7 +44,7 @@ struct ScoresOf {
   static int vectors(const BFloat16BlockProduct& in) { return in.count * (kTile / kLanes<float>); }
 };
 
-/// Sums of some rows' weights by the columns [first, first + Vectors) of the values.
+/// Sums of some rows' weights times the columns [first, first + Vectors) of the values.
 struct WeightedValuesOf {
   template <int Rows, int Vectors>
   static void add(const BFloat16BlockProduct& in, const LeftValue* a, std::int64_t a_row, int first, float* out) {
@@ -73,7 +73,7 @@ struct WeightedValuesOf {
   static int vectors(const BFloat16BlockProduct& in) { return in.dim / kLanes<float>; }
 };
 
-/// Rows by all vectors: many side by side, the rest by fewer.
+/// Multiplies rows by all vectors: as many as possible together, then the rest.
 template <class Product, int Rows, int Vectors>
 CARNOT_INLINE void by_vectors(const BFloat16BlockProduct& in, const LeftValue* a, std::int64_t a_row, int first,
                               float* out) {
@@ -98,7 +98,7 @@ void by_blocks(const BFloat16BlockProduct& in) {
   const LeftValue* a = in.widened;
   widen_rows(in.rows, depth, in.a, in.a_row, in.widened);
 #endif
-  // Tiles of about the same number of rows, so that none is left with few sums.
+  // Tiles have about the same number of rows, so that none is left with few sums.
   const int tiles = (in.rows + kRowTile - 1) / kRowTile, rows = (in.rows + tiles - 1) / tiles;
   for (int row = 0; row < in.rows; row += rows) {
     const int left = in.rows - row;

@@ -1,6 +1,6 @@
-// kernel/attention/bfloat16_weights.h -- what attention in bfloat16 computes between its two products.
+// kernel/attention/bfloat16_weights.h -- what bfloat16 attention computes between its two products.
 //
-// Part of bfloat16_table.cpp: everything is in its anonymous namespace, once per kernel set.
+// Included in bfloat16_table.cpp: everything is in its anonymous namespace, once per kernel set.
 #pragma once
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // kernel/attention/forward_tasks.h -- how the rows of a forward pass are divided into tasks.
 //
-// Many rows of a sequence are cut into chunks. Sequences of few rows, as in decoding, come together in a task where
-// they share blocks. What belongs to a task changes no bit.
+// A sequence with many rows is cut into chunks. Sequences with few rows, as in decoding, share a task if they share
+// blocks. The division into tasks changes no bit.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,14 @@
 
 namespace carnot::kernel {
 
-/// A stretch of one sequence's rows.
+/// A range of one sequence's rows.
 struct Chunk {
   std::size_t sequence = 0;
   int begin = 0;
   int end = 0;
 };
 
-/// Rows of one task: in bfloat16 so many that packing the keys for them costs little.
+/// Rows of one task: in bfloat16, enough to make packing the keys cheap by comparison.
 template <class S>
 int rows_of_task(const AttentionLayer<Computed<S>>& layer) {
   constexpr int kFew = 32, kMany = 128;
@@ -32,7 +32,7 @@ int rows_of_task(const AttentionLayer<Computed<S>>& layer) {
   return std::is_same_v<S, BFloat16> && layer.heads < 4 * layer.kv_heads ? kMany : kFew;
 }
 
-// Chunks end where tiles end: two tasks never write into one block.
+// Chunks end where tiles end, so that two tasks never write to one block.
 template <class S>
 std::vector<Chunk> chunks_of(std::span<const AttentionRows<S>> sequences, int most) {
   std::vector<Chunk> chunks;
@@ -46,16 +46,16 @@ std::vector<Chunk> chunks_of(std::span<const AttentionRows<S>> sequences, int mo
   return chunks;
 }
 
-/// Chunks that one task attends: one, or several of which each has few queries and that share blocks.
+/// The chunks of one task: one, or several that have few queries each and share blocks.
 struct ChunksOfTask {
   std::size_t first = 0, last = 0;
 };
 
-/// The chunks in the order of the tasks, and the blocks that those next to each other share.
+/// The chunks in the order of the tasks, and the blocks that adjacent ones share.
 template <class S>
 class ForwardTasks {
  public:
-  /// `sequences` have blocks, and outlive this object as `layer` does.
+  /// `sequences` have blocks. `sequences` and `layer` must outlive this object.
   ForwardTasks(const AttentionLayer<Computed<S>>& layer, std::span<const AttentionRows<S>> sequences)
       : layer_(layer), sequences_(sequences) {
     std::vector<Chunk> small;
@@ -93,7 +93,7 @@ class ForwardTasks {
 
  private:
   int queries_of(const Chunk& chunk) const { return (chunk.end - chunk.begin) * (layer_.heads / layer_.kv_heads); }
-  /// Whole blocks before the chunk's rows, all of which they see.
+  /// Whole blocks before the chunk's rows, all of which the rows see.
   int past_blocks(const Chunk& chunk) const { return (sequences_[chunk.sequence].past + chunk.begin) / kTile; }
 
   void add_alone(const Chunk& chunk) {
@@ -101,7 +101,7 @@ class ForwardTasks {
     chunks_.push_back(chunk);
   }
 
-  /// As few tasks as their queries allow, of about the same size, but one for each thread.
+  /// As few tasks as their numbers of queries allow, of about the same size, but at least one for each thread.
   void add_together(const SharedRange& range) {
     const auto first = static_cast<std::size_t>(range.first), last = static_cast<std::size_t>(range.last);
     int queries = 0, most = 1;
@@ -112,7 +112,7 @@ class ForwardTasks {
     const int heads = layer_.kv_heads, threads = (kernel_pool().threads() + heads - 1) / heads;
     const int fit = kQueriesAtOnce / most * most;
     const auto tasks = std::min(last - first, static_cast<std::size_t>(std::max((queries + fit - 1) / fit, threads)));
-    // Chunks of different sizes may not fit that evenly.
+    // With chunks of different sizes, the division can be less even.
     for (std::size_t t = 0; t < tasks; ++t) {
       const std::size_t end = first + (t + 1) * (last - first) / tasks;
       for (std::size_t begin = first + t * (last - first) / tasks; begin < end;) {

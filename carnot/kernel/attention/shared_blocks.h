@@ -1,6 +1,6 @@
 // kernel/attention/shared_blocks.h -- which sequences have their first blocks of the cache in common.
 //
-// Sequences share a block where their tables name the same memory. What blocks hold is never compared.
+// Sequences share a block if their tables refer to the same memory. The contents of blocks are never compared.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +22,13 @@ struct SharedRange {
 };
 
 struct SharedBlocks {
-  std::vector<int> order{};           ///< the tables, those that share blocks next to each other
-  std::vector<SharedRange> ranges{};  ///< of two tables or more; one that holds others' tables comes before those
+  std::vector<int> order{};           ///< the tables; those that share blocks are adjacent
+  std::vector<SharedRange> ranges{};  ///< each of at least two tables; a range comes before those inside it
 };
 
-/// Finds the blocks that tables have in common from the first one on. Of several tables with a common beginning, some
-/// may have more in common (a branch, and a branch of the branch): ranges nest by table and follow each other by
-/// block. Ranges begin and end at multiples of `step`.
+/// Finds the leading blocks that tables have in common. Of several tables with a common prefix, some can share more (a
+/// branch, and a branch of the branch): ranges nest by table and follow each other by block. Ranges begin and end at
+/// multiples of `step`.
 template <class Block>
 class SharedBlocksFinder {
  public:
@@ -42,14 +42,14 @@ class SharedBlocksFinder {
   }
 
  private:
-  /// Null behind the end.
+  /// Null past the end.
   Block* block(int place, int index) const {
     const auto table = tables_[static_cast<std::size_t>(found_.order[static_cast<std::size_t>(place)])];
     return static_cast<std::size_t>(index) < table.size() ? table[static_cast<std::size_t>(index)] : nullptr;
   }
 
-  /// The tables of [first, last) have the blocks before `same` in common, and ranges cover those before `begin`. Puts
-  /// those that have block `same` in common next to each other.
+  /// The tables of [first, last) share the blocks before `same`, and ranges cover those before `begin`. Reorders them
+  /// so that tables that share block `same` are adjacent.
   void split(int first, int last, int same, int begin) {
     const auto places = found_.order.begin();
     const auto of_table = [&](int table) {

@@ -22,7 +22,7 @@ int in_common(const std::vector<int*>& a, const std::vector<int*>& b) {
   return count;
 }
 
-/// Tables as forks make them: each begins as a part of an earlier one, or with nothing in common.
+/// Tables as produced by forks: each begins with a part of an earlier one, or shares nothing.
 Tables forked_tables(RandomStream& random, std::vector<int>& memory, int count) {
   Tables tables;
   std::size_t next = 0;

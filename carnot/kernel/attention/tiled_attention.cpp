@@ -6,12 +6,12 @@
 namespace carnot::kernel {
 namespace {
 
-constexpr int kQueriesOfLoop = 4;  // as kernel_table's loops have them
+constexpr int kQueriesOfLoop = 4;  // as in kernel_table's loops
 
-/// Blocks that all queries meet before the next ones are read: their keys stay in the first-level cache.
+/// Blocks that all queries use before the next ones are read: their keys stay in the first-level cache.
 constexpr int kTilesAtOnce = 8;
 
-/// Calls use(first query, how many, first block, how many, place of its address).
+/// Calls use(first query, number of queries, first block, number of blocks, index of the first address).
 template <class T, class Use>
 void for_each_tile(const AttentionTask<T>& in, int first, int last, const Use& use) {
   for (const AttentionRange& range : in.ranges) {
@@ -41,7 +41,7 @@ void attend(const AttentionTask<T>& in) {
   const KernelTable<T>& kernels = kernel_table<T>();
   int most = 0;
   for (const auto& query : in.queries) most = std::max(most, tiles_of(query.visible));
-  // Queries that share a loop see one block more or less.
+  // Queries that share a loop can differ by one block.
   const std::int64_t row = static_cast<std::int64_t>(most + 1) * kTile;
   T* scores = task_memory<T>(0, kQueriesAtOnce * row);
   T* results = task_memory<T>(1, static_cast<std::size_t>(kQueriesAtOnce) * in.dim);

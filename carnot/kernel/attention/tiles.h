@@ -1,6 +1,6 @@
 // kernel/attention/tiles.h -- the inner loops of attention in float32 and float64, over tiles of keys and values.
 //
-// Part of kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
+// Included in kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
 #pragma once
 
 #include <cmath>
@@ -34,7 +34,7 @@ CARNOT_INLINE void scores_of_tiles(int dim, const T* query, std::int64_t query_r
     for (int v = 0; v < kVectors; ++v) store(scores + q * scores_row + v * kLanes<T>, sum[q][v] * scale);
 }
 
-/// So many tiles side by side that their sums hide how long an addition takes, where the registers allow it.
+/// Number of tiles computed together: enough to hide the latency of an addition, if there are enough registers.
 template <class T>
 constexpr int tiles_side_by_side(int queries) {
   constexpr int kParts = kTile / kLanes<T>, kSums = 8;

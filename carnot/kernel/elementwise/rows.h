@@ -1,7 +1,7 @@
 // kernel/elementwise/rows.h -- loops along a row: conversions, sums, RMSNorm, gated MLP, rotation, with their
 // gradients.
 //
-// Part of kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
+// Included in kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
 #pragma once
 
 #include <cmath>

@@ -16,19 +16,20 @@ std::int64_t bfloat16_blocks(std::int64_t count, std::int64_t size) { return (co
 
 thread_local BFloat16Scratch sums_scratch, widened_scratch, tail_scratch, used_scratch;
 
-/// Rows of a block: blocks of one size, so that the last is not a few rows that read all of B again.
+/// Rows of a block: all blocks have about the same size, so that no last block of few rows reads all of B again.
 std::int64_t rows_of_block(const BFloat16Kernels& kernels, std::int64_t rows, std::int64_t most) {
   const std::int64_t blocks = bfloat16_blocks(rows, most);
   return bfloat16_blocks(bfloat16_blocks(rows, blocks), kernels.row_tile) * kernels.row_tile;
 }
 
-/// Panels that a task multiplies: fewer where there are few tasks, so that no thread waits long for the last one. What
-/// belongs to a task changes no bit.
+/// Panels of a task: fewer if there are few tasks, so that no thread waits long for the last one. The division into
+/// tasks changes no bit.
 std::int64_t panels_of_task(const BFloat16Kernels& kernels, std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kTasksPerThread = 8;
   const int threads = kernel_pool().threads();
   const std::int64_t row_blocks = bfloat16_blocks(rows, kernels.row_block);
-  // Few rows stay in the cache beside any number of panels, and each panel of a task is fetched during the one before.
+  // Few rows stay in the cache with any number of panels, and each panel of a task is prefetched during the previous
+  // one.
   constexpr std::int64_t kPanelsOfFewRows = 8;
   std::int64_t panels = rows <= kernels.few_rows ? kPanelsOfFewRows : kernels.panel_group;
   while (threads > 1 && panels > 1 &&
@@ -37,8 +38,8 @@ std::int64_t panels_of_task(const BFloat16Kernels& kernels, std::int64_t rows, s
   return panels;
 }
 
-/// Rows of a block whose result is used at once, and lies in the second-level cache beside A's rows: fewer where there
-/// are few tasks.
+/// Rows of a block whose result is used at once and fits into the second-level cache together with A's rows: fewer if
+/// there are few tasks.
 std::int64_t rows_of_used_block(const BFloat16Kernels& kernels, std::int64_t rows, std::int64_t column_blocks) {
   constexpr std::int64_t kMostRows = 128, kLeastRows = 16, kTasksPerThread = 4;
   std::int64_t block = kernels.row_block > kMostRows ? kernels.row_block / 2 : kernels.row_block;
@@ -64,7 +65,7 @@ void transpose_8x8(const BFloat16* in, std::int64_t in_row, BFloat16* out, std::
   for (int i = 0; i < 8; ++i) __builtin_memcpy(out + i * out_row, &rows[i], sizeof(Eight));
 }
 
-/// A step of depth of a whole panel: pair k of column j goes to place 32 k + j. Four columns by four pairs are turned
+/// A depth step of a whole panel: pair k of column j goes to place 32 k + j. Four columns by four pairs are transposed
 /// at a time.
 void pack_whole_step(std::span<const BFloat16* const> columns, std::int64_t first, BFloat16* out) {
   for (std::size_t j = 0; j < columns.size(); j += 4) {
@@ -85,7 +86,7 @@ void pack_whole_step(std::span<const BFloat16* const> columns, std::int64_t firs
   }
 }
 
-/// The same of fewer columns, of which `count` numbers are left. The rest is zeros.
+/// The same for fewer columns, with `count` numbers left. The rest is zeros.
 void pack_part_of_step(std::span<const BFloat16* const> columns, std::int64_t first, std::int64_t count,
                        BFloat16* out) {
   std::fill(out, out + kBFloat16Depth * kBFloat16Panel, BFloat16{});
@@ -94,7 +95,7 @@ void pack_part_of_step(std::span<const BFloat16* const> columns, std::int64_t fi
       out[k / 2 * 2 * kBFloat16Panel + 2 * static_cast<std::int64_t>(j) + k % 2] = columns[j][first + k];
 }
 
-/// Two rows of a panel side by side: out[2 j] of the even one, out[2 j + 1] of the odd one.
+/// Interleaves two rows of a panel: out[2 j] from the even one, out[2 j + 1] from the odd one.
 void interleave_panel(const BFloat16* even, const BFloat16* odd, BFloat16* out) {
   for (std::int64_t j = 0; j < kBFloat16Panel; j += 8) {
     Eight a, b;
@@ -107,7 +108,7 @@ void interleave_panel(const BFloat16* even, const BFloat16* odd, BFloat16* out) 
   }
 }
 
-/// Rows of several matrices, one below the other, as a list of where each begins.
+/// Start addresses of the rows of several matrices, in order.
 std::vector<const BFloat16*> row_starts(std::span<const BFloat16Rows> matrices) {
   std::vector<const BFloat16*> starts;
   for (const BFloat16Rows& matrix : matrices)
@@ -127,7 +128,7 @@ void PackedBFloat16::resize(std::int64_t depth, std::int64_t columns) {
   columns_ = columns;
   const std::int64_t size = std::max<std::int64_t>(1, bfloat16_blocks(columns, kBFloat16Panel)) * panel_size();
   if (size <= capacity_) return;
-  data_.reset();  // the old and the new never lie side by side
+  data_.reset();  // the old and the new never exist together
   const auto bytes = static_cast<std::size_t>(size) * sizeof(BFloat16);
   data_ = Memory(static_cast<BFloat16*>(allocate_aligned(bytes)), Free{.borrows = false});
   CARNOT_CHECK(data_ != nullptr, "out of memory for a packed matrix");
@@ -153,7 +154,7 @@ void PackedBFloat16::pack_transposed(std::span<const BFloat16Rows> weights, std:
     const std::int64_t first = p * kBFloat16Panel, width = std::min(kBFloat16Panel, columns_ - first);
     const auto columns = std::span(starts).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(width));
     BFloat16* out = data_.get() + p * panel_size();
-    // A stretch of the panel at a time, so that what is written stays in the first-level cache.
+    // Part of the panel at a time, so that the output stays in the first-level cache.
     for (std::int64_t k = 0; k < padded_depth_; k += kBFloat16Depth, out += kBFloat16Depth * kBFloat16Panel) {
       if (width == kBFloat16Panel && k + kBFloat16Depth <= depth_) {
         pack_whole_step(columns, k, out);
@@ -266,7 +267,7 @@ void gemm_by_blocks(const BFloat16Kernels& kernels, const BFloat16Rows& a, const
   const std::int64_t blocks = bfloat16_blocks(b.columns(), columns);
   const std::int64_t most_rows = rows_of_used_block(kernels, a.rows, blocks);
   const std::int64_t row_blocks = bfloat16_blocks(a.rows, most_rows);
-  // All rows by some panels before the next panels: B comes from memory once.
+  // All rows times some panels before the next panels: B is read from memory once.
   kernel_pool().run(blocks * row_blocks, [&](std::int64_t task) {
     const std::int64_t column = task / row_blocks * columns, row = task % row_blocks * most_rows;
     ProductBlock done{.row = row,

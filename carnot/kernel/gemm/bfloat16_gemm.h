@@ -1,7 +1,7 @@
 // kernel/gemm/bfloat16_gemm.h -- batch-invariant products of bfloat16 matrices with float32 sums.
 //
 // A row's result is the same in any batch and on any number of threads. The order of additions is the kernel set's
-// (bfloat16_kernels.h), so bits may differ between processors.
+// (bfloat16_kernels.h), so bits can differ between processors.
 //
 // The three products of a linear layer y = x W^T with W [N, K] and T tokens:
 //   y  [T, N]   W packed by pack_transposed(W, K), multiplied by the rows of x
@@ -19,7 +19,7 @@
 
 namespace carnot::kernel {
 
-/// Row i begins at data + i * row_stride; how long it is, the function says that takes it.
+/// Row i begins at data + i * row_stride; the function that takes the rows defines their length.
 struct BFloat16Rows {
   const BFloat16* data = nullptr;
   std::int64_t rows = 0;
@@ -30,19 +30,19 @@ struct BFloat16Rows {
 /// rows, so weights are packed once per change.
 class PackedBFloat16 {
  public:
-  /// B(k, j) = row j's element k: weights [columns, depth], one below the other, for x W^T.
+  /// B(k, j) = element k of row j: weights [columns, depth], concatenated by rows, for x W^T.
   void pack_transposed(std::span<const BFloat16Rows> weights, std::int64_t depth);
 
-  /// B(k, j) = row k's element j: matrices [depth, columns], one below the other.
+  /// B(k, j) = element j of row k: matrices [depth, columns], concatenated by rows.
   void pack(std::span<const BFloat16Rows> matrices, std::int64_t columns);
 
-  /// Columns [first, first + count) as they lie in this matrix, which has to live and stay as it is meanwhile.
-  /// REQUIRES: `first` is a multiple of kBFloat16Panel, and so is `count` unless the range ends with the matrix.
+  /// A view of columns [first, first + count); this matrix must outlive it unchanged. REQUIRES: `first` is a multiple
+  /// of kBFloat16Panel, and so is `count` unless the range ends with the matrix.
   PackedBFloat16 view_of_columns(std::int64_t first, std::int64_t count) const;
 
   std::int64_t depth() const { return depth_; }
   std::int64_t columns() const { return columns_; }
-  /// The elements from a panel to the next.
+  /// Elements from one panel to the next.
   std::int64_t panel_size() const { return padded_depth_ * kBFloat16Panel; }
   const BFloat16* panel(std::int64_t index) const { return data_.get() + index * panel_size(); }
 
@@ -64,14 +64,14 @@ class PackedBFloat16 {
 
 /// C [a.rows, b.columns()] = A B, where A's rows have b.depth() elements; with `accumulate`, C += A B.
 void gemm(const BFloat16Rows& a, const PackedBFloat16& b, float* c, std::int64_t c_row, bool accumulate);
-/// The same, each sum rounded to bfloat16 once, after the bias of its column (null: none) and what is there, where it
-/// is added to, have been added.
+/// The same, with each sum rounded to bfloat16 once, after adding its column's bias (null: none) and, with
+/// `accumulate`, the current value.
 void gemm(const BFloat16Rows& a, const PackedBFloat16& b, BFloat16* c, std::int64_t c_row, bool accumulate = false,
           const BFloat16* bias = nullptr);
-/// The same with a kernel set of one's choice.
+/// The same with a given kernel set.
 void gemm(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFloat16& b, const BFloat16Output& c);
 
-/// A block of C that was just computed: sums[i * row_stride + j] is of row `row` + i, column `column` + j.
+/// A block of C that was just computed: sums[i * row_stride + j] belongs to row `row` + i, column `column` + j.
 struct ProductBlock {
   std::int64_t row = 0;
   std::int64_t rows = 0;
@@ -81,20 +81,20 @@ struct ProductBlock {
   std::int64_t row_stride = 0;
 };
 
-/// C = A B, `columns` columns at a time (a multiple of kBFloat16Panel): `use` gets each block on the thread that has
-/// computed it, while it lies in the cache. The block is a part of `c`; where that is null, of memory that the thread's
+/// C = A B, `columns` columns at a time (a multiple of kBFloat16Panel): `use` gets each block on the thread that
+/// computed it, while it is in the cache. The block is a part of `c` or, if that is null, of memory that the thread's
 /// next block overwrites.
 void gemm_by_blocks(const BFloat16Kernels& kernels, const BFloat16Rows& a, const PackedBFloat16& b,
                     std::int64_t columns, float* c, std::int64_t c_row,
                     const std::function<void(const ProductBlock&)>& use);
 
-/// A block over all of its `depth`, on this thread: in chunks whose rows of A stay in the second-level cache, and the
-/// rest of the last step, which A's rows do not fill, from a copy that zeros do. Takes memory for sums itself where
-/// `block` has none. A range that is not the last leaves its sums there for the next one: in memory of its own, for
-/// this thread's next call.
+/// Computes a block over all of its `depth` on this thread, in chunks whose rows of A stay in the second-level cache.
+/// If the last step is not filled by A's rows, it is read from a copy padded with zeros. If `block` has no memory for
+/// sums, memory of this thread is used. A range that is not the last leaves its sums there, to be continued by the next
+/// call (with this thread's memory: on this thread).
 void multiply_block(const BFloat16Kernels& kernels, BFloat16Block block, std::int64_t depth);
 
-/// out(j, i) = in(i, j) for the first `columns` of each row. Rows of `out` lie `out_row` apart.
+/// out(j, i) = in(i, j) for the first `columns` of each row. Rows of `out` are `out_row` apart.
 void transpose(const BFloat16Rows& in, std::int64_t columns, BFloat16* out, std::int64_t out_row);
 
 }  // namespace carnot::kernel

@@ -247,7 +247,7 @@ TEST_P(BFloat16Gemm, BiasAndWhatIsThereAreAddedBeforeTheOneRounding) {
 }
 
 TEST_P(BFloat16Gemm, ReadsAndWritesOnlyItsOwnColumns) {
-  // Both operands lie in wider matrices whose other columns are not numbers; so does the result.
+  // Both operands are parts of wider matrices whose other columns are NaN; so is the result.
   const std::int64_t m = 41, k = 77, n = 51;
   const Matrix a = random_matrix(m, k, 13), b = random_matrix(k, n, 14);
   const auto widen = [](const Matrix& x, std::int64_t width) {

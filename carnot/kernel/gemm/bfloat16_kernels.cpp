@@ -20,7 +20,7 @@ extern const BFloat16Kernels kAvx2BFloat16, kAvx512BFloat16, kAvx512Bf16BFloat16
 namespace {
 
 #ifdef CARNOT_X86
-/// Bits of the processor's leaf 7, which lists extensions.
+/// Bits of CPUID leaf 7, which lists extensions.
 struct Leaf7 {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
@@ -30,7 +30,7 @@ Leaf7 leaf7(unsigned part) {
   return leaf;
 }
 
-/// Linux lets a process use the tile registers only after it has asked, once for all its threads.
+/// Linux lets a process use the tile registers only on request, once for all its threads.
 bool tiles_are_permitted() {
 #ifdef __linux__
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA

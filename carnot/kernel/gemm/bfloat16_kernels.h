@@ -6,7 +6,7 @@
 //   avx512_bf16                             pairs of depths, one pair after the other (vdpbf16ps)
 //   amx                                     32 depths at a time: the even ones, the odd ones, both sums added
 //   (tdpbf16ps)
-// Like the loops of dispatch.h they neither allocate nor throw.
+// Like the loops of dispatch.h, they neither allocate nor throw.
 #pragma once
 
 #include <cstdint>
@@ -16,47 +16,49 @@
 
 namespace carnot::kernel {
 
-/// B lies in panels of this many columns, each [depth / 2][column][2]: two depths of a column side by side, as the
-/// processors' instructions take them. Depth is filled up with zeros to a multiple of kBFloat16Depth.
+/// B is stored in panels of this many columns, each [depth / 2][column][2]: two depths of a column are adjacent, as the
+/// processors' instructions require. Depth is padded with zeros to a multiple of kBFloat16Depth.
 inline constexpr std::int64_t kBFloat16Panel = 32;
 inline constexpr std::int64_t kBFloat16Depth = 32;
 
-/// The sums of the largest tile that a set computes at once: 32 rows by a panel.
+/// Sums of the largest tile that a set computes at once: 32 rows by a panel.
 inline constexpr std::int64_t kBFloat16SumsOfTile = 32 * kBFloat16Panel;
 
-/// Behind each row that a set widens, so that rows do not lie a multiple of a page apart: few such fit into the cache.
+/// Padding after each row that a set widens, so that rows are not a multiple of a page apart: few such rows fit into
+/// the cache.
 inline constexpr std::int64_t kWidenedPadding = 16;
 
-/// Where results go: C(i, j) is at i * row_stride + j, in float32 or rounded to bfloat16. One of the two is null.
+/// The destination of results: C(i, j) is at i * row_stride + j, in float32 or rounded to bfloat16. One of the two is
+/// null.
 struct BFloat16Output {
   float* sums = nullptr;
   BFloat16* rounded = nullptr;
   std::int64_t row_stride = 0;
-  bool accumulate = false;         ///< adds to what is there; sums are rounded after that
-  const BFloat16* bias = nullptr;  ///< of each column, added before the rounding; not for float32 results
+  bool accumulate = false;         ///< adds to the current values; rounding follows
+  const BFloat16* bias = nullptr;  ///< of each column, added before rounding; not for float32 results
 };
 
 /// Rows of A times some panels of B over a range of depth. A range that is not the last leaves its sums in `sums`, and
-/// the next one continues from them: how depth is cut changes no bit.
+/// the next one continues from them: the division of depth changes no bit.
 struct BFloat16Block {
   std::int64_t rows = 0;
-  std::int64_t columns = 0;  ///< of all panels; the last panel may have fewer than kBFloat16Panel
+  std::int64_t columns = 0;  ///< of all panels; the last panel can have fewer than kBFloat16Panel
   std::int64_t depth = 0;    ///< of this range, a multiple of kBFloat16Depth
   const BFloat16* a = nullptr;
-  std::int64_t a_row = 0;  ///< from a row of A to the next
+  std::int64_t a_row = 0;  ///< distance between rows of A
   const BFloat16* b = nullptr;
-  std::int64_t b_panel = 0;     ///< from a panel of B to the next
-  bool b_is_near = false;       ///< B lies in the cache: nothing is asked for ahead of time
+  std::int64_t b_panel = 0;     ///< distance between panels of B
+  bool b_is_near = false;       ///< B is in the cache: nothing is prefetched
   float* sums = nullptr;        ///< [panels][rows][kBFloat16Panel], and at least 2 kBFloat16SumsOfTile
-  std::int64_t sums_panel = 0;  ///< from a panel's sums to the next's, at least rows * kBFloat16Panel
+  std::int64_t sums_panel = 0;  ///< distance between panels' sums, at least rows * kBFloat16Panel
   float* widened = nullptr;     ///< [rows][depth + kWidenedPadding], used by sets that widen
   bool first = true;
   bool last = true;
   BFloat16Output out{};
 };
 
-/// Some queries by the keys in `count` blocks of the cache, or their weights by the values there. Blocks are as
-/// attention.h has them.
+/// Some queries times the keys in `count` blocks of the cache, or their weights times the values there. Blocks are laid
+/// out as in attention.h.
 struct BFloat16BlockProduct {
   int rows = 0;
   int dim = 0;  ///< a multiple of kBlockTokens
@@ -67,40 +69,39 @@ struct BFloat16BlockProduct {
   float* widened = nullptr;  ///< [rows][length of a row + kWidenedPadding], used by sets that widen
   float* out = nullptr;      ///< scores [rows, count * kBlockTokens], or sums [rows, dim]
   std::int64_t out_row = 0;
-  bool go_on = false;  ///< sums go on from what is there: how blocks are cut changes no bit
+  bool go_on = false;  ///< sums continue from the current values: the division into blocks changes no bit
 };
 
 struct BFloat16Kernels {
   const char* name;
   std::int64_t row_block;    ///< rows of the largest block, a multiple of row_tile
-  std::int64_t row_tile;     ///< rows that are multiplied at once
+  std::int64_t row_tile;     ///< rows that are multiplied together
   std::int64_t panel_group;  ///< panels of the largest block
-  std::int64_t few_rows;     ///< up to so many, blocks have more panels: they come from memory as fast as they are used
+  std::int64_t few_rows;     ///< up to this many rows, blocks have more panels, which are read at the speed of memory
   bool widens;               ///< needs BFloat16Block::widened
   void (*multiply)(const BFloat16Block&);
 
-  // Of attention:
-  /// Products with blocks in place. Null in sets that multiply panels only.
+  // Attention:
+  /// Products with blocks in place. Null in sets that multiply only panels.
   void (*scores)(const BFloat16BlockProduct&);
   void (*weighted_values)(const BFloat16BlockProduct&);
-  /// weights[j] = exp(scale (scores[j] - the largest)), rounded, for j < count, and 0 from there to `padded`; returns
-  /// the sum of the rounded weights. Overwrites scores up to `padded`. REQUIRES: padded is a multiple of
-  /// kBFloat16Depth.
+  /// weights[j] = exp(scale (scores[j] - maximum)), rounded, for j < count, and 0 from there to `padded`; returns the
+  /// sum of the rounded weights. Overwrites scores up to `padded`. REQUIRES: padded is a multiple of kBFloat16Depth.
   float (*exponentials)(int count, int padded, float scale, float* scores, BFloat16* weights);
   /// y = x * factor, rounded
   void (*scaled)(std::int64_t n, const float* x, float factor, BFloat16* y);
 };
 
-/// A kernel set of this build. `missing` is null where this machine runs it, else a sentence that says why not.
+/// A kernel set of this build. `missing` is null if this machine supports it, else a sentence that says why not.
 struct BFloat16KernelSet {
   const BFloat16Kernels* kernels;
   const char* missing;
 };
 
-/// All sets, the fastest first; the last one runs everywhere.
+/// All sets, the fastest first; every machine supports the last one.
 std::span<const BFloat16KernelSet> bfloat16_kernel_sets();
 
-/// The fastest set that this machine runs and kernel/kernel_choice.h allows.
+/// The fastest set that this machine supports and kernel/kernel_choice.h allows.
 const BFloat16Kernels& bfloat16_kernels();
 
 }  // namespace carnot::kernel

@@ -1,6 +1,6 @@
-// kernel/gemm/bfloat16_output.h -- finished sums of a tile on their way to the result.
+// kernel/gemm/bfloat16_output.h -- writes finished sums of a tile to the result.
 //
-// Part of bfloat16_table.cpp: everything is in its anonymous namespace, once per kernel set.
+// Included in bfloat16_table.cpp: everything is in its anonymous namespace, once per kernel set.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ CARNOT_INLINE void write_panel_row(const float* sums, float* out, bool accumulat
     store(out + j, accumulate ? load(out + j) + load(sums + j) : load(sums + j));
 }
 
-/// The sums with what is added to them before they are rounded: what is there already, and the bias. Returns `all`.
+/// Adds to the sums what has to be added before rounding: the current values and the bias. Returns `all`.
 CARNOT_INLINE const float* add_before_rounding(const BFloat16Output& out, std::int64_t first, std::int64_t begin,
                                                std::int64_t columns, const float* sums, float* all) {
   for (std::int64_t j = 0; j < columns; ++j) {
@@ -69,8 +69,8 @@ CARNOT_INLINE void write_row(const BFloat16Block& block, std::int64_t panel, std
   }
 }
 
-/// Where the sums of a tile stand. Those that are written at once all use the same two places in turn, which stay in
-/// the first-level cache.
+/// The memory for the sums of a tile. Sums that are written at once alternate between two places, which stay in the
+/// first-level cache.
 CARNOT_INLINE float* sums_of(const BFloat16Block& block, std::int64_t panel, std::int64_t row, int place) {
   if (block.first && block.last) return block.sums + place * kBFloat16SumsOfTile;
   return block.sums + panel * block.sums_panel + row * kBFloat16Panel;
@@ -80,8 +80,8 @@ CARNOT_INLINE std::int64_t panels_of(const BFloat16Block& block) {
   return (block.columns + kBFloat16Panel - 1) / kBFloat16Panel;
 }
 
-/// How far ahead panels are fetched where few rows use each of them, so that memory is the limit. The processor's own
-/// fetching ends at each page.
+/// Prefetch distance in panels that few rows use, where memory is the limit. The hardware prefetcher stops at each
+/// page.
 constexpr std::int64_t kFetchAhead = 4096;
 
 CARNOT_INLINE void fetch_ahead(const BFloat16* p, std::int64_t bytes) {

@@ -1,6 +1,6 @@
 // kernel/gemm/bfloat16_rows.h -- bfloat16 products in vector registers: several rows of A by a strip of a panel.
 //
-// Part of bfloat16_table.cpp: everything is in its anonymous namespace, once per kernel set.
+// Included in bfloat16_table.cpp: everything is in its anonymous namespace, once per kernel set.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 namespace carnot::kernel {
 namespace {
 
-// Where there are sixteen registers: eight sums, four vectors of the panel, and what is multiplied.
+// With sixteen registers: eight sums, four vectors of the panel, and the operands.
 constexpr int kRowTile = CARNOT_VECTOR_BYTES < 64 ? 4 : 12;
-constexpr int kStrip = 2 * kLanes<float>;  // columns that two vectors of sums hold
+constexpr int kStrip = 2 * kLanes<float>;  // columns in two vectors of sums
 
 #ifdef CARNOT_BFLOAT16_PAIRS
 using LeftValue = BFloat16;
@@ -31,7 +31,7 @@ CARNOT_INLINE PairBits load_pairs(const BFloat16* b) {
   return pair;
 }
 
-/// Adds depth 2 k and 2 k + 1 of all rows by some vectors of B, each of which holds both depths of its columns.
+/// Adds depths 2 k and 2 k + 1 of all rows times some vectors of B, each of which holds both depths of its columns.
 template <int Rows, int Vectors>
 CARNOT_INLINE void add_pair(const LeftValue* a, std::int64_t a_row, const PairBits (&pair)[Vectors],
                             Vector<float> (&sum)[Rows][Vectors]) {
@@ -67,12 +67,12 @@ CARNOT_INLINE void add_pair(const LeftValue* a, std::int64_t a_row, const PairBi
 #endif
 }
 
-/// What a tile fetches while it is computed.
+/// What a tile prefetches while it is computed.
 enum class Ahead {
   Nothing,
-  SamePanel,  ///< what it reads itself a little later
-  Half,       ///< of another panel, as many bytes as it has depth: tiles that share a panel share the next one
-  Whole,      ///< of another panel, all
+  SamePanel,  ///< what it will soon read itself
+  Half,       ///< as many bytes of another panel as it has depth: tiles that share a panel share the next one
+  Whole,      ///< all of another panel
 };
 
 template <int Rows, Ahead Fetch>
@@ -112,8 +112,8 @@ void add_tile(const BFloat16Block& block, int rows, const LeftValue* a, std::int
 using AddTile = void (*)(const BFloat16Block&, int, const LeftValue*, std::int64_t, const BFloat16*, float*,
                          const char*);
 
-/// What the tile at `row` of a panel fetches, and from where. One tile alone reads at the speed of memory. Where
-/// several share a panel, the first two have time to fetch the next one between them, each a half.
+/// What the tile at `row` of a panel prefetches, and from where. A single tile reads at the speed of memory. If several
+/// share a panel, the first two have time to fetch the next one, one half each.
 AddTile tile_that_fetches(const BFloat16Block& block, std::int64_t panel, std::int64_t row, const char*& next) {
   next = reinterpret_cast<const char*>(block.b + (panel + 1) * block.b_panel);
   if (block.b_is_near) return add_tile<Ahead::Nothing>;

@@ -1,4 +1,4 @@
-// kernel/gemm/bfloat16_scratch.h -- aligned memory for what a thread computes in passing.
+// kernel/gemm/bfloat16_scratch.h -- aligned memory for a thread's temporary values.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace carnot::kernel {
 
-/// Grows and stays: one for each purpose and thread. What it holds is undefined after take().
+/// Grows and is kept: one per purpose and thread. The content is undefined after take().
 class BFloat16Scratch {
  public:
   template <class T>

@@ -1,5 +1,5 @@
 // Compiled once per kernel set with CARNOT_ISA_NAME, CARNOT_ISA_BFLOAT16 (the table's name) and CARNOT_VECTOR_BYTES
-// set, and with CARNOT_BFLOAT16_PAIRS or CARNOT_BFLOAT16_AMX for the sets that multiply bfloat16 itself.
+// set, and with CARNOT_BFLOAT16_PAIRS or CARNOT_BFLOAT16_AMX for the sets that multiply bfloat16 directly.
 #include "carnot/kernel/attention/bfloat16_weights.h"
 #ifdef CARNOT_BFLOAT16_AMX
 #include "carnot/kernel/gemm/bfloat16_tiles.h"
@@ -9,8 +9,8 @@
 
 namespace carnot::kernel {
 
-// The second-level cache holds the part of a block that is read again: of AMX the panels over a stretch of depth
-// (1,024), 256 KiB; of the others its rows, 480 KiB, or 384 KiB widened.
+// The second-level cache holds the part of a block that is read again: for AMX, the panels over a range of depth
+// (1,024), 256 KiB; for the others, the rows, 480 KiB, or 384 KiB widened.
 extern const BFloat16Kernels CARNOT_ISA_BFLOAT16;
 const BFloat16Kernels CARNOT_ISA_BFLOAT16 = {
     .name = CARNOT_ISA_NAME,

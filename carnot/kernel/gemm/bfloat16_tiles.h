@@ -1,6 +1,6 @@
 // kernel/gemm/bfloat16_tiles.h -- bfloat16 products in the tile registers of AMX: 32 rows of A by a panel.
 //
-// Part of bfloat16_table.cpp: everything is in its anonymous namespace, compiled for AMX only.
+// Included in bfloat16_table.cpp: everything is in its anonymous namespace, compiled for AMX only.
 #pragma once
 
 #include <immintrin.h>
@@ -38,12 +38,12 @@ void shape_tiles(int rows) {
     shapes.rows[i] = static_cast<std::uint8_t>(rows_of[i]);
     shapes.row_bytes[i] = rows_of[i] > 0 ? 64 : 0;
   }
-  asm volatile("" : : "r"(&shapes) : "memory");  // GCC 12's intrinsic tells the compiler of eight of the 64 bytes
+  asm volatile("" : : "r"(&shapes) : "memory");  // GCC 12's intrinsic declares only eight of the 64 bytes as read
   _tile_loadconfig(&shapes);
 }
 
-/// The finished sums of a tile, which are written while the next one is computed: written at once, they would wait for
-/// the tile registers, and those for them.
+/// The finished sums of a tile, which are written while the next one is computed: if they were written at once, they
+/// and the tile registers would wait for each other.
 struct FinishedTile {
   const float* sums = nullptr;
   std::int64_t panel = 0;
@@ -51,7 +51,7 @@ struct FinishedTile {
   int rows = 0;
 };
 
-/// Where row `row` of a panel goes in memory, to be asked for ahead of time.
+/// The address of row `row` of a panel in the result, for prefetching.
 CARNOT_INLINE const void* place_of(const BFloat16Block& block, std::int64_t panel, std::int64_t row) {
   const std::int64_t begin = row * block.out.row_stride + panel * kBFloat16Panel;
   if (block.out.rounded != nullptr) return block.out.rounded + begin;
@@ -66,12 +66,12 @@ CARNOT_INLINE void write_rows(const BFloat16Block& block, FinishedTile& tile, in
   }
 }
 
-/// Asks for what the next step reads of A, whose rows lie too far apart for the processor to see a pattern.
+/// Prefetches what the next step reads of A, whose rows are too far apart for the hardware prefetcher.
 CARNOT_INLINE void fetch_rows(const BFloat16* a, std::int64_t a_row) {
   for (int i = 0; i < 2 * kTileRows; ++i) __builtin_prefetch(a + i * a_row);
 }
 
-/// What a tile's loop asks for ahead of time.
+/// What a tile's loop prefetches.
 enum class Ahead { Nothing, Rows, Panel };
 
 template <bool Lower, Ahead Fetched>
@@ -111,8 +111,8 @@ CARNOT_INLINE void add_tiles(const BFloat16Block& block, const BFloat16* a, cons
   if (Lower) _tile_stored(3, lower_sums + 16, kSumBytes);
 }
 
-/// All panels by rows [first, end), `step` at a time. The rows stay in the cache from the first panel on; a panel that
-/// few rows use comes from memory each time.
+/// All panels times rows [first, end), `step` at a time. The rows stay in the cache from the first panel on; a panel
+/// that few rows use is read from memory each time.
 template <bool Lower>
 void multiply_rows(const BFloat16Block& block, std::int64_t first, std::int64_t end, int step) {
   shape_tiles(step);

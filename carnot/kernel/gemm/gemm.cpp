@@ -30,7 +30,7 @@ void PackedMatrix<T>::resize(std::int64_t depth, std::int64_t columns) {
   columns_ = columns;
   const std::int64_t size = std::max<std::int64_t>(1, blocks_of(columns, panel_) * panel_ * depth);
   if (size <= capacity_) return;
-  data_.reset();  // the old and the new never lie side by side
+  data_.reset();  // the old and the new never exist together
   data_.reset(static_cast<T*>(allocate_aligned(static_cast<std::size_t>(size) * sizeof(T))));
   CARNOT_CHECK(data_ != nullptr, "out of memory for a packed matrix");
   capacity_ = size;

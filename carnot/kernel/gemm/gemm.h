@@ -16,7 +16,7 @@ class PackedMatrix {
  public:
   PackedMatrix() = default;
 
-  /// B(k, j) = rows[j * row_stride + k]: a weight [columns, depth] for x W^T. Several weights one below the other.
+  /// B(k, j) = rows[j * row_stride + k]: a weight [columns, depth] for x W^T. Several weights are concatenated by rows.
   struct Rows {
     const T* data = nullptr;
     std::int64_t count = 0;
@@ -24,7 +24,7 @@ class PackedMatrix {
   };
   void pack_transposed(std::span<const Rows> weights, std::int64_t depth);
 
-  /// B(k, j) = rows[k * row_stride + j], the weights one below the other in depth.
+  /// B(k, j) = rows[k * row_stride + j], the weights concatenated in depth.
   void pack(std::span<const Rows> weights, std::int64_t columns);
 
   std::int64_t depth() const { return depth_; }
@@ -53,7 +53,7 @@ struct StridedMatrix {
   std::int64_t depth_stride = 1;
 };
 
-/// C [A.rows, B.columns] = A B, or += where `accumulate`. C's rows lie c_row apart.
+/// C [A.rows, B.columns] = A B, or += if `accumulate`. C's rows are c_row apart.
 template <class T>
 void gemm(const StridedMatrix<T>& a, const PackedMatrix<T>& b, T* c, std::int64_t c_row, bool accumulate);
 

@@ -1,6 +1,6 @@
 // kernel/gemm/tile.h -- the inner loop of the matrix products.
 //
-// Part of kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
+// Included in kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// kernel/statistics/rows.h -- logsumexp and entropy of a row of logits, of all entries and of those that a cut keeps.
+// kernel/statistics/rows.h -- logsumexp and entropy of a row of logits, over all entries or those that a cut keeps.
 //
-// Part of kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
+// Included in kernel_table.cpp: everything is in its anonymous namespace, once per instruction set.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace carnot::kernel {
 namespace {
 
-// Which entries of a row count, as a filter of vectors that were computed from it; `first` is the index of lane 0.
+// Which entries of a row count, as a filter for vectors computed from it; `first` is the index of lane 0.
 template <class T>
 struct KeepAll {
   CARNOT_INLINE Vector<T> operator()(Vector<T> values, Vector<T>, std::int64_t) const { return values; }
@@ -25,7 +25,7 @@ struct KeepAboveCut {
   CARNOT_INLINE explicit KeepAboveCut(Cut<T> cut) : threshold(splat(cut.threshold)), tie_limit(cut.tie_limit) {
     for (int i = 0; i < kLanes<T>; ++i) lane[i] = static_cast<Index>(i);
   }
-  // What is not a number is kept, so that it shows.
+  // NaN is kept, so that it propagates.
   CARNOT_INLINE Vector<T> operator()(Vector<T> values, Vector<T> z, std::int64_t first) const {
     const auto behind_limit = lane >= static_cast<Index>(tie_limit - first);
     const auto removed = (z < threshold) | ((z == threshold) & behind_limit);
@@ -50,7 +50,7 @@ struct ExponentialOfDifference {
   }
 };
 
-// The sums of the entries that `keep` keeps; `maximum` is theirs.
+// The sums over the entries that `keep` keeps; `maximum` is theirs.
 template <class Exponential, class T, class Keep>
 CARNOT_INLINE SegmentStatistics<T> softmax_sums(std::int64_t n, const T* z, T maximum, Keep keep) {
   constexpr Exponential exponential;
@@ -137,7 +137,7 @@ void segment_statistics(std::int64_t n, T inverse_temperature, T* logits, Segmen
   *out = softmax_sums<ExponentialOfDifference>(n, logits, maximum, KeepAll<T>{});
 }
 
-// Keeps all, and stores what can be drawn; the total of that has softmax's order.
+// Keeps all entries, and stores the drawable ones; their total is added in softmax's order.
 template <class T>
 struct KeepForDraw {
   CARNOT_INLINE Vector<T> operator()(Vector<T> values, Vector<T>, std::int64_t first) const {
@@ -193,7 +193,7 @@ CARNOT_INLINE FourDoubles four_doubles(const T* x, T factor) {
   return __builtin_convertvector(four * factor, FourDoubles);
 }
 
-// Sums of `Strips` strips side by side, which hides how long an addition takes.
+// Sums of `Strips` strips together, which hides the latency of an addition.
 template <class T, int Strips>
 CARNOT_INLINE void sums_of_strips(std::int64_t size, T factor, const T* x, double* sums) {
   FourDoubles lanes[Strips] = {};
@@ -223,7 +223,7 @@ void count_below(std::int64_t n, const T* x, const T* pivots, std::int64_t* coun
   using Bits = typename VectorOf<T>::bits;
   constexpr int kL = kLanes<T>;
   const Vector<T> p0 = splat(pivots[0]), p1 = splat(pivots[1]), p2 = splat(pivots[2]);
-  Bits below0{}, below1{}, below2{};  // a comparison that holds is -1
+  Bits below0{}, below1{}, below2{};  // a true comparison is -1
   std::int64_t i = 0;
   for (; i + kL <= n; i += kL) {
     const Vector<T> v = load(x + i);

@@ -1,8 +1,7 @@
-// kernel/statistics/segments.h -- logsumexp and entropy of a row of logits, put together from those of its segments.
+// kernel/statistics/segments.h -- logsumexp and entropy of a row of logits, combined from those of its segments.
 //
-// A product takes a segment's statistics while the segment lies in the cache, so that the row is not read again from
-// memory. Where segments begin depends on nothing but the column: the bits are the same for any number of rows and
-// threads.
+// A product measures a segment while it is in the cache, so that the row is not read from memory again. Segment
+// boundaries depend only on the column: the bits are the same for any number of rows and threads.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace carnot::kernel {
 
-/// Columns of a segment; the last one of a row may have fewer.
+/// Columns of a segment; the last one of a row can have fewer.
 inline constexpr std::int64_t kSegment = 512;
 
 inline std::int64_t segments_of(std::int64_t columns) { return (columns + kSegment - 1) / kSegment; }
@@ -22,7 +21,7 @@ struct RowStatistics {
   float entropy = 0;
 };
 
-/// Of the row that these segments are, added in their order, in double.
+/// Combines the segments of a row, added in their order, in double.
 RowStatistics statistics_of(std::span<const SegmentStatistics<float>> segments);
 
 }  // namespace carnot::kernel

@@ -8,7 +8,7 @@
 namespace carnot::kernel {
 namespace {
 
-// Floating-point numbers as unsigned integers of the same order: negative ones mirrored, below positive ones.
+// Floating-point numbers as unsigned integers of the same order: negative ones are mirrored, below positive ones.
 template <class T>
 using Key = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
@@ -25,7 +25,7 @@ T value_of(Key<T> key) {
   return std::bit_cast<T>(key & kSign<T> ? key ^ kSign<T> : ~key);
 }
 
-/// Of the entries that equal `threshold`, the last `removed` go.
+/// Removes the last `removed` of the entries that equal `threshold`.
 template <class T>
 Cut<T> cut_ties(const T* row, std::int64_t n, T threshold, std::int64_t removed) {
   std::int64_t limit = n;
@@ -41,7 +41,7 @@ Cut<T> cut_ties(const T* row, std::int64_t n, T threshold, std::int64_t removed)
 
 template <class T>
 Cut<T> cut_lowest(const T* row, std::int64_t n, std::int64_t removed) {
-  // Fewer than `removed` lie below `low`, more below `high`; every pass quarters the keys between.
+  // Fewer than `removed` entries are below `low`, more below `high`; every pass quarters the keys between.
   Key<T> low = key_of(-std::numeric_limits<T>::infinity()), high = key_of(std::numeric_limits<T>::infinity()) + 1;
   std::int64_t below_low = 0;
   while (high - low > 1) {
