@@ -22,8 +22,7 @@ std::string line(const OrderedJson& message) {
 /// Numbers and switches as such; a text as it is; a list as a recipe writes it.
 OrderedJson value_of(const FieldRow& row) {
   const bool is_quoted = row.value.starts_with('"');
-  if (row.type == "list of texts" || row.type == "list of numbers" || (row.type == "text" && !is_quoted))
-    return row.value;
+  if (row.type.starts_with("list") || (row.type == "str" && !is_quoted)) return row.value;
   auto parsed = parse_json<OrderedJson>(row.value, row.key);
   return parsed ? std::move(parsed).value() : OrderedJson(row.value);
 }

@@ -329,7 +329,8 @@ std::vector<FieldRow> numeric_rows(const std::vector<std::string>& settings, con
   const FieldTable table = recipe_of(settings).table();
   for (const FieldRow& row : table.rows())
     for (const std::string& section : sections)
-      if (row.key.starts_with(section) && row.type.find("number") != std::string::npos) rows.push_back(row);
+      if (row.key.starts_with(section) && (row.type == "int" || row.type == "float" || row.type == "list[float]"))
+        rows.push_back(row);
   return rows;
 }
 
@@ -343,7 +344,7 @@ int check_extremes(std::vector<std::string> settings, const std::vector<std::str
   const auto rows = numeric_rows(settings, sections);
   settings.emplace_back();
   for (const FieldRow& row : rows) {
-    const bool list = row.type.starts_with("list"), count = row.type == "whole number" && row.key != "seed";
+    const bool list = row.type.starts_with("list"), count = row.type == "int" && row.key != "seed";
     for (const std::string value : {".inf", "-.inf", ".nan", "nan", "99999999999999999999", "2147483647",
                                     "9223372036854775807", "-1", "-2147483648", "1e308"}) {
       settings.back() = row.key + "=" + (list ? "[" + value + "]" : value);
@@ -368,7 +369,7 @@ TEST(Recipe, BoundsEveryCountOfEveryEnvironment) {
   for (const EnvironmentEntry& entry : environments()) {
     const std::string env = "env=" + std::string(entry.name);
     for (const FieldRow& row : numeric_rows({env, "rollout.answer_lead=x"}, {"env."})) {
-      if (row.type != "whole number") continue;
+      if (row.type != "int") continue;
       EXPECT_THAT(refusal({env, row.key + "=1000000000"}),
                   AllOf(HasSubstr("command line: " + row.key + ": expected a whole number at least "),
                         HasSubstr(" and at most ")));
