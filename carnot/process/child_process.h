@@ -1,7 +1,7 @@
 // process/child_process.h -- a program started with pipes to its standard input, output and error.
 //
-// Between it and this process is carnot-supervisor (supervisor/main.cpp): whatever the program has started, in sessions
-// of their own too, is killed when the program ends, is killed, or this process ends in any way.
+// Between it and this process is carnot-supervisor (supervisor/main.cpp): whatever the program has started, orphans and
+// new sessions included, is killed when the program ends, or when this process does, in any way.
 #pragma once
 
 #include <sys/types.h>

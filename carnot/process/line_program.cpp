@@ -98,7 +98,7 @@ void LineProgram::read_all() {
     if (ready[2].revents != 0) is_open = false;
   }
   read_words(words);
-  const auto end = child_->ended(std::chrono::milliseconds(100));
+  const auto end = child_->ended(std::chrono::milliseconds(1000));
   handlers_.on_end(label_ + (end ? " " + *end : " closed its standard output"));
 }
 

@@ -188,6 +188,13 @@ TEST(Peer, ThatClosedItsStandardErrorCostsNoTime) {
   EXPECT_LT(cpu_seconds() - before, 0.1) << "the reader spins";
 }
 
+TEST(Peer, SaysWhatIsMissingWithoutTheSupervisor) {
+  ::setenv("CARNOT_SUPERVISOR", "/nowhere/carnot-supervisor", 1);
+  EXPECT_EQ(failure_of(shell("cat")),
+            "peer: there is no /nowhere/carnot-supervisor; set CARNOT_SUPERVISOR to the program carnot-supervisor");
+  ::unsetenv("CARNOT_SUPERVISOR");
+}
+
 /// Whether all are gone that hold the pipe 9 open while and after a peer runs the script.
 bool leaves_nothing(const std::string& script) {
   const std::string pipe = ::testing::TempDir() + "carnot_peer_" + std::to_string(::getpid());

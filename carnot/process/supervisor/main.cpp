@@ -2,9 +2,9 @@
 //
 //   carnot-supervisor MILLISECONDS PROGRAM [ARGUMENT ...]
 //
-// A program of its own, because orphans are handed to a process that asked for them, and that has to outlive Carnot. It
-// has one thread, so it may fork. MILLISECONDS is what the program has to end by itself once Carnot is gone. SIGTERM
-// kills at once. It ends as the program did.
+// A separate program: the system hands orphans to a process that asks for them, and it has to outlive Carnot. It has
+// one thread, so it may fork. MILLISECONDS is the time that the program has to end by itself once Carnot is gone.
+// SIGTERM kills at once. It ends as the program did.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -21,7 +21,6 @@
 #include <fstream>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "protocol.h"
 
@@ -35,7 +34,7 @@ void report(SupervisorReport::Kind kind, int value) {
   (void)!::write(kReport, &report, sizeof report);
 }
 
-/// Of the process that was forked off: becomes the program, in a process group of its own.
+/// Of the process that was forked off: becomes the program, in a new process group.
 [[noreturn]] void become(char** command, pid_t supervisor) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
