@@ -1,11 +1,10 @@
 #include "carnot/data/rollout_row.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
-#include "carnot/base/json.h"
+#include "carnot/base/json_fields.h"
 #include "carnot/data/reward_limit.h"
 
 namespace carnot {
@@ -15,136 +14,11 @@ namespace {
 constexpr double kScoreTolerance = 1e-6;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// Reads the fields of one JSON object by type, and records those that are missing or of another type.
-class Fields {
- public:
-  Fields(const Json& object, std::string where, std::vector<std::string>& problems)
-      : object_(object), where_(std::move(where)), problems_(problems) {}
-
-  /// The field, or null where it is absent or null.
-  const Json* find(const char* name) const {
-    const auto found = object_.find(name);
-    return found == object_.end() || found->is_null() ? nullptr : &*found;
-  }
-
-  void problem(const std::string& what) const { problems_.push_back(where_ + ": " + what); }
-
-  void expected(const std::string& name, const char* what, const Json& found) const {
-    problem(name + ": expected " + what + ", found " + shown(found));
-  }
-
-  /// Records a missing field and returns false.
-  bool require(const char* name) const {
-    if (find(name) != nullptr) return true;
-    problem("misses the field " + std::string(name));
-    return false;
-  }
-
-  void read(const char* name, double& value) const {
-    const Json* json = find(name);
-    if (json == nullptr) return;
-    if (!json->is_number()) return expected(name, "a number", *json);
-    value = json->get<double>();
-  }
-
-  /// A reward or a penalty, a score or a measure.
-  void read_reward(const char* name, double& value) const {
-    read(name, value);
-    if (std::abs(value) > kLargestReward) expected(name, "a number from -1e9 to 1e9", *find(name));
-  }
-
-  void read(const char* name, std::optional<double>& value) const {
-    if (find(name) == nullptr) return;
-    double number = 0;
-    read(name, number);
-    value = number;
-  }
-
-  void read(const char* name, bool& value) const {
-    const Json* json = find(name);
-    if (json == nullptr) return;
-    if (!json->is_boolean()) return expected(name, "true or false", *json);
-    value = json->get<bool>();
-  }
-
-  template <class Integer>
-  void read_whole(const char* name, Integer& value) const {
-    const Json* json = find(name);
-    if (json == nullptr) return;
-    if (!whole(*json, value)) expected(name, "a whole number in range", *json);
-  }
-
-  /// An integer, or a string of its digits.
-  void read_digits(const char* name, std::uint64_t& value) const {
-    const Json* json = find(name);
-    if (json == nullptr || !json->is_string()) return read_whole(name, value);
-    const auto& text = json->get_ref<const std::string&>();
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem != std::errc{} || end != text.data() + text.size()) expected(name, "a whole number in range", *json);
-  }
-
-  /// A string; an integer counts as its digits.
-  void read(const char* name, std::string& value) const {
-    const Json* json = find(name);
-    if (json == nullptr) return;
-    if (!json->is_string() && !json->is_number_integer()) return expected(name, "a text", *json);
-    value = json->is_string() ? json->get<std::string>() : json->dump();
-  }
-
-  template <std::size_t kCount>
-  int read_word(const char* name, const std::string_view (&words)[kCount], int otherwise) const {
-    const Json* json = find(name);
-    if (json == nullptr) return otherwise;
-    const int index = json->is_string() ? index_of(json->get_ref<const std::string&>(), words) : -1;
-    if (index >= 0) return index;
-    std::string all;
-    for (const std::string_view word : words) all += (all.empty() ? "one of " : " | ") + std::string(word);
-    expected(name, all.c_str(), *json);
-    return otherwise;
-  }
-
-  /// A list with one entry per token, or null if the field is absent or not such a list.
-  const Json* list(const char* name, std::size_t tokens) const {
-    const Json* json = find(name);
-    if (json == nullptr) return nullptr;
-    if (!json->is_array()) {
-      expected(name, "a list", *json);
-      return nullptr;
-    }
-    if (json->size() == tokens) return json;
-    problem(std::string(name) + ": has " + std::to_string(json->size()) + " entries for " + std::to_string(tokens) +
-            " tokens");
-    return nullptr;
-  }
-
-  template <std::size_t kCount>
-  static int index_of(std::string_view word, const std::string_view (&words)[kCount]) {
-    const auto found = std::find(std::begin(words), std::end(words), word);
-    return found == std::end(words) ? -1 : static_cast<int>(found - std::begin(words));
-  }
-
-  template <class Integer>
-  static bool whole(const Json& json, Integer& value) {
-    if (!json.is_number_integer()) return false;
-    if (json.is_number_unsigned()) {
-      const auto number = json.get<std::uint64_t>();
-      if (number > static_cast<std::uint64_t>(std::numeric_limits<Integer>::max())) return false;
-      value = static_cast<Integer>(number);
-      return true;
-    }
-    const auto number = json.get<std::int64_t>();  // negative: JSON's non-negative integers are unsigned
-    if (!std::numeric_limits<Integer>::is_signed ||
-        number < static_cast<std::int64_t>(std::numeric_limits<Integer>::min()))
-      return false;
-    value = static_cast<Integer>(number);
-    return true;
-  }
-
- private:
-  const Json& object_;
-  std::string where_;
-  std::vector<std::string>& problems_;
-};
+/// A reward or a penalty, a score or a measure.
+void read_reward(const JsonFields& fields, const char* name, double& value) {
+  fields.read(name, value);
+  if (std::abs(value) > kLargestReward) fields.expected(name, "a number from -1e9 to 1e9");
+}
 
 /// One row being read: the JSON, and the per-token lists that are cut into turns.
 class RowReader {
@@ -177,7 +51,7 @@ class RowReader {
     if (version > kRolloutRowVersion)
       fields_.problem("version: row format " + std::to_string(version) + " is newer than this program's " +
                       std::to_string(kRolloutRowVersion));
-    fields_.read("uid", row_.uid);
+    fields_.read_text("uid", row_.uid);
     fields_.read_whole("step", row_.step);
     if (version == 1 && row_.step < std::numeric_limits<std::int64_t>::max()) row_.step += 1;
     fields_.read_digits("seed", row_.seed);
@@ -187,7 +61,7 @@ class RowReader {
     read_info();
     if (fields_.find("tree") != nullptr) fields_.read_whole("tree", row_.tree.emplace());
     if (fields_.find("parent") != nullptr) {
-      fields_.read("parent", row_.parent.emplace());
+      fields_.read_text("parent", row_.parent.emplace());
       fields_.require("branch_turn");
     }
     read_leaf();
@@ -195,9 +69,9 @@ class RowReader {
 
   void read_leaf() {
     Leaf& leaf = row_.leaf;
-    fields_.read("traj_id", leaf.trajectory_id);
+    fields_.read_text("traj_id", leaf.trajectory_id);
     fields_.read_whole("branch_turn", leaf.branch_turn);
-    fields_.read_reward("score", leaf.score);
+    read_reward(fields_, "score", leaf.score);
     leaf.outcome =
         static_cast<Outcome>(fields_.read_word("outcome", kOutcomeNames, static_cast<int>(Outcome::Finished)));
     bool valid = true;
@@ -205,7 +79,7 @@ class RowReader {
     if (!valid) leaf.outcome = Outcome::InfraFailed;
     fields_.read("dropped", leaf.dropped);
     fields_.read("success", leaf.success);
-    if (fields_.find("answer") != nullptr) fields_.read("answer", leaf.answer.emplace());
+    if (fields_.find("answer") != nullptr) fields_.read_text("answer", leaf.answer.emplace());
     fields_.read_whole("sibling", leaf.sibling);
     if (const Json* measures = object("measures"))
       for (const auto& [name, value] : measures->items()) {
@@ -237,7 +111,7 @@ class RowReader {
     if (const Json* info = object("info"))
       for (const auto& [name, value] : info->items()) {
         if (!value.is_string()) {
-          fields_.expected("info." + name, "a text", value);
+          fields_.expected("info." + name, "a string", value);
           continue;
         }
         row_.info[name] = value.get<std::string>();
@@ -249,7 +123,7 @@ class RowReader {
     if (!list.is_array()) return fields_.expected("token_ids", "a list of token ids", list);
     for (std::size_t i = 0; i < list.size(); ++i) {
       TokenId token = -1;
-      if (!Fields::whole(list[i], token) || token < 0)
+      if (!JsonFields::whole(list[i], token) || token < 0)
         return fields_.expected("token_ids[" + std::to_string(i) + "]", "a token id", list[i]);
       tokens_.push_back(token);
     }
@@ -261,7 +135,7 @@ class RowReader {
     for (std::size_t i = 0; i < list->size(); ++i) {
       const Json& entry = (*list)[i];
       int bit = entry.is_boolean() ? entry.get<bool>() : -1;
-      if (bit < 0 && (!Fields::whole(entry, bit) || bit < 0 || bit > 1))
+      if (bit < 0 && (!JsonFields::whole(entry, bit) || bit < 0 || bit > 1))
         return fields_.expected("loss_mask[" + std::to_string(i) + "]", "0 or 1", entry);
       mask_.push_back(bit == 1);
     }
@@ -272,7 +146,8 @@ class RowReader {
     if (list == nullptr) return;
     for (std::size_t i = 0; i < list->size(); ++i) {
       const Json& entry = (*list)[i];
-      const int kind = entry.is_string() ? Fields::index_of(entry.get_ref<const std::string&>(), kSpanKindNames) : -1;
+      const int kind =
+          entry.is_string() ? JsonFields::index_of(entry.get_ref<const std::string&>(), kSpanKindNames) : -1;
       if (kind < 0) {
         kinds_.clear();
         return fields_.expected("segment[" + std::to_string(i) + "]",
@@ -294,7 +169,7 @@ class RowReader {
         problems_.push_back(where + ": expected an object, found " + shown(json));
         return;
       }
-      const Fields turn(json, where, problems_);
+      const JsonFields turn(json, where, problems_);
       if (!turn.require("start") || !turn.require("end")) return;
       int start = -1;
       int end = -1;
@@ -333,27 +208,27 @@ class RowReader {
     row_.turns.back().reward = row_.leaf.score;
   }
 
-  Turn read_turn(const Fields& fields, int start, int end) {
+  Turn read_turn(const JsonFields& fields, int start, int end) {
     constexpr std::string_view kContexts[] = {"growing", "fresh"};
     const auto context =
         static_cast<Context>(fields.read_word("context", kContexts, static_cast<int>(Context::Growing)));
     Turn turn = cut_turn(start, end, context, fields);
-    fields.read_reward("reward", turn.reward);
-    fields.read_reward("penalty", turn.penalty);
+    read_reward(fields, "reward", turn.reward);
+    read_reward(fields, "penalty", turn.penalty);
     has_rewards_ = has_rewards_ || fields.find("reward") != nullptr;
     fields.read("valid_action", turn.valid_action);
     fields.read("info_gain", turn.info_gain);
     fields.read("turn_entropy", turn.turn_entropy);
-    fields.read("anchor", turn.anchor);
-    fields.read("tool", turn.tool);
-    fields.read("status", turn.status);
+    fields.read_text("anchor", turn.anchor);
+    fields.read_text("tool", turn.tool);
+    fields.read_text("status", turn.status);
     fields.read("latency_ms", turn.latency_ms);
     fields.read_whole("policy_version", turn.policy_version);
     return turn;
   }
 
   /// Tokens, sampled range and spans of [start, end).
-  Turn cut_turn(int start, int end, Context context, const Fields& fields) {
+  Turn cut_turn(int start, int end, Context context, const JsonFields& fields) {
     Turn turn{.context = context};
     turn.tokens.assign(tokens_.begin() + start, tokens_.begin() + end);
     const auto first = mask_.begin() + start;
@@ -422,7 +297,7 @@ class RowReader {
                    .value_target = take("value_target", kNan)};
   }
 
-  Fields fields_;
+  JsonFields fields_;
   std::string where_;
   std::vector<std::string>& problems_;
   RolloutRow row_{};

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "carnot/base/byte_stream.h"
-#include "carnot/base/json.h"
+#include "carnot/base/json_fields.h"
 #include "carnot/http/url.h"
 
 namespace carnot {
@@ -25,69 +25,33 @@ bool is_hexadecimal(std::string_view text, std::size_t digits) {
          std::ranges::all_of(text, [](unsigned char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-/// The members of an object, each named with what was expected where it is not right.
-class ObjectReader {
- public:
-  ObjectReader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
+// Every field must be there.
 
-  std::string text(const char* name, std::size_t longest = kLongestText) {
-    const Json* value = member(name);
-    if (value != nullptr && value->is_string() && value->get_ref<const std::string&>().size() <= longest)
-      return value->get<std::string>();
-    refuse(name, value, "a text of up to " + std::to_string(longest) + " bytes");
-    return {};
-  }
-  std::int64_t number(const char* name, std::int64_t least, std::int64_t most) {
-    const Json* value = member(name);
-    if (value != nullptr && value->is_number_integer()) {
-      const bool fits = !value->is_number_unsigned() ||
-                        value->get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()};
-      if (const auto number = value->get<std::int64_t>(); fits && number >= least && number <= most) return number;
-    }
-    refuse(name, value, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
-    return least;
-  }
-  std::uint64_t unsigned_number(const char* name) {
-    const Json* value = member(name);
-    if (value != nullptr && value->is_number_unsigned()) return value->get<std::uint64_t>();
-    refuse(name, value, "a whole number of at least 0");
-    return 0;
-  }
-  bool truth(const char* name) {
-    const Json* value = member(name);
-    if (value != nullptr && value->is_boolean()) return value->get<bool>();
-    refuse(name, value, "true or false");
-    return false;
-  }
-  std::string hexadecimal(const char* name, std::size_t digits) {
-    const std::string found = text(name, digits);
-    if (!is_hexadecimal(found, digits)) refuse(name, member(name), std::to_string(digits) + " hexadecimal digits");
-    return found;
-  }
-  PlaneFile file(const char* name) {
-    static const Json kNone = Json::object();
-    const Json* value = member(name);
-    if (value == nullptr || !value->is_object()) refuse(name, value, "a file's size and SHA-256");
-    ObjectReader reader(value != nullptr && value->is_object() ? *value : kNone, where_ + ": " + name);
-    PlaneFile file{.sha256 = reader.hexadecimal("sha256", 64), .bytes = reader.number("bytes", 0, kMostBytes)};
-    std::ranges::move(reader.problems_, std::back_inserter(problems_));
-    return file;
-  }
-  void refuse(const char* name, const Json* value, const std::string& expected) {
-    problems_.push_back(where_ + ": " + name + ": expected " + expected +
-                        (value == nullptr ? ", found nothing" : ", found " + shown(*value)));
-  }
-  const Json* member(const char* name) const {
-    const auto found = object_.find(name);
-    return found == object_.end() ? nullptr : &*found;
-  }
-  const std::vector<std::string>& problems() const { return problems_; }
+void read_text(const JsonFields& from, const char* name, std::string& text, std::size_t longest = kLongestText) {
+  const Json* found = from.find(name);
+  if (found == nullptr || !found->is_string() || found->get_ref<const std::string&>().size() > longest)
+    return from.expected(name, "a text of up to " + std::to_string(longest) + " bytes");
+  text = found->get<std::string>();
+}
 
- private:
-  const Json& object_;
-  std::string where_;
-  std::vector<std::string> problems_{};
-};
+void read_hexadecimal(const JsonFields& from, const char* name, std::string& text, std::size_t digits) {
+  const Json* found = from.find(name);
+  if (found == nullptr || !found->is_string() || !is_hexadecimal(found->get_ref<const std::string&>(), digits))
+    return from.expected(name, std::to_string(digits) + " hexadecimal digits");
+  text = found->get<std::string>();
+}
+
+void read_url(const JsonFields& from, std::string& url) {
+  read_text(from, "url", url);
+  if (!parse_url(url)) from.expected("url", "the address of an HTTP server");
+}
+
+void read_file(const JsonFields& from, const char* name, PlaneFile& file) {
+  const auto fields = from.object(name, "a file's size and SHA-256");
+  if (!fields) return;
+  read_hexadecimal(*fields, "sha256", file.sha256, 64);
+  fields->read_whole("bytes", file.bytes, 0, kMostBytes);
+}
 
 Json json_of(const PlaneFile& file) { return {{"sha256", file.sha256}, {"bytes", file.bytes}}; }
 
@@ -116,23 +80,23 @@ Result<Announcement> parse_announcement(std::string_view text) {
   const std::string where = "the trainer's announcement";
   const auto json = parse_json_object(text, where);
   if (!json) return json.error();
-  ObjectReader reader(*json, where);
+  std::vector<std::string> problems;
+  const JsonFields fields(*json, where, problems);
   Announcement a;
-  a.protocol = reader.number("protocol", 0, kMostSteps);
-  if (reader.problems().empty() && a.protocol != kPlaneProtocol) return a;
-  a.program = reader.text("program");
-  a.run = reader.hexadecimal("run", 32);
-  a.number = reader.number("number", 1, kMostSteps);
-  a.place = reader.text("place");
-  a.kernels = reader.text("kernels");
-  a.url = reader.text("url");
-  a.open = reader.truth("open");
-  a.setup = reader.file("setup");
-  if (reader.member("base") != nullptr) a.base = reader.file("base");
-  a.version = reader.number("version", -1, std::numeric_limits<int>::max());
-  if (a.version >= 0) a.weights = reader.file("weights");
-  if (!parse_url(a.url)) reader.refuse("url", reader.member("url"), "the address of an HTTP server");
-  if (!reader.problems().empty()) return join_errors(reader.problems());
+  fields.read_whole("protocol", a.protocol, 0, kMostSteps);
+  if (problems.empty() && a.protocol != kPlaneProtocol) return a;
+  read_text(fields, "program", a.program);
+  read_hexadecimal(fields, "run", a.run, 32);
+  fields.read_whole("number", a.number, 1, kMostSteps);
+  read_text(fields, "place", a.place);
+  read_text(fields, "kernels", a.kernels);
+  read_url(fields, a.url);
+  if (fields.require("open")) fields.read("open", a.open);
+  read_file(fields, "setup", a.setup);
+  if (fields.find("base") != nullptr) read_file(fields, "base", a.base.emplace());
+  fields.read_whole("version", a.version, -1, std::numeric_limits<int>::max());
+  if (a.version >= 0) read_file(fields, "weights", a.weights);
+  if (!problems.empty()) return join_errors(problems);
   return a;
 }
 
@@ -162,10 +126,12 @@ Result<PlanePeer> parse_peer(std::string_view text) {
   const std::string where = "a worker that serves a file";
   const auto json = parse_json_object(text, where);
   if (!json) return json.error();
-  ObjectReader reader(*json, where);
-  PlanePeer peer{.place = reader.text("place"), .url = reader.text("url")};
-  if (!parse_url(peer.url)) reader.refuse("url", reader.member("url"), "the address of an HTTP server");
-  if (!reader.problems().empty()) return join_errors(reader.problems());
+  std::vector<std::string> problems;
+  const JsonFields fields(*json, where, problems);
+  PlanePeer peer;
+  read_text(fields, "place", peer.place);
+  read_url(fields, peer.url);
+  if (!problems.empty()) return join_errors(problems);
   return peer;
 }
 
@@ -178,11 +144,13 @@ Result<WorkerSetup> parse_setup(std::string_view text) {
   const std::string where = "the trainer's settings";
   const auto json = parse_json_object(text, where);
   if (!json) return json.error();
-  ObjectReader reader(*json, where);
-  WorkerSetup setup{.recipe = reader.text("recipe", kMaxRecipeBytes)};
-  const Json* files = reader.member("files");
+  std::vector<std::string> problems;
+  const JsonFields fields(*json, where, problems);
+  WorkerSetup setup;
+  read_text(fields, "recipe", setup.recipe, kMaxRecipeBytes);
+  const Json* files = fields.find("files");
   if (files == nullptr || !files->is_object()) {
-    reader.refuse("files", files, "files by name");
+    fields.expected("files", "files by name");
   } else {
     for (const auto& [name, content] : files->items()) {
       const bool plain = !name.empty() && name.size() <= 100 && !name.starts_with('.') &&
@@ -191,12 +159,12 @@ Result<WorkerSetup> parse_setup(std::string_view text) {
                                   (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
                          });
       if (!plain || !content.is_string())
-        reader.refuse("files", &content, "texts under plain names");
+        fields.expected("files", "texts under plain names", content);
       else
         setup.files[name] = content.get<std::string>();
     }
   }
-  if (!reader.problems().empty()) return join_errors(reader.problems());
+  if (!problems.empty()) return join_errors(problems);
   return setup;
 }
 
@@ -218,17 +186,20 @@ Result<PlaneTask> parse_task(std::string_view text) {
   const std::string where = "a task of the queue";
   const auto json = parse_json_object(text, where);
   if (!json) return json.error();
-  ObjectReader reader(*json, where);
+  std::vector<std::string> problems;
+  const JsonFields fields(*json, where, problems);
   PlaneTask t;
-  t.run = reader.hexadecimal("run", 32);
-  t.step = reader.number("step", 0, kMostSteps);
-  t.seed = reader.unsigned_number("seed");
-  t.first_task = reader.number("first_task", 0, kMostSteps);
-  t.first_group = static_cast<std::uint64_t>(reader.number("first_group", 0, kMostSteps));
-  t.groups = reader.number("groups", 1, kMostGroups);
-  t.version = reader.number("version", 0, std::numeric_limits<int>::max());
-  t.weights = reader.hexadecimal("weights", 64);
-  if (!reader.problems().empty()) return join_errors(reader.problems());
+  std::int64_t first_group = 0;
+  read_hexadecimal(fields, "run", t.run, 32);
+  fields.read_whole("step", t.step, 0, kMostSteps);
+  if (fields.require("seed")) fields.read_whole("seed", t.seed);
+  fields.read_whole("first_task", t.first_task, 0, kMostSteps);
+  fields.read_whole("first_group", first_group, 0, kMostSteps);
+  fields.read_whole("groups", t.groups, 1, kMostGroups);
+  fields.read_whole("version", t.version, 0, std::numeric_limits<int>::max());
+  read_hexadecimal(fields, "weights", t.weights, 64);
+  t.first_group = static_cast<std::uint64_t>(first_group);
+  if (!problems.empty()) return join_errors(problems);
   return t;
 }
 

@@ -31,7 +31,8 @@ TEST(TrainerStateFile, NumbersThatAreNoCountsAreRefusedAllAtOnce) {
   const std::string all = problem_of(
       R"({"version": 1, "step": 1e300, "seed": 0.5, "sampled_tokens": -1, "kernels": 2, "coefficients": {"kl": null},
                                          "optimizer": {"updates": 18446744073709551615, "skipped": -1}})");
-  for (const char* key : {"step", "seed", "sampled_tokens", "kernels", "coefficients.kl", "updates", "skipped"})
+  for (const char* key :
+       {"step", "seed", "sampled_tokens", "kernels", "coefficients.kl", "optimizer: updates", "optimizer: skipped"})
     EXPECT_THAT(all, HasSubstr(std::string("trainer_state.json: ") + key + ": expected a")) << all;
   EXPECT_THAT(problem_of(R"({"version": 2, "step": 1, "seed": 0, "coefficients": {}})"),
               HasSubstr("version: expected at most 1"));

@@ -195,7 +195,7 @@ TEST(GroupProgram, WhoseRanksAreKilledEndsWithOneMessageAndGoesOnToTheResultOfTh
     for (int rank = 0; rank < 3; ++rank) {
       if (rank == victim) continue;
       EXPECT_EQ(ranks[rank].exit, 75) << errors_of(ranks);
-      if (ranks[rank].err.empty()) continue;
+      if (ranks[rank].err.find("carnot: ") == std::string::npos) continue;  // a resumed run also says what it repeats
       ++messages;
       EXPECT_THAT(ranks[rank].err, HasSubstr("carnot: rank " + std::to_string(victim) + " on host "));
     }
