@@ -15,9 +15,9 @@
 #include "carnot/base/fields.h"
 #include "carnot/base/result.h"
 #include "carnot/branch/branch.h"
+#include "carnot/credit/filter.h"
 #include "carnot/credit/rule.h"
 #include "carnot/data/measurement.h"
-#include "carnot/filter/filter.h"
 #include "carnot/method/options.h"
 #include "carnot/objective/options.h"
 

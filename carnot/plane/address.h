@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "carnot/base/result.h"
-#include "carnot/broker/broker.h"
+#include "carnot/plane/broker.h"
 
 namespace carnot {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "carnot/base/result.h"
-#include "carnot/broker/broker.h"
 #include "carnot/http/server.h"
 #include "carnot/plane/address.h"
+#include "carnot/plane/broker.h"
 #include "carnot/plane/messages.h"
 #include "carnot/plane/served_files.h"
 

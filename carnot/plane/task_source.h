@@ -9,8 +9,8 @@
 #include <string>
 
 #include "carnot/base/result.h"
-#include "carnot/broker/broker.h"
 #include "carnot/plane/address.h"
+#include "carnot/plane/broker.h"
 #include "carnot/plane/messages.h"
 #include "carnot/plane/peer_files.h"
 #include "carnot/plane/served_files.h"

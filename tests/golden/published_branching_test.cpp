@@ -6,8 +6,8 @@
 #include "carnot/branch/balanced_branch.h"
 #include "carnot/branch/entropy_branch.h"
 #include "carnot/branch/turn_entropy.h"
+#include "carnot/credit/filter.h"
 #include "carnot/credit/reward.h"
-#include "carnot/filter/filter.h"
 #include "carnot/objective/adaptive_coefficient.h"
 #include "recorded_cases.h"
 

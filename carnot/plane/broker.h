@@ -1,4 +1,4 @@
-// broker/broker.h -- a NATS server with JetStream: a queue whose messages are leased, and values that are announced.
+// plane/broker.h -- a NATS server with JetStream: a queue whose messages are leased, and values that are announced.
 //
 // The connection is kept: where the server goes away, calls say so, and the same calls work again once it is back. That
 // it is away, and that it is back, is logged once each. A server that refuses (a wrong key, no JetStream) is an error.

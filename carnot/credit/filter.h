@@ -1,4 +1,4 @@
-// filter/filter.h -- which groups take part in the update. Decides on raw rewards, before any credit.
+// credit/filter.h -- which groups take part in the update. Decides on raw rewards, before any credit.
 #pragma once
 
 #include <span>

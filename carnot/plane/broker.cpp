@@ -1,4 +1,4 @@
-#include "carnot/broker/broker.h"
+#include "carnot/plane/broker.h"
 
 #include <nats/nats.h>
 

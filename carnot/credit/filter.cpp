@@ -1,4 +1,4 @@
-#include "carnot/filter/filter.h"
+#include "carnot/credit/filter.h"
 
 #include <algorithm>
 #include <cmath>
