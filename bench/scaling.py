@@ -572,15 +572,15 @@ def main():
         return 0
     print_assumed()
     fixed, growing = (lambda gpus: 512), (lambda gpus: 2 * gpus)
-    print_ranks(costs, a, "Ranks, 4,096 episodes a step", fixed)
-    print_ranks(costs, a, "Ranks, 16 episodes a step and GPU", growing)
-    print_workers(costs, a, "Workers and one trainer, 4,096 episodes a step", fixed)
+    print_ranks(costs, a, "Ranks, 4,096 episodes per step", fixed)
+    print_ranks(costs, a, "Ranks, 16 episodes per step and GPU", growing)
+    print_workers(costs, a, "Workers and one trainer, 4,096 episodes per step", fixed)
     print_saturation(costs, a)
     print_memory(a)
     print_failures(costs, a)
     print_store(costs)
-    print_changes("Ranks, 4,096 episodes a step, changed", ranks_step, RANK_CHANGES, costs, a, fixed)
-    print_changes("Workers, 4,096 episodes a step, changed", workers_step, WORKER_CHANGES, costs, a, fixed)
+    print_changes("Ranks, 4,096 episodes per step, changed", ranks_step, RANK_CHANGES, costs, a, fixed)
+    print_changes("Workers, 4,096 episodes per step, changed", workers_step, WORKER_CHANGES, costs, a, fixed)
     return 0
 
 
