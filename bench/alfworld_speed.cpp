@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "carnot/base/random.h"
-#include "carnot/env/alfworld/environment.h"
-#include "carnot/env/alfworld/game.h"
+#include "carnot/core/base/random.h"
+#include "carnot/worlds/alfworld/environment.h"
+#include "carnot/worlds/alfworld/game.h"
 
 namespace carnot {
 namespace {

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "carnot/base/random.h"
-#include "carnot/kernel/attention/attention.h"
-#include "carnot/kernel/dispatch.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/kernel/attention/attention.h"
+#include "carnot/core/kernel/dispatch.h"
 
 namespace carnot {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "attention_layer.h"
-#include "carnot/base/thread_pool.h"
+#include "carnot/core/base/thread_pool.h"
 #include "processor_time.h"
 
 namespace carnot {

@@ -23,9 +23,9 @@
 #include <thread>
 #include <vector>
 
-#include "carnot/base/aligned_memory.h"
-#include "carnot/base/thread_pool.h"
-#include "carnot/kernel/gemm/bfloat16_gemm.h"
+#include "carnot/core/base/aligned_memory.h"
+#include "carnot/core/base/thread_pool.h"
+#include "carnot/core/kernel/gemm/bfloat16_gemm.h"
 #include "processor_time.h"
 
 namespace carnot {

@@ -15,8 +15,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "carnot/base/random.h"
-#include "carnot/tool/bm25/index_builder.h"
+#include "carnot/core/base/random.h"
+#include "carnot/retrieval/bm25/index_builder.h"
 #include "peak_memory.h"
 
 namespace carnot {

@@ -14,14 +14,14 @@
 #include <filesystem>
 #include <functional>
 
-#include "carnot/base/file.h"
-#include "carnot/base/json.h"
-#include "carnot/base/log.h"
-#include "carnot/base/random.h"
-#include "carnot/hf/sentence_encoder_folder.h"
-#include "carnot/tool/bm25/index_builder.h"
-#include "carnot/tool/dense/dense_retriever.h"
-#include "carnot/tool/dense/nearest_graph.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/hf/sentence_encoder_folder.h"
+#include "carnot/retrieval/bm25/index_builder.h"
+#include "carnot/retrieval/dense/dense_retriever.h"
+#include "carnot/retrieval/dense/nearest_graph.h"
 
 namespace carnot {
 namespace {

@@ -24,18 +24,19 @@
 #include <utility>
 #include <vector>
 
-#include "carnot/base/file.h"
-#include "carnot/base/log.h"
-#include "carnot/base/random.h"
-#include "carnot/base/stopwatch.h"
-#include "carnot/base/thread_pool.h"
-#include "carnot/engine/decoder_runner.h"
-#include "carnot/engine/engine.h"
-#include "carnot/hf/model_config_file.h"
-#include "carnot/nn/cuda_backend.h"
-#include "carnot/nn/token_statistics.h"
-#include "carnot/rollout/forked_log_probs.h"
-#include "carnot/rollout/log_prob_pass.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/base/stopwatch.h"
+#include "carnot/core/base/thread_pool.h"
+#include "carnot/core/engine/decoder_runner.h"
+#include "carnot/core/engine/engine.h"
+#include "carnot/core/hf/model_config_file.h"
+#include "carnot/core/nn/cuda_backend.h"
+#include "carnot/core/nn/token_statistics.h"
+#include "carnot/core/rollout/forked_log_probs.h"
+#include "carnot/core/rollout/log_prob_pass.h"
+#include "carnot/cuda/statistics/device_statistics.h"
 
 namespace carnot {
 namespace {
@@ -403,9 +404,11 @@ int run(const std::string& name, const Settings& settings) {
     if (name.empty()) std::printf("%s\n", cell.name.c_str());
     if (cell.name != name) continue;
     log_to_console(LogLevel::Warning);
-    if (settings.device.is_cuda())
+    if (settings.device.is_cuda()) {
+      offer_cuda_statistics();
       if (const Status cuda = load_cuda_backend(); !cuda)
         return std::fprintf(stderr, "gpu_bench: %s\n", cuda.error().message.c_str()), 1;
+    }
     set_num_threads(static_cast<int>(std::thread::hardware_concurrency()));
     at::set_num_threads(1);
     return print(cell, settings);

@@ -8,12 +8,12 @@
 #include <memory>
 #include <vector>
 
-#include "carnot/base/aligned_memory.h"
-#include "carnot/base/random.h"
-#include "carnot/base/stopwatch.h"
-#include "carnot/base/thread_pool.h"
-#include "carnot/kernel/dispatch.h"
-#include "carnot/kernel/gemm/bfloat16_gemm.h"
+#include "carnot/core/base/aligned_memory.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/base/stopwatch.h"
+#include "carnot/core/base/thread_pool.h"
+#include "carnot/core/kernel/dispatch.h"
+#include "carnot/core/kernel/gemm/bfloat16_gemm.h"
 
 namespace carnot {
 

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "attention_layer.h"
-#include "carnot/base/json.h"
-#include "carnot/base/stopwatch.h"
-#include "carnot/base/thread_pool.h"
-#include "carnot/kernel/gemm/bfloat16_gemm.h"
-#include "carnot/kernel/gemm/gemm.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/base/stopwatch.h"
+#include "carnot/core/base/thread_pool.h"
+#include "carnot/core/kernel/gemm/bfloat16_gemm.h"
+#include "carnot/core/kernel/gemm/gemm.h"
 #include "machine_limits.h"
 #include "peak_memory.h"
 

@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "carnot/base/file.h"
-#include "carnot/hf/model_config_file.h"
-#include "carnot/hf/safetensors.h"
-#include "carnot/text/tokenizer.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/hf/model_config_file.h"
+#include "carnot/core/hf/safetensors.h"
+#include "carnot/core/text/tokenizer.h"
 
 namespace carnot {
 namespace {

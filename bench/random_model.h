@@ -5,13 +5,13 @@
 
 #include <string>
 
-#include "carnot/base/aligned_memory.h"
-#include "carnot/base/file.h"
-#include "carnot/base/result.h"
-#include "carnot/base/thread_pool.h"
-#include "carnot/hf/model_config_file.h"
-#include "carnot/nn/cpu_memory.h"
-#include "carnot/nn/model.h"
+#include "carnot/core/base/aligned_memory.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/result.h"
+#include "carnot/core/base/thread_pool.h"
+#include "carnot/core/hf/model_config_file.h"
+#include "carnot/core/nn/cpu_memory.h"
+#include "carnot/core/nn/model.h"
 
 namespace carnot {
 

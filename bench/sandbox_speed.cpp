@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "carnot/sandbox/python_sandbox.h"
+#include "carnot/tools/sandbox/python_sandbox.h"
 
 namespace carnot {
 namespace {

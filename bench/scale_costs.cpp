@@ -18,26 +18,27 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <vector>
 
-#include "carnot/base/file.h"
-#include "carnot/base/json.h"
-#include "carnot/base/stopwatch.h"
-#include "carnot/data/group_bytes.h"
-#include "carnot/data/rollout_write.h"
-#include "carnot/distributed/gradient_exchange.h"
-#include "carnot/distributed/process_group.h"
-#include "carnot/distributed/sharded_optimizer.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/base/stopwatch.h"
+#include "carnot/core/collectives/gradient_exchange.h"
+#include "carnot/core/collectives/sharded_optimizer.h"
+#include "carnot/core/data/group_bytes.h"
+#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/optim/chunks.h"
+#include "carnot/core/optim/norm.h"
+#include "carnot/core/rollout/rollout_bytes.h"
+#include "carnot/core/train/mismatch_metrics.h"
+#include "carnot/core/train/packing.h"
+#include "carnot/core/train/recipe.h"
+#include "carnot/core/train/step_gather.h"
+#include "carnot/core/train/step_metrics.h"
 #include "carnot/http/server.h"
 #include "carnot/http/url.h"
-#include "carnot/optim/chunks.h"
-#include "carnot/optim/norm.h"
-#include "carnot/plane/broker.h"
-#include "carnot/plane/served_files.h"
-#include "carnot/rollout/rollout_bytes.h"
-#include "carnot/train/mismatch_metrics.h"
-#include "carnot/train/packing.h"
-#include "carnot/train/recipe.h"
-#include "carnot/train/step_gather.h"
-#include "carnot/train/step_metrics.h"
+#include "carnot/ranks/process_group.h"
+#include "carnot/remote_rollouts/transport/broker.h"
+#include "carnot/remote_rollouts/transport/served_files.h"
+#include "carnot/worlds/worlds.h"
 #include "testing/forked_ranks.h"
 
 namespace carnot {
@@ -452,6 +453,7 @@ void measure_plane(Figures& figures) {
 }  // namespace carnot
 
 int main(int argc, char** argv) {
+  carnot::offer_worlds();
   carnot::Figures figures;
   // Forks first: this process must have one thread then.
   carnot::measure_store(figures);

@@ -438,7 +438,7 @@ def print_saturation(costs, a):
     row("workers of many trainers: results", *first_size(with_trainers, lambda step: step["accepting"]))
 
 
-# carnot/run/memory_budget.cpp: of a token of the step, kept; of one that travels between ranks, in three copies.
+# carnot/core/run/memory_budget.cpp: of a token of the step, kept; of one that travels between ranks, in three copies.
 KEPT_BYTES, GATHERED_BYTES = 600, 3 * 52
 # Of gradients on their way: four buckets of a million numbers, as they are sent and as they come.
 TRAVELLING_BYTES = 2 * 4 * 4 * 2**20

@@ -15,12 +15,12 @@
 #include <thread>
 #include <vector>
 
-#include "carnot/base/aligned_memory.h"
-#include "carnot/base/random.h"
-#include "carnot/generate/generator.h"
+#include "carnot/core/base/aligned_memory.h"
+#include "carnot/core/base/random.h"
 #include "carnot/http/client.h"
 #include "carnot/http/server.h"
-#include "carnot/serve/openai_api.h"
+#include "carnot/serving/generator.h"
+#include "carnot/serving/openai_api.h"
 
 namespace carnot {
 namespace {

@@ -23,11 +23,11 @@
 #include <thread>
 #include <vector>
 
-#include "carnot/base/random.h"
-#include "carnot/base/stopwatch.h"
-#include "carnot/engine/decoder_runner.h"
-#include "carnot/engine/engine.h"
-#include "carnot/nn/linear.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/base/stopwatch.h"
+#include "carnot/core/engine/decoder_runner.h"
+#include "carnot/core/engine/engine.h"
+#include "carnot/core/nn/linear.h"
 #include "machine_limits.h"
 #include "model_options.h"
 #include "processor_time.h"

@@ -17,12 +17,12 @@
 #include <thread>
 #include <vector>
 
-#include "carnot/base/random.h"
-#include "carnot/base/stopwatch.h"
-#include "carnot/data/prefix_tree.h"
-#include "carnot/nn/linear.h"
-#include "carnot/nn/token_statistics.h"
-#include "carnot/rollout/log_prob_pass.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/base/stopwatch.h"
+#include "carnot/core/data/prefix_tree.h"
+#include "carnot/core/nn/linear.h"
+#include "carnot/core/nn/token_statistics.h"
+#include "carnot/core/rollout/log_prob_pass.h"
 #include "model_options.h"
 #include "random_model.h"
 

@@ -17,13 +17,14 @@
 #include <iostream>
 #include <thread>
 
-#include "carnot/base/json.h"
-#include "carnot/env/environment.h"
-#include "carnot/nn/token_statistics.h"
-#include "carnot/optim/local_optimizer.h"
-#include "carnot/rollout/demonstration.h"
-#include "carnot/run/checkpoint_folder.h"
-#include "carnot/train/trainer.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/env/environment.h"
+#include "carnot/core/nn/token_statistics.h"
+#include "carnot/core/optim/local_optimizer.h"
+#include "carnot/core/rollout/demonstration.h"
+#include "carnot/core/run/checkpoint_folder.h"
+#include "carnot/core/train/trainer.h"
+#include "carnot/worlds/worlds.h"
 
 namespace carnot {
 namespace {
@@ -258,6 +259,7 @@ int measure(const std::string& folder, const std::string& workload_file, const s
 }  // namespace carnot
 
 int main(int argc, char** argv) {
+  carnot::offer_worlds();
   std::string folder = "runs/quickstart", workload, json;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];

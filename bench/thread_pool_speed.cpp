@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "carnot/base/thread_pool.h"
+#include "carnot/core/base/thread_pool.h"
 
 namespace carnot {
 namespace {

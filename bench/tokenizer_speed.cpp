@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "carnot/base/file.h"
-#include "carnot/text/tokenizer.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/text/tokenizer.h"
 
 namespace carnot {
 namespace {

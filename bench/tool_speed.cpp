@@ -12,8 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "carnot/tool/toolbox.h"
+#include "carnot/tools/toolbox/toolbox.h"
+#include "carnot/tools/tools.h"
 #include "processor_time.h"
+#include "testing/field_settings.h"
 
 namespace carnot {
 namespace {
@@ -49,7 +51,10 @@ Times times_of(const Measured& what, int episodes, int calls) {
   Times times;
   const double before = processor_seconds();
   {
-    const auto tools = Toolbox::open({.tools = {what.entry}, .sessions = ToolSessions::All});
+    ToolboxOptions options{.tools = {what.entry}};
+    testing::FieldSettings one_session(std::map<std::string, std::string>{{"tool_sessions", "all"}});
+    for (const auto& kind : options.kinds) kind->fields(one_session);
+    const auto tools = Toolbox::open(options);
     if (!tools) {
       std::fprintf(stderr, "%s\n", tools.error().message.c_str());
       std::exit(1);
@@ -78,6 +83,7 @@ void measure(const Measured& what, int episodes, int calls) {
 
 int main(int argc, char** argv) {
   using carnot::kTests;
+  carnot::offer_tools();
   ::setenv("CARNOT_PYTHON", CARNOT_SOURCE_DIR "/python", 0);
   const int calls = argc > 1 ? std::atoi(argv[1]) : 5000;
   std::printf("%-20s %8s %12s %12s %14s\n", "", "episodes", "wall, us", "cpu, us", "calls/s, core");

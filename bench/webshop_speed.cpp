@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "carnot/env/ragen/conversation.h"
-#include "carnot/env/webshop/demonstrator.h"
-#include "carnot/env/webshop/environment.h"
-#include "carnot/env/webshop/ragen_game.h"
+#include "carnot/worlds/ragen/conversation.h"
+#include "carnot/worlds/webshop/demonstrator.h"
+#include "carnot/worlds/webshop/environment.h"
+#include "carnot/worlds/webshop/ragen_game.h"
 #include "peak_memory.h"
 #include "processor_time.h"
 

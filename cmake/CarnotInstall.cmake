@@ -9,7 +9,7 @@ set(CARNOT_LIBTORCH_LINK ${CMAKE_INSTALL_LIBDIR}/carnot/libtorch)
 set(CARNOT_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Carnot)
 
 # A room as Carnot::ROOM, in the build too. Rooms without LibTorch are a set of their own, which needs none to be there.
-function(carnot_install_room name torch)
+function(carnot_install_room name path torch)
   add_library(Carnot::${name} ALIAS carnot_${name})
   set_target_properties(carnot_${name} PROPERTIES EXPORT_NAME ${name})
   get_target_property(type carnot_${name} TYPE)
@@ -25,7 +25,7 @@ function(carnot_install_room name torch)
   install(TARGETS carnot_${name} EXPORT ${rooms}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/carnot/${name}
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/${path}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${path}
     COMPONENT library FILES_MATCHING PATTERN "*.h")
 endfunction()
 

@@ -24,7 +24,7 @@ endif()
 
 # A hundred programs: gold links each in a third of the time.
 find_program(CARNOT_GOLD ld.gold)
-if(CARNOT_GOLD AND NOT CARNOT_ODR)
+if(CARNOT_GOLD)
   add_link_options(-fuse-ld=gold)
 endif()
 
@@ -71,14 +71,6 @@ if(CARNOT_FUZZ)
   endif()
   add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -g1)
   add_link_options(-fsanitize=address,undefined)
-endif()
-
-option(CARNOT_ODR "Sources are compiled so that the target `odr` can compare their types" OFF)
-if(CARNOT_ODR)
-  # Types travel with the code at every level of optimisation; none is the quickest to compile.
-  add_compile_options(-flto -fno-fat-lto-objects -O0)
-  set(CMAKE_AR ${CMAKE_CXX_COMPILER_AR})
-  set(CMAKE_RANLIB ${CMAKE_CXX_COMPILER_RANLIB})
 endif()
 
 find_program(CCACHE ccache)

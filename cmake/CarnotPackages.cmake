@@ -33,7 +33,7 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libcarnot-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS
   "libyaml-cpp-dev, nlohmann-json3-dev, libspdlog-dev, libfmt-dev, libpcre2-dev, libutf8proc-dev, liblzma-dev, libssl-dev,
-libcpp-httplib-dev, libgumbo-dev, libnats-dev, pkg-config")
+libcli11-dev, libcpp-httplib-dev, libgumbo-dev, libnats-dev, pkg-config")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "carnot")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION
   "Headers, static libraries and a CMake package: find_package(Carnot), targets Carnot::run and others. Rooms that hold

@@ -1,18 +1,21 @@
 # add_room: a room of the floor plan is a library that sees only the rooms it links.
 #
 #   add_room(credit
+#     ABOUT "credit rules"           # for the floor plan in ARCHITECTURE.md
+#     FOLDER credit                  # of the sources, below this one; default: this one
 #     SOURCES group_relative.cpp ...
 #     DEPENDS base data              # rooms below; their headers become visible, and only theirs
 #     LIBRARIES CLI11::CLI11         # outside libraries
+#     NOT_INSTALLED                  # with the library
 #     TORCH                          # this room stands above the LibTorch line
-#     PROGRAM_ONLY                   # not installed with the library
 #     ALONE safetensors_test.cpp     # never compiled as one with others of the room, whose internal names it has too;
 #                                    # without names: none of the room is
-#     TESTS group_relative_test.cpp  # stand beside the sources
+#     TESTS group_relative_test.cpp  # next to the sources
+#     TESTS_IN worlds                # the test program that has them; default: the room's
 #     TEST_DEPENDS text)             # rooms that only the tests see
 #
-# Each room's include path is a folder that holds nothing but a link carnot/<room> to its sources, so
-# `#include "carnot/credit/x.h"` resolves only for those who link the room `credit`.
+# Each room's include path is a folder that holds nothing but a link to its sources, so that
+# `#include "carnot/core/credit/x.h"` resolves only for targets that link the room `credit`.
 
 # Sources that are never compiled as one with others. Tests are targets of the top folder.
 function(carnot_compile_alone)
@@ -22,10 +25,32 @@ function(carnot_compile_alone)
 endfunction()
 
 function(add_room name)
-  cmake_parse_arguments(ROOM "TORCH;PROGRAM_ONLY" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_DEPENDS;ALONE" ${ARGN})
+  cmake_parse_arguments(ROOM "TORCH;NOT_INSTALLED" "ABOUT;FOLDER;TESTS_IN" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_DEPENDS;ALONE"
+                        ${ARGN})
+  foreach(below ${ROOM_DEPENDS})
+    if(NOT TARGET carnot_${below})
+      message(FATAL_ERROR "the room ${name} uses ${below}, which is not below it")
+    endif()
+  endforeach()
+  cmake_path(SET folder NORMALIZE ${CMAKE_CURRENT_SOURCE_DIR}/${ROOM_FOLDER})
+  string(REGEX REPLACE "/$" "" folder ${folder})
+  file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${folder})
   set(include_dir ${CMAKE_BINARY_DIR}/rooms/${name})
-  file(MAKE_DIRECTORY ${include_dir}/carnot)
-  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${include_dir}/carnot/${name} SYMBOLIC)
+  cmake_path(GET path PARENT_PATH parent)
+  file(MAKE_DIRECTORY ${include_dir}/${parent})
+  file(CREATE_LINK ${folder} ${include_dir}/${path} SYMBOLIC)
+  list(JOIN ROOM_DEPENDS " " uses)
+  if(ROOM_TORCH)
+    set(torch yes)
+  else()
+    set(torch)
+  endif()
+  set_property(GLOBAL APPEND_STRING PROPERTY CARNOT_FLOOR_PLAN "${path}|${name}|${uses}|${torch}|${ROOM_ABOUT}\n")
+  if(ROOM_FOLDER)
+    list(TRANSFORM ROOM_SOURCES PREPEND ${ROOM_FOLDER}/)
+    list(TRANSFORM ROOM_TESTS PREPEND ${ROOM_FOLDER}/)
+    list(TRANSFORM ROOM_ALONE PREPEND ${ROOM_FOLDER}/)
+  endif()
 
   if(ALONE IN_LIST ROOM_KEYWORDS_MISSING_VALUES)
     set(ROOM_ALONE ${ROOM_SOURCES} ${ROOM_TESTS})
@@ -37,12 +62,11 @@ function(add_room name)
     target_include_directories(carnot_${name} INTERFACE $<BUILD_INTERFACE:${include_dir}>)
     list(TRANSFORM ROOM_DEPENDS PREPEND carnot_ OUTPUT_VARIABLE below)
     target_link_libraries(carnot_${name} INTERFACE ${below})
-    carnot_install_room(${name} "")
+    carnot_install_room(${name} ${path} "")
     return()
   endif()
 
   add_library(carnot_${name} STATIC ${ROOM_SOURCES})
-  set_property(GLOBAL APPEND PROPERTY CARNOT_ROOMS ${name})
   target_include_directories(carnot_${name} PUBLIC $<BUILD_INTERFACE:${include_dir}>)
   foreach(below ${ROOM_DEPENDS})
     target_link_libraries(carnot_${name} PUBLIC carnot_${below})
@@ -53,18 +77,32 @@ function(add_room name)
   else()
     carnot_use_standard_headers(carnot_${name})
   endif()
-  if(NOT ROOM_PROGRAM_ONLY)
-    carnot_install_room(${name} "${ROOM_TORCH}")
+  if(NOT ROOM_NOT_INSTALLED)
+    carnot_install_room(${name} ${path} "${ROOM_TORCH}")
   endif()
 
   # Tests are declared once every room and the test libraries are known.
   if(ROOM_TESTS)
+    if(NOT ROOM_TESTS_IN)
+      set(ROOM_TESTS_IN ${name})
+    endif()
     list(TRANSFORM ROOM_TESTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-    set_property(GLOBAL APPEND PROPERTY CARNOT_TESTED_ROOMS ${name})
-    set_property(GLOBAL PROPERTY CARNOT_TESTS_${name} ${ROOM_TESTS})
-    set_property(GLOBAL PROPERTY CARNOT_TEST_DEPENDS_${name} ${ROOM_TEST_DEPENDS})
-    set_property(GLOBAL PROPERTY CARNOT_TEST_TORCH_${name} ${ROOM_TORCH})
+    get_property(programs GLOBAL PROPERTY CARNOT_TEST_PROGRAMS)
+    if(NOT ROOM_TESTS_IN IN_LIST programs)
+      set_property(GLOBAL APPEND PROPERTY CARNOT_TEST_PROGRAMS ${ROOM_TESTS_IN})
+    endif()
+    set_property(GLOBAL APPEND PROPERTY CARNOT_TESTS_${ROOM_TESTS_IN} ${ROOM_TESTS})
+    set_property(GLOBAL APPEND PROPERTY CARNOT_TEST_DEPENDS_${ROOM_TESTS_IN} ${name} ${ROOM_TEST_DEPENDS})
+    if(ROOM_TORCH)
+      set_property(GLOBAL PROPERTY CARNOT_TEST_TORCH_${ROOM_TESTS_IN} TORCH)
+    endif()
   endif()
+endfunction()
+
+# Writes every room, from the ground up, to a file that the test of ARCHITECTURE.md reads.
+function(carnot_write_floor_plan)
+  get_property(plan GLOBAL PROPERTY CARNOT_FLOOR_PLAN)
+  file(WRITE ${CMAKE_BINARY_DIR}/rooms/floor_plan "${plan}")
 endfunction()
 
 # All test programs that need neither LibTorch nor the program: quick to build, with sanitizers too.
@@ -82,6 +120,10 @@ function(carnot_add_test name)
     math(EXPR TEST_TIMEOUT "10 * ${TEST_TIMEOUT}")
   endif()
   add_executable(${name}_test ${TEST_SOURCES})
+  if(worlds IN_LIST TEST_DEPENDS)  # the tables are offered before the first test
+    target_sources(${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/testing/offered_tables.cpp)
+    target_link_libraries(${name}_test PRIVATE carnot_tools carnot_worlds)
+  endif()
   foreach(room ${TEST_DEPENDS})
     target_link_libraries(${name}_test PRIVATE carnot_${room})
   endforeach()
@@ -112,37 +154,14 @@ function(carnot_add_test name)
 endfunction()
 
 function(carnot_declare_tests)
-  get_property(rooms GLOBAL PROPERTY CARNOT_TESTED_ROOMS)
-  foreach(room ${rooms})
-    get_property(sources GLOBAL PROPERTY CARNOT_TESTS_${room})
-    get_property(depends GLOBAL PROPERTY CARNOT_TEST_DEPENDS_${room})
-    get_property(torch GLOBAL PROPERTY CARNOT_TEST_TORCH_${room})
-    if(torch)
-      set(torch TORCH)
-    else()
-      set(torch)
-    endif()
-    carnot_add_test(${room} SOURCES ${sources} DEPENDS ${room} ${depends} ${torch})
+  get_property(programs GLOBAL PROPERTY CARNOT_TEST_PROGRAMS)
+  foreach(program ${programs})
+    get_property(sources GLOBAL PROPERTY CARNOT_TESTS_${program})
+    get_property(depends GLOBAL PROPERTY CARNOT_TEST_DEPENDS_${program})
+    get_property(torch GLOBAL PROPERTY CARNOT_TEST_TORCH_${program})
+    list(REMOVE_DUPLICATES depends)
+    carnot_add_test(${program} SOURCES ${sources} DEPENDS ${depends} ${torch})
   endforeach()
-endfunction()
-
-# With CARNOT_ODR: the target `odr` lets the linker compare the types of all rooms; two of one name are an error. It links
-# objects to an object: no code is made, which would take hours.
-function(carnot_compare_types)
-  if(NOT CARNOT_ODR)
-    return()
-  endif()
-  get_property(rooms GLOBAL PROPERTY CARNOT_ROOMS)
-  set(objects)
-  foreach(room ${rooms})
-    list(APPEND objects $<TARGET_OBJECTS:carnot_${room}>)
-  endforeach()
-  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/objects_of_rooms CONTENT "$<JOIN:${objects},\n>\n")
-  add_custom_command(OUTPUT compared_types.o
-    COMMAND ${CMAKE_CXX_COMPILER} -flto -flinker-output=rel -r -O0 -Werror=odr -Werror=lto-type-mismatch
-            @${CMAKE_BINARY_DIR}/objects_of_rooms -o compared_types.o
-    DEPENDS ${objects} VERBATIM)
-  add_custom_target(odr DEPENDS compared_types.o)
 endfunction()
 
 # The text of a file in a variable, for configure_file; a change of the file configures again.

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "carnot/credit/group_relative.h"
-#include "carnot/credit/rule.h"
+#include "carnot/core/credit/group_relative.h"
+#include "carnot/core/credit/rule.h"
 
 using namespace carnot;
 

@@ -2,9 +2,9 @@
 //
 //   cmake --build build --target example_environment && build/example_environment
 //
-// An environment knows text and never tokens. env/skeleton/environment.h is a longer one, with a bare game, options and
-// a script; docs/adding_an_environment.md says how `env.name` learns of it.
-#include "carnot/env/environment.h"
+// An environment knows text and never tokens. worlds/skeleton/environment.h is a longer one, with a bare game, options
+// and a script; docs/adding_an_environment.md says how `env.name` learns of it.
+#include "carnot/core/env/environment.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -4,11 +4,12 @@
 //
 // The engine decodes all trajectories together; environments answer on worker threads. What comes out depends on
 // weights and keys alone, not on batch size, threads or time.
-#include "carnot/rollout/rollout.h"
+#include "carnot/core/rollout/rollout.h"
 
 #include <cstdio>
 
-#include "carnot/train/model_bundle.h"
+#include "carnot/core/train/model_bundle.h"
+#include "carnot/worlds/worlds.h"
 
 using namespace carnot;
 
@@ -28,6 +29,7 @@ int fail(const Error& error) {
 }  // namespace
 
 int main() {
+  offer_worlds();  // the environments that recipes name
   auto recipe = Recipe::parse(kRecipe, "example", {});
   if (!recipe) return fail(recipe.error());
   if (const Status ready = ModelBundle::prepare_device(recipe->run); !ready) return fail(ready.error());

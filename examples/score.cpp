@@ -9,8 +9,9 @@
 #include <cstdio>
 #include <numeric>
 
-#include "carnot/rollout/log_prob_pass.h"
-#include "carnot/train/model_bundle.h"
+#include "carnot/core/rollout/log_prob_pass.h"
+#include "carnot/core/train/model_bundle.h"
+#include "carnot/worlds/worlds.h"
 
 using namespace carnot;
 
@@ -29,6 +30,7 @@ int fail(const Error& error) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  offer_worlds();  // the environments that recipes name
   auto recipe = count > 1 ? Recipe::parse("", "example", {std::string("model.path=") + arguments[1]})
                           : Recipe::parse(kRecipe, "example", {});
   if (!recipe) return fail(recipe.error());

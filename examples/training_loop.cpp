@@ -6,8 +6,9 @@
 // and (seed, step). The model is too small and the steps too few to learn: recipes/quickstart.yaml is the real thing.
 #include <cstdio>
 
-#include "carnot/train/sft.h"
-#include "carnot/train/trainer.h"
+#include "carnot/core/train/sft.h"
+#include "carnot/core/train/trainer.h"
+#include "carnot/worlds/worlds.h"
 
 using namespace carnot;
 
@@ -47,6 +48,7 @@ Status sft(const Recipe& recipe, ModelBundle& bundle, Collectives& ranks) {
 }  // namespace
 
 int main() {
+  offer_worlds();  // the environments that recipes name
   auto recipe = Recipe::parse(kRecipe, "example", {});
   if (!recipe) return fail(recipe.error());
   if (const Status ready = ModelBundle::prepare_device(recipe->run); !ready) return fail(ready.error());

@@ -1,4 +1,4 @@
-// reference/alfworld_grounder.h -- the slow twin of env/alfworld/simulator.h: reads ALFWorld's PDDL domain and a
+// reference/alfworld_grounder.h -- the slow twin of worlds/alfworld/simulator.h: reads ALFWorld's PDDL domain and a
 // problem, and tries every action on everything.
 #pragma once
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "carnot/base/random.h"
-#include "carnot/data/tokens.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/data/tokens.h"
 
 namespace carnot::reference {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "carnot/objective/options.h"
+#include "carnot/core/objective/options.h"
 
 namespace carnot::reference {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "carnot/data/trajectory.h"
+#include "carnot/core/data/trajectory.h"
 
 namespace carnot::reference {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "carnot/data/credit_table.h"
+#include "carnot/core/data/credit_table.h"
 
 namespace carnot::testing {
 

@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "carnot/data/tokens.h"
-#include "carnot/nn/model.h"
+#include "carnot/core/data/tokens.h"
+#include "carnot/core/nn/model.h"
 
 namespace carnot::testing {
 

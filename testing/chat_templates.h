@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "carnot/base/file.h"
-#include "carnot/text/bpe_training.h"
-#include "carnot/text/template_chat.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/text/bpe_training.h"
+#include "carnot/core/text/template_chat.h"
 #include "testing/paths.h"
 
 namespace carnot::testing {

@@ -10,8 +10,8 @@
 #include <numeric>
 #include <vector>
 
-#include "carnot/base/check.h"
-#include "carnot/base/random.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/random.h"
 
 namespace carnot::testing {
 

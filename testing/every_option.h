@@ -3,7 +3,7 @@
 
 #include <ostream>
 
-#include "carnot/cli/command.h"
+#include "carnot/core/cli/command.h"
 
 namespace carnot::testing {
 

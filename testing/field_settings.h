@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "carnot/base/fields.h"
+#include "carnot/core/base/fields.h"
 
 namespace carnot::testing {
 

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "carnot/base/check.h"
-#include "carnot/base/descriptor.h"
-#include "carnot/rank/launcher.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/descriptor.h"
+#include "carnot/core/rank/launcher.h"
 
 namespace carnot::testing {
 

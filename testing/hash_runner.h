@@ -11,11 +11,11 @@
 #include <span>
 #include <vector>
 
-#include "carnot/base/check.h"
-#include "carnot/base/random.h"
-#include "carnot/cache/block_manager.h"
-#include "carnot/data/tokens.h"
-#include "carnot/engine/model_runner.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/cache/block_manager.h"
+#include "carnot/core/data/tokens.h"
+#include "carnot/core/engine/model_runner.h"
 
 namespace carnot::testing {
 

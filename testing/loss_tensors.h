@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "carnot/loss/loss.h"
+#include "carnot/core/loss/loss.h"
 #include "reference/policy_loss.h"
 
 namespace carnot::testing {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "carnot/method/method.h"
+#include "carnot/core/method/method.h"
 #include "testing/field_settings.h"
 
 namespace carnot::testing {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "carnot/base/random.h"
-#include "carnot/nn/token_statistics.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/nn/token_statistics.h"
 
 namespace carnot::testing {
 

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "carnot/base/check.h"
+#include "carnot/core/base/check.h"
 
 namespace carnot {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "carnot/config/document.h"
-#include "carnot/config/reader.h"
-#include "carnot/env/environment.h"
+#include "carnot/core/config/document.h"
+#include "carnot/core/config/reader.h"
+#include "carnot/core/env/environment.h"
 
 namespace carnot::testing {
 

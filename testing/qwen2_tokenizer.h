@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "carnot/text/tokenizer.h"
+#include "carnot/core/text/tokenizer.h"
 #include "testing/missing.h"
 #include "testing/paths.h"
 

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "carnot/base/random.h"
-#include "carnot/data/credit_table.h"
-#include "carnot/data/tree.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/data/credit_table.h"
+#include "carnot/core/data/tree.h"
 
 namespace carnot::testing {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "carnot/base/random.h"
-#include "carnot/objective/options.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/objective/options.h"
 #include "reference/policy_loss.h"
 
 namespace carnot::testing {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "carnot/base/random.h"
+#include "carnot/core/base/random.h"
 
 namespace carnot::testing {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "carnot/base/random.h"
-#include "carnot/env/environment.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/env/environment.h"
 
 namespace carnot::testing {
 

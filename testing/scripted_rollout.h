@@ -6,11 +6,11 @@
 
 #include <sstream>
 
-#include "carnot/base/thread_pool.h"
-#include "carnot/branch/independent.h"
-#include "carnot/data/trajectory.h"
-#include "carnot/rollout/rollout.h"
-#include "carnot/text/chat_families.h"
+#include "carnot/core/base/thread_pool.h"
+#include "carnot/core/branch/independent.h"
+#include "carnot/core/data/trajectory.h"
+#include "carnot/core/rollout/rollout.h"
+#include "carnot/core/text/chat_families.h"
 #include "reference/decoder.h"
 #include "testing/hash_runner.h"
 #include "testing/scripted_environment.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "carnot/env/webshop/shop.h"
+#include "carnot/worlds/webshop/shop.h"
 #include "testing/invented_and_published.h"
 #include "testing/paths.h"
 

@@ -1,7 +1,7 @@
 // testing/small_model.h -- a model of two layers with random weights for the small tokenizer. Needs LibTorch.
 #pragma once
 
-#include "carnot/nn/model.h"
+#include "carnot/core/nn/model.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot::testing {

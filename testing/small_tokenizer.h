@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "carnot/text/bpe_training.h"
-#include "carnot/text/tokenizer.h"
+#include "carnot/core/text/bpe_training.h"
+#include "carnot/core/text/tokenizer.h"
 
 namespace carnot::testing {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "carnot/base/check.h"
+#include "carnot/core/base/check.h"
 #include "testing/paths.h"
 
 namespace carnot::testing {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "carnot/optim/optimizer.h"
+#include "carnot/core/optim/optimizer.h"
 
 namespace carnot::testing {
 

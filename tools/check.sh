@@ -2,7 +2,7 @@
 # What takes too long for the continuous integration: every test under the sanitizers, types compared by the linker,
 # every system call, long fuzzing. Called by `./run check`.
 #
-#   ./run check [stage ...]       thread learning fuzz faults odr address; all of them by default
+#   ./run check [stage ...]       thread learning fuzz faults address; all of them by default
 #   CARNOT_FUZZ_SECONDS=600       time of each fuzz target
 #   CARNOT_JOBS=2                 compilers and cases at a time; ./run check sets it to what the machine can hold
 #   CARNOT_FAULT_CASES=all        or how many of each fault test, chosen by CARNOT_FAULT_SEED
@@ -12,7 +12,7 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-STAGES=(thread learning fuzz faults odr address) # the shorter ones first
+STAGES=(thread learning fuzz faults address) # the shorter ones first
 STATE=build-check
 REPORT=bench/results/check.md
 FUZZ_SECONDS=${CARNOT_FUZZ_SECONDS:-600}
@@ -101,11 +101,6 @@ build() {
 }
 
 # Two types of one name are an error of the linker.
-stage_odr() {
-  open_stage odr ""
-  run_case odr types build odr
-}
-
 # Each test program is a case of its own.
 stage_address() {
   open_stage address ""
@@ -122,14 +117,14 @@ stage_address() {
 # LibTorch is not instrumented: the rooms without it that have threads.
 stage_thread() {
   open_stage thread ""
-  local room room_options rooms=(base env http kernel process sandbox text tool agent_harness)
+  local room room_options rooms=(base env worlds http kernel subprocess sandbox text tools retrieval agent_harness)
   run_case thread build build tsan "${rooms[@]/%/_test}"
   passed thread build || return 0
   # A test asks for more memory than there can be.
   local options="allocator_may_return_null=1 suppressions=$PWD/tests/thread_sanitizer.supp"
   for room in "${rooms[@]}"; do
-    # Of the graphs of hnswlib that `tool` builds it soon loses the stacks by which they would be passed over.
-    [[ $room != tool ]] || room_options=" detect_deadlocks=0"
+    # Of the graphs of hnswlib that `retrieval` builds it soon loses the stacks by which they would be passed over.
+    [[ $room != retrieval ]] || room_options=" detect_deadlocks=0"
     start_case thread "$room" env TSAN_OPTIONS="$options${room_options:-}" "build-tsan/${room}_test"
     room_options=
   done

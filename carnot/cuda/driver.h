@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "carnot/base/result.h"
+#include "carnot/core/base/result.h"
 
 namespace carnot::cuda {
 

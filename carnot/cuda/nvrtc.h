@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "carnot/base/result.h"
+#include "carnot/core/base/result.h"
 #include "carnot/cuda/device_program.h"
 
 namespace carnot::cuda {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "carnot/base/result.h"
+#include "carnot/core/base/result.h"
 
 namespace carnot::cuda {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "carnot/base/result.h"
+#include "carnot/core/base/result.h"
 #include "carnot/cuda/driver.h"
 #include "carnot/cuda/nvrtc.h"
 #include "carnot/cuda/statistics_parameters.h"

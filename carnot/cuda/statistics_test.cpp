@@ -7,8 +7,8 @@
 #include <functional>
 #include <limits>
 
-#include "carnot/base/random.h"
-#include "carnot/kernel/bfloat16.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/kernel/bfloat16.h"
 #include "reference/token_statistics.h"
 #include "testing/emulated_statistics.h"
 #include "testing/trials.h"

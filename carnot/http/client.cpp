@@ -9,7 +9,7 @@
 #include <sstream>
 #include <thread>
 
-#include "carnot/base/no_pipe_signal.h"
+#include "carnot/core/base/no_pipe_signal.h"
 
 namespace carnot {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "carnot/base/result.h"
+#include "carnot/core/base/result.h"
 #include "carnot/http/headers.h"
 #include "carnot/http/url.h"
 

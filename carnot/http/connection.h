@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "carnot/base/descriptor.h"
+#include "carnot/core/base/descriptor.h"
 #include "carnot/http/request_reader.h"
 #include "carnot/http/server.h"
 #include "carnot/http/tls.h"

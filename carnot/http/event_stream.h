@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "carnot/base/result.h"
+#include "carnot/core/base/result.h"
 
 namespace carnot {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "carnot/base/strings.h"
+#include "carnot/core/base/strings.h"
 
 namespace carnot {
 namespace {

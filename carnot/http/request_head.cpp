@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "carnot/base/printable.h"
-#include "carnot/base/strings.h"
+#include "carnot/core/base/printable.h"
+#include "carnot/core/base/strings.h"
 
 namespace carnot {
 namespace {

@@ -17,10 +17,10 @@
 #include <system_error>
 #include <thread>
 
-#include "carnot/base/file.h"
-#include "carnot/base/log.h"
-#include "carnot/base/no_pipe_signal.h"
-#include "carnot/base/strings.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/base/no_pipe_signal.h"
+#include "carnot/core/base/strings.h"
 #include "carnot/http/connection.h"
 
 namespace carnot {

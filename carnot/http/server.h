@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "carnot/base/result.h"
+#include "carnot/core/base/result.h"
 #include "carnot/http/headers.h"
 
 namespace carnot {

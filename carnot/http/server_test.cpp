@@ -11,7 +11,7 @@
 #include <thread>
 #include <tuple>
 
-#include "carnot/base/descriptor.h"
+#include "carnot/core/base/descriptor.h"
 
 namespace carnot {
 namespace {

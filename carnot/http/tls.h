@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "carnot/base/result.h"
+#include "carnot/core/base/result.h"
 
 namespace carnot {
 

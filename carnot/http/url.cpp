@@ -4,8 +4,8 @@
 #include <charconv>
 #include <optional>
 
-#include "carnot/base/printable.h"
-#include "carnot/base/strings.h"
+#include "carnot/core/base/printable.h"
+#include "carnot/core/base/strings.h"
 
 namespace carnot {
 namespace {

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "carnot/base/check.h"
-#include "carnot/base/json.h"
-#include "carnot/base/statistics.h"
-#include "carnot/base/utf8.h"
-#include "carnot/data/trajectory.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/base/statistics.h"
+#include "carnot/core/base/utf8.h"
+#include "carnot/core/data/trajectory.h"
 
 namespace carnot {
 namespace {

@@ -11,9 +11,9 @@
 #include <span>
 #include <string>
 
-#include "carnot/data/credit_table.h"
-#include "carnot/data/tree.h"
-#include "carnot/text/tokenizer.h"
+#include "carnot/core/data/credit_table.h"
+#include "carnot/core/data/tree.h"
+#include "carnot/core/text/tokenizer.h"
 
 namespace carnot {
 

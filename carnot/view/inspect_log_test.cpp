@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "carnot/base/json.h"
-#include "carnot/data/trajectory.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/data/trajectory.h"
 #include "testing/random_groups.h"
 #include "testing/small_tokenizer.h"
 

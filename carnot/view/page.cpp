@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "carnot/base/check.h"
-#include "carnot/base/json.h"
-#include "carnot/chart/page.h"
-#include "carnot/data/trajectory.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/data/trajectory.h"
+#include "carnot/view/chart/page.h"
 #include "carnot/view/page_files.h"
 #include "carnot/view/token_texts.h"
 

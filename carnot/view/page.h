@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "carnot/data/credit_table.h"
-#include "carnot/data/tree.h"
-#include "carnot/text/tokenizer.h"
+#include "carnot/core/data/credit_table.h"
+#include "carnot/core/data/tree.h"
+#include "carnot/core/text/tokenizer.h"
 #include "carnot/view/token_states.h"
 
 namespace carnot {

@@ -9,10 +9,10 @@
 #include <map>
 #include <sstream>
 
-#include "carnot/base/json.h"
-#include "carnot/base/utf8.h"
-#include "carnot/data/rollout_write.h"
-#include "carnot/data/trajectory.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/base/utf8.h"
+#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/trajectory.h"
 #include "testing/random_groups.h"
 #include "testing/small_tokenizer.h"
 

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "carnot/base/json.h"
+#include "carnot/core/base/json.h"
 
 namespace carnot {
 

@@ -1,6 +1,6 @@
 #include "carnot/view/token_texts.h"
 
-#include "carnot/base/utf8.h"
+#include "carnot/core/base/utf8.h"
 
 namespace carnot {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "carnot/text/tokenizer.h"
+#include "carnot/core/text/tokenizer.h"
 
 namespace carnot {
 

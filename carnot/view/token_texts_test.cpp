@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "carnot/base/utf8.h"
+#include "carnot/core/base/utf8.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot {

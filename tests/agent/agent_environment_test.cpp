@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "carnot/base/file.h"
-#include "carnot/env/agent/environment.h"
-#include "carnot/env/environment_boundary.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/env/environment_boundary.h"
 #include "carnot/http/client.h"
 #include "carnot/http/server.h"
+#include "carnot/worlds/agent/environment.h"
 #include "testing/prepared_environment.h"
 #include "testing/scripted_rollout.h"
 

@@ -15,9 +15,9 @@
 #include <sstream>
 #include <thread>
 
-#include "carnot/base/log.h"
-#include "carnot/env/agent/environment.h"
-#include "carnot/env/environment_boundary.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/env/environment_boundary.h"
+#include "carnot/worlds/agent/environment.h"
 #include "testing/prepared_environment.h"
 
 namespace carnot {

@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "carnot/env/agent/environment.h"
-#include "carnot/env/environment_boundary.h"
+#include "carnot/core/env/environment_boundary.h"
+#include "carnot/worlds/agent/environment.h"
 #include "testing/prepared_environment.h"
 #include "testing/test_packages.h"
 

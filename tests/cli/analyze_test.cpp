@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "carnot/base/file.h"
-#include "carnot/base/json.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
 #include "program.h"
 
 namespace carnot::testing {

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 
-#include "carnot/base/descriptor.h"
+#include "carnot/core/base/descriptor.h"
 #include "program.h"
 #include "testing/paths.h"
 

@@ -1,5 +1,5 @@
 // The table of commands: every one has help, completion and a place in the manual, and none runs where it is only read.
-#include "carnot/cli/commands.h"
+#include "carnot/program/commands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <iomanip>
 #include <sstream>
 
-#include "carnot/base/file.h"
+#include "carnot/core/base/file.h"
 #include "testing/paths.h"
 
 namespace carnot::testing {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "carnot/base/file.h"
-#include "carnot/base/json.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
 #include "program.h"
 
 namespace carnot::testing {

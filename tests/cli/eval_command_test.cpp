@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "carnot/base/file.h"
+#include "carnot/core/base/file.h"
 #include "carnot/http/client.h"
 #include "program.h"
 #include "testing/local_http_server.h"

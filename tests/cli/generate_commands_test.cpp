@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "carnot/base/file.h"
+#include "carnot/core/base/file.h"
 #include "program.h"
 
 namespace carnot::testing {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "carnot/base/file.h"
+#include "carnot/core/base/file.h"
 #include "program.h"
 #include "testing/paths.h"
 

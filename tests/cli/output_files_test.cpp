@@ -5,7 +5,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "carnot/base/file.h"
+#include "carnot/core/base/file.h"
 #include "program.h"
 #include "testing/missing.h"
 

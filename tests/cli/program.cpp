@@ -13,9 +13,9 @@
 #include <cstdlib>
 #include <thread>
 
-#include "carnot/base/check.h"
-#include "carnot/base/descriptor.h"
-#include "carnot/base/file.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/descriptor.h"
+#include "carnot/core/base/file.h"
 #include "testing/paths.h"
 
 extern char** environ;

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "carnot/base/file.h"
-#include "carnot/base/json.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
 #include "program.h"
 #include "testing/paths.h"
 

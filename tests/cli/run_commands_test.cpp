@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "carnot/base/file.h"
+#include "carnot/core/base/file.h"
 #include "program.h"
 #include "testing/paths.h"
 

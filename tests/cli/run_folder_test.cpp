@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "carnot/base/file.h"
+#include "carnot/core/base/file.h"
 #include "program.h"
 
 namespace carnot::testing {

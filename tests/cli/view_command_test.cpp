@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <set>
 
-#include "carnot/base/file.h"
-#include "carnot/base/json.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
 #include "program.h"
 
 namespace carnot::testing {

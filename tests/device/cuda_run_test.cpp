@@ -6,8 +6,9 @@
 #include <filesystem>
 #include <sstream>
 
-#include "carnot/nn/cuda_backend.h"
-#include "carnot/run/run.h"
+#include "carnot/core/nn/cuda_backend.h"
+#include "carnot/core/run/run.h"
+#include "carnot/cuda/statistics/device_statistics.h"
 #include "testing/missing.h"
 #include "tests/device/small_recipe.h"
 
@@ -24,6 +25,7 @@ Result<RunEnd> run_in(const fs::path& folder, std::vector<std::string> settings)
 }
 
 TEST(RunOnCuda, CompletesWhereThereIsAGpu) {
+  offer_cuda_statistics();
   if (const Status cuda = load_cuda_backend(); !cuda) CARNOT_SKIP(Gpu, cuda.error().message);
   for (const std::vector<std::string>& settings : {std::vector<std::string>{"method=ppo"},
                                                    {"method=ppo", "dtype=bfloat16"},

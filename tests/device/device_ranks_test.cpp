@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "carnot/base/byte_stream.h"
-#include "carnot/base/file.h"
-#include "carnot/distributed/process_group.h"
-#include "carnot/train/trainer.h"
+#include "carnot/core/base/byte_stream.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/train/trainer.h"
+#include "carnot/ranks/process_group.h"
 #include "testing/forked_ranks.h"
 #include "testing/separate_device/separate_device.h"
 #include "tests/device/small_recipe.h"

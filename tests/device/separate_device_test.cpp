@@ -13,13 +13,13 @@
 #include <filesystem>
 #include <sstream>
 
-#include "carnot/base/file.h"
-#include "carnot/base/json.h"
-#include "carnot/engine/decoder_runner.h"
-#include "carnot/hf/weights.h"
-#include "carnot/run/run.h"
-#include "carnot/train/sft.h"
-#include "carnot/train/trainer.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/engine/decoder_runner.h"
+#include "carnot/core/hf/weights.h"
+#include "carnot/core/run/run.h"
+#include "carnot/core/train/sft.h"
+#include "carnot/core/train/trainer.h"
 #include "testing/packed_batch.h"
 #include "tests/device/small_recipe.h"
 

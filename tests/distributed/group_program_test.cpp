@@ -13,9 +13,9 @@
 #include <iostream>
 #include <thread>
 
-#include "carnot/base/file.h"
-#include "carnot/base/random.h"
-#include "carnot/base/stopwatch.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/base/stopwatch.h"
 #include "started_ranks.h"
 #include "testing/missing.h"
 

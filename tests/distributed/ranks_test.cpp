@@ -7,12 +7,12 @@
 
 #include <functional>
 
-#include "carnot/base/byte_stream.h"
-#include "carnot/base/file.h"
-#include "carnot/data/group_bytes.h"
-#include "carnot/distributed/process_group.h"
-#include "carnot/train/sft.h"
-#include "carnot/train/trainer.h"
+#include "carnot/core/base/byte_stream.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/data/group_bytes.h"
+#include "carnot/core/train/sft.h"
+#include "carnot/core/train/trainer.h"
+#include "carnot/ranks/process_group.h"
 #include "testing/forked_ranks.h"
 
 namespace carnot {

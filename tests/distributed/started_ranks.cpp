@@ -9,8 +9,8 @@
 #include <csignal>
 #include <thread>
 
-#include "carnot/base/check.h"
-#include "carnot/base/file.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/file.h"
 #include "testing/paths.h"
 
 extern char** environ;

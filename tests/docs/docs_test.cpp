@@ -7,8 +7,8 @@
 #include <set>
 #include <sstream>
 
-#include "carnot/base/file.h"
-#include "carnot/base/strings.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/strings.h"
 #include "page.h"
 #include "testing/paths.h"
 
@@ -119,48 +119,52 @@ TEST(Commands, ShowTheirUsage) {
   }
 }
 
-/// The words after `keyword` in a room's CMakeLists.txt, up to the next keyword; nothing if it is missing.
-std::vector<std::string> words_after(const std::string& text, const std::string& keyword) {
-  static const std::set<std::string> kKeywords{"SOURCES", "DEPENDS", "LIBRARIES", "TORCH", "TESTS", "TEST_DEPENDS"};
-  const std::size_t begin = text.find("add_room(");
-  std::string body = text.substr(begin, text.find(')', begin) - begin);
-  std::replace(body.begin(), body.end(), '(', ' ');
-  std::istringstream words(body);
-  std::vector<std::string> found;
-  bool inside = false;
-  for (std::string word; words >> word;) {
-    if (kKeywords.contains(word))
-      inside = word == keyword;
-    else if (inside)
-      found.push_back(word);
+/// A line of build/rooms/floor_plan, which cmake/CarnotRoom.cmake writes.
+struct Room {
+  std::string path{}, name{}, uses{}, torch{}, about{};
+};
+
+std::vector<Room> rooms() {
+  std::vector<Room> all;
+  const std::string plan = read_file(build_path("rooms/floor_plan")).value();
+  for (const std::string_view line : split_lines(plan)) {
+    std::istringstream cells{std::string(line)};
+    Room room;
+    for (std::string* cell : {&room.path, &room.name, &room.uses, &room.torch, &room.about})
+      std::getline(cells, *cell, '|');
+    all.push_back(std::move(room));
   }
-  return found;
+  return all;
 }
 
-TEST(Rooms, StandInTheFloorPlanWithWhatTheyUse) {
-  const std::string plan = page_text("ARCHITECTURE.md");
-  std::set<std::string> rooms;
-  int floor = 0;
-  for (const std::string& line : matches(page_text("CMakeLists.txt"), "\nadd_rooms\\(([a-z_ ]*)\\)")) {
-    std::istringstream names(line);
-    for (std::string room; names >> room;) {
-      const std::string list = page_text("carnot/" + room + "/CMakeLists.txt");
-      const std::string uses = join(words_after(list, "DEPENDS"), " ");
-      const bool torch = list.find("\n  TORCH") != std::string::npos;
-      const std::string row = table_row({std::to_string(floor), code(room), uses, torch ? "yes" : ""});
-      EXPECT_THAT(plan, HasSubstr(row.substr(0, row.size() - 1) + " ")) << room;
-      rooms.insert(room);
-    }
-    ++floor;
+/// Core rooms alone, or those of the annexes.
+std::string room_table(bool core) {
+  std::string table = table_heading({"room", "folder", "uses", "LibTorch", "what it holds"});
+  for (const Room& room : rooms())
+    if (room.path.starts_with("carnot/core/") == core)
+      table += table_row({code(room.name), code(room.path), room.uses, room.torch, room.about});
+  return table;
+}
+
+TEST(Rooms, AreTheFloorPlan) {
+  EXPECT_GT(rooms().size(), 40u);
+  expect_block("ARCHITECTURE.md", "core rooms", room_table(true));
+  expect_block("ARCHITECTURE.md", "annex rooms", room_table(false));
+}
+
+TEST(Rooms, OfTheCoreUseNoAnnex) {
+  std::set<std::string> core;
+  for (const Room& room : rooms()) {
+    if (!room.path.starts_with("carnot/core/")) continue;
+    core.insert(room.name);
+    std::istringstream uses(room.uses);
+    for (std::string used; uses >> used;) EXPECT_EQ(core.count(used), 1u) << room.name << " uses " << used;
   }
-  EXPECT_GT(rooms.size(), 20u);
-  for (const std::string& room : matches(plan, "\n\\| [0-9]+ \\| `([a-z_]+)` \\|"))
-    EXPECT_EQ(rooms.count(room), 1u) << room;
 }
 
 TEST(RunFolder, HasEveryPathOfItsHeader) {
   const std::string page = page_text("docs/run_folder.md");
-  const auto paths = matches(page_text("carnot/run/run_folder.h"), "\n//   ([^ ]+)  ");
+  const auto paths = matches(page_text("carnot/core/run/run_folder.h"), "\n//   ([^ ]+)  ");
   EXPECT_GT(paths.size(), 5u);
   for (const std::string& path : paths) {
     const std::size_t slash = path.find('/');

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <set>
 
-#include "carnot/base/file.h"
+#include "carnot/core/base/file.h"
 #include "page.h"
 #include "testing/paths.h"
 
@@ -114,10 +114,11 @@ std::vector<std::string> without_braces(const std::string& path) {
   return paths;
 }
 
-/// Of the repository, or of carnot/ in it.
+/// Of the repository, or of carnot/ or carnot/core/ in it.
 std::string path_of(const std::string& named) {
-  const std::string path = source_path(named);
-  return fs::exists(path) ? path : source_path("carnot/" + named);
+  for (const char* folder : {"", "carnot/"})
+    if (const std::string path = source_path(folder + named); fs::exists(path)) return path;
+  return source_path("carnot/core/" + named);
 }
 
 TEST(Documentation, NamesFilesAndRoomsThatExist) {

@@ -8,7 +8,7 @@
 #include <regex>
 
 #include "../cli/program.h"
-#include "carnot/base/file.h"
+#include "carnot/core/base/file.h"
 #include "testing/paths.h"
 
 namespace carnot::testing {

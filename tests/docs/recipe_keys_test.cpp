@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "carnot/base/file.h"
+#include "carnot/core/base/file.h"
 #include "page.h"
 #include "testing/paths.h"
 

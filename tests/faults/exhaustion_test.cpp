@@ -4,7 +4,7 @@
 
 #include <future>
 
-#include "carnot/base/file.h"
+#include "carnot/core/base/file.h"
 #include "cases.h"
 #include "fault.h"
 #include "small_run.h"

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "carnot/base/check.h"
+#include "carnot/core/base/check.h"
 
 namespace carnot::testing {
 namespace {

@@ -4,8 +4,8 @@
 #include <set>
 #include <sstream>
 
-#include "carnot/base/file.h"
-#include "carnot/base/json.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
 
 namespace carnot::testing {
 namespace {

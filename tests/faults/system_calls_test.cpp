@@ -6,7 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "carnot/base/file.h"
+#include "carnot/core/base/file.h"
 #include "cases.h"
 #include "fault.h"
 #include "small_run.h"

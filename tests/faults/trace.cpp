@@ -2,8 +2,8 @@
 
 #include <sstream>
 
-#include "carnot/base/check.h"
-#include "carnot/base/file.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/file.h"
 
 namespace carnot::testing {
 

@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/hf/adapter_config.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/hf/adapter_config.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(adapter_config) {

@@ -2,11 +2,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/base/random.h"
-#include "carnot/env/alfworld/game_files.h"
-#include "carnot/env/alfworld/simulator.h"
-#include "carnot/env/alfworld/solver.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/random.h"
+#include "carnot/worlds/alfworld/game_files.h"
+#include "carnot/worlds/alfworld/simulator.h"
+#include "carnot/worlds/alfworld/solver.h"
 #include "tests/fuzz/target.h"
 
 namespace {

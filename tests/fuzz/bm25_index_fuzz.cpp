@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "carnot/base/check.h"
-#include "carnot/tool/bm25/index_file.h"
+#include "carnot/core/base/check.h"
+#include "carnot/retrieval/bm25/index_file.h"
 #include "tests/fuzz/scratch_folder.h"
 #include "tests/fuzz/target.h"
 

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/tool/calculator/expression.h"
+#include "carnot/core/base/check.h"
+#include "carnot/tools/calculator/expression.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(calculator) {

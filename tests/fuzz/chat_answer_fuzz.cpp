@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/openai/chat_answer.h"
+#include "carnot/core/base/check.h"
+#include "carnot/serving/openai/chat_answer.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(chat_answer) {

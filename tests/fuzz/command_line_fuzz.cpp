@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/base/file.h"
-#include "carnot/cli/command_line.h"
-#include "carnot/cli/entries.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/cli/command_line.h"
+#include "carnot/core/cli/entries.h"
 #include "testing/every_option.h"
 #include "tests/fuzz/target.h"
 

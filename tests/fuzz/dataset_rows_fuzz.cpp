@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/env/dataset/rows.h"
+#include "carnot/worlds/task_rows/rows.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(dataset_rows) {

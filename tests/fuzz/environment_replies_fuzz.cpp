@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/base/file.h"
-#include "carnot/env/environment.h"
-#include "carnot/text/chat_families.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/env/environment.h"
+#include "carnot/core/text/chat_families.h"
 #include "testing/small_tokenizer.h"
 #include "tests/fuzz/target.h"
 

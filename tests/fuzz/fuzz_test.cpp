@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "carnot/base/file.h"
-#include "carnot/base/random.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/random.h"
 #include "testing/paths.h"
 #include "tests/fuzz/target.h"
 

@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/hf/generation_config.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/hf/generation_config.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(generation_config) {

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "carnot/base/check.h"
-#include "carnot/gguf/tokenizer.h"
-#include "carnot/hf/gguf_model.h"
-#include "carnot/text/tokenizer.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/gguf/tokenizer.h"
+#include "carnot/core/hf/gguf_model.h"
+#include "carnot/core/text/tokenizer.h"
 #include "tests/fuzz/target.h"
 
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "carnot/data/group_bytes.h"
+#include "carnot/core/data/group_bytes.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(group_bytes) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "carnot/base/check.h"
+#include "carnot/core/base/check.h"
 #include "carnot/http/request_reader.h"
 #include "tests/fuzz/target.h"
 

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/generate/input_lines.h"
-#include "carnot/text/chat_families.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/text/chat_families.h"
+#include "carnot/serving/input_lines.h"
 #include "testing/small_tokenizer.h"
 #include "tests/fuzz/target.h"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "carnot/rank/launcher.h"
+#include "carnot/core/rank/launcher.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(launcher_variables) {

@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/run/checkpoint_folder.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/run/checkpoint_folder.h"
 #include "tests/fuzz/scratch_folder.h"
 #include "tests/fuzz/target.h"
 

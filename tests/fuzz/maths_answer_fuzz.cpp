@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/reward/maths_answer.h"
-#include "carnot/reward/maths_normal_form.h"
+#include "carnot/core/base/check.h"
+#include "carnot/worlds/reward/maths_answer.h"
+#include "carnot/worlds/reward/maths_normal_form.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(maths_answer) {

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/tool/checked_tool.h"
-#include "carnot/tool/mcp/messages.h"
-#include "carnot/tool/mcp/server_list.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/env/checked_tool.h"
+#include "carnot/tools/mcp/messages.h"
+#include "carnot/tools/mcp/server_list.h"
 #include "tests/fuzz/target.h"
 
 namespace {

@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/method/method.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/method/method.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(method_list) {

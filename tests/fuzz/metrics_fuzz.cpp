@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/base/file.h"
-#include "carnot/run/metrics_writer.h"
-#include "carnot/study/metric_curves.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/run/metrics_writer.h"
+#include "carnot/studies/metric_curves.h"
 #include "tests/fuzz/scratch_folder.h"
 #include "tests/fuzz/target.h"
 

@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/hf/model_config_file.h"
-#include "carnot/nn/model_config.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/hf/model_config_file.h"
+#include "carnot/core/nn/model_config.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(model_config) {

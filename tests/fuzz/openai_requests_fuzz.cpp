@@ -1,10 +1,10 @@
-// Any bytes are a request within the bounds of openai/request.h, or problems with a message each.
+// Any bytes are a request within the bounds of serving/openai/request.h, or problems with a message each.
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/openai/answer.h"
-#include "carnot/openai/request.h"
+#include "carnot/core/base/check.h"
+#include "carnot/serving/openai/answer.h"
+#include "carnot/serving/openai/request.h"
 #include "tests/fuzz/target.h"
 
 namespace {

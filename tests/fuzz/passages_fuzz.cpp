@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/tool/bm25/passage_row.h"
-#include "carnot/tool/search/passages.h"
+#include "carnot/retrieval/bm25/passage_row.h"
+#include "carnot/tools/search/passages.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(passages) {

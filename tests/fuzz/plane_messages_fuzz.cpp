@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "carnot/base/check.h"
-#include "carnot/plane/address.h"
-#include "carnot/plane/messages.h"
+#include "carnot/core/base/check.h"
+#include "carnot/remote_rollouts/transport/address.h"
+#include "carnot/remote_rollouts/transport/messages.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(plane_messages) {

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/json.h"
-#include "carnot/env/process/messages.h"
+#include "carnot/core/base/json.h"
+#include "carnot/worlds/process/messages.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(process_answers) {

@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/config/printer.h"
-#include "carnot/config/reader.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/config/printer.h"
+#include "carnot/core/config/reader.h"
 #include "tests/fuzz/target.h"
 
 namespace {

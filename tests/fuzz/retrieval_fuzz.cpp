@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/tool/retriever/messages.h"
+#include "carnot/core/base/check.h"
+#include "carnot/retrieval/retriever/messages.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(retrieval) {

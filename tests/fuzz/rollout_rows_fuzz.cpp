@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/data/rollout_file.h"
-#include "carnot/data/rollout_write.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/data/rollout_file.h"
+#include "carnot/core/data/rollout_write.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(rollout_rows) {

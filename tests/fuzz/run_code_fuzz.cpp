@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/tool/python_sandbox/sandbox_fusion.h"
+#include "carnot/core/base/check.h"
+#include "carnot/tools/code/sandbox_fusion.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(run_code) {

@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/hf/safetensors_header.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/hf/safetensors_header.h"
 #include "tests/fuzz/target.h"
 
 namespace {

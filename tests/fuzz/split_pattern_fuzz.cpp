@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/base/utf8.h"
-#include "carnot/text/split_pattern.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/utf8.h"
+#include "carnot/core/text/split_pattern.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(split_pattern) {

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <string>
 
-#include "carnot/base/check.h"
-#include "carnot/env/swe/scaffold.h"
-#include "carnot/env/swe/swe_bench.h"
-#include "carnot/env/swe/test_log.h"
-#include "carnot/env/swe/workshop.h"
+#include "carnot/core/base/check.h"
+#include "carnot/worlds/swe/scaffold.h"
+#include "carnot/worlds/swe/swe_bench.h"
+#include "carnot/worlds/swe/test_log.h"
+#include "carnot/worlds/swe/workshop.h"
 #include "tests/fuzz/target.h"
 
 namespace {

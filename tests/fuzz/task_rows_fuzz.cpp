@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/env/task_rows.h"
+#include "carnot/core/base/check.h"
+#include "carnot/worlds/task_rows/task_rows.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(task_rows) {

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/text/tokenizer.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/text/tokenizer.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(tokenizer) {

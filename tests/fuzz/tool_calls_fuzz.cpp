@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string>
 
-#include "carnot/base/check.h"
-#include "carnot/text/bpe_training.h"
-#include "carnot/text/chat.h"
-#include "carnot/text/chat_families.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/text/bpe_training.h"
+#include "carnot/core/text/chat.h"
+#include "carnot/core/text/chat_families.h"
 #include "tests/fuzz/target.h"
 
 namespace {

@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/run/trainer_state.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/run/trainer_state.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(trainer_state) {

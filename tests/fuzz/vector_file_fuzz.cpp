@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/tool/dense/vector_file.h"
+#include "carnot/core/base/check.h"
+#include "carnot/retrieval/dense/vector_file.h"
 #include "tests/fuzz/scratch_folder.h"
 #include "tests/fuzz/target.h"
 

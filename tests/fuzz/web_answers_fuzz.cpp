@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/tool/web/cache.h"
-#include "carnot/tool/web/search_api.h"
+#include "carnot/core/base/check.h"
+#include "carnot/tools/web/cache.h"
+#include "carnot/tools/web/search_api.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(web_answers) {

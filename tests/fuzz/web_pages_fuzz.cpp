@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/base/utf8.h"
-#include "carnot/tool/web/page_text.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/utf8.h"
+#include "carnot/tools/web/page_text.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(web_pages) {

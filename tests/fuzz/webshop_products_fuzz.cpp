@@ -6,8 +6,8 @@
 #include <sstream>
 #include <string>
 
-#include "carnot/base/check.h"
-#include "carnot/env/webshop/demonstrator.h"
+#include "carnot/core/base/check.h"
+#include "carnot/worlds/webshop/demonstrator.h"
 #include "tests/fuzz/target.h"
 
 namespace {

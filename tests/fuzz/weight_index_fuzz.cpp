@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "carnot/base/check.h"
-#include "carnot/hf/safetensors_header.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/hf/safetensors_header.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(weight_index) {

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/text/word_piece.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/text/word_piece.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(word_piece) {

@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carnot/base/check.h"
-#include "carnot/base/file.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/file.h"
 #include "tests/fuzz/scratch_folder.h"
 #include "tests/fuzz/target.h"
 

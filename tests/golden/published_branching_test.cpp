@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "carnot/branch/balanced_branch.h"
-#include "carnot/branch/entropy_branch.h"
-#include "carnot/branch/turn_entropy.h"
-#include "carnot/credit/filter.h"
-#include "carnot/credit/reward.h"
-#include "carnot/objective/adaptive_coefficient.h"
+#include "carnot/core/branch/balanced_branch.h"
+#include "carnot/core/branch/entropy_branch.h"
+#include "carnot/core/branch/turn_entropy.h"
+#include "carnot/core/credit/filter.h"
+#include "carnot/core/credit/reward.h"
+#include "carnot/core/objective/adaptive_coefficient.h"
 #include "recorded_cases.h"
 
 namespace carnot {

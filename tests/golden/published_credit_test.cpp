@@ -4,17 +4,17 @@
 #include <array>
 #include <map>
 
-#include "carnot/credit/bilevel_gae.h"
-#include "carnot/credit/gae.h"
-#include "carnot/credit/group_relative.h"
-#include "carnot/credit/leave_one_out.h"
-#include "carnot/credit/other_baselines.h"
-#include "carnot/credit/reinforce.h"
-#include "carnot/credit/step_group.h"
-#include "carnot/credit/token_gain.h"
-#include "carnot/credit/tree_relative.h"
-#include "carnot/credit/turn_gain.h"
-#include "carnot/credit/turn_group_gain.h"
+#include "carnot/core/credit/bilevel_gae.h"
+#include "carnot/core/credit/gae.h"
+#include "carnot/core/credit/group_relative.h"
+#include "carnot/core/credit/leave_one_out.h"
+#include "carnot/core/credit/other_baselines.h"
+#include "carnot/core/credit/reinforce.h"
+#include "carnot/core/credit/step_group.h"
+#include "carnot/core/credit/token_gain.h"
+#include "carnot/core/credit/tree_relative.h"
+#include "carnot/core/credit/turn_gain.h"
+#include "carnot/core/credit/turn_group_gain.h"
 #include "recorded_cases.h"
 #include "reference/gain_outcome.h"
 

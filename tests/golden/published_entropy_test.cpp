@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "carnot/loss/loss.h"
-#include "carnot/nn/token_statistics.h"
+#include "carnot/core/loss/loss.h"
+#include "carnot/core/nn/token_statistics.h"
 #include "recorded_cases.h"
 
 namespace carnot {

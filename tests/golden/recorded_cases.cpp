@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "carnot/base/check.h"
-#include "carnot/base/file.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/file.h"
 #include "testing/paths.h"
 
 namespace carnot::testing {

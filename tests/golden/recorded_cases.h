@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "carnot/base/json.h"
-#include "carnot/data/credit_table.h"
-#include "carnot/data/trajectory.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/data/credit_table.h"
+#include "carnot/core/data/trajectory.h"
 
 namespace carnot::testing {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <regex>
 
-#include "carnot/base/file.h"
+#include "carnot/core/base/file.h"
 #include "testing/paths.h"
 
 namespace carnot {

@@ -8,9 +8,9 @@
 #include <regex>
 #include <sstream>
 
-#include "carnot/base/file.h"
-#include "carnot/study/comparison.h"
-#include "carnot/study/metric_curves.h"
+#include "carnot/core/base/file.h"
+#include "carnot/studies/comparison.h"
+#include "carnot/studies/metric_curves.h"
 
 namespace carnot {
 namespace {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "carnot/base/log.h"
-#include "carnot/run/checkpoint_folder.h"
-#include "carnot/run/disk_budget.h"
-#include "carnot/train/model_bundle.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/run/checkpoint_folder.h"
+#include "carnot/core/run/disk_budget.h"
+#include "carnot/core/train/model_bundle.h"
 #include "tiny_runs.h"
 
 namespace carnot {

@@ -12,16 +12,16 @@
 #include <set>
 #include <sstream>
 
-#include "carnot/base/file.h"
-#include "carnot/base/json.h"
-#include "carnot/data/rollout_file.h"
-#include "carnot/hf/adapter_folder.h"
-#include "carnot/hf/safetensors.h"
-#include "carnot/hf/weights.h"
-#include "carnot/run/run.h"
-#include "carnot/run/run_folder.h"
-#include "carnot/run/stages.h"
-#include "carnot/train/model_bundle.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/data/rollout_file.h"
+#include "carnot/core/hf/adapter_folder.h"
+#include "carnot/core/hf/safetensors.h"
+#include "carnot/core/hf/weights.h"
+#include "carnot/core/run/run.h"
+#include "carnot/core/run/run_folder.h"
+#include "carnot/core/run/stages.h"
+#include "carnot/core/train/model_bundle.h"
 #include "tiny_runs.h"
 
 namespace carnot {

@@ -8,10 +8,10 @@
 #include <functional>
 #include <sstream>
 
-#include "carnot/base/file.h"
-#include "carnot/base/json.h"
-#include "carnot/run/run.h"
-#include "carnot/train/recipe.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/run/run.h"
+#include "carnot/core/train/recipe.h"
 
 namespace carnot::testing {
 

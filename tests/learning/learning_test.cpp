@@ -6,8 +6,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "carnot/run/report.h"
-#include "carnot/run/run.h"
+#include "carnot/core/run/report.h"
+#include "carnot/core/run/run.h"
 
 namespace carnot {
 namespace {

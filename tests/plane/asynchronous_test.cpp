@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <thread>
 
-#include "carnot/base/file.h"
-#include "carnot/plane/task_source.h"
-#include "carnot/rollout/rollout_bytes.h"
-#include "carnot/worker/trainer_copy.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/rollout/rollout_bytes.h"
+#include "carnot/remote_rollouts/trainer_copy.h"
+#include "carnot/remote_rollouts/transport/task_source.h"
 #include "testing/paths.h"
 #include "tests/plane/small_training.h"
 

@@ -14,9 +14,9 @@
 #include <thread>
 #include <utility>
 
-#include "carnot/base/check.h"
-#include "carnot/base/descriptor.h"
-#include "carnot/base/file.h"
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/descriptor.h"
+#include "carnot/core/base/file.h"
 
 extern char** environ;
 

@@ -9,10 +9,10 @@
 #include <mutex>
 #include <thread>
 
-#include "carnot/base/file.h"
-#include "carnot/plane/staleness.h"
-#include "carnot/plane/task_board.h"
-#include "carnot/plane/task_source.h"
+#include "carnot/core/base/file.h"
+#include "carnot/remote_rollouts/transport/staleness.h"
+#include "carnot/remote_rollouts/transport/task_board.h"
+#include "carnot/remote_rollouts/transport/task_source.h"
 #include "testing/local_http_server.h"
 #include "tests/plane/background.h"
 

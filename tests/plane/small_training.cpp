@@ -1,7 +1,7 @@
 #include "tests/plane/small_training.h"
 
-#include "carnot/base/file.h"
-#include "carnot/base/json.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
 #include "testing/paths.h"
 
 namespace carnot::testing {

@@ -11,8 +11,8 @@
 #include <iostream>
 #include <thread>
 
-#include "carnot/base/file.h"
-#include "carnot/base/random.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/random.h"
 #include "testing/paths.h"
 #include "tests/distributed/started_ranks.h"
 #include "tests/plane/small_training.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "carnot/base/file.h"
-#include "carnot/env/environment.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/env/environment.h"
 #include "testing/field_settings.h"
 #include "testing/paths.h"
 

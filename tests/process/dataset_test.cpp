@@ -8,8 +8,8 @@
 #include <sstream>
 #include <thread>
 
-#include "carnot/env/dataset/environment.h"
-#include "carnot/env/play.h"
+#include "carnot/core/env/play.h"
+#include "carnot/worlds/dataset/environment.h"
 #include "testing/prepared_environment.h"
 
 namespace carnot {

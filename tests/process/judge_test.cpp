@@ -11,9 +11,9 @@
 #include <mutex>
 #include <thread>
 
-#include "carnot/base/file.h"
-#include "carnot/base/json.h"
-#include "carnot/env/dataset/environment.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
+#include "carnot/worlds/dataset/environment.h"
 #include "testing/field_settings.h"
 #include "testing/local_http_server.h"
 

@@ -8,8 +8,8 @@
 #include <sstream>
 #include <thread>
 
-#include "carnot/env/environment_boundary.h"
-#include "carnot/env/process/environment.h"
+#include "carnot/core/env/environment_boundary.h"
+#include "carnot/worlds/process/environment.h"
 #include "testing/prepared_environment.h"
 #include "testing/scripted_rollout.h"
 

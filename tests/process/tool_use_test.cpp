@@ -1,5 +1,5 @@
 // Tools in episodes of data sets and processes: Python functions and MCP servers, through what their authors write.
-#include "carnot/env/tool_use.h"
+#include "carnot/worlds/tool_use/tool_use.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,13 +12,13 @@
 #include <thread>
 #include <tuple>
 
-#include "carnot/base/json.h"
-#include "carnot/base/log.h"
-#include "carnot/env/dataset/environment.h"
-#include "carnot/env/environment_boundary.h"
-#include "carnot/env/process/environment.h"
-#include "carnot/process/line_program.h"
-#include "carnot/text/chat_families.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/env/environment_boundary.h"
+#include "carnot/core/subprocess/line_program.h"
+#include "carnot/core/text/chat_families.h"
+#include "carnot/worlds/dataset/environment.h"
+#include "carnot/worlds/process/environment.h"
 #include "testing/paths.h"
 #include "testing/prepared_environment.h"
 #include "testing/small_tokenizer.h"

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "carnot/base/file.h"
-#include "carnot/generate/generator.h"
-#include "carnot/generate/loaded_model.h"
-#include "carnot/rollout/log_prob_pass.h"
-#include "carnot/train/trainer.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/rollout/log_prob_pass.h"
+#include "carnot/core/train/trainer.h"
+#include "carnot/serving/generator.h"
+#include "carnot/serving/loaded_model.h"
 #include "testing/chat_templates.h"
 #include "testing/paths.h"
 

@@ -9,9 +9,9 @@
 #include <set>
 #include <sstream>
 
-#include "carnot/base/file.h"
-#include "carnot/base/json.h"
-#include "carnot/run/run.h"
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/run/run.h"
 #include "testing/paths.h"
 
 namespace carnot {

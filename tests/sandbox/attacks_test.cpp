@@ -14,8 +14,8 @@
 #include <sstream>
 #include <thread>
 
-#include "carnot/base/file.h"
-#include "carnot/sandbox/python_sandbox.h"
+#include "carnot/core/base/file.h"
+#include "carnot/tools/sandbox/python_sandbox.h"
 #include "testing/local_http_server.h"
 #include "testing/missing.h"
 #include "testing/paths.h"

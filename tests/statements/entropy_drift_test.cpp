@@ -11,9 +11,9 @@
 #include <functional>
 #include <vector>
 
-#include "carnot/base/random.h"
-#include "carnot/loss/loss.h"
-#include "carnot/nn/token_statistics.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/loss/loss.h"
+#include "carnot/core/nn/token_statistics.h"
 
 namespace carnot {
 namespace {

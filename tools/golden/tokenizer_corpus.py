@@ -15,7 +15,7 @@ recording, with the pipelines of
 
 corpus.json holds, per tokenizer and corpus, a hash for each batch of 64 texts: FNV-1a over the little-endian 32-bit
 token ids of each text, 0xFFFFFFFF behind it, then the bytes of the decoded text, a zero byte behind it.
-random_lines() is written a second time in carnot/text/tokenizer_corpus_test.cpp.
+random_lines() is written a second time in carnot/core/text/tokenizer_corpus_test.cpp.
 """
 
 import json

@@ -1,0 +1,11 @@
+#include "carnot/core/base/check.h"
+
+namespace carnot::detail {
+
+void check_failed(const char* file, int line, const std::string& what) {
+  std::ostringstream out;
+  out << file << ":" << line << ": check failed: " << what;
+  throw CheckError(out.str());
+}
+
+}  // namespace carnot::detail

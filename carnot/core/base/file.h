@@ -1,0 +1,49 @@
+// base/file.h -- reads and writes whole files; a reader never sees a half-written one.
+#pragma once
+
+#include <filesystem>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/core/base/result.h"
+
+namespace carnot {
+
+/// The whole file. The error names the path and the system's reason, or the limit (base/limits.h) that the file
+/// exceeds. A pipe is read until its writers close it; a pipe without a writer is an error.
+Result<std::string> read_file(const std::filesystem::path& path);
+
+/// The whole file, decompressed if its name ends in .xz. The decompressed size is limited, too.
+Result<std::string> read_maybe_compressed(const std::filesystem::path& path);
+
+/// The rest of the stream, within the limits for inputs of unknown size; `name` is for error messages.
+Result<std::string> read_stream(std::istream& in, const std::string& name);
+
+/// The stream's next line, without its line break; false at the end of the stream. A line that is too long is an error.
+Result<bool> read_line(std::istream& in, std::string& line);
+
+/// Lines without their '\n'. Splits on that byte only; a last line without it counts.
+std::vector<std::string_view> split_lines(std::string_view text);
+
+/// Writes to a temporary file next to `path` (temporary_name.h), syncs it and renames it: `path` has either the old
+/// content or all of the new, and keeps its permissions. A symbolic link is kept and its target replaced. Devices,
+/// pipes and terminals cannot be replaced and are written to directly.
+Status write_file_atomically(const std::filesystem::path& path, std::string_view content);
+/// The same for content in several pieces.
+Status write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
+
+/// Syncs the file's content, or the folder's entries, to disk, so that they survive a power failure.
+Status sync_path(const std::filesystem::path& path);
+
+/// Creates the folder and its parents; the error has the reason.
+Status make_folder(const std::filesystem::path& path);
+
+/// Lower-case hexadecimal SHA-256.
+std::string sha256_hex(std::string_view content);
+/// SHA-256 of a file of any size, read in pieces.
+Result<std::string> sha256_of_file(const std::filesystem::path& path);
+
+}  // namespace carnot

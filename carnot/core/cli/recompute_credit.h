@@ -1,0 +1,59 @@
+// cli/recompute_credit.h -- `carnot credit FILE --method M`: a method's credit for rollouts that exist already.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "carnot/core/base/result.h"
+#include "carnot/core/data/rollout_file.h"
+#include "carnot/core/data/trajectory.h"
+#include "carnot/core/method/method.h"
+
+namespace carnot {
+
+struct CreditRequest {
+  std::filesystem::path file{};
+  std::string method{};
+  /// `key=value`: a recipe's `method.`, `filter.` and `objective.` keys. `method.` may be left out, and so may the
+  /// method's name before its options.
+  std::vector<std::string> overrides{};
+};
+
+/// A file's rows, and what a method decides about them. Can be moved, not copied: `all` points into `file`.
+struct CreditedRows {
+  CreditedRows() = default;
+  CreditedRows(CreditedRows&&) = default;
+
+  Method method{};
+  std::string text{};  ///< of the whole file
+  RolloutFile file{};
+  std::vector<Trajectory> all{};
+  CreditTable credit{};
+};
+
+/// A signal that `reader` needs measured on the sampled tokens of every included trajectory.
+struct ColumnNeed {
+  Column column = Column::Reward;
+  std::string reader{};
+};
+
+/// What is read beside what the method's own rules read.
+using FurtherNeeds = std::function<std::vector<ColumnNeed>(const Method& method)>;
+
+/// Each training step of the file is a batch of its own, as it was when it was trained: no statistic reaches over two.
+/// Every field that is needed and a row lacks is named with the first such line.
+Result<CreditedRows> credit_rows(const CreditRequest& request, const FurtherNeeds& further = {});
+
+/// Lists to add to a row by name, one entry per token. NaN and the empty word become null.
+using TokenLists = std::map<std::string, std::variant<std::vector<double>, std::vector<std::string>>>;
+
+/// The rows of the file, in its order, with `advantage`, `weight`, `clip_scale` and `value_target` as the method
+/// decides, `dropped` where its filter does, and `further` (empty, or by trajectory); other fields stay.
+std::string written_rows(const CreditedRows& rows, std::span<const TokenLists> further = {});
+
+}  // namespace carnot

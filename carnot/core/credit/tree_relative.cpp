@@ -1,0 +1,79 @@
+#include "carnot/core/credit/tree_relative.h"
+
+#include "carnot/core/credit/members.h"
+
+namespace carnot {
+namespace {
+
+using Members = std::vector<std::vector<int>>;
+
+/// values[i] of trajectory i, normalised within its set.
+std::vector<double> against(const Members& sets, std::span<const double> values, const Normalisation& normalisation) {
+  std::vector<double> out(values.size(), 0.0);
+  for (const auto& members : sets) {
+    std::vector<double> of_set;
+    for (int i : members) of_set.push_back(values[i]);
+    const Standard standard = standard_of(of_set, normalisation);
+    for (int i : members) out[i] = standard.of(values[i]);
+  }
+  return out;
+}
+
+std::vector<double> nested(const Members& trees, std::vector<double> in_group, Normalisation normalisation) {
+  normalisation.singleton = Singleton::Raw;
+  return against(trees, in_group, normalisation);
+}
+
+void credit_leaves(std::span<const Trajectory> trajectories, CreditTable& table, const TreeRelativeOptions& options) {
+  std::vector<double> reward;
+  for (const Credit& credit : table) reward.push_back(credit.total_reward());
+  const Members trees = members_by_tree(trajectories);
+  const std::vector<double> in_group = against(members_by_group(trajectories), reward, options.normalisation);
+  const std::vector<double> in_tree = options.estimator == TreeEstimator::Nested
+                                          ? nested(trees, in_group, options.normalisation)
+                                          : against(trees, reward, options.normalisation);
+  for (std::size_t i = 0; i < trajectories.size(); ++i) {
+    if (!trajectories[i].leaf().is_included()) continue;
+    const double inter = options.estimator == TreeEstimator::GroupAndTree ? in_group[i] : 0;
+    add_to_all_turns(table[i].advantage, trajectories[i], inter + in_tree[i]);
+  }
+}
+
+void credit_tokens(const Members& sets, std::span<const Trajectory> trajectories, CreditTable& table,
+                   const Normalisation& normalisation) {
+  for (const auto& members : sets) {
+    std::vector<double> pool;
+    for (int i : members) {
+      const auto& reward = table[i].reward;
+      const std::vector<bool> inside = in_response(trajectories[i]);
+      for (std::size_t t = 0; t < reward.size(); ++t)
+        if (inside[t]) pool.push_back(reward[t]);
+    }
+    const Standard standard = standard_of(pool, normalisation);
+    for (int i : members) {
+      Credit& credit = table[i];
+      const std::vector<bool> sampled = trajectories[i].sampled();
+      for (std::size_t t = 0; t < sampled.size(); ++t)
+        if (sampled[t]) credit.advantage[t] += standard.of(credit.reward[t]);
+    }
+  }
+}
+
+}  // namespace
+
+void TreeRelativeOptions::fields(FieldVisitor& visit) {
+  enum_field(visit, "estimator", estimator, {"group_and_tree", "tree", "nested", "per_token"},
+             "what a leaf is compared with");
+  normalisation.fields(visit);
+}
+
+CreditRule tree_relative(const TreeRelativeOptions& options) {
+  const auto apply = [options](std::span<const Trajectory> trajectories, CreditTable& table) {
+    if (options.estimator != TreeEstimator::PerToken) return credit_leaves(trajectories, table, options);
+    credit_tokens(members_by_group(trajectories), trajectories, table, options.normalisation);
+    credit_tokens(members_by_tree(trajectories), trajectories, table, options.normalisation);
+  };
+  return {.name = "tree_relative", .apply = apply};
+}
+
+}  // namespace carnot

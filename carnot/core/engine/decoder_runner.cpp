@@ -1,0 +1,17 @@
+#include "carnot/core/engine/decoder_runner.h"
+
+namespace carnot {
+
+DecoderRunner::DecoderRunner(const Model& model, int num_blocks)
+    : model_(&model), cache_(model.config(), num_blocks, model.options()) {}
+
+at::Tensor DecoderRunner::hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
+                                 const std::vector<PagedRows>& sequences) {
+  return model_->hidden(tokens_T, positions_T, PagedAttention{.cache = &cache_, .sequences = sequences});
+}
+
+LogitRows DecoderRunner::logits(const at::Tensor& hidden_BH, std::span<const float> inverse_temperature_B) {
+  return model_->logit_rows(hidden_BH, inverse_temperature_B);
+}
+
+}  // namespace carnot

@@ -1,0 +1,31 @@
+// engine/decoder_runner.h -- a decoder and its KV cache, run for the engine.
+#pragma once
+
+#include "carnot/core/engine/model_runner.h"
+#include "carnot/core/nn/kv_cache.h"
+#include "carnot/core/nn/model.h"
+
+namespace carnot {
+
+class DecoderRunner : public ModelRunner {
+ public:
+  /// A cache of `num_blocks` blocks in the model's type, on its device. The model must outlive the runner. Between
+  /// steps its weights may change; what the cache then holds is stale: release every sequence first, or let the engine
+  /// forget what it has computed.
+  DecoderRunner(const Model& model, int num_blocks);
+
+  int vocab_size() const override { return model_->config().vocab_size; }
+  int num_blocks() const override { return cache_.num_blocks(); }
+  at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
+                    const std::vector<PagedRows>& sequences) override;
+  LogitRows logits(const at::Tensor& hidden_BH, std::span<const float> inverse_temperature_B) override;
+  void copy_block(int from, int to) override { cache_.copy_block(from, to); }
+
+  std::int64_t cache_bytes() const { return cache_.bytes(); }
+
+ private:
+  const Model* model_;
+  KvCache cache_;
+};
+
+}  // namespace carnot

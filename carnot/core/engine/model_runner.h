@@ -1,0 +1,36 @@
+// engine/model_runner.h -- what the engine needs of a model: one forward pass over paged rows, logits of a few rows, a
+// block copy.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+#include <vector>
+
+#include "carnot/core/nn/attention_plan.h"
+#include "carnot/core/nn/logit_rows.h"
+
+namespace carnot {
+
+/// Shapes: T rows of one engine step, B rows that sample, H hidden, V vocabulary.
+class ModelRunner {
+ public:
+  virtual ~ModelRunner() = default;
+
+  virtual int vocab_size() const = 0;
+  virtual int num_blocks() const = 0;  ///< of the cache
+
+  /// Hidden states of the rows [T, H], of which each sequence has a consecutive run in reading order. Writes the rows'
+  /// keys and values into their blocks. tokens_T and positions_T: int64 on the CPU. A row's bits may not depend on
+  /// the other rows; where they do (some GPU kernels), sampled tokens depend on the batch.
+  virtual at::Tensor hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T,
+                            const std::vector<PagedRows>& sequences) = 0;
+
+  /// B rows of V logits, each to be divided by its temperature; the caller may write into them.
+  virtual LogitRows logits(const at::Tensor& hidden_BH, std::span<const float> inverse_temperature_B) = 0;
+
+  /// The cache's block `to` gets the content of `from`, in every layer.
+  virtual void copy_block(int from, int to) = 0;
+};
+
+}  // namespace carnot

@@ -1,0 +1,97 @@
+#include "carnot/core/engine/scheduler.h"
+
+#include <algorithm>
+
+#include "carnot/core/base/check.h"
+
+namespace carnot {
+
+void ScheduledStep::clear() {
+  tokens.clear();
+  positions.clear();
+  sequences.clear();
+  samples.clear();
+  scores.clear();
+  copies.clear();
+  too_long.clear();
+}
+
+Scheduler::Scheduler(SequenceSet& sequences, BlockManager& blocks, int max_batch_tokens)
+    : sequences_(sequences), blocks_(blocks), max_batch_tokens_(max_batch_tokens) {
+  CARNOT_CHECK_GE(max_batch_tokens, 1);
+}
+
+void Scheduler::schedule(ScheduledStep& step) {
+  step.clear();
+  const auto order = sequences_.oldest_first();
+  for (const SequenceId id : order) sequences_.at(id).scheduled = false;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const int rows_left = max_batch_tokens_ - static_cast<int>(step.tokens.size());
+    if (rows_left == 0) break;
+    Sequence& sequence = sequences_.at(order[i]);
+    if (!sequence.runnable()) continue;
+    if (blocks_for(sequence.num_tokens()) > blocks_.size()) {
+      sequence.sampling = sequence.prefilling = false;
+      step.too_long.push_back(order[i]);
+      continue;
+    }
+    // A sequence without a block starts only where all of it fits, lest many half-computed ones evict each other.
+    const bool waits = sequence.table.blocks.empty() && blocks_for(sequence.num_tokens() + 1) > blocks_.num_free() &&
+                       !step.sequences.empty();
+    if (waits) continue;
+    const int count = room_for(i, std::min(sequence.due(), rows_left));
+    if (count > 0) add_rows(order[i], count, step);
+  }
+}
+
+// How many of the `wanted` next tokens of the sequence can be computed now, after evicting others if none could.
+int Scheduler::room_for(std::size_t index, int wanted) {
+  const Sequence& sequence = sequences_.at(sequences_.oldest_first()[index]);
+  if (tokens_that_fit(blocks_, sequence.table, blocks_.num_free()) == 0) make_room(index);
+  return std::min(wanted, tokens_that_fit(blocks_, sequence.table, blocks_.num_free()));
+}
+
+// Until one token of the sequence at `index` fits: idle sequences give up what only they hold, then younger ones do;
+// then idle and younger ones give up everything. Rows of this step keep their blocks.
+void Scheduler::make_room(std::size_t index) {
+  const auto order = sequences_.oldest_first();
+  const Sequence& needy = sequences_.at(order[index]);
+  for (const bool keep_shared : {true, false}) {
+    for (const bool idle : {true, false}) {
+      for (std::size_t i = order.size(); i-- > (idle ? 0 : index + 1);) {
+        if (blocks_needed(blocks_, needy.table, 1) <= blocks_.num_free()) return;
+        Sequence& victim = sequences_.at(order[i]);
+        if (i == index || victim.scheduled || victim.runnable() == idle) continue;
+        evict(victim, keep_shared ? tokens_in_shared_blocks(blocks_, victim.table) : 0);
+      }
+    }
+  }
+}
+
+void Scheduler::evict(Sequence& sequence, int kept_tokens) {
+  if (sequence.table.num_tokens == kept_tokens) return;
+  truncate(blocks_, sequence.table, kept_tokens);
+  ++num_evictions_;
+}
+
+void Scheduler::add_rows(SequenceId id, int count, ScheduledStep& step) {
+  Sequence& sequence = sequences_.at(id);
+  const int past = sequence.table.num_tokens;
+  if (const auto copy = append(blocks_, sequence.table, count)) step.copies.push_back(*copy);
+  const int begin = static_cast<int>(step.tokens.size());
+  for (int position = past; position < past + count; ++position) {
+    step.tokens.push_back(sequence.tokens[position]);
+    step.positions.push_back(position);
+    // After an eviction, rows that have been scored are computed once more.
+    const int target = position + 1;
+    if (sequence.scores() && target >= sequence.scored_begin + static_cast<int>(sequence.log_probs.size()))
+      step.scores.push_back({.sequence = id, .row = begin + position - past, .target = sequence.tokens[target]});
+  }
+  step.sequences.push_back({.begin = begin, .end = begin + count, .past = past, .blocks = sequence.table.blocks});
+  sequence.scheduled = true;
+  if (sequence.due() > 0) return;
+  sequence.prefilling = false;
+  if (sequence.sampling) step.samples.push_back({.sequence = id, .row = begin + count - 1});
+}
+
+}  // namespace carnot

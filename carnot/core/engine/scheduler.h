@@ -1,0 +1,63 @@
+// engine/scheduler.h -- which rows the next forward pass computes, and which sequences give up cache blocks for them.
+//
+// Oldest sequences first; what does not fit waits. The oldest runnable sequence may evict all others, so every step
+// advances. An evicted sequence keeps its tokens and is computed again later.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "carnot/core/cache/block_manager.h"
+#include "carnot/core/engine/sequence.h"
+#include "carnot/core/nn/attention_plan.h"
+
+namespace carnot {
+
+/// A row of the forward whose logits are sampled from.
+struct SampleRow {
+  SequenceId sequence = 0;
+  int row = 0;
+};
+
+/// A row of the forward whose logits say how likely a token that is there already was.
+struct ScoreRow {
+  SequenceId sequence = 0;
+  int row = 0;
+  TokenId target = 0;
+};
+
+/// One forward. A sequence's rows are consecutive and in reading order.
+struct ScheduledStep {
+  std::vector<std::int64_t> tokens{}, positions{};  ///< of every row
+  std::vector<PagedRows> sequences{};
+  std::vector<SampleRow> samples{};
+  std::vector<ScoreRow> scores{};
+  std::vector<BlockCopy> copies{};     ///< to perform before the forward, in this order
+  std::vector<SequenceId> too_long{};  ///< no longer runnable: the sequence alone does not fit into the cache
+
+  void clear();
+};
+
+class Scheduler {
+ public:
+  /// Both must outlive the scheduler.
+  Scheduler(SequenceSet& sequences, BlockManager& blocks, int max_batch_tokens);
+
+  /// Writes the next step over `step`. Tables grow as if its rows had been computed.
+  void schedule(ScheduledStep& step);
+
+  std::int64_t num_evictions() const { return num_evictions_; }
+
+ private:
+  int room_for(std::size_t index, int wanted);
+  void make_room(std::size_t index);
+  void evict(Sequence& sequence, int kept_tokens);
+  void add_rows(SequenceId id, int count, ScheduledStep& step);
+
+  SequenceSet& sequences_;
+  BlockManager& blocks_;
+  int max_batch_tokens_;
+  std::int64_t num_evictions_ = 0;
+};
+
+}  // namespace carnot

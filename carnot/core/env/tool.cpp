@@ -1,0 +1,61 @@
+#include "carnot/core/env/tool.h"
+
+#include <algorithm>
+#include <set>
+
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/base/strings.h"
+
+namespace carnot {
+namespace {
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+}  // namespace
+
+std::string ToolDescription::json() const {
+  const OrderedJson schema = parse_json_object<OrderedJson>(parameters, name + ".parameters").value();
+  const OrderedJson function{{"name", name}, {"description", description}, {"parameters", schema}};
+  return OrderedJson{{"type", "function"}, {"function", function}}.dump(-1, ' ', false,
+                                                                        OrderedJson::error_handler_t::replace);
+}
+
+Status ToolDescription::check() const {
+  if (name.empty() || !std::all_of(name.begin(), name.end(), is_name_character))
+    return Error{"a tool's name is \"" + name + "\"; expected letters, digits, '_' and '-'"};
+  const auto schema = parse_json_object(parameters, "parameters of tool " + name);
+  if (!schema) return schema.error();
+  return Done{};
+}
+
+ToolSet::ToolSet(std::vector<std::shared_ptr<Tool>> tools) : tools_(std::move(tools)) {
+  std::set<std::string> names;
+  for (const auto& tool : tools_) {
+    const Status right = tool->description().check();
+    CARNOT_CHECK(right.ok(), right.ok() ? "" : right.error().message);
+    CARNOT_CHECK(names.insert(tool->description().name).second, "two tools " + tool->description().name);
+  }
+}
+
+std::vector<ToolDescription> ToolSet::descriptions() const {
+  std::vector<ToolDescription> all;
+  for (const auto& tool : tools_) all.push_back(tool->description());
+  return all;
+}
+
+ToolResult ToolSet::call(std::string_view name, std::string_view arguments, Tool::Deadline deadline) const {
+  std::vector<std::string> names;
+  for (const auto& tool : tools_) {
+    names.push_back(tool->description().name);
+    if (names.back() != name) continue;
+    const auto object = parse_json_object(arguments, "arguments of " + names.back());
+    if (!object) return {.text = object.error().message, .status = "bad_arguments"};
+    return tool->call(arguments, deadline);
+  }
+  return {.text = "no tool " + std::string(name) + "; there is: " + join(names), .status = "unknown_tool"};
+}
+
+}  // namespace carnot

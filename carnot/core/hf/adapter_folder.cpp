@@ -1,0 +1,98 @@
+#include "carnot/core/hf/adapter_folder.h"
+
+#include <algorithm>
+
+#include "carnot/core/base/file.h"
+#include "carnot/core/hf/adapter_config.h"
+#include "carnot/core/hf/base_model.h"
+#include "carnot/core/hf/safetensors.h"
+#include "carnot/core/hf/weights.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> projections_of(const std::vector<NamedTensor>& tensors) {
+  std::vector<std::string> found;
+  for (std::string_view projection : kProjectionNames) {
+    const std::string part = "." + std::string(projection) + ".lora_";
+    if (std::any_of(tensors.begin(), tensors.end(),
+                    [&](const NamedTensor& t) { return t.name.find(part) != std::string::npos; }))
+      found.emplace_back(projection);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<NamedTensor> peft_tensors(const Model& model) {
+  std::vector<NamedTensor> tensors = model.adapters();
+  for (NamedTensor& named : tensors) named.name = "base_model.model." + named.name;
+  return tensors;
+}
+
+Result<LoraOptions> read_adapter_options(const fs::path& folder) {
+  const fs::path config = folder / kAdapterConfigFile;
+  const auto text = read_file(config);
+  if (!text) return text.error();
+  auto lora = parse_adapter_config(*text, config.string());
+  if (!lora) return lora.error();
+  const auto file = read_safetensors(folder / kAdapterWeightsFile);
+  if (!file) return file.error();
+  lora->targets = projections_of(file->tensors);
+  return lora;
+}
+
+Status load_adapters(Model& model, const fs::path& folder) {
+  const auto lora = read_adapter_options(folder);
+  if (!lora) return lora.error();
+  const fs::path weights = folder / kAdapterWeightsFile;
+  const auto file = read_weights(weights);
+  if (!file) return file.error();
+  model.add_adapters(*lora, 0);
+  return copy_tensors(peft_tensors(model), file->tensors, weights.string());
+}
+
+bool holds_adapters(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / kAdapterFolder / kAdapterConfigFile, ignored) &&
+         (fs::exists(folder / kBaseModelFile, ignored) || fs::exists(folder / kBaseFolder, ignored));
+}
+
+Result<fs::path> find_base(const fs::path& checkpoint, const fs::path& moved_to) {
+  const auto base = read_base_model(checkpoint, moved_to);
+  if (!base) return base.error();
+  if (!*base) return checkpoint / kBaseFolder;
+  if (const Status same = check_base_model(**base); !same) return same.error();
+  return (*base)->folder;
+}
+
+Result<Model> load_policy(const fs::path& folder, const at::TensorOptions& options, const fs::path& moved_to) {
+  if (!holds_adapters(folder)) return load_model(folder, options);
+  const auto base = find_base(folder, moved_to);
+  if (!base) return base.error();
+  auto model = load_merged(*base, options);
+  if (!model) return model;
+  if (const Status loaded = load_adapters(*model, folder / kAdapterFolder); !loaded) return loaded.error();
+  return model;
+}
+
+Result<Model> load_merged(const fs::path& folder, const at::TensorOptions& options) {
+  auto policy = load_policy(folder, options);
+  if (!policy || !policy->has_adapters()) return policy;
+  return policy->merged();
+}
+
+Result<at::ScalarType> stored_dtype(const fs::path& folder) {
+  if (holds_adapters(folder)) {
+    const auto base = find_base(folder);
+    return base ? stored_dtype(*base) : base.error();
+  }
+  const auto file = read_model_tensors(folder);
+  if (!file) return file.error();
+  if (file->tensors.empty()) return Error{folder.string() + ": its weights are empty"};
+  return file->tensors.front().tensor.scalar_type();
+}
+
+}  // namespace carnot

@@ -1,0 +1,111 @@
+#include "carnot/core/hf/gguf_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "carnot/core/base/file.h"
+#include "carnot/core/hf/model_config_file.h"
+#include "testing/paths.h"
+
+namespace carnot {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+/// A recorded file whose keys and tensors a test changes.
+struct Changed {
+  explicit Changed(const std::string& name)
+      : bytes(read_file(recorded_path("gguf/" + name + ".gguf")).value()), file(parse_gguf(bytes, name).value()) {}
+
+  void set(std::string_view key, std::string_view value) {
+    file.values[key] = {.kind = GgufKind::String, .bytes = value};
+  }
+  void set(std::string_view key, std::uint32_t value) {
+    numbers.push_back(std::make_unique<std::uint32_t>(value));
+    file.values[key] = {.kind = GgufKind::Uint32, .bytes = {reinterpret_cast<const char*>(numbers.back().get()), 4}};
+  }
+  std::string message() const {
+    const auto config = gguf_model_config(file, "x.gguf");
+    if (!config) return config.error().message;
+    const auto weights = gguf_weights(file, *config, "x.gguf");
+    return weights ? "read" : weights.error().message;
+  }
+
+  std::string bytes;
+  GgufFile file;
+  std::vector<std::unique_ptr<std::uint32_t>> numbers{};
+};
+
+// Recorded by tools/golden/gguf.py.
+TEST(GgufModel, HasTheShapeThatItsConfigJsonHas) {
+  const json expected = json::parse(read_file(recorded_path("gguf/expected.json")).value());
+  for (const char* name : {"smollm", "llama3", "qwen2", "qwen3"}) {
+    SCOPED_TRACE(name);
+    const auto recorded = parse_model_config(expected[name]["config"].dump(), name);
+    ASSERT_TRUE(recorded.ok()) << recorded.error().message;
+    auto config = gguf_model_config(Changed(name).file, name);
+    ASSERT_TRUE(config.ok()) << config.error().message;
+    config->bos_token = recorded->bos_token;
+    config->pad_token = recorded->pad_token;
+    config->eos_tokens = recorded->eos_tokens;
+    EXPECT_EQ(model_config_json(*config, "float32"), model_config_json(*recorded, "float32"));
+  }
+}
+
+TEST(GgufModel, WithWhatIsNotComputedIsRefusedByName) {
+  const auto with = [](const char* key, auto value, const char* name = "smollm") {
+    Changed other(name);
+    other.set(key, value);
+    return other.message();
+  };
+  EXPECT_EQ(with("llama.vocab_size", 700U), "read");
+  EXPECT_THAT(with("general.architecture", "gemma2"), HasSubstr("expected llama, qwen2 or qwen3, got 'gemma2'"));
+  EXPECT_THAT(with("llama.embedding_scale", 2U), HasSubstr("llama.embedding_scale: is not known"));
+  EXPECT_THAT(with("llama.expert_count", 8U), HasSubstr("mixtures of experts are not computed"));
+  EXPECT_THAT(with("llama.attention.sliding_window", 128U), HasSubstr("attention over a window is not computed"));
+  EXPECT_EQ(with("llama.attention.sliding_window", 512U), "read") << "no position is outside of it";
+  EXPECT_THAT(with("llama.rope.dimension_count", 8U), HasSubstr("is 8, expected 16"));
+  EXPECT_THAT(with("llama.rope.scaling.type", "longrope"), HasSubstr("expected \"none\", \"linear\" or \"yarn\""));
+  EXPECT_THAT(with("llama.block_count", "two"), HasSubstr("llama.block_count: expected one whole number"));
+  EXPECT_THAT(with("llama.block_count", 4'000'000'000U), HasSubstr("llama.block_count"));
+  EXPECT_THAT(with("split.count", std::uint32_t{3}), HasSubstr("one part of several"));
+  EXPECT_THAT(with("llama.rope.scaling.type", "linear", "llama3"), HasSubstr("comes on top of rope_freqs.weight"));
+}
+
+TEST(GgufModel, WithoutAKeyThatIsNeededIsRefused) {
+  Changed other("qwen3");
+  other.file.values.erase("qwen3.embedding_length");
+  EXPECT_THAT(other.message(), HasSubstr("qwen3.embedding_length: is missing"));
+}
+
+TEST(GgufModel, WithOtherRotaryFactorsThanLlama3sIsRefused) {
+  Changed other("llama3");
+  EXPECT_EQ(other.message(), "read");
+  std::string damaged;
+  for (GgufTensor& tensor : other.file.tensors) {
+    if (tensor.name != "rope_freqs.weight") continue;
+    damaged = std::string(tensor.bytes);
+    const float factor = 1.5;
+    damaged.replace(0, 4, reinterpret_cast<const char*>(&factor), 4);
+    tensor.bytes = damaged;
+  }
+  EXPECT_THAT(other.message(), HasSubstr("rope_freqs.weight: is not Llama 3.1's scaling"));
+}
+
+TEST(GgufModel, WithOtherTensorsThanItsShapeHasIsRefused) {
+  Changed missing("smollm"), surplus("smollm"), misshapen("smollm");
+  missing.file.tensors.erase(missing.file.tensors.begin() + 3);
+  EXPECT_THAT(missing.message(), HasSubstr("is missing"));
+  surplus.file.tensors.push_back(surplus.file.tensors[1]);
+  surplus.file.tensors.back().name = "blk.0.attn_q.bias";
+  EXPECT_THAT(surplus.message(), HasSubstr("tensor 'blk.0.attn_q.bias' is not one of this model's"));
+  for (GgufTensor& tensor : misshapen.file.tensors)
+    if (tensor.name == "blk.1.ffn_down.weight") tensor.shape = {96, 64};
+  EXPECT_THAT(misshapen.message(), HasSubstr("'blk.1.ffn_down.weight' has shape [96, 64], expected [64, 96]"));
+}
+
+}  // namespace
+}  // namespace carnot

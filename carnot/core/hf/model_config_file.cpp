@@ -1,0 +1,212 @@
+#include "carnot/core/hf/model_config_file.h"
+
+#include <cmath>
+
+#include "carnot/core/base/json.h"
+#include "carnot/core/hf/json_object_reader.h"
+#include "carnot/core/nn/model_config.h"
+
+namespace carnot {
+namespace {
+
+std::string quoted_list(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + ('"' + words[i] + '"');
+  return text;
+}
+
+/// The factor of YaRN's equation 22, as transformers extends it for DeepSeek's mscale.
+double yarn_attention_factor(double factor, double mscale, double mscale_all_dim) {
+  const auto scale = [&](double weight) { return factor <= 1 ? 1.0 : 0.1 * weight * std::log(factor) + 1; };
+  return mscale != 0 && mscale_all_dim != 0 ? scale(mscale) / scale(mscale_all_dim) : scale(1);
+}
+
+void read_yarn(JsonObjectReader& reader, int max_positions, RotaryScaling& scaling) {
+  reader.number("beta_fast", scaling.beta_fast);
+  reader.number("beta_slow", scaling.beta_slow);
+  reader.boolean("truncate", scaling.truncate);
+  scaling.original_max_positions = max_positions;
+  reader.integer("original_max_position_embeddings", scaling.original_max_positions, false);
+  double mscale = 0, mscale_all_dim = 0;
+  reader.number("mscale", mscale);
+  reader.number("mscale_all_dim", mscale_all_dim);
+  scaling.attention_factor = yarn_attention_factor(scaling.factor, mscale, mscale_all_dim);
+  reader.number("attention_factor", scaling.attention_factor);
+}
+
+/// One of the two objects that say how positions are scaled; the kind is "rope_type", "type" in older files.
+void read_rotary_object(JsonObjectReader& reader, ModelConfig& config) {
+  RotaryScaling& scaling = config.rope_scaling;
+  reader.number("rope_theta", config.rope_theta);
+  reader.only("partial_rotary_factor", 1.0);
+  const std::string key = reader.find("rope_type") ? "rope_type" : "type";
+  const OrderedJson* kind = reader.find(key);
+  const bool known = kind && (*kind == "default" || *kind == "linear" || *kind == "llama3" || *kind == "yarn");
+  if (!known && (kind || reader.find("factor")))
+    return reader.problem(key, "\"default\", \"linear\", \"llama3\" or \"yarn\", the only kinds that are computed");
+  if (!known || *kind == "default") return;
+  scaling.kind = kind->get<std::string>();
+  reader.number("factor", scaling.factor, true);
+  if (scaling.kind == "llama3") {
+    reader.number("low_freq_factor", scaling.low_frequency_factor, true);
+    reader.number("high_freq_factor", scaling.high_frequency_factor, true);
+    reader.integer("original_max_position_embeddings", scaling.original_max_positions, true);
+  }
+  if (scaling.kind == "yarn") read_yarn(reader, config.max_positions, scaling);
+}
+
+void read_rotary(JsonObjectReader& reader, const std::string& name, ModelConfig& config) {
+  reader.number("rope_theta", config.rope_theta);
+  // transformers 5 moves all of it into rope_parameters.
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    const OrderedJson* rotary = reader.find(key);
+    if (!rotary) continue;
+    if (!rotary->is_object()) {
+      reader.problem(key, "an object");
+      continue;
+    }
+    JsonObjectReader part(*rotary, name + ": " + key);
+    read_rotary_object(part, config);
+    reader.problems().insert(reader.problems().end(), part.problems().begin(), part.problems().end());
+  }
+}
+
+void read_sliding_window(JsonObjectReader& reader, const ModelFamily& family, const ModelConfig& config) {
+  reader.only("use_sliding_window", false);
+  if (family.sliding_window == 0) return;
+  int window = reader.has("sliding_window") ? 0 : family.sliding_window;
+  reader.integer("sliding_window", window, false);
+  if (window > 0 && window < config.max_positions)
+    reader.problem("sliding_window", "null or at least max_position_embeddings, " +
+                                         std::to_string(config.max_positions) +
+                                         ": attention over a window is not computed");
+}
+
+/// Keys that change the arithmetic and that we do not compute.
+void refuse_unsupported(JsonObjectReader& reader, const ModelFamily& family) {
+  reader.only("hidden_act", "silu");
+  reader.only("attention_dropout", 0.0);
+  reader.only("partial_rotary_factor", 1.0);
+  reader.only("mlp_bias", false);
+  reader.only("pretraining_tp", 1);
+  if (!family.query_key_value_bias) reader.only("attention_bias", false);
+  reader.refuse("quantization_config", "weights are float32, float16 or bfloat16");
+  for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts"})
+    reader.refuse(key, "mixtures of experts are not computed");
+  const OrderedJson* layers = reader.find("layer_types");
+  if (!layers) return;
+  const bool all_full = layers->is_array() && std::all_of(layers->begin(), layers->end(), [](const OrderedJson& type) {
+                          return type == "full_attention";
+                        });
+  if (!all_full) reader.problem("layer_types", "\"full_attention\" in every layer");
+}
+
+const ModelFamily& read_family(JsonObjectReader& reader) {
+  const OrderedJson* type = reader.find("model_type");
+  const std::string name = type && type->is_string() ? type->get<std::string>() : std::string();
+  if (const ModelFamily* family = find_model_family(name)) return *family;
+  const bool experts = name.find("moe") != std::string::npos || name == "mixtral";
+  reader.problem("model_type",
+                 quoted_list(model_family_names()) + (experts ? "; mixtures of experts are not computed" : ""));
+  return kModelFamilies[0];
+}
+
+void read_shape(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config) {
+  reader.integer("vocab_size", config.vocab_size, true);
+  reader.integer("hidden_size", config.hidden_size, true);
+  reader.integer("intermediate_size", config.intermediate_size, true);
+  reader.integer("num_hidden_layers", config.num_layers, true);
+  reader.integer("num_attention_heads", config.num_heads, true);
+  config.num_kv_heads = reader.has("num_key_value_heads") || family.kv_heads == 0 ? config.num_heads : family.kv_heads;
+  reader.integer("num_key_value_heads", config.num_kv_heads, false);
+  const bool divided = reader.has("head_dim") || family.head_dim == 0;
+  config.head_dim = divided ? config.hidden_size / std::max(config.num_heads, 1) : family.head_dim;
+  reader.integer("head_dim", config.head_dim, false);
+  reader.number("rms_norm_eps", config.rms_norm_epsilon);
+  config.tied_head = false;
+  reader.boolean("tie_word_embeddings", config.tied_head);
+  config.max_positions = family.max_positions;
+  reader.integer("max_position_embeddings", config.max_positions, false);
+}
+
+void read_special_tokens(JsonObjectReader& reader, const ModelFamily& family, ModelConfig& config) {
+  config.bos_token = family.bos_token;
+  if (family.eos_token >= 0) config.eos_tokens = {family.eos_token};
+  reader.token("bos_token_id", config.bos_token);
+  reader.token("pad_token_id", config.pad_token);
+  reader.tokens("eos_token_id", config.eos_tokens);
+}
+
+OrderedJson rotary_json(const RotaryScaling& scaling) {
+  OrderedJson json = {{"rope_type", scaling.kind}, {"factor", scaling.factor}};
+  if (scaling.kind == "llama3" || scaling.kind == "yarn")
+    json["original_max_position_embeddings"] = scaling.original_max_positions;
+  if (scaling.kind == "llama3") {
+    json["low_freq_factor"] = scaling.low_frequency_factor;
+    json["high_freq_factor"] = scaling.high_frequency_factor;
+  }
+  if (scaling.kind == "yarn") {
+    json["attention_factor"] = scaling.attention_factor;
+    json["beta_fast"] = scaling.beta_fast;
+    json["beta_slow"] = scaling.beta_slow;
+    json["truncate"] = scaling.truncate;
+  }
+  return json;
+}
+
+/// Null where there is none: absent would mean the family's default.
+OrderedJson token_json(const std::vector<int>& tokens) {
+  if (tokens.empty()) return nullptr;
+  return tokens.size() == 1 ? OrderedJson(tokens[0]) : OrderedJson(tokens);
+}
+
+}  // namespace
+
+Result<ModelConfig> parse_model_config(std::string_view json_text, const std::string& name) {
+  const auto json = parse_json_object<OrderedJson>(json_text, name);
+  if (!json) return json.error();
+  JsonObjectReader reader(*json, name);
+  const ModelFamily& family = read_family(reader);
+  ModelConfig config{.family = std::string(family.name)};
+  read_shape(reader, family, config);
+  read_special_tokens(reader, family, config);
+  read_rotary(reader, name, config);
+  read_sliding_window(reader, family, config);
+  refuse_unsupported(reader, family);
+  if (!reader.problems().empty()) return join_errors(reader.problems());
+  if (const Status status = check_model_config(config); !status) return Error{name + ":\n" + status.error().message};
+  return config;
+}
+
+std::string model_config_json(const ModelConfig& config, const std::string& dtype) {
+  const ModelFamily& family = *find_model_family(config.family);
+  const auto token = [](int id) { return token_json(id < 0 ? std::vector<int>() : std::vector<int>{id}); };
+  OrderedJson json = {{"architectures", {family.architecture}},
+                      {"attention_dropout", 0.0},
+                      {"bos_token_id", token(config.bos_token)},
+                      {"eos_token_id", token_json(config.eos_tokens)},
+                      {"head_dim", config.head_dim},
+                      {"hidden_act", "silu"},
+                      {"hidden_size", config.hidden_size},
+                      {"initializer_range", 0.02},
+                      {"intermediate_size", config.intermediate_size},
+                      {"max_position_embeddings", config.max_positions},
+                      {"model_type", config.family},
+                      {"num_attention_heads", config.num_heads},
+                      {"num_hidden_layers", config.num_layers},
+                      {"num_key_value_heads", config.num_kv_heads},
+                      {"pad_token_id", token(config.pad_token)},
+                      {"rms_norm_eps", config.rms_norm_epsilon},
+                      {"rope_scaling", nullptr},
+                      {"rope_theta", config.rope_theta},
+                      {"tie_word_embeddings", config.tied_head},
+                      {"torch_dtype", dtype},
+                      {"use_cache", true},
+                      {"vocab_size", config.vocab_size}};
+  if (config.rope_scaling.kind != "default") json["rope_scaling"] = rotary_json(config.rope_scaling);
+  if (family.sliding_window > 0) json["sliding_window"] = nullptr;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace carnot

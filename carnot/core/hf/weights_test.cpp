@@ -1,0 +1,101 @@
+#include "carnot/core/hf/weights.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "carnot/core/base/file.h"
+#include "carnot/core/hf/model_config_file.h"
+#include "carnot/core/hf/safetensors.h"
+#include "testing/paths.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kGoldenModels = source_path("tests/golden/transformers/");
+
+// In float32, float16 and bfloat16; llama3 in three shards.
+TEST(Weights, OfTransformersCheckpointsLoadIntoTheModel) {
+  for (const std::string name : {"llama2", "llama3", "mistral", "qwen2", "qwen3"}) {
+    const auto model = load_model(kGoldenModels + name, at::TensorOptions(at::kDouble));
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    const auto file = read_model_tensors(kGoldenModels + name);
+    EXPECT_EQ(model->parameters().size(), file->tensors.size());
+    std::map<std::string, at::Tensor> given;
+    for (const NamedTensor& named : file->tensors) given[named.name] = named.tensor;
+    for (const NamedTensor& named : model->parameters()) {
+      EXPECT_EQ(named.tensor.scalar_type(), at::kDouble);
+      EXPECT_TRUE(at::equal(named.tensor, given.at(named.name).to(at::kDouble))) << named.name;
+    }
+  }
+}
+
+TEST(Weights, SavedAndLoadedAgainAreTheSameBits) {
+  const fs::path folder = fs::temp_directory_path() / ("carnot_weights_test_" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  const ModelConfig config{.family = "qwen3",
+                           .vocab_size = 13,
+                           .hidden_size = 8,
+                           .intermediate_size = 12,
+                           .num_layers = 2,
+                           .num_heads = 2,
+                           .num_kv_heads = 1,
+                           .head_dim = 4};
+  const Model model(config, 3, at::TensorOptions(at::kFloat));
+  ASSERT_TRUE(write_safetensors(folder / "model.safetensors", model.parameters()).ok());
+  ASSERT_TRUE(write_file_atomically(folder / "config.json", model_config_json(config, "float32")).ok());
+  const auto loaded = load_model(folder, at::TensorOptions(at::kFloat));
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  for (std::size_t i = 0; i < model.parameters().size(); ++i)
+    EXPECT_TRUE(at::equal(model.parameters()[i].tensor, loaded->parameters()[i].tensor));
+  fs::remove_all(folder);
+}
+
+class WeightsOf : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Families, WeightsOf, ::testing::Values("llama2", "llama3", "mistral", "qwen2", "qwen3"));
+
+TEST_P(WeightsOf, MissingExtraAndMisshapenOnesAreAllListed) {
+  const std::string folder = kGoldenModels + GetParam();
+  auto model = load_model(folder, at::TensorOptions(at::kFloat));
+  ASSERT_TRUE(model.ok());
+  const at::Tensor before = model->parameters()[0].tensor.clone();
+  std::vector<NamedTensor> tensors = read_model_tensors(folder)->tensors;
+  for (NamedTensor& named : tensors) {
+    if (named.name == "model.norm.weight") named.name = "model.norm.gain";
+    if (named.name == "model.layers.1.mlp.up_proj.weight") named.tensor = at::zeros({48, 31});
+    if (named.name == "model.embed_tokens.weight") named.tensor = at::zeros({97, 32});
+  }
+  const Status loaded = load_weights(*model, tensors, "here");
+  ASSERT_FALSE(loaded.ok());
+  for (const char* part :
+       {"here: weight 'model.norm.weight' is missing", "'model.norm.gain' is not one of this model's",
+        "'model.layers.1.mlp.up_proj.weight' has shape [48, 31], expected [48, 32]"})
+    EXPECT_NE(loaded.error().message.find(part), std::string::npos) << loaded.error().message;
+  EXPECT_TRUE(at::equal(model->parameters()[0].tensor, before)) << "nothing is filled where something is wrong";
+}
+
+TEST(Weights, StoredRotaryFrequenciesOfOlderCheckpointsArePassedOver) {
+  auto model = load_model(kGoldenModels + "llama2", at::TensorOptions(at::kFloat));
+  std::vector<NamedTensor> tensors = read_model_tensors(kGoldenModels + "llama2")->tensors;
+  tensors.push_back({"model.layers.0.self_attn.rotary_emb.inv_freq", at::zeros({4})});
+  EXPECT_TRUE(load_weights(*model, tensors, "here").ok());
+}
+
+TEST(Weights, ASecondCopyOfATiedHeadIsAcceptedOnlyWhereItIsOne) {
+  auto model = load_model(kGoldenModels + "qwen2", at::TensorOptions(at::kFloat));
+  ASSERT_TRUE(model.ok());
+  std::vector<NamedTensor> tensors = read_model_tensors(kGoldenModels + "qwen2")->tensors;
+  at::Tensor embedding;
+  for (const NamedTensor& named : tensors)
+    if (named.name == "model.embed_tokens.weight") embedding = named.tensor;
+  tensors.push_back({"lm_head.weight", embedding.clone()});
+  EXPECT_TRUE(load_weights(*model, tensors, "here").ok());
+  tensors.back().tensor[0][0] += 1;
+  EXPECT_FALSE(load_weights(*model, tensors, "here").ok());
+}
+
+}  // namespace
+}  // namespace carnot

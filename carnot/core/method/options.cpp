@@ -1,0 +1,19 @@
+#include "carnot/core/method/options.h"
+
+namespace carnot {
+
+void reward_section(FieldVisitor& visit, RewardOptions& reward) {
+  section(visit, "reward", reward, "shaping of rewards before any credit");
+}
+
+void MethodKeys::preset(std::span<const PresetEntry> only) {
+  Preset chosen = only.front().preset;
+  preset(only, chosen, [] {});
+}
+
+void MethodKeys::reward(RewardOptions& reward, RewardsRead read) {
+  reward_section(visit, reward);
+  unread_.add(reward.unread_keys(read), "reward");
+}
+
+}  // namespace carnot

@@ -1,0 +1,19 @@
+// nn/elementwise.h -- RMSNorm, gated MLP and embedding rows, with gradients; kernels as in nn/linear.h.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "carnot/core/nn/model.h"
+
+namespace carnot {
+
+/// x * rsqrt(mean(x^2) + epsilon) * weight over the last dimension.
+at::Tensor rms_norm(const at::Tensor& x_TH, const at::Tensor& weight_H, double epsilon, KernelChoice kernels);
+
+/// silu(gate) * up, where a row of x holds gate followed by up: [T, 2 F] to [T, F].
+at::Tensor swiglu(const at::Tensor& gate_up_TF, KernelChoice kernels);
+
+/// Rows of the table: [T, H].
+at::Tensor embed(const at::Tensor& table_VH, const at::Tensor& tokens_T, KernelChoice kernels);
+
+}  // namespace carnot

@@ -1,0 +1,30 @@
+#include "carnot/core/nn/kv_cache.h"
+
+#include <ATen/Functions.h>
+
+#include "carnot/core/base/check.h"
+
+namespace carnot {
+
+KvCache::KvCache(const ModelConfig& config, int num_blocks, const at::TensorOptions& options)
+    : num_blocks_(num_blocks) {
+  CARNOT_CHECK_GT(num_blocks, 0);
+  const at::TensorOptions plain = options.requires_grad(false);
+  for (int layer = 0; layer < config.num_layers; ++layer) {
+    keys_.push_back(at::zeros({num_blocks, config.num_kv_heads, config.head_dim, kBlockTokens}, plain));
+    values_.push_back(at::zeros({num_blocks, config.num_kv_heads, kBlockTokens, config.head_dim}, plain));
+  }
+}
+
+std::int64_t KvCache::bytes() const {
+  return static_cast<std::int64_t>(keys_.size()) * 2 * keys_[0].numel() * keys_[0].element_size();
+}
+
+void KvCache::copy_block(int from, int to) {
+  for (std::size_t layer = 0; layer < keys_.size(); ++layer) {
+    keys_[layer].select(0, to).copy_(keys_[layer].select(0, from));
+    values_[layer].select(0, to).copy_(values_[layer].select(0, from));
+  }
+}
+
+}  // namespace carnot

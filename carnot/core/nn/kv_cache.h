@@ -1,0 +1,40 @@
+// nn/kv_cache.h -- the tensors of the KV cache: keys and values of every layer, block by block.
+//
+// carnot/core/cache tracks which sequence owns which block; here blocks are numbers. A block holds kBlockTokens
+// positions. Keys are stored transposed inside a block ([head_dim][token]), so that the scores of one query with a
+// block are a sum of vectors; values are stored [token][head_dim].
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "carnot/core/cache/block_manager.h"
+#include "carnot/core/nn/model_config.h"
+
+namespace carnot {
+
+class KvCache {
+ public:
+  /// Memory for `num_blocks` blocks in every layer. `options` set dtype and device.
+  KvCache(const ModelConfig& config, int num_blocks, const at::TensorOptions& options);
+
+  int num_blocks() const { return num_blocks_; }
+  std::int64_t bytes() const;
+
+  /// [num_blocks, kv_heads, head_dim, kBlockTokens]
+  const at::Tensor& keys(int layer) const { return keys_[layer]; }
+  /// [num_blocks, kv_heads, kBlockTokens, head_dim]
+  const at::Tensor& values(int layer) const { return values_[layer]; }
+
+  /// Copies the content of one block to another, in every layer (a shared block is copied before it is written).
+  void copy_block(int from, int to);
+
+ private:
+  int num_blocks_;
+  std::vector<at::Tensor> keys_;
+  std::vector<at::Tensor> values_;
+};
+
+}  // namespace carnot

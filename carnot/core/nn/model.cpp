@@ -1,0 +1,222 @@
+#include "carnot/core/nn/model.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include <cmath>
+
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/nn/elementwise.h"
+#include "carnot/core/nn/linear.h"
+#include "carnot/core/nn/recompute.h"
+#include "carnot/core/nn/rotary.h"
+#include "carnot/core/nn/self_attention.h"
+
+namespace carnot {
+namespace {
+
+at::Tensor zeros(at::IntArrayRef shape, const at::TensorOptions& options) { return at::zeros(shape, options); }
+
+/// Normal draws from the tensor's own stream, drawn on the CPU in double: the same on every device and dtype.
+void fill_normal(const at::Tensor& weight, std::uint64_t seed, const std::string& name, double deviation) {
+  RandomStream stream(derive_seed(seed, name));
+  std::vector<double> values(weight.numel());
+  for (double& value : values) value = deviation * stream.normal();
+  const at::NoGradGuard no_grad;
+  weight.copy_(at::tensor(values, at::kDouble).view(weight.sizes()));
+}
+
+bool ends_with(const std::string& name, const std::string& ending) {
+  return name.size() >= ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+}  // namespace
+
+void mark_trained(const at::Tensor& weight, bool on) {
+  weight.set_requires_grad(on);
+  if (on && weight.scalar_type() == at::kBFloat16) weight.set_grad_dtype(at::kFloat);
+}
+
+/// What a model computes with besides its weights.
+struct ModelWorkspace {
+  PackedWeights packed;
+  RotaryTable rotary;
+};
+
+Model Model::uninitialised(const ModelConfig& config, const at::TensorOptions& options) {
+  const Status shape = check_model_config(config);
+  CARNOT_CHECK(shape.ok(), shape.ok() ? "" : shape.error().message);
+  Model model(config);
+  const std::int64_t h = config.hidden_size, f = config.intermediate_size, d = config.head_dim;
+  const std::int64_t q = config.num_heads * d, kv = config.num_kv_heads * d;
+  model.embedding_ = zeros({config.vocab_size, h}, options);
+  model.final_norm_ = zeros({h}, options);
+  if (!config.tied_head) model.head_ = zeros({config.vocab_size, h}, options);
+  for (int i = 0; i < config.num_layers; ++i) {
+    Layer layer{.input_norm = zeros({h}, options),
+                .query = zeros({q, h}, options),
+                .key = zeros({kv, h}, options),
+                .value = zeros({kv, h}, options),
+                .output = zeros({h, q}, options),
+                .post_norm = zeros({h}, options),
+                .gate = zeros({f, h}, options),
+                .up = zeros({f, h}, options),
+                .down = zeros({h, f}, options)};
+    if (config.attention_bias()) {
+      layer.query_bias = zeros({q}, options);
+      layer.key_bias = zeros({kv}, options);
+      layer.value_bias = zeros({kv}, options);
+    }
+    if (config.query_key_norm()) {
+      layer.query_norm = zeros({d}, options);
+      layer.key_norm = zeros({d}, options);
+    }
+    model.layers_.push_back(layer);
+  }
+  model.workspace_ = std::make_shared<ModelWorkspace>();
+  return model;
+}
+
+Model::Model(const ModelConfig& config, std::uint64_t seed, const at::TensorOptions& options, double init_std)
+    : Model(uninitialised(config, options)) {
+  const at::NoGradGuard no_grad;
+  const double residual_std = init_std / std::sqrt(2.0 * config.num_layers);
+  for (const NamedTensor& weight : parameters()) {
+    if (ends_with(weight.name, "bias")) continue;
+    if (weight.tensor.dim() == 1) {
+      weight.tensor.fill_(1);
+    } else {
+      const bool into_residual = ends_with(weight.name, "o_proj.weight") || ends_with(weight.name, "down_proj.weight");
+      fill_normal(weight.tensor, seed, weight.name, into_residual ? residual_std : init_std);
+    }
+  }
+}
+
+at::TensorOptions Model::options() const { return embedding_.options().requires_grad(false); }
+
+const at::Tensor& Model::head() const { return config_.tied_head ? embedding_ : head_; }
+
+at::Tensor Model::attention(const Layer& layer, int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
+                            const AttentionPlan& plan) const {
+  const at::Tensor qkv = linear(
+      x_TH,
+      {.weight = {layer.query, layer.key, layer.value},
+       .bias = {layer.query_bias, layer.key_bias, layer.value_bias},
+       .adapter = {layer.adapter(Projection::Query), layer.adapter(Projection::Key), layer.adapter(Projection::Value)},
+       .adapter_scale = adapter_scale()},
+      workspace_->packed, kernels_);
+  const at::Tensor mixed = self_attention(config_, index, qkv, {layer.query_norm, layer.key_norm}, workspace_->rotary,
+                                          positions_T, plan, kernels_);
+  return linear(
+      mixed,
+      {.weight = {layer.output}, .adapter = {layer.adapter(Projection::Output)}, .adapter_scale = adapter_scale()},
+      workspace_->packed, kernels_);
+}
+
+at::Tensor Model::layer_output(int index, const at::Tensor& x_TH, const at::Tensor& positions_T,
+                               const AttentionPlan& plan) const {
+  const double epsilon = config_.rms_norm_epsilon;
+  const Layer& layer = layers_[index];
+  const at::Tensor x =
+      x_TH + attention(layer, index, rms_norm(x_TH, layer.input_norm, epsilon, kernels_), positions_T, plan);
+  const at::Tensor gate_up = linear(rms_norm(x, layer.post_norm, epsilon, kernels_),
+                                    {.weight = {layer.gate, layer.up},
+                                     .adapter = {layer.adapter(Projection::Gate), layer.adapter(Projection::Up)},
+                                     .adapter_scale = adapter_scale()},
+                                    workspace_->packed, kernels_);
+  return x +
+         linear(
+             swiglu(gate_up, kernels_),
+             {.weight = {layer.down}, .adapter = {layer.adapter(Projection::Down)}, .adapter_scale = adapter_scale()},
+             workspace_->packed, kernels_);
+}
+
+at::Tensor Model::hidden(const at::Tensor& tokens_T, const at::Tensor& positions_T, const AttentionPlan& plan) const {
+  CARNOT_CHECK_EQ(tokens_T.numel(), positions_T.numel());
+  CARNOT_CHECK_GT(tokens_T.numel(), 0);
+  const std::int64_t needed = positions_T.max().item<std::int64_t>() + 1;
+  if (!workspace_->rotary.cosine.defined() || workspace_->rotary.cosine.size(0) < needed) {
+    const at::NoGradGuard no_grad;
+    workspace_->rotary = rotary_table(config_, std::max<std::int64_t>(1024, 2 * needed), options());
+  }
+  at::Tensor x = embed(embedding_, tokens_T, kernels_);
+  for (int i = 0; i < config_.num_layers; ++i) {
+    if (checkpoint_activations_ && at::GradMode::is_enabled()) {
+      x = recompute_in_backward(
+          x, [this, i, positions_T, plan](const at::Tensor& in) { return layer_output(i, in, positions_T, plan); });
+    } else {
+      x = layer_output(i, x, positions_T, plan);
+    }
+  }
+  return rms_norm(x, final_norm_, config_.rms_norm_epsilon, kernels_);
+}
+
+LogitRows Model::logit_rows(const at::Tensor& hidden_TH, std::span<const float> inverse_temperature_T) const {
+  return head_logits(hidden_TH, head(), inverse_temperature_T, workspace_->packed, kernels_);
+}
+
+at::Tensor Model::logits(const at::Tensor& hidden_TH) const {
+  return logit_rows(hidden_TH, std::vector<float>(static_cast<std::size_t>(hidden_TH.size(0)), 1.0f)).logits_BV;
+}
+
+PackedWeights& Model::packed_weights() const { return workspace_->packed; }
+
+void Model::keep_packed_weights_alone() {
+  if (kernels_ == KernelChoice::Portable || !own_kernels_take(embedding_)) return;
+  const at::NoGradGuard no_grad;
+  for (const Layer& layer : layers_) {
+    const std::vector<std::vector<at::Tensor>> products = {
+        {layer.query, layer.key, layer.value}, {layer.output}, {layer.gate, layer.up}, {layer.down}};
+    for (const auto& weights : products) keep_packed_alone(weights, workspace_->packed);
+  }
+  packed_alone_ = true;
+}
+
+std::vector<NamedTensor> Model::parameters() const {
+  CARNOT_CHECK(!packed_alone_, "the weights' rows were given back");
+  std::vector<NamedTensor> all;
+  const auto list = [&](const std::string& name, const at::Tensor& tensor, bool is_table = false) {
+    if (tensor.defined()) all.push_back({name, tensor, is_table});
+  };
+  list("model.embed_tokens.weight", embedding_, true);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const Layer& layer = layers_[i];
+    const std::string prefix = "model.layers." + std::to_string(i) + ".";
+    list(prefix + "input_layernorm.weight", layer.input_norm);
+    list(prefix + "self_attn.q_proj.weight", layer.query);
+    list(prefix + "self_attn.q_proj.bias", layer.query_bias);
+    list(prefix + "self_attn.k_proj.weight", layer.key);
+    list(prefix + "self_attn.k_proj.bias", layer.key_bias);
+    list(prefix + "self_attn.v_proj.weight", layer.value);
+    list(prefix + "self_attn.v_proj.bias", layer.value_bias);
+    list(prefix + "self_attn.q_norm.weight", layer.query_norm);
+    list(prefix + "self_attn.k_norm.weight", layer.key_norm);
+    list(prefix + "self_attn.o_proj.weight", layer.output);
+    list(prefix + "post_attention_layernorm.weight", layer.post_norm);
+    list(prefix + "mlp.gate_proj.weight", layer.gate);
+    list(prefix + "mlp.up_proj.weight", layer.up);
+    list(prefix + "mlp.down_proj.weight", layer.down);
+  }
+  list("model.norm.weight", final_norm_);
+  list("lm_head.weight", head_, true);
+  return all;
+}
+
+void Model::requires_grad(bool on) {
+  for (const NamedTensor& weight : parameters()) mark_trained(weight.tensor, on && !has_adapters());
+  for (const NamedTensor& adapter : adapters()) mark_trained(adapter.tensor, on);
+}
+
+Model Model::clone() const {
+  Model copy = uninitialised(config_, options());
+  copy.kernels_ = kernels_;
+  copy.checkpoint_activations_ = checkpoint_activations_;
+  const auto from = parameters(), to = copy.parameters();
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < from.size(); ++i) to[i].tensor.copy_(from[i].tensor);
+  copy.copy_adapters(*this);
+  return copy;
+}
+
+}  // namespace carnot

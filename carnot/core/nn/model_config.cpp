@@ -1,0 +1,106 @@
+#include "carnot/core/nn/model_config.h"
+
+#include "carnot/core/base/limits.h"
+#include "carnot/core/base/saturating.h"
+#include "carnot/core/base/strings.h"
+
+namespace carnot {
+namespace {
+
+bool is_known_scaling(const std::string& kind) {
+  return kind == "default" || kind == "linear" || kind == "llama3" || kind == "yarn";
+}
+
+template <class Expect>
+void check_rotary(const ModelConfig& config, const Expect& expect) {
+  const RotaryScaling& scaling = config.rope_scaling;
+  expect(config.rope_theta > 0, "rope_theta is not above 0");
+  expect(is_known_scaling(scaling.kind), "rope_scaling of the kind '" + scaling.kind + "' is not computed");
+  expect(scaling.factor >= 1, "the factor of rope_scaling is below 1");
+  if (scaling.kind == "llama3" || scaling.kind == "yarn")
+    expect(scaling.original_max_positions >= 1, "original_max_position_embeddings of rope_scaling is not above 0");
+  if (scaling.kind == "llama3")
+    expect(scaling.low_frequency_factor > 0 && scaling.low_frequency_factor < scaling.high_frequency_factor,
+           "low_freq_factor of rope_scaling is not above 0 and below high_freq_factor");
+  if (scaling.kind == "yarn") {
+    expect(config.rope_theta > 1, "rope_theta is not above 1, which yarn needs");
+    expect(scaling.attention_factor > 0, "attention_factor of rope_scaling is not above 0");
+    expect(scaling.beta_slow > 0 && scaling.beta_slow <= scaling.beta_fast,
+           "beta_slow of rope_scaling is not above 0 and at most beta_fast");
+  }
+}
+
+}  // namespace
+
+const ModelFamily* find_model_family(std::string_view name) {
+  for (const ModelFamily& family : kModelFamilies)
+    if (family.name == name) return &family;
+  return nullptr;
+}
+
+std::vector<std::string> model_family_names() {
+  std::vector<std::string> names;
+  for (const ModelFamily& family : kModelFamilies) names.emplace_back(family.name);
+  return names;
+}
+
+std::int64_t ModelConfig::num_parameters() const {
+  const Saturating hidden = hidden_size, queries = Saturating(num_heads) * head_dim,
+                   keys = Saturating(num_kv_heads) * head_dim;
+  const Saturating attention = hidden * (queries + 2 * keys) + queries * hidden;
+  const Saturating biases = attention_bias() ? queries + 2 * keys : 0;
+  const Saturating head_norms = query_key_norm() ? Saturating(2) * head_dim : 0;
+  const Saturating layer = attention + biases + head_norms + 3 * hidden * intermediate_size + 2 * hidden;
+  const Saturating embedding = Saturating(vocab_size) * hidden;
+  return (embedding * (tied_head ? 1 : 2) + num_layers * layer + hidden).value();
+}
+
+void ModelConfig::fields(FieldVisitor& visit) {
+  visit.field("family", family, "architecture, by its Hugging Face name", one_of(model_family_names()));
+  visit.field("hidden_size", hidden_size, "width of the residual stream", at_least(1));
+  visit.field("intermediate_size", intermediate_size, "width of the gated MLP", at_least(1));
+  visit.field("num_layers", num_layers, "decoder layers", at_least(1));
+  visit.field("num_heads", num_heads, "attention heads", at_least(1));
+  visit.field("num_kv_heads", num_kv_heads, "heads of keys and values; divides num_heads", at_least(1));
+  visit.field("head_dim", head_dim, "numbers per head; even", at_least(2));
+  visit.field("rope_theta", rope_theta, "base of the rotary embedding's wavelengths", above(0));
+  visit.field("rms_norm_epsilon", rms_norm_epsilon, "added to the mean square in RMSNorm", above(0));
+  visit.field("tied_head", tied_head, "the head is the embedding");
+  visit.field("max_positions", max_positions, "longest sequence", at_least(1));
+}
+
+Status check_model_config(const ModelConfig& config) {
+  std::vector<std::string> problems;
+  const auto expect = [&](bool holds, const std::string& what) {
+    if (!holds) problems.push_back("model: " + what);
+  };
+  expect(find_model_family(config.family) != nullptr,
+         "family is '" + config.family + "', expected one of " + join(model_family_names()));
+  const std::pair<const char*, int> sizes[] = {{"vocab_size", config.vocab_size},
+                                               {"hidden_size", config.hidden_size},
+                                               {"intermediate_size", config.intermediate_size},
+                                               {"num_layers", config.num_layers},
+                                               {"num_heads", config.num_heads},
+                                               {"num_kv_heads", config.num_kv_heads},
+                                               {"head_dim", config.head_dim},
+                                               {"max_positions", config.max_positions}};
+  for (const auto& [name, size] : sizes) {
+    const int largest = std::string_view(name) == "num_layers" ? kMaxModelLayers : kMaxModelSize;
+    expect(size > 0 && size <= largest, std::string(name) + " is " + std::to_string(size) +
+                                            ", expected a number from 1 to " + std::to_string(largest));
+  }
+  expect(std::int64_t{config.num_heads} * config.head_dim <= kMaxModelSize,
+         "num_heads times head_dim is more than " + std::to_string(kMaxModelSize));
+  expect(config.num_kv_heads <= 0 || config.num_heads % config.num_kv_heads == 0,
+         "num_heads is " + std::to_string(config.num_heads) + ", expected a multiple of num_kv_heads, " +
+             std::to_string(config.num_kv_heads));
+  expect(config.head_dim % 2 == 0, "head_dim is " + std::to_string(config.head_dim) + ", expected an even number");
+  expect(config.num_parameters() <= kMaxModelParameters,
+         "has more than " + std::to_string(kMaxModelParameters) + " weights, the most that is computed");
+  expect(config.rms_norm_epsilon > 0, "rms_norm_epsilon is not above 0");
+  check_rotary(config, expect);
+  if (!problems.empty()) return join_errors(problems);
+  return Done{};
+}
+
+}  // namespace carnot

@@ -1,0 +1,62 @@
+// nn/model_config.h -- the shape of a decoder, in the terms of Hugging Face's config.json. No LibTorch.
+//
+// A family is a set of switches over one decoder: grouped-query attention, rotary positions, RMSNorm, gated MLP.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/core/base/fields.h"
+#include "carnot/core/base/result.h"
+#include "carnot/core/nn/model_family.h"
+
+namespace carnot {
+
+/// How rotary positions are stretched beyond the pretraining length ("rope_scaling").
+struct RotaryScaling {
+  std::string kind = "default";  ///< default (no stretching), linear, llama3, yarn
+  double factor = 1;
+  int original_max_positions = 0;    ///< llama3, yarn: pretraining length
+  double low_frequency_factor = 1;   ///< llama3
+  double high_frequency_factor = 4;  ///< llama3
+  double attention_factor = 1;       ///< yarn: multiplies cosine and sine
+  double beta_fast = 32;             ///< yarn: from this many rotations over the original length on, no stretching
+  double beta_slow = 1;              ///< yarn: below this many rotations, full stretching
+  bool truncate = true;              ///< yarn: the bounds of the ramp are rounded to whole dimensions
+};
+
+struct ModelConfig {
+  std::string family = "qwen2";  ///< Hugging Face's model_type; a name of nn/model_family.h
+  int vocab_size = 0;
+  int hidden_size = 128;
+  int intermediate_size = 384;
+  int num_layers = 4;
+  int num_heads = 4;
+  int num_kv_heads = 2;
+  int head_dim = 32;
+  double rope_theta = 10000;
+  RotaryScaling rope_scaling{};
+  double rms_norm_epsilon = 1e-6;
+  bool tied_head = true;
+  int max_positions = 32768;
+  int bos_token = -1;  ///< -1: none
+  int pad_token = -1;
+  std::vector<int> eos_tokens{};  ///< any of them ends a sequence
+
+  /// The family's properties. REQUIRES: a known family.
+  bool attention_bias() const { return find_model_family(family)->query_key_value_bias; }
+  bool query_key_norm() const { return find_model_family(family)->query_key_norm; }
+
+  /// Saturates at the largest 64-bit number.
+  std::int64_t num_parameters() const;
+
+  /// The fields that a recipe can set for a random model (`model.*`).
+  void fields(FieldVisitor& visit);
+};
+
+/// All problems of the shape, one sentence per line; ok if the model can be built.
+Status check_model_config(const ModelConfig& config);
+
+}  // namespace carnot

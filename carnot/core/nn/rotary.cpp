@@ -1,0 +1,68 @@
+#include "carnot/core/nn/rotary.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include <cmath>
+#include <numbers>
+
+namespace carnot {
+namespace {
+
+/// Llama 3.1: wavelengths up to high_freq's share of the original length are unchanged, those beyond low_freq's are
+/// stretched by the factor, and those in between are interpolated.
+at::Tensor llama3_frequencies(const RotaryScaling& scaling, const at::Tensor& frequency) {
+  const double length = scaling.original_max_positions;
+  const double low = scaling.low_frequency_factor, high = scaling.high_frequency_factor;
+  const at::Tensor wavelength = 2 * std::numbers::pi / frequency;
+  const at::Tensor stretched = frequency / scaling.factor;
+  const at::Tensor share = (length / wavelength - low) / (high - low);
+  const at::Tensor mixed = (1 - share) * frequency / scaling.factor + share * frequency;
+  const at::Tensor slow = wavelength > length / low, fast = wavelength < length / high;
+  return at::where(slow, stretched, at::where(fast, frequency, mixed));
+}
+
+/// The dimension whose angle makes this many rotations over the original length.
+double yarn_dimension(const ModelConfig& config, double rotations) {
+  return config.head_dim * std::log(config.rope_scaling.original_max_positions / (rotations * 2 * std::numbers::pi)) /
+         (2 * std::log(config.rope_theta));
+}
+
+at::Tensor yarn_frequencies(const ModelConfig& config, const at::Tensor& power) {
+  const RotaryScaling& scaling = config.rope_scaling;
+  double low = yarn_dimension(config, scaling.beta_fast), high = yarn_dimension(config, scaling.beta_slow);
+  if (scaling.truncate) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, config.head_dim - 1.0);
+  if (low == high) high += 0.001;
+  const at::Tensor ramp = at::clamp((at::arange(power.size(0), power.options()) - low) / (high - low), 0, 1);
+  const at::Tensor kept = 1 - ramp;
+  return 1 / (scaling.factor * power) * (1 - kept) + 1 / power * kept;
+}
+
+at::Tensor frequencies(const ModelConfig& config, const at::TensorOptions& options) {
+  const at::Tensor power = at::pow(config.rope_theta, at::arange(0, config.head_dim, 2, options) / config.head_dim);
+  const RotaryScaling& scaling = config.rope_scaling;
+  if (scaling.kind == "linear") return 1 / power / scaling.factor;
+  if (scaling.kind == "llama3") return llama3_frequencies(scaling, 1 / power);
+  if (scaling.kind == "yarn") return yarn_frequencies(config, power);
+  return 1 / power;
+}
+
+}  // namespace
+
+RotaryTable rotary_table(const ModelConfig& config, std::int64_t count, const at::TensorOptions& options) {
+  // Frequencies and angles are rounded to float32, as in transformers; a float64 model keeps all digits. The table of a
+  // bfloat16 model is float32.
+  const auto precision = options.dtype() == at::kDouble ? at::kDouble : at::kFloat;
+  const at::TensorOptions on_cpu = at::TensorOptions().dtype(precision);
+  const at::Tensor angles = at::outer(at::arange(count, on_cpu), frequencies(config, on_cpu));
+  const double scale = config.rope_scaling.attention_factor;
+  const at::TensorOptions kept = options.dtype(precision);
+  return {(at::cos(angles) * scale).to(kept).contiguous(), (at::sin(angles) * scale).to(kept).contiguous()};
+}
+
+}  // namespace carnot

@@ -1,0 +1,199 @@
+#include "carnot/core/nn/self_attention.h"
+
+#include <ATen/Functions.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cmath>
+
+#include "carnot/core/base/check.h"
+#include "carnot/core/kernel/attention/attention.h"
+#include "carnot/core/nn/kv_cache.h"
+#include "carnot/core/nn/linear.h"
+#include "carnot/core/nn/number_types.h"
+#include "carnot/core/nn/portable_attention.h"
+
+namespace carnot {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// The weights of the norms, widened.
+template <class S>
+AttentionWeights computed_weights(const AttentionWeights& weights) {
+  const auto type = scalar_type_of<Computed<S>>();
+  if (!weights.query_norm.defined() || type == scalar_type_of<S>()) return weights;
+  return {weights.query_norm.detach().to(type), weights.key_norm.detach().to(type)};
+}
+
+/// `weights`: computed_weights().
+template <class T>
+kernel::AttentionLayer<T> layer_of(const ModelConfig& config, const AttentionWeights& weights,
+                                   const RotaryTable& rotary) {
+  return {.heads = config.num_heads,
+          .kv_heads = config.num_kv_heads,
+          .dim = config.head_dim,
+          .scale = static_cast<T>(1 / std::sqrt(static_cast<double>(config.head_dim))),
+          .query_norm = weights.query_norm.defined() ? weights.query_norm.data_ptr<T>() : nullptr,
+          .key_norm = weights.key_norm.defined() ? weights.key_norm.data_ptr<T>() : nullptr,
+          .norm_epsilon = static_cast<T>(config.rms_norm_epsilon),
+          .cosine = rotary.cosine.data_ptr<T>(),
+          .sine = rotary.sine.data_ptr<T>()};
+}
+
+template <class S>
+std::vector<kernel::AttentionRows<S>> rows_of(const PackedAttention& plan) {
+  std::vector<kernel::AttentionRows<S>> rows;
+  for (int s = 0; s < plan.num_sequences(); ++s) {
+    const auto i = static_cast<std::size_t>(s);
+    rows.push_back({.begin = plan.offsets[i],
+                    .rows = plan.offsets[i + 1] - plan.offsets[i],
+                    .past = plan.past_of(s),
+                    .parent = plan.parent(s)});
+  }
+  return rows;
+}
+
+/// The rows of a paged plan; `pointers` holds the block addresses that they refer to. Only the kernels read and write
+/// the blocks, in the layout of attention.h: in bfloat16, it is not KvCache's.
+template <class S>
+std::vector<kernel::AttentionRows<S>> rows_of(const PagedAttention& plan, int layer, std::vector<S*>& pointers) {
+  S* keys = data_of<S>(plan.cache->keys(layer));
+  S* values = data_of<S>(plan.cache->values(layer));
+  const std::int64_t block = plan.cache->keys(layer).stride(0);
+  const auto blocks_of = [](const PagedRows& rows) {
+    return static_cast<std::size_t>((rows.past + rows.end - rows.begin + kBlockTokens - 1) / kBlockTokens);
+  };
+  std::size_t total = 0;
+  for (const PagedRows& rows : plan.sequences) total += blocks_of(rows);
+  pointers.clear();
+  pointers.reserve(2 * total);
+  std::vector<kernel::AttentionRows<S>> all;
+  for (const PagedRows& rows : plan.sequences) {
+    const std::size_t count = blocks_of(rows);
+    CARNOT_CHECK_LE(count, rows.blocks.size());
+    const std::size_t first = pointers.size();
+    for (std::size_t b = 0; b < count; ++b) pointers.push_back(keys + rows.blocks[b] * block);
+    for (std::size_t b = 0; b < count; ++b) pointers.push_back(values + rows.blocks[b] * block);
+    all.push_back({.begin = rows.begin,
+                   .rows = rows.end - rows.begin,
+                   .past = rows.past,
+                   .key_blocks = {pointers.data() + first, count},
+                   .value_blocks = {pointers.data() + first + count, count}});
+  }
+  return all;
+}
+
+template <class S>
+at::Tensor attend_rows(const ModelConfig& config, const at::Tensor& qkv, const AttentionWeights& weights,
+                       const RotaryTable& rotary, const at::Tensor& positions,
+                       std::span<const kernel::AttentionRows<S>> rows) {
+  at::Tensor out = at::empty({qkv.size(0), config.num_heads * config.head_dim}, qkv.options());
+  const AttentionWeights computed = computed_weights<S>(weights);
+  kernel::attention_forward<S>(layer_of<Computed<S>>(config, computed, rotary), data_of<S>(qkv),
+                               positions.data_ptr<std::int64_t>(), rows, data_of<S>(out));
+  return out;
+}
+
+at::Tensor attend_paged(const ModelConfig& config, int layer, const at::Tensor& qkv, const AttentionWeights& weights,
+                        const RotaryTable& rotary, const at::Tensor& positions, const PagedAttention& plan) {
+  return with_number_type(qkv.scalar_type(), [&]<class S>() {
+    std::vector<S*> pointers;
+    return attend_rows<S>(config, qkv, weights, rotary, positions, rows_of<S>(plan, layer, pointers));
+  });
+}
+
+at::Tensor attend_packed(const ModelConfig& config, const at::Tensor& qkv, const AttentionWeights& weights,
+                         const RotaryTable& rotary, const at::Tensor& positions, const PackedAttention& plan) {
+  return with_number_type(qkv.scalar_type(), [&]<class S>() {
+    return attend_rows<S>(config, qkv, weights, rotary, positions, rows_of<S>(plan));
+  });
+}
+
+template <class S>
+variable_list attend_backward(const ModelConfig& config, const at::Tensor& qkv, const AttentionWeights& weights,
+                              const RotaryTable& rotary, const at::Tensor& positions, const PackedAttention& plan,
+                              const at::Tensor& out, const at::Tensor& dout) {
+  using T = Computed<S>;
+  at::Tensor dqkv = at::empty_like(qkv);
+  const AttentionWeights computed = computed_weights<S>(weights);
+  at::Tensor dquery_norm, dkey_norm;
+  if (weights.query_norm.defined()) {
+    dquery_norm = at::zeros_like(computed.query_norm);
+    dkey_norm = at::zeros_like(computed.key_norm);
+  }
+  kernel::attention_backward<S>(layer_of<T>(config, computed, rotary), data_of<S>(qkv),
+                                positions.data_ptr<std::int64_t>(), rows_of<S>(plan), data_of<S>(out), data_of<S>(dout),
+                                data_of<S>(dqkv), dquery_norm.defined() ? dquery_norm.data_ptr<T>() : nullptr,
+                                dkey_norm.defined() ? dkey_norm.data_ptr<T>() : nullptr);
+  return {dqkv, dquery_norm, dkey_norm, at::Tensor()};
+}
+
+/// What the gradient needs in addition to tensors saved by autograd.
+struct PackedCall {
+  ModelConfig config;
+  RotaryTable rotary;
+  at::Tensor positions;
+  PackedAttention plan;
+};
+
+struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv,
+                            const std::optional<at::Tensor>& query_norm, const std::optional<at::Tensor>& key_norm,
+                            std::shared_ptr<const PackedCall> call) {
+    const AttentionWeights weights{query_norm.value_or(at::Tensor()), key_norm.value_or(at::Tensor())};
+    const at::Tensor out = attend_packed(call->config, qkv, weights, call->rotary, call->positions, call->plan);
+    variable_list saved{qkv, out};
+    if (query_norm) saved.insert(saved.end(), {*query_norm, *key_norm});
+    context->save_for_backward(saved);
+    context->saved_data["call"] = c10::IValue::make_capsule(c10::make_intrusive<Capsule>(std::move(call)));
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto capsule = context->saved_data["call"].toCapsule();
+    const PackedCall& call = *static_cast<Capsule*>(capsule.get())->call;
+    AttentionWeights weights;
+    if (saved.size() > 2) weights = {saved[2], saved[3]};
+    const at::Tensor dout = gradients[0].contiguous();
+    return with_number_type(saved[0].scalar_type(), [&]<class S>() {
+      return attend_backward<S>(call.config, saved[0], weights, call.rotary, call.positions, call.plan, saved[1], dout);
+    });
+  }
+
+  struct Capsule : torch::CustomClassHolder {
+    explicit Capsule(std::shared_ptr<const PackedCall> held) : call(std::move(held)) {}
+    std::shared_ptr<const PackedCall> call;
+  };
+};
+
+at::Tensor own_attention(const ModelConfig& config, int layer, const at::Tensor& qkv, const AttentionWeights& weights,
+                         const RotaryTable& rotary, const at::Tensor& positions, const AttentionPlan& plan) {
+  if (const auto* paged = std::get_if<PagedAttention>(&plan)) {
+    CARNOT_CHECK(!at::GradMode::is_enabled(), "a paged plan has no gradient");
+    return attend_paged(config, layer, qkv, weights, rotary, positions, *paged);
+  }
+  const auto& packed = std::get<PackedAttention>(plan);
+  if (at::GradMode::is_enabled()) {
+    auto call = std::make_shared<const PackedCall>(PackedCall{config, rotary, positions, packed});
+    const auto optional = [](const at::Tensor& tensor) {
+      return tensor.defined() ? std::optional(tensor) : std::nullopt;
+    };
+    return PackedAttentionFunction::apply(qkv, optional(weights.query_norm), optional(weights.key_norm),
+                                          std::move(call));
+  }
+  return attend_packed(config, qkv, weights, rotary, positions, packed);
+}
+
+}  // namespace
+
+at::Tensor self_attention(const ModelConfig& config, int layer, const at::Tensor& qkv_TD,
+                          const AttentionWeights& weights, const RotaryTable& rotary, const at::Tensor& positions_T,
+                          const AttentionPlan& plan, KernelChoice kernels) {
+  if (kernels == KernelChoice::Own && own_kernels_take(qkv_TD))
+    return own_attention(config, layer, qkv_TD.contiguous(), weights, rotary, positions_T, plan);
+  return portable_attention(config, layer, qkv_TD, weights, rotary, positions_T, plan);
+}
+
+}  // namespace carnot

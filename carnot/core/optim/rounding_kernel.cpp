@@ -1,0 +1,21 @@
+#include "carnot/core/optim/rounding_kernel.h"
+
+#include <cstring>
+
+namespace carnot {
+
+void round_stochastically(const float* values, std::int64_t count, std::uint64_t key, std::int64_t first,
+                          std::uint16_t* into) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    // SplitMix64 (Steele et al. 2014) of the element's number.
+    std::uint64_t x = static_cast<std::uint64_t>(first + i + 1) * 0x9E3779B97F4A7C15 + key;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+    x ^= x >> 31;
+    std::uint32_t bits;
+    std::memcpy(&bits, values + i, sizeof(bits));
+    into[i] = static_cast<std::uint16_t>((bits + static_cast<std::uint32_t>(x & 0xFFFF)) >> 16);
+  }
+}
+
+}  // namespace carnot

@@ -1,0 +1,199 @@
+#include "carnot/core/optim/weight_parts.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/util/StringUtil.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "carnot/core/base/check.h"
+#include "carnot/core/base/random.h"
+#include "carnot/core/optim/rounding.h"
+#include "carnot/core/optim/rules.h"
+
+namespace carnot {
+namespace {
+
+constexpr std::int64_t kPieceElements = 1 << 20;  // of a tensor, that are widened at a time
+constexpr const char* kMaster = ".master";
+
+bool is_wide(at::ScalarType type) { return type == at::kFloat || type == at::kDouble; }
+
+at::ScalarType computed_in(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
+
+/// Some elements of a stored tensor in the type that they are computed in: its own memory where it has that type.
+struct Piece {
+  Piece(const at::Tensor& tensor, std::int64_t first_element, at::ScalarType computed)
+      : stored(tensor.view(-1).slice(0, first_element, std::min(first_element + kPieceElements, tensor.numel()))),
+        wide(stored.to(computed)) {}
+
+  /// `number` is that of its first element in the whole weight.
+  void store(std::int64_t update, const std::string& name, std::int64_t number) const {
+    if (wide.scalar_type() == stored.scalar_type()) return;
+    round_stochastically(wide, derive_seed(static_cast<std::uint64_t>(update), name), number, stored);
+  }
+
+  at::Tensor stored, wide;
+};
+
+}  // namespace
+
+std::string name_of_part(const std::string& weight, std::int64_t first) {
+  return first == 0 ? weight : weight + "@" + std::to_string(first);
+}
+
+std::vector<KeptTensor> kept_tensors(const UpdateRule& rule, const OptimizerOptions& options, WeightKind kind,
+                                     at::ScalarType weight) {
+  std::vector<KeptTensor> all;
+  const at::ScalarType moments = options.moments == "bfloat16" ? at::kBFloat16 : computed_in(weight);
+  for (std::string& suffix : rule.kept(kind)) all.push_back({.suffix = std::move(suffix), .type = moments});
+  if (options.master_weights && !is_wide(weight)) all.push_back({.suffix = kMaster, .type = at::kFloat});
+  return all;
+}
+
+WeightParts::WeightParts(std::vector<WeightPart> parts, const OptimizerOptions& options)
+    : options_(options), rule_(make_update_rule(options)) {
+  const at::NoGradGuard no_grad;
+  for (WeightPart& part : parts) {
+    const at::Tensor& values = part.values;
+    CARNOT_CHECK(values.is_contiguous(), part.name);
+    // detach() shares memory: stepping the master steps the weights.
+    Slot slot{.master = values.detach()};
+    for (const KeptTensor& kept : kept_tensors(*rule_, options, part.kind, values.scalar_type())) {
+      if (kept.suffix == kMaster) {
+        slot.master = values.detach().to(kept.type);
+        continue;
+      }
+      slot.names.push_back(kept.suffix);
+      slot.kept.push_back(at::zeros(values.sizes(), values.options().dtype(kept.type).requires_grad(false)));
+    }
+    slot.part = std::move(part);
+    slots_.push_back(std::move(slot));
+  }
+}
+
+StepReport WeightParts::begin(double learning_rate, double norm) {
+  if (!std::isfinite(norm)) {
+    ++num_skipped_;
+    return {.grad_norm = norm, .skipped = true};
+  }
+  ++step_.number;
+  step_.learning_rate = learning_rate;
+  // The 1e-6 is that of PyTorch's clip_grad_norm_.
+  step_.gradient_scale = std::min(1.0, options_.max_grad_norm / (norm + 1e-6));
+  return {.grad_norm = norm, .skipped = false};
+}
+
+UpdateStep WeightParts::step_of(const Slot& slot) const {
+  UpdateStep step = step_;
+  if (slot.part.kind != WeightKind::Vector) step.keep = 1 - step.learning_rate * options_.weight_decay;
+  return step;
+}
+
+at::Tensor WeightParts::gradient_of(const Slot& slot, const at::Tensor& gradient) const {
+  return gradient.defined() ? gradient.contiguous() : at::zeros_like(slot.master);
+}
+
+void WeightParts::each_piece(Slot& slot, const PieceBody& body) {
+  const at::ScalarType computed = computed_in(slot.master.scalar_type());
+  for (std::int64_t first = 0; first < slot.master.numel(); first += kPieceElements) {
+    std::vector<Piece> pieces;
+    std::vector<at::Tensor> kept;
+    for (const at::Tensor& tensor : slot.kept) kept.push_back(pieces.emplace_back(tensor, first, computed).wide);
+    body(first, kept);
+    for (std::size_t k = 0; k < pieces.size(); ++k)
+      pieces[k].store(step_.number, slot.part.name + slot.names[k], slot.part.first + first);
+  }
+}
+
+void WeightParts::finish(Slot& slot) {
+  if (slot.master.scalar_type() != slot.part.values.scalar_type()) copy_rounded(slot.master, slot.part.values);
+  // Raw pointers wrote the weights: those who cache something derived from them look at this counter.
+  slot.part.values.unsafeGetTensorImpl()->bump_version();
+}
+
+void WeightParts::update(std::size_t i, const at::Tensor& gradient) {
+  const at::NoGradGuard no_grad;
+  Slot& slot = slots_.at(i);
+  const at::ScalarType computed = computed_in(slot.master.scalar_type());
+  const UpdateStep step = step_of(slot);
+  const at::Tensor given = gradient_of(slot, gradient);
+  each_piece(slot, [&](std::int64_t first, std::span<at::Tensor> kept) {
+    Piece weight(slot.master, first, computed);
+    rule_->update(step, Piece(given, first, computed).wide, weight.wide, kept);
+    weight.store(step_.number, slot.part.name, slot.part.first + first);
+  });
+  finish(slot);
+}
+
+at::Tensor WeightParts::direction(std::size_t i, const at::Tensor& gradient) {
+  const at::NoGradGuard no_grad;
+  Slot& slot = slots_.at(i);
+  const at::ScalarType computed = computed_in(slot.master.scalar_type());
+  const UpdateStep step = step_of(slot);
+  at::Tensor direction = gradient_of(slot, gradient).to(computed, /*non_blocking=*/false, /*copy=*/true);
+  each_piece(slot, [&](std::int64_t first, std::span<at::Tensor> kept) {
+    Piece piece(direction, first, computed);
+    rule_->begin_direction(step, piece.wide, kept);
+  });
+  return direction;
+}
+
+void WeightParts::move(std::size_t i, const at::Tensor& direction) {
+  const at::NoGradGuard no_grad;
+  Slot& slot = slots_.at(i);
+  const at::ScalarType computed = computed_in(slot.master.scalar_type());
+  const UpdateStep step = step_of(slot);
+  for (std::int64_t first = 0; first < direction.numel(); first += kPieceElements) {
+    Piece weight(slot.master, first, computed);
+    weight.wide.mul_(step.keep).sub_(Piece(direction, first, computed).wide, step.learning_rate);
+    weight.store(step_.number, slot.part.name, slot.part.first + first);
+  }
+  finish(slot);
+}
+
+WeightParts::Tensors WeightParts::state() const {
+  Tensors tensors;
+  for (const Slot& slot : slots_) {
+    const std::string name = name_of_part(slot.part.name, slot.part.first);
+    for (std::size_t k = 0; k < slot.kept.size(); ++k) tensors.emplace_back(name + slot.names[k], slot.kept[k]);
+    if (slot.master.scalar_type() != slot.part.values.scalar_type()) tensors.emplace_back(name + kMaster, slot.master);
+  }
+  return tensors;
+}
+
+Status WeightParts::load_state(const Tensors& tensors, std::int64_t num_updates, std::int64_t num_skipped) {
+  const Tensors own = state();
+  if (const Status status = check_optimizer_state(own, tensors); !status) return status;
+  const at::NoGradGuard no_grad;
+  const std::map<std::string, at::Tensor> given(tensors.begin(), tensors.end());
+  for (const auto& [name, tensor] : own) at::Tensor(tensor).copy_(given.at(name));
+  for (Slot& slot : slots_)
+    if (slot.master.scalar_type() != slot.part.values.scalar_type()) copy_rounded(slot.master, slot.part.values);
+  step_.number = num_updates;
+  num_skipped_ = num_skipped;
+  return Done{};
+}
+
+Status check_optimizer_state(const Optimizer::Tensors& expected, const Optimizer::Tensors& tensors) {
+  std::map<std::string, at::Tensor> given(tensors.begin(), tensors.end());
+  std::vector<std::string> problems;
+  for (const auto& [name, own] : expected) {
+    const auto found = given.find(name);
+    if (found == given.end())
+      problems.push_back("optimizer state: " + name + " is missing");
+    else if (found->second.sizes() != own.sizes())
+      problems.push_back("optimizer state: " + name + " has shape " + c10::str(found->second.sizes()) + ", expected " +
+                         c10::str(own.sizes()));
+    else if (found->second.scalar_type() != own.scalar_type())
+      problems.push_back("optimizer state: " + name + " has another number type than expected");
+    given.erase(name);
+  }
+  for (const auto& [name, tensor] : given) problems.push_back("optimizer state: " + name + " belongs to no weight");
+  return problems.empty() ? Status(Done{}) : join_errors(problems);
+}
+
+}  // namespace carnot

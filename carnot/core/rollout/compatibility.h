@@ -1,0 +1,18 @@
+// rollout/compatibility.h -- whether an environment, a branch policy and a chat format go together, asked before a run.
+#pragma once
+
+#include <string>
+
+#include "carnot/core/branch/branch.h"
+#include "carnot/core/env/environment.h"
+#include "carnot/core/text/chat.h"
+
+namespace carnot {
+
+/// Opens the first training task and refuses: a policy that branches where the environment can be neither cloned nor
+/// replayed, and tools that the chat format cannot offer. An environment that fails here is left to the rollout.
+/// `budget`: trajectories a task.
+Status check_compatible(const EnvironmentFactory& environment, const std::string& environment_name,
+                        const BranchPolicy& policy, int budget, const ChatFamily& chat);
+
+}  // namespace carnot

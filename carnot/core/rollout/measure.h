@@ -1,0 +1,52 @@
+// rollout/measure.h -- measures finished trajectories by forward passes: columns of log-probabilities, entropies,
+// energies and values.
+//
+// Sequences are packed into micro-batches without padding. A turn that several trajectories share is measured once.
+// But for measure_rollout(), leaves that do not count are skipped; their own turns hold NaN. Nothing here needs or
+// makes gradients.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "carnot/core/data/tree.h"
+#include "carnot/core/nn/model.h"
+#include "carnot/core/nn/value_model.h"
+#include "carnot/core/rollout/log_prob_pass.h"
+
+namespace carnot {
+
+/// LogProbOld and EntropyOld: the policy before its first update on these data.
+void measure_old_policy(const Model& policy, std::span<Group> groups, const LogProbPassOptions& options);
+
+/// How far two columns of log-probabilities are apart.
+struct ColumnDifference {
+  std::int64_t tokens = 0;
+  double largest = 0;  ///< nats
+};
+
+/// LogProbRollout and EntropyRollout anew, of failed and dropped leaves too, for what another machine sampled whose
+/// kernels give other bits. With the weights that sampled, the numbers are those that the engine gives here. Returns
+/// how far the new ones are from what was there.
+ColumnDifference measure_rollout(const Model& policy, std::span<Group> groups, const LogProbPassOptions& options);
+
+/// LogProbOld and EntropyOld without a pass: what LogProbRollout and EntropyRollout hold. REQUIRES: those columns.
+void reuse_rollout_statistics(std::span<Group> groups);
+
+/// LogProbReference and EntropyReference at the temperature; EnergyReference = -logsumexp of the raw logits.
+void measure_reference(const Model& reference, std::span<Group> groups, const LogProbPassOptions& options);
+
+/// Value: the critic's, of the context that each sampled token continues.
+void measure_values(const ValueModel& critic, std::span<Group> groups, const LogProbPassOptions& options);
+
+/// How far two measurements of the sampled tokens are apart, over leaves that count: LogProbRollout and LogProbOld.
+struct LogProbMismatch {
+  std::int64_t tokens = 0;
+  std::int64_t bit_equal = 0;
+  double mean_absolute = 0;  ///< nats
+  double largest = 0;        ///< nats
+  double kl = 0;             ///< mean of rollout - old: KL(rollout, old) as the sampled tokens estimate it
+};
+LogProbMismatch log_prob_mismatch(std::span<const Group> groups);
+
+}  // namespace carnot

@@ -1,0 +1,81 @@
+// rollout/member.h -- one trajectory of a group while it is made.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "carnot/core/data/tree.h"
+#include "carnot/core/engine/engine.h"
+#include "carnot/core/env/environment_boundary.h"
+#include "carnot/core/rollout/episode.h"
+#include "carnot/core/rollout/response.h"
+
+namespace carnot {
+
+/// One turn that a member made itself, with the statistics of what it sampled.
+struct MadeTurn {
+  Turn turn{};
+  std::vector<TokenDraw> draws{};
+  bool answer_asked = false;
+  std::optional<double> answer_log_prob{};  ///< of AnswerScores, after the turn
+};
+
+/// A place that a trajectory can start from: after `shared_turns` turns of `parent`.
+struct Boundary {
+  int parent = -1;  ///< member; -1: the prompt, a tree of its own
+  int tree = -1;
+  int shared_turns = 0;
+  Episode episode;
+  SequenceId sequence = 0;  ///< its first `num_tokens` tokens are those before the boundary
+  int num_tokens = 0;
+};
+
+struct Member {
+  enum class State {
+    Opening,
+    Prefilling,
+    Sampling,
+    Held,
+    Asking,
+    Unscored,  ///< over; `answer` waits for the group's others (Environment::score_group())
+    Scoring,
+    Ended,
+  };
+
+  Member(Episode at, const ChatFamily& chat)
+      : episode(std::move(at)), response(chat.tokenizer(), episode.protocol().stop_strings) {}
+  Member(const Member&) = delete;  // the response refers to the episode
+  Member& operator=(const Member&) = delete;
+
+  int sibling = 0;
+  int parent = -1;
+  int tree = 0;
+  int shared_turns = 0;
+  Episode episode;
+  std::shared_ptr<OpenedEnvironment> opening{};  ///< being made on a worker thread; null once it exists
+  SequenceId sequence = -1;                      ///< of the present context
+  std::vector<SequenceId> left{};                ///< sequences of earlier contexts, where trees may grow from them
+  int turn_begin = 0;                            ///< tokens of the context before the present turn's response
+  State state = State::Sampling;
+  Response response;
+  int policy_version = 0;   ///< of the oldest weights that sampled of the present response
+  int response_limit = 0;   ///< of the present response
+  bool gate_ahead = false;  ///< the policy is asked about the present response's first tokens
+  bool response_ended = false;
+  bool cut = false;  ///< the present response ended at its limit
+  std::shared_ptr<Answer> answer{};
+  std::vector<MadeTurn> turns{};
+  std::vector<Boundary> boundaries{};  ///< after turns[i], where the plan is to grow trees
+  std::vector<double> turn_entropies{};
+  int streak = 0;  ///< branches in a row, along the trajectory
+  Outcome outcome = Outcome::Finished;
+  Reply last_reply{};
+  std::string lost{};  ///< why its environment may not be called any more; empty where it may
+
+  int num_turns() const { return shared_turns + static_cast<int>(turns.size()); }
+};
+
+}  // namespace carnot

@@ -1,0 +1,47 @@
+// rollout/rollout_context.h -- what all groups of one rollout share.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "carnot/core/env/environment_workers.h"
+#include "carnot/core/rollout/rollout.h"
+
+namespace carnot {
+
+/// Whose event it is. Member -1: the group's own.
+struct Owner {
+  int group = -1;
+  int member = -1;
+
+  std::int64_t tag() const { return (static_cast<std::int64_t>(group) << 32) + member + 1; }
+  static Owner of(std::int64_t tag) { return {static_cast<int>(tag >> 32), static_cast<int>(tag & 0xffffffff) - 1}; }
+};
+
+struct RolloutContext {
+  Engine& engine;
+  const ChatFamily& chat;
+  const BranchPolicy& policy;
+  const RolloutOptions& options;
+  const RolloutKey& key;
+  EnvironmentWorkers& workers;
+  EnvironmentWorkers& copier;  ///< for copies of environments, which the caller waits for
+  const RolloutEvents& events;
+  int policy_version = 0;       ///< of the weights as they are now
+  bool stopped = false;         ///< events.go_on() said no
+  std::vector<Owner> owners{};  ///< by SequenceId, of those that sample or score
+  std::int64_t branches = 0;
+
+  /// Asks, unless the answer was no before.
+  bool may_continue() {
+    stopped = stopped || !events.go_on();
+    return !stopped;
+  }
+
+  void claim(SequenceId sequence, Owner owner) {
+    if (owners.size() <= static_cast<std::size_t>(sequence)) owners.resize(static_cast<std::size_t>(sequence) + 1);
+    owners[sequence] = owner;
+  }
+};
+
+}  // namespace carnot

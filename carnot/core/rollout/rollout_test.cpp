@@ -1,0 +1,450 @@
+#include "carnot/core/rollout/rollout.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <stdexcept>
+#include <thread>
+
+#include "carnot/core/branch/independent.h"
+#include "carnot/core/branch/tree_expand.h"
+#include "carnot/core/text/chat_families.h"
+#include "testing/hang.h"
+#include "testing/scripted_rollout.h"
+
+namespace carnot {
+namespace {
+
+using namespace carnot::testing;  // NOLINT: the builders of this test
+
+TEST(Rollout, GivesEachTaskItsBudgetOfIndependentTrajectories) {
+  const Rollout out = roll_out_scripted(scripted_tasks(3, {}), with_budget(4));
+  ASSERT_EQ(out.groups.size(), 3u);
+  expect_sound(out);
+  for (const Group& group : out.groups) {
+    ASSERT_EQ(group.trees.size(), 4u);
+    EXPECT_EQ(group.step, kRolloutKey.step);
+    EXPECT_THAT(group.ground_truth, ::testing::ElementsAre("yes"));
+    for (std::size_t i = 0; i < 4; ++i) {
+      const Tree& tree = group.trees[i];
+      ASSERT_EQ(tree.turns.size(), 4u);
+      ASSERT_EQ(tree.leaves.size(), 1u);
+      const Leaf& leaf = tree.leaves[0];
+      EXPECT_EQ(leaf.outcome, Outcome::Finished);
+      EXPECT_EQ(leaf.sibling, static_cast<int>(i));
+      EXPECT_EQ(leaf.measures.at("turns"), 4);
+      double score = 0;
+      for (const Turn& turn : tree.turns) {
+        score += turn.reward;
+        EXPECT_EQ(turn.policy_version, 9);
+        EXPECT_FALSE(turn.anchor.empty());
+      }
+      EXPECT_EQ(leaf.score, score);
+    }
+  }
+  EXPECT_EQ(out.metrics.trajectories, 12);
+  EXPECT_EQ(out.metrics.turns, 48);
+  EXPECT_EQ(out.metrics.environment_calls, 12 + 48) << "each trajectory opens an environment of its own";
+}
+
+TEST(Rollout, SamplesWhatADecoderWithoutACacheWould) {
+  for (const ReplyForm form : {ReplyForm::UserMessage, ReplyForm::Inline}) {
+    RolloutSetting setting = with_budget(3);
+    setting.options.sampling.temperature = 0.7;
+    expect_tokens_of_the_twin(roll_out_scripted(scripted_tasks(3, {.form = form}), setting), 0.7);
+  }
+}
+
+TEST(Rollout, TokensDoNotDependOnBatchSizeThreadsLatencyOrMemory) {
+  const std::string expected = described(roll_out_scripted(scripted_tasks(4, {}), with_budget(4)));
+  for (int variant = 1; variant <= 4; ++variant) {
+    RolloutSetting setting = with_budget(4);
+    setting.max_batch_tokens = std::array{1, 9, 64, 300}[variant - 1];
+    setting.kernel_threads = 1 + variant % 2;
+    setting.options.environment_threads = variant;
+    setting.num_blocks = variant == 4 ? 25 : 2000;
+    const auto tasks = scripted_tasks(4, {.latency_seed = static_cast<std::uint64_t>(variant)});
+    EXPECT_EQ(described(roll_out_scripted(tasks, setting)), expected) << "variant " << variant;
+  }
+}
+
+TEST(Rollout, PrefillsATasksPromptOnce) {
+  const Rollout out = roll_out_scripted(scripted_tasks(1, {.turns = 1}), with_budget(8));
+  const Turn& turn = out.groups[0].trees[0].turns[0];
+  EXPECT_EQ(out.metrics.computed_rows, turn.sampled_begin - 1 + out.metrics.sampled_tokens);
+}
+
+TEST(Rollout, MarksWhatWasSampledAndWhereItCameFrom) {
+  const Rollout out = roll_out_scripted(scripted_tasks(1, {}), with_budget(1));
+  const Turn& first = out.groups[0].trees[0].turns[0];
+  const Tokenizer& tokenizer = small_tokenizer();
+  EXPECT_EQ(
+      tokenizer.decode(std::span(first.tokens).first(first.sampled_begin)),
+      "<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\ntask 0<|im_end|>\n<|im_start|>assistant\n<think>");
+  const std::string after = tokenizer.decode(std::span(first.tokens).subspan(first.sampled_end));
+  EXPECT_THAT(after, ::testing::HasSubstr("<|im_start|>user\nheard "));
+  EXPECT_THAT(after, ::testing::EndsWith("<|im_start|>assistant\n<think>"));
+  const Columns& columns = out.groups[0].trees[0].columns;
+  for (std::size_t i = 0; i < first.tokens.size(); ++i) {
+    const bool sampled = static_cast<int>(i) >= first.sampled_begin && static_cast<int>(i) < first.sampled_end;
+    EXPECT_EQ(std::isfinite(columns.turn(Column::LogProbRollout, 0)[i]), sampled);
+  }
+  EXPECT_EQ(out.groups[0].trees[0].turns.back().tokens.size(),
+            static_cast<std::size_t>(out.groups[0].trees[0].turns.back().sampled_end))
+      << "nothing follows the last response";
+}
+
+TEST(Rollout, AStopStringEndsTheResponseAndStaysInIt) {
+  const Rollout out =
+      roll_out_scripted(scripted_tasks(6, {.max_response_tokens = 300, .stop_strings = {"z", "qj"}}), with_budget(4));
+  int stopped = 0;
+  for (const Trajectory& trajectory : trajectories(out.groups)) {
+    for (int k = 0; k < trajectory.num_turns(); ++k) {
+      const Turn& turn = trajectory.turn(k);
+      const auto sampled = std::span(turn.tokens).subspan(turn.sampled_begin, turn.num_sampled());
+      const std::string text = small_tokenizer().decode(sampled);
+      const std::string before = small_tokenizer().decode(sampled.first(sampled.size() - 1));
+      EXPECT_EQ(before.find('z'), std::string::npos);
+      stopped += text.find('z') != std::string::npos ? 1 : 0;
+    }
+  }
+  EXPECT_GT(stopped, 20);
+}
+
+TEST(Rollout, EndsTrajectoriesAtTheirLimits) {
+  RolloutSetting turns = with_budget(2);
+  turns.options.episode.max_turns = 2;
+  const Rollout short_of_turns = roll_out_scripted(scripted_tasks(2, {}), turns);
+  for (const Trajectory& trajectory : trajectories(short_of_turns.groups)) {
+    EXPECT_EQ(trajectory.leaf().outcome, Outcome::OutOfTurns);
+    EXPECT_EQ(trajectory.num_turns(), 2);
+  }
+  RolloutSetting tokens = with_budget(3);
+  tokens.options.episode.max_context_tokens = 120;
+  const Rollout short_of_tokens = roll_out_scripted(scripted_tasks(3, {}), tokens);
+  for (const Trajectory& trajectory : trajectories(short_of_tokens.groups)) {
+    EXPECT_EQ(trajectory.leaf().outcome, Outcome::OutOfTokens);
+    EXPECT_LE(trajectory.num_tokens(), 120);
+    EXPECT_GE(trajectory.num_turns(), 1);
+  }
+  RolloutSetting response = with_budget(1);
+  response.options.episode.max_response_tokens = 5;
+  const Rollout brief = roll_out_scripted(scripted_tasks(2, {}), response);
+  for (const Trajectory& trajectory : trajectories(brief.groups))
+    for (int k = 0; k < trajectory.num_turns(); ++k) EXPECT_LE(trajectory.turn(k).num_sampled(), 5);
+}
+
+TEST(Rollout, AnEpisodeThatEndsInFailureOnACutResponseRanOutOfTokens) {
+  const Rollout out =
+      roll_out_scripted(scripted_tasks(3, {.turns = 1, .max_response_tokens = 3, .succeeds = false}), with_budget(4));
+  for (const Trajectory& trajectory : trajectories(out.groups)) {
+    const Turn& turn = trajectory.turn(0);
+    const TokenId last = turn.tokens[static_cast<std::size_t>(turn.sampled_end) - 1];
+    const bool ended = small_tokenizer().bytes_of(last).find('z') != std::string_view::npos ||
+                       last == small_chat().stop_tokens()[0] || last == small_chat().stop_tokens()[1];
+    EXPECT_EQ(trajectory.leaf().outcome, turn.num_sampled() == 3 && !ended ? Outcome::OutOfTokens : Outcome::Finished);
+  }
+}
+
+TEST(Rollout, APromptThatFillsTheContextStartsNothing) {
+  RolloutSetting setting = with_budget(3);
+  setting.options.episode.max_context_tokens = 10;
+  const Rollout out = roll_out_scripted(scripted_tasks(1, {}), setting);
+  expect_sound(out);
+  EXPECT_EQ(leaves_of(out.groups[0]), 3);
+  for (const Trajectory& trajectory : trajectories(out.groups)) {
+    EXPECT_EQ(trajectory.leaf().outcome, Outcome::OutOfTokens);
+    EXPECT_EQ(trajectory.num_sampled(), 0);
+  }
+}
+
+TEST(Rollout, AnEnvironmentThatThrowsFailsItsOwnTrajectoriesOnly) {
+  std::vector<RolloutTask> tasks = scripted_tasks(3, {});
+  const Rollout healthy = roll_out_scripted(tasks, with_budget(2));
+  tasks[1] = scripted_tasks(3, {.throws_at = 1})[1];
+  const Rollout out = roll_out_scripted(tasks, with_budget(2));
+  expect_sound(out);
+  for (const Trajectory& trajectory : trajectories(out.groups)) {
+    if (trajectory.group_index != 1) continue;
+    EXPECT_EQ(trajectory.leaf().outcome, Outcome::InfraFailed);
+    EXPECT_EQ(trajectory.num_turns(), 2);
+    EXPECT_EQ(trajectory.turn(1).status, "infra_failed");
+  }
+  EXPECT_EQ(out.metrics.infra_failures, 2);
+  EXPECT_THAT(out.failures, ::testing::Each(::testing::HasSubstr("the world broke")));
+  Rollout others = healthy, kept = out;
+  others.groups.erase(others.groups.begin() + 1);
+  kept.groups.erase(kept.groups.begin() + 1);
+  EXPECT_EQ(described(kept), described(others));
+}
+
+TEST(Rollout, TellsOfFailuresInTheOrderOfTasksAndTrajectoriesWhicheverCameFirst) {
+  std::vector<RolloutTask> tasks = scripted_tasks(2, {.throws_at = 3});
+  tasks[1] = scripted_tasks(2, {.throws_at = 1})[1];
+  const Rollout out = roll_out_scripted(tasks, with_budget(2));
+  ASSERT_EQ(out.failures.size(), 4U);
+  EXPECT_THAT(out.failures[0], ::testing::StartsWith("task-0, trajectory 0, turn 3"));
+  EXPECT_THAT(out.failures[1], ::testing::StartsWith("task-0, trajectory 1, turn 3"));
+  EXPECT_THAT(out.failures[2], ::testing::StartsWith("task-1, trajectory 0, turn 1"));
+  EXPECT_THAT(out.failures[3], ::testing::StartsWith("task-1, trajectory 1, turn 1"));
+}
+
+TEST(Rollout, AnEnvironmentThatDoesNotOpenFailsItsWholeGroup) {
+  std::vector<RolloutTask> tasks = scripted_tasks(2, {});
+  tasks[0] = scripted_tasks(2, {.opens = false})[0];
+  const Rollout out = roll_out_scripted(tasks, with_budget(3));
+  expect_sound(out);
+  EXPECT_EQ(leaves_of(out.groups[0]), 3);
+  EXPECT_EQ(out.metrics.infra_failures, 3);
+  EXPECT_EQ(out.failures, std::vector<std::string>{"task-0: no such world"});
+  EXPECT_EQ(out.groups[1].trees[0].leaves[0].outcome, Outcome::Finished);
+}
+
+TEST(Rollout, AHangingEnvironmentCostsItsDeadlineAndNotTheRollout) {
+  const testing::Hang hang;
+  std::vector<RolloutTask> tasks = scripted_tasks(3, {});
+  tasks[2] = scripted_tasks(3, {.hangs_at = 1, .hang = hang.call()})[2];
+  RolloutSetting setting = with_budget(2);
+  setting.options.environment_timeout = 1;
+  setting.options.environment_threads = 1;
+  const Rollout out = roll_out_scripted(tasks, setting);
+  EXPECT_EQ(hang.inside(), 2) << "the rollout waited for neither";
+  EXPECT_EQ(out.metrics.infra_failures, 2);
+  EXPECT_THAT(out.failures, ::testing::Each(::testing::HasSubstr("no answer within")));
+  for (std::size_t g = 0; g < 2; ++g)
+    for (const Tree& tree : out.groups[g].trees) EXPECT_EQ(tree.leaves[0].outcome, Outcome::Finished);
+}
+
+TEST(Rollout, AReplyOutOfBoundsFailsItsTrajectoryAndIsNoReward) {
+  for (const double bad : {std::nan(""), HUGE_VAL, 1e308}) {
+    std::vector<RolloutTask> tasks = scripted_tasks(2, {});
+    tasks[1] = scripted_tasks(2, {.change = [bad](int turn, Reply& reply) {
+                                if (turn == 2) reply.reward = bad;
+                              }})[1];
+    tasks[1].environment = "hash_world";
+    const Rollout out = roll_out_scripted(tasks, with_budget(2));
+    expect_sound(out);
+    EXPECT_EQ(out.metrics.infra_failures, 2);
+    for (const Trajectory& trajectory : trajectories(out.groups)) {
+      EXPECT_EQ(trajectory.leaf().valid(), trajectory.group_index == 0);
+      EXPECT_TRUE(std::isfinite(trajectory.leaf().score));
+    }
+    EXPECT_THAT(out.failures, ::testing::Each(::testing::StartsWith("task-1 (hash_world), trajectory ")));
+    EXPECT_THAT(out.failures, ::testing::Each(::testing::HasSubstr(", turn 1: reply.reward is ")));
+  }
+}
+
+TEST(Rollout, ATextThatTheSplitPatternDoesNotGetAlongWithFailsItsOwnTrajectories) {
+  const auto chat = make_chat_family("chatml", backtracking_tokenizer()).value();
+  HashRunner model(backtracking_tokenizer().vocab_size(), 2000);
+  Engine engine(model, {});
+  std::vector<RolloutTask> tasks = scripted_tasks(4, {});
+  const auto answer = [](int turn, Reply& reply) {
+    if (turn == 2) reply.text = kBacktracks;
+  };
+  tasks[1] = scripted_tasks(4, {.change = answer})[1];
+  tasks[2] = scripted_tasks(4, {.form = ReplyForm::Inline, .change = answer})[2];
+  tasks[3] = scripted_tasks(4, {.prefix = kBacktracks})[3];
+  const Rollout out = roll_out(engine, *chat, *independent(), tasks, with_budget(2).options, kRolloutKey);
+  expect_sound(out);
+  EXPECT_EQ(out.metrics.infra_failures, 6);
+  for (const Trajectory& trajectory : trajectories(out.groups))
+    EXPECT_EQ(trajectory.leaf().valid(), trajectory.group_index == 0);
+  ASSERT_EQ(out.failures.size(), 5u) << "one for the group that has no prompt";
+  EXPECT_THAT(out.failures, ::testing::Each(::testing::HasSubstr("cannot be tokenised: the split pattern takes more")));
+  EXPECT_THAT(out.failures[0], ::testing::StartsWith("task-1, trajectory 0, turn 1: the reply "));
+  EXPECT_THAT(out.failures[4], ::testing::StartsWith("task-3: the prompt "));
+  EXPECT_EQ(engine.free_blocks(), 2000);
+}
+
+TEST(Rollout, AReplyThatIsTooLongIsNotTokenised) {
+  const auto tasks = scripted_tasks(1, {.change = [](int, Reply& reply) { reply.text.assign(30'000'000, 'x'); }});
+  const Rollout out = roll_out_scripted(tasks, with_budget(2));
+  EXPECT_EQ(out.metrics.infra_failures, 2);
+  EXPECT_THAT(out.failures, ::testing::Each(::testing::HasSubstr("reply.text has 30000000 bytes")));
+}
+
+TEST(Rollout, ABugInAnEnvironmentEndsTheRolloutWithItsMessage) {
+  const auto roll_out_with = [](const ScriptedOptions& options) {
+    std::string message = "nothing was thrown";
+    HashRunner model(small_tokenizer().vocab_size(), 2000);
+    Engine engine(model, {});
+    try {
+      roll_out(engine, small_chat(), *independent(), scripted_tasks(2, options), with_budget(2).options, kRolloutKey);
+    } catch (const CheckError& bug) {
+      message = bug.what();
+    }
+    return message;
+  };
+  EXPECT_THAT(roll_out_with({.change = [](int turn, Reply&) { CARNOT_CHECK_LT(turn, 2); }}),
+              ::testing::HasSubstr("check failed: turn < 2 (2 and 2)"));
+}
+
+/// A task whose n-th environment is made with the n-th seed.
+RolloutTask task_of_seeds(std::vector<std::uint64_t> seeds, const ScriptedOptions& options = {}) {
+  const auto made = std::make_shared<std::atomic<std::size_t>>(0);
+  return {.uid = "task-0", .make = [seeds = std::move(seeds), made, options] {
+            const std::size_t number = (*made)++;
+            return std::make_unique<ScriptedEnvironment>(options, seeds.at(number));
+          }};
+}
+
+TEST(Rollout, EverySiblingHasAnEnvironmentOfItsOwnAndNothingIsCopied) {
+  std::vector<RolloutTask> tasks = scripted_tasks(1, {});
+  tasks[0] =
+      task_of_seeds({0, 0, 0, 0, 0}, {.before_copy = [](int, int) -> bool { throw std::runtime_error("no twins"); }});
+  const Rollout out = roll_out_scripted(tasks, with_budget(5));
+  EXPECT_EQ(out.metrics.infra_failures, 0);
+  EXPECT_EQ(described(out), described(roll_out_scripted(scripted_tasks(1, {}), with_budget(5))));
+}
+
+TEST(Rollout, ASiblingThatOpensOtherwiseSpeaksBehindItsOwnPrompt) {
+  const std::vector<RolloutTask> tasks{task_of_seeds({0, 7, 0, 9})};
+  const Rollout out = roll_out_scripted(tasks, with_budget(4));
+  expect_sound(out);
+  expect_tokens_of_the_twin(out);
+  std::vector<std::string> prompts;
+  for (const Trajectory& one : trajectories(out.groups))
+    prompts.push_back(small_tokenizer().decode(std::span(one.turn(0).tokens).first(one.turn(0).sampled_begin)));
+  for (const std::size_t other : {1, 3}) {
+    EXPECT_NE(prompts[other], prompts[0]);
+    EXPECT_THAT(prompts[other], ::testing::HasSubstr(other == 1 ? "task 7" : "task 9"));
+  }
+  EXPECT_EQ(prompts[2], prompts[0]);
+}
+
+TEST(Rollout, ASiblingWhoseWorldCannotBeMadeFailsAlone) {
+  const std::vector<RolloutTask> tasks{task_of_seeds({0, 0})};  // the third is one too many
+  const Rollout out = roll_out_scripted(tasks, with_budget(3));
+  expect_sound(out);
+  EXPECT_EQ(out.metrics.infra_failures, 1);
+  ASSERT_EQ(out.failures.size(), 1u);
+  EXPECT_THAT(out.failures[0], ::testing::StartsWith("task-0, trajectory 2, turn 0: "));
+}
+
+/// A reply with a prompt of its own, as agents that edit their history have it.
+void answer_with_fresh_prompt(int turn, Reply& reply) {
+  if (reply.done) return;
+  reply.form = ReplyForm::FreshPrompt;
+  reply.prompt = {.system = "be brief",
+                  .history = {{.role = "user", .content = "turn " + std::to_string(turn)},
+                              {.role = "assistant", .content = "I look"}},
+                  .user = reply.text,
+                  .assistant_prefix = turn % 2 == 0 ? "<think>" : ""};
+}
+
+TEST(Rollout, AFreshPromptBeginsAContextOfItsOwn) {
+  const std::vector<RolloutTask> tasks = scripted_tasks(3, {.change = answer_with_fresh_prompt});
+  const Rollout out = roll_out_scripted(tasks, with_budget(3));
+  expect_sound(out);
+  expect_tokens_of_the_twin(out);
+  for (const Trajectory& one : trajectories(out.groups)) {
+    ASSERT_EQ(one.num_turns(), 4);
+    EXPECT_EQ(one.turn(0).context, Context::Growing);
+    for (int k = 1; k < 4; ++k) {
+      const Turn& turn = one.turn(k);
+      EXPECT_EQ(turn.context, Context::Fresh);
+      const std::string prompt = small_tokenizer().decode(std::span(turn.tokens).first(turn.sampled_begin));
+      EXPECT_THAT(prompt,
+                  ::testing::HasSubstr("turn " + std::to_string(k) + "<|im_end|>\n<|im_start|>assistant\nI look"));
+      EXPECT_TRUE(prompt.ends_with(k % 2 == 0 ? "assistant\n<think>" : "assistant\n")) << prompt;
+      EXPECT_EQ(turn.sampled_end, static_cast<int>(turn.tokens.size())) << "the next prompt is the next turn's";
+    }
+  }
+  RolloutSetting other = with_budget(3);
+  other.max_batch_tokens = 7;
+  other.num_blocks = 40;
+  EXPECT_EQ(described(roll_out_scripted(tasks, other)), described(out));
+}
+
+TEST(Rollout, EachFreshPromptHasTheWholeContextToItself) {
+  RolloutSetting setting = with_budget(2);
+  setting.options.episode.max_context_tokens = 150;  // two turns of a growing trajectory
+  const Rollout growing = roll_out_scripted(scripted_tasks(2, {}), setting);
+  for (const Trajectory& one : trajectories(growing.groups)) EXPECT_EQ(one.leaf().outcome, Outcome::OutOfTokens);
+  const Rollout fresh = roll_out_scripted(scripted_tasks(2, {.change = answer_with_fresh_prompt}), setting);
+  for (const Trajectory& one : trajectories(fresh.groups)) EXPECT_EQ(one.leaf().outcome, Outcome::Finished);
+  const auto endless = [](int turn, Reply& reply) {
+    answer_with_fresh_prompt(turn, reply);
+    if (turn == 2) reply.prompt.user = std::string(2000, 'x');
+  };
+  const Rollout cut = roll_out_scripted(scripted_tasks(2, {.change = endless}), setting);
+  expect_sound(cut);
+  for (const Trajectory& one : trajectories(cut.groups)) {
+    EXPECT_EQ(one.leaf().outcome, Outcome::OutOfTokens);
+    EXPECT_EQ(one.num_turns(), 2);
+  }
+}
+
+TEST(Rollout, ToolsThatTheFormatCannotOfferFailTheGroupWithASentence) {
+  const std::vector<RolloutTask> tasks = scripted_tasks(1, {.tools = {{.name = "look up"}}});
+  const Rollout unnamed = roll_out_scripted(tasks, with_budget(2));
+  EXPECT_EQ(unnamed.metrics.infra_failures, 2);
+  EXPECT_THAT(unnamed.failures, ::testing::ElementsAre(::testing::HasSubstr("a tool's name is \"look up\"")));
+}
+
+TEST(Rollout, ToolResultsAreTheFormatsToolMessages) {
+  const auto results = [](int, Reply& reply) {
+    reply.form = ReplyForm::ToolResult;
+    reply.results = {{.text = "first " + reply.text}, {.text = "second"}};
+  };
+  const std::vector<RolloutTask> tasks =
+      scripted_tasks(2, {.change = results, .tools = {{.name = "look_up", .description = "Finds a word."}}});
+  const Rollout out = roll_out_scripted(tasks, with_budget(2));
+  expect_sound(out);
+  expect_tokens_of_the_twin(out);
+  for (const Trajectory& one : trajectories(out.groups)) {
+    const std::string text = small_tokenizer().decode(one.tokens());
+    EXPECT_THAT(text, ::testing::HasSubstr("\"name\": \"look_up\", \"description\": \"Finds a word.\""));
+    EXPECT_THAT(text, ::testing::HasSubstr("<|im_start|>tool\nfirst heard "));
+    EXPECT_THAT(text, ::testing::HasSubstr("<|im_start|>tool\nsecond<|im_end|>"));
+  }
+}
+
+TEST(Rollout, ACacheThatCannotHoldOneTrajectoryIsAFailureOfTheMachinery) {
+  RolloutSetting setting = with_budget(2);
+  setting.num_blocks = 7;
+  const Rollout out = roll_out_scripted(scripted_tasks(1, {}), setting);
+  expect_sound(out);
+  EXPECT_EQ(out.metrics.infra_failures, 2);
+  EXPECT_THAT(out.failures[0], ::testing::HasSubstr("does not fit into the KV cache"));
+}
+
+TEST(Rollout, TellsHowManyTrajectoriesHaveEnded) {
+  HashRunner model(small_tokenizer().vocab_size(), 2000);
+  Engine engine(model, {});
+  std::vector<std::int64_t> told;
+  roll_out(engine, small_chat(), *independent(), scripted_tasks(3, {}), with_budget(4).options, kRolloutKey,
+           {.on_progress = [&](std::int64_t ended) { told.push_back(ended); }});
+  ASSERT_FALSE(told.empty());
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_EQ(told.back(), 12);
+}
+
+TEST(Rollout, StoppedAtAnyMomentLeavesNothingInTheEngine) {
+  const auto chains = independent(), trees = tree_expand({.trees = 2, .nodes = 1, .rounds = 1});
+  for (const BranchPolicy* policy : {chains.get(), trees.get()}) {
+    HashRunner model(small_tokenizer().vocab_size(), 2000);
+    Engine engine(model, {});
+    const auto rolled_out = [&](const RolloutEvents& events) {
+      return roll_out(engine, small_chat(), *policy, scripted_tasks(3, {}), with_budget(4).options, kRolloutKey,
+                      events);
+    };
+    const std::string whole = described(rolled_out({}));
+    for (const int asks : {0, 1, 5, 12, 20}) {
+      int asked = 0;
+      const Rollout out = rolled_out({.go_on = [&] { return asked++ < asks; }});
+      EXPECT_TRUE(out.stopped) << asks;
+      EXPECT_TRUE(out.groups.empty());
+      EXPECT_EQ(engine.free_blocks(), 2000) << asks;
+      EXPECT_FALSE(engine.has_work());
+    }
+    EXPECT_EQ(described(rolled_out({})), whole) << "the engine serves the next one as if nothing had been";
+  }
+}
+
+}  // namespace
+}  // namespace carnot

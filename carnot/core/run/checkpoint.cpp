@@ -1,0 +1,190 @@
+#include "carnot/core/run/checkpoint.h"
+
+#include <ATen/Functions.h>
+
+#include <array>
+
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/hf/adapter_config.h"
+#include "carnot/core/hf/adapter_folder.h"
+#include "carnot/core/hf/base_model.h"
+#include "carnot/core/hf/model_config_file.h"
+#include "carnot/core/hf/safetensors.h"
+#include "carnot/core/hf/weights.h"
+#include "carnot/core/run/checkpoint_folder.h"
+#include "carnot/core/run/own_kernels.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The policy's and the critic's.
+const std::array<std::string, 2> kOptimizerFiles{"optimizer.safetensors", "critic_optimizer.safetensors"};
+
+CheckpointFile text_file(const std::string& name, std::string content) {
+  return {name, [content = std::move(content)](const fs::path& path) { return write_file_atomically(path, content); }};
+}
+
+std::vector<NamedTensor> as_named(const Optimizer::Tensors& tensors) {
+  std::vector<NamedTensor> all;
+  for (const auto& [name, tensor] : tensors) all.push_back({name, tensor});
+  return all;
+}
+
+CheckpointFile tensor_file(const std::string& name, std::vector<NamedTensor> tensors) {
+  for (NamedTensor& named : tensors) named.tensor = named.tensor.detach().to(at::kCPU).contiguous();
+  return {name, [tensors = std::move(tensors)](const fs::path& path) {
+            return write_safetensors(path, tensors, {{"format", "pt"}});
+          }};
+}
+
+UpdateCounts counts_of(const Optimizer& optimizer) {
+  return {.updates = optimizer.num_updates(), .skipped = optimizer.num_skipped()};
+}
+
+std::string state_json(std::int64_t step, const CheckpointParts& parts, const RunOptions& run) {
+  TrainerState state{.step = step,
+                     .seed = run.seed,
+                     .sampled_tokens = parts.sampled_tokens,
+                     .kernels = own_kernels(run),
+                     .coefficients = parts.coefficients,
+                     .unwritten_metrics = parts.unwritten_metrics};
+  if (parts.optimizer) state.optimizer = counts_of(*parts.optimizer);
+  if (parts.critic_optimizer) state.critic_optimizer = counts_of(*parts.critic_optimizer);
+  return trainer_state_json(state);
+}
+
+Status fill(const std::vector<NamedTensor>& weights, const fs::path& file) {
+  const auto stored = read_weights(file);
+  if (!stored) return stored.error();
+  return copy_tensors(weights, stored->tensors, file.string());
+}
+
+/// The weights below the policy's adapters: those of a base that is there already have to be the checkpoint's.
+Status fill_base(ModelBundle& bundle, const fs::path& checkpoint) {
+  auto base = read_base_model(checkpoint);
+  if (!base) return base.error();
+  if (*base && bundle.base && (*base)->sha256 != bundle.base->sha256)
+    return Error{checkpoint.string() + ": its adapters were trained on " + (*base)->folder.string() +
+                 ", whose files are not those of " + bundle.base->folder.string()};
+  if (*base && bundle.base) return Done{};
+  const auto folder = find_base(checkpoint);
+  if (!folder) return folder.error();
+  if (const Status filled = fill(bundle.policy->parameters(), *folder / "model.safetensors"); !filled) return filled;
+  bundle.base = std::move(*base);
+  return Done{};
+}
+
+Status fill_policy(ModelBundle& bundle, const fs::path& folder) {
+  const Model& policy = *bundle.policy;
+  if (!policy.has_adapters()) return fill(policy.parameters(), folder / "model.safetensors");
+  if (const Status status = fill_base(bundle, folder); !status) return status;
+  return fill(peft_tensors(policy), folder / kAdapterFolder / kAdapterWeightsFile);
+}
+
+/// Stores the random weights below the policy's adapters.
+Status keep_base(ModelBundle& bundle, const fs::path& folder, const std::string& dtype) {
+  const Model& policy = *bundle.policy;
+  const Status written = replace_folder(folder, [&](const fs::path& path) -> Status {
+    const std::string config = model_config_json(policy.config(), dtype);
+    if (const Status status = write_file_atomically(path / "config.json", config); !status) return status;
+    return tensor_file("", policy.parameters()).write(path / "model.safetensors");
+  });
+  if (!written) return written;
+  auto base = base_model_of(folder);
+  if (!base) return base.error();
+  bundle.base = std::move(base).value();
+  return Done{};
+}
+
+void add_policy_files(std::vector<CheckpointFile>& files, const ModelBundle& bundle, const fs::path& checkpoint,
+                      const std::string& dtype) {
+  const Model& policy = *bundle.policy;
+  files.push_back(text_file("config.json", model_config_json(policy.config(), dtype)));
+  if (!policy.has_adapters()) return files.push_back(tensor_file("model.safetensors", policy.parameters()));
+  const fs::path adapter = kAdapterFolder;
+  const std::string config = adapter_config_json(policy.lora(), bundle.base->folder.string());
+  files.push_back(text_file(adapter / kAdapterConfigFile, config));
+  files.push_back(tensor_file(adapter / kAdapterWeightsFile, peft_tensors(policy)));
+  files.push_back(text_file(kBaseModelFile, base_model_json(*bundle.base, checkpoint)));
+}
+
+Status fill_optimizer(Optimizer& optimizer, const fs::path& file, const std::optional<UpdateCounts>& counts) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored))
+    return Error{file.string() +
+                 ": is not there, and training cannot continue without it: an earlier checkpoint with "
+                 "train.save_optimizer=last has none, nor has the SFT of a training run once it is over. model.path=" +
+                 file.parent_path().string() + " begins a run with its weights"};
+  if (!counts) return Error{file.string() + ": trainer_state.json does not say how many updates it has seen"};
+  const auto stored = read_safetensors(file);
+  if (!stored) return stored.error();
+  Optimizer::Tensors tensors;
+  for (const NamedTensor& named : stored->tensors) tensors.emplace_back(named.name, named.tensor);
+  return optimizer.load_state(tensors, counts->updates, counts->skipped);
+}
+
+Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const TrainerState& state) {
+  if (const Status status = fill_policy(*parts.bundle, folder); !status) return status;
+  if (parts.bundle->reference)
+    if (const Status status = fill(parts.bundle->reference->trained(), folder / "reference.safetensors"); !status)
+      return status;
+  if (parts.bundle->critic)
+    if (const Status status = fill(parts.bundle->critic->parameters(), folder / "critic.safetensors"); !status)
+      return status;
+  if (parts.optimizer) {
+    const Status status = fill_optimizer(*parts.optimizer, folder / kOptimizerFiles[0], state.optimizer);
+    if (!status) return status;
+  }
+  if (!parts.critic_optimizer) return Done{};
+  return fill_optimizer(*parts.critic_optimizer, folder / kOptimizerFiles[1], state.critic_optimizer);
+}
+
+}  // namespace
+
+OptimizerStates optimizer_states(const CheckpointParts& parts) {
+  OptimizerStates states;
+  if (parts.optimizer) states.policy = parts.optimizer->state();
+  if (parts.critic_optimizer) states.critic = parts.critic_optimizer->state();
+  return states;
+}
+
+Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const CheckpointParts& parts,
+                       const OptimizerStates& optimizers, const RunOptions& run, const TrainOptions& train) {
+  ModelBundle& bundle = *parts.bundle;
+  if (bundle.policy->has_adapters() && !bundle.base) {
+    const Status kept = keep_base(bundle, checkpoints.parent_path() / kBaseFolder, run.dtype);
+    if (!kept) return kept;
+  }
+  std::vector<CheckpointFile> files{
+      text_file("tokenizer.json", bundle.tokenizer->json()),
+      text_file("trainer_state.json", state_json(step, parts, run)),
+  };
+  for (const auto& [name, text] : bundle.model_files) files.push_back(text_file(name, text));
+  add_policy_files(files, bundle, checkpoint_path(checkpoints, step), run.dtype);
+  if (bundle.reference) files.push_back(tensor_file("reference.safetensors", bundle.reference->trained()));
+  if (bundle.critic) files.push_back(tensor_file("critic.safetensors", bundle.critic->parameters()));
+  if (parts.optimizer) files.push_back(tensor_file(kOptimizerFiles[0], as_named(optimizers.policy)));
+  if (parts.critic_optimizer) files.push_back(tensor_file(kOptimizerFiles[1], as_named(optimizers.critic)));
+  if (const Status status = write_checkpoint(checkpoints, step, files); !status) return status;
+  if (const Status pruned = prune_checkpoints(checkpoints, train.max_checkpoints); !pruned) return pruned;
+  return train.save_optimizer == "last" ? thin_earlier_checkpoints(checkpoints, kOptimizerFiles) : Done{};
+}
+
+Result<TrainerState> load_checkpoint(const fs::path& checkpoint, const CheckpointParts& parts, const RunOptions& run) {
+  const fs::path path = checkpoint / "trainer_state.json";
+  const auto text = read_file(path);
+  if (!text) return text.error();
+  auto state = parse_trainer_state(*text, path.string());
+  if (!state) return state;
+  if (const Status status = fill_parts(checkpoint, parts, *state); !status) return status.error();
+  const std::string kernels = own_kernels(run);
+  if (!state->kernels.empty() && state->kernels != kernels)
+    log_warning(path.string() + ": was written with the kernels " + state->kernels + ", and this process has " +
+                kernels + "; the run goes on, but its bits are not those of a run that was never stopped");
+  return state;
+}
+
+}  // namespace carnot

@@ -1,0 +1,48 @@
+// `--dry-run`: what a run would do, without running it.
+#include <filesystem>
+#include <optional>
+#include <ostream>
+
+#include "carnot/core/base/saturating.h"
+#include "carnot/core/run/disk_budget.h"
+#include "carnot/core/run/run.h"
+#include "carnot/core/run/start.h"
+#include "carnot/core/train/shard_work.h"
+
+namespace carnot {
+
+namespace {
+
+/// Where the folder is, or will be made.
+std::optional<std::uintmax_t> free_space(const std::filesystem::path& folder) {
+  std::error_code reason;
+  std::filesystem::path existing = std::filesystem::absolute(folder, reason);
+  while (!std::filesystem::exists(existing, reason) && existing.has_relative_path()) existing = existing.parent_path();
+  const auto space = std::filesystem::space(existing, reason);
+  return reason ? std::nullopt : std::optional(space.available);
+}
+
+}  // namespace
+
+Status dry_run(Recipe& recipe, MemoryStage stage, int ranks, std::ostream& out) {
+  if (const Status status = ModelBundle::prepare_device(recipe.run); !status) return status;
+  if (const Status status = check_ranks(recipe.train, ranks); !status) return status;
+  if (stage == MemoryStage::Training)
+    if (const Status status = recipe.check_trainable(); !status) return status;
+  const auto bundle = ModelBundle::open(recipe);
+  if (!bundle) return bundle.error();
+  const MemorySettings settings = memory_settings(recipe, bundle->config, stage, ranks);
+  out << recipe.to_yaml() << "\n# Disk at the most\n" << budget_table(disk_budget(settings));
+  if (const auto free = free_space(recipe.run.run_folder))
+    out << "  of the " << (*free >> 20) << " MiB that are free in " << recipe.run.run_folder << "\n";
+  out << "\n# Memory at the peak" << (ranks > 1 ? ", of each rank" : "") << "\n"
+      << budget_table(memory_budget(settings));
+  if (const MachineMemory limit = memory_limit(recipe); limit.bytes > 0)
+    out << "  of the " << (limit.bytes >> 20) << " MiB " << limit.source << "\n";
+  const auto memory = predict_memory(recipe, bundle->config, stage, {.all = ranks});
+  if (memory && ranks > 1)
+    out << "  " << ((Saturating(*memory) * ranks).value() >> 20) << " MiB for " << ranks << " ranks on one machine\n";
+  return memory ? Status(Done{}) : memory.error();
+}
+
+}  // namespace carnot

@@ -1,0 +1,77 @@
+#include "carnot/core/run/find_run.h"
+
+#include "carnot/core/base/log.h"
+#include "carnot/core/hf/hub_cache.h"
+#include "carnot/core/run/checkpoint_folder.h"
+#include "carnot/core/run/run_folder.h"
+
+namespace carnot {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Error damaged_latest(const FoundCheckpoint& found) {
+  Error error = join_errors(found.damaged);
+  error.message +=
+      "\nthe run's latest checkpoint is damaged; to use the latest that is whole, name it: " + found.path.string() +
+      " (resume=auto continues the run from there)";
+  return error;
+}
+
+}  // namespace
+
+Result<fs::path> find_checkpoint(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored))
+    return Error{path.string() + ": does not exist; expected a run folder or a checkpoint folder"};
+  if (fs::exists(path / "trainer_state.json")) {
+    if (const Status status = verify_checkpoint(path); !status) return status.error();
+    return path;
+  }
+  for (const fs::path& root : {path, path / "warm_start"}) {
+    if (!fs::exists(RunFolder{root}.checkpoints())) continue;
+    const auto found = latest_checkpoint(RunFolder{root}.checkpoints());
+    if (!found) return found.error();
+    if (!*found) continue;
+    if (!(*found)->damaged.empty()) return damaged_latest(**found);
+    if (root != path) log_info(path.string() + ": holds no checkpoint of its own yet; that of its SFT stage is used");
+    return (*found)->path;
+  }
+  return Error{path.string() + ": holds no checkpoint; expected a run folder or a checkpoint folder"};
+}
+
+Result<fs::path> find_model(const fs::path& path_or_id) {
+  std::error_code ignored;
+  const auto found = pretrained_folder(path_or_id.string());
+  if (!found) return found.error();
+  const fs::path& path = *found;
+  if (!fs::is_directory(path, ignored))
+    return Error{path.string() + ": is no folder; expected a Hugging Face folder, a checkpoint or a run folder"};
+  const bool plain = fs::exists(path / "config.json", ignored) && !fs::exists(path / "trainer_state.json", ignored);
+  return plain ? path : find_checkpoint(path);
+}
+
+Result<fs::path> find_config(const fs::path& checkpoint) {
+  fs::path folder = fs::absolute(checkpoint);
+  for (int level = 0; level < 4; ++level) {
+    if (fs::exists(folder / "config.yaml")) return folder / "config.yaml";
+    folder = folder.parent_path();
+  }
+  return Error{checkpoint.string() + ": no config.yaml of its run above it"};
+}
+
+bool is_recorded(const fs::path& recipe) {
+  const RunFolder folder{fs::absolute(recipe).parent_path()};
+  std::error_code ignored;
+  return recipe.filename() == folder.config().filename() && fs::is_directory(folder.checkpoints(), ignored);
+}
+
+Result<Recipe> load_recorded(const fs::path& config, const std::vector<std::string>& overrides) {
+  auto recipe = Recipe::load_recorded(config, overrides);
+  if (!recipe) return recipe;
+  for (const std::string& line : recipe->passed_over) log_warning(line + "; ignored, because the run was made with it");
+  return recipe;
+}
+
+}  // namespace carnot

@@ -1,0 +1,128 @@
+#include "carnot/core/run/import.h"
+
+#include <ATen/Functions.h>
+
+#include <cmath>
+
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/base/mapped_file.h"
+#include "carnot/core/gguf/tokenizer.h"
+#include "carnot/core/hf/generation_config.h"
+#include "carnot/core/hf/gguf_model.h"
+#include "carnot/core/hf/model_config_file.h"
+#include "carnot/core/hf/safetensors.h"
+#include "carnot/core/run/checkpoint_folder.h"
+#include "carnot/core/run/export_output.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct GgufModel {
+  std::shared_ptr<MappedFile> mapping{};
+  GgufFile file{};
+  ModelConfig config{};
+  GgufTokenizer tokenizer{};
+  std::vector<GgufWeight> weights{};
+};
+
+Result<GgufModel> read_model(const fs::path& path) {
+  const std::string name = path.string();
+  auto mapping = MappedFile::open(path);
+  if (!mapping) return mapping.error();
+  GgufModel model{.mapping = std::move(*mapping)};
+  auto file = parse_gguf(model.mapping->bytes(), name);
+  if (!file) return file.error();
+  model.file = std::move(*file);
+  auto config = gguf_model_config(model.file, name);
+  if (!config) return config.error();
+  model.config = std::move(*config);
+  auto weights = gguf_weights(model.file, model.config, name);
+  if (!weights) return weights.error();
+  model.weights = std::move(*weights);
+  auto tokenizer = read_gguf_tokenizer(model.file, model.config.max_positions, name);
+  if (!tokenizer) return tokenizer.error();
+  model.tokenizer = std::move(*tokenizer);
+  if (model.tokenizer.num_tokens > model.config.vocab_size)
+    return Error{name + ": its tokenizer has " + std::to_string(model.tokenizer.num_tokens) +
+                 " tokens, its embedding only " + std::to_string(model.config.vocab_size) + " rows"};
+  model.config.bos_token = model.tokenizer.bos_token;
+  model.config.pad_token = model.tokenizer.pad_token;
+  model.config.eos_tokens = model.tokenizer.eos_tokens;
+  return model;
+}
+
+/// Where a stored row goes: the two halves of a head's rows lie one behind the other in the end.
+std::int64_t row_in_folder(const GgufWeight& weight, std::int64_t row) {
+  if (weight.interleaved_heads == 0) return row;
+  const std::int64_t head_rows = weight.stored->shape[0] / weight.interleaved_heads;
+  const std::int64_t head = row / head_rows, in_head = row % head_rows;
+  return head * head_rows + in_head % 2 * (head_rows / 2) + in_head / 2;
+}
+
+template <class Number>
+bool fill(const GgufWeight& weight, Number* values) {
+  const GgufTensor& stored = *weight.stored;
+  const std::int64_t rows = stored.shape.size() == 1 ? 1 : stored.shape[0], columns = stored.shape.back();
+  const std::size_t row_bytes = stored.bytes.size() / static_cast<std::size_t>(rows);
+  std::vector<float> row_values(static_cast<std::size_t>(columns));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    dequantize(*stored.type, stored.bytes.substr(static_cast<std::size_t>(row) * row_bytes, row_bytes), row_values);
+    Number* to = values + row_in_folder(weight, row) * columns;
+    for (const float value : row_values) {
+      *to = static_cast<Number>(value);
+      if (!std::isfinite(static_cast<float>(*to++))) return false;
+    }
+  }
+  return true;
+}
+
+Result<at::Tensor> make_tensor(const GgufWeight& weight, at::ScalarType type, const std::string& name) {
+  const at::Tensor tensor = at::empty(weight.stored->shape, type);
+  const bool finite = type == at::kFloat ? fill(weight, tensor.mutable_data_ptr<float>())
+                                         : fill(weight, tensor.mutable_data_ptr<at::BFloat16>());
+  if (finite) return tensor;
+  return Error{name + ": tensor '" + std::string(weight.stored->name) + "' holds numbers that are not finite" +
+               (type == at::kFloat ? "" : " in bfloat16") + "; expected finite weights"};
+}
+
+Status write_model(const GgufModel& model, const ImportOptions& options, const fs::path& folder) {
+  const std::pair<const char*, std::string> files[] = {
+      {"config.json", model_config_json(model.config, options.dtype)},
+      {"generation_config.json", generation_config_json(model.config.eos_tokens)},
+      {"tokenizer.json", model.tokenizer.tokenizer_json},
+      {"tokenizer_config.json", model.tokenizer.tokenizer_config_json}};
+  for (const auto& [name, content] : files)
+    if (const Status written = write_file_atomically(folder / name, content); !written) return written;
+  const at::ScalarType type = options.dtype == "float32" ? at::kFloat : at::kBFloat16;
+  std::vector<PendingTensor> tensors;
+  for (const GgufWeight& weight : model.weights) {
+    std::int64_t bytes = type == at::kFloat ? 4 : 2;
+    for (const std::int64_t size : weight.stored->shape) bytes *= size;
+    tensors.push_back({.name = weight.name, .bytes = bytes, .make = [&weight, &options, type] {
+                         return make_tensor(weight, type, options.file.string());
+                       }});
+  }
+  const Status written = write_model_tensors(folder, tensors, static_cast<std::int64_t>(options.shard_megabytes * 1e6));
+  return written ? mark_as_export(folder) : written;
+}
+
+}  // namespace
+
+Result<std::string> import_model(const ImportOptions& options) {
+  const auto model = read_model(options.file);
+  if (!model) return model.error();
+  const auto output = export_output({.output = options.output, .overwrite = options.overwrite});
+  if (!output) return output.error();
+  for (const std::string& note : model->tokenizer.notes) log_warning(options.file.string() + ": " + note);
+  const Status written =
+      replace_folder(*output, [&](const fs::path& folder) { return write_model(*model, options, folder); });
+  if (!written) return written.error();
+  return options.file.string() + " is imported to " + output->string() + ": " + model->config.family + ", " +
+         std::to_string(model->config.num_layers) + " layers, " + std::to_string(model->config.num_parameters()) +
+         " weights in " + options.dtype + "\n";
+}
+
+}  // namespace carnot

@@ -1,0 +1,144 @@
+#include "carnot/core/run/metrics_writer.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <iomanip>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/json.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/run/event_file.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// The step of a whole line; none where it cannot be read.
+std::optional<std::int64_t> step_of(std::string_view line) {
+  const auto row = parse_json_object<OrderedJson>(line, "");
+  const bool has_step = row && row->contains("step") && row->at("step").is_number_integer();
+  return has_step ? std::optional(row->at("step").get<std::int64_t>()) : std::nullopt;
+}
+
+/// "3, 7 to 9"
+std::string in_ranges(const std::vector<std::int64_t>& steps) {
+  std::string text;
+  for (std::size_t i = 0; i < steps.size();) {
+    std::size_t end = i + 1;
+    while (end < steps.size() && steps[end] == steps[end - 1] + 1) ++end;
+    text += (i == 0 ? "" : ", ") + std::to_string(steps[i]);
+    if (end - i > 1) text += " to " + std::to_string(steps[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+void tell_gaps(const MetricsWriter::Options& options, const std::set<std::int64_t>& held) {
+  std::vector<std::int64_t> missing;
+  for (std::int64_t step = 1; step <= *options.resume_step; ++step)
+    if (!held.contains(step) && options.is_logged(step)) missing.push_back(step);
+  if (missing.empty()) return;
+  log_warning(options.jsonl.string() + ": the run continues after step " + std::to_string(*options.resume_step) +
+              ", but the file has no line of step " + in_ranges(missing));
+}
+
+/// What a run lost that was killed.
+void tell_repeated(const MetricsWriter::Options& options, const std::vector<std::int64_t>& dropped) {
+  if (dropped.empty()) return;
+  const std::int64_t saved = *options.resume_step;
+  log_info(options.jsonl.string() + ": " +
+           (saved == 0 ? "no checkpoint was saved" : "the last checkpoint is that of step " + std::to_string(saved)) +
+           "; repeated: step " + in_ranges(dropped));
+}
+
+/// Drops the lines of steps after the one to continue from, and whatever unreadable follows the lines that are kept.
+Status cut_back(const MetricsWriter::Options& options) {
+  const fs::path& path = options.jsonl;
+  std::set<std::int64_t> held;
+  std::vector<std::int64_t> dropped;
+  std::error_code missing;
+  if (!fs::exists(path, missing)) {
+    tell_gaps(options, held);
+    return Done{};
+  }
+  const auto text = read_file(path);
+  if (!text) return text.error();
+  auto lines = split_lines(*text);
+  if (!lines.empty() && text->back() != '\n') lines.pop_back();
+  std::string kept;
+  std::optional<std::size_t> unreadable;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto step = step_of(lines[i]);
+    if (!step && !unreadable) unreadable = i;
+    if (step && *step > *options.resume_step) dropped.push_back(*step);
+    if (!step || *step > *options.resume_step) continue;
+    if (unreadable)
+      return Error{path.string() + ":" + std::to_string(*unreadable + 1) +
+                   ": expected an object with a whole number `step`"};
+    kept.append(lines[i]).append("\n");
+    held.insert(*step);
+  }
+  tell_gaps(options, held);
+  tell_repeated(options, dropped);
+  if (kept == *text) return Done{};
+  return write_file_atomically(path, kept);
+}
+
+Result<AppendFile> open_events(const MetricsWriter::Options& options) {
+  const Status made = make_folder(options.tensorboard);
+  if (!made) return made.error();
+  const double now = wall_time();
+  const std::string name =
+      "events.out.tfevents." + std::to_string(static_cast<std::int64_t>(now)) + ".carnot." + std::to_string(::getpid());
+  auto file = AppendFile::open(options.tensorboard / name);
+  if (!file) return file;
+  std::string head = version_event(now);
+  if (options.resume_step) head += restart_event(now, *options.resume_step + 1);
+  const Status written = file->append(head);
+  if (!written) return written.error();
+  return file;
+}
+
+}  // namespace
+
+Result<MetricsWriter> MetricsWriter::open(const Options& options) {
+  if (options.resume_step) {
+    const Status cut = cut_back(options);
+    if (!cut) return cut.error();
+  }
+  auto jsonl = AppendFile::open(options.jsonl);
+  if (!jsonl) return jsonl.error();
+  if (options.tensorboard.empty()) return MetricsWriter(std::move(jsonl).value(), std::nullopt);
+  auto events = open_events(options);
+  if (!events) return events.error();
+  return MetricsWriter(std::move(jsonl).value(), std::move(events).value());
+}
+
+Status MetricsWriter::write(std::int64_t step, const StepMetrics& metrics) {
+  const Status line = jsonl_.append(metrics_line(step, metrics) + "\n");
+  if (!line || !events_) return line;
+  return events_->append(scalars_event(wall_time(), step, metrics));
+}
+
+Status MetricsWriter::sync() {
+  const Status synced = jsonl_.sync();
+  return synced && events_ ? events_->sync() : synced;
+}
+
+std::string metrics_line(std::int64_t step, const StepMetrics& metrics) {
+  OrderedJson line = {{"step", step}};
+  for (const auto& [name, value] : metrics) line[name] = std::isfinite(value) ? OrderedJson(value) : OrderedJson();
+  return line.dump();
+}
+
+}  // namespace carnot

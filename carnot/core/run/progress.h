@@ -1,0 +1,82 @@
+// run/progress.h -- a progress bar with the time that is left, the only place that draws.
+//
+// Stages may be nested (an evaluation inside training): the innermost is shown, and when it ends the one
+// around it continues where it was. On a terminal one line is redrawn; elsewhere (log files, CI) a stage prints nothing
+// if it is short, and if it is long a line now and then, at twice the time of the last one and every ten minutes at
+// least. Not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/core/run/pace.h"
+
+namespace carnot {
+
+class Progress {
+ public:
+  using Seconds = std::function<double()>;  ///< a clock that only goes forward
+
+  struct Options {
+    bool terminal = false;
+    std::function<int()> columns = [] { return 80; };  ///< of the terminal, asked whenever something is drawn
+    double redraw_every = 0.1;                         ///< seconds
+    double quiet_for = 30;                             ///< off a terminal: seconds before the first line
+    Seconds now = [] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    };
+  };
+
+  Progress(std::ostream& out, Options options) : out_(out), options_(std::move(options)) {}
+  ~Progress() { erase(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// Starts a stage of `total` units inside the present one. Of these, `done` were done before it began: they count for
+  /// the position, and not for the estimate.
+  void begin(std::string_view stage, std::int64_t total, std::int64_t done = 0);
+
+  /// `done` units are done by now, those from before included.
+  void update(std::int64_t done);
+
+  /// Ends the innermost stage and takes its bar off the screen.
+  void end();
+
+  /// A line of text above the bar.
+  void print(std::string_view line);
+
+  /// Of the innermost stage, by its pace so far; none where nothing is known.
+  std::optional<double> seconds_left() const;
+
+  /// How wide a line may be: the terminal's columns less one, since a full line wraps on some; 119 elsewhere. The bar
+  /// leaves two more for the ^C that a terminal shows, and is shorter where the text beside it needs the room.
+  int width() const;
+
+ private:
+  struct Stage {
+    std::string name{};
+    Pace pace;
+    double began = 0;
+    double shown = 0;  ///< when something was drawn or printed last
+  };
+
+  void draw();
+  void erase();
+  std::string status() const;
+
+  std::ostream& out_;
+  Options options_;
+  std::vector<Stage> stages_{};  ///< the innermost last
+  bool on_screen_ = false;
+};
+
+/// 75 -> "1:15", 3700 -> "1:01:40".
+std::string clock_time(double seconds);
+
+}  // namespace carnot

@@ -1,0 +1,281 @@
+#include "carnot/core/run/run.h"
+
+#include <functional>
+
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/nn/linear.h"
+#include "carnot/core/run/checkpoint.h"
+#include "carnot/core/run/folder_lock.h"
+#include "carnot/core/run/resumption.h"
+#include "carnot/core/run/rollout_service.h"
+#include "carnot/core/run/stages.h"
+#include "carnot/core/run/start.h"
+#include "carnot/core/run/stopping.h"
+#include "carnot/core/train/infra_failures.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t num_values(const std::vector<NamedTensor>& tensors) {
+  std::int64_t sum = 0;
+  for (const NamedTensor& named : tensors) sum += named.tensor.numel();
+  return sum;
+}
+
+void log_warnings(const Method& method) {
+  for (const std::string& warning : method.warnings) log_warning(warning);
+}
+
+bool has_random_weights(const Recipe& recipe, const ModelBundle& bundle) {
+  return recipe.model.path.empty() && !bundle.checkpoint;
+}
+
+void announce(const Run& run, const ModelBundle& bundle) {
+  run.control.out << run.recipe.environment_name << ", " << run.recipe.method.name << ": "
+                  << bundle.policy->config().num_parameters() << " parameters"
+                  << (has_random_weights(run.recipe, bundle) ? " (random weights)" : "") << ", vocabulary "
+                  << bundle.tokenizer->vocab_size() << ", seed " << run.recipe.run.seed << "\n";
+  if (bundle.policy->head().is_cpu())
+    run.control.out << "Kernels: " << kernel_sets(bundle.policy->head().scalar_type()) << "\n";
+  const LoraOptions& lora = bundle.policy->lora();
+  if (lora.rank > 0)
+    run.control.out << "Adapters of rank " << lora.rank << " are trained: " << num_values(bundle.policy->adapters())
+                    << " numbers\n";
+  if (lora.rank > 0 && run.recipe.model.path.empty())
+    log_warning("lora.rank: the weights below the adapters are random and stay so; expected a model.path");
+  if (has_random_weights(run.recipe, bundle) && run.recipe.sft.steps == 0)
+    log_warning("training starts from random weights; expected a model.path, or sft.steps");
+  note_few_tasks(run.recipe);
+  log_warnings(run.recipe.method);
+}
+
+std::string counted_steps(std::int64_t steps) { return std::to_string(steps) + (steps == 1 ? " step" : " steps"); }
+
+/// "Ahead: SFT of 1000 steps, training of 130 steps"; of a run that continues "Ahead: training of 130 steps, of which
+/// 60 are done".
+void announce_steps(const Run& run, const ModelBundle& bundle, const std::optional<FoundCheckpoint>& checkpoint) {
+  run.control.out << "Ahead: ";
+  if (!bundle.checkpoint && run.recipe.sft.steps > 0)
+    run.control.out << "SFT of " << counted_steps(run.recipe.sft.steps) << ", ";
+  run.control.out << "training of " << counted_steps(run.recipe.train.steps);
+  if (run.recipe.train.max_sampled_tokens > 0)
+    run.control.out << " or " << run.recipe.train.max_sampled_tokens << " sampled tokens";
+  if (checkpoint) run.control.out << ", of which " << checkpoint->step << " are done";
+  run.control.out << "\n";
+}
+
+/// A fresh policy, after SFT if the recipe says so.
+Result<RunEnd> sft_before_training(Run& run, ModelBundle& bundle) {
+  if (run.recipe.sft.steps == 0) return RunEnd::Complete;
+  Collectives& group = *run.control.group;
+  const RunFolder folder{run.folder.root / "warm_start"};
+  const auto lock =
+      made_on_first_rank(group, "taking the folder of SFT", [&] { return FolderLock::take(folder.root); });
+  if (!lock) return lock.error();
+  const auto opened = made_on_first_rank(group, "opening the folder of SFT",
+                                         [&] { return open_run_folder(folder.root, Resume::Auto); });
+  if (!opened) return opened.error();
+  RunOptions resume = run.recipe.run;
+  if (resume.resume != "never") resume.resume = "auto";
+  const auto checkpoint = common_checkpoint(resume, folder.checkpoints(), group);
+  if (!checkpoint) return checkpoint.error();
+  return sft_stage(run, folder, bundle, *checkpoint);
+}
+
+void track_evaluation(Run& run, std::string_view stage, std::int64_t step, const EvaluatedGroups& evaluated) {
+  run.tracking.metrics(
+      stage, step,
+      evaluation_metrics(evaluated.evaluation, run.recipe.environment_name, run.recipe.evaluation.samples));
+}
+
+/// Starts rank 0's tracker before anything is written; what is refused leaves no folder.
+Result<Tracking> start_tracking(Recipe& recipe, bool resumed, Collectives& group) {
+  auto started = made_on_first_rank(group, "starting the tracker",
+                                    [&] { return Tracking::start(recipe, RunFolder{recipe.run.run_folder}, resumed); });
+  if (!started) return started.error();
+  return *started ? std::move(**started) : Tracking();
+}
+
+/// Runs the stages and reports the end to the tracker.
+Result<RunEnd> tracked(Run& run, const std::function<Result<RunEnd>()>& stages) {
+  const Status kept =
+      on_first_rank(*run.control.group, "keeping the tracker's id", [&] { return run.tracking.keep_id(run.folder); });
+  if (!kept) return kept.error();
+  auto end = stages();
+  if (!end)
+    run.tracking.end("failed", end.error().message);
+  else
+    run.tracking.end(*end == RunEnd::Complete ? "complete" : "interrupted");
+  return end;
+}
+
+/// Lets workers roll out the trainer's first `steps` steps, where the recipe says so; rank 0 meets them, for all. Null
+/// on the others, where the run was stopped meanwhile, or where the recipe asks for no workers.
+Result<std::unique_ptr<RolloutService>> meet_workers(Recipe& recipe, ModelBundle& bundle, Trainer& trainer,
+                                                     const fs::path& folder, std::int64_t steps,
+                                                     const RunControl& control) {
+  if (recipe.rollout.plane.address.empty()) return std::unique_ptr<RolloutService>();
+  std::unique_ptr<RolloutService> workers;
+  const std::string problem = await_first_rank(
+      *control.group,
+      [&](const std::function<bool()>& go_on) {
+        auto opened = open_rollout_service(recipe, bundle, folder, steps, go_on);
+        if (opened) workers = std::move(opened).value();
+        return opened ? std::string() : opened.error().message;
+      },
+      [&control] { return !control.stop_requested(); }, "meeting the NATS server");
+  if (!problem.empty()) return Error{problem};
+  if (workers) control.out << "Workers roll out: carnot worker " << recipe.rollout.plane.address << std::endl;
+  trainer.roll_out_elsewhere([rollouts = workers.get()](const StepTasks& tasks, const RolloutEvents& events) {
+    return rollouts ? rollouts->roll_out(tasks, events) : Rollout{.stopped = true};
+  });
+  return workers;
+}
+
+/// What the checkpoint holds, into the bundle and the trainer; the state of a run at its beginning where there is none.
+Result<TrainerState> load_state(const Run& run, ModelBundle& bundle, Trainer& trainer) {
+  if (!bundle.checkpoint) return TrainerState();
+  const CheckpointParts parts{
+      .bundle = &bundle, .optimizer = &trainer.optimizer(), .critic_optimizer = trainer.critic_optimizer()};
+  auto loaded =
+      agreed(*run.control.group, load_checkpoint(*bundle.checkpoint, parts, run.recipe.run), "loading the checkpoint");
+  if (loaded) trainer.set_coefficients(loaded->coefficients);
+  return loaded;
+}
+
+Result<RunEnd> train_from(Run& run, ModelBundle& bundle, const std::optional<FoundCheckpoint>& checkpoint) {
+  announce(run, bundle);
+  announce_steps(run, bundle, checkpoint);
+  if (!bundle.checkpoint) {
+    const auto end = sft_before_training(run, bundle);
+    if (!end || *end == RunEnd::Interrupted) return end;
+  }
+  bundle.add_companions(run.recipe);
+  Trainer trainer(run.recipe, bundle, *run.control.group);
+  const auto loaded = load_state(run, bundle, trainer);
+  if (!loaded) return loaded.error();
+  const TrainerState& state = *loaded;
+  auto workers = meet_workers(run.recipe, bundle, trainer, run.folder.root, run.recipe.train.steps, run.control);
+  if (!workers) return workers.error();
+  run.workers = std::move(workers).value();
+  // A step whose evaluation was stopped is reported again.
+  run.tracking.stage(kTrainingStage, state.unwritten_metrics.empty() ? state.step : state.step - 1,
+                     run.recipe.train.steps);
+  std::optional<EvaluatedGroups> before;
+  if (run.recipe.evaluation.before_training) {
+    const auto evaluation = state.step > 0 ? kept_or_new_evaluation : evaluation_stage;
+    auto evaluated = evaluation(run, "before", bundle, trainer.engine());
+    if (!evaluated) return evaluated.error();
+    if (!*evaluated) return stopped(run, "in the evaluation before training; what SFT learnt is kept");
+    before = std::move(*evaluated);
+    track_evaluation(run, kTrainingStage, 0, *before);
+  }
+  const auto end = reinforcement_stage(run, bundle, trainer, state);
+  if (!end || *end == RunEnd::Interrupted) return end;
+  const auto after = evaluation_stage(run, "after", bundle, trainer.engine());
+  if (!after) return after.error();
+  if (!*after) return stopped(run, "in the evaluation after training; a checkpoint is written");
+  track_evaluation(run, kTrainingStage, run.trained_steps, **after);
+  if (const Status status = summary_stage(run, bundle, before, **after); !status) return status.error();
+  return RunEnd::Complete;
+}
+
+Result<RunEnd> sft_from(Run& run, ModelBundle& bundle, const std::optional<FoundCheckpoint>& checkpoint) {
+  announce(run, bundle);
+  const auto end = sft_stage(run, run.folder, bundle, checkpoint);
+  if (!end || *end == RunEnd::Interrupted) return end;
+  const Generation generation = make_generation(bundle, run.recipe.rollout, run.recipe.step_trajectories());
+  const auto after = evaluation_stage(run, "after", bundle, *generation.engine);
+  if (!after) return after.error();
+  if (!*after) return stopped(run, "in the evaluation after SFT; a checkpoint is written");
+  track_evaluation(run, kSftStage, run.recipe.sft.steps, **after);
+  run.control.out << evaluation_table({{"after", (*after)->evaluation}}, run.recipe.evaluation.breakdown)
+                  << "\nRun folder: " << run.folder.root.string() << "\n";
+  return RunEnd::Complete;
+}
+
+}  // namespace
+
+Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
+  Collectives& group = *control.group;
+  const auto hold = take_hold(recipe, MemoryStage::Training, group);
+  if (!hold) return hold.error();
+  const auto checkpoint = common_checkpoint(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints(), group);
+  if (!checkpoint) return checkpoint.error();
+  auto begun = start(recipe, *checkpoint, MemoryStage::Training, group, hold->share);
+  if (!begun) return begun.error();
+  (void)control.stop_requested();  // the first question: from here on a stop is orderly
+  auto tracking = start_tracking(recipe, checkpoint->has_value(), group);
+  if (!tracking) return tracking.error();
+  auto folder = open_folder(recipe, *checkpoint, group);
+  if (!folder) return folder.error();
+  const Status settled = on_first_rank(group, "clearing away checkpoints", [&] {
+    return settle_checkpoints(folder->checkpoints(), *checkpoint, recipe.train);
+  });
+  if (!settled) return settled.error();
+  Run run(recipe, control, std::move(folder).value());
+  run.predicted_memory = begun->predicted_memory;
+  run.tracking = std::move(tracking).value();
+  return tracked(run, [&] { return train_from(run, begun->bundle, *checkpoint); });
+}
+
+Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control) {
+  if (recipe.sft.steps == 0) return Error{"sft.steps: is 0; expected how many steps SFT takes"};
+  Collectives& group = *control.group;
+  const auto hold = take_hold(recipe, MemoryStage::Sft, group);
+  if (!hold) return hold.error();
+  const auto checkpoint = common_checkpoint(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints(), group);
+  if (!checkpoint) return checkpoint.error();
+  auto begun = start(recipe, *checkpoint, MemoryStage::Sft, group, hold->share);
+  if (!begun) return begun.error();
+  (void)control.stop_requested();  // the first question: from here on a stop is orderly
+  auto tracking = start_tracking(recipe, checkpoint->has_value(), group);
+  if (!tracking) return tracking.error();
+  auto folder = open_folder(recipe, *checkpoint, group);
+  if (!folder) return folder.error();
+  Run run(recipe, control, std::move(folder).value());
+  run.tracking = std::move(tracking).value();
+  return tracked(run, [&] { return sft_from(run, begun->bundle, *checkpoint); });
+}
+
+Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
+  Collectives& group = *control.group;
+  const auto hold = take_hold(recipe, MemoryStage::Rollout, group);
+  if (!hold) return hold.error();
+  auto begun = start(recipe, {}, MemoryStage::Rollout, group, hold->share);
+  if (!begun) return begun.error();
+  log_warnings(recipe.method);
+  ModelBundle& bundle = begun->bundle;
+  auto folder = open_folder(recipe, {}, group);
+  if (!folder) return folder.error();
+  bundle.add_companions(recipe);
+  Trainer trainer(recipe, bundle, group);
+  const auto workers = meet_workers(recipe, bundle, trainer, folder->root, 1, control);
+  if (!workers) return workers.error();
+  auto step = control.stop_requested()
+                  ? std::nullopt
+                  : trainer.roll_out_and_measure(0, {.go_on = [&control] { return !control.stop_requested(); }});
+  if (!step) {
+    if (const Status failure = why_not(workers->get(), group); !failure) return failure.error();
+    control.out << "Stopped; nothing is written\n";
+    return RunEnd::Interrupted;
+  }
+  for (Group& group : step->groups) group.step = 0;
+  const auto decode = [&](std::span<const TokenId> tokens) { return bundle.tokenizer->decode(tokens); };
+  const fs::path path = folder->rollouts(0);
+  const Status written = on_first_rank(group, "writing the rollouts", [&]() -> Status {
+    const Status rows = write_file_atomically(path, rollout_rows(step->groups, step->credit, decode));
+    return rows ? write_file_atomically(folder->root / "tokenizer.json", bundle.tokenizer->json()) : rows;
+  });
+  if (!written) return written.error();
+  control.out << trajectories(step->groups).size() << " trajectories in " << path.string() << "\n";
+  const Status few = check_failures(count_failures(step->groups), recipe.train.max_infra_failures, step->failures);
+  if (!few) return few.error();
+  return RunEnd::Complete;
+}
+
+}  // namespace carnot

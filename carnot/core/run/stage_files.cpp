@@ -1,0 +1,44 @@
+#include "carnot/core/run/stage_files.h"
+
+#include "carnot/core/run/group_start.h"
+
+namespace carnot {
+
+Result<StageFiles> StageFiles::open(const Run& run, const Options& options) {
+  auto writer = made_on_first_rank(*run.control.group, "opening the metrics", [&] {
+    return MetricsWriter::open({.jsonl = options.folder.metrics(),
+                                .tensorboard = options.folder.tensorboard(),
+                                .resume_step = options.resume_step,
+                                .is_logged = options.is_logged});
+  });
+  if (!writer) return writer.error();
+  return StageFiles(run, options, std::move(writer).value());
+}
+
+Status StageFiles::write_metrics(std::int64_t step, const StepMetrics& metrics) {
+  return on_first_rank(*run_->control.group, "writing metrics", [&] { return writer_->write(step, metrics); });
+}
+
+bool StageFiles::save_is_due(std::int64_t step) const {
+  const double minutes = run_->recipe.train.save_minutes;
+  const bool by_time = minutes > 0 && since_saved_.seconds() >= 60 * minutes;
+  return is_true_anywhere(*run_->control.group, by_time, "asking whether to save") || is_due(step, options_.save_every);
+}
+
+Status StageFiles::save(std::int64_t step, const CheckpointParts& parts) {
+  if (saved_ == step) return Done{};
+  Collectives& group = *run_->control.group;
+  const Status same = check_same_weights(group, parts.bundle->policy->trained(), "the weights to write");
+  if (!same) return same;
+  const OptimizerStates optimizers = optimizer_states(parts);
+  const Status written = on_first_rank(group, "writing a checkpoint", [&]() -> Status {
+    if (const Status synced = writer_->sync(); !synced) return synced;
+    return save_checkpoint(options_.folder.checkpoints(), step, parts, optimizers, run_->recipe.run,
+                           run_->recipe.train);
+  });
+  since_saved_ = Stopwatch();
+  if (written && parts.unwritten_metrics.empty()) saved_ = step;
+  return written;
+}
+
+}  // namespace carnot

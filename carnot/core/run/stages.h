@@ -1,0 +1,75 @@
+// run/stages.h -- the stages of a run: SFT, evaluation, reinforcement learning, summary.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "carnot/core/run/checkpoint_folder.h"
+#include "carnot/core/run/console_lines.h"
+#include "carnot/core/run/progress.h"
+#include "carnot/core/run/report.h"
+#include "carnot/core/run/rollout_service.h"
+#include "carnot/core/run/run.h"
+#include "carnot/core/run/run_folder.h"
+#include "carnot/core/run/tracking.h"
+#include "carnot/core/run/trainer_state.h"
+#include "carnot/core/train/model_bundle.h"
+#include "carnot/core/train/trainer.h"
+
+namespace carnot {
+
+/// What every stage of one run shares.
+struct Run {
+  Recipe& recipe;
+  const RunControl& control;
+  RunFolder folder;
+  Progress progress;
+  std::int64_t predicted_memory = 0;  ///< bytes at the peak
+  std::int64_t trained_steps = 0;     ///< training steps that are complete, set when training is over
+  DeadShares dead{};                  ///< of the training steps that this process made
+  Tracking tracking{};
+  std::unique_ptr<RolloutService> workers{};  ///< that roll out training steps; null: this process does
+
+  Run(Recipe& of, const RunControl& with, RunFolder in)
+      : recipe(of),
+        control(with),
+        folder(std::move(in)),
+        progress(with.out, {.terminal = with.terminal, .columns = with.columns}) {}
+};
+
+/// Trains `bundle.policy` on demonstrations in `folder`, from `checkpoint` on if there is one.
+Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
+                         const std::optional<FoundCheckpoint>& checkpoint);
+
+/// Where an evaluation shows how far it is, and who may stop it.
+struct EvaluationView {
+  Progress& progress;
+  const RunControl& control;
+};
+
+/// Evaluates, with a bar of this title. None where the user stops it.
+std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std::string_view title,
+                                                 const Recipe& recipe, const ModelBundle& bundle, Engine& engine);
+
+/// Fails if more of its trajectories were lost to infrastructure failures than train.max_infra_failures allows.
+Status check_evaluation(const std::string& name, const EvaluatedGroups& evaluated, const Recipe& recipe);
+
+/// Evaluates and keeps the result in validation/NAME. None where the user stops it; then nothing is kept.
+Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::string& name, ModelBundle& bundle,
+                                                        Engine& engine);
+
+/// The same, but takes the result of an earlier process where there is one.
+Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const std::string& name, ModelBundle& bundle,
+                                                              Engine& engine);
+
+/// All steps after `start`. A step that the user stops before its update has not happened; one that is stopped in the
+/// evaluation after it is in the checkpoint, with its metrics, and the resumed run begins with the evaluation.
+Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& trainer, const TrainerState& start);
+
+/// Table, transcripts, summary.json; `before` where there was such an evaluation.
+Status summary_stage(Run& run, const ModelBundle& bundle, const std::optional<EvaluatedGroups>& before,
+                     const EvaluatedGroups& after);
+
+}  // namespace carnot

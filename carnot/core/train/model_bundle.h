@@ -1,0 +1,67 @@
+// train/model_bundle.h -- what a run works with: tokenizer, chat format, the policy, and what the method asks for
+// beside it.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "carnot/core/base/result.h"
+#include "carnot/core/engine/decoder_runner.h"
+#include "carnot/core/engine/engine.h"
+#include "carnot/core/hf/base_model.h"
+#include "carnot/core/hf/model_files.h"
+#include "carnot/core/nn/model.h"
+#include "carnot/core/nn/value_model.h"
+#include "carnot/core/text/chat.h"
+#include "carnot/core/text/tokenizer.h"
+#include "carnot/core/train/recipe.h"
+
+namespace carnot {
+
+struct ModelBundle {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<ChatFamily> chat;
+  ModelConfig config{};                             ///< the policy's shape
+  std::filesystem::path pretrained{};               ///< the folder of model.path; empty: random weights
+  std::optional<std::filesystem::path> checkpoint;  ///< that the policy comes from
+  std::unique_ptr<Model> policy;
+  std::optional<BaseModel> base;       ///< below the policy's adapters; none until random weights are stored
+  ModelFiles model_files;              ///< that every checkpoint carries on
+  std::unique_ptr<Model> reference;    ///< the policy at the start of training, where the method needs it
+  std::unique_ptr<ValueModel> critic;  ///< where the method needs values
+
+  /// Threads, device and dtype as the recipe says. Fails where the device is not there.
+  static Status prepare_device(const RunOptions& run);
+
+  /// Prepares the environment, then makes tokenizer and chat and finds out the policy's shape: of a checkpoint folder,
+  /// of model.path, or of random weights with a tokenizer trained from the environment's texts. No weights yet. The end
+  /// tokens of config.json and generation_config.json end a message as the chat format's do. Fills in what a folder
+  /// decides: the recipe's lora.*, and a tokenizer.chat of "auto"; and train.steps, where the recipe counts epochs.
+  static Result<ModelBundle> open(Recipe& recipe, const std::optional<std::filesystem::path>& checkpoint = {});
+
+  /// The policy's weights and adapters. SFT or a checkpoint may then fill them.
+  Status load_policy(const Recipe& recipe);
+
+  /// Both.
+  static Result<ModelBundle> make(Recipe& recipe, const std::optional<std::filesystem::path>& checkpoint = {});
+
+  /// Adds the reference and the critic that the recipe's measurements need, starting from the policy's present weights.
+  void add_companions(const Recipe& recipe);
+
+  at::TensorOptions tensor_options() const { return policy->options(); }
+};
+
+at::TensorOptions tensor_options(const RunOptions& run);
+
+/// A KV cache and an engine for `trajectories` at a time.
+struct Generation {
+  std::unique_ptr<DecoderRunner> runner;
+  std::unique_ptr<Engine> engine;
+};
+Generation make_generation(const ModelBundle& bundle, const RolloutSettings& options, std::int64_t trajectories);
+
+/// Blocks of the KV cache for `trajectories` at a time; the largest 64-bit number where there would be more.
+std::int64_t cache_blocks(const RolloutSettings& options, std::int64_t trajectories);
+
+}  // namespace carnot

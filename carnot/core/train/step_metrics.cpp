@@ -1,0 +1,200 @@
+#include "carnot/core/train/step_metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "carnot/core/base/statistics.h"
+
+namespace carnot {
+namespace {
+
+/// Mean, largest and smallest of what was added; nothing of nothing.
+class Spread {
+ public:
+  void add(double value) {
+    sum_ += value;
+    count_ += 1;
+    highest_ = std::max(highest_, value);
+    lowest_ = std::min(lowest_, value);
+  }
+
+  void write(std::map<std::string, double>& metrics, const std::string& name) const {
+    if (count_ == 0) return;
+    metrics[name + "/mean"] = sum_ / count_;
+    metrics[name + "/max"] = highest_;
+    metrics[name + "/min"] = lowest_;
+  }
+
+  void write_mean(std::map<std::string, double>& metrics, const std::string& name) const {
+    if (count_ > 0) metrics[name] = sum_ / count_;
+  }
+
+ private:
+  double sum_ = 0, count_ = 0;
+  double highest_ = -std::numeric_limits<double>::infinity();
+  double lowest_ = std::numeric_limits<double>::infinity();
+};
+
+// Later turns are summed up in one.
+constexpr int kTurnsShown = 8;
+
+struct EntropySpreads {
+  Spread think, action;
+  std::vector<Spread> turn = std::vector<Spread>(kTurnsShown);
+
+  void add(const Trajectory& view) {
+    if (!view.tree->columns.has(Column::EntropyRollout)) return;
+    for (int k = 0; k < view.num_turns(); ++k) {
+      const Turn& turn_k = view.turn(k);
+      const auto& values = view.tree->columns.turn(Column::EntropyRollout, view.turns[k]);
+      for (const Span& span : turn_k.spans) {
+        for (int i = std::max(span.begin, turn_k.sampled_begin); i < std::min(span.end, turn_k.sampled_end); ++i) {
+          const double h = values[i];
+          if (std::isnan(h)) continue;
+          (span.kind == SpanKind::Action ? action : think).add(h);
+          turn[std::min(k, kTurnsShown - 1)].add(h);
+        }
+      }
+    }
+  }
+
+  void write(std::map<std::string, double>& metrics) const {
+    think.write_mean(metrics, "entropy/role_think");
+    action.write_mean(metrics, "entropy/role_act");
+    for (int k = 0; k < kTurnsShown; ++k) turn[k].write_mean(metrics, "entropy/turn_" + std::to_string(k));
+  }
+};
+
+/// How much of the variance of the critic's targets its values explain.
+struct ExplainedVariance {
+  std::vector<double> targets{}, errors{};
+
+  void add(double target, double value) {
+    targets.push_back(target);
+    errors.push_back(target - value);
+  }
+
+  void write(std::map<std::string, double>& metrics) const {
+    if (targets.size() < 2) return;
+    const double unexplained = std_sample(errors), spread = std_sample(targets);
+    // The constant is verl's: targets that are all alike give no infinity.
+    metrics["critic/vf_explained_var"] = 1 - unexplained * unexplained / (spread * spread + 1e-5);
+  }
+};
+
+}  // namespace
+
+std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> trajectories,
+                                                 const std::string& environment) {
+  std::map<std::string, double> metrics;
+  Spread score, reward, length, turns, success, infra, clipped, calls, invalid;
+  std::map<std::string, Spread> measures;
+  EntropySpreads entropy;
+  std::map<int, std::pair<double, bool>> first_reward;  // of each group, and whether another differs
+  for (const Trajectory& view : trajectories) {
+    const Leaf& leaf = view.leaf();
+    infra.add(leaf.valid() ? 0 : 1);
+    if (!leaf.valid()) continue;
+    score.add(leaf.score);
+    reward.add(view.penalised_score());
+    success.add(leaf.success ? 1 : 0);
+    length.add(view.num_sampled());
+    turns.add(view.num_turns());
+    clipped.add(leaf.outcome == Outcome::OutOfTokens ? 1 : 0);
+    int tool_calls = 0;
+    for (int k = 0; k < view.num_turns(); ++k) {
+      tool_calls += view.turn(k).tool.empty() ? 0 : 1;
+      invalid.add(view.turn(k).valid_action ? 0 : 1);
+    }
+    calls.add(tool_calls);
+    for (const auto& [name, value] : leaf.measures) measures[name].add(value);
+    entropy.add(view);
+    const auto [place, fresh] = first_reward.try_emplace(view.group_index, view.penalised_score(), false);
+    if (!fresh && place->second.first != view.penalised_score()) place->second.second = true;
+  }
+  score.write(metrics, "critic/score");
+  reward.write(metrics, "critic/rewards");
+  length.write(metrics, "response_length");
+  turns.write(metrics, "num_turns");
+  calls.write(metrics, "tool_call_counts");
+  clipped.write_mean(metrics, "response_length/clip_ratio");
+  success.write_mean(metrics, "env/" + environment + "/success");
+  infra.write_mean(metrics, "env/" + environment + "/infra_error");
+  invalid.write_mean(metrics, "env/" + environment + "/invalid_action");
+  for (const auto& [name, spread] : measures) spread.write_mean(metrics, "env/" + environment + "/" + name);
+  entropy.write(metrics);
+  Spread dead;
+  for (const auto& [group, state] : first_reward) dead.add(state.second ? 0 : 1);
+  dead.write_mean(metrics, "frac_reward_zero_std");
+  return metrics;
+}
+
+std::map<std::string, double> credit_metrics(std::span<const Trajectory> trajectories, const CreditTable& credit) {
+  Spread advantage, weight, clip_scale, target, value;
+  ExplainedVariance explained;
+  for (std::size_t i = 0; i < trajectories.size(); ++i) {
+    const Trajectory& view = trajectories[i];
+    if (!view.leaf().is_included()) continue;
+    const auto values = view.tree->columns.has(Column::Value) ? view.column(Column::Value) : std::vector<double>();
+    for (int k = 0; k < view.num_turns(); ++k) {
+      for (int t = view.sampled_begin(k); t < view.sampled_end(k); ++t) {
+        const auto at = static_cast<std::size_t>(t);
+        advantage.add(credit[i].advantage[at]);
+        weight.add(credit[i].weight[at]);
+        clip_scale.add(credit[i].clip_scale[at]);
+        if (values.empty() || std::isnan(credit[i].value_target[at])) continue;
+        target.add(credit[i].value_target[at]);
+        value.add(values[at]);
+        explained.add(credit[i].value_target[at], values[at]);
+      }
+    }
+  }
+  std::map<std::string, double> metrics;
+  advantage.write(metrics, "critic/advantages");
+  target.write(metrics, "critic/returns");
+  value.write(metrics, "critic/values");
+  explained.write(metrics);
+  weight.write(metrics, "credit/weight");
+  clip_scale.write(metrics, "credit/clip_scale");
+  return metrics;
+}
+
+std::optional<double> kl_to_reference(std::span<const Trajectory> trajectories) {
+  double sum = 0, count = 0;
+  for (const Trajectory& view : trajectories) {
+    const Columns& columns = view.tree->columns;
+    if (!view.leaf().is_included() || !columns.has(Column::LogProbOld) || !columns.has(Column::LogProbReference))
+      continue;
+    const std::vector<double> old = view.column(Column::LogProbOld), reference = view.column(Column::LogProbReference);
+    const std::vector<bool> sampled = view.sampled();
+    double own = 0, tokens = 0;
+    for (std::size_t t = 0; t < sampled.size(); ++t) {
+      if (!sampled[t] || std::isnan(old[t] - reference[t])) continue;
+      own += old[t] - reference[t];
+      tokens += 1;
+    }
+    if (tokens == 0) continue;
+    sum += own / tokens;
+    count += 1;
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+std::map<std::string, double> rollout_metrics(const RolloutMetrics& m) {
+  const double seconds = std::max(m.seconds, 1e-9);
+  return {{"timing_s/gen", m.seconds},
+          {"timing_s/gen_forward", m.seconds_forward},
+          {"timing_s/gen_sampling", m.seconds_sampling},
+          {"timing_s/gen_scheduling", m.seconds_scheduling},
+          {"timing_s/gen_waiting", m.seconds_waiting},
+          {"timing_s/environment", m.seconds_environment},
+          {"perf/rollout_tokens_per_s", static_cast<double>(m.sampled_tokens) / seconds},
+          {"rollout/sampled_tokens", static_cast<double>(m.sampled_tokens)},
+          {"rollout/computed_rows", static_cast<double>(m.computed_rows)},
+          {"rollout/branches", static_cast<double>(m.branches)},
+          {"rollout/evictions", static_cast<double>(m.evictions)},
+          {"rollout/infra_failures", static_cast<double>(m.infra_failures)}};
+}
+
+}  // namespace carnot

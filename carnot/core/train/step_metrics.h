@@ -1,0 +1,30 @@
+// train/step_metrics.h -- what a step's trajectories and credit look like in numbers (names in docs/metrics.md).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "carnot/core/data/credit_table.h"
+#include "carnot/core/data/trajectory.h"
+#include "carnot/core/rollout/rollout.h"
+
+namespace carnot {
+
+/// Scores, lengths, turns, outcomes, success, entropy by span kind and by turn; over valid trajectories.
+std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> trajectories,
+                                                 const std::string& environment);
+
+/// Advantages, weights, clip scales, and the critic's values and targets, over the sampled tokens of trajectories that
+/// count.
+std::map<std::string, double> credit_metrics(std::span<const Trajectory> trajectories, const CreditTable& credit);
+
+/// What kl_in_reward takes off, before its coefficient: log-probability under the old policy - under the reference, as
+/// the mean over included trajectories of the mean over their sampled tokens. Nothing where a column is missing.
+std::optional<double> kl_to_reference(std::span<const Trajectory> trajectories);
+
+/// Tokens, seconds and shares of the rollout.
+std::map<std::string, double> rollout_metrics(const RolloutMetrics& metrics);
+
+}  // namespace carnot

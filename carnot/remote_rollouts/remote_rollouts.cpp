@@ -1,0 +1,314 @@
+#include "carnot/remote_rollouts/remote_rollouts.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "carnot/core/base/key_variable.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/base/stopwatch.h"
+#include "carnot/core/base/temporary_name.h"
+#include "carnot/core/hf/model_config_file.h"
+#include "carnot/core/hf/safetensors.h"
+#include "carnot/core/rollout/info_gain.h"
+#include "carnot/core/rollout/measure.h"
+#include "carnot/core/rollout/rollout_bytes.h"
+#include "carnot/core/run/own_kernels.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+StepTasks part_of(const StepTasks& all, std::int64_t begin, std::int64_t most) {
+  StepTasks part = all;
+  part.first_task += begin;
+  part.key.first_group += static_cast<std::uint64_t>(begin);
+  part.groups = std::min(most, all.groups - begin);
+  return part;
+}
+
+/// Shared ones once.
+std::vector<const Turn*> sampled_turns(const Rollout& rollout) {
+  std::vector<const Turn*> turns;
+  for (const Group& group : rollout.groups)
+    for (const Tree& tree : group.trees)
+      for (const Turn& turn : tree.turns)
+        if (turn.num_sampled() > 0) turns.push_back(&turn);
+  return turns;
+}
+
+Result<TaskBoardOptions> board_options(const Recipe& recipe) {
+  const PlaneOptions& plane = recipe.rollout.plane;
+  const auto address = parse_plane_address(plane.address, "rollout.plane");
+  if (!address) return address.error();
+  if (plane.certificate.empty() != plane.private_key.empty())
+    return Error{"rollout.plane_certificate and rollout.plane_private_key come together; only one of them is given"};
+  const bool secure = address->server.starts_with("tls://");
+  auto broker = broker_options(*address,
+                               {.credentials = plane.credentials,
+                                .authority = plane.authority,
+                                .certificate = secure ? plane.certificate : "",
+                                .private_key = secure ? plane.private_key : ""},
+                               "carnot trainer, " + this_place());
+  if (!broker) return broker.error();
+  auto key = key_of_variable(plane.key_variable, "rollout.plane_key_env");
+  if (!key) return key.error();
+  if (!plane.url.empty())
+    if (const auto url = parse_url(plane.url); !url) return Error{"rollout.plane_url: " + url.error().message};
+  return TaskBoardOptions{.address = *address,
+                          .broker = std::move(broker).value(),
+                          .host = plane.listen,
+                          .port = plane.port,
+                          .url = plane.url,
+                          .certificate = plane.certificate,
+                          .private_key = plane.private_key,
+                          .key = std::move(key).value(),
+                          .lease = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * plane.lease_seconds)),
+                          .kernels = own_kernels(recipe.run),
+                          .most_uploads = plane.uploads,
+                          .takes_other_kernels = plane.takes_other_kernels()};
+}
+
+}  // namespace
+
+StepTasks tasks_of(const PlaneTask& task) {
+  return {.first_task = task.first_task,
+          .groups = task.groups,
+          .key = {.seed = task.seed,
+                  .step = task.step,
+                  .first_group = task.first_group,
+                  .policy_version = static_cast<int>(task.version)}};
+}
+
+Status check_plane(const Recipe& recipe) {
+  if (recipe.rollout.plane.address.empty()) return Done{};
+  const auto options = board_options(recipe);
+  if (!options) return options.error();
+  if (const Status listening = check_listening(*options); !listening) return listening;
+  return Broker::check(options->broker);
+}
+
+RemoteRollouts::RemoteRollouts(Recipe& recipe, ModelBundle& bundle, fs::path folder, std::int64_t steps,
+                               std::unique_ptr<TaskBoard> board)
+    : recipe_(recipe),
+      bundle_(bundle),
+      folder_(std::move(folder)),
+      kernels_(own_kernels(recipe.run)),
+      bound_(recipe.rollout.plane.max_staleness, steps),
+      board_(std::move(board)) {
+  board_->set_accept([this](const PlaneTask& task, const PlaneResult& result) { return take(task, result); });
+}
+
+Result<std::unique_ptr<RemoteRollouts>> RemoteRollouts::open(Recipe& recipe, ModelBundle& bundle, fs::path folder,
+                                                             std::int64_t steps, const GoOn& go_on) {
+  const auto options = board_options(recipe);
+  if (!options) return options.error();
+  auto board = TaskBoard::open(*options, go_on);
+  if (!board) return board.error();
+  if (!*board) return std::unique_ptr<RemoteRollouts>();
+  std::unique_ptr<RemoteRollouts> rollouts(
+      new RemoteRollouts(recipe, bundle, std::move(folder), steps, std::move(board).value()));
+  if (const Status served = rollouts->serve_setup(); !served) return served.error();
+  const auto announced = rollouts->board_->announce(go_on);
+  if (!announced) return announced.error();
+  if (!*announced) return std::unique_ptr<RemoteRollouts>();
+  return rollouts;
+}
+
+Status RemoteRollouts::serve_setup() {
+  WorkerSetup setup{.recipe = recipe_.to_yaml(), .files = bundle_.model_files};
+  setup.files["config.json"] = model_config_json(bundle_.policy->config(), recipe_.run.dtype);
+  setup.files["tokenizer.json"] = bundle_.tokenizer->json();
+  std::optional<PlaneFile> base;
+  if (bundle_.policy->has_adapters()) {
+    auto served = serve_tensors(bundle_.policy->parameters());
+    if (!served) return served.error();
+    base = std::move(served).value();
+  }
+  board_->set_setup(board_->files().add(setup_json(setup)), base);
+  return Done{};
+}
+
+Result<PlaneFile> RemoteRollouts::serve_tensors(const std::vector<NamedTensor>& tensors) {
+  const auto name = temporary_name();
+  if (!name) return name.error();
+  const fs::path path = folder_ / *name;
+  if (const Status written = write_safetensors(path, tensors); !written) return written.error();
+  return board_->files().take(path);
+}
+
+Result<bool> RemoteRollouts::announce_weights(std::int64_t version, const GoOn& go_on) {
+  if (board_->version() == version) return true;
+  const auto served = serve_tensors(bundle_.policy->trained());
+  if (!served) return served.error();
+  board_->set_weights(version, *served);
+  return board_->announce(go_on);
+}
+
+Rollout RemoteRollouts::roll_out(const StepTasks& tasks, const RolloutEvents& events) {
+  if (failure_) return {.stopped = true};
+  auto rollout = collect(tasks, events);
+  if (rollout) return std::move(rollout).value();
+  failure_ = rollout.error();
+  return {.stopped = true};
+}
+
+Result<Rollout> RemoteRollouts::collect(const StepTasks& tasks, const RolloutEvents& events) {
+  const Stopwatch watch;
+  const GoOn go_on = events.go_on ? events.go_on : [] { return true; };
+  const std::int64_t step = tasks.key.step, version = tasks.key.policy_version;
+  {
+    const std::lock_guard lock(mutex_);
+    bound_.begin(step, version);  // first, since results of these weights come as soon as they are announced
+  }
+  const auto announced = announce_weights(version, go_on);
+  if (!announced) return announced.error();
+  if (!*announced) return Rollout{.stopped = true};
+  const auto out = hand_out(tasks, go_on);
+  if (!out) return out.error();
+  if (!*out) return Rollout{.stopped = true};
+  const std::vector<PlaneTask> own = messages_of(tasks);
+  const auto on_progress = [&](std::size_t done) {
+    if (events.on_progress)
+      events.on_progress(static_cast<std::int64_t>(done) * recipe_.rollout.plane.task_groups *
+                         recipe_.rollout.options.group_size);
+  };
+  const Stopwatch waiting;
+  const auto complete = board_->wait_for(own, go_on, on_progress);
+  if (!complete) return complete.error();
+  if (!*complete) return Rollout{.stopped = true};
+  Rollout whole = put_together(own);
+  add_to_sums(step, whole, waiting.seconds());
+  whole.metrics.seconds = watch.seconds();
+  return whole;
+}
+
+std::vector<PlaneTask> RemoteRollouts::messages_of(const StepTasks& all) const {
+  std::vector<PlaneTask> messages;
+  for (std::int64_t begin = 0; begin < all.groups; begin += messages.back().groups) {
+    const StepTasks part = part_of(all, begin, recipe_.rollout.plane.task_groups);
+    messages.push_back({.run = board_->run(),
+                        .step = part.key.step,
+                        .seed = part.key.seed,
+                        .first_task = part.first_task,
+                        .first_group = part.key.first_group,
+                        .groups = part.groups,
+                        .version = board_->version(),
+                        .weights = board_->weights().sha256});
+  }
+  return messages;
+}
+
+Result<bool> RemoteRollouts::hand_out(const StepTasks& tasks, const GoOn& go_on) {
+  const std::int64_t step = tasks.key.step;
+  std::vector<StepTasks> due;
+  if (tasks.key.first_group > 0 || step >= asked_before_) due.push_back(tasks);
+  for (asked_before_ = std::max(asked_before_, step + 1); asked_before_ < bound_.handed_out_before(); ++asked_before_)
+    due.push_back(step_tasks(recipe_, asked_before_, 0, tasks.key.policy_version));
+  std::vector<PlaneTask> messages;
+  for (const StepTasks& of_step : due) std::ranges::move(messages_of(of_step), std::back_inserter(messages));
+  return board_->hand_out(messages, go_on);
+}
+
+Result<TaskBoard::Verdict> RemoteRollouts::take(const PlaneTask& task, const PlaneResult& result) {
+  auto rollout = rollout_of_bytes(result.rollout);
+  if (!rollout) return rollout.error();
+  const bool synchronous = !recipe_.rollout.plane.is_asynchronous();
+  StepTasks tasks = tasks_of(task);
+  if (!synchronous) tasks.key.policy_version = 0;  // how old weights may be, the bound says
+  const auto asked = rollout_tasks(recipe_, tasks);
+  const Status good = check_rollout(*rollout, {.tasks = asked,
+                                               .key = tasks.key,
+                                               .newest_version = static_cast<int>(board_->version()),
+                                               .vocabulary = bundle_.policy->config().vocab_size});
+  if (!good) return good.error();
+  const std::lock_guard lock(mutex_);
+  sums_.worker_idle += result.idle_seconds;
+  for (const Turn* turn : sampled_turns(*rollout)) {
+    if (synchronous || bound_.admits(task.step, turn->policy_version)) continue;
+    ++sums_.tasks_again;
+    return TaskBoard::Verdict::Again;
+  }
+  results_[task.key()] = {.rollout = std::move(rollout).value(), .other_kernels = result.kernels != kernels_};
+  return TaskBoard::Verdict::Taken;
+}
+
+Rollout RemoteRollouts::taken(const PlaneTask& task) {
+  std::unique_lock lock(mutex_);
+  TakenResult result = std::move(results_.extract(task.key()).mapped());
+  lock.unlock();
+  if (result.other_kernels) measure_again(result.rollout);
+  return std::move(result.rollout);
+}
+
+void RemoteRollouts::measure_again(Rollout& rollout) {
+  clear_info_gain(rollout.groups);
+  ColumnDifference difference;
+  const Stopwatch watch;
+  if (recipe_.rollout.plane.is_asynchronous())
+    for (const Turn* turn : sampled_turns(rollout)) difference.tokens += turn->num_sampled();
+  else
+    difference = measure_rollout(
+        *bundle_.policy, rollout.groups,
+        {.max_tokens = recipe_.rollout.score_tokens, .temperature = recipe_.rollout.options.sampling.temperature});
+  const std::lock_guard lock(mutex_);
+  sums_.other_tokens += static_cast<double>(difference.tokens);
+  sums_.other_difference = std::max(sums_.other_difference, difference.largest);
+  sums_.other_seconds += watch.seconds();
+}
+
+Rollout RemoteRollouts::put_together(const std::vector<PlaneTask>& tasks) {
+  Rollout whole;
+  for (const PlaneTask& task : tasks) {
+    Rollout part = taken(task);
+    add_metrics(whole.metrics, part.metrics, PartTimes::Added);
+    std::move(part.groups.begin(), part.groups.end(), std::back_inserter(whole.groups));
+    std::move(part.failures.begin(), part.failures.end(), std::back_inserter(whole.failures));
+  }
+  return whole;
+}
+
+void RemoteRollouts::add_to_sums(std::int64_t step, const Rollout& rollout, double waited) {
+  const std::lock_guard lock(mutex_);
+  sums_.trainer_idle += waited;
+  sums_.weight_swaps += static_cast<double>(rollout.metrics.weight_swaps);
+  for (const Turn* turn : sampled_turns(rollout)) {
+    const auto staleness = static_cast<double>(bound_.staleness(step, turn->policy_version));
+    sums_.turns += 1;
+    sums_.staleness += staleness;
+    sums_.largest_staleness = std::max(sums_.largest_staleness, staleness);
+  }
+}
+
+std::map<std::string, double> RemoteRollouts::take_metrics() {
+  const std::lock_guard lock(mutex_);
+  const StepSums sums = std::exchange(sums_, {});
+  std::map<std::string, double> metrics{{"timing_s/trainer_idle", sums.trainer_idle},
+                                        {"timing_s/worker_idle", sums.worker_idle}};
+  const std::int64_t sent = board_->files().bytes_sent();
+  metrics["perf/uploaded_bytes"] = static_cast<double>(sent - std::exchange(bytes_reported_, sent));
+  if (recipe_.rollout.plane.takes_other_kernels()) {
+    metrics["rollout/other_kernels/tokens"] = sums.other_tokens;
+    metrics["rollout/other_kernels/log_prob_abs_diff/max"] = sums.other_difference;
+    metrics["timing_s/other_kernels"] = sums.other_seconds;
+  }
+  if (!recipe_.rollout.plane.is_asynchronous()) return metrics;
+  metrics["async/staleness/mean"] = sums.turns > 0 ? sums.staleness / sums.turns : 0;
+  metrics["async/staleness/max"] = sums.largest_staleness;
+  metrics["async/tasks_again"] = sums.tasks_again;
+  metrics["async/weight_swaps"] = sums.weight_swaps;
+  return metrics;
+}
+
+void offer_remote_rollouts() {
+  offer_rollout_service({.check = check_plane,
+                         .open = [](Recipe& recipe, ModelBundle& bundle, fs::path folder, std::int64_t steps,
+                                    const GoOn& go_on) -> Result<std::unique_ptr<RolloutService>> {
+                           auto opened = RemoteRollouts::open(recipe, bundle, std::move(folder), steps, go_on);
+                           if (!opened) return opened.error();
+                           return std::unique_ptr<RolloutService>(std::move(opened).value());
+                         }});
+}
+
+}  // namespace carnot

@@ -1,0 +1,47 @@
+// retrieval/dense/dense_retriever.h -- finds passages by the vectors of a sentence encoder, exactly or approximately.
+//
+// The texts are those of a BM25 index; their vectors lie next to it, as INDEX.vectors, and for an approximate search a
+// graph over them as INDEX.graph. Both are made once.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "carnot/core/base/result.h"
+#include "carnot/retrieval/bm25/index_file.h"
+#include "carnot/retrieval/dense/text_encoder.h"
+#include "carnot/retrieval/retriever/retriever.h"
+
+namespace carnot {
+
+struct DenseOptions {
+  std::string query_prefix{};  ///< before every query; E5 has "query: "
+  std::string passage_prefix{};
+  bool approximate = false;
+  bool verify = false;  ///< compare the checksum of the vectors; that of a graph is compared whenever it is opened
+  int threads = 1;      ///< of a search: they share the rows, or the queries of one call
+};
+
+struct DenseProgress {
+  std::int64_t passages = 0;  ///< encoded, or added to the graph
+  std::int64_t all_passages = 0;
+  bool graph = false;  ///< all are encoded; they are added to the graph
+};
+
+/// Called now and then; false stops. What was made stays, and the next call goes on from there.
+using OnDenseProgress = std::function<bool(const DenseProgress&)>;
+
+std::filesystem::path vectors_path_of(const std::filesystem::path& index_file);
+std::filesystem::path graph_path_of(const std::filesystem::path& index_file);
+
+/// Over the passages of `index`, whose file is `index_file`. The error names the file that is damaged, that cannot be
+/// written, or whose vectors are of other passages or another encoder; or it says that the call was stopped.
+Result<std::shared_ptr<const Retriever>> open_dense_retriever(std::shared_ptr<const Bm25File> index,
+                                                              const std::filesystem::path& index_file,
+                                                              TextEncoder encoder, const DenseOptions& options,
+                                                              const OnDenseProgress& on_progress = {});
+
+}  // namespace carnot

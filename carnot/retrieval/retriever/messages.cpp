@@ -1,0 +1,124 @@
+#include "carnot/retrieval/retriever/messages.h"
+
+#include "carnot/core/base/json.h"
+
+namespace carnot {
+namespace {
+
+std::string retriever_json(const OrderedJson& value) {
+  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+Status read_queries(const Json& request, std::vector<std::string>& queries) {
+  const auto many = request.find("queries"), one = request.find("query");
+  const Json* given = many != request.end() ? &*many : one != request.end() ? &*one : nullptr;
+  if (given == nullptr) return Error{"queries: missing; expected a list of texts"};
+  if (given->is_string()) {
+    queries.push_back(given->get<std::string>());
+    return Done{};
+  }
+  if (!given->is_array()) return Error{"queries: expected a list of texts, found " + shown(*given)};
+  if (given->size() > kMostQueries)
+    return Error{"queries: expected at most " + std::to_string(kMostQueries) + ", found " +
+                 std::to_string(given->size())};
+  for (std::size_t i = 0; i < given->size(); ++i) {
+    const Json& query = (*given)[i];
+    if (!query.is_string()) return Error{"queries[" + std::to_string(i) + "]: expected a text, found " + shown(query)};
+    queries.push_back(query.get<std::string>());
+  }
+  return Done{};
+}
+
+Result<RetrievedPassage> retrieved_passage(const Json& item, const std::string& where) {
+  if (!item.is_object()) return Error{where + ": expected an object, found " + shown(item)};
+  const auto inner = item.find("document");
+  const Json& document = inner == item.end() ? item : *inner;
+  if (!document.is_object()) return Error{where + ".document: expected an object, found " + shown(document)};
+  RetrievedPassage passage;
+  const auto text_at = [&](const char* key) -> const std::string* {
+    const auto found = document.find(key);
+    return found == document.end() ? nullptr : found->get_ptr<const std::string*>();
+  };
+  if (const std::string* contents = text_at("contents")) {
+    passage.contents = *contents;
+  } else if (const std::string* text = text_at("text")) {
+    const std::string* title = text_at("title");
+    passage.contents = title == nullptr ? *text : "\"" + *title + "\"\n" + *text;
+  } else {
+    return Error{where + ".document: expected a text under contents"};
+  }
+  if (const auto id = document.find("id"); id != document.end() && !id->is_null())
+    passage.id = id->is_string() ? id->get<std::string>() : id->dump();
+  if (const auto score = item.find("score"); inner != item.end() && score != item.end()) {
+    if (!score->is_number()) return Error{where + ".score: expected a number, found " + shown(*score)};
+    passage.score = score->get<double>();
+  }
+  return passage;
+}
+
+}  // namespace
+
+Result<RetrieveRequest> parse_retrieve_request(std::string_view body, int usual_topk) {
+  const auto given = parse_json_object(body, "the request");
+  if (!given) return given.error();
+  RetrieveRequest request{.topk = usual_topk};
+  if (const Status status = read_queries(*given, request.queries); !status) return status.error();
+  if (const auto topk = given->find("topk"); topk != given->end() && !topk->is_null()) {
+    if (!topk->is_number_integer() || *topk < 1 || *topk > kMostPassages)
+      return Error{"topk: expected a whole number from 1 to " + std::to_string(kMostPassages) + ", found " +
+                   shown(*topk)};
+    request.topk = topk->get<int>();
+  }
+  if (const auto scores = given->find("return_scores"); scores != given->end() && !scores->is_null()) {
+    if (!scores->is_boolean()) return Error{"return_scores: expected true or false, found " + shown(*scores)};
+    request.return_scores = scores->get<bool>();
+  }
+  return request;
+}
+
+std::string retrieve_request(std::span<const std::string> queries, int topk) {
+  return retriever_json(
+      {{"queries", std::vector<std::string>(queries.begin(), queries.end())}, {"topk", topk}, {"return_scores", true}});
+}
+
+std::string retrieve_answer(std::span<const RetrievedPassages> found, bool with_scores) {
+  OrderedJson result = OrderedJson::array();
+  for (const RetrievedPassages& passages : found) {
+    OrderedJson list = OrderedJson::array();
+    for (const auto& [id, contents, score] : passages) {
+      OrderedJson document = {{"id", id}, {"contents", contents}};
+      list.push_back(with_scores ? OrderedJson{{"document", std::move(document)}, {"score", score}}
+                                 : std::move(document));
+    }
+    result.push_back(std::move(list));
+  }
+  return retriever_json({{"result", std::move(result)}});
+}
+
+Result<std::vector<RetrievedPassages>> parse_retrieve_answer(std::string_view body, std::size_t num_queries,
+                                                             const std::string& where) {
+  const auto answer = parse_json_object(body, where);
+  if (!answer) return answer.error();
+  const auto result = answer->find("result");
+  if (result == answer->end() || !result->is_array())
+    return Error{where + ": expected a list under result, found " +
+                 (result == answer->end() ? "none" : shown(*result))};
+  if (result->size() != num_queries)
+    return Error{where + ": result: expected a list for each of " + std::to_string(num_queries) + " queries, found " +
+                 std::to_string(result->size())};
+  std::vector<RetrievedPassages> found;
+  for (std::size_t i = 0; i < result->size(); ++i) {
+    const Json& list = (*result)[i];
+    const std::string place = where + ": result[" + std::to_string(i) + "]";
+    if (!list.is_array()) return Error{place + ": expected a list, found " + shown(list)};
+    found.emplace_back();
+    for (std::size_t j = 0; j < list.size(); ++j) {
+      auto passage = retrieved_passage(list[j], place + "[" + std::to_string(j) + "]");
+      if (!passage) return passage.error();
+      found.back().push_back(std::move(passage).value());
+    }
+  }
+  return found;
+}
+
+}  // namespace carnot

@@ -1,0 +1,41 @@
+// retrieval/retriever/messages.h -- Search-R1's retrieval API (verl and A2TGPO use the same): its requests and answers.
+//
+//   POST /retrieve   {"queries": ["who wrote ..."], "topk": 3, "return_scores": true}
+//   answer           {"result": [[{"document": {"id": "7", "contents": "\"Title\"\ntext"}, "score": 12.3}]]}
+//
+// verl-agent's clients send one text under `query`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/core/base/result.h"
+#include "carnot/retrieval/retriever/retriever.h"
+
+namespace carnot {
+
+/// Of one request.
+inline constexpr std::size_t kMostQueries = 4096;
+inline constexpr int kMostPassages = 1000;
+
+struct RetrieveRequest {
+  std::vector<std::string> queries{};
+  int topk = 0;
+  bool return_scores = false;
+};
+
+/// Reads a request; `usual_topk` where it does not say, or null. The error says which key is wrong.
+Result<RetrieveRequest> parse_retrieve_request(std::string_view body, int usual_topk);
+std::string retrieve_request(std::span<const std::string> queries, int topk);
+
+/// Without scores the documents alone, as Search-R1's server answers.
+std::string retrieve_answer(std::span<const RetrievedPassages> found, bool with_scores);
+
+/// Reads an answer with scores or without (then they are 0), for `num_queries` queries. A document may have `contents`,
+/// or `text` and `title`. The error begins with `where`.
+Result<std::vector<RetrievedPassages>> parse_retrieve_answer(std::string_view body, std::size_t num_queries,
+                                                             const std::string& where);
+
+}  // namespace carnot

@@ -1,0 +1,193 @@
+#include "carnot/serving/jobs.h"
+
+#include <algorithm>
+#include <istream>
+#include <numeric>
+#include <ostream>
+
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/rollout/log_prob_pass.h"
+#include "carnot/serving/result_lines.h"
+
+namespace carnot {
+namespace {
+
+constexpr const char* kStandardInput = "standard input";
+
+/// The text of a file, and the name of it in messages.
+struct Source {
+  std::string name{};
+  std::string text{};
+};
+Result<Source> read_source(const std::string& input, std::istream& in) {
+  const std::string name = input == "-" ? kStandardInput : input;
+  auto text = input == "-" ? read_stream(in, name) : read_maybe_compressed(input);
+  if (!text) return text.error();
+  return Source{name, std::move(text).value()};
+}
+
+InputFormat format_of(const LoadedModel& model) {
+  return {.tokenizer = model.tokenizer.get(),
+          .tokenizer_problem = model.tokenizer_problem,
+          .chat = model.chat.get(),
+          .vocab_size = model.model->config().vocab_size,
+          .max_positions = model.model->config().max_positions};
+}
+
+Result<std::vector<InputLine>> prompts_of(const GenerateRequest& request, const InputFormat& format, std::istream& in) {
+  if (!request.input.empty()) {
+    if (!request.prompts.empty() || !request.messages.empty())
+      return Error{"--input: given together with prompts; expected one of them"};
+    const auto source = read_source(request.input, in);
+    if (!source) return source.error();
+    return prompt_lines(source->text, format, source->name);
+  }
+  std::vector<InputLine> prompts;
+  const auto add = [&](Result<InputLine> prompt) -> Status {
+    if (!prompt) return prompt.error();
+    prompts.push_back(std::move(prompt).value());
+    return Done{};
+  };
+  for (std::size_t i = 0; i < request.prompts.size(); ++i)
+    if (const Status status = add(prompt_input(request.prompts[i], format, "prompt " + std::to_string(i + 1))); !status)
+      return status.error();
+  if (!request.messages.empty())
+    if (const Status status = add(messages_input(request.messages, format, "--messages")); !status)
+      return status.error();
+  if (prompts.empty()) {
+    const auto text = read_stream(in, kStandardInput);
+    if (!text) return text.error();
+    if (const Status status = add(prompt_input(*text, format, kStandardInput)); !status) return status.error();
+  }
+  return prompts;
+}
+
+/// Flags win over generation_config.json; where neither says to sample, the most likely token is taken.
+SamplingOptions sampling_of(const GenerateRequest& request, const LoadedModel& model) {
+  SamplingOptions sampling = folder_sampling(model).value_or(SamplingOptions{.temperature = 0});
+  sampling.temperature = request.temperature.value_or(sampling.temperature);
+  sampling.top_p = request.top_p.value_or(sampling.top_p);
+  sampling.top_k = request.top_k.value_or(sampling.top_k);
+  return sampling;
+}
+
+std::vector<std::vector<TokenId>> tokens_of(const std::vector<InputLine>& lines) {
+  std::vector<std::vector<TokenId>> tokens;
+  for (const InputLine& line : lines) tokens.push_back(line.tokens);
+  return tokens;
+}
+
+std::string heading(const GeneratedText& text, const GenerateOptions& options) {
+  std::string line = "-------- prompt " + std::to_string(text.prompt + 1);
+  if (options.samples > 1) line += ", sample " + std::to_string(text.sample + 1);
+  return line + "\n";
+}
+
+bool write(std::ostream& out, const std::string& text) {
+  out << text << std::flush;
+  return out.good();
+}
+
+/// Consecutive sequences that make a forward pass.
+std::size_t pass_end(const std::vector<InputLine>& sequences, std::size_t begin, int batch_tokens) {
+  std::size_t end = begin, rows = 0;
+  while (end < sequences.size() &&
+         (end == begin || rows + sequences[end].tokens.size() <= static_cast<std::size_t>(batch_tokens)))
+    rows += sequences[end++].tokens.size();
+  return end;
+}
+
+std::vector<MeasuredSequence> whole_sequences(std::span<const InputLine> lines) {
+  std::vector<MeasuredSequence> sequences;
+  for (const InputLine& line : lines) {
+    MeasuredSequence sequence{.tokens = line.tokens};
+    sequence.targets.resize(line.tokens.size() - 1);
+    std::iota(sequence.targets.begin(), sequence.targets.end(), 1);
+    sequences.push_back(std::move(sequence));
+  }
+  return sequences;
+}
+
+}  // namespace
+
+Result<GenerateJob> prepare_generate(const GenerateRequest& request, std::istream& in) {
+  auto model = load_for_generation(request.model);
+  if (!model) return model.error();
+  InputFormat format = format_of(*model);
+  format.system = request.system;
+  if (request.raw) format.chat = nullptr;
+  if (format.chat == nullptr && !request.system.empty())
+    return Error{"--system: needs a chat format; the model has none, or --raw leaves it out"};
+  if (!model->chat_problem.empty() && !request.raw)
+    log_warning(model->folder.string() + ": " + model->chat_problem +
+                "; so prompts are sent as they are. --chat names a format, --raw says that this is meant");
+  auto prompts = prompts_of(request, format, in);
+  if (!prompts) return prompts.error();
+  warn_of_ignored_settings(*model);
+  GenerateOptions options = request.options;
+  options.sampling = sampling_of(request, *model);
+  options.stop_tokens = request.raw ? end_tokens(*model) : answer_end_tokens(*model);
+  if (options.samples > 1 && options.sampling.temperature == 0)
+    return Error{"--samples: at temperature 0 all samples are alike; expected --temperature above 0"};
+  return GenerateJob{.model = std::move(model).value(),
+                     .prompts = std::move(prompts).value(),
+                     .options = std::move(options),
+                     .json = request.json};
+}
+
+RunEnd run_generate(const GenerateJob& job, const JobControl& control) {
+  const bool alone = job.prompts.size() == 1 && job.options.samples == 1;
+  bool written = true;
+  GenerateEvents events;
+  if (alone && !job.json)
+    events.on_piece = [&](std::size_t, int, std::string_view piece) {
+      written = written && write(control.out, control.shown(piece));
+    };
+  events.on_text = [&](const GeneratedText& text) {
+    if (job.json) return written = write(control.out, generated_line(text, job.prompts[text.prompt]));
+    if (alone) return written = write(control.out, "\n");
+    return written = write(control.out, heading(text, job.options) + control.shown(text.text) + "\n");
+  };
+  events.go_on = [&] { return written && !control.stop_requested(); };
+  const auto tokens = tokens_of(job.prompts);
+  if (generate(*job.model.model, *job.model.tokenizer, tokens, job.options, events) || !written)
+    return RunEnd::Complete;
+  if (alone && !job.json) write(control.out, "\n");
+  return RunEnd::Interrupted;
+}
+
+Result<ScoreJob> prepare_score(const ScoreRequest& request, std::istream& in) {
+  auto model = load_for_log_probs(request.model);
+  if (!model) return model.error();
+  const auto source = read_source(request.input, in);
+  if (!source) return source.error();
+  auto sequences = sequence_lines(source->text, format_of(*model), source->name);
+  if (!sequences) return sequences.error();
+  return ScoreJob{.model = std::move(model).value(),
+                  .sequences = std::move(sequences).value(),
+                  .temperature = request.temperature,
+                  .batch_tokens = request.batch_tokens};
+}
+
+RunEnd run_score(const ScoreJob& job, const JobControl& control) {
+  for (std::size_t begin = 0; begin < job.sequences.size();) {
+    if (control.stop_requested()) return RunEnd::Interrupted;
+    const std::size_t end = pass_end(job.sequences, begin, job.batch_tokens);
+    const auto sequences = whole_sequences(std::span(job.sequences).subspan(begin, end - begin));
+    const TargetStatistics statistics = measure_targets(*job.model.model, sequences, job.batch_tokens, job.temperature);
+    std::size_t offset = 0;
+    for (; begin < end; ++begin) {
+      const std::size_t count = job.sequences[begin].tokens.size() - 1;
+      const auto part = [&](const std::vector<double>& values) { return std::span(values).subspan(offset, count); };
+      const SequenceStatistics of_sequence{.log_prob = part(statistics.log_prob),
+                                           .entropy = part(statistics.entropy),
+                                           .logsumexp = part(statistics.logsumexp)};
+      if (!write(control.out, statistics_line(begin, job.sequences[begin], of_sequence))) return RunEnd::Complete;
+      offset += count;
+    }
+  }
+  return RunEnd::Complete;
+}
+
+}  // namespace carnot

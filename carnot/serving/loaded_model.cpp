@@ -1,0 +1,132 @@
+#include "carnot/serving/loaded_model.h"
+
+#include <algorithm>
+
+#include "carnot/core/base/log.h"
+#include "carnot/core/hf/adapter_folder.h"
+#include "carnot/core/hf/folder_chat.h"
+#include "carnot/core/hf/model_files.h"
+#include "carnot/core/hf/weights.h"
+#include "carnot/core/run/find_run.h"
+#include "carnot/core/text/chat_families.h"
+#include "carnot/core/text/template_chat.h"
+#include "carnot/core/train/model_bundle.h"
+#include "carnot/core/train/recipe.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The run's chat format, the one of the folder's template, or Qwen's where the tokenizer has its tokens; empty where
+/// the model has none.
+Result<std::string> usual_chat(const LoadedModel& loaded, const ModelFiles& files) {
+  const fs::path& folder = loaded.folder;
+  if (fs::exists(folder / "trainer_state.json")) {
+    const auto config = find_config(folder);
+    if (config) {
+      const auto recipe = load_recorded(*config, {});
+      if (!recipe) return recipe.error();
+      if (recipe->tokenizer.chat != "auto") return recipe->tokenizer.chat;
+    }
+  }
+  if (const auto named = folder_chat_name(files)) return *named;
+  const std::string usual = loaded.model->config().family == "qwen3" ? "qwen3" : "qwen2.5";
+  return make_chat_family(usual, *loaded.tokenizer) ? usual : std::string();
+}
+
+Status choose_chat(LoadedModel& loaded, const ModelRequest& request, const ModelFiles& files) {
+  const auto name = request.chat.empty() ? usual_chat(loaded, files) : Result<std::string>(request.chat);
+  if (!name) return name.error();
+  if (name->empty()) return Done{};
+  auto chat = make_folder_chat(*name, files, *loaded.tokenizer);
+  if (chat)
+    loaded.chat = std::move(chat).value();
+  else if (request.chat.empty() && *name == TemplateChat::kName)
+    loaded.chat_problem = chat.error().message;
+  else
+    return Error{"--chat: " + chat.error().message};
+  return Done{};
+}
+
+/// The folder, found on a device that is ready.
+Result<LoadedModel> find_folder(const ModelRequest& request, const RunOptions& run) {
+  if (const Status status = ModelBundle::prepare_device(run); !status) return status.error();
+  const auto folder = find_model(request.path);
+  if (!folder) return folder.error();
+  return LoadedModel{.folder = *folder};
+}
+
+Status load_weights(LoadedModel& loaded, const RunOptions& run) {
+  auto model = load_policy(loaded.folder, tensor_options(run));
+  if (!model) return model.error();
+  loaded.model = std::make_unique<Model>(std::move(model).value());
+  loaded.model->keep_packed_weights_alone();
+  return Done{};
+}
+
+RunOptions run_options(const ModelRequest& request) {
+  return {.threads = request.threads, .device = request.device, .dtype = request.dtype};
+}
+
+}  // namespace
+
+Result<LoadedModel> load_for_generation(const ModelRequest& request) {
+  const RunOptions run = run_options(request);
+  auto loaded = find_folder(request, run);
+  if (!loaded) return loaded;
+  auto tokenizer = Tokenizer::load(loaded->folder);
+  if (!tokenizer) return tokenizer.error();
+  loaded->tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
+  if (const Status status = load_weights(*loaded, run); !status) return status.error();
+  const auto files = read_model_files(loaded->folder, loaded->folder);
+  if (!files) return files.error();
+  auto generation = generation_config(*files, loaded->folder.string());
+  if (!generation) return generation.error();
+  loaded->generation = std::move(generation).value();
+  if (const Status status = choose_chat(*loaded, request, *files); !status) return status.error();
+  return loaded;
+}
+
+Result<LoadedModel> load_for_log_probs(const ModelRequest& request) {
+  const RunOptions run = run_options(request);
+  auto loaded = find_folder(request, run);
+  if (!loaded) return loaded;
+  if (auto tokenizer = Tokenizer::load(loaded->folder))
+    loaded->tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
+  else
+    loaded->tokenizer_problem = tokenizer.error().message;
+  if (const Status status = load_weights(*loaded, run); !status) return status.error();
+  return loaded;
+}
+
+std::vector<TokenId> end_tokens(const LoadedModel& model) {
+  std::vector<TokenId> tokens;
+  for (const auto* ends : {&model.model->config().eos_tokens, &model.generation.eos_tokens})
+    for (const TokenId end : *ends)
+      if (std::find(tokens.begin(), tokens.end(), end) == tokens.end()) tokens.push_back(end);
+  return tokens;
+}
+
+std::vector<TokenId> answer_end_tokens(const LoadedModel& model) {
+  std::vector<TokenId> tokens;
+  if (model.chat) tokens = model.chat->stop_tokens();
+  for (const TokenId end : end_tokens(model))
+    if (std::find(tokens.begin(), tokens.end(), end) == tokens.end()) tokens.push_back(end);
+  return tokens;
+}
+
+std::optional<SamplingOptions> folder_sampling(const LoadedModel& model) {
+  const GenerationConfig& folder = model.generation;
+  if (!folder.do_sample.value_or(false)) return std::nullopt;
+  return SamplingOptions{.temperature = folder.temperature.value_or(1),
+                         .top_p = folder.top_p.value_or(1),
+                         .top_k = folder.top_k.value_or(0)};
+}
+
+void warn_of_ignored_settings(const LoadedModel& model) {
+  for (const std::string& setting : model.generation.ignored)
+    log_warning(model.folder.string() + "/generation_config.json: " + setting + " is not applied");
+}
+
+}  // namespace carnot

@@ -1,0 +1,44 @@
+// studies/analyze.h -- `carnot analyze NAME`: reads the options, runs the analysis, keeps its numbers and its page.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/core/base/result.h"
+#include "carnot/core/config/printer.h"
+#include "carnot/studies/analysis.h"
+
+namespace carnot {
+
+struct AnalysisRequest {
+  std::string name{};
+  std::vector<std::filesystem::path> paths{};
+  /// `key=value`: options of the analysis; where it needs a checkpoint, other keys are laid over the run's config.yaml.
+  std::vector<std::string> overrides{};
+  std::filesystem::path output = "analyses";  ///< folder of NAME.json and NAME.html
+};
+
+/// The entry of this name; an error names the nearest.
+Result<const AnalysisEntry*> find_analysis(std::string_view name);
+
+/// The options of an analysis, for help texts.
+FieldTable analysis_options(const AnalysisEntry& entry);
+
+/// {"analysis", "paper", "inputs", "options", "findings": [...], "tables": {NAME: [{column: value}]}, "figures",
+/// "notes"} and the texts of a page (view/chart/page.h). Numbers that are none are null.
+std::string report_json(const AnalysisReport& report, const AnalysisEntry& entry, const AnalysisRequest& request,
+                        const FieldTable& options);
+
+/// Writes OUTPUT/NAME.json and OUTPUT/NAME.html. Interrupted where the control asks for it: nothing is written.
+Result<AnalysisReport> analyze(const AnalysisRequest& request, const RunControl& control);
+
+/// The table of all analyses: a row each with name, paper, what it reads, and its sentence; and as JSON.
+std::vector<std::vector<std::string>> analysis_rows();
+std::string analyses_json();
+
+/// What is printed: the findings, one row each, below their header.
+std::vector<std::vector<std::string>> finding_rows(const AnalysisReport& report);
+
+}  // namespace carnot

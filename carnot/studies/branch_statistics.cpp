@@ -1,0 +1,51 @@
+#include "carnot/studies/branch_statistics.h"
+
+#include <set>
+#include <utility>
+
+namespace carnot {
+
+std::vector<double> tool_turn_entropies(const Trajectory& trajectory) {
+  std::vector<double> entropies;
+  for (int k = 1; k < trajectory.num_turns(); ++k)
+    if (trajectory.turn(k).turn_entropy) entropies.push_back(*trajectory.turn(k).turn_entropy);
+  return entropies;
+}
+
+Streaks streaks(std::span<const std::vector<double>> trajectories, double threshold) {
+  Streaks out;
+  for (const std::vector<double>& entropies : trajectories)
+    for (std::size_t k = 0; k < entropies.size(); ++k) {
+      if (entropies[k] < threshold) continue;
+      ++out.high;
+      out.behind_any += k > 0 ? 1 : 0;
+      out.consecutive += k > 0 && entropies[k - 1] >= threshold ? 1 : 0;
+    }
+  return out;
+}
+
+BranchReceivers branch_receivers(const Group& group) {
+  BranchReceivers out;
+  std::set<std::pair<const Tree*, int>> receivers;
+  for (const Tree& tree : group.trees)
+    for (const Leaf& leaf : tree.leaves) {
+      if (leaf.parent < 0 || leaf.branch_turn < 1) continue;
+      ++out.branches;
+      receivers.emplace(&tree, leaf.parent);
+    }
+  out.receivers = static_cast<int>(receivers.size());
+  return out;
+}
+
+std::optional<EntropyProbe> entropy_probe(const Group& group) {
+  for (std::size_t t = 0; t < group.trees.size(); ++t)
+    for (std::size_t l = 0; l < group.trees[t].leaves.size(); ++l) {
+      if (group.trees[t].leaves[l].sibling != 0 || !group.trees[t].leaves[l].valid()) continue;
+      const Trajectory first = trajectory(group, 0, static_cast<int>(t), static_cast<int>(l));
+      if (first.num_turns() == 0 || !first.turn(0).turn_entropy) return std::nullopt;
+      return EntropyProbe{.root = *first.turn(0).turn_entropy, .tool_calls = tool_turn_entropies(first)};
+    }
+  return std::nullopt;
+}
+
+}  // namespace carnot

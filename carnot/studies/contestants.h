@@ -1,0 +1,36 @@
+// studies/contestants.h -- what a comparison compares, as its user writes it.
+//
+//   grpo, grpo + aem, a2tgpo [train.learning_rate=1e-4 objective.clip_high=0.3]
+//
+// Entries are separated by commas; settings of one entry follow its method in brackets. `all` is
+// every method there is: bases alone, add-ons after grpo.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/core/base/result.h"
+
+namespace carnot {
+
+struct Contestant {
+  std::string method{};                 ///< "grpo + aem"
+  std::vector<std::string> settings{};  ///< `key=value`
+  bool from_all = false;                ///< nobody named it: where the recipe cannot have it, it is left out
+
+  /// As shown in tables: "grpo + aem [train.epochs=2]".
+  std::string name() const;
+
+  /// The same as the name of a folder: "grpo+aem,train.epochs=2". What file systems or shells would mind becomes '_'.
+  std::string folder() const;
+};
+
+/// Fails on empty entries, open brackets, settings without '=', and entries given twice. Does not know methods.
+Result<std::vector<Contestant>> parse_contestants(std::string_view text);
+
+/// "0-4" or "0,1,2" or both: in order, each once.
+Result<std::vector<std::int64_t>> parse_seeds(std::string_view text);
+
+}  // namespace carnot

@@ -1,0 +1,249 @@
+#include "carnot/tools/code/sandbox_fusion.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "carnot/core/base/json.h"
+#include "carnot/core/base/strings.h"
+#include "carnot/core/base/utf8.h"
+#include "carnot/http/client.h"
+
+namespace carnot {
+namespace {
+
+constexpr int kTries = 3;
+constexpr double kLongestRun = 1e6;  ///< seconds
+
+std::optional<std::string> decoded_base64(const std::string& text) {
+  if (text.size() % 4 != 0 || text.size() > kMaxJsonBytes) return std::nullopt;
+  std::string bytes(text.size() / 4 * 3, '\0');
+  const int size =
+      ::EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                        reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+  if (size < 0) return std::nullopt;
+  const auto padding =
+      static_cast<std::size_t>(std::count(text.end() - std::min<std::ptrdiff_t>(2, std::ssize(text)), text.end(), '='));
+  bytes.resize(static_cast<std::size_t>(size) - std::min(padding, static_cast<std::size_t>(size)));
+  return bytes;
+}
+
+/// A path beneath the working folder that one line of a request can name.
+bool is_file_name(const std::string& name) {
+  if (name.empty() || name.starts_with('/') || name.find('\n') != std::string::npos ||
+      name.find('\0') != std::string::npos)
+    return false;
+  return ("/" + name + "/").find("/../") == std::string::npos;
+}
+
+/// Reads members of an object; a null is as if it were not there. All problems are kept.
+class MemberReader {
+ public:
+  MemberReader(const nlohmann::json& object, std::string where) : object_(object), where_(std::move(where)) {}
+
+  const nlohmann::json* find(const char* key) const {
+    const auto found = object_.find(key);
+    return found == object_.end() || found->is_null() ? nullptr : &*found;
+  }
+  void refuse(const std::string& key, const std::string& expected) {
+    problems_.push_back(where_ + ": " + key + ": expected " + expected);
+  }
+  void text(const char* key, std::string& value) {
+    const auto* found = find(key);
+    if (found == nullptr) return;
+    if (!found->is_string()) return refuse(key, "a text");
+    value = found->get<std::string>();
+  }
+  void number(const char* key, double& value) {
+    const auto* found = find(key);
+    if (found == nullptr) return;
+    if (!found->is_number()) return refuse(key, "a number");
+    value = found->get<double>();
+  }
+  Status finish() const { return problems_.empty() ? Status(Done{}) : join_errors(problems_); }
+
+ private:
+  const nlohmann::json& object_;
+  std::string where_;
+  std::vector<std::string> problems_{};
+};
+
+void read_files(MemberReader& reader, std::map<std::string, std::string>& files) {
+  const nlohmann::json* given = reader.find("files");
+  if (given == nullptr) return;
+  if (!given->is_object()) return reader.refuse("files", "an object of names and base64");
+  for (const auto& [name, content] : given->items()) {
+    auto bytes = content.is_string() ? decoded_base64(content.get<std::string>()) : std::nullopt;
+    if (!is_file_name(name) || !bytes)
+      reader.refuse("files", "relative paths and base64");
+    else
+      files.emplace(name, std::move(*bytes));
+  }
+}
+
+std::string dumped(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+class SandboxFusionClient final : public CodeRunner {
+ public:
+  SandboxFusionClient(Url url, const SandboxOptions& options)
+      : url_(url.append("run_code")), options_(options), where_(url_.shown()) {}
+
+  CodeResult run(const CodeCall& call) override {
+    if (call.code.size() > static_cast<std::size_t>(options_.code_kb) << 10)
+      return {.standard_error = "The code is longer than " + std::to_string(options_.code_kb) + " KB.\n",
+              .exit_code = 1,
+              .status = CodeStatus::Refused};
+    const double seconds = std::min(call.seconds, options_.seconds);
+    const std::string body = dumped({{"code", with_replacement_characters(call.code)},
+                                     {"language", "python"},
+                                     {"stdin", call.input},
+                                     {"compile_timeout", seconds},
+                                     {"run_timeout", seconds},
+                                     {"memory_limit_MB", options_.memory_mb},
+                                     {"files", nlohmann::ordered_json::object()},
+                                     {"fetch_files", nlohmann::ordered_json::array()}});
+    auto result = parse_run_code_answer(exchange(body, seconds), where_);
+    if (!result) throw SandboxFailure(result.error().message);
+    for (std::string* text : {&result->standard_output, &result->standard_error}) cut(*text, result->truncated);
+    return std::move(result).value();
+  }
+
+  std::string description() const override { return "SandboxFusion at " + where_; }
+
+ private:
+  std::string exchange(const std::string& body, double seconds) const {
+    const std::chrono::milliseconds time(static_cast<std::int64_t>(1000 * (seconds + kSecondsForTheServer)));
+    for (int tries = 1;; ++tries) {
+      const auto answer = http_exchange(
+          {.method = "POST", .url = url_, .headers = {{"Content-Type", "application/json"}}, .body = body},
+          {.time = time});
+      if (!answer) throw SandboxFailure(answer.error().message);
+      if (answer->is_success()) return answer->body;
+      if (answer->status != 504 || tries == kTries)
+        throw SandboxFailure(where_ + ": answered with status " + std::to_string(answer->status));
+      std::this_thread::sleep_for(std::chrono::seconds(tries));
+    }
+  }
+
+  void cut(std::string& text, bool& truncated) const {
+    text = with_replacement_characters(text);
+    std::size_t most = static_cast<std::size_t>(options_.output_kb) << 10;
+    if (text.size() <= most) return;
+    while (most > 0 && continues_character(text[most])) --most;
+    text.resize(most);
+    truncated = true;
+  }
+
+  static constexpr double kSecondsForTheServer = 30;
+  Url url_;
+  SandboxOptions options_;
+  std::string where_;
+};
+
+}  // namespace
+
+Result<CodeCall> parse_run_code(std::string_view body, double usual_seconds) {
+  const auto given = parse_json_object(body, "request");
+  if (!given) return given.error();
+  MemberReader reader(*given, "request");
+  CodeCall call{.seconds = usual_seconds};
+  std::string language = "python";
+  if (reader.find("code") == nullptr) reader.refuse("code", "a text");
+  reader.text("code", call.code);
+  reader.text("stdin", call.input);
+  reader.text("language", language);
+  if (language != "python") reader.refuse("language", "python");
+  reader.number("run_timeout", call.seconds);
+  if (!(call.seconds > 0 && call.seconds <= kLongestRun)) reader.refuse("run_timeout", "a number above 0");
+  read_files(reader, call.files);
+  if (const auto* wanted = reader.find("fetch_files"); wanted != nullptr && !(wanted->is_array() && wanted->empty()))
+    reader.refuse("fetch_files", "none: files are not given back");
+  if (const Status status = reader.finish(); !status) return status.error();
+  return call;
+}
+
+std::string run_code_answer(const CodeResult& result) {
+  const bool is_late = result.status == CodeStatus::Timeout;
+  nlohmann::ordered_json run{{"status", is_late ? "TimeLimitExceeded" : "Finished"},
+                             {"execution_time", result.seconds},
+                             {"return_code", nullptr},
+                             {"stdout", result.standard_output},
+                             {"stderr", result.standard_error}};
+  if (!is_late) run["return_code"] = result.exit_code;
+  return dumped({{"status", result.status == CodeStatus::Ok ? "Success" : "Failed"},
+                 {"message", ""},
+                 {"compile_result", nullptr},
+                 {"run_result", run},
+                 {"executor_pod_name", nullptr},
+                 {"files", nlohmann::ordered_json::object()}});
+}
+
+std::string run_code_failure(const std::string& why) {
+  return dumped({{"status", "SandboxError"},
+                 {"message", why},
+                 {"compile_result", nullptr},
+                 {"run_result", nullptr},
+                 {"executor_pod_name", nullptr},
+                 {"files", nlohmann::ordered_json::object()}});
+}
+
+Result<CodeResult> parse_run_code_answer(std::string_view body, const std::string& where) {
+  const auto given = parse_json_object(body, where);
+  if (!given) return given.error();
+  MemberReader reader(*given, where);
+  std::string status, message;
+  reader.text("status", status);
+  reader.text("message", message);
+  if (const Status read = reader.finish(); !read) return read.error();
+  if (status == "SandboxError") return Error{where + ": its sandbox failed: " + message};
+  const nlohmann::json* run = reader.find("run_result");
+  if (run == nullptr || !run->is_object()) return Error{where + ": run_result: expected an object"};
+  MemberReader ran(*run, where + ": run_result");
+  CodeResult result;
+  std::string end;
+  double code = 0;
+  ran.text("status", end);
+  ran.text("stdout", result.standard_output);
+  ran.text("stderr", result.standard_error);
+  ran.number("execution_time", result.seconds);
+  ran.number("return_code", code);  // null where the server has ended the program
+  if (end != "Finished" && end != "TimeLimitExceeded" && end != "Error")
+    ran.refuse("status", "Finished, TimeLimitExceeded or Error");
+  if (std::abs(code) > 1e6) ran.refuse("return_code", "an exit code");
+  if (const Status read = ran.finish(); !read) return read.error();
+  constexpr int kKilled = 137;
+  result.exit_code = end == "TimeLimitExceeded" ? kKilled : static_cast<int>(code);
+  result.status = end == "TimeLimitExceeded"                   ? CodeStatus::Timeout
+                  : end == "Finished" && result.exit_code == 0 ? CodeStatus::Ok
+                                                               : CodeStatus::Error;
+  return result;
+}
+
+Result<std::shared_ptr<CodeRunner>> open_sandbox_fusion(const std::string& url, const SandboxOptions& options) {
+  auto parsed = parse_url(url);
+  if (!parsed) return parsed.error();
+  return std::shared_ptr<CodeRunner>(std::make_shared<SandboxFusionClient>(std::move(parsed).value(), options));
+}
+
+HttpHandler sandbox_fusion_handler(std::shared_ptr<CodeRunner> runner, double usual_seconds) {
+  return [runner = std::move(runner), usual_seconds](const HttpCall& call, const HttpConnection&) -> HttpReply {
+    if (call.method == "GET" && call.path == "/v1/ping") return {.body = "\"pong\""};
+    if (call.method != "POST" || call.path != "/run_code")
+      return {.status = 404, .body = dumped({{"detail", "expected POST /run_code"}})};
+    const auto wanted = parse_run_code(call.body, usual_seconds);
+    if (!wanted) return {.status = 422, .body = dumped({{"detail", wanted.error().message}})};
+    try {
+      return {.body = run_code_answer(runner->run(*wanted))};
+    } catch (const SandboxFailure& failure) {
+      return {.body = run_code_failure(failure.what())};
+    }
+  };
+}
+
+}  // namespace carnot

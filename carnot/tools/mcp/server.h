@@ -1,0 +1,50 @@
+// tools/mcp/server.h -- an MCP server as a source of tools: its sessions, started again when they are over.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "carnot/core/subprocess/restart_pause.h"
+#include "carnot/tools/mcp/session.h"
+
+namespace carnot {
+
+struct McpServerOptions {
+  std::string name{};     ///< in messages and in the log
+  ProgramCall program{};  ///< or
+  std::string url{};
+  std::vector<std::pair<std::string, std::string>> headers{};  ///< of every request to `url`
+  double start_seconds = 60;
+};
+
+/// The session that several callers share.
+class McpServer {
+ public:
+  explicit McpServer(McpServerOptions options) : options_(std::move(options)) {}
+
+  /// A new session of the caller's own. Throws PeerFailure. Any thread.
+  std::unique_ptr<McpSession> connect() const;
+
+  /// The common session, made anew where it is over; what fails to start is tried again after a pause
+  /// (subprocess/restart_pause.h). Throws PeerFailure. Any thread.
+  std::shared_ptr<McpSession> session();
+
+  const std::string& name() const { return options_.name; }
+
+ private:
+  McpServerOptions options_;
+  std::mutex mutex_{};
+  std::shared_ptr<McpSession> session_{};
+  RestartPause pause_{};
+};
+
+/// The tools of a server for one episode. With a `session` of the episode's own, that is started at the first call, and
+/// not again where it ends: what it knew is lost, and a call then throws. Without, the server's common one is used.
+enum class McpSessions { Common, Own };
+std::vector<std::shared_ptr<Tool>> mcp_tools(const std::shared_ptr<McpServer>& server, const McpTools& tools,
+                                             McpSessions sessions);
+
+}  // namespace carnot

@@ -1,0 +1,38 @@
+#include "carnot/view/chart/page.h"
+
+#include "carnot/view/chart/page_files.h"
+
+namespace carnot {
+namespace {
+
+/// JSON that no HTML parser sees the end of a script in, nor the beginning of a comment.
+std::string inside_a_script(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<')
+      out += "\\u003c";
+    else
+      out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string html_page(const HtmlPage& page) {
+  std::string html =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; "
+      "form-action 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Carnot</title>\n<style>\n";
+  html.append(page.style).append("</style>\n</head>\n<body>\n<script type=\"application/json\" id=\"");
+  html.append(page.data_id).append("\">\n").append(inside_a_script(page.data)).append("</script>\n<script>\n");
+  return html.append(page.script).append("</script>\n</body>\n</html>\n");
+}
+
+std::string page_html(std::string_view report) {
+  return html_page({.style = kPageStyle, .data_id = "report", .data = report, .script = kPageScript});
+}
+
+}  // namespace carnot

@@ -1,0 +1,261 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <ostream>
+
+#include "carnot/core/base/file.h"
+#include "carnot/core/cli/command.h"
+#include "carnot/core/cli/run_files.h"
+#include "carnot/core/data/rollout_file.h"
+#include "carnot/core/run/find_run.h"
+#include "carnot/core/train/explanation.h"
+#include "carnot/view/inspect_log.h"
+#include "carnot/view/page.h"
+
+namespace carnot {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kStepsShown = 5;  ///< where none are named
+
+struct ViewRequest {
+  fs::path path{};                   ///< a run folder, or a file of rollouts
+  std::vector<std::string> steps{};  ///< empty: kStepsShown of them
+  fs::path output{};                 ///< of the page; empty: beside what is shown
+  fs::path inspect{};                ///< folder for Inspect's logs; empty: a page is written
+  fs::path tokenizer{};              ///< empty: the run's
+  double megabytes = 64;
+};
+
+/// What a path leads to.
+struct Source {
+  fs::path run{};  ///< the run's folder; empty where there is none
+  std::string title{};
+  std::vector<RolloutsOfStep> all{}, chosen{};
+  std::optional<Tokenizer> tokenizer{};
+  fs::path tokenizer_path{};
+  std::optional<Recipe> recipe{};
+};
+
+struct LoadedStep {
+  RolloutFile file{};
+  std::vector<TokenStates> states{};  ///< numbered as trajectories(file.groups), or empty
+};
+
+Result<Source> find_source(const ViewRequest& request) {
+  auto all = rollouts_at(request.path);
+  if (!all) return all.error();
+  auto chosen = choose_steps(*all, request.steps, kStepsShown);
+  if (!chosen) return chosen.error();
+  Source source{.all = std::move(all).value(), .chosen = std::move(chosen).value()};
+  const fs::path file = fs::absolute(source.chosen.front().path).lexically_normal();
+  const fs::path folder = file.parent_path().parent_path();
+  source.title = fs::is_directory(request.path) ? folder.filename().string() : file.filename().string();
+  if (fs::exists(folder / "config.yaml")) {
+    auto recipe = load_recorded(folder / "config.yaml", {});
+    if (!recipe) return recipe.error();
+    source.run = folder;
+    source.recipe = std::move(recipe).value();
+    if (!fs::is_directory(request.path)) source.title = folder.filename().string() + ", " + source.title;
+  }
+  source.tokenizer_path = request.tokenizer.empty() ? tokenizer_beside(file) : request.tokenizer;
+  if (source.tokenizer_path.empty()) return source;
+  auto tokenizer = Tokenizer::load(source.tokenizer_path);
+  if (!tokenizer) return tokenizer.error();
+  source.tokenizer = std::move(tokenizer).value();
+  return source;
+}
+
+bool is_measured(const Trajectory& trajectory, Column column) {
+  if (!trajectory.tree->columns.has(column)) return false;
+  const std::vector<double> values = trajectory.column(column);
+  const std::vector<bool> sampled = trajectory.sampled();
+  for (std::size_t t = 0; t < values.size(); ++t)
+    if (sampled[t] && std::isnan(values[t])) return false;
+  return true;
+}
+
+/// What the run's own objective did to each token; nothing where rows lack what it reads.
+std::vector<TokenStates> states_by(const ObjectiveOptions& objective, const std::vector<Trajectory>& all,
+                                   const CreditTable& credit) {
+  if (credit.empty()) return {};
+  for (const Column column : explained_columns(objective))
+    for (const Trajectory& trajectory : all)
+      if (trajectory.leaf().is_included() && !is_measured(trajectory, column)) return {};
+  const auto explanation = explain_steps(objective, all, credit);
+  if (!explanation) return {};
+  std::vector<TokenStates> states;
+  for (const TokenExplanation& tokens : explanation->trajectories) {
+    TokenStates& one = states.emplace_back();
+    one.ratio = tokens.ratio;
+    for (std::size_t t = 0; t < tokens.ratio.size(); ++t)
+      one.clip_state.emplace_back(std::isnan(tokens.ratio[t]) ? "" : name_of(tokens.clip_state[t]));
+  }
+  return states;
+}
+
+/// The rows' own states where they have any.
+std::vector<TokenStates> states_of(const Source& source, const RolloutFile& file, std::string_view text) {
+  const std::vector<Trajectory> all = trajectories(file.groups);
+  const std::vector<std::string_view> lines = split_lines(text);
+  std::vector<TokenStates> states;
+  bool any = false;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto line = static_cast<std::size_t>(file.line_of_row[i]) - 1;
+    states.push_back(states_in_row(lines[line], static_cast<std::size_t>(all[i].num_tokens())));
+    any = any || !states.back().clip_state.empty();
+  }
+  if (any) return states;
+  return source.recipe ? states_by(source.recipe->method.objective, all, file.credit) : std::vector<TokenStates>();
+}
+
+Result<LoadedStep> load_step(const Source& source, const RolloutsOfStep& step) {
+  const auto text = read_maybe_compressed(step.path);
+  if (!text) return text.error();
+  auto file = parse_rollout_rows(*text, step.path.string());
+  if (!file) return file.error();
+  if (source.tokenizer)
+    for (const Trajectory& trajectory : trajectories(file->groups))
+      if (const Status known = check_tokens(trajectory, *source.tokenizer, source.tokenizer_path); !known)
+        return known.error();
+  LoadedStep loaded{.file = std::move(file).value()};
+  loaded.states = states_of(source, loaded.file, *text);
+  return loaded;
+}
+
+std::int64_t shown_step(const RolloutsOfStep& source, const Group& group) {
+  return source.step >= 0 ? source.step : group.step;
+}
+
+/// Adds the step's groups until the page has `bytes`; returns how many found no room.
+std::size_t add_step(Page& page, const RolloutsOfStep& source, const LoadedStep& loaded, std::size_t bytes) {
+  std::size_t first = 0, left_out = 0;
+  for (const Group& group : loaded.file.groups) {
+    std::size_t members = 0;
+    for (const Tree& tree : group.trees) members += tree.leaves.size();
+    ViewedGroup viewed{.step = shown_step(source, group), .group = &group};
+    if (!loaded.file.credit.empty()) viewed.credit = std::span(loaded.file.credit).subspan(first, members);
+    if (!loaded.states.empty()) viewed.states = std::span(loaded.states).subspan(first, members);
+    first += members;
+    if (!page.add(viewed, bytes)) ++left_out;
+  }
+  return left_out;
+}
+
+std::string steps_text(const std::vector<RolloutsOfStep>& steps) {
+  std::string text;
+  for (const RolloutsOfStep& one : steps) text += (text.empty() ? "" : ", ") + std::to_string(one.step);
+  return text;
+}
+
+fs::path default_output(const ViewRequest& request) {
+  if (fs::is_directory(request.path)) return request.path / "view.html";
+  return fs::path(request.path).replace_extension(".html");
+}
+
+std::vector<std::pair<std::string, std::string>> facts_of(const Source& source) {
+  if (!source.recipe) return {};
+  return {{"method", source.recipe->method.name},
+          {"environment", source.recipe->environment_name},
+          {"seed", std::to_string(source.recipe->run.seed)}};
+}
+
+Result<std::string> write_page(const ViewRequest& request, const Source& source) {
+  Page page(source.tokenizer ? &*source.tokenizer : nullptr);
+  PageHead head{.title = source.title, .facts = facts_of(source)};
+  if (source.chosen.size() < source.all.size())
+    head.notes.push_back("Steps " + steps_text(source.chosen) + " of " + std::to_string(source.all.size()) +
+                         " are on this page; --steps chooses others.");
+  if (!source.tokenizer)
+    head.notes.push_back("No tokenizer was found: tokens are shown as ids. --tokenizer names one.");
+  const double bytes = request.megabytes * 1e6;
+  std::size_t groups = 0, left_out = 0;
+  for (std::size_t i = 0; i < source.chosen.size(); ++i) {
+    const auto loaded = load_step(source, source.chosen[i]);
+    if (!loaded) return loaded.error();
+    const double share = static_cast<double>(i + 1) / static_cast<double>(source.chosen.size());
+    const std::size_t without_room = add_step(page, source.chosen[i], *loaded, static_cast<std::size_t>(bytes * share));
+    groups += loaded->file.groups.size() - without_room;
+    left_out += without_room;
+  }
+  if (left_out > 0)
+    head.notes.push_back(
+        std::to_string(left_out) + " of " + std::to_string(groups + left_out) +
+        " groups found no room and were left out; --steps chooses fewer steps, --megabytes makes room.");
+  const fs::path output = request.output.empty() ? default_output(request) : request.output;
+  const std::string html = page.html(head);
+  if (const Status status = write_file_atomically(output, html); !status) return status.error();
+  std::string said = std::to_string(groups) + (groups == 1 ? " group" : " groups") + " in " + output.string() + " (" +
+                     std::to_string(html.size() / 1000) + " kB); open it in a browser\n";
+  for (const std::string& note : head.notes) said += note + "\n";
+  return said;
+}
+
+std::int64_t changed_at(const fs::path& path) {
+  struct stat found{};
+  return ::stat(path.c_str(), &found) == 0 ? found.st_mtime : 0;
+}
+
+Result<std::string> write_logs(const ViewRequest& request, Source& source) {
+  if (!source.tokenizer)
+    return Error{request.path.string() + ": has no tokenizer, and messages are texts; name it with --tokenizer"};
+  if (const Status made = make_folder(request.inspect); !made) return made.error();
+  InspectTask task{.task = "rollouts", .run = source.title, .model = "carnot/" + source.title};
+  if (source.recipe) {
+    task.task = source.recipe->environment_name;
+    const FieldTable table = source.recipe->table();
+    for (const FieldRow& row : table.rows()) task.settings[row.key] = row.value;
+  }
+  for (const RolloutsOfStep& step : source.chosen) {
+    const auto loaded = load_step(source, step);
+    if (!loaded) return loaded.error();
+    task.step = loaded->file.groups.empty() ? step.step : shown_step(step, loaded->file.groups.front());
+    task.made_at = changed_at(step.path);
+    const Status written =
+        write_file_atomically(request.inspect / inspect_file_name(task),
+                              inspect_log(task, loaded->file.groups, loaded->file.credit, *source.tokenizer));
+    if (!written) return written.error();
+  }
+  return std::to_string(source.chosen.size()) + (source.chosen.size() == 1 ? " log" : " logs") + " in " +
+         request.inspect.string() + "; inspect view --log-dir " + request.inspect.string() + " shows them\n";
+}
+
+class ViewCommand final : public Command {
+ public:
+  void declare(OptionParser& take) override {
+    take.operand("PATH", request_.path, "run folder, or a file of rollouts", Presence::Required);
+    take.list("--steps", "STEPS", request_.steps, "steps and ranges, such as 1,5,10-20; default: five over the run");
+    take.text("--output", "FILE", request_.output, "page to write; default: PATH/view.html");
+    take.number("--megabytes", "N", request_.megabytes, between(0.001, 1000),
+                "of the page; groups that find no room are left out; default: 64");
+    take.text("--inspect", "DIR", request_.inspect, "write logs for Inspect into this folder, one a step, and no page");
+    take.text("--tokenizer", "PATH", request_.tokenizer, "tokenizer.json or its folder; default: the run's");
+  }
+
+  Exit run(const Console& console) override {
+    auto source = find_source(request_);
+    if (!source) return report(console, source.error());
+    const auto said = request_.inspect.empty() ? write_page(request_, *source) : write_logs(request_, *source);
+    if (!said) return report(console, said.error());
+    console.out << *said << std::flush;
+    return Exit::Success;
+  }
+
+ private:
+  ViewRequest request_;
+};
+
+}  // namespace
+
+CommandEntry view_entry() {
+  return {.name = "view",
+          .arguments = "PATH",
+          .summary = "a run's trajectories as a page for the browser, or as Inspect's logs",
+          .example = "runs/quickstart --steps 1,50-60",
+          .make = make_command<ViewCommand>};
+}
+
+}  // namespace carnot

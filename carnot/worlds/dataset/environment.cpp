@@ -1,0 +1,268 @@
+#include "carnot/worlds/dataset/environment.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "carnot/core/base/file.h"
+#include "carnot/core/base/limits.h"
+#include "carnot/core/base/log.h"
+#include "carnot/core/base/nearest_word.h"
+#include "carnot/core/base/strings.h"
+#include "carnot/worlds/dataset/python_reward.h"
+#include "carnot/worlds/task_rows/question_set.h"
+
+namespace carnot {
+namespace {
+
+constexpr std::string_view kPython = "python", kJudge = "judge";
+constexpr double kLargestScorerWeight = 1e6;
+
+/// What all tasks share beside the rows.
+struct Scoring {
+  DatasetOptions options{};
+  std::vector<WeightedScorer> weights{};
+  std::vector<std::unique_ptr<Scorer>> scorers{};  ///< as `weights`; null: the Python function, or the judge
+  std::unique_ptr<PythonReward> python{};
+  std::unique_ptr<Judge> judge{};
+
+  bool lists(std::string_view name) const {
+    return std::any_of(weights.begin(), weights.end(), [&](const WeightedScorer& one) { return one.name == name; });
+  }
+
+  Reply grade(const DatasetRow& row, const PolicyResponse& response) const {
+    ScoredResponse scored{.response = response.text,
+                          .answer = answer_at(options.answer_in, response.text, options.answer_tag),
+                          .golds = row.answers};
+    Reply reply;
+    for (std::size_t s = 0; s < weights.size(); ++s) {
+      if (weights[s].name == kPython) continue;
+      reply.measures[weights[s].name] = scorers[s] ? scorers[s]->score(scored) : judge->score(row, scored.response);
+    }
+    reply.valid_action = scored.answer && !scored.answer->empty();
+    if (reply.valid_action) reply.answer = std::move(scored.answer);
+    if (python)
+      reply.unscored = response.text;
+    else
+      add_up(reply);
+    return reply;
+  }
+
+  void score_group(const DatasetRow& row, std::span<Reply> last_replies) const {
+    std::vector<std::string> responses;
+    for (const Reply& reply : last_replies) responses.push_back(*reply.unscored);
+    const std::vector<PythonScore> scores = python->scores(row, responses);
+    for (std::size_t i = 0; i < last_replies.size(); ++i) {
+      Reply& reply = last_replies[i];
+      if (scores[i].value) {
+        reply.measures[std::string(kPython)] = *scores[i].value;
+        for (const auto& [name, value] : scores[i].parts) reply.measures[std::string(kPython) + "/" + name] = value;
+        add_up(reply);
+      } else {
+        reply.outcome = Outcome::InfraFailed;
+        reply.text = "env.reward: " + scores[i].problem;
+      }
+    }
+  }
+
+  void add_up(Reply& reply) const {
+    for (const WeightedScorer& one : weights) reply.reward += one.weight * reply.measures.at(one.name);
+    reply.success = reply.measures.at(weights.front().name) >= options.success_at;
+  }
+};
+
+class DatasetFactory final : public QuestionFactory {
+ public:
+  void fields(FieldVisitor& visit) override { options_.fields(visit); }
+
+  Status prepare(std::uint64_t seed) override {
+    auto scoring = std::make_shared<Scoring>();
+    scoring->options = options_;
+    if (const Status status = make_scorers(*scoring); !status) return status;
+    if (const Status status = open_judge(*scoring); !status) return status;
+    QuestionSet questions{.protocol = {.think_tag = options_.think_tag,
+                                       .action_tags = {options_.answer_tag},
+                                       .max_turns = 1,
+                                       .max_response_tokens = options_.max_response_tokens},
+                          .assistant_prefix = options_.assistant_prefix};
+    if (const Status status = read_questions(scoring->options.columns, seed, questions); !status) return status;
+    if (const Status status = start_python(*scoring, questions.train.front()); !status) return status;
+    questions.grade = [scoring](const DatasetRow& row, const PolicyResponse& response) {
+      return scoring->grade(row, response);
+    };
+    questions.score_group = [scoring](const DatasetRow& row, std::span<Reply> replies) {
+      scoring->score_group(row, replies);
+    };
+    set_questions(std::move(questions), seed, "dataset_epoch");
+    auto tools = ToolUse::open(options_.tool_use);
+    if (!tools) return tools.error();
+    tools_ = std::move(tools).value();
+    return Done{};
+  }
+
+  std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
+    return ToolUse::add_to(QuestionFactory::make(split, index), tools_);
+  }
+
+ private:
+  /// The recipe's list; without one the Python function, or exact_match.
+  std::vector<std::string> scorer_texts() const {
+    if (!options_.scorers.empty()) return options_.scorers;
+    return {options_.reward.empty() ? "exact_match" : std::string(kPython)};
+  }
+
+  Status make_scorers(Scoring& scoring) {
+    ScorerOptions scorer = options_.scorer;
+    if (!options_.schema_file.empty()) {
+      auto schema = read_file(options_.schema_file);
+      if (!schema) return Error{"env.schema: " + schema.error().message};
+      scorer.schema = std::move(schema).value();
+    }
+    scoring.options.columns.needs_answer = false;
+    for (const std::string& text : scorer_texts()) {
+      const auto weighted = parse_weighted_scorer(text);
+      if (!weighted) return Error{"env.scorers: " + weighted.error().message};
+      scoring.weights.push_back(*weighted);
+      scoring.scorers.emplace_back();
+      if (weighted->name == kPython || weighted->name == kJudge) continue;
+      const ScorerEntry& entry = *std::find_if(scorers().begin(), scorers().end(),
+                                               [&](const ScorerEntry& one) { return one.name == weighted->name; });
+      auto made = entry.make(scorer);
+      if (!made) return made.error();
+      scoring.scorers.back() = std::move(made).value();
+      scoring.options.columns.needs_answer |= entry.needs_gold;
+    }
+    return Done{};
+  }
+
+  Status open_judge(Scoring& scoring) {
+    const bool wanted = scoring.lists(kJudge);
+    if (!wanted && !options_.judge.endpoint.url.empty())
+      return Error{"env.judge: has no effect, for env.scorers does not list 'judge'"};
+    if (!wanted) return Done{};
+    auto judge = Judge::open(options_.judge);
+    if (!judge) return judge.error();
+    scoring.judge = std::move(judge).value();
+    scoring.options.columns.needs_answer |= scoring.judge->needs_answer();
+    return Done{};
+  }
+
+  Status start_python(Scoring& scoring, const DatasetRow& row) {
+    const bool wanted = scoring.lists(kPython);
+    if (options_.reward.empty() && !options_.reward_weights.empty())
+      return Error{"env.reward_weights: has no effect without env.reward"};
+    if (!wanted && !options_.reward.empty())
+      return Error{"env.reward: has no effect, for env.scorers does not list 'python'"};
+    if (!wanted) return Done{};
+    auto python = PythonReward::start({.functions = options_.reward,
+                                       .weights = options_.reward_weights,
+                                       .python = options_.python,
+                                       .timeout = options_.timeout},
+                                      row);
+    if (!python) return python.error();
+    scoring.python = std::move(python).value();
+    return Done{};
+  }
+
+  Result<std::vector<DatasetRow>> read_rows(const std::string& file, const std::string& key,
+                                            const DatasetColumns& columns) const {
+    if (file.empty())
+      return Error{key + ": names no file; expected JSON lines, JSON, CSV or Parquet (docs/datasets.md)"};
+    auto rows = read_dataset(file, columns, options_.python);
+    if (!rows) return Error{key + ": " + rows.error().message};
+    return rows;
+  }
+
+  Status read_questions(const DatasetColumns& columns, std::uint64_t seed, QuestionSet& questions) const {
+    auto train = read_rows(options_.train_file, "env.train_file", columns);
+    if (!train) return train.error();
+    questions.train = std::move(train).value();
+    if (options_.test_file.empty()) return hold_out(seed, questions);
+    if (options_.held_out_share != DatasetOptions{}.held_out_share)
+      return Error{"env.held_out_share: has no effect, for env.test_file names the rows of validation"};
+    auto test = read_rows(options_.test_file, "env.test_file", columns);
+    if (!test) return test.error();
+    questions.test = std::move(test).value();
+    return Done{};
+  }
+
+  /// Moves a share of the rows from training to validation; which ones follows from the seed.
+  Status hold_out(std::uint64_t seed, QuestionSet& questions) const {
+    const std::size_t all = questions.train.size();
+    if (all < 2) return Error{"env.test_file: names no file, and env.train_file has no second row to hold out"};
+    const double share = std::ceil(options_.held_out_share * static_cast<double>(all));
+    const std::size_t held_out = std::min(static_cast<std::size_t>(share), all - 1);
+    EpochOrder order(all, seed, "held_out");
+    std::vector<bool> is_test(all);
+    for (std::size_t i = 0; i < held_out; ++i) is_test[order.row(static_cast<std::int64_t>(i))] = true;
+    std::vector<DatasetRow> train;
+    for (std::size_t i = 0; i < all; ++i)
+      (is_test[i] ? questions.test : train).push_back(std::move(questions.train[i]));
+    questions.train = std::move(train);
+    log_info("env.test_file: names no file; " + std::to_string(held_out) + " of " + std::to_string(all) +
+             " rows of env.train_file are held out for validation (env.held_out_share)");
+    return Done{};
+  }
+
+  DatasetOptions options_;
+  std::shared_ptr<const ToolUse> tools_{};
+};
+
+}  // namespace
+
+Result<WeightedScorer> parse_weighted_scorer(const std::string& text) {
+  WeightedScorer out;
+  std::string_view name = trim(text);
+  if (const std::size_t star = name.find('*'); star != std::string_view::npos) {
+    const std::string_view number = trim(name.substr(0, star));
+    const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), out.weight);
+    if (problem != std::errc{} || end != number.data() + number.size() || !std::isfinite(out.weight) ||
+        std::abs(out.weight) > kLargestScorerWeight)
+      return Error{"\"" + text + "\": expected a weight of at most a million before '*', as in \"0.5 * format\""};
+    name = trim(name.substr(star + 1));
+  }
+  out.name = name;
+  std::vector<std::string> known{std::string(kPython), std::string(kJudge)};
+  for (const ScorerEntry& entry : scorers()) known.emplace_back(entry.name);
+  if (std::find(known.begin(), known.end(), out.name) == known.end())
+    return Error{unknown_word("scorer", out.name, known)};
+  return out;
+}
+
+void DatasetOptions::fields(FieldVisitor& visit) {
+  visit.field("train_file", train_file, "rows of training: JSON lines, a JSON array or .csv, plain or .xz; or Parquet");
+  visit.field("test_file", test_file, "rows of validation; empty: some of train_file are held out");
+  visit.field("held_out_share", held_out_share, "their share, drawn by the seed",
+              Limits{.low = 0, .high = 1, .open_low = true, .open_high = true});
+  visit.field("question", columns.question,
+              "column of the question, a text or a list of messages; empty: question, problem, prompt, messages, ...");
+  visit.field("answer", columns.answer,
+              "column of the right answer or a list of them; empty: answer, solution, ground_truth, ...");
+  visit.field("system", columns.system, "system message; {column} is the row's column");
+  visit.field("prompt", columns.prompt, "user message; {question} is the question, {column} any column");
+  visit.field("assistant_prefix", assistant_prefix, "what every response starts with");
+  enum_field(visit, "answer_in", answer_in, kAnswerPlaces, "where in a response its answer is");
+  visit.field("answer_tag", answer_tag, "of answer_in: tag");
+  visit.field("think_tag", think_tag, "tag of the thinking");
+  visit.field("scorers", scorers, "what the reward adds up, with weights: [maths, 0.1 * format]");
+  visit.field("success_at", success_at, "the first scorer's value from which a response counts as a success");
+  visit.field("pattern", scorer.pattern, "regular expression (PCRE2) of the scorer pattern");
+  visit.field("schema", schema_file, "file with the JSON schema of the scorer json");
+  visit.field("length", scorer.length, "characters of the scorer length", between(1, kMaxResponseTokens));
+  visit.field(
+      "reward", reward,
+      "FILE:FUNCTION, a Python function, or a list of them: the scorer python; FILE.py alone: its compute_score; "
+      "all responses of a group come in one call");
+  visit.field("reward_weights", reward_weights, "weights of several, in their order; empty: 1 each",
+              between(-kLargestScorerWeight, kLargestScorerWeight));
+  visit.field("python", python, "the interpreter that runs them, and reads Parquet (with pyarrow)");
+  visit.field("timeout", timeout, "seconds that they may take", Limits{.low = 0, .high = 1e6, .open_low = true});
+  section(visit, "judge", judge, "a language model behind an OpenAI-compatible API: the scorer judge");
+  visit.field("max_response_tokens", max_response_tokens, "tokens of a response", between(1, kMaxResponseTokens));
+  tool_use.fields(visit);
+}
+
+std::unique_ptr<EnvironmentFactory> make_dataset() { return std::make_unique<DatasetFactory>(); }
+
+}  // namespace carnot

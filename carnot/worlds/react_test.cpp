@@ -1,0 +1,169 @@
+#include "carnot/core/env/react.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "carnot/core/env/environment_boundary.h"
+#include "testing/field_settings.h"
+#include "testing/paths.h"
+
+namespace carnot {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+using ReactSettings = std::map<std::string, std::string>;
+
+std::unique_ptr<EnvironmentFactory> factory_of(const std::string& name, const ReactSettings& settings) {
+  auto factory = make_environment_factory(name).value();
+  testing::FieldSettings fields(settings);
+  factory->fields(fields);
+  EXPECT_EQ(fields.unused(), std::vector<std::string>{});
+  const Status prepared = factory->prepare(5);
+  EXPECT_TRUE(prepared.ok()) << (prepared ? "" : prepared.error().message);
+  return factory;
+}
+
+std::string task_folder(const std::string& name) { return source_path("tests/tasks/" + name); }
+
+TEST(ParseReact, TakesThoughtAndAction) {
+  const auto step = parse_react("Thought: I look.\nIt is near.\nAction: go to desk 1\nObservation: you see");
+  ASSERT_TRUE(step.has_value());
+  EXPECT_EQ(step->thought, "I look.\nIt is near.");
+  EXPECT_EQ(step->action, "go to desk 1");
+  EXPECT_EQ(step->name, "");
+}
+
+TEST(ParseReact, TakesArgumentsOfSeveralLinesAndNumberedLabels) {
+  const auto step =
+      parse_react("**Thought 2:** count\n**Action 2:** python[\nx = [1, 2]\nprint(x[0])\n]\nThought 3: no");
+  ASSERT_TRUE(step.has_value());
+  EXPECT_EQ(step->thought, "count");
+  EXPECT_EQ(step->name, "python");
+  EXPECT_EQ(step->argument, "x = [1, 2]\nprint(x[0])");
+}
+
+TEST(ParseReact, PassesOverTheThoughtsOfAReasoningModel) {
+  const auto step = parse_react("<think>\nAction: wrong\n</think>\n\nAction: Search[who wrote Emma?]");
+  ASSERT_TRUE(step.has_value());
+  EXPECT_EQ(step->action, "Search[who wrote Emma?]");
+  EXPECT_EQ(step->thought, "");
+}
+
+TEST(ParseReact, FindsNothingWhereThereIsNoAction) {
+  for (const char* text : {"", "go to desk 1", "the Action: x", "Action:", "Action: \n", "Thought: Action"})
+    EXPECT_FALSE(parse_react(text).has_value()) << text;
+}
+
+/// A response in an environment's own form, in ReAct's.
+std::string react_of(const std::string& response, const std::string& tag) {
+  const auto inner = [&](const std::string& name) {
+    const auto begin = response.find("<" + name + ">") + name.size() + 2;
+    return response.substr(begin, response.find("</" + name + ">") - begin);
+  };
+  return "Thought: " + inner("think") + "\nAction: " + inner(tag);
+}
+
+/// The scripted agent of an environment wins it in ReAct's form as it does in the environment's own: same rewards.
+void expect_same_game(const std::string& name, const ReactSettings& settings, const std::string& tag) {
+  const auto factory = factory_of(name, settings);
+  for (std::int64_t index = 0; index < 3; ++index) {
+    const auto own = factory->make(Split::Validation, index);
+    const auto agent = factory->script(*own, 1, RandomStream(1));
+    own->open();
+    const auto react = make_react(factory->make(Split::Validation, index), factory->answer_lead());
+    const Opening opening = react->open();
+    check_opening(opening);
+    check_protocol(react->protocol());
+    EXPECT_THAT(opening.system + opening.user, Not(HasSubstr("<action>"))) << "no other form beside ReAct's";
+    EXPECT_THAT(opening.system, StartsWith("Solve the task step by step."));
+    EXPECT_THAT(opening.user, HasSubstr("\nObservation: "));
+    Reply reply, told;
+    while (!reply.done) {
+      const std::string response = agent->respond(shown_text(reply)).text;
+      reply = own->step(response);
+      told = react->step(react_of(response, tag));
+      check_reply(told);
+      EXPECT_EQ(told.reward, reply.reward);
+      EXPECT_EQ(told.penalty, 0);
+      ASSERT_EQ(told.done, reply.done);
+      if (told.done) break;
+      EXPECT_THAT(told.text, StartsWith("Observation: "));
+      EXPECT_EQ(told.form, ReplyForm::UserMessage);
+    }
+    EXPECT_TRUE(reply.success);
+    EXPECT_EQ(told.success, reply.success);
+    EXPECT_EQ(told.measures.at("unreadable_steps"), 0);
+  }
+}
+
+TEST(React, PlaysAlfworldAsItsOwnFormDoes) {
+  expect_same_game("alfworld", {{"task_source", task_folder("alfworld")}}, "action");
+}
+
+TEST(React, PlaysWebshopAsItsOwnFormDoes) {
+  expect_same_game("webshop", {{"task_source", task_folder("webshop")}, {"style", "verl_agent"}}, "action");
+}
+
+TEST(React, PlaysGridsOfRagen) { expect_same_game("sokoban", {}, "answer"); }
+
+TEST(React, SearchesAndAnswersInEveryProtocolOfOpenQa) {
+  for (const std::string protocol : {"search_r1", "arpo", "verl_agent"}) {
+    const auto factory =
+        factory_of("open_qa", {{"task_source", task_folder("open_qa")}, {"protocol", protocol}, {"passages", "1"}});
+    const auto react = make_react(factory->make(Split::Validation, 0), factory->answer_lead());
+    const Opening opening = react->open();
+    EXPECT_EQ(opening.user, react->info().at("question")) << protocol;
+    EXPECT_THAT(opening.system, HasSubstr("search[query]: "));
+    EXPECT_THAT(opening.system, HasSubstr("Finish[answer]: "));
+    const Reply found = react->step("Thought: I search.\nAction: Search[capital of Peru]");
+    EXPECT_THAT(found.text, StartsWith("Observation: Doc 1")) << protocol;
+    EXPECT_THAT(found.text, HasSubstr("Lima"));
+    EXPECT_THAT(found.text, Not(HasSubstr("<")));
+    EXPECT_EQ(found.tool, "search");
+    const Reply end = react->step("Action: Finish[" + react->ground_truth().front() + "]");
+    EXPECT_TRUE(end.done);
+    EXPECT_TRUE(end.success) << protocol;
+    EXPECT_EQ(end.reward, 1);
+    EXPECT_EQ(end.measures.at("format"), 1) << protocol;
+  }
+}
+
+TEST(React, CallsToolsAndAnswersInMaths) {
+  const auto factory = factory_of(
+      "gsm8k",
+      {{"train_file", task_folder("train.jsonl")}, {"test_file", task_folder("test.jsonl")}, {"tools", "calculator"}});
+  const auto react = make_react(factory->make(Split::Validation, 0), factory->answer_lead());
+  const Opening opening = react->open();
+  EXPECT_THAT(opening.system, HasSubstr("calculator[expression]: "));
+  EXPECT_TRUE(opening.tools.empty());
+  EXPECT_EQ(react->step("Action: calculator[3 * 7]").text, "Observation: 21");
+  EXPECT_EQ(react->step(R"(Action: calculator[{"expression": "3 * 8"}])").text, "Observation: 24");
+  const Reply unknown = react->step("Action: telephone[mother]");
+  EXPECT_THAT(unknown.text, HasSubstr("There is no such action."));
+  EXPECT_FALSE(unknown.valid_action);
+  const Reply end = react->step("Thought: done\nAction: Finish[" + react->ground_truth().front() + "]");
+  EXPECT_TRUE(end.success);
+  EXPECT_EQ(end.measures.at("tool_calls"), 2);
+  EXPECT_EQ(end.measures.at("unreadable_steps"), 1);
+}
+
+TEST(React, EndsAfterTheEnvironmentsTurnsEvenIfNothingCanBeRead) {
+  const auto factory = factory_of("sokoban", {{"max_turns", "2"}});
+  const auto react = make_react(factory->make(Split::Validation, 0), "");
+  react->open();
+  EXPECT_EQ(react->step("hm").text, "Observation: There is no line \"Action: ...\" in the answer.");
+  const auto copy = react->clone();
+  for (Environment* one : {react.get(), copy.get()}) {
+    const Reply end = one->step("hm");
+    EXPECT_TRUE(end.done);
+    EXPECT_EQ(end.outcome, Outcome::OutOfTurns);
+    EXPECT_EQ(end.reward, 0);
+    EXPECT_THROW(one->step("hm"), CheckError);
+  }
+}
+
+}  // namespace
+}  // namespace carnot

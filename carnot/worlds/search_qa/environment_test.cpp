@@ -1,0 +1,248 @@
+#include "carnot/worlds/search_qa/environment.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "carnot/worlds/entries.h"
+#include "carnot/worlds/reward/answer_metrics.h"
+#include "carnot/worlds/search_qa/protocol.h"
+
+namespace carnot {
+namespace {
+
+std::string search_for(const std::string& query) { return "<think> x </think> <search> " + query + " </search>"; }
+std::string answer_with(const std::string& text) {
+  return "<think> x </think> <answer> \\boxed{ " + text + " } </answer>";
+}
+
+class SearchQaTest : public ::testing::Test {
+ protected:
+  SearchQaTest() : factory_(make_search_qa()) { EXPECT_TRUE(factory_->prepare(1).ok()); }
+
+  std::unique_ptr<SearchQa> task(std::int64_t index) const {
+    auto environment = factory_->make(Split::Train, index);
+    return std::unique_ptr<SearchQa>(dynamic_cast<SearchQa*>(environment.release()));
+  }
+
+  std::unique_ptr<EnvironmentFactory> factory_;
+};
+
+TEST_F(SearchQaTest, AnswersASearchInlineAndGoesOn) {
+  const auto qa = task(0);
+  const Reply reply = qa->step(search_for(qa->task().answer()));
+  EXPECT_FALSE(reply.done);
+  EXPECT_EQ(reply.form, ReplyForm::Inline);
+  EXPECT_EQ(reply.reward, 0);
+  EXPECT_EQ(reply.tool, "search");
+  EXPECT_EQ(reply.status, "ok");
+  EXPECT_TRUE(reply.text.starts_with(" <result>\nDoc 1 (Title: ")) << reply.text;
+  EXPECT_TRUE(reply.text.ends_with(" .\n</result>")) << reply.text;
+  EXPECT_EQ(qa->found().size(), 2u);
+}
+
+TEST_F(SearchQaTest, SaysWhenASearchFindsNothing) {
+  const auto qa = task(0);
+  const Reply reply = qa->step(search_for("xyzzy"));
+  EXPECT_EQ(reply.status, "empty");
+  EXPECT_EQ(reply.text, " <result>\nNo results found .\n</result>");
+}
+
+TEST_F(SearchQaTest, PaysOneForTheBoxedAnswerHoweverItIsSpaced) {
+  for (const char* spaced : {"\\boxed{ % }", "\\boxed{%}", "So \\boxed{ The %. }"}) {
+    const auto qa = task(3);
+    std::string box = spaced;
+    box.replace(box.find('%'), 1, qa->task().answer());
+    const Reply reply = qa->step("<think>x</think><answer>" + box + "</answer>");
+    EXPECT_TRUE(reply.done && reply.success);
+    EXPECT_EQ(reply.outcome, Outcome::Finished);
+    EXPECT_EQ(reply.reward, 1);
+    EXPECT_EQ(reply.measures.at("exact_match"), 1);
+    EXPECT_EQ(reply.measures.at("format"), 1);
+    EXPECT_EQ(reply.measures.at("searches"), 0);
+    EXPECT_EQ(reply.answer, normalize_answer(qa->task().answer()));
+    EXPECT_EQ(reply.measures.at("hops"), qa->task().question.hops());
+  }
+}
+
+TEST_F(SearchQaTest, PaysNothingForAWrongAnswer) {
+  const auto qa = task(3);
+  qa->step(search_for("x"));
+  const Reply reply = qa->step(answer_with("nobody"));
+  EXPECT_TRUE(reply.done);
+  EXPECT_FALSE(reply.success);
+  EXPECT_EQ(reply.reward, 0);
+  EXPECT_EQ(reply.measures.at("searches"), 1);
+}
+
+TEST_F(SearchQaTest, TakesOneAwayForABrokenFormatAnywhereInTheMessage) {
+  const auto early = task(3);
+  EXPECT_EQ(early->step("<think> x <search> y </search>").reward, 0);
+  const Reply reply = early->step(answer_with(early->task().answer()));
+  EXPECT_EQ(reply.reward, -1);
+  EXPECT_FALSE(reply.success);
+  EXPECT_EQ(reply.measures.at("exact_match"), 1);
+  EXPECT_EQ(reply.measures.at("format"), 0);
+
+  const auto unboxed = task(3);
+  EXPECT_EQ(unboxed->step("<think> x </think> <answer> " + unboxed->task().answer() + " </answer>").reward, -1);
+}
+
+TEST_F(SearchQaTest, EndsUnparsableWhereAResponseIsNeitherSearchNorAnswer) {
+  const Reply reply = task(0)->step("<think> who knows </think>");
+  EXPECT_TRUE(reply.done);
+  EXPECT_EQ(reply.outcome, Outcome::Unparsable);
+  EXPECT_FALSE(reply.valid_action);
+  EXPECT_EQ(reply.reward, -1);
+}
+
+TEST_F(SearchQaTest, EndsAtOneSearchTooMany) {
+  const auto qa = task(0);
+  for (int i = 0; i < 6; ++i) EXPECT_FALSE(qa->step(search_for("x")).done);
+  const Reply reply = qa->step(search_for("x"));
+  EXPECT_TRUE(reply.done);
+  EXPECT_EQ(reply.outcome, Outcome::OutOfTurns);
+  EXPECT_EQ(reply.reward, -1);
+  EXPECT_EQ(reply.measures.at("searches"), 6);
+}
+
+TEST_F(SearchQaTest, PaysF1WhereAsked) {
+  SearchQaOptions options;
+  options.reward = AnswerReward::F1;
+  for (std::int64_t index = 0;; ++index) {
+    const SearchTask found = task(index)->task();
+    if (found.answer().find(' ') == std::string::npos) continue;
+    SearchQa qa(found, options);
+    EXPECT_NEAR(qa.step(answer_with(found.answer() + " junior")).reward, 0.8, 1e-12);
+    return;
+  }
+}
+
+TEST_F(SearchQaTest, AnchorIsTheSameForTheSamePassagesInAnyOrder) {
+  const auto first = task(5), second = task(5);
+  const std::string start = first->anchor();
+  const auto& names = first->task();
+  const std::string one = names.world->name(0), two = names.world->name(40);
+  first->step(search_for(one));
+  const std::string half = first->anchor();
+  first->step(search_for(two));
+  second->step(search_for(two));
+  second->step(search_for("xyzzy"));
+  second->step(search_for(one));
+  EXPECT_EQ(first->anchor(), second->anchor());
+  EXPECT_NE(first->anchor(), half);
+  EXPECT_NE(half, start);
+  EXPECT_NE(task(6)->anchor(), start);
+}
+
+TEST_F(SearchQaTest, DrawsHopsByTheirSharesAndWorldsOfItsSplitOnly) {
+  std::array<int, 3> hops{};
+  std::set<const SearchWorld*> train, held_out;
+  for (std::int64_t index = 0; index < 2000; ++index) {
+    const auto qa = task(index);
+    ++hops[qa->task().question.hops() - 1];
+    train.insert(qa->task().world.get());
+    const auto validation = factory_->make(Split::Validation, index);
+    held_out.insert(dynamic_cast<SearchQa&>(*validation).task().world.get());
+  }
+  EXPECT_NEAR(hops[0], 800, 100);
+  EXPECT_NEAR(hops[1], 800, 100);
+  EXPECT_NEAR(hops[2], 400, 80);
+  EXPECT_EQ(train.size(), 64u);
+  EXPECT_EQ(held_out.size(), 16u);
+  for (const auto* world : train) EXPECT_FALSE(held_out.contains(world));
+}
+
+TEST_F(SearchQaTest, TellsAboutItsTask) {
+  const auto qa = task(2);
+  EXPECT_EQ(qa->ground_truth(), std::vector<std::string>{qa->task().answer()});
+  EXPECT_EQ(qa->open().user, qa->info().at("question"));
+  EXPECT_EQ(qa->info().at("hops"), std::to_string(qa->task().question.hops()));
+  EXPECT_EQ(qa->protocol().stop_strings, std::vector<std::string>{"</search>"});
+}
+
+TEST_F(SearchQaTest, IsPlayedBareWithSearchAndAnswerLines) {
+  const auto made = factory_->make_game(4);
+  ASSERT_TRUE(made.ok());
+  Game& game = **made;
+  const auto environment = factory_->make_instance(4);
+  const auto& qa = dynamic_cast<SearchQa&>(*environment);
+  EXPECT_NE(game.observation().find(qa.task().question.text), std::string::npos);
+  EXPECT_NE(game.observation().find("search QUERY (6 left)"), std::string::npos);
+  EXPECT_FALSE(game.step("look").valid);
+  EXPECT_FALSE(game.step("search").valid);
+  const GameStep searched = game.step("search " + qa.task().answer());
+  EXPECT_TRUE(searched.valid && searched.effective && !searched.done);
+  EXPECT_NE(searched.observation.find("Doc 1 (Title: "), std::string::npos);
+  const GameStep wrong = game.clone()->step("answer nobody");
+  EXPECT_TRUE(wrong.done && !wrong.success);
+  const GameStep right = game.step("answer " + qa.task().answer());
+  EXPECT_TRUE(right.done && right.success);
+  EXPECT_EQ(python_number(right.reward), "1");
+}
+
+TEST_F(SearchQaTest, OffersATokenizerAllItsWords) {
+  const auto words = factory_->tokenizer_words();
+  const std::set<std::string> known(words.begin(), words.end());
+  EXPECT_LE(known.size(), 260u) << "keeps the vocabulary small";
+  for (auto word : {"Doc", "Title", "mayor", "birthplace", "born", "remember", "Then", "answer", "What", "Who"})
+    EXPECT_TRUE(known.contains(word)) << word;
+  for (std::int64_t index = 0; index < 50; ++index) {
+    const auto validation = factory_->make(Split::Validation, index);
+    const auto& world = *dynamic_cast<SearchQa&>(*validation).task().world;
+    for (Entity entity = 0; entity < world.num_entities(); ++entity)
+      for (const std::string& word : alphanumeric_words(world.name(entity))) {
+        std::string capital = word;
+        capital[0] = static_cast<char>(capital[0] - 'a' + 'A');
+        EXPECT_TRUE(known.contains(capital)) << capital;
+      }
+  }
+  const auto texts = factory_->tokenizer_texts();
+  EXPECT_EQ(texts, factory_->tokenizer_texts());
+  EXPECT_GT(texts.size(), 100u);
+}
+
+// Writes one option, as a recipe would.
+class SetShares : public FieldVisitor {
+ public:
+  explicit SetShares(std::vector<double> shares) : shares_(std::move(shares)) {}
+  void field(std::string_view, bool&, std::string_view) override {}
+  void field(std::string_view, std::int64_t&, std::string_view, const Limits&) override {}
+  void field(std::string_view, double&, std::string_view, const Limits&) override {}
+  void field(std::string_view, std::string&, std::string_view, const Limits&) override {}
+  void field(std::string_view name, std::vector<double>& value, std::string_view, const Limits&) override {
+    if (name == "hop_shares") value = shares_;
+  }
+  void field(std::string_view, std::vector<std::string>&, std::string_view, const Limits&) override {}
+  void begin_section(std::string_view, std::string_view) override {}
+  void end_section() override {}
+
+ private:
+  std::vector<double> shares_;
+};
+
+TEST(SearchQaFactory, RefusesHopSharesThatAreNone) {
+  for (const auto& shares : std::vector<std::vector<double>>{{}, {0, 0}, {1, 1, 1, 1}}) {
+    const auto factory = make_search_qa();
+    SetShares set(shares);
+    factory->fields(set);
+    const Status prepared = factory->prepare(1);
+    ASSERT_FALSE(prepared.ok());
+    EXPECT_NE(prepared.error().message.find("env.hop_shares"), std::string::npos);
+  }
+}
+
+TEST(SearchQaFactory, AsksOnlyForTheHopsThatHaveAShare) {
+  const auto factory = make_search_qa();
+  SetShares set({0, 0, 1});
+  factory->fields(set);
+  ASSERT_TRUE(factory->prepare(1).ok());
+  for (std::int64_t index = 0; index < 20; ++index) {
+    EXPECT_EQ(factory->make(Split::Train, index)->info().at("hops"), "3");
+    EXPECT_EQ(factory->make_demonstrated(index, 0)->info().at("hops"), "3");
+  }
+}
+
+}  // namespace
+}  // namespace carnot

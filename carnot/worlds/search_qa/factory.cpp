@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "carnot/core/base/check.h"
+#include "carnot/core/env/played_texts.h"
+#include "carnot/worlds/search_qa/environment.h"
+#include "carnot/worlds/search_qa/game.h"
+#include "carnot/worlds/search_qa/protocol.h"
+
+namespace carnot {
+namespace {
+
+using Worlds = std::vector<std::shared_ptr<const SearchWorld>>;
+
+constexpr int kDemonstratedTexts = 600;
+
+void add_words(std::set<std::string>& words, std::string_view text) {
+  std::string word;
+  for (char c : text) {
+    if (std::isalpha(static_cast<unsigned char>(c))) {
+      word += c;
+    } else if (!word.empty()) {
+      words.insert(std::move(word));
+      word.clear();
+    }
+  }
+  if (!word.empty()) words.insert(word);
+}
+
+std::string without_tags(std::string text) {
+  for (const std::string& tag : search_protocol_tokens())
+    for (auto at = text.find(tag); at != std::string::npos; at = text.find(tag, at)) text.erase(at, tag.size());
+  return text;
+}
+
+class SearchQaFactory : public EnvironmentFactory {
+ public:
+  void fields(FieldVisitor& visit) override { options_.fields(visit); }
+
+  Status prepare(std::uint64_t seed) override {
+    const auto problems = options_.problems();
+    if (!problems.empty()) return join_errors(problems);
+    seed_ = seed;
+    const SearchNames names(options_.world);
+    train_ = build_worlds(names, "search_qa_train_worlds", options_.train_worlds);
+    held_out_ = build_worlds(names, "search_qa_held_out_worlds", options_.held_out_worlds);
+    return check_questions();
+  }
+
+  std::unique_ptr<Environment> make(Split split, std::int64_t index) const override {
+    return std::make_unique<SearchQa>(task(split, index, 0), options_);
+  }
+
+  std::unique_ptr<Environment> make_demonstrated(std::int64_t index, double progress) const override {
+    const int hops = progress < options_.demonstration.one_hop_until && options_.hop_shares[0] > 0 ? 1 : 0;
+    return std::make_unique<SearchQa>(task(Split::Train, index, hops), options_);
+  }
+
+  std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress,
+                                        RandomStream random) const override {
+    const auto* search_qa = dynamic_cast<const SearchQa*>(&environment);
+    CARNOT_CHECK(search_qa != nullptr, "the environment is not one of this factory");
+    auto demonstration = options_.demonstration.at(progress);
+    if (!options_.world.fixed_geography) demonstration.recall = 0;
+    return make_search_demonstrator(*search_qa, demonstration, random);
+  }
+
+  Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const override {
+    return make_search_game(task(Split::Validation, static_cast<std::int64_t>(seed), 0), options_);
+  }
+
+  std::vector<std::string> tokenizer_texts() const override {
+    std::vector<std::string> texts;
+    for (int i = 0; i < kDemonstratedTexts; ++i) {
+      const double progress = static_cast<double>(i) / kDemonstratedTexts;
+      const auto environment = make_demonstrated(i, progress);
+      const auto agent =
+          script(*environment, progress, RandomStream(derive_seed(seed_, "tokenizer", static_cast<std::uint64_t>(i))));
+      const Opening opening = environment->open();
+      std::string text = opening.system + "\n" + opening.user + "\n";
+      for (const std::string& said : played_texts(*environment, *agent)) text += said;
+      texts.push_back(std::move(text));
+    }
+    return texts;
+  }
+
+  std::string answer_lead() const override { return std::string(kSearchAnswerPrefix) + " "; }
+
+  std::vector<std::string> tokenizer_words() const override {
+    std::set<std::string> words;
+    const SearchNames names(options_.world);
+    for (const auto* list : {&names.first_names, &names.last_names, &names.towns, &names.regions, &names.companies})
+      words.insert(list->begin(), list->end());
+    for (const auto& world : train_)
+      for (const Passage& passage : world->passages()) add_words(words, passage.predicate);
+    for (const std::string& text : tokenizer_texts()) add_words(words, without_tags(text));
+    return {words.begin(), words.end()};
+  }
+
+  std::vector<std::string> tokenizer_added_tokens() const override { return search_protocol_tokens(); }
+
+ private:
+  Worlds build_worlds(const SearchNames& names, std::string_view purpose, int count) const {
+    Worlds worlds;
+    for (int i = 0; i < count; ++i)
+      worlds.push_back(std::make_shared<const SearchWorld>(options_.world, names,
+                                                           derive_seed(seed_, purpose, static_cast<std::uint64_t>(i))));
+    return worlds;
+  }
+
+  // Very small worlds may have no chain of different entities.
+  Status check_questions() const {
+    for (const Worlds* worlds : {&train_, &held_out_})
+      for (const auto& world : *worlds)
+        for (std::size_t i = 0; i < options_.hop_shares.size(); ++i)
+          if (options_.hop_shares[i] > 0 && !world->has_question(static_cast<int>(i) + 1))
+            return Error{"env: the worlds are too small for questions of " + std::to_string(i + 1) + " hops"};
+    return Done{};
+  }
+
+  // `hops` 0: drawn by the shares.
+  SearchTask task(Split split, std::int64_t index, int hops) const {
+    CARNOT_CHECK_GE(index, 0);
+    const bool training = split == Split::Train;
+    const Worlds& worlds = training ? train_ : held_out_;
+    CARNOT_CHECK(!worlds.empty(), "prepare() has not been called");
+    RandomStream random(derive_seed(seed_, training ? "search_qa_train_tasks" : "search_qa_validation_tasks",
+                                    static_cast<std::uint64_t>(index)));
+    const auto number = static_cast<std::size_t>(random.below(worlds.size()));
+    const int drawn = static_cast<int>(random.weighted(options_.hop_shares)) + 1;
+    SearchTask task{.world = worlds[number],
+                    .world_name = (training ? "train " : "validation ") + std::to_string(number)};
+    task.question = task.world->sample_question(hops > 0 ? hops : drawn, random);
+    return task;
+  }
+
+  SearchQaOptions options_;
+  std::uint64_t seed_ = 0;
+  Worlds train_;
+  Worlds held_out_;
+};
+
+}  // namespace
+
+std::unique_ptr<EnvironmentFactory> make_search_qa() { return std::make_unique<SearchQaFactory>(); }
+
+}  // namespace carnot

@@ -1,0 +1,57 @@
+// worlds/sudoku/game.h -- Sudoku with 4 (or 9) digits, one placement a step. Puzzles, feedback and rewards equal
+// RAGEN's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carnot/core/base/fields.h"
+#include "carnot/core/env/game.h"
+#include "carnot/worlds/sudoku/grid.h"
+#include "carnot/worlds/sudoku/placement.h"
+
+namespace carnot {
+
+struct SudokuOptions {
+  int grid_size = 4;
+  std::string difficulty = "easy";  ///< easy, medium, hard: 40, 50, 60 % of the cells are blank
+  int max_steps = 16;
+  std::string render_format = "with_feedback";  ///< with_feedback, or grid: the rows alone
+  bool show_conflicts = true;
+  bool show_valid_numbers = true;
+  bool emoji = true;  ///< feedback lines begin with a symbol
+
+  void fields(FieldVisitor& visit);
+};
+
+/// 1 for the solution's digit, 0.5 for another legal one, 10 more when the grid is complete; -0.1 for what is refused.
+class Sudoku : public Game {
+ public:
+  Sudoku(const SudokuOptions& options, std::uint64_t seed);
+
+  std::string board_json() const override;
+  std::string observation() const override;
+  GameStep step(std::string_view action) override;
+  std::string anchor() const override { return digits_text(grid_); }
+  std::unique_ptr<Game> clone() const override { return std::make_unique<Sudoku>(*this); }
+
+  const SudokuPuzzle& puzzle() const { return puzzle_; }
+  const SudokuGrid& grid() const { return grid_; }
+
+ private:
+  GameStep refuse(std::string feedback);
+  GameStep place(const SudokuPlacement& placement);
+  std::string conflict_feedback(const SudokuPlacement& placement) const;
+  std::string mark(std::string_view symbol) const;
+
+  SudokuOptions options_;
+  SudokuPuzzle puzzle_;
+  SudokuGrid grid_;
+  std::string feedback_;
+  int steps_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace carnot

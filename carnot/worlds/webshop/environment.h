@@ -1,0 +1,60 @@
+// worlds/webshop/environment.h -- WebShop in verl-agent's protocol: each step is a prompt of its own, with a memory of
+// the last steps.
+//
+// A response is `<think>...</think><action>click[buy now]</action>`. Success, buying something worth 1, earns
+// `reward`; anything else nothing. A response that breaks the form is carried out as far as it can be read
+// (worlds/verl_agent/step_prompt.h) and costs the penalty.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "carnot/core/env/environment.h"
+#include "carnot/core/env/plain_view.h"
+#include "carnot/worlds/verl_agent/step_prompt.h"
+#include "carnot/worlds/webshop/game.h"
+
+namespace carnot {
+
+struct VerlAgentShopOptions {
+  int max_turns = 15;
+  int max_response_tokens = 512;
+  int history_length = 2;       ///< past steps in a prompt
+  int longest_prompt = 13'000;  ///< characters; a longer prompt goes without its history
+  double reward = 10;
+  double penalty = 0.1;
+};
+
+class VerlAgentShop final : public Environment, public PlainlyShown {
+ public:
+  VerlAgentShop(WebShop shop, const VerlAgentShopOptions& options);
+
+  Protocol protocol() const override;
+  Opening open() override { return {.user = prompt()}; }
+
+  /// Measures at the end: "task_score" (what WebShop pays), "purchased", "actions" and "valid_turns" (a share).
+  Reply step(const PolicyResponse& response) override;
+
+  /// What the page shows, as verl-agent compares states: chosen options are not part of it.
+  std::string anchor() const override { return shown_page(); }
+  std::map<std::string, std::string> info() const override { return shop_.info(); }
+  Branching branching() const override { return Branching::Cloned; }
+  PlainView plain_view() const override;
+  std::unique_ptr<Environment> clone() const override { return std::make_unique<VerlAgentShop>(*this); }
+
+  const WebShop& shop() const { return shop_; }
+
+ private:
+  std::string prompt() const;
+  std::string prompt_with(std::string_view history) const;
+  std::string shown_page() const;
+
+  WebShop shop_;
+  VerlAgentShopOptions options_;
+  std::vector<VerlAgentStep> steps_{};
+  int valid_turns_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace carnot
