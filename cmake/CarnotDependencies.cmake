@@ -65,16 +65,18 @@ function(carnot_reuse_headers target name)
     target_precompile_headers(${headers} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/${name}.h)
     if(name MATCHES "test")
       target_compile_options(${headers} PRIVATE ${CARNOT_TEST_OPTIMISATION})
+    elseif(name STREQUAL "standard_headers")
+      target_compile_options(${headers} PRIVATE ${CARNOT_PLAIN_OPTIMISATION})
     endif()
   endif()
   target_precompile_headers(${target} REUSE_FROM ${headers})
 endfunction()
 
-# The standard library's are worth it where they take as long as the rest of a source: in instrumented builds. The others
-# thereby see that each source includes what it uses.
+# The standard library's and nlohmann's, in rooms without inner loops: a second per object. Not where each source is
+# compiled alone, so that there each is seen to include what it uses.
 function(carnot_use_standard_headers target)
-  if(CARNOT_SANITIZE OR CARNOT_THREAD_SANITIZE)
-    carnot_reuse_headers(${target} standard_headers)
+  if(CMAKE_UNITY_BUILD OR CARNOT_SANITIZE OR CARNOT_THREAD_SANITIZE)
+    carnot_reuse_headers(${target} standard_headers nlohmann_json::nlohmann_json)
   endif()
 endfunction()
 

@@ -6,6 +6,7 @@
 #     SOURCES group_relative.cpp ...
 #     DEPENDS base data              # rooms below; their headers become visible, and only theirs
 #     LIBRARIES CLI11::CLI11         # outside libraries
+#     LOOPS                          # optimised fully: this room has inner loops
 #     NOT_INSTALLED                  # with the library
 #     TORCH                          # this room stands above the LibTorch line
 #     ALONE safetensors_test.cpp     # never compiled as one with others of the room, whose internal names it has too;
@@ -25,7 +26,7 @@ function(carnot_compile_alone)
 endfunction()
 
 function(add_room name)
-  cmake_parse_arguments(ROOM "TORCH;NOT_INSTALLED" "ABOUT;FOLDER;TESTS_IN" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_DEPENDS;ALONE"
+  cmake_parse_arguments(ROOM "TORCH;LOOPS;NOT_INSTALLED" "ABOUT;FOLDER;TESTS_IN" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_DEPENDS;ALONE"
                         ${ARGN})
   foreach(below ${ROOM_DEPENDS})
     if(NOT TARGET carnot_${below})
@@ -74,7 +75,8 @@ function(add_room name)
   target_link_libraries(carnot_${name} PRIVATE ${ROOM_LIBRARIES})
   if(ROOM_TORCH)
     carnot_use_torch(carnot_${name})
-  else()
+  elseif(NOT ROOM_LOOPS)
+    target_compile_options(carnot_${name} PRIVATE ${CARNOT_PLAIN_OPTIMISATION})
     carnot_use_standard_headers(carnot_${name})
   endif()
   if(NOT ROOM_NOT_INSTALLED)

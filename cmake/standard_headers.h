@@ -1,13 +1,21 @@
-// The precompiled header of the rooms below the LibTorch line in instrumented builds. Sources still include what they
-// use.
+// The precompiled header of rooms without LibTorch and without inner loops. Sources still include what they use.
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <span>
+#include <sstream>
 #include <string>
+#include <thread>
+#include <unordered_map>
 #include <variant>
 #include <vector>
