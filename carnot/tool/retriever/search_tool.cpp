@@ -45,9 +45,8 @@ class RetrieverSearch final : public Tool {
 bool is_retriever(const std::string& where) { return is_server(where) || where.ends_with(".bm25"); }
 
 Result<std::shared_ptr<Tool>> make_retriever_search(const std::string& where) {
-  auto retriever = open_retriever(where);
-  if (!retriever) return retriever.error();
-  return std::shared_ptr<Tool>(std::make_shared<RetrieverSearch>(std::move(retriever).value()));
+  CARNOT_ASSIGN_OR_RETURN(auto retriever, open_retriever(where));
+  return std::shared_ptr<Tool>(std::make_shared<RetrieverSearch>(std::move(retriever)));
 }
 
 }  // namespace carnot
