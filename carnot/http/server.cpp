@@ -146,12 +146,8 @@ class HttpServer::Listener {
   Listener(const HttpServerOptions& options, HttpHandler handler) : options_(options), handler_(std::move(handler)) {}
 
   Status open() {
-    auto tls = tls_settings(options_.certificate, options_.private_key);
-    if (!tls) return tls.error();
-    tls_ = std::move(tls).value();
-    auto socket = listening_socket(options_.host, options_.port);
-    if (!socket) return socket.error();
-    socket_ = std::move(socket).value();
+    CARNOT_ASSIGN_OR_RETURN(tls_, tls_settings(options_.certificate, options_.private_key));
+    CARNOT_ASSIGN_OR_RETURN(socket_, listening_socket(options_.host, options_.port));
     port_ = port_of(socket_);
     thread_ = std::thread([this] { accept_all(); });
     return Done{};
@@ -320,7 +316,7 @@ HttpServer::~HttpServer() { stop(); }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpServerOptions& options, HttpHandler handler) {
   auto listener = std::make_unique<Listener>(options, std::move(handler));
-  if (const Status status = listener->open(); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(listener->open());
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(listener)));
 }
 

@@ -63,9 +63,8 @@ Result<Target> find_target(const fs::path& path) {
   if (!is_there && errno != ENOENT) return system_error(path, "cannot write");
   if (is_there && S_ISDIR(info.st_mode)) return Error{path.string() + ": is a folder, expected a file"};
   if (is_there && !S_ISREG(info.st_mode)) return Target{.path = path, .is_file = false};
-  const auto end = behind_links(path);
-  if (!end) return end.error();
-  Target target{.path = *end};
+  CARNOT_ASSIGN_OR_RETURN(const auto end, behind_links(path));
+  Target target{.path = end};
   if (is_there) target.mode = info.st_mode & 07777;
   return target;
 }
@@ -207,9 +206,8 @@ Result<std::string> expand_xz(std::string_view packed, const std::string& name, 
 Result<std::string> read_maybe_compressed(const fs::path& path) {
   auto content = read_file(path);
   if (!content || path.extension() != ".xz") return content;
-  auto expanded = expand_xz(*content, path.string(), kMaxStreamBytes);
-  if (!expanded) return expanded;
-  return with_few_lines(std::move(expanded).value(), path.string());
+  CARNOT_ASSIGN_OR_RETURN(auto expanded, expand_xz(*content, path.string(), kMaxStreamBytes));
+  return with_few_lines(std::move(expanded), path.string());
 }
 
 Result<std::string> read_stream(std::istream& in, const std::string& name, std::size_t limit) {
@@ -263,9 +261,8 @@ Status write_file_atomically(const fs::path& path, std::string_view content) {
 }
 
 Status write_file_atomically(const fs::path& path, std::span<const std::string_view> pieces) {
-  const auto target = find_target(path);
-  if (!target) return target.error();
-  return target->is_file ? replace_file(*target, pieces, path) : write_into(target->path, pieces);
+  CARNOT_ASSIGN_OR_RETURN(const auto target, find_target(path));
+  return target.is_file ? replace_file(target, pieces, path) : write_into(target.path, pieces);
 }
 
 Status make_folder(const fs::path& path) {
@@ -276,7 +273,7 @@ Status make_folder(const fs::path& path) {
   fs::create_directories(path, reason);
   if (reason) return Error{path.string() + ": cannot create the folder: " + reason.message()};
   for (const fs::path& folder : above)  // a new name survives a power failure once its folder is synced
-    if (const Status synced = sync_path(folder); !synced) return synced;
+    CARNOT_RETURN_IF_ERROR(sync_path(folder));
   if (::access(path.c_str(), W_OK) != 0) return system_error(path, "cannot write into the folder");
   return Done{};
 }

@@ -64,3 +64,27 @@ struct Done {};
 using Status = Result<Done>;
 
 }  // namespace carnot
+
+/// Evaluates a Result once and, if it has an error, returns that from the surrounding function, which may return any
+/// Result or an Error. A value is dropped. One statement:
+///   CARNOT_RETURN_IF_ERROR(make_folder(path));
+#define CARNOT_RETURN_IF_ERROR(...)                                                                 \
+  do {                                                                                              \
+    if (const auto& carnot_result_ = (__VA_ARGS__); !carnot_result_) return carnot_result_.error(); \
+  } while (false)
+
+/// Evaluates a Result once and returns its error, as above; otherwise moves its value to what `target` declares or
+/// names. Several statements: only within braces. `target` has no comma outside of parentheses: write `auto` for a
+/// std::map<K, V>.
+///   CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(path));
+///   CARNOT_ASSIGN_OR_RETURN(member_, parse(text));
+#define CARNOT_ASSIGN_OR_RETURN(target, ...) \
+  CARNOT_ASSIGN_OR_RETURN_NAMED_(CARNOT_NAME_OF_LINE_(__LINE__), target, __VA_ARGS__)
+
+#define CARNOT_ASSIGN_OR_RETURN_NAMED_(result, target, ...) \
+  auto result = (__VA_ARGS__);                              \
+  if (!result) return result.error();                       \
+  target = std::move(result).value()
+
+#define CARNOT_NAME_OF_LINE_(line) CARNOT_JOIN_NAME_(line)
+#define CARNOT_JOIN_NAME_(line) carnot_result_##line

@@ -24,9 +24,8 @@ constexpr int kAttempts = 100;  // two names of 64 random bits never collide; a 
 template <class Create>
 Result<std::pair<fs::path, int>> create_in(const fs::path& folder, const std::string& what, const Create& create) {
   for (int i = 0; i < kAttempts; ++i) {
-    const auto name = temporary_name();
-    if (!name) return name.error();
-    const fs::path path = folder / *name;
+    CARNOT_ASSIGN_OR_RETURN(const auto name, temporary_name());
+    const fs::path path = folder / name;
     const int made = create(path.c_str());
     if (made >= 0) return std::pair(path, made);
     if (errno != EEXIST && errno != EINTR) break;
@@ -53,11 +52,10 @@ bool is_temporary_name(std::string_view name) {
 }
 
 Result<TemporaryFile> make_temporary_file(const fs::path& folder) {
-  const auto made = create_in(folder, "cannot create a file in it", [](const char* path) {
-    return ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-  });
-  if (!made) return made.error();
-  return TemporaryFile{.path = made->first, .descriptor = Descriptor(made->second)};
+  CARNOT_ASSIGN_OR_RETURN(const auto made, create_in(folder, "cannot create a file in it", [](const char* path) {
+                            return ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+                          }));
+  return TemporaryFile{.path = made.first, .descriptor = Descriptor(made.second)};
 }
 
 Result<fs::path> make_temporary_folder(const fs::path& parent) {

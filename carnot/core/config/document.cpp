@@ -61,8 +61,7 @@ class DocumentBuilder {
   explicit DocumentBuilder(const RecipeSource& source) : source_(source) {}
 
   Result<Document> build(std::string_view text, const std::string& name) {
-    const Status read = add_recipe(text, name);
-    if (!read) return read.error();
+    CARNOT_RETURN_IF_ERROR(add_recipe(text, name));
     folder_.clear();
     document_.override_layer_ = ++layer_;
     for (const std::string& assignment : source_.overrides) add_override(assignment);
@@ -77,17 +76,15 @@ class DocumentBuilder {
   /// The recipes that this one extends come first: a later layer wins.
   Status add_recipe(std::string_view text, const std::string& name) {
     open_.push_back(canonical_name(name));
-    auto flat = flatten_yaml(text, name);
-    if (!flat) return flat.error();
-    for (const FlatSetting& setting : *flat)
+    CARNOT_ASSIGN_OR_RETURN(auto flat, flatten_yaml(text, name));
+    for (const FlatSetting& setting : flat)
       if (setting.key == kExtends) {
-        const Status base = add_base(setting, name);
-        if (!base) return base;
+        CARNOT_RETURN_IF_ERROR(add_base(setting, name));
       }
     ++layer_;
-    document_.num_written_ = static_cast<int>(flat->size());  // the outermost recipe is read last
+    document_.num_written_ = static_cast<int>(flat.size());  // the outermost recipe is read last
     folder_ = fs::path(name).parent_path();
-    for (FlatSetting& setting : *flat) {
+    for (FlatSetting& setting : flat) {
       if (setting.key == kExtends) continue;
       const std::string place = name + ":" + std::to_string(setting.line) + ":" + std::to_string(setting.column);
       add(setting.key, place, std::move(setting.value));
@@ -279,9 +276,8 @@ Result<Document> Document::parse(std::string_view text, const std::string& name,
 }
 
 Result<Document> Document::load(const fs::path& path, const RecipeSource& source) {
-  auto text = read_file(path);
-  if (!text) return text.error();
-  return parse(*text, path.string(), source);
+  CARNOT_ASSIGN_OR_RETURN(auto text, read_file(path));
+  return parse(text, path.string(), source);
 }
 
 void Document::replace(const std::string& key, std::string_view before, std::string_view now) {

@@ -178,9 +178,8 @@ Result<RolloutFile> parse_rollout_rows(std::string_view text, const std::string&
 }
 
 Result<RolloutFile> read_rollout_file(const std::filesystem::path& path) {
-  const auto text = read_maybe_compressed(path);
-  if (!text) return text.error();
-  return parse_rollout_rows(*text, path.string());
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(path));
+  return parse_rollout_rows(text, path.string());
 }
 
 }  // namespace carnot

@@ -41,13 +41,12 @@ void remove_expressions(Json& schema) {
 }  // namespace
 
 Result<std::shared_ptr<const JsonSchema>> arguments_schema(const ToolDescription& tool) {
-  if (const Status right = tool.check(); !right) return right.error();
+  CARNOT_RETURN_IF_ERROR(tool.check());
   const std::string where = "parameters of tool " + tool.name;
   Json schema = parse_json_object(tool.parameters, where).value();
   remove_expressions(schema);
-  auto compiled = JsonSchema::compile(schema, where);
-  if (!compiled) return compiled.error();
-  return std::shared_ptr<const JsonSchema>(std::make_shared<JsonSchema>(std::move(compiled).value()));
+  CARNOT_ASSIGN_OR_RETURN(auto compiled, JsonSchema::compile(schema, where));
+  return std::shared_ptr<const JsonSchema>(std::make_shared<JsonSchema>(std::move(compiled)));
 }
 
 std::shared_ptr<Tool> checked(std::shared_ptr<Tool> tool, std::shared_ptr<const JsonSchema> schema) {

@@ -26,8 +26,7 @@ std::string ToolDescription::json() const {
 Status ToolDescription::check() const {
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_name_character))
     return Error{"a tool's name is \"" + name + "\"; expected letters, digits, '_' and '-'"};
-  const auto schema = parse_json_object(parameters, "parameters of tool " + name);
-  if (!schema) return schema.error();
+  CARNOT_RETURN_IF_ERROR(parse_json_object(parameters, "parameters of tool " + name));
   return Done{};
 }
 

@@ -121,19 +121,17 @@ std::string end_of(int status) {
 
 Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const ProgramCall& call) {
   CARNOT_CHECK(!call.command.empty(), "a command has at least a program");
-  const auto supervisor = find_own_program("carnot-supervisor", "CARNOT_SUPERVISOR");
-  if (!supervisor) return supervisor.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto supervisor, find_own_program("carnot-supervisor", "CARNOT_SUPERVISOR"));
   std::array<ChildPipe, kEnds> pipes;
   for (int end = 0; end < kEnds; ++end) {
-    auto made = make_pipe(end == STDIN_FILENO || end == supervisor::kCarnot);
-    if (!made) return made.error();
-    pipes[static_cast<std::size_t>(end)] = std::move(made).value();
+    CARNOT_ASSIGN_OR_RETURN(pipes[static_cast<std::size_t>(end)],
+                            make_pipe(end == STDIN_FILENO || end == supervisor::kCarnot));
   }
   const auto failed = [&](const Error& why) {
     return Error{"cannot start \"" + call.command.front() + "\"" +
                  (call.folder.empty() ? "" : " in " + call.folder.string()) + ": " + why.message};
   };
-  const auto spawned = spawn_supervisor(*supervisor, call, pipes);
+  const auto spawned = spawn_supervisor(supervisor, call, pipes);
   if (!spawned) return failed(spawned.error());
   std::unique_ptr<ChildProcess> child(new ChildProcess(*spawned));
   for (ChildPipe& pipe : pipes) (void)pipe.theirs.close();

@@ -336,12 +336,11 @@ Listener::~Listener() = default;
 Result<std::unique_ptr<Listener>> Listener::start(ListenerOptions options, ListenerLines lines) {
   CARNOT_CHECK(lines.greeting && lines.dropped, "a listener is greeted, and told of gaps");
   options.program.patience = std::chrono::ceil<milliseconds>(seconds(options.finish_seconds));
-  auto child = ChildProcess::start(options.program);
-  if (!child) return child.error();
+  CARNOT_ASSIGN_OR_RETURN(auto child, ChildProcess::start(options.program));
   Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.is_open()) return Error{options.name + ": no event descriptor"};
-  return std::unique_ptr<Listener>(new Listener(
-      std::make_unique<Thread>(std::move(options), std::move(lines), std::move(child).value(), std::move(wake))));
+  return std::unique_ptr<Listener>(
+      new Listener(std::make_unique<Thread>(std::move(options), std::move(lines), std::move(child), std::move(wake))));
 }
 
 void Listener::tell(std::string line) { thread_->tell({.text = std::move(line)}); }

@@ -44,21 +44,18 @@ Status check_text_comes_back(const ChatFamily& chat) {
 
 /// An opening, what is said then, and a reply; `closed`: its message ended in the usual stop token.
 Result<std::vector<TokenId>> turn_by_turn(const ChatFamily& chat, std::span<const Message> messages, bool closed) {
-  auto opening = chat.try_render_opening(messages.first(messages.size() - 2), "");
-  if (!opening) return opening.error();
-  const auto said = chat.try_spoken(messages[messages.size() - 2].content, "", true);
-  if (!said) return said.error();
-  const auto reply = chat.try_render_reply(messages.last(1), "", closed);
-  if (!reply) return reply.error();
-  std::vector<TokenId> tokens = std::move(opening->tokens);
-  tokens.insert(tokens.end(), said->begin(), said->end());
+  CARNOT_ASSIGN_OR_RETURN(auto opening, chat.try_render_opening(messages.first(messages.size() - 2), ""));
+  CARNOT_ASSIGN_OR_RETURN(const auto said, chat.try_spoken(messages[messages.size() - 2].content, "", true));
+  CARNOT_ASSIGN_OR_RETURN(const auto reply, chat.try_render_reply(messages.last(1), "", closed));
+  std::vector<TokenId> tokens = std::move(opening.tokens);
+  tokens.insert(tokens.end(), said.begin(), said.end());
   if (closed) tokens.push_back(chat.stop_tokens()[0]);
-  tokens.insert(tokens.end(), reply->tokens.begin(), reply->tokens.end());
+  tokens.insert(tokens.end(), reply.tokens.begin(), reply.tokens.end());
   return tokens;
 }
 
 Status check_growth(const ChatFamily& chat) {
-  if (auto status = check_text_comes_back(chat); !status) return status;
+  CARNOT_RETURN_IF_ERROR(check_text_comes_back(chat));
   const std::string name(chat.name());
   if (chat.stop_tokens().empty())
     return Error{name + ": no token ends an assistant message; expected one that the format writes, or an eos_token"};
@@ -96,7 +93,7 @@ Result<SpannedTokens> ChatFamily::try_render_opening(std::span<const Message> me
                                                      Tools tools) const {
   CARNOT_CHECK(tools.empty() || takes_tools(), std::string(name()) + " has no way to offer functions");
   LabelledText text(*tokenizer_, in_contents_);
-  if (const Status written = write_opening(text, messages, tools); !written) return written.error();
+  CARNOT_RETURN_IF_ERROR(write_opening(text, messages, tools));
   write_prefix(text, prefix);
   return text.tokenize(TextBefore::Nothing);
 }
@@ -104,7 +101,7 @@ Result<SpannedTokens> ChatFamily::try_render_opening(std::span<const Message> me
 Result<SpannedTokens> ChatFamily::try_render_reply(std::span<const Message> messages, std::string_view prefix,
                                                    bool closed) const {
   LabelledText text(*tokenizer_, in_contents_);
-  if (const Status written = write_reply(text, messages, closed); !written) return written.error();
+  CARNOT_RETURN_IF_ERROR(write_reply(text, messages, closed));
   write_prefix(text, prefix);
   return text.tokenize(TextBefore::AddedToken);
 }
@@ -138,8 +135,7 @@ Status ChatFamily::check_takes_tools() const {
 }
 
 Status ChatFamily::check_writable(std::span<const Message> messages, Tools tools) const {
-  if (!tools.empty())
-    if (const Status taken = check_takes_tools(); !taken) return taken;
+  if (!tools.empty()) CARNOT_RETURN_IF_ERROR(check_takes_tools());
   for (const Message& message : messages) {
     const std::string& role = message.role;
     if (role != "system" && role != "user" && role != "assistant" && role != "tool")
@@ -151,9 +147,8 @@ Status ChatFamily::check_writable(std::span<const Message> messages, Tools tools
 }
 
 Result<SpannedTokens> ChatFamily::try_render_inline(std::string_view text) const {
-  auto tokens = content_tokens(text, TextBefore::Text);
-  if (!tokens) return tokens.error();
-  SpannedTokens result{.tokens = std::move(tokens).value()};
+  CARNOT_ASSIGN_OR_RETURN(auto tokens, content_tokens(text, TextBefore::Text));
+  SpannedTokens result{.tokens = std::move(tokens)};
   extend_spans(result.spans, SpanKind::Observation, static_cast<int>(result.tokens.size()));
   return result;
 }
@@ -163,9 +158,8 @@ Result<std::vector<TokenId>> ChatFamily::try_spoken(std::string_view content, st
   std::string text(prefix.empty() ? before_speech() : std::string_view());
   text.append(content);
   if (ends) text.append(after_speech());
-  const auto before = before_response(prefix);
-  if (!before) return before.error();
-  return content_tokens(text, *before);
+  CARNOT_ASSIGN_OR_RETURN(const auto before, before_response(prefix));
+  return content_tokens(text, before);
 }
 
 Result<std::vector<TokenId>> ChatFamily::try_spoken_calls(std::string_view content, std::span<const ToolCall> calls,
@@ -173,17 +167,14 @@ Result<std::vector<TokenId>> ChatFamily::try_spoken_calls(std::string_view conte
   CARNOT_CHECK(takes_tools(), std::string(name()) + " has no way to call functions");
   LabelledText text(*tokenizer_, in_contents_);
   call_form()->write(text, content, calls, SpanKind::Prompt);
-  const auto before = before_response(prefix);
-  if (!before) return before.error();
-  auto spoken = text.tokenize(*before);
-  if (!spoken) return spoken.error();
-  return std::move(spoken->tokens);
+  CARNOT_ASSIGN_OR_RETURN(const auto before, before_response(prefix));
+  CARNOT_ASSIGN_OR_RETURN(auto spoken, text.tokenize(before));
+  return std::move(spoken.tokens);
 }
 
 Result<TextBefore> ChatFamily::before_response(std::string_view prefix) const {
-  const auto before = tokenizer_->try_encode(prefix);
-  if (!before) return before.error();
-  const bool behind_token = before->empty() ? head_ends_in_token() : tokenizer_->is_added(before->back());
+  CARNOT_ASSIGN_OR_RETURN(const auto before, tokenizer_->try_encode(prefix));
+  const bool behind_token = before.empty() ? head_ends_in_token() : tokenizer_->is_added(before.back());
   return behind_token ? TextBefore::AddedToken : TextBefore::Text;
 }
 

@@ -16,9 +16,8 @@ void LabelledText::add(SpanKind kind, std::string_view text, ControlTokens contr
 }
 
 Result<SpannedTokens> LabelledText::tokenize(TextBefore before) const {
-  auto tokens = tokenizer_->try_encode(text_, before, contents_);
-  if (!tokens) return tokens.error();
-  SpannedTokens result{.tokens = std::move(tokens).value()};
+  CARNOT_ASSIGN_OR_RETURN(auto tokens, tokenizer_->try_encode(text_, before, contents_));
+  SpannedTokens result{.tokens = std::move(tokens)};
   std::size_t offset = 0;
   auto part = parts_.begin();
   for (const TokenId id : result.tokens) {

@@ -91,9 +91,8 @@ SplitPattern& SplitPattern::operator=(SplitPattern&&) noexcept = default;
 SplitPattern::~SplitPattern() = default;
 
 Result<SplitPattern> SplitPattern::compile(std::string_view pattern) {
-  const auto translated = translate(pattern);
-  if (!translated) return translated.error();
-  return compile_with(*translated, PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C);
+  CARNOT_ASSIGN_OR_RETURN(const auto translated, translate(pattern));
+  return compile_with(translated, PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C);
 }
 
 Result<SplitPattern> SplitPattern::literal(std::string_view text) {

@@ -65,17 +65,16 @@ TemplateChat::TemplateChat(std::unique_ptr<TemplateRenderer> renderer, const Tok
 
 Result<std::unique_ptr<TemplateChat>> TemplateChat::start(const ChatTemplate& chat, const Tokenizer& tokenizer,
                                                           const TemplateRendererOptions& options) {
-  auto renderer = TemplateRenderer::start(chat, options);
-  if (!renderer) return renderer.error();
-  std::unique_ptr<TemplateChat> made(new TemplateChat(std::move(renderer).value(), tokenizer));
-  if (const Status learned = made->learn(chat); !learned) return learned.error();
+  CARNOT_ASSIGN_OR_RETURN(auto renderer, TemplateRenderer::start(chat, options));
+  std::unique_ptr<TemplateChat> made(new TemplateChat(std::move(renderer), tokenizer));
+  CARNOT_RETURN_IF_ERROR(made->learn(chat));
   return made;
 }
 
 // ---- what the template does
 
 Status TemplateChat::learn(const ChatTemplate& chat) {
-  if (const Status learned = learn_messages(); !learned) return learned;
+  CARNOT_RETURN_IF_ERROR(learn_messages());
   const auto eos = chat.tokens.find("eos_token");
   const auto id = eos == chat.tokens.end() ? std::nullopt : tokenizer().id_of(eos->second);
   if (id && tokenizer().is_added(*id) && std::find(stops_.begin(), stops_.end(), *id) == stops_.end())
@@ -238,23 +237,21 @@ void TemplateChat::add_range(LabelledText& text, const MarkedRendering& renderin
 }
 
 Status TemplateChat::write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const {
-  const auto rendering = render({.messages = {messages.begin(), messages.end()},
-                                 .tools = {tools.begin(), tools.end()},
-                                 .assistant_is_next = true});
-  if (!rendering) return rendering.error();
-  add_range(text, *rendering, 0, SpanKind::Prompt);
+  CARNOT_ASSIGN_OR_RETURN(const auto rendering, render({.messages = {messages.begin(), messages.end()},
+                                                        .tools = {tools.begin(), tools.end()},
+                                                        .assistant_is_next = true}));
+  add_range(text, rendering, 0, SpanKind::Prompt);
   return Done{};
 }
 
 Status TemplateChat::write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const {
-  const auto rendering = render(before_reply(messages));
-  if (!rendering) return rendering.error();
-  const ContentRange* said = content_of(*rendering, 1);
+  CARNOT_ASSIGN_OR_RETURN(const auto rendering, render(before_reply(messages)));
+  const ContentRange* said = content_of(rendering, 1);
   if (said == nullptr) return Error{"the template does not write what the assistant said before"};
-  std::string_view rest = std::string_view(rendering->text).substr(said->end);
+  std::string_view rest = std::string_view(rendering.text).substr(said->end);
   if (rest.starts_with(after_speech_)) rest.remove_prefix(after_speech_.size());
   if (closed && rest.starts_with(end_)) rest.remove_prefix(end_.size());
-  add_range(text, *rendering, rendering->text.size() - rest.size(), SpanKind::Observation);
+  add_range(text, rendering, rendering.text.size() - rest.size(), SpanKind::Observation);
   return Done{};
 }
 

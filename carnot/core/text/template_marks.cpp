@@ -219,17 +219,16 @@ Result<MarkedRendering> TemplateMarks::render(const TemplateRenderer& renderer, 
   for (int tries = 0; tries < 3; ++tries) {
     std::vector<TemplateInput> inputs{input, marked(input, which, Where::Around)};
     if (blanks) inputs.push_back(marked(input, which, Where::Within));
-    auto texts = renderer.render(inputs);
-    if (!texts) return texts.error();
-    if (!(*texts)[0]) return (*texts)[0].error();
-    plain = *(*texts)[0];
-    if (std::any_of(texts->begin(), texts->end(), [](const auto& text) { return !text.ok(); })) break;
-    Taken around = take(*(*texts)[1], input, which, Where::Around);
+    CARNOT_ASSIGN_OR_RETURN(auto texts, renderer.render(inputs));
+    if (!texts[0]) return texts[0].error();
+    plain = *texts[0];
+    if (std::any_of(texts.begin(), texts.end(), [](const auto& text) { return !text.ok(); })) break;
+    Taken around = take(*texts[1], input, which, Where::Around);
     if (around.broken.empty() && around.text == plain)
       return with_quotes(std::move(plain), std::move(around.contents), input);
     std::vector<std::size_t> broken = around.broken;
     if (blanks) {
-      Taken within = take(*(*texts)[2], input, which, Where::Within);
+      Taken within = take(*texts[2], input, which, Where::Within);
       if (within.broken.empty() && within.text == plain) {
         if (around.broken.empty() && in_the_same_order(within.contents, around.contents))
           widen(within.contents, within.text, around.contents, around.text, input);

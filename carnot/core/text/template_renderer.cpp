@@ -50,17 +50,16 @@ TemplateRenderer::~TemplateRenderer() = default;
 
 Result<std::unique_ptr<TemplateRenderer>> TemplateRenderer::start(const ChatTemplate& chat,
                                                                   const TemplateRendererOptions& options) {
-  const auto folder = python_folder();
-  if (!folder) return folder.error();
-  const std::string python = options.python.empty() ? own_python(*folder) : options.python;
+  CARNOT_ASSIGN_OR_RETURN(const auto folder, python_folder());
+  const std::string python = options.python.empty() ? own_python(folder) : options.python;
   PeerOptions peer{.name = "chat template",
-                   .program = {.command = {python, (*folder / "carnot_chat_template.py").string()},
+                   .program = {.command = {python, (folder / "carnot_chat_template.py").string()},
                                .environment = python_variables()},
                    .start_seconds = options.start_seconds,
                    .call_seconds = options.call_seconds};
   Object hello{{"op", "hello"}, {"protocol", 1}, {"template", chat.jinja}, {"tokens", chat.tokens}};
   auto pool = std::make_unique<PeerPool>(std::move(peer), std::move(hello), 1);
-  if (const Status started = pool->start(); !started) return started.error();
+  CARNOT_RETURN_IF_ERROR(pool->start());
   return std::unique_ptr<TemplateRenderer>(new TemplateRenderer(std::move(pool)));
 }
 

@@ -11,9 +11,8 @@ namespace {
 
 Result<Json> encode_line(const Tokenizer& tokenizer, const Json& line) {
   if (!line.is_string()) return Error{"expected a JSON string, got " + shown(line)};
-  const auto ids = tokenizer.try_encode(line.get_ref<const std::string&>());
-  if (!ids) return ids.error();
-  return Json(*ids);
+  CARNOT_ASSIGN_OR_RETURN(const auto ids, tokenizer.try_encode(line.get_ref<const std::string&>()));
+  return Json(ids);
 }
 
 Result<Json> decode_line(const Tokenizer& tokenizer, const Json& line) {
@@ -36,9 +35,8 @@ Status convert_lines(std::istream& in, std::ostream& out, Convert&& convert) {
     const auto got = read_line(in, line);
     if (!got) return Error{where + ": " + got.error().message};
     if (!*got) return Done{};
-    const auto value = parse_json(line, where);
-    if (!value) return value.error();
-    const auto converted = convert(*value);
+    CARNOT_ASSIGN_OR_RETURN(const auto value, parse_json(line, where));
+    const auto converted = convert(value);
     if (!converted) return Error{where + ": " + converted.error().message};
     out << converted->dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
     if (!out) return Error{where + ": the result cannot be written"};

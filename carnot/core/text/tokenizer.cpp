@@ -168,25 +168,22 @@ Tokenizer::~Tokenizer() = default;
 Result<Tokenizer> Tokenizer::load(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) {
-    const auto text = read_maybe_compressed(path);
-    if (!text) return text.error();
-    return parse(*text, path.string());
+    CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(path));
+    return parse(text, path.string());
   }
   const auto file = path / "tokenizer.json";
   if (std::filesystem::exists(file, ignored)) return load(file);
-  const auto text = tokenizer_json_of_folder(path);
-  if (!text) return text.error();
-  return parse(*text, path.string());
+  CARNOT_ASSIGN_OR_RETURN(const auto text, tokenizer_json_of_folder(path));
+  return parse(text, path.string());
 }
 
 Result<Tokenizer> Tokenizer::parse(std::string_view json, const std::string& name) {
-  auto file = read_tokenizer_json(json, name);
-  if (!file) return file.error();
-  if (const std::string lacking = lacking_bytes(*file); !lacking.empty())
+  CARNOT_ASSIGN_OR_RETURN(auto file, read_tokenizer_json(json, name));
+  if (const std::string lacking = lacking_bytes(file); !lacking.empty())
     log_warning(name + ": model.vocab lacks the symbols of the bytes " + lacking + "; in a text they become " +
-                (file->unknown < 0 ? "nothing" : "the unknown token") + ", as with transformers");
+                (file.unknown < 0 ? "nothing" : "the unknown token") + ", as with transformers");
   return Tokenizer(
-      std::make_unique<State>(State{.json = std::string(json), .tables = TokenizerTables(std::move(*file))}));
+      std::make_unique<State>(State{.json = std::string(json), .tables = TokenizerTables(std::move(file))}));
 }
 
 Result<std::vector<TokenId>> Tokenizer::try_encode(std::string_view text, TextBefore before,

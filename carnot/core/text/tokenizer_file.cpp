@@ -235,9 +235,7 @@ std::string with_blanks(std::string_view text) {
 }
 
 Result<TokenizerFile> read_tokenizer_json(std::string_view text, const std::string& name) {
-  const auto parsed = parse_json(text, name);
-  if (!parsed) return parsed.error();
-  const Json& json = *parsed;
+  CARNOT_ASSIGN_OR_RETURN(const Json json, parse_json(text, name));
   JsonProblems problems(name);
   problems.check_object(json, "",
                         {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",

@@ -23,9 +23,8 @@ std::optional<fs::path> find_file(const fs::path& folder, const std::string& nam
 }
 
 Result<Json> read_json(const fs::path& path) {
-  const auto text = read_maybe_compressed(path);
-  if (!text) return text.error();
-  return parse_json(*text, path.string());
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(path));
+  return parse_json(text, path.string());
 }
 
 Json merges_of(std::string_view text) {
@@ -62,18 +61,15 @@ struct Description {
 Result<Description> read_description(const fs::path& folder) {
   Description description;
   if (const auto path = find_file(folder, "tokenizer_config.json")) {
-    const auto config = read_json(*path);
-    if (!config) return config.error();
-    auto added = added_of_config(member(*config, "added_tokens_decoder"), path->string());
-    if (!added) return added.error();
-    description.added_tokens = std::move(*added);
+    CARNOT_ASSIGN_OR_RETURN(const auto config, read_json(*path));
+    CARNOT_ASSIGN_OR_RETURN(description.added_tokens,
+                            added_of_config(member(config, "added_tokens_decoder"), path->string()));
   } else if (const auto path = find_file(folder, "tokenizer_description.json")) {
-    const auto file = read_json(*path);
-    if (!file) return file.error();
-    const Json& pattern = member(*file, "pre_tokenizer_regex");
+    CARNOT_ASSIGN_OR_RETURN(const auto file, read_json(*path));
+    const Json& pattern = member(file, "pre_tokenizer_regex");
     if (pattern.is_string()) description.pattern = pattern.get<std::string>();
-    const Json& added = member(*file, "added_tokens");
-    description.added_tokens = added.is_null() ? member(*file, "added_tokens_qwen2_5") : added;
+    const Json& added = member(file, "added_tokens");
+    description.added_tokens = added.is_null() ? member(file, "added_tokens_qwen2_5") : added;
   }
   return description;
 }
@@ -86,14 +82,11 @@ Result<std::string> tokenizer_json_of_folder(const fs::path& folder) {
   if (!vocab_path || !merges_path)
     return Error{folder.string() + ": expected tokenizer.json, or vocab.json and merges.txt; " +
                  (vocab_path ? "merges.txt" : "vocab.json") + " is missing"};
-  auto vocab = read_json(*vocab_path);
-  if (!vocab) return vocab.error();
-  const auto merges = read_maybe_compressed(*merges_path);
-  if (!merges) return merges.error();
-  const auto description = read_description(folder);
-  if (!description) return description.error();
-  const Json file = qwen2_tokenizer_json<Json>(description->pattern, description->added_tokens, std::move(*vocab),
-                                               merges_of(*merges), false);
+  CARNOT_ASSIGN_OR_RETURN(auto vocab, read_json(*vocab_path));
+  CARNOT_ASSIGN_OR_RETURN(const auto merges, read_maybe_compressed(*merges_path));
+  CARNOT_ASSIGN_OR_RETURN(const auto description, read_description(folder));
+  const Json file = qwen2_tokenizer_json<Json>(description.pattern, description.added_tokens, std::move(vocab),
+                                               merges_of(merges), false);
   // Bytes that are not UTF-8 in merges.txt cannot name a token; their replacement is refused by name later.
   return file.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -25,9 +25,8 @@ class TaggedForm final : public ToolCallForm {
       text.remove_prefix(begin + kOpen.size());
       const auto end = text.find(kClose);
       if (end == std::string_view::npos) return Error{"this tool call cannot be read: </tool_call> is missing"};
-      auto call = parse_tool_call(trim(text.substr(0, end)), "arguments");
-      if (!call) return call.error();
-      calls.push_back(std::move(call).value());
+      CARNOT_ASSIGN_OR_RETURN(auto call, parse_tool_call(trim(text.substr(0, end)), "arguments"));
+      calls.push_back(std::move(call));
       text.remove_prefix(end + kClose.size());
     }
     return calls;

@@ -23,9 +23,7 @@ Result<ToolCall> call_of(const OrderedJson& value, std::string_view arguments_ke
     return refused("it has no \"name\"");
   ToolCall call{.name = name->get<std::string>()};
   if (const auto given = value.find(std::string(arguments_key)); given != value.end()) {
-    auto arguments = arguments_of(*given);
-    if (!arguments) return arguments.error();
-    call.arguments = std::move(arguments).value();
+    CARNOT_ASSIGN_OR_RETURN(call.arguments, arguments_of(*given));
   }
   return call;
 }
@@ -44,10 +42,9 @@ Result<std::vector<ToolCall>> parse_tool_call_list(std::string_view json, std::s
   if (!value->is_array() || value->empty()) return refused("it is no list of calls");
   std::vector<ToolCall> calls;
   for (const OrderedJson& one : *value) {
-    auto call = call_of(one, arguments_key);
-    if (!call) return call.error();
-    if (const auto id = one.find("id"); id != one.end() && id->is_string()) call->id = id->get<std::string>();
-    calls.push_back(std::move(call).value());
+    CARNOT_ASSIGN_OR_RETURN(auto call, call_of(one, arguments_key));
+    if (const auto id = one.find("id"); id != one.end() && id->is_string()) call.id = id->get<std::string>();
+    calls.push_back(std::move(call));
   }
   return calls;
 }

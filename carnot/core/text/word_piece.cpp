@@ -132,9 +132,8 @@ Result<WordPieceTokenizer> WordPieceTokenizer::parse(std::string_view vocabulary
 
 Result<WordPieceTokenizer> WordPieceTokenizer::load(const std::filesystem::path& vocab_file,
                                                     const WordPieceOptions& options) {
-  const auto text = read_maybe_compressed(vocab_file);
-  if (!text) return text.error();
-  return parse(*text, vocab_file.string(), options);
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(vocab_file));
+  return parse(text, vocab_file.string(), options);
 }
 
 void WordPieceTokenizer::add_pieces(std::string_view word, std::vector<TokenId>& ids) const {

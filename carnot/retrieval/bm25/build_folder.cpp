@@ -24,7 +24,7 @@ Result<BuildFolder> BuildFolder::open(const std::filesystem::path& file) {
   folder.path_ = file.string() + ".partial";
   const auto name = folder.path("lock");
   do {
-    if (const Status status = make_folder(folder.path_); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(make_folder(folder.path_));
     folder.lock_ = Descriptor(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (!folder.lock_.is_open()) return system_error(folder.path_, "cannot write");
     if (::flock(folder.lock_.get(), LOCK_EX | LOCK_NB) != 0)

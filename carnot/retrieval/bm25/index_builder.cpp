@@ -64,16 +64,15 @@ class IndexBuild {
         pool_(options.threads) {}
 
   Status run() {
-    auto folder = BuildFolder::open(index_);
-    if (!folder) return folder.error();
-    folder_ = folder->path();
+    CARNOT_ASSIGN_OR_RETURN(auto folder, BuildFolder::open(index_));
+    folder_ = folder.path();
     state_ = load_state();
-    if (const Status status = open_files(); !status) return status;
-    if (const Status status = read_passages(); !status) return status;
+    CARNOT_RETURN_IF_ERROR(open_files());
+    CARNOT_RETURN_IF_ERROR(read_passages());
     if (state_.passages == 0) return Error{source_.name() + ": no passages"};
     if (on_progress_) (void)on_progress_(progress(true));
-    if (const Status status = write_sections(); !status) return status;
-    folder->remove();
+    CARNOT_RETURN_IF_ERROR(write_sections());
+    folder.remove();
     return Done{};
   }
 
@@ -124,10 +123,9 @@ class IndexBuild {
 
   /// Everything up to here is on the disk; then it is written down.
   Status save_state() {
-    for (GrowingFile* file : {&*file_, &*passages_, &*lengths_})
-      if (const Status status = file->sync(); !status) return status;
+    for (GrowingFile* file : {&*file_, &*passages_, &*lengths_}) CARNOT_RETURN_IF_ERROR(file->sync());
     if (!collector_.empty()) {
-      if (const Status status = collector_.write_run(run_path(state_.runs)); !status) return status;
+      CARNOT_RETURN_IF_ERROR(collector_.write_run(run_path(state_.runs)));
       ++state_.runs;
     }
     state_.source_byte = source_.at();
@@ -147,27 +145,25 @@ class IndexBuild {
       log_info(index_.string() + ": goes on after " + std::to_string(state_.passages) + " passages");
     source_.seek(state_.source_byte);
     const auto open = [&](std::optional<GrowingFile>& file, const char* name, std::uint64_t size) -> Status {
-      auto opened = GrowingFile::open(folder_ / name, size);
-      if (!opened) return opened.error();
-      file.emplace(std::move(opened).value());
+      CARNOT_ASSIGN_OR_RETURN(auto opened, GrowingFile::open(folder_ / name, size));
+      file.emplace(std::move(opened));
       return Done{};
     };
-    if (Status status = open(file_, "index", sizeof(IndexHead) + state_.texts_bytes); !status) return status;
-    if (Status status = open(passages_, "passages", state_.passages * sizeof(std::uint64_t)); !status) return status;
+    CARNOT_RETURN_IF_ERROR(open(file_, "index", sizeof(IndexHead) + state_.texts_bytes));
+    CARNOT_RETURN_IF_ERROR(open(passages_, "passages", state_.passages * sizeof(std::uint64_t)));
     return open(lengths_, "lengths", state_.passages);
   }
 
   Status read_passages() {
     while (source_.at() < source_.bytes()) {
       std::vector<ReadPassage> batch;
-      if (const Status status = read_batch(batch); !status) return status;
+      CARNOT_RETURN_IF_ERROR(read_batch(batch));
       pool_.run(static_cast<std::int64_t>(batch.size()),
                 [&](std::int64_t i) { split(batch[static_cast<std::size_t>(i)]); });
-      if (const Status status = take_batch(batch); !status) return status;
-      if (collector_.bytes() >= options_.memory)
-        if (const Status status = save_state(); !status) return status;
+      CARNOT_RETURN_IF_ERROR(take_batch(batch));
+      if (collector_.bytes() >= options_.memory) CARNOT_RETURN_IF_ERROR(save_state());
       if (on_progress_ && !on_progress_(progress(false))) {
-        if (const Status status = save_state(); !status) return status;
+        CARNOT_RETURN_IF_ERROR(save_state());
         return Error{index_.string() + ": stopped after " + std::to_string(state_.passages) +
                      " passages; the same call goes on from there"};
       }
@@ -247,9 +243,9 @@ class IndexBuild {
     head_.sections[kTexts] = {
         .begin = sizeof(IndexHead), .bytes = state_.texts_bytes, .checksum = state_.texts_checksum};
     passages_->write_value(state_.texts_bytes);
-    if (const Status status = append_section(kPassages, *passages_); !status) return status;
-    if (const Status status = append_section(kLengths, *lengths_); !status) return status;
-    if (const Status status = write_postings(); !status) return status;
+    CARNOT_RETURN_IF_ERROR(append_section(kPassages, *passages_));
+    CARNOT_RETURN_IF_ERROR(append_section(kLengths, *lengths_));
+    CARNOT_RETURN_IF_ERROR(write_postings());
     return finish();
   }
 
@@ -266,7 +262,7 @@ class IndexBuild {
 
   /// Copies what was collected in a file of its own.
   Status append_section(IndexSection which, GrowingFile& from) {
-    if (const Status status = from.sync(); !status) return status;
+    CARNOT_RETURN_IF_ERROR(from.sync());
     begin_section(which);
     std::ifstream in(from.path(), std::ios::binary);
     std::string piece(std::size_t{1} << 20, '\0');
@@ -279,8 +275,7 @@ class IndexBuild {
   }
 
   Status write_postings() {
-    const auto lengths = read_file(lengths_->path());
-    if (!lengths) return lengths.error();
+    CARNOT_ASSIGN_OR_RETURN(const auto lengths, read_file(lengths_->path()));
     const auto inverse_norm = lucene_inverse_norms(head_.k1, head_.b, head_.num_words, head_.num_passages);
     auto words = GrowingFile::open(folder_ / "words", 0), terms = GrowingFile::open(folder_ / "terms", 0),
          blocks = GrowingFile::open(folder_ / "blocks", 0);
@@ -306,7 +301,7 @@ class IndexBuild {
           const auto& [document, count] = postings[begin + i];
           block.documents[i] = document;
           block.counts[i] = count;
-          const float norm = inverse_norm[static_cast<unsigned char>((*lengths)[document])];
+          const float norm = inverse_norm[static_cast<unsigned char>(lengths[document])];
           place.most = std::max(place.most, static_cast<float>(count) * norm);
         }
         pack_postings(block, before, bytes);
@@ -323,24 +318,24 @@ class IndexBuild {
     };
     std::vector<fs::path> runs;
     for (std::uint64_t i = 0; i < state_.runs; ++i) runs.push_back(run_path(i));
-    if (const Status status = merge_runs(runs, write_word); !status) return status;
+    CARNOT_RETURN_IF_ERROR(merge_runs(runs, write_word));
     write_section(kPostings, std::string(kBlockPadding, '\0'));
     term.num_documents = 0;
     terms->write_value(term);
-    if (const Status status = append_section(kWords, *words); !status) return status;
-    if (const Status status = append_section(kTerms, *terms); !status) return status;
+    CARNOT_RETURN_IF_ERROR(append_section(kWords, *words));
+    CARNOT_RETURN_IF_ERROR(append_section(kTerms, *terms));
     return append_section(kBlocks, *blocks);
   }
 
   Status finish() {
     head_.file_bytes = file_->size();
     head_.checksum = checksum_of({reinterpret_cast<const char*>(&head_), offsetof(IndexHead, checksum)});
-    if (const Status status = file_->sync(); !status) return status;
+    CARNOT_RETURN_IF_ERROR(file_->sync());
     std::fstream file(file_->path(), std::ios::binary | std::ios::in | std::ios::out);
     file.write(reinterpret_cast<const char*>(&head_), sizeof head_);
     file.close();
     if (!file) return system_error(file_->path(), "cannot write");
-    if (const Status status = sync_path(file_->path()); !status) return status;
+    CARNOT_RETURN_IF_ERROR(sync_path(file_->path()));
     if (::rename(file_->path().c_str(), index_.c_str()) != 0) return system_error(index_, "cannot write");
     return sync_path(index_.has_parent_path() ? index_.parent_path() : fs::path("."));
   }
@@ -368,27 +363,24 @@ fs::path index_path_of(const fs::path& file) {
 
 Status build_index_file(const fs::path& source, const fs::path& index, const IndexBuildOptions& options,
                         const OnIndexProgress& on_progress) {
-  auto opened = PassageSource::open(source);
-  if (!opened) return opened.error();
-  return IndexBuild(std::move(opened).value(), index, options, on_progress).run();
+  CARNOT_ASSIGN_OR_RETURN(auto opened, PassageSource::open(source));
+  return IndexBuild(std::move(opened), index, options, on_progress).run();
 }
 
 Result<std::shared_ptr<const Bm25File>> open_or_build_index(const fs::path& file, const IndexBuildOptions& options,
                                                             const OnIndexProgress& on_progress) {
   if (file.extension() == ".bm25") return Bm25File::open(file);
-  auto source = PassageSource::open(file);
-  if (!source) return source.error();
+  CARNOT_ASSIGN_OR_RETURN(auto source, PassageSource::open(file));
   const fs::path index = index_path_of(file);
   if (fs::exists(index)) {
     auto opened = Bm25File::open(index);
     if (!opened) return Error{opened.error().message + "; remove it, and it is built anew"};
-    if ((*opened)->is_from(source->bytes(), source->mark()) &&
+    if ((*opened)->is_from(source.bytes(), source.mark()) &&
         (*opened)->has_settings(options.words, options.k1, options.b))
       return opened;
     log_info(index.string() + ": was built from another version of " + file.string() + " or otherwise; is built anew");
   }
-  const Status built = IndexBuild(std::move(source).value(), index, options, on_progress).run();
-  if (!built) return built.error();
+  CARNOT_RETURN_IF_ERROR(IndexBuild(std::move(source), index, options, on_progress).run());
   return Bm25File::open(index);
 }
 

@@ -23,9 +23,8 @@ Bm25File::Bm25File(std::unique_ptr<const IndexMapping> mapping)
 Bm25File::~Bm25File() = default;
 
 Result<std::shared_ptr<const Bm25File>> Bm25File::open(const std::filesystem::path& path) {
-  auto mapping = IndexMapping::open(path);
-  if (!mapping) return mapping.error();
-  return std::shared_ptr<const Bm25File>(new Bm25File(std::move(mapping).value()));
+  CARNOT_ASSIGN_OR_RETURN(auto mapping, IndexMapping::open(path));
+  return std::shared_ptr<const Bm25File>(new Bm25File(std::move(mapping)));
 }
 
 std::vector<SearchHit> Bm25File::search(std::string_view query, int k) const {

@@ -17,8 +17,8 @@ namespace carnot {
 
 Result<std::unique_ptr<const IndexMapping>> IndexMapping::open(const std::filesystem::path& path) {
   std::unique_ptr<IndexMapping> mapping(new IndexMapping(path));
-  if (const Status status = mapping->map(); !status) return status.error();
-  if (const Status status = mapping->check_head(); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(mapping->map());
+  CARNOT_RETURN_IF_ERROR(mapping->check_head());
   const IndexHead& head = mapping->head();
   mapping->inverse_norm_ = lucene_inverse_norms(head.k1, head.b, head.num_words, head.num_passages);
   return std::unique_ptr<const IndexMapping>(std::move(mapping));
@@ -29,9 +29,7 @@ IndexMapping::~IndexMapping() {
 }
 
 Status IndexMapping::map() {
-  auto file = open_regular_file(path_);
-  if (!file) return file.error();
-  file_ = std::move(file).value();
+  CARNOT_ASSIGN_OR_RETURN(file_, open_regular_file(path_));
   struct stat info{};
   if (::fstat(file_.get(), &info) != 0) return system_error(path_, "cannot read");
   bytes_ = static_cast<std::uint64_t>(info.st_size);

@@ -24,12 +24,11 @@ Result<PassageSource> PassageSource::open(const std::filesystem::path& path) {
   PassageSource source;
   source.name_ = path.string();
   if (path.extension() == ".xz") {
-    auto text = read_maybe_compressed(path);
-    if (!text) return text.error();
-    source.bytes_ = text->size();
-    source.in_ = std::make_unique<std::istringstream>(std::move(text).value());
+    CARNOT_ASSIGN_OR_RETURN(auto text, read_maybe_compressed(path));
+    source.bytes_ = text.size();
+    source.in_ = std::make_unique<std::istringstream>(std::move(text));
   } else {
-    if (const auto regular = open_regular_file(path); !regular) return regular.error();
+    CARNOT_RETURN_IF_ERROR(open_regular_file(path));
     auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
     std::error_code reason;
     source.bytes_ = std::filesystem::file_size(path, reason);

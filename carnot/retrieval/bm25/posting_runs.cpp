@@ -147,9 +147,8 @@ Status merge_runs(const std::vector<std::filesystem::path>& runs, const OnWord& 
   std::vector<std::unique_ptr<RunReader>> readers;
   for (const auto& run : runs) {
     auto reader = std::make_unique<RunReader>(run);
-    const auto more = reader->next();
-    if (!more) return more.error();
-    if (*more) readers.push_back(std::move(reader));
+    CARNOT_ASSIGN_OR_RETURN(const auto more, reader->next());
+    if (more) readers.push_back(std::move(reader));
   }
   std::vector<WordPosting> postings;
   std::string word;
@@ -160,13 +159,12 @@ Status merge_runs(const std::vector<std::filesystem::path>& runs, const OnWord& 
     postings.clear();
     for (auto& reader : readers) {
       if (reader->word() != word) continue;
-      if (const Status status = reader->append_postings(postings); !status) return status;
-      const auto more = reader->next();
-      if (!more) return more.error();
-      if (!*more) reader.reset();
+      CARNOT_RETURN_IF_ERROR(reader->append_postings(postings));
+      CARNOT_ASSIGN_OR_RETURN(const auto more, reader->next());
+      if (!more) reader.reset();
     }
     std::erase(readers, nullptr);
-    if (const Status status = on_word(word, postings); !status) return status;
+    CARNOT_RETURN_IF_ERROR(on_word(word, postings));
   }
   return Done{};
 }

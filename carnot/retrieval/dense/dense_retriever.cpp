@@ -125,44 +125,39 @@ class DenseOpening {
         mark_(mark_of_vectors(*index_, encoder_, options.passage_prefix)) {}
 
   Result<std::shared_ptr<const Retriever>> run() {
-    if (!fs::exists(vectors_file_))
-      if (const Status status = encode_passages(); !status) return status.error();
-    auto vectors = open_vectors();
-    if (!vectors) return vectors.error();
+    if (!fs::exists(vectors_file_)) CARNOT_RETURN_IF_ERROR(encode_passages());
+    CARNOT_ASSIGN_OR_RETURN(auto vectors, open_vectors());
     std::shared_ptr<const NearestGraph> graph;
     if (options_.approximate) {
-      auto opened = NearestGraph::open_or_build(graph_file_, *vectors, [this](std::int64_t rows) {
-        return goes_on({.passages = rows, .all_passages = index_->num_passages(), .graph = true});
-      });
-      if (!opened) return opened.error();
-      graph = std::move(opened).value();
+      CARNOT_ASSIGN_OR_RETURN(
+          graph, NearestGraph::open_or_build(graph_file_, vectors, [this](std::int64_t rows) {
+            return goes_on({.passages = rows, .all_passages = index_->num_passages(), .graph = true});
+          }));
     }
     return std::shared_ptr<const Retriever>(
-        std::make_shared<const DenseRetriever>(index_, *vectors, std::move(graph), encoder_, options_));
+        std::make_shared<const DenseRetriever>(index_, vectors, std::move(graph), encoder_, options_));
   }
 
  private:
   bool goes_on(const DenseProgress& progress) const { return !on_progress_ || on_progress_(progress); }
 
   Status encode_passages() {
-    auto writer = VectorFileWriter::open(vectors_file_, encoder_.dimensions, mark_);
-    if (!writer) return writer.error();
+    CARNOT_ASSIGN_OR_RETURN(auto writer, VectorFileWriter::open(vectors_file_, encoder_.dimensions, mark_));
     const std::int64_t count = index_->num_passages();
-    if (writer->num_rows() > 0)
-      log_info(vectors_file_.string() + ": goes on after " + std::to_string(writer->num_rows()) + " passages");
+    if (writer.num_rows() > 0)
+      log_info(vectors_file_.string() + ": goes on after " + std::to_string(writer.num_rows()) + " passages");
     std::vector<std::string> texts;
-    for (std::int64_t next = writer->num_rows(); next < count;) {
+    for (std::int64_t next = writer.num_rows(); next < count;) {
       texts.clear();
       for (const std::int64_t end = std::min(next + kEncodedTogether, count); next < end; ++next)
         texts.push_back(options_.passage_prefix + std::string(index_->passage(next).contents));
-      for (const auto& vector : encoder_.encode(texts))
-        if (const Status status = writer->add(vector); !status) return status;
+      for (const auto& vector : encoder_.encode(texts)) CARNOT_RETURN_IF_ERROR(writer.add(vector));
       if (goes_on({.passages = next, .all_passages = count})) continue;
-      if (const Status status = writer->sync(); !status) return status;
+      CARNOT_RETURN_IF_ERROR(writer.sync());
       return Error{vectors_file_.string() + ": stopped after " + std::to_string(next) +
                    " passages; the same call goes on from there"};
     }
-    return writer->finish();
+    return writer.finish();
   }
 
   Result<std::shared_ptr<const VectorFile>> open_vectors() const {

@@ -65,7 +65,7 @@ struct GraphContents {
 };
 
 Result<GraphContents> contents_of(const fs::path& file) {
-  if (const auto regular = open_regular_file(file); !regular) return regular.error();
+  CARNOT_RETURN_IF_ERROR(open_regular_file(file));
   std::ifstream in(file, std::ios::binary);
   if (!in) return system_error(file, "cannot open");
   std::string piece(std::size_t{1} << 20, '\0');
@@ -100,34 +100,30 @@ std::uint64_t saved_bytes(const Layers& layers) {
 Status save_graph(Layers& layers, const VectorFile& vectors, const GraphFiles& files) {
   const fs::path written = files.graph.string() + ".new";
   layers.saveIndex(written.string());
-  if (const Status synced = sync_path(written); !synced) return synced;
-  const auto contents = contents_of(written);
-  if (!contents) return contents.error();
+  CARNOT_RETURN_IF_ERROR(sync_path(written));
+  CARNOT_ASSIGN_OR_RETURN(const auto contents, contents_of(written));
   std::error_code ignored;
-  if (contents->bytes != saved_bytes(layers)) {
+  if (contents.bytes != saved_bytes(layers)) {
     fs::remove(written, ignored);
     return Error{files.graph.string() + ": cannot be written as a whole; is the disk full?"};
   }
   fs::remove(files.description(), ignored);
   if (::rename(written.c_str(), files.graph.c_str()) != 0) return system_error(files.graph, "cannot write");
-  const OrderedJson json = {{"made_of", made_of(vectors)}, {"contents", contents->json()}};
+  const OrderedJson json = {{"made_of", made_of(vectors)}, {"contents", contents.json()}};
   return write_file_atomically(files.description(), json.dump(2) + "\n");
 }
 
 /// Null where there is none, or one of other vectors.
 Result<std::unique_ptr<Layers>> load_graph(VectorSpace& space, const VectorFile& vectors, const GraphFiles& files) {
   if (!fs::exists(files.graph) || !fs::exists(files.description())) return std::unique_ptr<Layers>();
-  const auto text = read_file(files.description());
-  if (!text) return text.error();
-  const auto known = parse_json_object<OrderedJson>(*text, files.description().string());
-  if (!known) return known.error();
-  if (known->value("made_of", OrderedJson()) != made_of(vectors)) {
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(files.description()));
+  CARNOT_ASSIGN_OR_RETURN(const auto known, parse_json_object<OrderedJson>(text, files.description().string()));
+  if (known.value("made_of", OrderedJson()) != made_of(vectors)) {
     log_info(files.graph.string() + ": was built of other vectors; is built anew");
     return std::unique_ptr<Layers>();
   }
-  const auto contents = contents_of(files.graph);
-  if (!contents) return contents.error();
-  if (known->value("contents", OrderedJson()) != contents->json())
+  CARNOT_ASSIGN_OR_RETURN(const auto contents, contents_of(files.graph));
+  if (known.value("contents", OrderedJson()) != contents.json())
     return Error{files.graph.string() + ": damaged: it is not what was written; remove it, and it is built anew"};
   auto layers =
       std::make_unique<Layers>(&space, files.graph.string(), false, static_cast<std::size_t>(vectors.num_rows()));
@@ -141,19 +137,14 @@ struct NearestGraph::Graph {
   explicit Graph(const VectorFile& vectors) : space(vectors.dimensions()) {}
 
   Status open_or_build(const fs::path& file, const VectorFile& vectors, const OnRows& on_rows) {
-    auto found = load_graph(space, vectors, {.graph = file});
-    if (!found) return found.error();
-    layers = std::move(found).value();
+    CARNOT_ASSIGN_OR_RETURN(layers, load_graph(space, vectors, {.graph = file}));
     return layers != nullptr ? Status(Done{}) : build(file, vectors, on_rows);
   }
 
   Status build(const fs::path& file, const VectorFile& vectors, const OnRows& on_rows) {
-    auto folder = BuildFolder::open(file);
-    if (!folder) return folder.error();
-    const GraphFiles partial{.graph = folder->path("graph")};
-    auto begun = load_graph(space, vectors, partial);
-    if (!begun) return begun.error();
-    layers = std::move(begun).value();
+    CARNOT_ASSIGN_OR_RETURN(auto folder, BuildFolder::open(file));
+    const GraphFiles partial{.graph = folder.path("graph")};
+    CARNOT_ASSIGN_OR_RETURN(layers, load_graph(space, vectors, partial));
     if (layers == nullptr)
       layers =
           std::make_unique<Layers>(&space, static_cast<std::size_t>(vectors.num_rows()), kNeighbours, kBuildCandidates);
@@ -167,15 +158,15 @@ struct NearestGraph::Graph {
       layers->addPoint(vectors.row(row).data(), static_cast<hnswlib::labeltype>(row));
       const bool stops = num_added() % kRowsBetweenCalls == 0 && on_rows && !on_rows(num_added());
       if (stops || num_added() - saved >= std::max(kRowsBetweenSaves, saved / 4)) {
-        if (const Status status = save_graph(*layers, vectors, partial); !status) return status;
+        CARNOT_RETURN_IF_ERROR(save_graph(*layers, vectors, partial));
         saved = num_added();
       }
       if (stops)
         return Error{file.string() + ": stopped after " + std::to_string(saved) +
                      " rows; the same call goes on from there"};
     }
-    if (const Status status = save_graph(*layers, vectors, {.graph = file}); !status) return status;
-    folder->remove();
+    CARNOT_RETURN_IF_ERROR(save_graph(*layers, vectors, {.graph = file}));
+    folder.remove();
     return Done{};
   }
 
@@ -195,7 +186,7 @@ Result<std::shared_ptr<const NearestGraph>> NearestGraph::open_or_build(const fs
                                                                         const OnRows& on_rows) {
   auto graph = std::make_unique<Graph>(*vectors);
   try {
-    if (const Status status = graph->open_or_build(file, *vectors, on_rows); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(graph->open_or_build(file, *vectors, on_rows));
   } catch (const DamagedIndex& damage) {
     return Error{damage.what()};
   } catch (const std::runtime_error& problem) {  // hnswlib's: no memory

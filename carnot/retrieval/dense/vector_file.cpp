@@ -91,7 +91,7 @@ bool is_nearer(const SearchHit& a, const SearchHit& b) {
 
 Result<std::shared_ptr<const VectorFile>> VectorFile::open(const std::filesystem::path& path) {
   std::shared_ptr<VectorFile> file(new VectorFile(path));
-  if (const Status status = file->map(); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(file->map());
   return std::shared_ptr<const VectorFile>(std::move(file));
 }
 
@@ -100,9 +100,7 @@ VectorFile::~VectorFile() {
 }
 
 Status VectorFile::map() {
-  auto file = open_regular_file(path_);
-  if (!file) return file.error();
-  file_ = std::move(file).value();
+  CARNOT_ASSIGN_OR_RETURN(file_, open_regular_file(path_));
   struct stat info{};
   if (::fstat(file_.get(), &info) != 0) return system_error(path_, "cannot read");
   const std::string name = path_.string();
@@ -178,9 +176,8 @@ Status VectorFile::verify() const {
 Result<VectorFileWriter> VectorFileWriter::open(const std::filesystem::path& file, int dimensions,
                                                 std::uint64_t source_mark) {
   CARNOT_CHECK(dimensions > 0 && dimensions <= static_cast<int>(kMostDimensions), std::to_string(dimensions));
-  auto folder = BuildFolder::open(file);
-  if (!folder) return folder.error();
-  VectorFileWriter writer(std::move(folder).value());
+  CARNOT_ASSIGN_OR_RETURN(auto folder, BuildFolder::open(file));
+  VectorFileWriter writer(std::move(folder));
   writer.file_ = file;
   writer.dimensions_ = dimensions;
   writer.source_mark_ = source_mark;
@@ -224,7 +221,7 @@ Status VectorFileWriter::sync() {
       return Done{};
     return system_error(rows_path(), "cannot write");
   };
-  if (const Status status = write(waiting_.data(), bytes, at); !status) return status;
+  CARNOT_RETURN_IF_ERROR(write(waiting_.data(), bytes, at));
   rows_checksum_ = vector_checksum(waiting_.data(), bytes, rows_checksum_);
   num_rows_ += std::ssize(waiting_) / dimensions_;
   waiting_.clear();
@@ -237,11 +234,9 @@ Status VectorFileWriter::sync() {
 }
 
 Status VectorFileWriter::finish() {
-  if (const Status status = sync(); !status) return status;
+  CARNOT_RETURN_IF_ERROR(sync());
   if (::rename(rows_path().c_str(), file_.c_str()) != 0) return system_error(file_, "cannot write");
-  if (const Status status = sync_path(file_.has_parent_path() ? file_.parent_path() : std::filesystem::path("."));
-      !status)
-    return status;
+  CARNOT_RETURN_IF_ERROR(sync_path(file_.has_parent_path() ? file_.parent_path() : std::filesystem::path(".")));
   folder_.remove();
   return Done{};
 }

@@ -63,10 +63,9 @@ class RetrieverClient final : public Retriever {
 }  // namespace
 
 Result<std::shared_ptr<const Retriever>> make_retriever_client(const std::string& url) {
-  auto parsed = parse_url(url);
-  if (!parsed) return parsed.error();
-  if (parsed->path == "/") parsed->path = "/retrieve";
-  return std::shared_ptr<const Retriever>(std::make_shared<const RetrieverClient>(std::move(parsed).value()));
+  CARNOT_ASSIGN_OR_RETURN(auto parsed, parse_url(url));
+  if (parsed.path == "/") parsed.path = "/retrieve";
+  return std::shared_ptr<const Retriever>(std::make_shared<const RetrieverClient>(std::move(parsed)));
 }
 
 }  // namespace carnot

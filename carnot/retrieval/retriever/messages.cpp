@@ -59,17 +59,16 @@ Result<RetrievedPassage> retrieved_passage(const Json& item, const std::string& 
 }  // namespace
 
 Result<RetrieveRequest> parse_retrieve_request(std::string_view body, int usual_topk) {
-  const auto given = parse_json_object(body, "the request");
-  if (!given) return given.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto given, parse_json_object(body, "the request"));
   RetrieveRequest request{.topk = usual_topk};
-  if (const Status status = read_queries(*given, request.queries); !status) return status.error();
-  if (const auto topk = given->find("topk"); topk != given->end() && !topk->is_null()) {
+  CARNOT_RETURN_IF_ERROR(read_queries(given, request.queries));
+  if (const auto topk = given.find("topk"); topk != given.end() && !topk->is_null()) {
     if (!topk->is_number_integer() || *topk < 1 || *topk > kMostPassages)
       return Error{"topk: expected a whole number from 1 to " + std::to_string(kMostPassages) + ", found " +
                    shown(*topk)};
     request.topk = topk->get<int>();
   }
-  if (const auto scores = given->find("return_scores"); scores != given->end() && !scores->is_null()) {
+  if (const auto scores = given.find("return_scores"); scores != given.end() && !scores->is_null()) {
     if (!scores->is_boolean()) return Error{"return_scores: expected true or false, found " + shown(*scores)};
     request.return_scores = scores->get<bool>();
   }
@@ -97,12 +96,10 @@ std::string retrieve_answer(std::span<const RetrievedPassages> found, bool with_
 
 Result<std::vector<RetrievedPassages>> parse_retrieve_answer(std::string_view body, std::size_t num_queries,
                                                              const std::string& where) {
-  const auto answer = parse_json_object(body, where);
-  if (!answer) return answer.error();
-  const auto result = answer->find("result");
-  if (result == answer->end() || !result->is_array())
-    return Error{where + ": expected a list under result, found " +
-                 (result == answer->end() ? "none" : shown(*result))};
+  CARNOT_ASSIGN_OR_RETURN(const auto answer, parse_json_object(body, where));
+  const auto result = answer.find("result");
+  if (result == answer.end() || !result->is_array())
+    return Error{where + ": expected a list under result, found " + (result == answer.end() ? "none" : shown(*result))};
   if (result->size() != num_queries)
     return Error{where + ": result: expected a list for each of " + std::to_string(num_queries) + " queries, found " +
                  std::to_string(result->size())};
@@ -113,9 +110,8 @@ Result<std::vector<RetrievedPassages>> parse_retrieve_answer(std::string_view bo
     if (!list.is_array()) return Error{place + ": expected a list, found " + shown(list)};
     found.emplace_back();
     for (std::size_t j = 0; j < list.size(); ++j) {
-      auto passage = retrieved_passage(list[j], place + "[" + std::to_string(j) + "]");
-      if (!passage) return passage.error();
-      found.back().push_back(std::move(passage).value());
+      CARNOT_ASSIGN_OR_RETURN(auto passage, retrieved_passage(list[j], place + "[" + std::to_string(j) + "]"));
+      found.back().push_back(std::move(passage));
     }
   }
   return found;

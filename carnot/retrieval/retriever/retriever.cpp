@@ -69,12 +69,11 @@ class MemoryRetriever final : public Retriever {
 };
 
 Result<std::vector<PassageRow>> read_passage_rows(const std::string& file) {
-  const auto text = read_maybe_compressed(file);
-  if (!text) return text.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(file));
   std::vector<PassageRow> passages;
   std::vector<std::string> problems;
   std::uint64_t number = 0;
-  for (const std::string_view line : split_lines(*text)) {
+  for (const std::string_view line : split_lines(text)) {
     ++number;
     if (trim(line).empty()) continue;
     auto row = parse_passage_row(line, number - 1, file + ":" + std::to_string(number));
@@ -112,13 +111,11 @@ Result<std::shared_ptr<const Retriever>> open_retriever(const std::string& where
                                                         const OnIndexProgress& on_progress) {
   if (is_server(where)) return make_retriever_client(where);
   if (!where.ends_with(".bm25") && is_small(where)) {
-    auto passages = read_passage_rows(where);
-    if (!passages) return passages.error();
-    return make_memory_retriever(std::move(passages).value(), options);
+    CARNOT_ASSIGN_OR_RETURN(auto passages, read_passage_rows(where));
+    return make_memory_retriever(std::move(passages), options);
   }
-  auto index = open_or_build_index(where, options, on_progress);
-  if (!index) return index.error();
-  return make_index_retriever(std::move(index).value(), options.threads);
+  CARNOT_ASSIGN_OR_RETURN(auto index, open_or_build_index(where, options, on_progress));
+  return make_index_retriever(std::move(index), options.threads);
 }
 
 }  // namespace carnot

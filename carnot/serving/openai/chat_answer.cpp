@@ -52,9 +52,8 @@ std::vector<ToolCall> calls_of(const Json& message) {
 }  // namespace
 
 Result<ChatAnswer> parse_chat_answer(std::string_view body, const std::string& where) {
-  const auto parsed = parse_json(body, where);
-  if (!parsed) return parsed.error();
-  const Json* choices = member_of(*parsed, "choices");
+  CARNOT_ASSIGN_OR_RETURN(const auto parsed, parse_json(body, where));
+  const Json* choices = member_of(parsed, "choices");
   const Json* choice = choices != nullptr && choices->is_array() && !choices->empty() ? &choices->front() : nullptr;
   const Json* message = choice == nullptr ? nullptr : member_of(*choice, "message");
   const Json* content = message == nullptr ? nullptr : member_of(*message, "content");
@@ -66,7 +65,7 @@ Result<ChatAnswer> parse_chat_answer(std::string_view body, const std::string& w
                  printable_line(body.substr(0, kShownAnswerBody))};
   if (is_text) answer.text = content->get<std::string>();
   answer.finish_reason = text_of(*choice, "finish_reason");
-  const Json* usage = member_of(*parsed, "usage");
+  const Json* usage = member_of(parsed, "usage");
   answer.usage = {.prompt = count_of(usage, "prompt_tokens"), .completion = count_of(usage, "completion_tokens")};
   return answer;
 }

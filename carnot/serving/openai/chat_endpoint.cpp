@@ -43,10 +43,9 @@ Result<std::unique_ptr<ChatEndpoint>> ChatEndpoint::open(const ChatEndpointOptio
   const auto base = parse_url(options.url);
   if (!base) return Error{section + "url: " + base.error().message};
   if (options.model.empty()) return Error{section + "model: empty; expected a model that the server knows"};
-  auto key = key_of_variable(options.key_variable, section + "key_variable");
-  if (!key) return key.error();
+  CARNOT_ASSIGN_OR_RETURN(auto key, key_of_variable(options.key_variable, section + "key_variable"));
   return std::unique_ptr<ChatEndpoint>(
-      new ChatEndpoint(options, section, base->append("chat/completions"), std::move(key).value()));
+      new ChatEndpoint(options, section, base->append("chat/completions"), std::move(key)));
 }
 
 ChatEndpoint::ChatEndpoint(const ChatEndpointOptions& options, std::string section, Url url, std::string key)

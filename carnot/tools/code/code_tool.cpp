@@ -59,9 +59,8 @@ void CodeToolOptions::fields(FieldVisitor& visit) {
 
 Result<std::shared_ptr<CodeRunner>> open_code_runner(const CodeToolOptions& options) {
   if (!options.url.empty()) return open_sandbox_fusion(options.url, options.sandbox);
-  auto sandbox = PythonSandbox::open(options.sandbox);
-  if (!sandbox) return sandbox.error();
-  return std::shared_ptr<CodeRunner>(std::move(sandbox).value());
+  CARNOT_ASSIGN_OR_RETURN(auto sandbox, PythonSandbox::open(options.sandbox));
+  return std::shared_ptr<CodeRunner>(std::move(sandbox));
 }
 
 std::shared_ptr<Tool> make_code_tool(const std::string& name, std::shared_ptr<CodeRunner> runner,

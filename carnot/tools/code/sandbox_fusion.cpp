@@ -149,9 +149,8 @@ class SandboxFusionClient final : public CodeRunner {
 }  // namespace
 
 Result<CodeCall> parse_run_code(std::string_view body, double usual_seconds) {
-  const auto given = parse_json_object(body, "request");
-  if (!given) return given.error();
-  MemberReader reader(*given, "request");
+  CARNOT_ASSIGN_OR_RETURN(const auto given, parse_json_object(body, "request"));
+  MemberReader reader(given, "request");
   CodeCall call{.seconds = usual_seconds};
   std::string language = "python";
   if (reader.find("code") == nullptr) reader.refuse("code", "a text");
@@ -164,7 +163,7 @@ Result<CodeCall> parse_run_code(std::string_view body, double usual_seconds) {
   read_files(reader, call.files);
   if (const auto* wanted = reader.find("fetch_files"); wanted != nullptr && !(wanted->is_array() && wanted->empty()))
     reader.refuse("fetch_files", "none: files are not given back");
-  if (const Status status = reader.finish(); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(reader.finish());
   return call;
 }
 
@@ -194,13 +193,12 @@ std::string run_code_failure(const std::string& why) {
 }
 
 Result<CodeResult> parse_run_code_answer(std::string_view body, const std::string& where) {
-  const auto given = parse_json_object(body, where);
-  if (!given) return given.error();
-  MemberReader reader(*given, where);
+  CARNOT_ASSIGN_OR_RETURN(const auto given, parse_json_object(body, where));
+  MemberReader reader(given, where);
   std::string status, message;
   reader.text("status", status);
   reader.text("message", message);
-  if (const Status read = reader.finish(); !read) return read.error();
+  CARNOT_RETURN_IF_ERROR(reader.finish());
   if (status == "SandboxError") return Error{where + ": its sandbox failed: " + message};
   const nlohmann::json* run = reader.find("run_result");
   if (run == nullptr || !run->is_object()) return Error{where + ": run_result: expected an object"};
@@ -216,7 +214,7 @@ Result<CodeResult> parse_run_code_answer(std::string_view body, const std::strin
   if (end != "Finished" && end != "TimeLimitExceeded" && end != "Error")
     ran.refuse("status", "Finished, TimeLimitExceeded or Error");
   if (std::abs(code) > 1e6) ran.refuse("return_code", "an exit code");
-  if (const Status read = ran.finish(); !read) return read.error();
+  CARNOT_RETURN_IF_ERROR(ran.finish());
   constexpr int kKilled = 137;
   result.exit_code = end == "TimeLimitExceeded" ? kKilled : static_cast<int>(code);
   result.status = end == "TimeLimitExceeded"                   ? CodeStatus::Timeout
@@ -226,9 +224,8 @@ Result<CodeResult> parse_run_code_answer(std::string_view body, const std::strin
 }
 
 Result<std::shared_ptr<CodeRunner>> open_sandbox_fusion(const std::string& url, const SandboxOptions& options) {
-  auto parsed = parse_url(url);
-  if (!parsed) return parsed.error();
-  return std::shared_ptr<CodeRunner>(std::make_shared<SandboxFusionClient>(std::move(parsed).value(), options));
+  CARNOT_ASSIGN_OR_RETURN(auto parsed, parse_url(url));
+  return std::shared_ptr<CodeRunner>(std::make_shared<SandboxFusionClient>(std::move(parsed), options));
 }
 
 HttpHandler sandbox_fusion_handler(std::shared_ptr<CodeRunner> runner, double usual_seconds) {

@@ -101,15 +101,13 @@ OrderedJson mcp_initialize_params() {
 }
 
 Result<std::vector<McpMessage>> parse_mcp(std::string_view text, const std::string& where) {
-  const auto parsed = parse_json<OrderedJson>(text, where, kMessageLimits);
-  if (!parsed) return parsed.error();
-  if (parsed->is_array() && (parsed->empty() || parsed->size() > kMostMessages))
+  CARNOT_ASSIGN_OR_RETURN(const auto parsed, parse_json<OrderedJson>(text, where, kMessageLimits));
+  if (parsed.is_array() && (parsed.empty() || parsed.size() > kMostMessages))
     return Error{where + ": expected from 1 to " + std::to_string(kMostMessages) + " messages"};
   std::vector<McpMessage> messages;
-  for (const OrderedJson& one : parsed->is_array() ? *parsed : OrderedJson::array({*parsed})) {
-    auto message = message_of(one, where);
-    if (!message) return message.error();
-    messages.push_back(std::move(message).value());
+  for (const OrderedJson& one : parsed.is_array() ? parsed : OrderedJson::array({parsed})) {
+    CARNOT_ASSIGN_OR_RETURN(auto message, message_of(one, where));
+    messages.push_back(std::move(message));
   }
   return messages;
 }
@@ -132,7 +130,7 @@ Result<McpTools> read_mcp_tools(const OrderedJson& result) {
     for (char& c : tool.name)
       if (!may_be_in_a_name(c)) c = '_';
     if (const OrderedJson* schema = member(one, "inputSchema"); schema != nullptr) tool.parameters = text_of(*schema);
-    if (const Status right = tool.check(); !right) return right.error();
+    CARNOT_RETURN_IF_ERROR(tool.check());
     const OrderedJson* annotations = member(one, "annotations");
     const OrderedJson* only_reads = annotations == nullptr ? nullptr : member(*annotations, "readOnlyHint");
     read.only_read = read.only_read && only_reads != nullptr && *only_reads == true;

@@ -74,10 +74,9 @@ class ServerReader {
 }  // namespace
 
 Result<std::vector<McpServerOptions>> parse_mcp_servers(std::string_view text, const std::string& file) {
-  const auto parsed = parse_json_object<OrderedJson>(text, file);
-  if (!parsed) return parsed.error();
-  const auto servers = parsed->find("mcpServers");
-  if (servers == parsed->end() || !servers->is_object() || servers->empty())
+  CARNOT_ASSIGN_OR_RETURN(const auto parsed, parse_json_object<OrderedJson>(text, file));
+  const auto servers = parsed.find("mcpServers");
+  if (servers == parsed.end() || !servers->is_object() || servers->empty())
     return Error{file + ": expected servers under mcpServers"};
   std::vector<McpServerOptions> all;
   std::vector<std::string> problems;

@@ -67,7 +67,7 @@ Status check_files(const std::vector<std::string>& functions) {
 }  // namespace
 
 Result<PythonTools> start_python_tools(const PythonToolOptions& options) {
-  if (const Status files = check_files(options.functions); !files) return files.error();
+  CARNOT_RETURN_IF_ERROR(check_files(options.functions));
   const auto folder = python_folder();
   if (!folder) return Error{"env.tools: " + folder.error().message};
   PeerOptions peer{.name = "env.tools",
@@ -77,7 +77,7 @@ Result<PythonTools> start_python_tools(const PythonToolOptions& options) {
                    .call_seconds = options.call_seconds};
   peer.program.command.insert(peer.program.command.end(), options.functions.begin(), options.functions.end());
   auto pool = std::make_shared<PeerPool>(std::move(peer), Json{{"op", "hello"}, {"protocol", 1}}, 1);
-  if (const Status started = pool->start(); !started) return started.error();
+  CARNOT_RETURN_IF_ERROR(pool->start());
   try {
     return read_tools(pool->take()->greeting(), pool);
   } catch (const PeerFailure& failure) {

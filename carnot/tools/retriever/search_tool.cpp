@@ -44,9 +44,8 @@ class RetrieverSearch final : public Tool {
 
 std::unique_ptr<ToolKind> make_retriever_search_kind() {
   return each_entry([](const std::string& entry) -> Result<std::shared_ptr<Tool>> {
-    auto retriever = open_retriever(std::string(trim(std::string_view(entry).substr(7))));
-    if (!retriever) return retriever.error();
-    return std::shared_ptr<Tool>(std::make_shared<RetrieverSearch>(std::move(retriever).value()));
+    CARNOT_ASSIGN_OR_RETURN(auto retriever, open_retriever(std::string(trim(std::string_view(entry).substr(7)))));
+    return std::shared_ptr<Tool>(std::make_shared<RetrieverSearch>(std::move(retriever)));
   });
 }
 

@@ -217,23 +217,20 @@ PythonSandbox::~PythonSandbox() = default;
 const SandboxLayers& PythonSandbox::layers() const { return pool_->program().layers; }
 
 Result<std::shared_ptr<PythonSandbox>> PythonSandbox::open(const SandboxOptions& options, const SandboxTrial& trial) {
-  const auto launcher = find_own_program("carnot-sandbox", "CARNOT_SANDBOX");
-  if (!launcher) return launcher.error();
-  const auto interpreter = find_interpreter(options.interpreter);
-  if (!interpreter) return interpreter.error();
-  const auto granted = probe(*launcher, trial);
-  if (!granted) return granted.error();
-  SandboxedProgram program{.launcher = *launcher,
-                           .layers = *granted,
-                           .command = {interpreter->program, "-s", "-c", std::string(kPythonWorker)},
-                           .read = interpreter->folders,
+  CARNOT_ASSIGN_OR_RETURN(const auto launcher, find_own_program("carnot-sandbox", "CARNOT_SANDBOX"));
+  CARNOT_ASSIGN_OR_RETURN(const auto interpreter, find_interpreter(options.interpreter));
+  CARNOT_ASSIGN_OR_RETURN(const auto granted, probe(launcher, trial));
+  SandboxedProgram program{.launcher = launcher,
+                           .layers = granted,
+                           .command = {interpreter.program, "-s", "-c", std::string(kPythonWorker)},
+                           .read = interpreter.folders,
                            .limits = options,
                            .as_user = trial.as_user};
   program.command.insert(program.command.end(), options.imports.begin(), options.imports.end());
   program.read.insert(program.read.end(), options.read.begin(), options.read.end());
   std::vector<std::string> refusals;
   for (;;) {
-    if (const Status enough = check_level(program.layers, options.least, refusals); !enough) return enough.error();
+    CARNOT_RETURN_IF_ERROR(check_level(program.layers, options.least, refusals));
     auto pool = std::make_unique<Pool>(program);
     try {
       pool->begin(pool->start());

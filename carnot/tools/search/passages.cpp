@@ -95,11 +95,9 @@ ToolDescription search_description() {
 }
 
 Result<std::shared_ptr<Tool>> make_search(const std::filesystem::path& file) {
-  const auto text = read_maybe_compressed(file);
-  if (!text) return text.error();
-  auto passages = parse_passages(*text, file.string());
-  if (!passages) return passages.error();
-  return std::shared_ptr<Tool>(std::make_shared<Search>(std::move(passages).value()));
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(file));
+  CARNOT_ASSIGN_OR_RETURN(auto passages, parse_passages(text, file.string()));
+  return std::shared_ptr<Tool>(std::make_shared<Search>(std::move(passages)));
 }
 
 std::unique_ptr<ToolKind> make_passage_search_kind() {

@@ -31,7 +31,7 @@ Result<WebResult> read_result(const Json& row, const std::string& where) {
   WebResult result;
   for (const auto& [name, text] : {std::pair{"title", &result.title}, std::pair{"url", &result.url},
                                    std::pair{"snippet", &result.snippet}, std::pair{"date", &result.date}})
-    if (const Status taken = take_text(row, name, where, *text); !taken) return taken.error();
+    CARNOT_RETURN_IF_ERROR(take_text(row, name, where, *text));
   if (result.snippet.empty()) return Error{where + ": snippet: expected a text that is not empty"};
   return result;
 }
@@ -41,24 +41,22 @@ Status read_results(const Json& row, const std::string& where, const std::string
   if (list == row.end() || !list->is_array()) return Error{where + ": results: expected a list"};
   std::vector<WebResult> results;
   for (std::size_t i = 0; i < list->size(); ++i) {
-    auto result = read_result((*list)[i], where + ": results[" + std::to_string(i) + "]");
-    if (!result) return result.error();
-    results.push_back(std::move(result).value());
+    CARNOT_ASSIGN_OR_RETURN(auto result, read_result((*list)[i], where + ": results[" + std::to_string(i) + "]"));
+    results.push_back(std::move(result));
   }
   records.results[query] = std::move(results);
   return Done{};
 }
 
 Status read_record(std::string_view line, const std::string& where, WebRecords& records) {
-  const auto row = parse_json_object(line, where);
-  if (!row) return row.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto row, parse_json_object(line, where));
   std::string query, url;
   WebPage page;
   for (const auto& [name, text] : {std::pair{"query", &query}, std::pair{"url", &url}, std::pair{"text", &page.text},
                                    std::pair{"problem", &page.problem}})
-    if (const Status taken = take_text(*row, name, where, *text); !taken) return taken.error();
-  if (row->contains("query")) return read_results(*row, where, web_query(query), records);
-  if (!url.empty() && row->contains("text") != row->contains("problem")) {
+    CARNOT_RETURN_IF_ERROR(take_text(row, name, where, *text));
+  if (row.contains("query")) return read_results(row, where, web_query(query), records);
+  if (!url.empty() && row.contains("text") != row.contains("problem")) {
     records.pages[url] = std::move(page);
     return Done{};
   }
@@ -76,11 +74,10 @@ Result<std::string> begin_line(int file, const std::filesystem::path& path) {
   char last = '\n';
   if (size > 0 && ::pread(file, &last, 1, size - 1) != 1) return system_error(path, "cannot be read");
   if (last == '\n') return std::string();
-  const auto text = read_file(path);
-  if (!text) return text.error();
-  const std::size_t whole = text->rfind('\n') == std::string::npos ? 0 : text->rfind('\n') + 1;
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(path));
+  const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
   WebRecords ignored;
-  if (read_record(std::string_view(*text).substr(whole), path.string(), ignored)) return std::string("\n");
+  if (read_record(std::string_view(text).substr(whole), path.string(), ignored)) return std::string("\n");
   if (::ftruncate(file, static_cast<off_t>(whole)) != 0) return system_error(path, "cannot be cut");
   return std::string();
 }
@@ -129,15 +126,11 @@ Result<std::unique_ptr<WebCache>> WebCache::open(const std::filesystem::path& fi
     return Error{file.string() + ": a compressed file cannot be recorded into; expected another name"};
   WebRecords records;
   if (!record || std::filesystem::exists(file, ignored)) {
-    const auto text = read_maybe_compressed(file);
-    if (!text) return text.error();
-    auto parsed = parse_web_records(*text, file.string());
-    if (!parsed) return parsed.error();
-    records = std::move(parsed).value();
+    CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(file));
+    CARNOT_ASSIGN_OR_RETURN(records, parse_web_records(text, file.string()));
   }
   std::unique_ptr<WebCache> cache(new WebCache(file, record, std::move(records)));
-  if (record)
-    if (const Status writable = cache->append(""); !writable) return writable.error();
+  if (record) CARNOT_RETURN_IF_ERROR(cache->append(""));
   return cache;
 }
 
@@ -190,9 +183,8 @@ Status WebCache::append(const std::string& line) {
   const Descriptor file(::open(file_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
   if (file.get() < 0) return system_error(file_, "cannot be written");
   if (::flock(file.get(), LOCK_EX) != 0) return system_error(file_, "cannot be locked");
-  const auto begin = begin_line(file.get(), file_);
-  if (!begin) return begin.error();
-  const std::string bytes = line.empty() ? "" : *begin + line;
+  CARNOT_ASSIGN_OR_RETURN(const auto begin, begin_line(file.get(), file_));
+  const std::string bytes = line.empty() ? "" : begin + line;
   for (std::string_view left = bytes; !left.empty();) {
     const ssize_t written = ::write(file.get(), left.data(), left.size());
     if (written <= 0) return system_error(file_, "cannot be written");

@@ -111,25 +111,24 @@ Result<std::string> fetch_page(const std::string& text, const PageFetch& how, To
   if (!url) return url.error();
   const auto until = std::min(deadline, std::chrono::steady_clock::now() + how.time);
   for (int redirects = 0;; ++redirects) {
-    if (!how.private_addresses)
-      if (const Status ok = check_public(*url); !ok) return ok.error();
+    if (!how.private_addresses) CARNOT_RETURN_IF_ERROR(check_public(*url));
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     if (left.count() <= 0) return Error{"no answer in time"};
-    const auto answer = http_exchange({.url = *url,
-                                       .headers = {{"Accept", "text/html,application/xhtml+xml,text/plain;q=0.9"},
-                                                   {"Accept-Language", "en;q=0.9,*;q=0.5"},
-                                                   {"User-Agent", "Mozilla/5.0 (compatible; Carnot)"}}},
-                                      {.time = left, .answer_bytes = kMostAnswerBytes});
-    if (!answer) return answer.error();
-    const std::string* location = find_header(answer->headers, "Location");
-    if (is_redirect(answer->status) && location != nullptr) {
+    CARNOT_ASSIGN_OR_RETURN(const auto answer,
+                            http_exchange({.url = *url,
+                                           .headers = {{"Accept", "text/html,application/xhtml+xml,text/plain;q=0.9"},
+                                                       {"Accept-Language", "en;q=0.9,*;q=0.5"},
+                                                       {"User-Agent", "Mozilla/5.0 (compatible; Carnot)"}}},
+                                          {.time = left, .answer_bytes = kMostAnswerBytes}));
+    const std::string* location = find_header(answer.headers, "Location");
+    if (is_redirect(answer.status) && location != nullptr) {
       if (redirects == kMostRedirects) return Error{"more than five redirects"};
       url = redirected(*url, *location);
       if (!url) return url.error();
       continue;
     }
-    if (!answer->is_success()) return Error{"status " + std::to_string(answer->status)};
-    return page_text(*answer);
+    if (!answer.is_success()) return Error{"status " + std::to_string(answer.status)};
+    return page_text(answer);
   }
 }
 

@@ -93,10 +93,9 @@ HttpRequest web_request(const WebOptions& options, const Url& url, const std::st
 }
 
 Result<std::vector<WebResult>> parse_web_results(std::string_view body, const std::string& where) {
-  const auto answer = parse_json_object(body, where);
-  if (!answer) return answer.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto answer, parse_json_object(body, where));
   std::vector<WebResult> results;
-  const Json* list = list_of_results(*answer);
+  const Json* list = list_of_results(answer);
   if (list == nullptr) return results;
   std::set<std::string> seen;
   for (const Json& row : *list) {

@@ -55,7 +55,7 @@ std::string without_thoughts(const std::string& text) {
 
 Result<std::shared_ptr<Web>> Web::open(const WebOptions& options) {
   std::shared_ptr<Web> web(new Web(options));
-  if (const auto set = web->set_up(); !set) return set.error();
+  CARNOT_RETURN_IF_ERROR(web->set_up());
   return web;
 }
 

@@ -125,11 +125,9 @@ class JsonScorer final : public Scorer {
 
 Made make_json(const ScorerOptions& options) {
   if (options.schema.empty()) return std::unique_ptr<Scorer>(std::make_unique<JsonScorer>(std::nullopt));
-  const auto parsed = parse_json(options.schema, "env.schema");
-  if (!parsed) return parsed.error();
-  auto schema = JsonSchema::compile(*parsed, "env.schema");
-  if (!schema) return schema.error();
-  return std::unique_ptr<Scorer>(std::make_unique<JsonScorer>(std::move(schema).value()));
+  CARNOT_ASSIGN_OR_RETURN(const auto parsed, parse_json(options.schema, "env.schema"));
+  CARNOT_ASSIGN_OR_RETURN(auto schema, JsonSchema::compile(parsed, "env.schema"));
+  return std::unique_ptr<Scorer>(std::make_unique<JsonScorer>(std::move(schema)));
 }
 
 class FormatScorer final : public Scorer {
