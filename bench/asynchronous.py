@@ -35,8 +35,8 @@ COMPARED = ["synchronous", "max_staleness 1", "max_staleness 4", "max_staleness 
 
 # From recipes/quickstart.yaml: fewer steps of SFT and training; old log-probabilities measured, since the
 # decoupled objective needs them.
-QUICKSTART = ["recipes/quickstart.yaml", "rollout.old_log_probs=recompute", "rollout.plane_task_groups=8"]
-UNEVEN = ["bench/uneven.yaml", "rollout.plane_task_groups=2"]
+QUICKSTART = ["recipes/quickstart.yaml", "rollout.old_log_probs=recompute", "rollout.workers_task_groups=8"]
+UNEVEN = ["bench/uneven.yaml", "rollout.workers_task_groups=2"]
 
 # Two-sided 95 % points of Student's t, by degrees of freedom.
 STUDENT = [math.nan, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
@@ -80,7 +80,7 @@ def train(arguments, folder, seed, overrides):
     address = f"nats://127.0.0.1:{port}"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     words = [arguments.carnot, "train", *recipe(arguments, seed), "threads=1", f"seed={seed}", f"run_folder={folder}",
-             f"rollout.plane={address}", *overrides, *arguments.overrides]
+             f"rollout.workers={address}", *overrides, *arguments.overrides]
     server = [nats_server(), "-js", "-a", "127.0.0.1", "-p", str(port), "-sd", folder + ".nats"]
     beside = [subprocess.Popen(server, **quiet)]
     for _ in range(arguments.workers):

@@ -20,10 +20,10 @@ threads: 1
 objective: {kl_coefficient: 0}
 """
 TINY = ["model.hidden_size=128", "model.intermediate_size=384", "model.num_layers=4", "rollout.group_size=8",
-        "rollout.max_context_tokens=384", "rollout.max_response_tokens=384", "train.groups=4"]
+        "rollout.max_context_tokens=384", "rollout.max_response_tokens=384", "train.groups_per_step=4"]
 MEDIUM = ["model.hidden_size=512", "model.intermediate_size=1536", "model.num_layers=8", "model.num_heads=8",
           "model.num_kv_heads=4", "model.head_dim=64", "rollout.group_size=4", "rollout.max_context_tokens=384",
-          "rollout.max_response_tokens=384", "train.groups=4"]
+          "rollout.max_response_tokens=384", "train.groups_per_step=4"]
 RUNS = [
     ("quickstart's shape", TINY),
     ("quickstart's shape, checkpointing", TINY + ["train.activation_checkpointing=true"]),

@@ -217,7 +217,7 @@ int measure(const std::string& folder, const std::string& workload_file, const s
             game_speed("sudoku", {"place 1 at row 1 col 1", "place 2 at row 2 col 3"}), "steps/s");
 
   const std::vector<Batch> warm = sft_batches(recipe, bench);
-  recipe.train.groups = 8;  // 64 trajectories at a time
+  recipe.train.groups_per_step = 8;  // 64 trajectories at a time
   recipe.rollout.options.group_size = 8;
   OneProcess alone;
   Trainer trainer(recipe, bench, alone);

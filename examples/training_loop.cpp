@@ -20,7 +20,7 @@ model: {hidden_size: 32, intermediate_size: 64, num_layers: 2, num_heads: 2, num
 sft: {steps: 5, batch_tokens: 512}
 method: grpo
 rollout: {group_size: 4, max_context_tokens: 256}
-train: {steps: 3, groups: 2, learning_rate: 3e-4}
+train: {steps: 3, groups_per_step: 2, learning_rate: 3e-4}
 )";
 
 int fail(const Error& error) {

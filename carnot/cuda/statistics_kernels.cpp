@@ -39,16 +39,13 @@ class StatisticsOnGpu : public StatisticsKernels {
 
 Result<std::unique_ptr<StatisticsKernels>> statistics_on_gpu(int device, const Nvrtc& nvrtc, const CudaDriver& driver,
                                                              CurrentStream stream) {
-  const auto architecture = driver.architecture(device);
-  if (!architecture) return architecture.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto architecture, driver.architecture(device));
   StatisticsOnGpu::Kernels kernels;
   for (const auto variant : {StatisticsVariant::Float, StatisticsVariant::Double, StatisticsVariant::RoundedFloat}) {
     const DeviceProgram& program = statistics_program(variant);
-    const auto code = nvrtc.compile(program, *architecture);
-    if (!code) return code.error();
-    auto loaded = driver.load(device, *code, program.kernels);
-    if (!loaded) return loaded.error();
-    kernels[static_cast<std::size_t>(variant)] = std::move(loaded).value();
+    CARNOT_ASSIGN_OR_RETURN(const auto code, nvrtc.compile(program, architecture));
+    CARNOT_ASSIGN_OR_RETURN(auto loaded, driver.load(device, code, program.kernels));
+    kernels[static_cast<std::size_t>(variant)] = std::move(loaded);
   }
   return std::unique_ptr<StatisticsKernels>(
       std::make_unique<StatisticsOnGpu>(device, driver, std::move(stream), std::move(kernels)));

@@ -123,10 +123,9 @@ Result<std::vector<Member>> meet(c10d::Store& store, const RankSetting& setting,
   if (store.add("taken/" + own, 1) > 1)
     return Error{"rank " + own + " of " + std::to_string(setting.size) + " is taken by " + holder_of(store, own) +
                  "; expected a RANK that no other process has"};
-  const auto texts = written_by_all(store, setting, "member", bytes_of_member(mine), options);
-  if (!texts) return texts.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto texts, written_by_all(store, setting, "member", bytes_of_member(mine), options));
   std::vector<Member> members;
-  for (const std::string& text : *texts) members.push_back(member_of_bytes(text));
+  for (const std::string& text : texts) members.push_back(member_of_bytes(text));
   return members;
 }
 
@@ -180,9 +179,8 @@ Result<c10::intrusive_ptr<c10d::TCPStore>> open_store(const RankSetting& setting
   options.timeout = in_milliseconds(seconds);
   Descriptor socket;
   if (own_address && is_of_ipv4(*own_address)) {
-    auto listening = listen_at(setting.port);
-    if (!listening) return listening.error();
-    socket = std::move(listening).value();
+    CARNOT_ASSIGN_OR_RETURN(auto listening, listen_at(setting.port));
+    socket = std::move(listening);
     options.masterListenFd = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0);  // the store's own, which it closes
   }
   return c10::make_intrusive<c10d::TCPStore>(setting.address, options);
@@ -204,10 +202,10 @@ Result<BackendPointer> connect(const StorePointer& store, const RankSetting& set
                                       .size = setting.size,
                                       .connect_within = in_milliseconds(options.join_seconds)});
   if (backend) (*backend)->setTimeout(kNoLimit);
-  const auto problems = written_by_all(*store, setting, "connected", backend ? "" : backend.error().message, options);
-  if (!problems) return problems.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto problems, written_by_all(*store, setting, "connected",
+                                                              backend ? "" : backend.error().message, options));
   for (int rank = 0; rank < setting.size; ++rank)
-    if (!(*problems)[rank].empty()) return Error{names[rank] + " could not connect: " + (*problems)[rank]};
+    if (!problems[rank].empty()) return Error{names[rank] + " could not connect: " + problems[rank]};
   return backend;
 }
 
@@ -228,22 +226,20 @@ Error could_not_meet(const RankSetting& setting, const std::string& why) {
 Result<MetRanks> meet_ranks(const RankSetting& setting, const ProcessGroupOptions& options) {
   silence_library();
   const std::string place = setting.address + ":" + std::to_string(setting.port);
-  const auto address = address_towards(setting.address, setting.port);
-  if (!address) return address.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto address, address_towards(setting.address, setting.port));
   try {
     const std::string prefix = "carnot/" + setting.group_name;
     const bool serves = setting.rank == 0 && !setting.launcher_has_store;
-    auto opened = open_store(setting, serves ? std::optional(*address) : std::nullopt, options.join_seconds);
+    auto opened = open_store(setting, serves ? std::optional(address) : std::nullopt, options.join_seconds);
     if (!opened) return could_not_meet(setting, opened.error().message);
     const StorePointer store = with_prefix(prefix, *opened);
-    const Member mine{.host = host_name(), .process = std::to_string(getpid()), .address = *address};
-    const auto members = meet(*store, setting, mine, options);
-    if (!members) return members.error();
-    if (const Status status = check_addresses(*members, setting); !status) return status.error();
+    const Member mine{.host = host_name(), .process = std::to_string(getpid()), .address = address};
+    CARNOT_ASSIGN_OR_RETURN(const auto members, meet(*store, setting, mine, options));
+    CARNOT_RETURN_IF_ERROR(check_addresses(members, setting));
     std::vector<std::string> names;
-    for (int rank = 0; rank < setting.size; ++rank) names.push_back(name_of(rank, (*members)[rank]));
+    for (int rank = 0; rank < setting.size; ++rank) names.push_back(name_of(rank, members[rank]));
 
-    auto backend = connect(store, setting, names, *address, options);
+    auto backend = connect(store, setting, names, address, options);
     if (!backend) return backend.error();
     auto watched = open_store(setting, std::nullopt, options.join_seconds);
     if (!watched) return could_not_meet(setting, watched.error().message);
@@ -253,7 +249,7 @@ Result<MetRanks> meet_ranks(const RankSetting& setting, const ProcessGroupOption
                           .names = names,
                           .store_name = setting.launcher_has_store ? "the launcher's store at " + place
                                                                    : names[0] + ", which serves the store at " + place,
-                          .tells_of_store = tells_of_lost_store(*members, setting.rank),
+                          .tells_of_store = tells_of_lost_store(members, setting.rank),
                           .beat = in_milliseconds(options.beat_seconds),
                           .lost_after = in_milliseconds(options.lost_after_seconds)});
     return MetRanks{

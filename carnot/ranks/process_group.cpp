@@ -181,10 +181,8 @@ ProcessGroup::~ProcessGroup() = default;
 Result<std::unique_ptr<Collectives>> ProcessGroup::join(const RankSetting& setting,
                                                         const ProcessGroupOptions& options) {
   if (setting.size == 1) return std::unique_ptr<Collectives>(std::make_unique<OneProcess>());
-  auto met = meet_ranks(setting, options);
-  if (!met) return met.error();
-  return std::unique_ptr<Collectives>(
-      new ProcessGroup(std::make_unique<Connection>(setting, options, std::move(met).value())));
+  CARNOT_ASSIGN_OR_RETURN(auto met, meet_ranks(setting, options));
+  return std::unique_ptr<Collectives>(new ProcessGroup(std::make_unique<Connection>(setting, options, std::move(met))));
 }
 
 int ProcessGroup::rank() const { return connection_->setting().rank; }

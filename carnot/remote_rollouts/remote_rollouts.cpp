@@ -39,40 +39,38 @@ std::vector<const Turn*> sampled_turns(const Rollout& rollout) {
 }
 
 Result<TaskBoardOptions> board_options(const Recipe& recipe) {
-  const PlaneOptions& plane = recipe.rollout.plane;
-  const auto address = parse_plane_address(plane.address, "rollout.plane");
-  if (!address) return address.error();
-  if (plane.certificate.empty() != plane.private_key.empty())
-    return Error{"rollout.plane_certificate and rollout.plane_private_key come together; only one of them is given"};
-  const bool secure = address->server.starts_with("tls://");
-  auto broker = broker_options(*address,
-                               {.credentials = plane.credentials,
-                                .authority = plane.authority,
-                                .certificate = secure ? plane.certificate : "",
-                                .private_key = secure ? plane.private_key : ""},
-                               "carnot trainer, " + this_place());
-  if (!broker) return broker.error();
-  auto key = key_of_variable(plane.key_variable, "rollout.plane_key_env");
-  if (!key) return key.error();
-  if (!plane.url.empty())
-    if (const auto url = parse_url(plane.url); !url) return Error{"rollout.plane_url: " + url.error().message};
-  return TaskBoardOptions{.address = *address,
-                          .broker = std::move(broker).value(),
-                          .host = plane.listen,
-                          .port = plane.port,
-                          .url = plane.url,
-                          .certificate = plane.certificate,
-                          .private_key = plane.private_key,
-                          .key = std::move(key).value(),
-                          .lease = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * plane.lease_seconds)),
+  const WorkerOptions& workers = recipe.rollout.workers;
+  CARNOT_ASSIGN_OR_RETURN(const auto address, parse_broker_address(workers.address, "rollout.workers"));
+  if (workers.certificate.empty() != workers.private_key.empty())
+    return Error{
+        "rollout.workers_certificate and rollout.workers_private_key come together; only one of them is given"};
+  const bool secure = address.server.starts_with("tls://");
+  CARNOT_ASSIGN_OR_RETURN(auto broker, broker_options(address,
+                                                      {.credentials = workers.credentials,
+                                                       .authority = workers.authority,
+                                                       .certificate = secure ? workers.certificate : "",
+                                                       .private_key = secure ? workers.private_key : ""},
+                                                      "carnot trainer, " + this_place()));
+  CARNOT_ASSIGN_OR_RETURN(auto key, key_of_variable(workers.key_variable, "rollout.workers_key_env"));
+  if (!workers.url.empty())
+    if (const auto url = parse_url(workers.url); !url) return Error{"rollout.workers_url: " + url.error().message};
+  return TaskBoardOptions{.address = address,
+                          .broker = std::move(broker),
+                          .host = workers.listen,
+                          .port = workers.port,
+                          .url = workers.url,
+                          .certificate = workers.certificate,
+                          .private_key = workers.private_key,
+                          .key = std::move(key),
+                          .lease = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * workers.lease_seconds)),
                           .kernels = own_kernels(recipe.run),
-                          .most_uploads = plane.uploads,
-                          .takes_other_kernels = plane.takes_other_kernels()};
+                          .most_uploads = workers.uploads,
+                          .takes_other_kernels = workers.takes_other_kernels()};
 }
 
 }  // namespace
 
-StepTasks tasks_of(const PlaneTask& task) {
+StepTasks tasks_of(const WorkerTask& task) {
   return {.first_task = task.first_task,
           .groups = task.groups,
           .key = {.seed = task.seed,
@@ -81,12 +79,11 @@ StepTasks tasks_of(const PlaneTask& task) {
                   .policy_version = static_cast<int>(task.version)}};
 }
 
-Status check_plane(const Recipe& recipe) {
-  if (recipe.rollout.plane.address.empty()) return Done{};
-  const auto options = board_options(recipe);
-  if (!options) return options.error();
-  if (const Status listening = check_listening(*options); !listening) return listening;
-  return Broker::check(options->broker);
+Status check_workers(const Recipe& recipe) {
+  if (recipe.rollout.workers.address.empty()) return Done{};
+  CARNOT_ASSIGN_OR_RETURN(const auto options, board_options(recipe));
+  CARNOT_RETURN_IF_ERROR(check_listening(options));
+  return Broker::check(options.broker);
 }
 
 RemoteRollouts::RemoteRollouts(Recipe& recipe, ModelBundle& bundle, fs::path folder, std::int64_t steps,
@@ -95,24 +92,21 @@ RemoteRollouts::RemoteRollouts(Recipe& recipe, ModelBundle& bundle, fs::path fol
       bundle_(bundle),
       folder_(std::move(folder)),
       kernels_(own_kernels(recipe.run)),
-      bound_(recipe.rollout.plane.max_staleness, steps),
+      bound_(recipe.rollout.workers.max_staleness, steps),
       board_(std::move(board)) {
-  board_->set_accept([this](const PlaneTask& task, const PlaneResult& result) { return take(task, result); });
+  board_->set_accept([this](const WorkerTask& task, const WorkerResult& result) { return take(task, result); });
 }
 
 Result<std::unique_ptr<RemoteRollouts>> RemoteRollouts::open(Recipe& recipe, ModelBundle& bundle, fs::path folder,
                                                              std::int64_t steps, const GoOn& go_on) {
-  const auto options = board_options(recipe);
-  if (!options) return options.error();
-  auto board = TaskBoard::open(*options, go_on);
-  if (!board) return board.error();
-  if (!*board) return std::unique_ptr<RemoteRollouts>();
+  CARNOT_ASSIGN_OR_RETURN(const auto options, board_options(recipe));
+  CARNOT_ASSIGN_OR_RETURN(auto board, TaskBoard::open(options, go_on));
+  if (!board) return std::unique_ptr<RemoteRollouts>();
   std::unique_ptr<RemoteRollouts> rollouts(
-      new RemoteRollouts(recipe, bundle, std::move(folder), steps, std::move(board).value()));
-  if (const Status served = rollouts->serve_setup(); !served) return served.error();
-  const auto announced = rollouts->board_->announce(go_on);
-  if (!announced) return announced.error();
-  if (!*announced) return std::unique_ptr<RemoteRollouts>();
+      new RemoteRollouts(recipe, bundle, std::move(folder), steps, std::move(board)));
+  CARNOT_RETURN_IF_ERROR(rollouts->serve_setup());
+  CARNOT_ASSIGN_OR_RETURN(const auto announced, rollouts->board_->announce(go_on));
+  if (!announced) return std::unique_ptr<RemoteRollouts>();
   return rollouts;
 }
 
@@ -120,29 +114,26 @@ Status RemoteRollouts::serve_setup() {
   WorkerSetup setup{.recipe = recipe_.to_yaml(), .files = bundle_.model_files};
   setup.files["config.json"] = model_config_json(bundle_.policy->config(), recipe_.run.dtype);
   setup.files["tokenizer.json"] = bundle_.tokenizer->json();
-  std::optional<PlaneFile> base;
+  std::optional<WorkerFile> base;
   if (bundle_.policy->has_adapters()) {
-    auto served = serve_tensors(bundle_.policy->parameters());
-    if (!served) return served.error();
-    base = std::move(served).value();
+    CARNOT_ASSIGN_OR_RETURN(auto served, serve_tensors(bundle_.policy->parameters()));
+    base = std::move(served);
   }
   board_->set_setup(board_->files().add(setup_json(setup)), base);
   return Done{};
 }
 
-Result<PlaneFile> RemoteRollouts::serve_tensors(const std::vector<NamedTensor>& tensors) {
-  const auto name = temporary_name();
-  if (!name) return name.error();
-  const fs::path path = folder_ / *name;
-  if (const Status written = write_safetensors(path, tensors); !written) return written.error();
+Result<WorkerFile> RemoteRollouts::serve_tensors(const std::vector<NamedTensor>& tensors) {
+  CARNOT_ASSIGN_OR_RETURN(const auto name, temporary_name());
+  const fs::path path = folder_ / name;
+  CARNOT_RETURN_IF_ERROR(write_safetensors(path, tensors));
   return board_->files().take(path);
 }
 
 Result<bool> RemoteRollouts::announce_weights(std::int64_t version, const GoOn& go_on) {
   if (board_->version() == version) return true;
-  const auto served = serve_tensors(bundle_.policy->trained());
-  if (!served) return served.error();
-  board_->set_weights(version, *served);
+  CARNOT_ASSIGN_OR_RETURN(const auto served, serve_tensors(bundle_.policy->trained()));
+  board_->set_weights(version, served);
   return board_->announce(go_on);
 }
 
@@ -162,32 +153,29 @@ Result<Rollout> RemoteRollouts::collect(const StepTasks& tasks, const RolloutEve
     const std::lock_guard lock(mutex_);
     bound_.begin(step, version);  // first, since results of these weights come as soon as they are announced
   }
-  const auto announced = announce_weights(version, go_on);
-  if (!announced) return announced.error();
-  if (!*announced) return Rollout{.stopped = true};
-  const auto out = hand_out(tasks, go_on);
-  if (!out) return out.error();
-  if (!*out) return Rollout{.stopped = true};
-  const std::vector<PlaneTask> own = messages_of(tasks);
+  CARNOT_ASSIGN_OR_RETURN(const auto announced, announce_weights(version, go_on));
+  if (!announced) return Rollout{.stopped = true};
+  CARNOT_ASSIGN_OR_RETURN(const auto out, hand_out(tasks, go_on));
+  if (!out) return Rollout{.stopped = true};
+  const std::vector<WorkerTask> own = messages_of(tasks);
   const auto on_progress = [&](std::size_t done) {
     if (events.on_progress)
-      events.on_progress(static_cast<std::int64_t>(done) * recipe_.rollout.plane.task_groups *
+      events.on_progress(static_cast<std::int64_t>(done) * recipe_.rollout.workers.task_groups *
                          recipe_.rollout.options.group_size);
   };
   const Stopwatch waiting;
-  const auto complete = board_->wait_for(own, go_on, on_progress);
-  if (!complete) return complete.error();
-  if (!*complete) return Rollout{.stopped = true};
+  CARNOT_ASSIGN_OR_RETURN(const auto complete, board_->wait_for(own, go_on, on_progress));
+  if (!complete) return Rollout{.stopped = true};
   Rollout whole = put_together(own);
   add_to_sums(step, whole, waiting.seconds());
   whole.metrics.seconds = watch.seconds();
   return whole;
 }
 
-std::vector<PlaneTask> RemoteRollouts::messages_of(const StepTasks& all) const {
-  std::vector<PlaneTask> messages;
+std::vector<WorkerTask> RemoteRollouts::messages_of(const StepTasks& all) const {
+  std::vector<WorkerTask> messages;
   for (std::int64_t begin = 0; begin < all.groups; begin += messages.back().groups) {
-    const StepTasks part = part_of(all, begin, recipe_.rollout.plane.task_groups);
+    const StepTasks part = part_of(all, begin, recipe_.rollout.workers.task_groups);
     messages.push_back({.run = board_->run(),
                         .step = part.key.step,
                         .seed = part.key.seed,
@@ -206,35 +194,34 @@ Result<bool> RemoteRollouts::hand_out(const StepTasks& tasks, const GoOn& go_on)
   if (tasks.key.first_group > 0 || step >= asked_before_) due.push_back(tasks);
   for (asked_before_ = std::max(asked_before_, step + 1); asked_before_ < bound_.handed_out_before(); ++asked_before_)
     due.push_back(step_tasks(recipe_, asked_before_, 0, tasks.key.policy_version));
-  std::vector<PlaneTask> messages;
+  std::vector<WorkerTask> messages;
   for (const StepTasks& of_step : due) std::ranges::move(messages_of(of_step), std::back_inserter(messages));
   return board_->hand_out(messages, go_on);
 }
 
-Result<TaskBoard::Verdict> RemoteRollouts::take(const PlaneTask& task, const PlaneResult& result) {
-  auto rollout = rollout_of_bytes(result.rollout);
-  if (!rollout) return rollout.error();
-  const bool synchronous = !recipe_.rollout.plane.is_asynchronous();
+Result<TaskBoard::Verdict> RemoteRollouts::take(const WorkerTask& task, const WorkerResult& result) {
+  CARNOT_ASSIGN_OR_RETURN(auto rollout, rollout_of_bytes(result.rollout));
+  const bool synchronous = !recipe_.rollout.workers.is_asynchronous();
   StepTasks tasks = tasks_of(task);
   if (!synchronous) tasks.key.policy_version = 0;  // how old weights may be, the bound says
   const auto asked = rollout_tasks(recipe_, tasks);
-  const Status good = check_rollout(*rollout, {.tasks = asked,
-                                               .key = tasks.key,
-                                               .newest_version = static_cast<int>(board_->version()),
-                                               .vocabulary = bundle_.policy->config().vocab_size});
+  const Status good = check_rollout(rollout, {.tasks = asked,
+                                              .key = tasks.key,
+                                              .newest_version = static_cast<int>(board_->version()),
+                                              .vocabulary = bundle_.policy->config().vocab_size});
   if (!good) return good.error();
   const std::lock_guard lock(mutex_);
   sums_.worker_idle += result.idle_seconds;
-  for (const Turn* turn : sampled_turns(*rollout)) {
+  for (const Turn* turn : sampled_turns(rollout)) {
     if (synchronous || bound_.admits(task.step, turn->policy_version)) continue;
     ++sums_.tasks_again;
     return TaskBoard::Verdict::Again;
   }
-  results_[task.key()] = {.rollout = std::move(rollout).value(), .other_kernels = result.kernels != kernels_};
+  results_[task.key()] = {.rollout = std::move(rollout), .other_kernels = result.kernels != kernels_};
   return TaskBoard::Verdict::Taken;
 }
 
-Rollout RemoteRollouts::taken(const PlaneTask& task) {
+Rollout RemoteRollouts::taken(const WorkerTask& task) {
   std::unique_lock lock(mutex_);
   TakenResult result = std::move(results_.extract(task.key()).mapped());
   lock.unlock();
@@ -246,21 +233,21 @@ void RemoteRollouts::measure_again(Rollout& rollout) {
   clear_info_gain(rollout.groups);
   ColumnDifference difference;
   const Stopwatch watch;
-  if (recipe_.rollout.plane.is_asynchronous())
+  if (recipe_.rollout.workers.is_asynchronous())
     for (const Turn* turn : sampled_turns(rollout)) difference.tokens += turn->num_sampled();
   else
     difference = measure_rollout(
         *bundle_.policy, rollout.groups,
-        {.max_tokens = recipe_.rollout.score_tokens, .temperature = recipe_.rollout.options.sampling.temperature});
+        {.max_tokens = recipe_.rollout.log_prob_tokens, .temperature = recipe_.rollout.options.sampling.temperature});
   const std::lock_guard lock(mutex_);
   sums_.other_tokens += static_cast<double>(difference.tokens);
   sums_.other_difference = std::max(sums_.other_difference, difference.largest);
   sums_.other_seconds += watch.seconds();
 }
 
-Rollout RemoteRollouts::put_together(const std::vector<PlaneTask>& tasks) {
+Rollout RemoteRollouts::put_together(const std::vector<WorkerTask>& tasks) {
   Rollout whole;
-  for (const PlaneTask& task : tasks) {
+  for (const WorkerTask& task : tasks) {
     Rollout part = taken(task);
     add_metrics(whole.metrics, part.metrics, PartTimes::Added);
     std::move(part.groups.begin(), part.groups.end(), std::back_inserter(whole.groups));
@@ -288,12 +275,12 @@ std::map<std::string, double> RemoteRollouts::take_metrics() {
                                         {"timing_s/worker_idle", sums.worker_idle}};
   const std::int64_t sent = board_->files().bytes_sent();
   metrics["perf/uploaded_bytes"] = static_cast<double>(sent - std::exchange(bytes_reported_, sent));
-  if (recipe_.rollout.plane.takes_other_kernels()) {
+  if (recipe_.rollout.workers.takes_other_kernels()) {
     metrics["rollout/other_kernels/tokens"] = sums.other_tokens;
     metrics["rollout/other_kernels/log_prob_abs_diff/max"] = sums.other_difference;
     metrics["timing_s/other_kernels"] = sums.other_seconds;
   }
-  if (!recipe_.rollout.plane.is_asynchronous()) return metrics;
+  if (!recipe_.rollout.workers.is_asynchronous()) return metrics;
   metrics["async/staleness/mean"] = sums.turns > 0 ? sums.staleness / sums.turns : 0;
   metrics["async/staleness/max"] = sums.largest_staleness;
   metrics["async/tasks_again"] = sums.tasks_again;
@@ -302,12 +289,12 @@ std::map<std::string, double> RemoteRollouts::take_metrics() {
 }
 
 void offer_remote_rollouts() {
-  offer_rollout_service({.check = check_plane,
+  offer_rollout_service({.check = check_workers,
                          .open = [](Recipe& recipe, ModelBundle& bundle, fs::path folder, std::int64_t steps,
                                     const GoOn& go_on) -> Result<std::unique_ptr<RolloutService>> {
-                           auto opened = RemoteRollouts::open(recipe, bundle, std::move(folder), steps, go_on);
-                           if (!opened) return opened.error();
-                           return std::unique_ptr<RolloutService>(std::move(opened).value());
+                           CARNOT_ASSIGN_OR_RETURN(
+                               auto opened, RemoteRollouts::open(recipe, bundle, std::move(folder), steps, go_on));
+                           return std::unique_ptr<RolloutService>(std::move(opened));
                          }});
 }
 

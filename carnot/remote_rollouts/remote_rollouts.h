@@ -1,5 +1,5 @@
-// remote_rollouts/remote_rollouts.h -- a training run's rollouts by workers (rollout.plane): what they need is served,
-// the steps' groups are handed out as tasks, and what comes back is put together as one rollout.
+// remote_rollouts/remote_rollouts.h -- a training run's rollouts by workers (rollout.workers): what they need is
+// served, the steps' groups are handed out as tasks, and what comes back is put together as one rollout.
 //
 // With rollout.max_staleness tasks of later steps are handed out, too, and results come while the trainer updates.
 // Which groups a step has does not depend on that, only the weights that sampled them do
@@ -27,10 +27,10 @@
 namespace carnot {
 
 /// What can be refused before anything is loaded: an address or a key that cannot be, a broker that refuses.
-Status check_plane(const Recipe& recipe);
+Status check_workers(const Recipe& recipe);
 
 /// What a task of the queue stands for.
-StepTasks tasks_of(const PlaneTask& task);
+StepTasks tasks_of(const WorkerTask& task);
 
 class RemoteRollouts final : public RolloutService {
  public:
@@ -65,24 +65,24 @@ class RemoteRollouts final : public RolloutService {
                  std::unique_ptr<TaskBoard> board);
 
   Status serve_setup();
-  Result<PlaneFile> serve_tensors(const std::vector<NamedTensor>& tensors);
+  Result<WorkerFile> serve_tensors(const std::vector<NamedTensor>& tensors);
   /// Announces the policy's weights, unless they are those of `version` already.
   Result<bool> announce_weights(std::int64_t version, const GoOn& go_on);
   Result<Rollout> collect(const StepTasks& tasks, const RolloutEvents& events);
   /// These and, as far as the bound allows, later steps' are handed out, those that are not yet.
   Result<bool> hand_out(const StepTasks& tasks, const GoOn& go_on);
   /// As messages of the queue.
-  std::vector<PlaneTask> messages_of(const StepTasks& tasks) const;
+  std::vector<WorkerTask> messages_of(const StepTasks& tasks) const;
   /// On one of the server's threads.
-  Result<TaskBoard::Verdict> take(const PlaneTask& task, const PlaneResult& result);
+  Result<TaskBoard::Verdict> take(const WorkerTask& task, const WorkerResult& result);
   /// The result of this task; with the log-probabilities that the trainer's kernels give.
-  Rollout taken(const PlaneTask& task);
+  Rollout taken(const WorkerTask& task);
   /// The columns of what other kernels sampled. In asynchronous mode they are only counted: the weights that sampled
   /// may be gone, and the objective takes the log-probabilities of the behaviour policy, which are those of who
   /// sampled.
   void measure_again(Rollout& rollout);
   /// The results of these tasks, in their order.
-  Rollout put_together(const std::vector<PlaneTask>& tasks);
+  Rollout put_together(const std::vector<WorkerTask>& tasks);
   void add_to_sums(std::int64_t step, const Rollout& rollout, double waited);
 
   Recipe& recipe_;
@@ -99,7 +99,7 @@ class RemoteRollouts final : public RolloutService {
   std::unique_ptr<TaskBoard> board_;  ///< last, since its threads call take()
 };
 
-/// Makes it the service of recipes with rollout.plane.
+/// Makes it the service of recipes with rollout.workers.
 void offer_remote_rollouts();
 
 }  // namespace carnot

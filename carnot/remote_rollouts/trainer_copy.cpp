@@ -21,9 +21,8 @@ namespace fs = std::filesystem;
 class FetchFolder {
  public:
   static Result<FetchFolder> make() {
-    auto path = make_temporary_folder(fs::temp_directory_path());
-    if (!path) return path.error();
-    return FetchFolder(std::move(path).value());
+    CARNOT_ASSIGN_OR_RETURN(auto path, make_temporary_folder(fs::temp_directory_path()));
+    return FetchFolder(std::move(path));
   }
   ~FetchFolder() {
     std::error_code ignored;
@@ -42,18 +41,14 @@ class FetchFolder {
 /// The trainer's settings; none where they may come another time.
 Result<std::optional<WorkerSetup>> fetch_setup(TaskSource& source, const Announcement& trainer, const GoOn& go_on,
                                                std::string& why_not) {
-  const auto folder = FetchFolder::make();
-  if (!folder) return folder.error();
-  const fs::path file = folder->path() / "setup.json";
-  const auto fetched = source.fetch(trainer, trainer.setup, file, go_on);
-  if (!fetched) return fetched.error();
-  why_not = fetched->why_not;
-  if (!fetched->done) return std::optional<WorkerSetup>();
-  const auto text = read_file(file);
-  if (!text) return text.error();
-  auto setup = parse_setup(*text);
-  if (!setup) return setup.error();
-  return std::optional(std::move(setup).value());
+  CARNOT_ASSIGN_OR_RETURN(const auto folder, FetchFolder::make());
+  const fs::path file = folder.path() / "setup.json";
+  CARNOT_ASSIGN_OR_RETURN(const auto fetched, source.fetch(trainer, trainer.setup, file, go_on));
+  why_not = fetched.why_not;
+  if (!fetched.done) return std::optional<WorkerSetup>();
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(file));
+  CARNOT_ASSIGN_OR_RETURN(auto setup, parse_setup(text));
+  return std::optional(std::move(setup));
 }
 
 }  // namespace
@@ -63,14 +58,13 @@ Result<std::unique_ptr<TrainerCopy>> TrainerCopy::make(TaskSource& source, const
   const auto setup = fetch_setup(source, trainer, go_on, why_not);
   if (!setup) return setup.error();
   if (!*setup) return std::unique_ptr<TrainerCopy>();
-  auto recipe = Recipe::parse((*setup)->recipe, "the trainer's recipe", {});
-  if (!recipe) return recipe.error();
-  std::unique_ptr<TrainerCopy> copy(new TrainerCopy(trainer.run, std::move(recipe).value()));
+  CARNOT_ASSIGN_OR_RETURN(auto recipe, Recipe::parse((*setup)->recipe, "the trainer's recipe", {}));
+  std::unique_ptr<TrainerCopy> copy(new TrainerCopy(trainer.run, std::move(recipe)));
   copy->kernels_ = own_kernels(copy->recipe_.run);
   if (const Status same = check_same_kernels(trainer, copy->kernels_);
-      !same && !copy->recipe_.rollout.plane.takes_other_kernels())
+      !same && !copy->recipe_.rollout.workers.takes_other_kernels())
     return same.error();
-  if (const Status opened = copy->open(**setup, threads); !opened) return opened.error();
+  CARNOT_RETURN_IF_ERROR(copy->open(**setup, threads));
   if (copy->lora_.rank == 0) return copy;
   if (!trainer.base) return Error{"the trainer's announcement: has no weights below its adapters"};
   const auto base =
@@ -84,19 +78,17 @@ Result<std::unique_ptr<TrainerCopy>> TrainerCopy::make(TaskSource& source, const
 
 Status TrainerCopy::open(const WorkerSetup& setup, int threads) {
   if (threads >= 0) recipe_.run.threads = threads;
-  if (const Status ready = ModelBundle::prepare_device(recipe_.run); !ready) return ready;
+  CARNOT_RETURN_IF_ERROR(ModelBundle::prepare_device(recipe_.run));
   // The trainer's files take the place of the folders that the recipe names; adapters are put on here.
   lora_ = std::exchange(recipe_.lora, {});
   recipe_.model.path.clear();
   recipe_.model.adapter.clear();
   recipe_.tokenizer.path.clear();
-  const auto folder = FetchFolder::make();
-  if (!folder) return folder.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto folder, FetchFolder::make());
   for (const auto& [name, content] : setup.files)
-    if (const Status written = write_file_atomically(folder->path() / name, content); !written) return written;
-  auto bundle = ModelBundle::open(recipe_, folder->path());
-  if (!bundle) return bundle.error();
-  bundle_ = std::move(bundle).value();
+    CARNOT_RETURN_IF_ERROR(write_file_atomically(folder.path() / name, content));
+  CARNOT_ASSIGN_OR_RETURN(auto bundle, ModelBundle::open(recipe_, folder.path()));
+  bundle_ = std::move(bundle);
   const auto seed = static_cast<std::uint64_t>(recipe_.run.seed);
   bundle_.policy = std::make_unique<Model>(bundle_.config, derive_seed(seed, "weights"), tensor_options(recipe_.run),
                                            recipe_.model.init_std);
@@ -104,24 +96,21 @@ Status TrainerCopy::open(const WorkerSetup& setup, int threads) {
   return Done{};
 }
 
-Result<PlaneAttempt> TrainerCopy::add_weights(TaskSource& source, const Announcement& trainer, const std::string& kind,
-                                              const PlaneFile& file, const std::vector<NamedTensor>& into,
-                                              const GoOn& go_on) {
-  const auto folder = FetchFolder::make();
-  if (!folder) return folder.error();
-  const fs::path path = folder->path() / "weights.safetensors";
+Result<WorkerAttempt> TrainerCopy::add_weights(TaskSource& source, const Announcement& trainer, const std::string& kind,
+                                               const WorkerFile& file, const std::vector<NamedTensor>& into,
+                                               const GoOn& go_on) {
+  CARNOT_ASSIGN_OR_RETURN(const auto folder, FetchFolder::make());
+  const fs::path path = folder.path() / "weights.safetensors";
   auto fetched = source.fetch_from_any(trainer, file, path, go_on);
   if (!fetched || !fetched->done) return fetched;
-  const auto tensors = read_safetensors(path);
-  if (!tensors) return tensors.error();
-  if (const Status copied = copy_tensors(into, tensors->tensors, "the trainer's weights"); !copied)
-    return copied.error();
-  if (const Status kept = source.keep(kind, file, path); !kept) return kept.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto tensors, read_safetensors(path));
+  CARNOT_RETURN_IF_ERROR(copy_tensors(into, tensors.tensors, "the trainer's weights"));
+  CARNOT_RETURN_IF_ERROR(source.keep(kind, file, path));
   return fetched;
 }
 
-Result<PlaneAttempt> TrainerCopy::take_weights(TaskSource& source, const Announcement& trainer, const GoOn& go_on) {
-  Result<PlaneAttempt> taken = PlaneAttempt{.done = true};
+Result<WorkerAttempt> TrainerCopy::take_weights(TaskSource& source, const Announcement& trainer, const GoOn& go_on) {
+  Result<WorkerAttempt> taken = WorkerAttempt{.done = true};
   if (weights_ != trainer.weights.sha256)
     taken = add_weights(source, trainer, "weights", trainer.weights, bundle_.policy->trained(), go_on);
   if (!taken || !taken->done) return taken;
@@ -129,19 +118,19 @@ Result<PlaneAttempt> TrainerCopy::take_weights(TaskSource& source, const Announc
   version_ = trainer.version;
   if (generation_.engine) return taken;
   const std::int64_t trajectories =
-      std::int64_t{recipe_.rollout.plane.task_groups} * recipe_.rollout.options.group_size;
+      std::int64_t{recipe_.rollout.workers.task_groups} * recipe_.rollout.options.group_size;
   generation_ = make_generation(bundle_, recipe_.rollout, trajectories);
   return taken;
 }
 
-bool TrainerCopy::can_roll_out(const PlaneTask& task) const {
+bool TrainerCopy::can_roll_out(const WorkerTask& task) const {
   if (task.run != run_) return false;
-  return recipe_.rollout.plane.max_staleness > 0 ? task.version <= version_ : task.weights == weights_;
+  return recipe_.rollout.workers.max_staleness > 0 ? task.version <= version_ : task.weights == weights_;
 }
 
-Rollout TrainerCopy::roll_out(const PlaneTask& task, const RolloutEvents& events) {
+Rollout TrainerCopy::roll_out(const WorkerTask& task, const RolloutEvents& events) {
   StepTasks tasks = tasks_of(task);
-  if (recipe_.rollout.plane.max_staleness > 0) tasks.key.policy_version = static_cast<int>(version_);
+  if (recipe_.rollout.workers.max_staleness > 0) tasks.key.policy_version = static_cast<int>(version_);
   return carnot::roll_out(*generation_.engine, *bundle_.chat, *recipe_.method.branch, rollout_tasks(recipe_, tasks),
                           recipe_.rollout_options(), tasks.key, events);
 }

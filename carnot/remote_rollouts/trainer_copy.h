@@ -30,18 +30,18 @@ class TrainerCopy {
 
   /// Fetches the announced weights, unless they are here, and puts them in place. REQUIRES: no engine step is under
   /// way.
-  Result<PlaneAttempt> take_weights(TaskSource& source, const Announcement& trainer, const GoOn& go_on);
+  Result<WorkerAttempt> take_weights(TaskSource& source, const Announcement& trainer, const GoOn& go_on);
 
   /// Whether these weights will do for the task: in asynchronous mode those that it names and all later ones.
-  bool can_roll_out(const PlaneTask& task) const;
-  Rollout roll_out(const PlaneTask& task, const RolloutEvents& events);
+  bool can_roll_out(const WorkerTask& task) const;
+  Rollout roll_out(const WorkerTask& task, const RolloutEvents& events);
 
  private:
   TrainerCopy(std::string run, Recipe recipe) : run_(std::move(run)), recipe_(std::move(recipe)) {}
 
   Status open(const WorkerSetup& setup, int threads);
-  Result<PlaneAttempt> add_weights(TaskSource& source, const Announcement& trainer, const std::string& kind,
-                                   const PlaneFile& file, const std::vector<NamedTensor>& into, const GoOn& go_on);
+  Result<WorkerAttempt> add_weights(TaskSource& source, const Announcement& trainer, const std::string& kind,
+                                    const WorkerFile& file, const std::vector<NamedTensor>& into, const GoOn& go_on);
 
   std::string run_;
   Recipe recipe_;

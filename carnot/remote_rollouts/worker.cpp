@@ -32,15 +32,14 @@ class Worker {
   Status run() {
     while (go_on()) {
       source_.keep_announced();
-      if (const Status looked = look(); !looked) return looked;
+      CARNOT_RETURN_IF_ERROR(look());
       if (request_.one_run && run_ended_) return Done{};
-      const auto ready = trainer_ ? prepare() : Result<bool>(wait_for_trainer());
-      if (!ready) return ready.error();
-      if (!*ready) {
+      CARNOT_ASSIGN_OR_RETURN(const auto ready, trainer_ ? prepare() : Result<bool>(wait_for_trainer()));
+      if (!ready) {
         std::this_thread::sleep_for(kPause);
         continue;
       }
-      if (const Status worked = work(); !worked) return worked;
+      CARNOT_RETURN_IF_ERROR(work());
     }
     return Done{};
   }
@@ -55,7 +54,7 @@ class Worker {
   }
 
   bool wait_for_trainer() {
-    say("waiting for a trainer: carnot train RECIPE rollout.plane=" + request_.address);
+    say("waiting for a trainer: carnot train RECIPE rollout.workers=" + request_.address);
     return false;
   }
 
@@ -66,7 +65,7 @@ class Worker {
     if (!*trainer && copy_) return Done{};  // the broker is away, or forgot: the trainer will tell it again
     trainer_ = std::move(trainer).value();
     if (!trainer_) return Done{};
-    if (trainer_->protocol == kPlaneProtocol && !trainer_->open) {
+    if (trainer_->protocol == kWorkerProtocol && !trainer_->open) {
       run_ended_ = copy_ != nullptr;
       trainer_.reset();
       return Done{};
@@ -79,10 +78,10 @@ class Worker {
     std::string why_not;
     if (!copy_ || copy_->run() != trainer_->run) {
       copy_.reset();
-      auto made = TrainerCopy::make(source_, *trainer_, request_.threads, [this] { return go_on(); }, why_not);
-      if (!made) return made.error();
-      if (!*made) return not_yet(why_not);
-      copy_ = std::move(made).value();
+      CARNOT_ASSIGN_OR_RETURN(
+          auto made, TrainerCopy::make(source_, *trainer_, request_.threads, [this] { return go_on(); }, why_not));
+      if (!made) return not_yet(why_not);
+      copy_ = std::move(made);
       say("working for " + trainer_->place + ": " + copy_->recipe().environment_name + ", " +
           copy_->recipe().method.name);
       if (copy_->kernels() != trainer_->kernels)
@@ -91,9 +90,8 @@ class Worker {
     }
     if (trainer_->version < 0) return false;
     if (copy_->version() == trainer_->version) return true;
-    const auto taken = copy_->take_weights(source_, *trainer_, [this] { return go_on(); });
-    if (!taken) return taken.error();
-    return taken->done ? true : not_yet(taken->why_not);
+    CARNOT_ASSIGN_OR_RETURN(const auto taken, copy_->take_weights(source_, *trainer_, [this] { return go_on(); }));
+    return taken.done ? true : not_yet(taken.why_not);
   }
 
   bool not_yet(const std::string& why) {
@@ -106,9 +104,8 @@ class Worker {
     if (!leased) return leased.error();
     if (!*leased) return Done{};
     LeasedTask& held = **leased;
-    const auto ready = is_ready_for(held.task);
-    if (!ready) return ready.error();
-    if (!*ready) {
+    CARNOT_ASSIGN_OR_RETURN(const auto ready, is_ready_for(held.task));
+    if (!ready) {
       held.lease.give_back();
       std::this_thread::sleep_for(kPause);
       return Done{};
@@ -129,9 +126,9 @@ class Worker {
   }
 
   /// With the weights that the task needs, for which the trainer is looked at once more where they are not here.
-  Result<bool> is_ready_for(const PlaneTask& task) {
+  Result<bool> is_ready_for(const WorkerTask& task) {
     if (copy_->can_roll_out(task)) return true;
-    if (const Status looked = look(); !looked) return looked.error();
+    CARNOT_RETURN_IF_ERROR(look());
     const auto ready = trainer_ ? prepare() : Result<bool>(false);
     if (!ready || !*ready) return ready;
     return copy_->can_roll_out(task);
@@ -141,7 +138,7 @@ class Worker {
   /// here is told where the next task is prepared.
   std::optional<int> newer_weights(Lease& lease) {
     const auto now = Clock::now();
-    if (!copy_->recipe().rollout.plane.in_flight_updates || now < next_weights_) return std::nullopt;
+    if (!copy_->recipe().rollout.workers.in_flight_updates || now < next_weights_) return std::nullopt;
     next_weights_ = now + kBetweenSigns;
     const auto announced = source_.trainer();
     if (!announced || !*announced || !(*announced)->open || (*announced)->run != copy_->run()) return std::nullopt;
@@ -167,7 +164,7 @@ class Worker {
   }
 
   /// Tries until the trainer has the result, or another one has taken its place.
-  Status hand_in(LeasedTask& held, const PlaneResult& result) {
+  Status hand_in(LeasedTask& held, const WorkerResult& result) {
     while (is_wanted(held.lease)) {
       const auto handed_in = source_.hand_in(*trainer_, held.task, result);
       if (!handed_in) {
@@ -212,17 +209,14 @@ Result<PeerServerOptions> serving_options(const WorkerRequest& request, const st
 }  // namespace
 
 Status run_worker(const WorkerRequest& request, const RunControl& control) {
-  const auto address = parse_plane_address(request.address, "ADDRESS");
-  if (!address) return address.error();
-  const auto broker = broker_options(*address, request.keys, "carnot worker, " + this_place());
-  if (!broker) return broker.error();
-  const auto key = key_of_variable(request.key_variable, "--key-env");
-  if (!key) return key.error();
-  const auto source = TaskSource::connect(*address, *broker, *key, [&control] { return !control.stop_requested(); });
+  CARNOT_ASSIGN_OR_RETURN(const auto address, parse_broker_address(request.address, "ADDRESS"));
+  CARNOT_ASSIGN_OR_RETURN(const auto broker, broker_options(address, request.keys, "carnot worker, " + this_place()));
+  CARNOT_ASSIGN_OR_RETURN(const auto key, key_of_variable(request.key_variable, "--key-env"));
+  const auto source = TaskSource::connect(address, broker, key, [&control] { return !control.stop_requested(); });
   if (!source) return source.error();
   if (!*source) return Done{};
   if (!request.serve.empty()) {
-    const auto options = serving_options(request, *key);
+    const auto options = serving_options(request, key);
     const Status served = options ? (*source)->serve_to_peers(*options) : Status(options.error());
     if (!served) return served;
   }

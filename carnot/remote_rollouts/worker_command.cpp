@@ -8,7 +8,7 @@ namespace {
 class WorkerCommand final : public Command {
  public:
   void declare(OptionParser& take) override {
-    take.operand("ADDRESS", request_.address, "nats://HOST:PORT[/NAME], as in the trainer's rollout.plane",
+    take.operand("ADDRESS", request_.address, "nats://HOST:PORT[/NAME], as in the trainer's rollout.workers",
                  Presence::Required);
     take.text("--key-env", "NAME", request_.key_variable,
               "environment variable with the key of the trainer's HTTP server; default: it needs none");

@@ -47,7 +47,7 @@ class EndpointPolicy final : public ApiPolicy {
     out.failures = std::move(result.failures);
     if (transcripts_.empty()) return std::optional(std::move(out));
     const std::vector<std::string_view> lines(result.transcripts.begin(), result.transcripts.end());
-    if (const Status written = write_file_atomically(transcripts_, lines); !written) return written.error();
+    CARNOT_RETURN_IF_ERROR(write_file_atomically(transcripts_, lines));
     return std::optional(std::move(out));
   }
 
@@ -98,15 +98,13 @@ class EndpointFlags final : public ApiPolicyFlags {
   }
 
   Result<std::shared_ptr<ApiPolicy>> policy(bool model_given) const override {
-    if (const Status flags = check(model_given); !flags) return flags.error();
+    CARNOT_RETURN_IF_ERROR(check(model_given));
     if (options_.url.empty()) return std::shared_ptr<ApiPolicy>();
     ChatEndpointOptions options = options_;
     options.request_timeout = options.timeout;
     options.max_requests = most_requests_;
-    auto opened = ChatEndpoint::open(options, "--endpoint: ");
-    if (!opened) return opened.error();
-    return std::shared_ptr<ApiPolicy>(
-        std::make_shared<EndpointPolicy>(options, std::move(opened).value(), transcripts_));
+    CARNOT_ASSIGN_OR_RETURN(auto opened, ChatEndpoint::open(options, "--endpoint: "));
+    return std::shared_ptr<ApiPolicy>(std::make_shared<EndpointPolicy>(options, std::move(opened), transcripts_));
   }
 
  private:

@@ -38,9 +38,8 @@ Tokens conversation_of(std::vector<Message> messages, const InputFormat& format)
     messages.insert(messages.begin(), {.role = "system", .content = format.system});
   if (const Status writable = format.chat->check_writable(messages); !writable)
     return Error{"messages: " + writable.error().message + "; expected messages that the chat format can write"};
-  auto opening = format.chat->try_render_opening(messages, "");
-  if (!opening) return opening.error();
-  return std::move(opening->tokens);
+  CARNOT_ASSIGN_OR_RETURN(auto opening, format.chat->try_render_opening(messages, ""));
+  return std::move(opening.tokens);
 }
 
 Tokens prompt_of(const std::string& text, const InputFormat& format) {
@@ -149,9 +148,8 @@ Result<InputLine> prompt_input(const std::string& text, const InputFormat& forma
 }
 
 Result<InputLine> messages_input(const std::string& json, const InputFormat& format, const std::string& where) {
-  const auto messages = parse_json(json, where);
-  if (!messages) return messages.error();
-  return checked(messages_of(*messages, format), 1, format, where);
+  CARNOT_ASSIGN_OR_RETURN(const auto messages, parse_json(json, where));
+  return checked(messages_of(messages, format), 1, format, where);
 }
 
 Result<std::vector<InputLine>> prompt_lines(std::string_view text, const InputFormat& format, const std::string& name) {

@@ -22,9 +22,8 @@ struct Source {
 };
 Result<Source> read_source(const std::string& input, std::istream& in) {
   const std::string name = input == "-" ? kStandardInput : input;
-  auto text = input == "-" ? read_stream(in, name) : read_maybe_compressed(input);
-  if (!text) return text.error();
-  return Source{name, std::move(text).value()};
+  CARNOT_ASSIGN_OR_RETURN(auto text, input == "-" ? read_stream(in, name) : read_maybe_compressed(input));
+  return Source{name, std::move(text)};
 }
 
 InputFormat format_of(const LoadedModel& model) {
@@ -39,9 +38,8 @@ Result<std::vector<InputLine>> prompts_of(const GenerateRequest& request, const 
   if (!request.input.empty()) {
     if (!request.prompts.empty() || !request.messages.empty())
       return Error{"--input: given together with prompts; expected one of them"};
-    const auto source = read_source(request.input, in);
-    if (!source) return source.error();
-    return prompt_lines(source->text, format, source->name);
+    CARNOT_ASSIGN_OR_RETURN(const auto source, read_source(request.input, in));
+    return prompt_lines(source.text, format, source.name);
   }
   std::vector<InputLine> prompts;
   const auto add = [&](Result<InputLine> prompt) -> Status {
@@ -50,15 +48,11 @@ Result<std::vector<InputLine>> prompts_of(const GenerateRequest& request, const 
     return Done{};
   };
   for (std::size_t i = 0; i < request.prompts.size(); ++i)
-    if (const Status status = add(prompt_input(request.prompts[i], format, "prompt " + std::to_string(i + 1))); !status)
-      return status.error();
-  if (!request.messages.empty())
-    if (const Status status = add(messages_input(request.messages, format, "--messages")); !status)
-      return status.error();
+    CARNOT_RETURN_IF_ERROR(add(prompt_input(request.prompts[i], format, "prompt " + std::to_string(i + 1))));
+  if (!request.messages.empty()) CARNOT_RETURN_IF_ERROR(add(messages_input(request.messages, format, "--messages")));
   if (prompts.empty()) {
-    const auto text = read_stream(in, kStandardInput);
-    if (!text) return text.error();
-    if (const Status status = add(prompt_input(*text, format, kStandardInput)); !status) return status.error();
+    CARNOT_ASSIGN_OR_RETURN(const auto text, read_stream(in, kStandardInput));
+    CARNOT_RETURN_IF_ERROR(add(prompt_input(text, format, kStandardInput)));
   }
   return prompts;
 }
@@ -122,8 +116,7 @@ Result<GenerateJob> prepare_generate(const GenerateRequest& request, std::istrea
   if (!model->chat_problem.empty() && !request.raw)
     log_warning(model->folder.string() + ": " + model->chat_problem +
                 "; so prompts are sent as they are. --chat names a format, --raw says that this is meant");
-  auto prompts = prompts_of(request, format, in);
-  if (!prompts) return prompts.error();
+  CARNOT_ASSIGN_OR_RETURN(auto prompts, prompts_of(request, format, in));
   warn_of_ignored_settings(*model);
   GenerateOptions options = request.options;
   options.sampling = sampling_of(request, *model);
@@ -131,7 +124,7 @@ Result<GenerateJob> prepare_generate(const GenerateRequest& request, std::istrea
   if (options.samples > 1 && options.sampling.temperature == 0)
     return Error{"--samples: at temperature 0 all samples are alike; expected --temperature above 0"};
   return GenerateJob{.model = std::move(model).value(),
-                     .prompts = std::move(prompts).value(),
+                     .prompts = std::move(prompts),
                      .options = std::move(options),
                      .json = request.json};
 }
@@ -158,14 +151,11 @@ RunEnd run_generate(const GenerateJob& job, const JobControl& control) {
 }
 
 Result<ScoreJob> prepare_score(const ScoreRequest& request, std::istream& in) {
-  auto model = load_for_log_probs(request.model);
-  if (!model) return model.error();
-  const auto source = read_source(request.input, in);
-  if (!source) return source.error();
-  auto sequences = sequence_lines(source->text, format_of(*model), source->name);
-  if (!sequences) return sequences.error();
-  return ScoreJob{.model = std::move(model).value(),
-                  .sequences = std::move(sequences).value(),
+  CARNOT_ASSIGN_OR_RETURN(auto model, load_for_log_probs(request.model));
+  CARNOT_ASSIGN_OR_RETURN(const auto source, read_source(request.input, in));
+  CARNOT_ASSIGN_OR_RETURN(auto sequences, sequence_lines(source.text, format_of(model), source.name));
+  return ScoreJob{.model = std::move(model),
+                  .sequences = std::move(sequences),
                   .temperature = request.temperature,
                   .batch_tokens = request.batch_tokens};
 }

@@ -25,9 +25,8 @@ Result<std::string> usual_chat(const LoadedModel& loaded, const ModelFiles& file
   if (fs::exists(folder / "trainer_state.json")) {
     const auto config = find_config(folder);
     if (config) {
-      const auto recipe = load_recorded(*config, {});
-      if (!recipe) return recipe.error();
-      if (recipe->tokenizer.chat != "auto") return recipe->tokenizer.chat;
+      CARNOT_ASSIGN_OR_RETURN(const auto recipe, load_recorded(*config, {}));
+      if (recipe.tokenizer.chat != "auto") return recipe.tokenizer.chat;
     }
   }
   if (const auto named = folder_chat_name(files)) return *named;
@@ -36,13 +35,13 @@ Result<std::string> usual_chat(const LoadedModel& loaded, const ModelFiles& file
 }
 
 Status choose_chat(LoadedModel& loaded, const ModelRequest& request, const ModelFiles& files) {
-  const auto name = request.chat.empty() ? usual_chat(loaded, files) : Result<std::string>(request.chat);
-  if (!name) return name.error();
-  if (name->empty()) return Done{};
-  auto chat = make_folder_chat(*name, files, *loaded.tokenizer);
+  CARNOT_ASSIGN_OR_RETURN(const auto name,
+                          request.chat.empty() ? usual_chat(loaded, files) : Result<std::string>(request.chat));
+  if (name.empty()) return Done{};
+  auto chat = make_folder_chat(name, files, *loaded.tokenizer);
   if (chat)
     loaded.chat = std::move(chat).value();
-  else if (request.chat.empty() && *name == TemplateChat::kName)
+  else if (request.chat.empty() && name == TemplateChat::kName)
     loaded.chat_problem = chat.error().message;
   else
     return Error{"--chat: " + chat.error().message};
@@ -51,16 +50,14 @@ Status choose_chat(LoadedModel& loaded, const ModelRequest& request, const Model
 
 /// The folder, found on a device that is ready.
 Result<LoadedModel> find_folder(const ModelRequest& request, const RunOptions& run) {
-  if (const Status status = ModelBundle::prepare_device(run); !status) return status.error();
-  const auto folder = find_model(request.path);
-  if (!folder) return folder.error();
-  return LoadedModel{.folder = *folder};
+  CARNOT_RETURN_IF_ERROR(ModelBundle::prepare_device(run));
+  CARNOT_ASSIGN_OR_RETURN(const auto folder, find_model(request.path));
+  return LoadedModel{.folder = folder};
 }
 
 Status load_weights(LoadedModel& loaded, const RunOptions& run) {
-  auto model = load_policy(loaded.folder, tensor_options(run));
-  if (!model) return model.error();
-  loaded.model = std::make_unique<Model>(std::move(model).value());
+  CARNOT_ASSIGN_OR_RETURN(auto model, load_policy(loaded.folder, tensor_options(run)));
+  loaded.model = std::make_unique<Model>(std::move(model));
   loaded.model->keep_packed_weights_alone();
   return Done{};
 }
@@ -75,16 +72,13 @@ Result<LoadedModel> load_for_generation(const ModelRequest& request) {
   const RunOptions run = run_options(request);
   auto loaded = find_folder(request, run);
   if (!loaded) return loaded;
-  auto tokenizer = Tokenizer::load(loaded->folder);
-  if (!tokenizer) return tokenizer.error();
-  loaded->tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
-  if (const Status status = load_weights(*loaded, run); !status) return status.error();
-  const auto files = read_model_files(loaded->folder, loaded->folder);
-  if (!files) return files.error();
-  auto generation = generation_config(*files, loaded->folder.string());
-  if (!generation) return generation.error();
-  loaded->generation = std::move(generation).value();
-  if (const Status status = choose_chat(*loaded, request, *files); !status) return status.error();
+  CARNOT_ASSIGN_OR_RETURN(auto tokenizer, Tokenizer::load(loaded->folder));
+  loaded->tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer));
+  CARNOT_RETURN_IF_ERROR(load_weights(*loaded, run));
+  CARNOT_ASSIGN_OR_RETURN(const auto files, read_model_files(loaded->folder, loaded->folder));
+  CARNOT_ASSIGN_OR_RETURN(auto generation, generation_config(files, loaded->folder.string()));
+  loaded->generation = std::move(generation);
+  CARNOT_RETURN_IF_ERROR(choose_chat(*loaded, request, files));
   return loaded;
 }
 
@@ -96,7 +90,7 @@ Result<LoadedModel> load_for_log_probs(const ModelRequest& request) {
     loaded->tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
   else
     loaded->tokenizer_problem = tokenizer.error().message;
-  if (const Status status = load_weights(*loaded, run); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(load_weights(*loaded, run));
   return loaded;
 }
 

@@ -49,10 +49,9 @@ Result<std::vector<TokenId>> chat_prompt(const OpenAiRequest& request, const Loa
     return Error{(model.chat_problem.empty() ? "the model has no chat format that is known" : model.chat_problem) +
                  "; expected /v1/completions, or carnot serve --chat"};
   const std::vector<Message> messages = with_one_system_message(request.messages);
-  if (const Status status = model.chat->check_writable(messages, request.tools); !status) return status.error();
-  auto opening = model.chat->try_render_opening(messages, "", request.tools);
-  if (!opening) return opening.error();
-  return std::move(opening->tokens);
+  CARNOT_RETURN_IF_ERROR(model.chat->check_writable(messages, request.tools));
+  CARNOT_ASSIGN_OR_RETURN(auto opening, model.chat->try_render_opening(messages, "", request.tools));
+  return std::move(opening.tokens);
 }
 
 Result<std::vector<TokenId>> completion_prompt(const RequestPrompt& prompt, const LoadedModel& model) {

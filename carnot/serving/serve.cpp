@@ -34,33 +34,32 @@ std::uint64_t seed_of_this_start() {
 Status run_serve(const ServeRequest& request, const JobControl& control) {
   if (request.port > 65535)
     return Error{"--port: expected a number from 0 to 65535, found " + std::to_string(request.port)};
-  const auto key = key_of(request);
-  if (!key) return key.error();
-  auto model = load_for_generation(request.model);
-  if (!model) return model.error();
-  warn_of_ignored_settings(*model);
-  if (!model->chat)
-    log_warning(model->folder.string() + ": " +
-                (model->chat_problem.empty() ? "no chat format is known for it" : model->chat_problem) +
+  CARNOT_ASSIGN_OR_RETURN(const auto key, key_of(request));
+  CARNOT_ASSIGN_OR_RETURN(auto model, load_for_generation(request.model));
+  warn_of_ignored_settings(model);
+  if (!model.chat)
+    log_warning(model.folder.string() + ": " +
+                (model.chat_problem.empty() ? "no chat format is known for it" : model.chat_problem) +
                 "; /v1/chat/completions is refused. --chat names a format");
-  TextService service(*model->model, *model->tokenizer, request.texts);
-  OpenAiApi api(*model, service, request.name.empty() ? request.model.path.string() : request.name,
+  TextService service(*model.model, *model.tokenizer, request.texts);
+  OpenAiApi api(model, service, request.name.empty() ? request.model.path.string() : request.name,
                 seed_of_this_start());
-  auto server = HttpServer::start(
-      {.host = request.host,
-       .port = request.port,
-       .key = *key,
-       .open_paths = {"/health"},
-       .max_connections = request.connections,
-       .error_body = [](int status, const std::string& what) { return error_answer(status, what); }},
-      [&](const HttpCall& call, const HttpConnection& connection) { return api.answer(call, connection); });
-  if (!server) return server.error();
+  CARNOT_ASSIGN_OR_RETURN(
+      auto server,
+      HttpServer::start(
+          {.host = request.host,
+           .port = request.port,
+           .key = key,
+           .open_paths = {"/health"},
+           .max_connections = request.connections,
+           .error_body = [](int status, const std::string& what) { return error_answer(status, what); }},
+          [&](const HttpCall& call, const HttpConnection& connection) { return api.answer(call, connection); }));
   control.out << "http://" << (request.host.find(':') == std::string::npos ? request.host : "[" + request.host + "]")
-              << ":" << (*server)->port() << "/v1" << std::endl;
+              << ":" << server->port() << "/v1" << std::endl;
   while (!control.stop_requested() && !service.failure()) std::this_thread::sleep_for(kSlice);
   service.close();
   while (!service.is_idle() && !service.failure()) std::this_thread::sleep_for(kSlice);
-  (*server)->stop();
+  server->stop();
   if (const auto failure = service.failure()) std::rethrow_exception(failure);
   return Done{};
 }

@@ -50,21 +50,20 @@ class ActfocusSignals final : public Analysis {
     std::vector<std::string> names;
     std::vector<Signals> by_checkpoint;
     for (const std::filesystem::path& path : input.paths) {
-      auto opened = open_policy(path, input.overrides);
-      if (!opened) return opened.error();
-      const LogProbPassOptions options{.max_tokens = opened->recipe.rollout.score_tokens,
-                                       .temperature = opened->recipe.rollout.options.sampling.temperature};
+      CARNOT_ASSIGN_OR_RETURN(auto opened, open_policy(path, input.overrides));
+      const LogProbPassOptions options{.max_tokens = opened.recipe.rollout.log_prob_tokens,
+                                       .temperature = opened.recipe.rollout.options.sampling.temperature};
       if (text.empty()) {
-        const RolloutSettings& rollout = opened->recipe.rollout;
-        const Generation generation = make_generation(opened->bundle, rollout, tasks_ * rollout.options.group_size);
-        text = roll_out(*opened, *generation.engine, tasks_);
-        measure_reference(*opened->bundle.policy, text, options);
-        vocabulary = opened->bundle.tokenizer->vocab_size();
-      } else if (opened->bundle.tokenizer->vocab_size() != vocabulary) {
+        const RolloutSettings& rollout = opened.recipe.rollout;
+        const Generation generation = make_generation(opened.bundle, rollout, tasks_ * rollout.options.group_size);
+        text = roll_out(opened, *generation.engine, tasks_);
+        measure_reference(*opened.bundle.policy, text, options);
+        vocabulary = opened.bundle.tokenizer->vocab_size();
+      } else if (opened.bundle.tokenizer->vocab_size() != vocabulary) {
         return Error{path.string() + ": has another tokenizer than " + input.paths.front().string()};
       }
-      measure_old_policy(*opened->bundle.policy, text, options);
-      names.push_back(opened->checkpoint.filename().string());
+      measure_old_policy(*opened.bundle.policy, text, options);
+      names.push_back(opened.checkpoint.filename().string());
       by_checkpoint.push_back(signals_of(text, tokens_));
     }
     return report_of(names, by_checkpoint);

@@ -73,14 +73,13 @@ class AemDrift final : public Analysis {
  private:
   /// Adds a row per step; returns the entropies.
   Result<Curve> train(const AnalysisInput& input, const Arm& arm, Table& table) const {
-    auto opened = open_policy(input.paths.front(), input.overrides);
-    if (!opened) return opened.error();
-    Recipe& recipe = opened->recipe;
+    CARNOT_ASSIGN_OR_RETURN(auto opened, open_policy(input.paths.front(), input.overrides));
+    Recipe& recipe = opened.recipe;
     recipe.train.steps = steps_;
     if (arm.dropped != 0) recipe.method.credit.push_back(drop_by_sign(arm.dropped, modulate_));
-    opened->bundle.add_companions(recipe);
+    opened.bundle.add_companions(recipe);
     OneProcess alone;
-    Trainer trainer(recipe, opened->bundle, alone);
+    Trainer trainer(recipe, opened.bundle, alone);
     Curve entropies;
     Progress progress(input.control.out, {.terminal = input.control.terminal});
     progress.begin(arm.name, steps_);

@@ -52,32 +52,29 @@ class AemProxy final : public Analysis {
   }
 
   Result<AnalysisReport> run(const AnalysisInput& input) override {
-    auto opened = open_policy(input.paths.front(), input.overrides);
-    if (!opened) return opened.error();
-    const RolloutSettings& rollout = opened->recipe.rollout;
+    CARNOT_ASSIGN_OR_RETURN(auto opened, open_policy(input.paths.front(), input.overrides));
+    const RolloutSettings& rollout = opened.recipe.rollout;
     const Generation generation =
-        make_generation(opened->bundle, rollout, std::max(samples_ + 1, tasks_ * rollout.options.group_size));
-    const std::vector<Group> groups = roll_out(*opened, *generation.engine, tasks_);
-    const std::vector<State> states = choose_states(groups, static_cast<std::uint64_t>(opened->recipe.run.seed));
+        make_generation(opened.bundle, rollout, std::max(samples_ + 1, tasks_ * rollout.options.group_size));
+    const std::vector<Group> groups = roll_out(opened, *generation.engine, tasks_);
+    const std::vector<State> states = choose_states(groups, static_cast<std::uint64_t>(opened.recipe.run.seed));
     if (states.size() < 2)
       return Error{"aem-proxy: no group's response entropies spread by " + std::to_string(modulate_.gate) +
                    " nats (aem.gate): every factor is 1; try more tasks or aem.gate=0"};
     Table table{.name = "states", .columns = {"alpha - 1", "H - S", "H - S, a token"}};
-    OpenedEnvironment environment = open_environment(opened->recipe.environment->make(Split::Validation, 0));
-    auto opening = render_prompt(*opened->bundle.chat, environment.opening);
-    if (!opening) return opening.error();
-    const Episode episode(std::move(environment), std::move(opening).value(), *opened->bundle.chat,
-                          rollout.options.episode);
+    OpenedEnvironment environment = open_environment(opened.recipe.environment->make(Split::Validation, 0));
+    CARNOT_ASSIGN_OR_RETURN(auto opening, render_prompt(*opened.bundle.chat, environment.opening));
+    const Episode episode(std::move(environment), std::move(opening), *opened.bundle.chat, rollout.options.episode);
     Progress progress(input.control.out, {.terminal = input.control.terminal});
     progress.begin("states", static_cast<std::int64_t>(states.size()));
     for (std::size_t s = 0; s < states.size(); ++s) {
       if (input.control.stop_requested()) return Error{"stopped"};
       const auto sampled = sample_responses(
-          *generation.engine, *opened->bundle.tokenizer, episode, states[s].context,
+          *generation.engine, *opened.bundle.tokenizer, episode, states[s].context,
           {.count = samples_,
            .sampling = rollout.options.sampling,
            .max_context_tokens = rollout.options.episode.max_context_tokens,
-           .key = {.seed = derive_seed(static_cast<std::uint64_t>(opened->recipe.run.seed), "aem-proxy"), .group = s}});
+           .key = {.seed = derive_seed(static_cast<std::uint64_t>(opened.recipe.run.seed), "aem-proxy"), .group = s}});
       add_row(states[s], sampled, table);
       progress.update(static_cast<std::int64_t>(s) + 1);
     }

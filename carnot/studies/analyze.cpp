@@ -36,9 +36,9 @@ SplitOverrides split(const AnalysisEntry& entry, const std::vector<std::string>&
 }
 
 Status read_options(Analysis& analysis, const std::vector<std::string>& overrides) {
-  const auto document = Document::parse("", "command line", {.overrides = overrides, .aliases = {}});
-  if (!document) return document.error();
-  ConfigReader reader(*document);
+  CARNOT_ASSIGN_OR_RETURN(const auto document,
+                          Document::parse("", "command line", {.overrides = overrides, .aliases = {}}));
+  ConfigReader reader(document);
   reader.read("", analysis);
   return reader.finish();
 }
@@ -94,19 +94,19 @@ FieldTable analysis_options(const AnalysisEntry& entry) {
 Result<AnalysisReport> analyze(const AnalysisRequest& request, const RunControl& control) {
   const auto entry = find_analysis(request.name);
   if (!entry) return entry.error();
-  if (const Status status = check_paths(**entry, request.paths.size()); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(check_paths(**entry, request.paths.size()));
   const SplitOverrides overrides = split(**entry, request.overrides);
   const auto analysis = (*entry)->make();
-  if (const Status status = read_options(*analysis, overrides.own); !status) return status.error();
-  auto report = analysis->run({.paths = request.paths, .overrides = overrides.others, .control = control});
-  if (!report) return report.error();
-  if (const Status status = make_folder(request.output); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(read_options(*analysis, overrides.own));
+  CARNOT_ASSIGN_OR_RETURN(auto report,
+                          analysis->run({.paths = request.paths, .overrides = overrides.others, .control = control}));
+  CARNOT_RETURN_IF_ERROR(make_folder(request.output));
   FieldTable options;
   options.add("", *analysis);
-  const std::string json = report_json(*report, **entry, request, options);
+  const std::string json = report_json(report, **entry, request, options);
   const std::string file = (request.output / request.name).string();
-  if (const Status status = write_file_atomically(file + ".json", json); !status) return status.error();
-  if (const Status status = write_file_atomically(file + ".html", page_html(json)); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(write_file_atomically(file + ".json", json));
+  CARNOT_RETURN_IF_ERROR(write_file_atomically(file + ".html", page_html(json)));
   return report;
 }
 

@@ -37,7 +37,7 @@ using Command = Result<RunEnd> (*)(Recipe&, const RunControl&);
 /// error.
 Result<RunEnd> run_apart(Command command, Recipe& recipe, const RunControl& control) {
   const fs::path folder = recipe.run.run_folder;
-  if (const Status made = make_folder(folder); !made) return made.error();
+  CARNOT_RETURN_IF_ERROR(make_folder(folder));
   std::ofstream out(folder / "log.txt", std::ios::app);
   if (!out) return Error{(folder / "log.txt").string() + ": cannot be written"};
   const LogInto into(out);
@@ -98,9 +98,8 @@ class Comparer {
       if (end) remaining_.add_run(took);
       if (!end) problems_[recipe.run.run_folder] = end.error().message;
       ++done_;
-      const auto written = write_report();
-      if (!written) return written.error();
-      say(who + line_of(written->contestants[c], planned.seed) + "  " + clock_time(took) + "  " + place());
+      CARNOT_ASSIGN_OR_RETURN(const auto written, write_report());
+      say(who + line_of(written.contestants[c], planned.seed) + "  " + clock_time(took) + "  " + place());
     }
     return RunEnd::Complete;
   }
@@ -132,21 +131,20 @@ class Comparer {
   Result<Comparison> write_report() {
     auto comparison = read_comparison(plan_, problems_);
     if (!comparison) return comparison;
-    if (const Status status = write_comparison(*comparison, plan_.output); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(write_comparison(*comparison, plan_.output));
     return comparison;
   }
 
   Result<RunEnd> interrupted() {
-    if (const auto written = write_report(); !written) return written.error();
+    CARNOT_RETURN_IF_ERROR(write_report());
     control_.out << "Stopped with " << done_ << " of " << total_ << " runs done. To continue: the same command\n";
     return RunEnd::Interrupted;
   }
 
   Result<RunEnd> finish() {
-    const auto comparison = write_report();
-    if (!comparison) return comparison.error();
+    CARNOT_ASSIGN_OR_RETURN(const auto comparison, write_report());
     control_.out << "\n"
-                 << comparison_markdown(*comparison) << "\nReport: " << (plan_.output / "report.html").string() << "\n";
+                 << comparison_markdown(comparison) << "\nReport: " << (plan_.output / "report.html").string() << "\n";
     if (problems_.empty()) return RunEnd::Complete;
     std::vector<std::string> lines;
     for (const auto& [folder, problem] : problems_) lines.push_back(folder + ": " + problem);
@@ -164,9 +162,8 @@ class Comparer {
 }  // namespace
 
 Result<RunEnd> run_comparison(ComparisonPlan& plan, const RunControl& control) {
-  const auto lock = FolderLock::take(plan.output);
-  if (!lock) return lock.error();
-  if (const Status cleared = remove_temporaries(plan.output); !cleared) return cleared.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto lock, FolderLock::take(plan.output));
+  CARNOT_RETURN_IF_ERROR(remove_temporaries(plan.output));
   return Comparer(plan, control).run();
 }
 

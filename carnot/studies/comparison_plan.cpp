@@ -179,13 +179,11 @@ Result<std::size_t> find_base(const std::string& base, const std::vector<Contest
 
 Result<PlannedSeed> plan_seed(const ComparisonRequest& request, const std::vector<Contestant>& contestants,
                               std::int64_t seed) {
-  auto start = start_recipe(request, seed);
-  if (!start) return start.error();
-  PlannedSeed planned{.seed = seed, .start = std::move(start).value()};
+  CARNOT_ASSIGN_OR_RETURN(auto start, start_recipe(request, seed));
+  PlannedSeed planned{.seed = seed, .start = std::move(start)};
   for (const Contestant& contestant : contestants) {
-    auto recipe = run_recipe(request, contestant, planned);
-    if (!recipe) return recipe.error();
-    planned.runs.push_back(std::move(recipe).value());
+    CARNOT_ASSIGN_OR_RETURN(auto recipe, run_recipe(request, contestant, planned));
+    planned.runs.push_back(std::move(recipe));
   }
   return planned;
 }
@@ -203,21 +201,18 @@ Result<ComparisonPlan> plan_comparison(const ComparisonRequest& request) {
   if (!problems.empty()) return join_errors(problems);
 
   ComparisonPlan plan{.recipe = request.recipe.string(), .output = request.output};
-  auto first = plan_seed(request, {}, seeds->front());
-  if (!first) return first.error();
-  plan.contestants = applicable(request, *contestants, *first, plan, problems);
+  CARNOT_ASSIGN_OR_RETURN(auto first, plan_seed(request, {}, seeds->front()));
+  plan.contestants = applicable(request, *contestants, first, plan, problems);
   if (problems.empty() && plan.contestants.empty())
     problems.push_back("methods: none of all methods can be had with this recipe: " + plan.left_out.front().reason);
   if (!problems.empty()) return join_errors(problems);
-  const auto base = find_base(request.base, plan.contestants);
-  if (!base) return base.error();
-  plan.base = *base;
+  CARNOT_ASSIGN_OR_RETURN(const auto base, find_base(request.base, plan.contestants));
+  plan.base = base;
   for (const std::int64_t seed : *seeds) {
-    auto planned = plan_seed(request, plan.contestants, seed);
-    if (!planned) return planned.error();
-    check_folder(problems, planned->start, after_the_start);
-    for (Recipe& recipe : planned->runs) check_folder(problems, recipe, before_the_run(*planned));
-    plan.seeds.push_back(std::move(planned).value());
+    CARNOT_ASSIGN_OR_RETURN(auto planned, plan_seed(request, plan.contestants, seed));
+    check_folder(problems, planned.start, after_the_start);
+    for (Recipe& recipe : planned.runs) check_folder(problems, recipe, before_the_run(planned));
+    plan.seeds.push_back(std::move(planned));
   }
   if (!problems.empty()) return join_errors(problems);
   return plan;

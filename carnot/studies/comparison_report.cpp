@@ -76,11 +76,9 @@ std::string comparison_markdown(const Comparison& comparison) {
 }
 
 Status write_comparison(const Comparison& comparison, const std::filesystem::path& output) {
-  if (const Status made = make_folder(output); !made) return made;
-  if (const Status status = write_file_atomically(output / "comparison.json", comparison_json(comparison)); !status)
-    return status;
-  if (const Status status = write_file_atomically(output / "comparison.md", comparison_markdown(comparison)); !status)
-    return status;
+  CARNOT_RETURN_IF_ERROR(make_folder(output));
+  CARNOT_RETURN_IF_ERROR(write_file_atomically(output / "comparison.json", comparison_json(comparison)));
+  CARNOT_RETURN_IF_ERROR(write_file_atomically(output / "comparison.md", comparison_markdown(comparison)));
   return write_file_atomically(output / "report.html", comparison_html(comparison));
 }
 

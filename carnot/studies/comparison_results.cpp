@@ -13,9 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 Result<Json> read_json(const fs::path& path) {
-  const auto text = read_file(path);
-  if (!text) return text.error();
-  return parse_json_object(*text, path.string());
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(path));
+  return parse_json_object(text, path.string());
 }
 
 /// The number at `key`; null, which stands for what is no number, and a missing one are not a number.
@@ -33,12 +32,11 @@ double sum_of(const Curve& curve) {
 /// Metrics of all training steps so far.
 Status read_curves(const fs::path& path, const ShownMetrics& shown, ContestRun& run) {
   if (!fs::exists(path)) return Done{};
-  auto metrics = read_metric_curves(path);
-  if (!metrics) return metrics.error();
+  CARNOT_ASSIGN_OR_RETURN(auto metrics, read_metric_curves(path));
   for (const std::string& name : {shown.success, shown.entropy, shown.response_length, shown.validation})
-    if (metrics->contains(name)) run.curves[name] = metrics->at(name);
-  run.sampled_tokens = sum_of((*metrics)["rollout/sampled_tokens"]);
-  run.seconds = sum_of((*metrics)["timing_s/step"]);
+    if (metrics.contains(name)) run.curves[name] = metrics.at(name);
+  run.sampled_tokens = sum_of(metrics["rollout/sampled_tokens"]);
+  run.seconds = sum_of(metrics["timing_s/step"]);
   return Done{};
 }
 
@@ -57,15 +55,14 @@ Result<ContestRun> read_run(const PlannedSeed& planned, const Recipe& recipe, co
       .seed = planned.seed, .folder = folder.lexically_relative(output).string(), .finished = is_finished(folder)};
   if (const auto found = problems.find(folder.string()); found != problems.end()) run.problem = found->second;
   const ShownMetrics shown = ShownMetrics::in(recipe.environment_name, recipe.evaluation.samples);
-  if (const Status status = read_curves(RunFolder{folder}.metrics(), shown, run); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(read_curves(RunFolder{folder}.metrics(), shown, run));
   if (!run.finished) return run;
-  const auto start = read_json(fs::path(planned.start.run.run_folder) / "validation" / "after.json");
-  if (!start) return start.error();
-  const auto summary = read_json(folder / "summary.json");
-  if (!summary) return summary.error();
-  run.steps = number_at(*summary, "training_steps");
-  const Json after = summary->value("after", Json::object());
-  run.before = number_at(*start, "success");
+  CARNOT_ASSIGN_OR_RETURN(const auto start,
+                          read_json(fs::path(planned.start.run.run_folder) / "validation" / "after.json"));
+  CARNOT_ASSIGN_OR_RETURN(const auto summary, read_json(folder / "summary.json"));
+  run.steps = number_at(summary, "training_steps");
+  const Json after = summary.value("after", Json::object());
+  run.before = number_at(start, "success");
   run.after = number_at(after, "success");
   run.response_length = number_at(after, "response_length");
   run.entropy = number_at(after, "entropy");
@@ -102,7 +99,7 @@ Result<Comparison> read_comparison(const ComparisonPlan& plan, const RunProblems
                         .environment = any.environment_name,
                         .training_steps = any.train.steps,
                         .max_sampled_tokens = any.train.max_sampled_tokens,
-                        .trajectories = std::int64_t{any.train.groups} * any.rollout.options.group_size,
+                        .trajectories = any.step_trajectories(),
                         .validation_tasks = any.evaluation.tasks,
                         .evaluation_samples = any.evaluation.samples,
                         .base = plan.base,
@@ -111,9 +108,8 @@ Result<Comparison> read_comparison(const ComparisonPlan& plan, const RunProblems
   for (std::size_t c = 0; c < plan.contestants.size(); ++c) {
     ContestantResult result{.name = plan.contestants[c].name()};
     for (const PlannedSeed& planned : plan.seeds) {
-      auto run = read_run(planned, planned.runs[c], plan.output, problems);
-      if (!run) return run.error();
-      result.runs.push_back(std::move(run).value());
+      CARNOT_ASSIGN_OR_RETURN(auto run, read_run(planned, planned.runs[c], plan.output, problems));
+      result.runs.push_back(std::move(run));
     }
     comparison.contestants.push_back(std::move(result));
   }

@@ -28,10 +28,9 @@ Result<OrderedJson> run_json(const StudiedRun& run) {
   std::int64_t step = 0;
   double training_success = std::nan("");
   if (const auto metrics = RunFolder{run.folder}.metrics(); std::filesystem::exists(metrics)) {
-    const auto curves = read_metric_curves(metrics);
-    if (!curves) return curves.error();
-    const auto success = curves->find("env/" + run.environment + "/success");
-    if (success != curves->end()) std::tie(step, training_success) = *success->second.rbegin();
+    CARNOT_ASSIGN_OR_RETURN(const auto curves, read_metric_curves(metrics));
+    const auto success = curves.find("env/" + run.environment + "/success");
+    if (success != curves.end()) std::tie(step, training_success) = *success->second.rbegin();
   }
   return OrderedJson{{"run", run.folder.string()},
                      {"method", run.method},
@@ -56,17 +55,15 @@ std::string success_text(const OrderedJson& run) {
 }  // namespace
 
 Result<std::string> list_runs(const ListRequest& request) {
-  const auto runs = find_runs(std::span(&request.folder, 1));
-  if (!runs) return runs.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto runs, find_runs(std::span(&request.folder, 1)));
   OrderedJson list = OrderedJson::array();
   std::vector<std::vector<std::string>> rows{{"run", "method", "steps", "success", "state"}};
-  for (const StudiedRun& found : *runs) {
-    const auto run = run_json(found);
-    if (!run) return run.error();
+  for (const StudiedRun& found : runs) {
+    CARNOT_ASSIGN_OR_RETURN(const auto run, run_json(found));
     rows.push_back({found.folder.string(), found.method,
-                    std::to_string(run->at("step").get<int>()) + " of " + std::to_string(run->at("steps").get<int>()),
-                    success_text(*run), run->at("state")});
-    list.push_back(*run);
+                    std::to_string(run.at("step").get<int>()) + " of " + std::to_string(run.at("steps").get<int>()),
+                    success_text(run), run.at("state")});
+    list.push_back(run);
   }
   return request.json ? list.dump(2) + "\n" : text_table(rows);
 }

@@ -18,9 +18,8 @@ std::map<std::string, Curve> parse_metric_curves(std::string_view text) {
 }
 
 Result<std::map<std::string, Curve>> read_metric_curves(const std::filesystem::path& metrics) {
-  const auto text = read_file(metrics);
-  if (!text) return text.error();
-  return parse_metric_curves(*text);
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(metrics));
+  return parse_metric_curves(text);
 }
 
 }  // namespace carnot

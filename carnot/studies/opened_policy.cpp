@@ -9,17 +9,13 @@
 namespace carnot {
 
 Result<OpenedPolicy> open_policy(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  const auto checkpoint = find_checkpoint(path);
-  if (!checkpoint) return checkpoint.error();
-  const auto config = find_config(*checkpoint);
-  if (!config) return config.error();
-  auto recipe = load_recorded(*config, overrides);
-  if (!recipe) return recipe.error();
-  OpenedPolicy opened{.checkpoint = *checkpoint, .recipe = std::move(recipe).value()};
-  if (const Status status = ModelBundle::prepare_device(opened.recipe.run); !status) return status.error();
-  auto bundle = ModelBundle::make(opened.recipe, *checkpoint);
-  if (!bundle) return bundle.error();
-  opened.bundle = std::move(bundle).value();
+  CARNOT_ASSIGN_OR_RETURN(const auto checkpoint, find_checkpoint(path));
+  CARNOT_ASSIGN_OR_RETURN(const auto config, find_config(checkpoint));
+  CARNOT_ASSIGN_OR_RETURN(auto recipe, load_recorded(config, overrides));
+  OpenedPolicy opened{.checkpoint = checkpoint, .recipe = std::move(recipe)};
+  CARNOT_RETURN_IF_ERROR(ModelBundle::prepare_device(opened.recipe.run));
+  CARNOT_ASSIGN_OR_RETURN(auto bundle, ModelBundle::make(opened.recipe, checkpoint));
+  opened.bundle = std::move(bundle);
   return opened;
 }
 

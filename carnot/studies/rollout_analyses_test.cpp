@@ -273,8 +273,8 @@ TEST_F(RolloutAnalyses, ASignalThatIsMissingIsNamedWithWhatWritesIt) {
     return report.ok() ? std::string("no error") : report.error().message;
   };
   EXPECT_THAT(refusal("actfocus-energy"), HasSubstr("energy_ref: no number"));
-  EXPECT_THAT(refusal("actfocus-energy"), HasSubstr("rollout.measure=[reference]"));
-  EXPECT_THAT(refusal("a2tgpo-gain"), HasSubstr("rollout.measure=[info_gain]"));
+  EXPECT_THAT(refusal("actfocus-energy"), HasSubstr("rollout.extra_signals=[reference]"));
+  EXPECT_THAT(refusal("a2tgpo-gain"), HasSubstr("rollout.extra_signals=[info_gain]"));
   EXPECT_THAT(refusal("aepo-clip"), HasSubstr("logp: no number"));
 }
 

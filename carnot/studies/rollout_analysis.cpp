@@ -10,7 +10,7 @@ std::string remedy(Column column) {
     case Column::LogProbReference:
     case Column::EnergyReference:
     case Column::EntropyReference:
-      return "runs with rollout.measure=[reference] write it, as do methods with a reference (grpo + actfocus)";
+      return "runs with rollout.extra_signals=[reference] write it, as do methods with a reference (grpo + actfocus)";
     case Column::Value: return "runs of methods with a critic write it (ppo)";
     case Column::LogProbCurrent: return "`carnot train` writes it, `carnot rollout` makes no update to take it from";
     default: return "`carnot train` and `carnot rollout` write it";
@@ -48,8 +48,9 @@ bool has_info_gain(const StudiedStep& step) {
 Status check(const StudiedStep& step, const RowNeeds& needs) {
   const std::string file = step.source.path.string();
   if (needs.info_gain && !has_info_gain(step))
-    return Error{file +
-                 ": no turn has an info_gain; runs with rollout.measure=[info_gain] write it, as do igpo and a2tgpo"};
+    return Error{
+        file +
+        ": no turn has an info_gain; runs with rollout.extra_signals=[info_gain] write it, as do igpo and a2tgpo"};
   std::vector<std::string> problems;
   for (const Column column : needs.columns)
     if (std::string problem = problem_with_column(step, column); !problem.empty()) problems.push_back(problem);
@@ -69,26 +70,24 @@ void RolloutAnalysis::fields(FieldVisitor& visit) {
 }
 
 Status RolloutAnalysis::visit(const StudiedRun& run, const RolloutPath& source) {
-  const auto file = read_rollout_file(source.path);
-  if (!file) return file.error();
-  StudiedStep step{.run = run, .source = source, .file = *file, .all = trajectories(file->groups)};
+  CARNOT_ASSIGN_OR_RETURN(const auto file, read_rollout_file(source.path));
+  StudiedStep step{.run = run, .source = source, .file = file, .all = trajectories(file.groups)};
   for (std::size_t i = 0; i < step.all.size(); ++i)
     if (step.all[i].leaf().is_included()) step.counting.push_back(static_cast<int>(i));
-  if (const Status status = check(step, needs_); !status) return status;
+  CARNOT_RETURN_IF_ERROR(check(step, needs_));
   add(step);
   return Done{};
 }
 
 Result<AnalysisReport> RolloutAnalysis::run(const AnalysisInput& input) {
-  const auto runs = find_runs(input.paths);
-  if (!runs) return runs.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto runs, find_runs(input.paths));
   bool has_read = false;
-  for (const StudiedRun& run : *runs) {
+  for (const StudiedRun& run : runs) {
     std::int64_t number = 0;
     for (const RolloutPath& source : run.rollouts) {
       if (source.step < first_step_ || (last_step_ > 0 && source.step > last_step_)) continue;
       if (number++ % every_ != 0) continue;
-      if (const Status status = visit(run, source); !status) return status.error();
+      CARNOT_RETURN_IF_ERROR(visit(run, source));
       has_read = true;
     }
   }
@@ -96,7 +95,7 @@ Result<AnalysisReport> RolloutAnalysis::run(const AnalysisInput& input) {
     return Error{input.paths.front().string() +
                  ": no rollouts to read; expected rollouts/step_N.jsonl within the steps asked for "
                  "(train.keep_rollouts=true writes them)"};
-  labels_ = labels_of(*runs);
+  labels_ = labels_of(runs);
   return report(input);
 }
 

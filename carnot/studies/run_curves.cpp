@@ -19,15 +19,13 @@ double success_after(const std::filesystem::path& folder) {
 }
 
 Result<std::vector<RunCurves>> read_curves(std::span<const std::filesystem::path> paths) {
-  auto found = find_runs(paths);
-  if (!found) return found.error();
+  CARNOT_ASSIGN_OR_RETURN(auto found, find_runs(paths));
   std::vector<RunCurves> runs;
-  for (StudiedRun& run : *found) {
+  for (StudiedRun& run : found) {
     const std::filesystem::path metrics = RunFolder{run.folder}.metrics();
     if (!std::filesystem::exists(metrics)) continue;
-    auto read = read_metric_curves(metrics);
-    if (!read) return read.error();
-    RunCurves curves{.run = std::move(run), .metrics = std::move(read).value()};
+    CARNOT_ASSIGN_OR_RETURN(auto read, read_metric_curves(metrics));
+    RunCurves curves{.run = std::move(run), .metrics = std::move(read)};
     curves.success_after = carnot::success_after(curves.run.folder);
     if (curves.metrics.contains(curves.success())) runs.push_back(std::move(curves));
   }
@@ -74,10 +72,9 @@ void CurveAnalysis::fields(FieldVisitor& visit) {
 }
 
 Result<AnalysisReport> CurveAnalysis::run(const AnalysisInput& input) {
-  auto runs = read_curves(input.paths);
-  if (!runs) return runs.error();
+  CARNOT_ASSIGN_OR_RETURN(auto runs, read_curves(input.paths));
   AnalysisReport report = begin();
-  add(by_label(std::move(runs).value()), report);
+  add(by_label(std::move(runs)), report);
   return report;
 }
 

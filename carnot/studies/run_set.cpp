@@ -48,12 +48,11 @@ std::string text_of(const SettingValue& value) {
 }
 
 Result<StudiedRun> load_run(const fs::path& folder) {
-  const auto document = Document::load(folder / kConfig);
-  if (!document) return document.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto document, Document::load(folder / kConfig));
   StudiedRun run{.folder = folder, .rollouts = rollouts_in(folder / "rollouts")};
-  for (const auto& [key, setting] : document->settings()) run.settings[key] = text_of(setting.value);
+  for (const auto& [key, setting] : document.settings()) run.settings[key] = text_of(setting.value);
   const auto setting = [&](const std::string& key) {
-    const Setting* found = document->find(key);
+    const Setting* found = document.find(key);
     return found == nullptr ? std::string() : text_of(found->value);
   };
   run.seed = static_cast<std::int64_t>(run.number("seed", 0));
@@ -76,9 +75,8 @@ Result<StudiedRun> run_of_file(const fs::path& file) {
   StudiedRun run{.folder = file, .label = file.stem().string()};
   const fs::path folder = fs::absolute(file).parent_path().parent_path();
   if (fs::exists(folder / kConfig)) {
-    auto loaded = load_run(folder);
-    if (!loaded) return loaded.error();
-    run = std::move(loaded).value();
+    CARNOT_ASSIGN_OR_RETURN(auto loaded, load_run(folder));
+    run = std::move(loaded);
   }
   run.rollouts = {{step_of(file), file}};
   return run;
@@ -87,9 +85,8 @@ Result<StudiedRun> run_of_file(const fs::path& file) {
 Status add_runs(const fs::path& path, std::vector<StudiedRun>& runs) {
   if (!fs::exists(path)) return Error{path.string() + ": is not there"};
   if (!fs::is_directory(path)) {
-    auto run = run_of_file(path);
-    if (!run) return run.error();
-    runs.push_back(std::move(run).value());
+    CARNOT_ASSIGN_OR_RETURN(auto run, run_of_file(path));
+    runs.push_back(std::move(run));
     return Done{};
   }
   std::vector<fs::path> folders;
@@ -97,9 +94,8 @@ Status add_runs(const fs::path& path, std::vector<StudiedRun>& runs) {
   if (folders.empty())
     return Error{path.string() + ": holds no run; expected a folder with a config.yaml in it or below"};
   for (const fs::path& folder : folders) {
-    auto run = load_run(folder);
-    if (!run) return run.error();
-    runs.push_back(std::move(run).value());
+    CARNOT_ASSIGN_OR_RETURN(auto run, load_run(folder));
+    runs.push_back(std::move(run));
   }
   return Done{};
 }

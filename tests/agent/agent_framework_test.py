@@ -20,7 +20,7 @@ env: {{name: search_qa, train_worlds: 1, held_out_worlds: 1}}
 model: {{hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}}
 sft: {{steps: 1}}
 rollout: {{group_size: 2}}
-train: {{groups: 1}}
+train: {{groups_per_step: 1}}
 eval: {{tasks: 1}}
 """
 
@@ -38,7 +38,7 @@ def train(carnot, python, folder):
     paths = dict(os.environ, PATH=os.path.dirname(python) + os.pathsep + os.environ["PATH"])
     subprocess.run([carnot, "train", os.path.join("examples", "agent", "word_count.yaml"), "run_folder=" + run,
                     "model.path=" + model, "tokenizer.chat=qwen2.5", "rollout.group_size=2", "train.steps=1",
-                    "train.groups=2", "train.keep_rollouts=true", "eval.tasks=1", "env.timeout=250",
+                    "train.groups_per_step=2", "train.keep_rollouts=true", "eval.tasks=1", "env.timeout=250",
                     "env.start_timeout=250", "rollout.environment_timeout=300"], cwd=SOURCE, env=paths, check=True)
     with open(os.path.join(run, "rollouts", "step_1.jsonl"), encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]

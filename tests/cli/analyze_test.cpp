@@ -74,8 +74,8 @@ class AnalyzeRuns : public Analyze {
 env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
 objective: {kl_coefficient: 0}
-rollout: {group_size: 3, max_response_tokens: 12, measure: [reference, info_gain]}
-train: {steps: 3, groups: 2, mini_batches: 2, save_every: 1, max_checkpoints: 0}
+rollout: {group_size: 3, max_response_tokens: 12, extra_signals: [reference, info_gain]}
+train: {steps: 3, groups_per_step: 2, mini_batches: 2, save_every: 1, max_checkpoints: 0}
 eval: {tasks: 1, before_training: false}
 )");
       const auto run = run_carnot({"train", recipe});
@@ -121,7 +121,7 @@ TEST_F(AnalyzeRuns, MetricsAreComparedByMethod) {
 TEST_F(AnalyzeRuns, PoliciesAreSampledAndTrained) {
   const Json proxy = numbers("aem-proxy", {folder("grpo"), "states=3", "samples=4", "tasks=2", "aem.gate=0"});
   EXPECT_EQ(proxy.at("tables").at("states").size(), 3u);
-  const Json drift = numbers("aem-drift", {folder("grpo"), "steps=2", "aem.gate=0", "train.groups=1"});
+  const Json drift = numbers("aem-drift", {folder("grpo"), "steps=2", "aem.gate=0", "train.groups_per_step=1"});
   EXPECT_EQ(drift.at("tables").at("by step").size(), 6u);
   const Json signals = numbers("actfocus-signals", {checkpoint(1), checkpoint(2), checkpoint(3), "tasks=2"});
   EXPECT_EQ(signals.at("tables").at("drift").size(), 8u);

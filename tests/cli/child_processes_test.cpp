@@ -28,7 +28,7 @@ model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num
 method: grpo
 objective: {kl_coefficient: 0}
 rollout: {group_size: 2, max_context_tokens: 64, max_response_tokens: 4}
-train: {steps: 1, groups: 1}
+train: {steps: 1, groups_per_step: 1}
 eval: {tasks: 1, before_training: false}
 )");
   }

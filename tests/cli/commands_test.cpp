@@ -35,7 +35,7 @@ std::string refused(const std::vector<std::string>& arguments) {
   return action ? "accepted" : action.error().message;
 }
 
-const std::vector<std::string> kKeys{"train.steps", "train.groups", "seed"};
+const std::vector<std::string> kKeys{"train.steps", "train.groups_per_step", "seed"};
 
 /// What bash would offer after these words.
 std::vector<std::string> offered(const std::string& words) {
@@ -59,7 +59,7 @@ TEST(Completion, InBashOffersCommandsFlagsValuesAndKeys) {
   EXPECT_THAT(offered("carnot ev"), ElementsAre("eval"));
   EXPECT_THAT(offered("carnot train --d"), ElementsAre("--dry-run"));
   EXPECT_THAT(offered("carnot generate --device c"), ElementsAre("cpu", "cuda"));
-  EXPECT_THAT(offered("carnot train recipe.yaml train."), ElementsAre("train.steps=", "train.groups="));
+  EXPECT_THAT(offered("carnot train recipe.yaml train."), ElementsAre("train.steps=", "train.groups_per_step="));
   EXPECT_THAT(offered("carnot list me"), ElementsAre("methods"));
   EXPECT_THAT(offered("carnot help tok"), ElementsAre("tokenize"));
   EXPECT_THAT(offered("carnot inspect /nowhere"), IsEmpty());  // files are bash's own business

@@ -18,7 +18,7 @@ threads: 1
 env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
 rollout: {group_size: 2, max_context_tokens: 320, max_response_tokens: 24}
-train: {steps: 2, groups: 1}
+train: {steps: 2, groups_per_step: 1}
 eval: {tasks: 1}
 )");
 }

@@ -21,7 +21,7 @@ std::string recipe_with(const ScratchFolder& scratch, const std::string& environ
 model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
 sft: {steps: 10, batch_tokens: 2048}
 rollout: {group_size: 2, max_context_tokens: 2048}
-train: {groups: 1}
+train: {groups_per_step: 1}
 eval: {tasks: 3, temperature: 0}
 )");
 }

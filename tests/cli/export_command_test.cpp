@@ -21,7 +21,7 @@ env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 lora: {rank: 2, targets: [q_proj, down_proj]}
 objective: {kl_coefficient: 0}
 rollout: {group_size: 2}
-train: {steps: 1, groups: 1}
+train: {steps: 1, groups_per_step: 1}
 eval: {tasks: 1, before_training: false}
 )";
   const auto trained = run_carnot({"train", scratch.write("tiny.yaml", settings + shape)});

@@ -25,7 +25,7 @@ model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num
 method: grpo
 objective: {kl_coefficient: 0}
 rollout: {group_size: 2}
-train: {steps: 100000, groups: 1}
+train: {steps: 100000, groups_per_step: 1}
 eval: {tasks: 1, before_training: false}
 )");
 }
@@ -39,12 +39,12 @@ TEST(TrainCommand, ReportsEveryProblemOfTheRecipeAtOnceAndMakesNoFolder) {
   const ScratchFolder scratch;
   const std::string recipe =
       scratch.write("r.yaml", "run_folder: " + scratch.path("run") + "\ntrain:\n  stepz: 3\nseed: soon\n");
-  const auto run = run_carnot({"train", recipe, "train.groups=0", "foo"});
+  const auto run = run_carnot({"train", recipe, "train.groups_per_step=0", "foo"});
   EXPECT_EQ(run.exit, 1);
   EXPECT_EQ(run.out, "");
   EXPECT_THAT(run.err, HasSubstr("r.yaml:3:3: train.stepz: unknown key; did you mean train.steps?"));
   EXPECT_THAT(run.err, HasSubstr("r.yaml:4:1: seed: expected a whole number"));
-  EXPECT_THAT(run.err, HasSubstr("command line: train.groups: expected a whole number at least 1"));
+  EXPECT_THAT(run.err, HasSubstr("command line: train.groups_per_step: expected a whole number at least 1"));
   EXPECT_THAT(run.err, HasSubstr("expected key=value, found \"foo\""));
   EXPECT_FALSE(std::filesystem::exists(scratch.path("run")));
 }
@@ -89,7 +89,7 @@ TEST(TrainCommand, AnswersWhatWasMeant) {
 
 TEST(TrainCommand, DryRunPrintsTheResolvedRecipeAndTheMemoryAndWritesNothing) {
   const ScratchFolder scratch;
-  const auto run = run_carnot({"train", tiny_recipe(scratch), "train.groups=3", "--dry-run"});
+  const auto run = run_carnot({"train", tiny_recipe(scratch), "train.groups_per_step=3", "--dry-run"});
   ASSERT_EQ(run.exit, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("groups: 3"));
   EXPECT_THAT(run.out, HasSubstr("# Memory at the peak\n"));
@@ -148,7 +148,7 @@ int predicted_megabytes(const std::string& dry_run) {
 
 TEST(TrainCommand, RefusesARunThatCannotFitAndSaysWhatToChange) {
   const ScratchFolder scratch;
-  std::vector<std::string> large{"train", tiny_recipe(scratch), "train.steps=1", "train.groups=8"};
+  std::vector<std::string> large{"train", tiny_recipe(scratch), "train.steps=1", "train.groups_per_step=8"};
   std::vector<std::string> dry = large;
   dry.push_back("--dry-run");
   const int limit = predicted_megabytes(run_carnot(dry).out) - 4;  // half of the KV cache is too much
@@ -244,7 +244,7 @@ std::vector<std::string> printed_command(const std::string& out) {
 TEST(TrainCommand, InterruptedPrintsTheCommandThatGoesOn) {
   const ScratchFolder scratch;
   // Not the recipe alone: the run's own settings are those to go on with.
-  const auto interrupted = interrupt_carnot({"train", tiny_recipe(scratch), "train.groups=2", "seed=3"},
+  const auto interrupted = interrupt_carnot({"train", tiny_recipe(scratch), "train.groups_per_step=2", "seed=3"},
                                             [&] { return steps_logged(scratch) > 0; });
   EXPECT_EQ(interrupted.exit, 130) << interrupted.err;
   std::vector<std::string> command = printed_command(interrupted.out);

@@ -23,7 +23,7 @@ model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num
 method: grpo
 objective: {kl_coefficient: 0}
 rollout: {group_size: 2}
-train: {steps: 2, groups: 1, save_every: 1}
+train: {steps: 2, groups_per_step: 1, save_every: 1}
 eval: {tasks: 1, before_training: false}
 )");
 }

@@ -25,7 +25,7 @@ env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
 sft: {steps: 1}
 rollout: {group_size: 2}
-train: {groups: 1}
+train: {groups_per_step: 1}
 eval: {tasks: 1}
 )");
   ASSERT_EQ(run_carnot({"sft", recipe}).exit, 0);

@@ -35,7 +35,7 @@ model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num
 method: grpo
 objective: {kl_coefficient: 0}
 rollout: {group_size: 2, max_context_tokens: 256, max_response_tokens: 16}
-train: {steps: 3, groups: 2}
+train: {steps: 3, groups_per_step: 2}
 eval: {tasks: 1, before_training: false}
 )");
   const auto run = run_carnot({"train", recipe});

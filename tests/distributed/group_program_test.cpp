@@ -42,7 +42,7 @@ model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num
 method: ppo
 sft: {steps: 2, batch_tokens: 256}
 rollout: {group_size: 2, max_context_tokens: 256, max_response_tokens: 16}
-train: {steps: 2, groups: 4, save_every: 1, micro_batch_tokens: 256, learning_rate: 1e-3}
+train: {steps: 2, groups_per_step: 4, save_every: 1, micro_batch_tokens: 256, learning_rate: 1e-3}
 eval: {tasks: 3, every: 1}
 distributed: {join_seconds: 120, lost_after_seconds: 5}
 )");
@@ -116,9 +116,11 @@ TEST(GroupProgram, GoesOnWithAnotherNumberOfRanksThatDividesTheShards) {
 
 TEST(GroupProgram, RefusesRanksWithOtherSettingsAndNamesThem) {
   const ScratchFolder scratch;
-  const auto ranks = StartedRanks({train_in(scratch, "run", {}), train_in(scratch, "run", {"train.groups=5"})}).wait();
+  const auto ranks =
+      StartedRanks({train_in(scratch, "run", {}), train_in(scratch, "run", {"train.groups_per_step=5"})}).wait();
   EXPECT_EQ(ranks[0].exit, 1);
-  EXPECT_THAT(ranks[0].err, AllOf(HasSubstr("carnot: rank 1 on host "), HasSubstr(": train.groups is 5, 4 on rank 0")));
+  EXPECT_THAT(ranks[0].err,
+              AllOf(HasSubstr("carnot: rank 1 on host "), HasSubstr(": train.groups_per_step is 5, 4 on rank 0")));
   EXPECT_EQ(ranks[1].exit, 1);
   EXPECT_THAT(ranks[1].err, IsEmpty());
   EXPECT_FALSE(fs::exists(scratch.path("run/config.yaml")));

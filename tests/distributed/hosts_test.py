@@ -18,8 +18,8 @@ threads: 1
 resume: auto
 env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
-rollout: {group_size: 2, max_context_tokens: 256, max_response_tokens: 16, plane_lease_seconds: 2}
-train: {steps: 8, groups: 4, save_every: 1, micro_batch_tokens: 256, learning_rate: 1e-3, virtual_shards: 2}
+rollout: {group_size: 2, max_context_tokens: 256, max_response_tokens: 16, workers_lease_seconds: 2}
+train: {steps: 8, groups_per_step: 4, save_every: 1, micro_batch_tokens: 256, learning_rate: 1e-3, virtual_shards: 2}
 eval: {tasks: 2, before_training: false}
 distributed: {join_seconds: 60, lost_after_seconds: 4}
 """
@@ -215,9 +215,9 @@ class Test:
         broker = self.hosts.start(0, [server, "-js", "-a", ADDRESSES[0], "-p", "4222", "-sd", store], self.log("nats"))
         self.started.append(broker)
         place = f"nats://{ADDRESSES[0]}:4222"
-        trainer = self.start(0, ["train", self.recipe, f"run_folder={self.folder / 'planes'}", f"rollout.plane={place}",
-                                 f"rollout.plane_listen={ADDRESSES[0]}", "rollout.plane_port=8400",
-                                 "rollout.plane_key_env=TRAINERS_KEY"], "trainer", key)
+        trainer = self.start(0, ["train", self.recipe, f"run_folder={self.folder / 'planes'}", f"rollout.workers={place}",
+                                 f"rollout.workers_listen={ADDRESSES[0]}", "rollout.workers_port=8400",
+                                 "rollout.workers_key_env=TRAINERS_KEY"], "trainer", key)
         worker = self.start(1, ["worker", place, "--key-env", "TRAINERS_KEY"], "worker", key)
         cuts = 0
         for step in (2, 5):

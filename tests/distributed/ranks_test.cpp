@@ -26,7 +26,7 @@ env: {name: search_qa, train_worlds: 2, held_out_worlds: 1}
 model: {hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}
 objective: {entropy_coefficient: 0.01}
 rollout: {group_size: 2, max_context_tokens: 320, max_response_tokens: 24}
-train: {steps: 2, groups: 5, learning_rate: 3e-3, mini_batches: 2, micro_batch_tokens: 300}
+train: {steps: 2, groups_per_step: 5, learning_rate: 3e-3, mini_batches: 2, micro_batch_tokens: 300}
 )";
 
 bool is_result(const std::string& metric) {
@@ -146,7 +146,7 @@ TEST(Ranks, HaveOneShardEachWhereTheRecipeNamesNoNumber) {
 }
 
 TEST(Ranks, ThatReduceFastAgreeWithEachOther) {
-  const std::vector<std::string> reports = trained_on(2, {"train.reduce=fast"});
+  const std::vector<std::string> reports = trained_on(2, {"train.gradient_reduction=fast"});
   EXPECT_THAT(reports[0], HasSubstr("actor/grad_norm"));
   EXPECT_EQ(reports[1], reports[0]);
 }

@@ -17,7 +17,7 @@ resume: auto
 env: {name: search_qa, train_worlds: 1, held_out_worlds: 1}
 model: {hidden_size: 32, intermediate_size: 64, num_layers: 1, num_heads: 2, num_kv_heads: 1, head_dim: 16}
 rollout: {group_size: 2, max_context_tokens: 256, max_response_tokens: 16}
-train: {steps: 12, groups: 4, save_every: 1, micro_batch_tokens: 256, learning_rate: 1e-3, virtual_shards: 2}
+train: {steps: 12, groups_per_step: 4, save_every: 1, micro_batch_tokens: 256, learning_rate: 1e-3, virtual_shards: 2}
 eval: {tasks: 2}
 """
 

@@ -25,7 +25,7 @@ method: ppo
 objective: {entropy_coefficient: 0.01}
 critic: {learning_rate: 1e-2}
 rollout: {group_size: 2, max_context_tokens: 400, max_response_tokens: 8, environment_threads: 2}
-train: {steps: 2, groups: 1, mini_batches: 1, learning_rate: 1e-3, save_every: 1, max_checkpoints: 1}
+train: {steps: 2, groups_per_step: 1, mini_batches: 1, learning_rate: 1e-3, save_every: 1, max_checkpoints: 1}
 eval: {tasks: 1, every: 1}
 )";
 

@@ -38,7 +38,7 @@ CARNOT_FUZZ_TARGET(metrics);
 CARNOT_FUZZ_TARGET(model_config);
 CARNOT_FUZZ_TARGET(openai_requests);
 CARNOT_FUZZ_TARGET(passages);
-CARNOT_FUZZ_TARGET(plane_messages);
+CARNOT_FUZZ_TARGET(worker_messages);
 CARNOT_FUZZ_TARGET(process_answers);
 CARNOT_FUZZ_TARGET(recipe);
 CARNOT_FUZZ_TARGET(retrieval);
@@ -92,7 +92,7 @@ const std::vector<Target>& targets() {
       CARNOT_TARGET(maths_answer, kInMemory),       CARNOT_TARGET(mcp_messages, kInMemory),
       CARNOT_TARGET(method_list, kInMemory),        CARNOT_TARGET(metrics, kThroughFiles),
       CARNOT_TARGET(model_config, kInMemory),       CARNOT_TARGET(openai_requests, kInMemory),
-      CARNOT_TARGET(passages, kInMemory),           CARNOT_TARGET(plane_messages, kInMemory),
+      CARNOT_TARGET(passages, kInMemory),           CARNOT_TARGET(worker_messages, kInMemory),
       CARNOT_TARGET(process_answers, kInMemory),    CARNOT_TARGET(recipe, kInMemory),
       CARNOT_TARGET(retrieval, kInMemory),          CARNOT_TARGET(rollout_rows, kInMemory),
       CARNOT_TARGET(run_code, kInMemory),           CARNOT_TARGET(safetensors, kInMemory),

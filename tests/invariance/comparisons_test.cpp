@@ -27,7 +27,7 @@ sft: {steps: 4, batch_tokens: 600, log_every: 1}
 objective: {entropy_coefficient: 0.01}
 critic: {learning_rate: 1e-2}
 rollout: {group_size: 2, max_context_tokens: 320, max_response_tokens: 24}
-train: {steps: 2, groups: 2, learning_rate: 1e-3}
+train: {steps: 2, groups_per_step: 2, learning_rate: 1e-3}
 eval: {tasks: 4}
 )";
 

@@ -42,7 +42,7 @@ env: frozen_lake
 sft: {steps: 40, batch_tokens: 600, learning_rate: 1e-2, log_every: 1}
 objective: {entropy_coefficient: 0.01}
 rollout: {group_size: 6, max_context_tokens: 1200, max_response_tokens: 60}
-train: {steps: 4, groups: 2, learning_rate: 1e-3, save_every: 1}
+train: {steps: 4, groups_per_step: 2, learning_rate: 1e-3, save_every: 1}
 eval: {tasks: 2}
 )";
 
@@ -407,7 +407,7 @@ TEST_F(Runs, KeepsTheLogProbabilitiesThatEachUpdateStartedFrom) {
 
 TEST_F(Runs, MeasuresSignalsThatTheMethodDoesWithoutWhereAskedToAndTrainsTheSame) {
   train("plain", {"method=grpo"});
-  train("measured", {"method=grpo", "rollout.measure=[reference, info_gain]"});
+  train("measured", {"method=grpo", "rollout.extra_signals=[reference, info_gain]"});
   EXPECT_TRUE(weights("plain") == weights("measured"));
   const auto file = read_rollout_file(root_ / "measured" / "rollouts" / "step_1.jsonl");
   ASSERT_TRUE(file.ok());
@@ -663,7 +663,7 @@ TEST_F(Runs, TellTheirTrackerWhatTheyWriteDown) {
   EXPECT_EQ(start.at("name"), "run");
   EXPECT_EQ(start.at("folder"), (root_ / "run").string());
   EXPECT_EQ(start.at("resumed"), false);
-  EXPECT_EQ(start.at("config").at("train.groups"), 3);
+  EXPECT_EQ(start.at("config").at("train.groups_per_step"), 3);
   EXPECT_EQ(start.at("config").at("method.name"), "ppo");
   EXPECT_EQ(messages.back(), Json::parse(R"({"type": "end", "status": "complete"})"));
 

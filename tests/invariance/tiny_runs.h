@@ -26,7 +26,7 @@ method: ppo
 objective: {entropy_coefficient: 0.01}
 critic: {learning_rate: 1e-2}
 rollout: {group_size: 3, max_context_tokens: 320, max_response_tokens: 24}
-train: {steps: 4, groups: 3, mini_batches: 2, learning_rate: 1e-3, save_every: 1}
+train: {steps: 4, groups_per_step: 3, mini_batches: 2, learning_rate: 1e-3, save_every: 1}
 eval: {tasks: 4}
 )";
 

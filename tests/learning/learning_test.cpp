@@ -22,7 +22,7 @@ sft: {steps: 350, batch_tokens: 2048}
 method: grpo
 objective: {clip_high: 0.28, kl_coefficient: 0}
 rollout: {group_size: 8, max_context_tokens: 480, old_log_probs: rollout}
-train: {steps: 35, groups: 16, mini_batches: 2, learning_rate: 5e-4, beta2: 0.95, keep_rollouts: false}
+train: {steps: 35, groups_per_step: 16, mini_batches: 2, learning_rate: 5e-4, beta2: 0.95, keep_rollouts: false}
 eval: {tasks: 400}
 )";
 

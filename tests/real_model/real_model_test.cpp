@@ -107,7 +107,7 @@ TEST_F(RealModel, TrainsTwoSteps) {
 env: {name: search_qa, train_worlds: 2, held_out_worlds: 1}
 objective: {entropy_coefficient: 0.01}
 rollout: {group_size: 2, max_context_tokens: 512, max_response_tokens: 12}
-train: {steps: 2, groups: 1, learning_rate: 1e-5}
+train: {steps: 2, groups_per_step: 1, learning_rate: 1e-5}
 )";
   Recipe recipe = Recipe::parse(kRecipe, "test", {"model.path=" + folder()}).value();
   ASSERT_TRUE(ModelBundle::prepare_device(recipe.run).ok());

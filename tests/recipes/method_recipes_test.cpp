@@ -69,7 +69,7 @@ class RecipeOfAMethod : public ::testing::TestWithParam<std::string> {
 
   static void train(const std::string& name, std::vector<std::string> settings) {
     for (const char* small : {"threads=1", "env.people=8", "env.towns=4", "env.regions=2", "env.companies=2",
-                              "env.train_worlds=4", "sft.batch_tokens=1024", "train.groups=4",
+                              "env.train_worlds=4", "sft.batch_tokens=1024", "train.groups_per_step=4",
                               "train.keep_rollouts=false", "eval.tasks=2", "eval.before_training=false"})
       settings.emplace_back(small);
     Recipe recipe = load(name, settings);

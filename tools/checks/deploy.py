@@ -17,7 +17,7 @@ import yaml
 
 KUBERNETES = "1.33"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RECIPE = "env: {name: search_qa}\ntrain: {steps: 1, groups: 1}\n"
+RECIPE = "env: {name: search_qa}\ntrain: {steps: 1, groups_per_step: 1}\n"
 
 
 def pod_of_group(manifest):

@@ -23,7 +23,7 @@ model: {hidden_size: 64, intermediate_size: 128, num_layers: 2, num_heads: 4, nu
 sft: {steps: 60, learning_rate: 1e-2, warmup_steps: 3}
 objective: {kl_coefficient: 0}
 rollout: {group_size: 4, max_context_tokens: 320, max_response_tokens: 40}
-train: {steps: 2, groups: 3}
+train: {steps: 2, groups_per_step: 3}
 eval: {tasks: 1, before_training: false}
 """
 

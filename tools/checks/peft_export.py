@@ -27,7 +27,7 @@ lora: {rank: 4, alpha: 8}
 sft: {steps: 30, learning_rate: 2e-2, warmup_steps: 3}
 objective: {kl_coefficient: 0.05}
 rollout: {group_size: 4, max_context_tokens: 256, max_response_tokens: 40}
-train: {steps: 2, groups: 2, learning_rate: 1e-2}
+train: {steps: 2, groups_per_step: 2, learning_rate: 1e-2}
 eval: {tasks: 1, before_training: false}
 """
 

@@ -43,7 +43,7 @@ def make_checkpoint(carnot, family, work):
     common = ["recipes/quickstart.yaml", "rollout.max_context_tokens=400"]
     run(carnot, "sft", *common, *shape, "sft.steps=30", "eval.tasks=4", f"run_folder={work}/sft")
     checkpoint = sorted((work / "sft").rglob("global_step_*"))[-1]
-    run(carnot, "rollout", *common, f"model.path={checkpoint}", "train.groups=4", "rollout.group_size=2",
+    run(carnot, "rollout", *common, f"model.path={checkpoint}", "train.groups_per_step=4", "rollout.group_size=2",
         f"run_folder={work}/rollout")
     rows = next((work / "rollout" / "rollouts").glob("*.jsonl"))
     return checkpoint, [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()]

@@ -53,11 +53,10 @@ class CreditCommand final : public Command {
 
  private:
   Result<std::filesystem::path> rollouts_file() const {
-    const auto all = rollouts_at(path_);
-    if (!all) return all.error();
-    if (!step_) return all->back().path;
+    CARNOT_ASSIGN_OR_RETURN(const auto all, rollouts_at(path_));
+    if (!step_) return all.back().path;
     if (!std::filesystem::is_directory(path_)) return Error{"--step: expected a run folder, found " + path_.string()};
-    const auto chosen = choose_steps(*all, {std::to_string(*step_)}, 1);
+    const auto chosen = choose_steps(all, {std::to_string(*step_)}, 1);
     if (!chosen) return Error{path_.string() + ": " + chosen.error().message};
     return chosen->front().path;
   }

@@ -58,18 +58,18 @@ class EnvironmentCommand final : public Command {
   Status play_on(const Console& console) {
     auto factory = is_recipe() ? of_recipe() : of_name();
     if (!factory) return factory.error();
-    if (const Status status = (*factory)->prepare(run_seed_); !status) return status;
+    CARNOT_RETURN_IF_ERROR((*factory)->prepare(run_seed_));
     return play(**factory, options_, console.in, console.out);
   }
 
   Result<Factory> of_name() const {
     auto factory = make_environment_factory(options_.name);
     if (!factory) return factory.error();
-    const auto document = Document::parse("", "command line", {.overrides = overrides_, .aliases = {}});
-    if (!document) return document.error();
-    ConfigReader reader(*document);
+    CARNOT_ASSIGN_OR_RETURN(const auto document,
+                            Document::parse("", "command line", {.overrides = overrides_, .aliases = {}}));
+    ConfigReader reader(document);
     reader.read("", **factory);
-    if (const Status status = reader.finish(); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(reader.finish());
     return std::move(factory).value();
   }
 
@@ -77,10 +77,9 @@ class EnvironmentCommand final : public Command {
   Result<Factory> of_recipe() {
     std::vector<std::string> overrides;
     for (const std::string& one : overrides_) overrides.push_back((one.starts_with("env.") ? "" : "env.") + one);
-    const auto document = Document::load(options_.name, {.overrides = overrides});
-    if (!document) return document.error();
-    ConfigReader reader(*document);
-    for (const auto& [key, setting] : document->settings())
+    CARNOT_ASSIGN_OR_RETURN(const auto document, Document::load(options_.name, {.overrides = overrides}));
+    ConfigReader reader(document);
+    for (const auto& [key, setting] : document.settings())
       if (const std::string section = key.substr(0, key.find('.')); section != "env") reader.skip(section);
     NameOnly choice;
     SeedOnly run{.seed = static_cast<std::int64_t>(run_seed_)};
@@ -90,7 +89,7 @@ class EnvironmentCommand final : public Command {
     auto factory = make_environment_factory(choice.name);
     if (!factory) return factory.error();
     reader.read("env", **factory);
-    if (const Status status = reader.finish(); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(reader.finish());
     options_.name = choice.name;
     if (run_seed_ == 0) run_seed_ = static_cast<std::uint64_t>(run.seed);
     return std::move(factory).value();

@@ -71,30 +71,25 @@ std::string text_of_row(std::string_view line) {
 /// A list of the trajectories where none is chosen; otherwise the chosen one. Without a tokenizer its text is the row's
 /// `input` and `output`, without spans.
 Result<std::string> inspect(const InspectRequest& request) {
-  if (const Status status = check_columns(request.columns); !status) return status.error();
-  const auto steps = rollouts_at(request.path);
-  if (!steps) return steps.error();
-  const fs::path path = steps->back().path;
-  const auto text = read_maybe_compressed(path);
-  if (!text) return text.error();
-  const auto file = parse_rollout_rows(*text, path.string());
-  if (!file) return file.error();
-  if (request.row == 0 && request.trajectory.empty()) return trajectory_list(*file);
+  CARNOT_RETURN_IF_ERROR(check_columns(request.columns));
+  CARNOT_ASSIGN_OR_RETURN(const auto steps, rollouts_at(request.path));
+  const fs::path path = steps.back().path;
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(path));
+  CARNOT_ASSIGN_OR_RETURN(const auto file, parse_rollout_rows(text, path.string()));
+  if (request.row == 0 && request.trajectory.empty()) return trajectory_list(file);
 
-  const std::vector<Trajectory> all = trajectories(file->groups);
-  const auto chosen = choose(request, path, *file, all);
-  if (!chosen) return chosen.error();
-  const Trajectory& trajectory = all[*chosen];
-  const Credit* credit = file->credit.empty() ? nullptr : &file->credit[*chosen];
+  const std::vector<Trajectory> all = trajectories(file.groups);
+  CARNOT_ASSIGN_OR_RETURN(const auto chosen, choose(request, path, file, all));
+  const Trajectory& trajectory = all[chosen];
+  const Credit* credit = file.credit.empty() ? nullptr : &file.credit[chosen];
 
   std::optional<Tokenizer> tokenizer;
   if (const fs::path from = request.tokenizer.empty() ? tokenizer_beside(path) : request.tokenizer; !from.empty()) {
-    auto loaded = Tokenizer::load(from);
-    if (!loaded) return loaded.error();
-    if (const Status status = check_tokens(trajectory, *loaded, from); !status) return status.error();
-    tokenizer = std::move(loaded).value();
+    CARNOT_ASSIGN_OR_RETURN(auto loaded, Tokenizer::load(from));
+    CARNOT_RETURN_IF_ERROR(check_tokens(trajectory, loaded, from));
+    tokenizer = std::move(loaded);
   }
-  const std::string_view line = split_lines(*text)[static_cast<std::size_t>(file->line_of_row[*chosen]) - 1];
+  const std::string_view line = split_lines(text)[static_cast<std::size_t>(file.line_of_row[chosen]) - 1];
   std::string out = trajectory_facts(trajectory) + "\n";
   out += tokenizer ? span_text(trajectory, *tokenizer, request.colour) : text_of_row(line);
   if (request.tokens || !request.columns.empty())

@@ -79,20 +79,19 @@ Result<Method> method_of(const CreditRequest& request) {
   const auto document =
       Document::parse("", "command line", {.overrides = request.overrides, .aliases = verl_aliases()});
   if (!document) return document.error();
-  auto recipe = parse_method(request.method);
-  if (!recipe) return recipe.error();
+  CARNOT_ASSIGN_OR_RETURN(auto recipe, parse_method(request.method));
   ConfigReader reader(*document);
   // A preset sets defaults, so it comes before every option, whatever their names.
-  read_options<PresetFields>(reader, *recipe);
-  read_options<AllFields>(reader, *recipe);
-  Method method = build_method(*recipe, [&](Method& built) {
+  read_options<PresetFields>(reader, recipe);
+  read_options<AllFields>(reader, recipe);
+  Method method = build_method(recipe, [&](Method& built) {
     reader.read("filter", built.filter);
     reader.read("objective", built.objective);
   });
   for (const SettingProblem& problem : method.problems) reader.refuse(problem.key, problem.why);
-  for (const UnreadKey& unread : recipe->unread_keys()) refuse_unread(reader, *recipe, unread);
+  for (const UnreadKey& unread : recipe.unread_keys()) refuse_unread(reader, recipe, unread);
   for (const UnreadKey& unread : method.filter.unread_keys()) reader.unread("filter." + unread.key, unread.why);
-  if (const Status status = reader.finish(); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(reader.finish());
   return method;
 }
 
@@ -235,22 +234,19 @@ CreditTable credit_each_step(std::span<const CreditRule> chain, std::span<const 
 
 Result<CreditedRows> credit_rows(const CreditRequest& request, const FurtherNeeds& further) {
   const std::string name = request.file.string();
-  auto method = method_of(request);
-  if (!method) return method.error();
-  auto text = read_maybe_compressed(request.file);
-  if (!text) return text.error();
-  auto file = parse_rollout_rows(*text, name);
-  if (!file) return file.error();
+  CARNOT_ASSIGN_OR_RETURN(auto method, method_of(request));
+  CARNOT_ASSIGN_OR_RETURN(auto text, read_maybe_compressed(request.file));
+  CARNOT_ASSIGN_OR_RETURN(auto file, parse_rollout_rows(text, name));
 
   CreditedRows rows;
-  rows.method = std::move(method).value();
-  rows.text = std::move(text).value();
-  rows.file = std::move(file).value();
+  rows.method = std::move(method);
+  rows.text = std::move(text);
+  rows.file = std::move(file);
   restore_dropped(rows.file.groups);
   filter_each_step(rows.method.filter, rows.file.groups);
   rows.all = trajectories(rows.file.groups);
   const std::vector<CreditRule> chain = credit_chain(rows.method, rows.method.objective.kl_in_reward);
-  if (const Status status = check_fields(rows, chain, further, name); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(check_fields(rows, chain, further, name));
   rows.credit = credit_each_step(chain, rows.all);
   return rows;
 }

@@ -142,9 +142,8 @@ auto made_on_first_rank(Collectives& collectives, const std::string& what, const
   using Thing = std::remove_cvref_t<decltype(make().value())>;
   std::optional<Thing> thing;
   const Status made = on_first_rank(collectives, what, [&]() -> Status {
-    auto own = make();
-    if (!own) return own.error();
-    thing.emplace(std::move(own).value());
+    CARNOT_ASSIGN_OR_RETURN(auto own, make());
+    thing.emplace(std::move(own));
     return Done{};
   });
   return made ? Result<std::optional<Thing>>(std::move(thing)) : Result<std::optional<Thing>>(made.error());

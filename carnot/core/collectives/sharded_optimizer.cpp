@@ -297,7 +297,7 @@ Status ShardedOptimizer::load_state(const Tensors& tensors, std::int64_t num_upd
     for (const KeptTensor& one : kept(weight))
       expected.emplace_back(weight.name + one.suffix,
                             at::empty(weight.values.sizes(), at::TensorOptions().dtype(one.type).device(at::kMeta)));
-  if (const Status status = check_optimizer_state(expected, tensors); !status) return status;
+  CARNOT_RETURN_IF_ERROR(check_optimizer_state(expected, tensors));
   const std::map<std::string, at::Tensor> given(tensors.begin(), tensors.end());
   Tensors own;
   for (const Place& place : places_) {

@@ -27,10 +27,9 @@ TokenLists token_lists(const TokenExplanation& tokens) {
 }
 
 Result<ExplainedRows> explained(const CreditedRows& rows) {
-  const auto explanation = explain_steps(rows.method.objective, rows.all, rows.credit);
-  if (!explanation) return explanation.error();
-  ExplainedRows out{.excluded = explanation->excluded};
-  for (const TokenExplanation& tokens : explanation->trajectories) out.lists.push_back(token_lists(tokens));
+  CARNOT_ASSIGN_OR_RETURN(const auto explanation, explain_steps(rows.method.objective, rows.all, rows.credit));
+  ExplainedRows out{.excluded = explanation.excluded};
+  for (const TokenExplanation& tokens : explanation.trajectories) out.lists.push_back(token_lists(tokens));
   return out;
 }
 

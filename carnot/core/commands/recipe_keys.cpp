@@ -48,7 +48,7 @@ Status check_recipe_exists(const fs::path& path) {
 
 Result<Recipe> read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
   if (path.empty()) return Recipe::parse("", "default recipe", overrides);
-  if (const Status exists = check_recipe_exists(path); !exists) return exists.error();
+  CARNOT_RETURN_IF_ERROR(check_recipe_exists(path));
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return read_run(path, overrides);
   return is_recorded(path) ? load_recorded(path, overrides) : Recipe::load(path, overrides);
@@ -63,9 +63,8 @@ Exit print_recipe_keys(const std::filesystem::path& path, const std::vector<std:
 }
 
 Result<std::string> list_recipe_keys(const ListRequest& request) {
-  auto recipe = read_recipe({}, {});
-  if (!recipe) return recipe.error();
-  const FieldTable table = recipe->table();
+  CARNOT_ASSIGN_OR_RETURN(auto recipe, read_recipe({}, {}));
+  const FieldTable table = recipe.table();
   if (!request.json) return help_text(table);
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const FieldRow& row : table.rows())

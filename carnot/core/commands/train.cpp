@@ -51,9 +51,8 @@ class TrainCommand final : public Command {
   /// Before CUDA is loaded, and while there is one thread.
   static Status take_own_gpu(const RankSetting& setting, const std::string& device) {
     if (device != "cuda" || setting.size == 1) return Done{};
-    const auto gpu = gpu_of_rank(setting, process_variables());
-    if (!gpu) return gpu.error();
-    ::setenv("CUDA_VISIBLE_DEVICES", gpu->c_str(), /*overwrite=*/1);
+    CARNOT_ASSIGN_OR_RETURN(const auto gpu, gpu_of_rank(setting, process_variables()));
+    ::setenv("CUDA_VISIBLE_DEVICES", gpu.c_str(), /*overwrite=*/1);
     return Done{};
   }
 

@@ -27,6 +27,7 @@ struct Alias {
   std::string_view divides{};  ///< ours is this key's value divided by theirs
   std::string_view appends{};  ///< theirs is appended to our key's value, after this text
   AliasRank rank = AliasRank::Plain;
+  bool former = false;             ///< a key that Carnot itself had: it is taken with a note
   std::string_view environment{};  ///< the environment that has our key; with others a note applies, or it is refused
 };
 
@@ -34,7 +35,10 @@ struct Alias {
 std::span<const Alias> verl_aliases();
 std::span<const Alias> trl_aliases();
 
-/// Both.
+/// Carnot's own keys of the release before this one.
+std::span<const Alias> former_keys();
+
+/// All three.
 std::span<const Alias> all_aliases();
 
 /// The row for a key; null if there is none.

@@ -134,6 +134,9 @@ class DocumentBuilder {
       if (ours && ours->empty()) return;
       if (ours) item.text = *ours;
     }
+    if (alias->former)
+      document_.notes_.push_back(place + ": " + written + " is now " + std::string(alias->ours.front()) +
+                                 "; the old name works in this release only");
     if (alias->ours.empty()) return pass_over(*alias, {"", written, place, std::move(value), layer_});
     for (const std::string_view key : alias->ours) {
       Setting setting{std::string(key), written, place, value, layer_, alias->rank, alias->environment, alias->note};

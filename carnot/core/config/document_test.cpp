@@ -226,15 +226,17 @@ TEST(Aliases, PassOverWhatHasNoMeaningAndSayWhy) {
 TEST(Aliases, CountMiniBatchesWhereVerlHasTheirSize) {
   const std::string size = "actor_rollout_ref.actor.ppo_mini_batch_size: 64\n";
   EXPECT_EQ(value_of(parsed(size + "data.train_batch_size: 256\n"), "train.mini_batches"), "4");
-  EXPECT_EQ(
-      value_of(parsed(size + "train.groups: 256\n", {.overrides = {"data.train_batch_size=64"}}), "train.mini_batches"),
-      "1");
-  EXPECT_EQ(
-      value_of(parsed(size + "train.groups: 256\n", {.overrides = {"train.mini_batches=2"}}), "train.mini_batches"),
-      "2");
-  EXPECT_THAT(parsed(size + "data.train_batch_size: 100\n").problems(),
-              ElementsAre("r.yaml:1:1: actor_rollout_ref.actor.ppo_mini_batch_size: expected a divisor of train.groups "
-                          "(100), found 64"));
+  EXPECT_EQ(value_of(parsed(size + "train.groups_per_step: 256\n", {.overrides = {"data.train_batch_size=64"}}),
+                     "train.mini_batches"),
+            "1");
+  EXPECT_EQ(value_of(parsed(size + "train.groups_per_step: 256\n", {.overrides = {"train.mini_batches=2"}}),
+                     "train.mini_batches"),
+            "2");
+  EXPECT_THAT(
+      parsed(size + "data.train_batch_size: 100\n").problems(),
+      ElementsAre(
+          "r.yaml:1:1: actor_rollout_ref.actor.ppo_mini_batch_size: expected a divisor of train.groups_per_step "
+          "(100), found 64"));
   EXPECT_THAT(parsed(size).problems(), ElementsAre(HasSubstr("must be set too")));
 }
 
@@ -247,10 +249,20 @@ TEST(Aliases, EveryRowSetsSomethingOrSaysWhyNot) {
   }
 }
 
+TEST(Aliases, AFormerKeySetsItsSuccessorWithANote) {
+  const Document document = Document::parse("train: {groups: 8}\n", "r.yaml", {}).value();
+  ASSERT_NE(document.find("train.groups_per_step"), nullptr);
+  EXPECT_EQ(document.find("train.groups_per_step")->value.shown(), "8");
+  EXPECT_EQ(document.find("train.groups"), nullptr);
+  EXPECT_THAT(document.notes(), ElementsAre("r.yaml:1:9: train.groups is now train.groups_per_step; the old name works "
+                                            "in this release only"));
+}
+
 TEST(Aliases, TheDocumentationHasTheTables) {
   const auto page = [](const std::string& name) { return read_file(source_path("docs/coming_from_" + name)).value(); };
   EXPECT_THAT(page("verl.md"), HasSubstr(alias_table("verl", verl_aliases())));
   EXPECT_THAT(page("trl.md"), HasSubstr(alias_table("TRL", trl_aliases())));
+  EXPECT_THAT(read_file(source_path("docs/recipe_keys.md")).value(), HasSubstr(alias_table("former", former_keys())));
 }
 
 TEST(Overrides, TheLastValueOfAKeyWins) {

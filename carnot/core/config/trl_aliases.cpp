@@ -4,7 +4,8 @@ namespace carnot {
 namespace {
 
 constexpr std::string_view kBatch =
-    "set train.groups, the tasks of a step, each with rollout.group_size trajectories; train.micro_batch_tokens bounds "
+    "set train.groups_per_step, the tasks of a step, each with rollout.group_size trajectories; "
+    "train.micro_batch_tokens bounds "
     "memory and changes no result";
 constexpr std::string_view kSharedEngine = "rollouts and training share one engine and its weights";
 constexpr std::string_view kProcesses = "a launcher such as torchrun starts several processes (docs/distributed.md)";

@@ -8,7 +8,7 @@ constexpr std::string_view kLauncher =
 constexpr std::string_view kOneEngine = "rollouts and training share one engine and its weights";
 constexpr std::string_view kNotSharded = "weights, gradients and optimizer are not sharded";
 constexpr std::string_view kPackedByTokens = "micro-batches are packed by tokens: train.micro_batch_tokens";
-constexpr std::string_view kLogProbPassesByTokens = "log-prob passes are packed by tokens: rollout.score_tokens";
+constexpr std::string_view kLogProbPassesByTokens = "log-prob passes are packed by tokens: rollout.log_prob_tokens";
 constexpr std::string_view kNoPadding = "sequences are packed without padding";
 constexpr std::string_view kEnvironmentTasks = "tasks and prompts come from the environment";
 constexpr std::string_view kEnvironmentTools = "the environment says what tools there are and how they are called";
@@ -84,8 +84,8 @@ std::span<const Alias> verl_aliases() {
       {.theirs = "actor_rollout_ref.rollout.max_model_len", .ours = {"rollout.max_context_tokens"}},
       {.theirs = "actor_rollout_ref.rollout.max_num_batched_tokens", .ours = {"rollout.max_batch_tokens"}},
       {.theirs = "actor_rollout_ref.rollout.multi_turn.max_assistant_turns", .ours = {"rollout.max_turns"}},
-      {.theirs = "actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu", .ours = {"rollout.score_tokens"}},
-      {.theirs = "actor_rollout_ref.ref.log_prob_max_token_len_per_gpu", .ours = {"rollout.score_tokens"}},
+      {.theirs = "actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu", .ours = {"rollout.log_prob_tokens"}},
+      {.theirs = "actor_rollout_ref.ref.log_prob_max_token_len_per_gpu", .ours = {"rollout.log_prob_tokens"}},
       {.theirs = "reward_model.overlong_buffer.len", .ours = {"method.dapo.reward.overlong_buffer"}},
       {.theirs = "reward_model.overlong_buffer.penalty_factor", .ours = {"method.dapo.reward.overlong_factor"}},
 
@@ -112,13 +112,13 @@ std::span<const Alias> verl_aliases() {
       {.theirs = "actor_rollout_ref.actor.ppo_epochs", .ours = {"train.epochs"}},
       {.theirs = "actor_rollout_ref.actor.ppo_mini_batch_size",
        .ours = {"train.mini_batches"},
-       .divides = "train.groups"},
+       .divides = "train.groups_per_step"},
       {.theirs = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu", .ours = {"train.micro_batch_tokens"}},
       {.theirs = "critic.optim.lr", .ours = {"critic.learning_rate"}},
       {.theirs = "critic.optim.weight_decay", .ours = {"critic.weight_decay"}},
       {.theirs = "critic.grad_clip", .ours = {"critic.max_grad_norm"}},
       {.theirs = "trainer.critic_warmup", .ours = {"critic.head_start"}},
-      {.theirs = "data.train_batch_size", .ours = {"train.groups"}},
+      {.theirs = "data.train_batch_size", .ours = {"train.groups_per_step"}},
       {.theirs = "data.seed", .ours = {"seed"}},
       {.theirs = "data.train_files", .ours = {"env.train_file"}, .environment = "dataset"},
       {.theirs = "data.val_files", .ours = {"env.test_file"}, .environment = "dataset"},

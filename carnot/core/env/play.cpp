@@ -86,9 +86,8 @@ template <class Visit>
 Status for_each_line(std::istream& in, const Visit& visit) {
   std::string line;
   for (bool done = false; !done;) {
-    const auto got = read_line(in, line);
-    if (!got) return got.error();
-    if (!*got) return Done{};
+    CARNOT_ASSIGN_OR_RETURN(const auto got, read_line(in, line));
+    if (!got) return Done{};
     if (line.ends_with('\r')) line.pop_back();
     done = visit(line);
   }
@@ -122,9 +121,8 @@ std::string step_text(const GameStep& step) {
 }
 
 Status play_bare(EnvironmentFactory& factory, const PlayOptions& options, std::istream& in, std::ostream& out) {
-  auto made = factory.make_game(options.seed);
-  if (!made) return made.error();
-  const auto game = std::move(made).value();
+  CARNOT_ASSIGN_OR_RETURN(auto made, factory.make_game(options.seed));
+  const auto game = std::move(made);
   if (!game) return Error{"env: '" + options.name + "' has no game beneath its conversation; add --prompt"};
 
   if (options.json) {

@@ -58,11 +58,10 @@ class Parser {
   Parser(std::string_view file, const std::string& name) : file_(file), cursor_(file), name_(name) {}
 
   Result<GgufFile> parse() {
-    const auto counts = read_head();
-    if (!counts) return counts.error();
-    if (const Status read = read_values(counts->values); !read) return read.error();
-    if (const Status read = read_tensors(counts->tensors); !read) return read.error();
-    if (const Status placed = place_tensors(); !placed) return placed.error();
+    CARNOT_ASSIGN_OR_RETURN(const auto counts, read_head());
+    CARNOT_RETURN_IF_ERROR(read_values(counts.values));
+    CARNOT_RETURN_IF_ERROR(read_tensors(counts.tensors));
+    CARNOT_RETURN_IF_ERROR(place_tensors());
     return std::move(parsed_);
   }
 
@@ -100,9 +99,8 @@ class Parser {
     for (std::uint64_t i = 0; i < count; ++i) {
       const auto key = cursor_.text();
       if (!key) return truncated("key " + std::to_string(i));
-      const auto value = read_value(*key);
-      if (!value) return value.error();
-      if (!parsed_.values.emplace(*key, *value).second) return wrong("has the key " + quoted(*key) + " twice");
+      CARNOT_ASSIGN_OR_RETURN(const auto value, read_value(*key));
+      if (!parsed_.values.emplace(*key, value).second) return wrong("has the key " + quoted(*key) + " twice");
     }
     return Done{};
   }
@@ -116,21 +114,19 @@ class Parser {
   }
 
   Result<GgufValue> read_value(std::string_view key) {
-    const auto kind = read_kind(key);
-    if (!kind) return kind.error();
-    if (*kind == GgufKind::Array) return read_array(key);
-    const auto bytes = *kind == GgufKind::String ? cursor_.text() : cursor_.take(gguf_kind_size(*kind));
+    CARNOT_ASSIGN_OR_RETURN(const auto kind, read_kind(key));
+    if (kind == GgufKind::Array) return read_array(key);
+    const auto bytes = kind == GgufKind::String ? cursor_.text() : cursor_.take(gguf_kind_size(kind));
     if (!bytes) return truncated("the value of " + quoted(key));
-    return GgufValue{.kind = *kind, .element = *kind, .bytes = *bytes};
+    return GgufValue{.kind = kind, .element = kind, .bytes = *bytes};
   }
 
   Result<GgufValue> read_array(std::string_view key) {
-    const auto element = read_kind(key);
-    if (!element) return element.error();
-    if (*element == GgufKind::Array) return wrong("the value of " + quoted(key) + " is an array of arrays");
+    CARNOT_ASSIGN_OR_RETURN(const auto element, read_kind(key));
+    if (element == GgufKind::Array) return wrong("the value of " + quoted(key) + " is an array of arrays");
     const auto count = cursor_.number<std::uint64_t>();
-    const bool strings = element.value() == GgufKind::String;
-    const std::size_t least = strings ? sizeof(std::uint64_t) : gguf_kind_size(*element);
+    const bool strings = element == GgufKind::String;
+    const std::size_t least = strings ? sizeof(std::uint64_t) : gguf_kind_size(element);
     if (!count || *count > cursor_.left() / least) return truncated("the value of " + quoted(key));
     const std::size_t begin = cursor_.position();
     bool whole = true;
@@ -140,7 +136,7 @@ class Parser {
       whole = cursor_.take(*count * least).has_value();
     if (!whole) return truncated("the value of " + quoted(key));
     return GgufValue{.kind = GgufKind::Array,
-                     .element = *element,
+                     .element = element,
                      .count = *count,
                      .bytes = file_.substr(begin, cursor_.position() - begin)};
   }
@@ -149,12 +145,11 @@ class Parser {
     std::set<std::string_view> names;
     std::map<std::uint32_t, std::vector<std::string_view>> unread;
     for (std::uint64_t i = 0; i < count; ++i) {
-      auto place = read_tensor(i);
-      if (!place) return place.error();
-      if (!names.insert(place->tensor.name).second)
-        return wrong("has the tensor " + quoted(place->tensor.name) + " twice");
-      if (place->tensor.type == nullptr) unread[place->type].push_back(place->tensor.name);
-      places_.push_back(std::move(*place));
+      CARNOT_ASSIGN_OR_RETURN(auto place, read_tensor(i));
+      if (!names.insert(place.tensor.name).second)
+        return wrong("has the tensor " + quoted(place.tensor.name) + " twice");
+      if (place.tensor.type == nullptr) unread[place.type].push_back(place.tensor.name);
+      places_.push_back(std::move(place));
     }
     if (unread.empty()) return Done{};
     std::vector<std::string> problems;

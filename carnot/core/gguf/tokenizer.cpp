@@ -272,8 +272,7 @@ Result<GgufTokenizer> read_gguf_tokenizer(const GgufFile& file, std::int64_t con
   made.tokenizer_config_json = config_json(metadata, tokens, special, context, made.notes);
   if (metadata.any_problems()) return metadata.error();
   made.tokenizer_json = json.dump();
-  if (const auto read = Tokenizer::parse(made.tokenizer_json, name + ": its tokenizer as tokenizer.json"); !read)
-    return read.error();
+  CARNOT_RETURN_IF_ERROR(Tokenizer::parse(made.tokenizer_json, name + ": its tokenizer as tokenizer.json"));
   made.num_tokens = static_cast<int>(tokens.size());
   made.bos_token = special.bos;
   made.pad_token = special.pad;

@@ -37,10 +37,9 @@ bool is_nothing(const OrderedJson& value) {
 }  // namespace
 
 Result<LoraOptions> parse_adapter_config(std::string_view text, const std::string& name) {
-  const auto json = parse_json_object<OrderedJson>(text, name);
-  if (!json) return json.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json_object<OrderedJson>(text, name));
   std::vector<std::string> problems;
-  const auto value_of = [&](const char* key) { return json->contains(key) ? json->at(key) : OrderedJson(); };
+  const auto value_of = [&](const char* key) { return json.contains(key) ? json.at(key) : OrderedJson(); };
   const auto expect = [&](bool holds, const char* key, const std::string& expected) {
     if (!holds) problems.push_back(name + ": " + key + " is " + value_of(key).dump() + ", expected " + expected);
   };

@@ -34,24 +34,19 @@ std::vector<NamedTensor> peft_tensors(const Model& model) {
 
 Result<LoraOptions> read_adapter_options(const fs::path& folder) {
   const fs::path config = folder / kAdapterConfigFile;
-  const auto text = read_file(config);
-  if (!text) return text.error();
-  auto lora = parse_adapter_config(*text, config.string());
-  if (!lora) return lora.error();
-  const auto file = read_safetensors(folder / kAdapterWeightsFile);
-  if (!file) return file.error();
-  lora->targets = projections_of(file->tensors);
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(config));
+  CARNOT_ASSIGN_OR_RETURN(auto lora, parse_adapter_config(text, config.string()));
+  CARNOT_ASSIGN_OR_RETURN(const auto file, read_safetensors(folder / kAdapterWeightsFile));
+  lora.targets = projections_of(file.tensors);
   return lora;
 }
 
 Status load_adapters(Model& model, const fs::path& folder) {
-  const auto lora = read_adapter_options(folder);
-  if (!lora) return lora.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto lora, read_adapter_options(folder));
   const fs::path weights = folder / kAdapterWeightsFile;
-  const auto file = read_weights(weights);
-  if (!file) return file.error();
-  model.add_adapters(*lora, 0);
-  return copy_tensors(peft_tensors(model), file->tensors, weights.string());
+  CARNOT_ASSIGN_OR_RETURN(const auto file, read_weights(weights));
+  model.add_adapters(lora, 0);
+  return copy_tensors(peft_tensors(model), file.tensors, weights.string());
 }
 
 bool holds_adapters(const fs::path& folder) {
@@ -64,17 +59,16 @@ Result<fs::path> find_base(const fs::path& checkpoint, const fs::path& moved_to)
   const auto base = read_base_model(checkpoint, moved_to);
   if (!base) return base.error();
   if (!*base) return checkpoint / kBaseFolder;
-  if (const Status same = check_base_model(**base); !same) return same.error();
+  CARNOT_RETURN_IF_ERROR(check_base_model(**base));
   return (*base)->folder;
 }
 
 Result<Model> load_policy(const fs::path& folder, const at::TensorOptions& options, const fs::path& moved_to) {
   if (!holds_adapters(folder)) return load_model(folder, options);
-  const auto base = find_base(folder, moved_to);
-  if (!base) return base.error();
-  auto model = load_merged(*base, options);
+  CARNOT_ASSIGN_OR_RETURN(const auto base, find_base(folder, moved_to));
+  auto model = load_merged(base, options);
   if (!model) return model;
-  if (const Status loaded = load_adapters(*model, folder / kAdapterFolder); !loaded) return loaded.error();
+  CARNOT_RETURN_IF_ERROR(load_adapters(*model, folder / kAdapterFolder));
   return model;
 }
 
@@ -89,10 +83,9 @@ Result<at::ScalarType> stored_dtype(const fs::path& folder) {
     const auto base = find_base(folder);
     return base ? stored_dtype(*base) : base.error();
   }
-  const auto file = read_model_tensors(folder);
-  if (!file) return file.error();
-  if (file->tensors.empty()) return Error{folder.string() + ": its weights are empty"};
-  return file->tensors.front().tensor.scalar_type();
+  CARNOT_ASSIGN_OR_RETURN(const auto file, read_model_tensors(folder));
+  if (file.tensors.empty()) return Error{folder.string() + ": its weights are empty"};
+  return file.tensors.front().tensor.scalar_type();
 }
 
 }  // namespace carnot

@@ -31,9 +31,8 @@ Result<std::vector<std::string>> telling_files(const fs::path& folder) {
     }
     weights = kBaseFolder;
   }
-  const auto files = model_tensor_files(folder / weights);
-  if (!files) return files.error();
-  for (const std::string& name : *files) names.push_back((weights / name).string());
+  CARNOT_ASSIGN_OR_RETURN(const auto files, model_tensor_files(folder / weights));
+  for (const std::string& name : files) names.push_back((weights / name).string());
   return names;
 }
 
@@ -50,12 +49,10 @@ bool is_readable(const OrderedJson& json) {
 
 Result<BaseModel> base_model_of(const fs::path& folder) {
   BaseModel base{.folder = normal(folder)};
-  const auto names = telling_files(base.folder);
-  if (!names) return names.error();
-  for (const std::string& name : *names) {
-    const auto hash = sha256_of_file(base.folder / name);
-    if (!hash) return hash.error();
-    base.sha256[name] = *hash;
+  CARNOT_ASSIGN_OR_RETURN(const auto names, telling_files(base.folder));
+  for (const std::string& name : names) {
+    CARNOT_ASSIGN_OR_RETURN(const auto hash, sha256_of_file(base.folder / name));
+    base.sha256[name] = hash;
   }
   return base;
 }
@@ -67,12 +64,11 @@ Status check_base_model(const BaseModel& base) {
         base.folder.string() +
         ": is not there any more; expected the weights that the adapters were trained on. Put the folder back, "
         "or a symbolic link to where it is now (eval also takes model.path=..., train with resume_changes=allow)"};
-  const auto now = base_model_of(base.folder);
-  if (!now) return now.error();
-  if (now->sha256 == base.sha256) return Done{};
+  CARNOT_ASSIGN_OR_RETURN(const auto now, base_model_of(base.folder));
+  if (now.sha256 == base.sha256) return Done{};
   std::string changed;
   for (const auto& [name, hash] : base.sha256)
-    if (const auto found = now->sha256.find(name); found == now->sha256.end() || found->second != hash)
+    if (const auto found = now.sha256.find(name); found == now.sha256.end() || found->second != hash)
       changed += (changed.empty() ? "" : ", ") + name;
   if (changed.empty()) changed = "its list of files";
   return Error{base.folder.string() + ": changed since the adapters were trained on it: " + changed +
@@ -96,11 +92,9 @@ Result<std::optional<BaseModel>> read_base_model(const fs::path& checkpoint, con
   const fs::path path = checkpoint / kBaseModelFile;
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::optional<BaseModel>();
-  const auto text = read_file(path);
-  if (!text) return text.error();
-  const auto parsed = parse_json_object<OrderedJson>(*text, path.string());
-  if (!parsed) return parsed.error();
-  const OrderedJson& json = *parsed;
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(path));
+  CARNOT_ASSIGN_OR_RETURN(const auto parsed, parse_json_object<OrderedJson>(text, path.string()));
+  const OrderedJson& json = parsed;
   if (!is_readable(json)) return Error{path.string() + ": expected JSON with version 1, folder and sha256"};
   fs::path folder = normal(checkpoint / json["folder"].get<std::string>());
   if (!moved_to.empty() && !fs::exists(folder, ignored)) folder = normal(moved_to);

@@ -30,9 +30,8 @@ const std::vector<std::pair<std::string, OrderedJson>>& other_settings() {
 }  // namespace
 
 Result<GenerationConfig> parse_generation_config(std::string_view json_text, const std::string& name) {
-  const auto json = parse_json_object<OrderedJson>(json_text, name);
-  if (!json) return json.error();
-  JsonObjectReader reader(*json, name);
+  CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json_object<OrderedJson>(json_text, name));
+  JsonObjectReader reader(json, name);
   GenerationConfig config;
   reader.tokens("eos_token_id", config.eos_tokens);
   reader.boolean("do_sample", config.do_sample);

@@ -164,9 +164,8 @@ OrderedJson token_json(const std::vector<int>& tokens) {
 }  // namespace
 
 Result<ModelConfig> parse_model_config(std::string_view json_text, const std::string& name) {
-  const auto json = parse_json_object<OrderedJson>(json_text, name);
-  if (!json) return json.error();
-  JsonObjectReader reader(*json, name);
+  CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json_object<OrderedJson>(json_text, name));
+  JsonObjectReader reader(json, name);
   const ModelFamily& family = read_family(reader);
   ModelConfig config{.family = std::string(family.name)};
   read_shape(reader, family, config);

@@ -16,9 +16,8 @@ Status add(ModelFiles& files, const fs::path& folder, const std::string& name) {
   const fs::path path = folder / name;
   std::error_code ignored;
   if (folder.empty() || !fs::is_regular_file(path, ignored)) return Done{};
-  auto text = read_file(path);
-  if (!text) return text.error();
-  files[name] = std::move(text).value();
+  CARNOT_ASSIGN_OR_RETURN(auto text, read_file(path));
+  files[name] = std::move(text);
   return Done{};
 }
 
@@ -26,9 +25,9 @@ Status add(ModelFiles& files, const fs::path& folder, const std::string& name) {
 
 Result<ModelFiles> read_model_files(const fs::path& model, const fs::path& tokenizer) {
   ModelFiles files;
-  if (const Status status = add(files, model, kGeneration); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(add(files, model, kGeneration));
   for (const char* name : {kTokenizerConfig, "special_tokens_map.json", kChatTemplate})
-    if (const Status status = add(files, tokenizer, name); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(add(files, tokenizer, name));
   return files;
 }
 

@@ -71,18 +71,16 @@ bool is_finite(const at::Tensor& tensor) {
 }
 
 Result<std::map<std::string, std::string>> read_weight_map(const fs::path& index) {
-  const auto text = read_file(index);
-  if (!text) return text.error();
-  return parse_weight_map(*text, index.string());
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(index));
+  return parse_weight_map(text, index.string());
 }
 
 Result<TensorFile> read_shards(const fs::path& folder, const fs::path& index) {
-  const auto file_of = read_weight_map(index);
-  if (!file_of) return file_of.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto file_of, read_weight_map(index));
   std::map<std::string, std::vector<NamedTensor>> shards;
   TensorFile all;
   std::vector<std::string> problems;
-  for (const auto& [name, file] : *file_of)
+  for (const auto& [name, file] : file_of)
     if (!shards.contains(file)) {
       auto shard = read_weights(folder / file);
       if (!shard) problems.push_back(shard.error().message);
@@ -93,15 +91,15 @@ Result<TensorFile> read_shards(const fs::path& folder, const fs::path& index) {
 
   for (auto& [file, tensors] : shards)
     for (NamedTensor& tensor : tensors) {
-      const auto listed = file_of->find(tensor.name);
-      if (listed == file_of->end() || listed->second != file)
+      const auto listed = file_of.find(tensor.name);
+      if (listed == file_of.end() || listed->second != file)
         problems.push_back((folder / file).string() + ": holds '" + tensor.name + "', which " +
                            index.filename().string() + " does not place there");
       all.tensors.push_back(std::move(tensor));
     }
   std::map<std::string, int> held;
   for (const NamedTensor& tensor : all.tensors) ++held[tensor.name];
-  for (const auto& [name, file] : *file_of)
+  for (const auto& [name, file] : file_of)
     if (!held.contains(name)) problems.push_back((folder / file).string() + ": lacks '" + name + "'");
   if (!problems.empty()) return join_errors(problems);
   return all;
@@ -110,9 +108,8 @@ Result<TensorFile> read_shards(const fs::path& folder, const fs::path& index) {
 Status write_shard(const fs::path& path, const std::vector<const PendingTensor*>& shard) {
   std::vector<NamedTensor> made;
   for (const PendingTensor* tensor : shard) {
-    auto value = tensor->make();
-    if (!value) return value.error();
-    made.push_back({tensor->name, std::move(*value)});
+    CARNOT_ASSIGN_OR_RETURN(auto value, tensor->make());
+    made.push_back({tensor->name, std::move(value)});
   }
   return write_safetensors(path, made, {{"format", "pt"}});
 }
@@ -120,13 +117,11 @@ Status write_shard(const fs::path& path, const std::vector<const PendingTensor*>
 }  // namespace
 
 Result<TensorFile> read_safetensors(const fs::path& path) {
-  const auto mapping = MappedFile::open(path);
-  if (!mapping) return mapping.error();
-  auto header = parse_safetensors_header((*mapping)->bytes(), path.string());
-  if (!header) return header.error();
-  TensorFile file{.metadata = std::move(header->metadata)};
-  for (const TensorEntry& entry : header->entries)
-    file.tensors.push_back({.name = entry.name, .tensor = tensor_in(*mapping, entry)});
+  CARNOT_ASSIGN_OR_RETURN(const auto mapping, MappedFile::open(path));
+  CARNOT_ASSIGN_OR_RETURN(auto header, parse_safetensors_header(mapping->bytes(), path.string()));
+  TensorFile file{.metadata = std::move(header.metadata)};
+  for (const TensorEntry& entry : header.entries)
+    file.tensors.push_back({.name = entry.name, .tensor = tensor_in(mapping, entry)});
   return file;
 }
 
@@ -151,10 +146,9 @@ Result<TensorFile> read_model_tensors(const fs::path& folder) {
 
 Result<std::vector<std::string>> model_tensor_files(const fs::path& folder) {
   if (fs::exists(folder / kWeights)) return std::vector<std::string>{kWeights};
-  const auto file_of = read_weight_map(folder / kIndex);
-  if (!file_of) return file_of.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto file_of, read_weight_map(folder / kIndex));
   std::set<std::string> names{kIndex};
-  for (const auto& [name, file] : *file_of) names.insert(file);
+  for (const auto& [name, file] : file_of) names.insert(file);
   return std::vector<std::string>(names.begin(), names.end());
 }
 
@@ -186,7 +180,7 @@ Status write_model_tensors(const fs::path& folder, const std::vector<PendingTens
   for (std::size_t i = 0; i < shards.size(); ++i) {
     char name[64];
     std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", i + 1, shards.size());
-    if (const Status written = write_shard(folder / name, shards[i]); !written) return written;
+    CARNOT_RETURN_IF_ERROR(write_shard(folder / name, shards[i]));
     for (const PendingTensor* tensor : shards[i]) index["weight_map"][tensor->name] = name;
   }
   return write_file_atomically(folder / kIndex, index.dump(2) + "\n");

@@ -141,11 +141,10 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view file, const 
   if (!text.starts_with('{')) return Error{name + ": the header is not a JSON object"};
 
   Problems problems(name);
-  const auto json = parse_json_object<OrderedJson>(text, name + ": header");
-  if (!json) return json.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json_object<OrderedJson>(text, name + ": header"));
   const std::uint64_t data_begin = kLengthBytes + length, data_size = file.size() - data_begin;
   SafetensorsHeader header;
-  for (const auto& [key, value] : json->items()) {
+  for (const auto& [key, value] : json.items()) {
     if (key == "__metadata__")
       read_metadata(value, header.metadata, problems);
     else
@@ -164,10 +163,9 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view file, const 
 }
 
 Result<std::map<std::string, std::string>> parse_weight_map(std::string_view text, const std::string& name) {
-  const auto json = parse_json_object<OrderedJson>(text, name);
-  if (!json) return json.error();
-  const auto listed = json->find("weight_map");
-  if (listed == json->end() || !listed->is_object()) return Error{name + ": expected a JSON object with a weight_map"};
+  CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json_object<OrderedJson>(text, name));
+  const auto listed = json.find("weight_map");
+  if (listed == json.end() || !listed->is_object()) return Error{name + ": expected a JSON object with a weight_map"};
   std::map<std::string, std::string> file_of;
   for (const auto& [tensor, value] : listed->items()) {
     const std::string file = value.is_string() ? value.get<std::string>() : std::string();

@@ -26,17 +26,15 @@ double num_weights(const SentenceEncoderConfig& config) {
 }
 
 Result<OrderedJson> read_encoder_json(const fs::path& file) {
-  const auto text = read_file(file);
-  if (!text) return text.error();
-  return parse_json_object<OrderedJson>(*text, file.string());
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(file));
+  return parse_json_object<OrderedJson>(text, file.string());
 }
 
 Result<SentenceEncoderConfig> read_encoder_config(const fs::path& folder) {
   const fs::path file = folder / "config.json";
-  const auto json = read_encoder_json(file);
-  if (!json) return json.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto json, read_encoder_json(file));
   SentenceEncoderConfig config;
-  JsonObjectReader reader(*json, file.string());
+  JsonObjectReader reader(json, file.string());
   reader.integer("vocab_size", config.vocab_size, true);
   reader.integer("hidden_size", config.hidden_size, true);
   reader.integer("num_hidden_layers", config.num_layers, true);
@@ -74,11 +72,10 @@ Result<OrderedJson> read_optional_json(const fs::path& file) {
 /// The mean of all tokens, where the folder says how they are pooled.
 Status check_pooling(const fs::path& folder) {
   const fs::path file = folder / "1_Pooling" / "config.json";
-  const auto json = read_optional_json(file);
-  if (!json) return json.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto json, read_optional_json(file));
   bool mean = true;
   std::vector<std::string> problems;
-  for (const auto& [key, value] : json->items()) {
+  for (const auto& [key, value] : json.items()) {
     if (!key.starts_with("pooling_mode_") || !value.is_boolean()) continue;
     if (key == "pooling_mode_mean_tokens")
       mean = value.get<bool>();
@@ -94,12 +91,10 @@ Status check_pooling(const fs::path& folder) {
 Status check_modules(const fs::path& folder) {
   const fs::path file = folder / "modules.json";
   if (!fs::exists(file)) return Done{};
-  const auto text = read_file(file);
-  if (!text) return text.error();
-  const auto json = parse_json<OrderedJson>(*text, file.string());
-  if (!json) return json.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(file));
+  CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json<OrderedJson>(text, file.string()));
   std::vector<std::string> problems;
-  for (const OrderedJson& one : *json) {
+  for (const OrderedJson& one : json) {
     const auto type = one.is_object() ? one.find("type") : one.end();
     const std::string name = type != one.end() && type->is_string() ? type->get<std::string>() : "";
     if (!name.ends_with(".Transformer") && !name.ends_with(".Pooling") && !name.ends_with(".Normalize"))
@@ -118,11 +113,10 @@ struct TextSettings {
 /// How texts become ids: tokenizer_config.json and sentence_bert_config.json.
 Result<TextSettings> read_text_settings(const fs::path& folder, const SentenceEncoderConfig& config) {
   const fs::path tokenizer_file = folder / "tokenizer_config.json", length_file = folder / "sentence_bert_config.json";
-  const auto tokenizer = read_optional_json(tokenizer_file), length = read_optional_json(length_file);
-  if (!tokenizer) return tokenizer.error();
-  if (!length) return length.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto tokenizer, read_optional_json(tokenizer_file));
+  CARNOT_ASSIGN_OR_RETURN(const auto length, read_optional_json(length_file));
   TextSettings settings{.longest = config.max_positions};
-  JsonObjectReader words(*tokenizer, tokenizer_file.string()), more(*length, length_file.string());
+  JsonObjectReader words(tokenizer, tokenizer_file.string()), more(length, length_file.string());
   words.boolean("do_lower_case", settings.words.lower_case);
   bool strips = settings.words.lower_case, splits = true;
   words.boolean("strip_accents", strips);
@@ -155,15 +149,13 @@ std::vector<NamedTensor> encoder_tensors(std::vector<NamedTensor> tensors) {
 /// Of everything that a vector depends on.
 Result<std::string> mark_of_files(const fs::path& folder, const SentenceEncoderConfig& config,
                                   const TextSettings& text) {
-  auto files = model_tensor_files(folder);
-  if (!files) return files.error();
-  files->push_back("vocab.txt");
+  CARNOT_ASSIGN_OR_RETURN(auto files, model_tensor_files(folder));
+  files.push_back("vocab.txt");
   std::string sums = std::to_string(config.num_heads) + " " + std::to_string(config.norm_epsilon * 1e15) + " " +
                      std::to_string(text.longest) + " " + std::to_string(text.words.lower_case);
-  for (const std::string& name : *files) {
-    const auto sum = sha256_of_file(folder / name);
-    if (!sum) return sum.error();
-    sums += " " + *sum;
+  for (const std::string& name : files) {
+    CARNOT_ASSIGN_OR_RETURN(const auto sum, sha256_of_file(folder / name));
+    sums += " " + sum;
   }
   return sha256_hex(sums);
 }
@@ -173,28 +165,24 @@ Result<std::string> mark_of_files(const fs::path& folder, const SentenceEncoderC
 Result<SentenceEncoderFolder> load_sentence_encoder(const fs::path& folder) {
   const auto config = read_encoder_config(folder);
   if (!config) return config.error();
-  if (const Status modules = check_modules(folder); !modules) return modules.error();
-  if (const Status pooling = check_pooling(folder); !pooling) return pooling.error();
-  const auto text = read_text_settings(folder, *config);
-  if (!text) return text.error();
-  auto tokenizer = WordPieceTokenizer::load(folder / "vocab.txt", text->words);
-  if (!tokenizer) return tokenizer.error();
-  if (tokenizer->size() > static_cast<std::size_t>(config->vocab_size))
-    return Error{(folder / "vocab.txt").string() + ": has " + std::to_string(tokenizer->size()) +
+  CARNOT_RETURN_IF_ERROR(check_modules(folder));
+  CARNOT_RETURN_IF_ERROR(check_pooling(folder));
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_text_settings(folder, *config));
+  CARNOT_ASSIGN_OR_RETURN(auto tokenizer, WordPieceTokenizer::load(folder / "vocab.txt", text.words));
+  if (tokenizer.size() > static_cast<std::size_t>(config->vocab_size))
+    return Error{(folder / "vocab.txt").string() + ": has " + std::to_string(tokenizer.size()) +
                  " pieces, more than config.json's vocab_size of " + std::to_string(config->vocab_size)};
-  auto tensors = read_model_tensors(folder);
-  if (!tensors) return tensors.error();
+  CARNOT_ASSIGN_OR_RETURN(auto tensors, read_model_tensors(folder));
   SentenceEncoder encoder(*config, at::kFloat);
   if (const Status copied =
-          copy_tensors(encoder.parameters(), encoder_tensors(std::move(tensors->tensors)), folder.string());
+          copy_tensors(encoder.parameters(), encoder_tensors(std::move(tensors.tensors)), folder.string());
       !copied)
     return copied.error();
-  auto mark = mark_of_files(folder, *config, *text);
-  if (!mark) return mark.error();
+  CARNOT_ASSIGN_OR_RETURN(auto mark, mark_of_files(folder, *config, text));
   return SentenceEncoderFolder{.encoder = std::move(encoder),
-                               .tokenizer = std::move(tokenizer).value(),
-                               .mark = std::move(mark).value(),
-                               .max_tokens = text->longest};
+                               .tokenizer = std::move(tokenizer),
+                               .mark = std::move(mark),
+                               .max_tokens = text.longest};
 }
 
 std::vector<std::vector<float>> SentenceEncoderFolder::encode(std::span<const std::string> texts,

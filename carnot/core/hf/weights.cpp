@@ -64,18 +64,15 @@ Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors,
 
 Result<ModelConfig> load_model_config(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";
-  const auto text = read_file(path);
-  if (!text) return text.error();
-  return parse_model_config(*text, path.string());
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(path));
+  return parse_model_config(text, path.string());
 }
 
 Result<Model> load_model(const std::filesystem::path& folder, const at::TensorOptions& options) {
-  const auto config = load_model_config(folder);
-  if (!config) return config.error();
-  const auto file = read_model_tensors(folder);
-  if (!file) return file.error();
-  Model model = Model::uninitialised(*config, options);
-  if (const Status loaded = load_weights(model, file->tensors, folder.string()); !loaded) return loaded.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto config, load_model_config(folder));
+  CARNOT_ASSIGN_OR_RETURN(const auto file, read_model_tensors(folder));
+  Model model = Model::uninitialised(config, options);
+  CARNOT_RETURN_IF_ERROR(load_weights(model, file.tensors, folder.string()));
   return model;
 }
 

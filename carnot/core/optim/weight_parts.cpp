@@ -167,7 +167,7 @@ WeightParts::Tensors WeightParts::state() const {
 
 Status WeightParts::load_state(const Tensors& tensors, std::int64_t num_updates, std::int64_t num_skipped) {
   const Tensors own = state();
-  if (const Status status = check_optimizer_state(own, tensors); !status) return status;
+  CARNOT_RETURN_IF_ERROR(check_optimizer_state(own, tensors));
   const at::NoGradGuard no_grad;
   const std::map<std::string, at::Tensor> given(tensors.begin(), tensors.end());
   for (const auto& [name, tensor] : own) at::Tensor(tensor).copy_(given.at(name));

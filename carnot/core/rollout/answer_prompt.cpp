@@ -14,9 +14,8 @@ Result<AnswerPrompt> AnswerPrompt::of(const Tokenizer& tokenizer, const AnswerLe
   prompt.lead_ = tokenizer.encode(before);
   prompt.open_lead_ =
       before.starts_with(prompt.think_) ? tokenizer.encode(before.substr(prompt.think_.size())) : prompt.lead_;
-  auto tokens = tokenizer.try_encode_content(blank ? " " + answer : answer);
-  if (!tokens) return tokens.error();
-  prompt.tokens_ = std::move(tokens).value();
+  CARNOT_ASSIGN_OR_RETURN(auto tokens, tokenizer.try_encode_content(blank ? " " + answer : answer));
+  prompt.tokens_ = std::move(tokens);
   return prompt;
 }
 

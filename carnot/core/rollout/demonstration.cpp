@@ -35,9 +35,8 @@ Result<Tree> play_script(const EnvironmentFactory& factory, const ChatFamily& ch
   const auto script = factory.script(*environment, options.progress, RandomStream(options.seed));
   if (!script) return Error{"the environment has no scripted agent to demonstrate it"};
   OpenedEnvironment opened = open_environment(environment);
-  auto prompt = render_prompt(chat, opened.opening);
-  if (!prompt) return prompt.error();
-  Episode episode(std::move(opened), std::move(prompt).value(), chat, options.episode);
+  CARNOT_ASSIGN_OR_RETURN(auto prompt, render_prompt(chat, opened.opening));
+  Episode episode(std::move(opened), std::move(prompt), chat, options.episode);
 
   Tree tree;
   tree.leaves.push_back({.trajectory_id = "demonstration." + std::to_string(options.index)});
@@ -46,21 +45,19 @@ Result<Tree> play_script(const EnvironmentFactory& factory, const ChatFamily& ch
   Answer answer;
   Outcome outcome = Outcome::OutOfTurns;
   for (int turn = 0; turn < episode.max_turns() && outcome == Outcome::OutOfTurns; ++turn) {
-    const auto sampled = scripted_tokens(episode, chat, script->respond(observation));
-    if (!sampled) return sampled.error();
-    answer = ask(*environment, episode.response(*sampled));
+    CARNOT_ASSIGN_OR_RETURN(const auto sampled, scripted_tokens(episode, chat, script->respond(observation)));
+    answer = ask(*environment, episode.response(sampled));
     if (answer.reply.unscored) score_checked(*environment, {&answer.reply, 1});
     if (answer.reply.done && answer.reply.outcome == Outcome::InfraFailed)
       return Error{"the environment failed: " + answer.reply.text.substr(0, 200)};
     observation = shown_text(answer.reply);
-    tokens += static_cast<int>(sampled->size());
+    tokens += static_cast<int>(sampled.size());
     SpannedTokens rendered;
     if (answer.reply.done) {
       outcome = answer.reply.outcome;
     } else if (turn + 1 < episode.max_turns()) {
-      auto shown = episode.render_reply(*sampled, answer.reply);
-      if (!shown) return shown.error();
-      rendered = std::move(shown).value();
+      CARNOT_ASSIGN_OR_RETURN(auto shown, episode.render_reply(sampled, answer.reply));
+      rendered = std::move(shown);
       if (answer.reply.form == ReplyForm::FreshPrompt) tokens = 0;
       tokens += static_cast<int>(rendered.tokens.size());
       if (tokens >= options.episode.max_context_tokens) {
@@ -68,7 +65,7 @@ Result<Tree> play_script(const EnvironmentFactory& factory, const ChatFamily& ch
         rendered = {};
       }
     }
-    tree.turns.push_back(episode.close_turn(*sampled, answer, rendered));
+    tree.turns.push_back(episode.close_turn(sampled, answer, rendered));
     tree.turns.back().parent = turn - 1;
     if (answer.reply.done) break;
   }

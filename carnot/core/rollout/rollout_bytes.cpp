@@ -58,9 +58,8 @@ Result<Rollout> rollout_of_bytes(std::string_view bytes) {
   in.get(groups);
   if (!in.complete())
     return Error{"a rollout of another process: " + std::to_string(bytes.size()) + " bytes that are no rollout"};
-  auto read = groups_of_bytes(groups);
-  if (!read) return read.error();
-  rollout.groups = std::move(read).value();
+  CARNOT_ASSIGN_OR_RETURN(auto read, groups_of_bytes(groups));
+  rollout.groups = std::move(read);
   return rollout;
 }
 

@@ -14,7 +14,7 @@ namespace carnot {
 Result<AppendFile> AppendFile::open(const std::filesystem::path& path) {
   Descriptor descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!descriptor.is_open()) return system_error(path, "cannot open for appending");
-  if (const Status named = sync_path(path.has_parent_path() ? path.parent_path() : "."); !named) return named.error();
+  CARNOT_RETURN_IF_ERROR(sync_path(path.has_parent_path() ? path.parent_path() : "."));
   return AppendFile(path, std::move(descriptor));
 }
 

@@ -57,30 +57,27 @@ std::string state_json(std::int64_t step, const CheckpointParts& parts, const Ru
 }
 
 Status fill(const std::vector<NamedTensor>& weights, const fs::path& file) {
-  const auto stored = read_weights(file);
-  if (!stored) return stored.error();
-  return copy_tensors(weights, stored->tensors, file.string());
+  CARNOT_ASSIGN_OR_RETURN(const auto stored, read_weights(file));
+  return copy_tensors(weights, stored.tensors, file.string());
 }
 
 /// The weights below the policy's adapters: those of a base that is there already have to be the checkpoint's.
 Status fill_base(ModelBundle& bundle, const fs::path& checkpoint) {
-  auto base = read_base_model(checkpoint);
-  if (!base) return base.error();
-  if (*base && bundle.base && (*base)->sha256 != bundle.base->sha256)
-    return Error{checkpoint.string() + ": its adapters were trained on " + (*base)->folder.string() +
+  CARNOT_ASSIGN_OR_RETURN(auto base, read_base_model(checkpoint));
+  if (base && bundle.base && base->sha256 != bundle.base->sha256)
+    return Error{checkpoint.string() + ": its adapters were trained on " + base->folder.string() +
                  ", whose files are not those of " + bundle.base->folder.string()};
-  if (*base && bundle.base) return Done{};
-  const auto folder = find_base(checkpoint);
-  if (!folder) return folder.error();
-  if (const Status filled = fill(bundle.policy->parameters(), *folder / "model.safetensors"); !filled) return filled;
-  bundle.base = std::move(*base);
+  if (base && bundle.base) return Done{};
+  CARNOT_ASSIGN_OR_RETURN(const auto folder, find_base(checkpoint));
+  CARNOT_RETURN_IF_ERROR(fill(bundle.policy->parameters(), folder / "model.safetensors"));
+  bundle.base = std::move(base);
   return Done{};
 }
 
 Status fill_policy(ModelBundle& bundle, const fs::path& folder) {
   const Model& policy = *bundle.policy;
   if (!policy.has_adapters()) return fill(policy.parameters(), folder / "model.safetensors");
-  if (const Status status = fill_base(bundle, folder); !status) return status;
+  CARNOT_RETURN_IF_ERROR(fill_base(bundle, folder));
   return fill(peft_tensors(policy), folder / kAdapterFolder / kAdapterWeightsFile);
 }
 
@@ -89,13 +86,12 @@ Status keep_base(ModelBundle& bundle, const fs::path& folder, const std::string&
   const Model& policy = *bundle.policy;
   const Status written = replace_folder(folder, [&](const fs::path& path) -> Status {
     const std::string config = model_config_json(policy.config(), dtype);
-    if (const Status status = write_file_atomically(path / "config.json", config); !status) return status;
+    CARNOT_RETURN_IF_ERROR(write_file_atomically(path / "config.json", config));
     return tensor_file("", policy.parameters()).write(path / "model.safetensors");
   });
   if (!written) return written;
-  auto base = base_model_of(folder);
-  if (!base) return base.error();
-  bundle.base = std::move(base).value();
+  CARNOT_ASSIGN_OR_RETURN(auto base, base_model_of(folder));
+  bundle.base = std::move(base);
   return Done{};
 }
 
@@ -119,21 +115,18 @@ Status fill_optimizer(Optimizer& optimizer, const fs::path& file, const std::opt
                  "train.save_optimizer=last has none, nor has the SFT of a training run once it is over. model.path=" +
                  file.parent_path().string() + " begins a run with its weights"};
   if (!counts) return Error{file.string() + ": trainer_state.json does not say how many updates it has seen"};
-  const auto stored = read_safetensors(file);
-  if (!stored) return stored.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto stored, read_safetensors(file));
   Optimizer::Tensors tensors;
-  for (const NamedTensor& named : stored->tensors) tensors.emplace_back(named.name, named.tensor);
+  for (const NamedTensor& named : stored.tensors) tensors.emplace_back(named.name, named.tensor);
   return optimizer.load_state(tensors, counts->updates, counts->skipped);
 }
 
 Status fill_parts(const fs::path& folder, const CheckpointParts& parts, const TrainerState& state) {
-  if (const Status status = fill_policy(*parts.bundle, folder); !status) return status;
+  CARNOT_RETURN_IF_ERROR(fill_policy(*parts.bundle, folder));
   if (parts.bundle->reference)
-    if (const Status status = fill(parts.bundle->reference->trained(), folder / "reference.safetensors"); !status)
-      return status;
+    CARNOT_RETURN_IF_ERROR(fill(parts.bundle->reference->trained(), folder / "reference.safetensors"));
   if (parts.bundle->critic)
-    if (const Status status = fill(parts.bundle->critic->parameters(), folder / "critic.safetensors"); !status)
-      return status;
+    CARNOT_RETURN_IF_ERROR(fill(parts.bundle->critic->parameters(), folder / "critic.safetensors"));
   if (parts.optimizer) {
     const Status status = fill_optimizer(*parts.optimizer, folder / kOptimizerFiles[0], state.optimizer);
     if (!status) return status;
@@ -168,18 +161,17 @@ Status save_checkpoint(const fs::path& checkpoints, std::int64_t step, const Che
   if (bundle.critic) files.push_back(tensor_file("critic.safetensors", bundle.critic->parameters()));
   if (parts.optimizer) files.push_back(tensor_file(kOptimizerFiles[0], as_named(optimizers.policy)));
   if (parts.critic_optimizer) files.push_back(tensor_file(kOptimizerFiles[1], as_named(optimizers.critic)));
-  if (const Status status = write_checkpoint(checkpoints, step, files); !status) return status;
-  if (const Status pruned = prune_checkpoints(checkpoints, train.max_checkpoints); !pruned) return pruned;
+  CARNOT_RETURN_IF_ERROR(write_checkpoint(checkpoints, step, files));
+  CARNOT_RETURN_IF_ERROR(prune_checkpoints(checkpoints, train.max_checkpoints));
   return train.save_optimizer == "last" ? thin_earlier_checkpoints(checkpoints, kOptimizerFiles) : Done{};
 }
 
 Result<TrainerState> load_checkpoint(const fs::path& checkpoint, const CheckpointParts& parts, const RunOptions& run) {
   const fs::path path = checkpoint / "trainer_state.json";
-  const auto text = read_file(path);
-  if (!text) return text.error();
-  auto state = parse_trainer_state(*text, path.string());
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(path));
+  auto state = parse_trainer_state(text, path.string());
   if (!state) return state;
-  if (const Status status = fill_parts(checkpoint, parts, *state); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(fill_parts(checkpoint, parts, *state));
   const std::string kernels = own_kernels(run);
   if (!state->kernels.empty() && state->kernels != kernels)
     log_warning(path.string() + ": was written with the kernels " + state->kernels + ", and this process has " +

@@ -47,10 +47,9 @@ Status put_in_place(const fs::path& made, const fs::path& path) {
   const std::error_code reason(errno, std::generic_category());
   const bool cannot_exchange = errno == EINVAL || errno == ENOSYS || errno == ENOTSUP;
   if (!cannot_exchange) return failure(path, "cannot replace", reason);
-  const auto name = temporary_name();
-  if (!name) return name.error();
-  const fs::path aside = path.parent_path() / *name;
-  if (const Status moved = rename_folder(path, aside); !moved) return moved;
+  CARNOT_ASSIGN_OR_RETURN(const auto name, temporary_name());
+  const fs::path aside = path.parent_path() / name;
+  CARNOT_RETURN_IF_ERROR(rename_folder(path, aside));
   if (const Status placed = rename_folder(made, path); !placed) {
     (void)rename_folder(aside, path);
     return placed;
@@ -66,16 +65,14 @@ Status write_files(const fs::path& folder, std::int64_t step, std::span<const Ch
   OrderedJson listed = OrderedJson::object();
   for (const CheckpointFile& file : files) {
     const fs::path path = folder / file.name;
-    if (const Status made = make_folder(path.parent_path()); !made) return made;
-    if (const Status written = file.write(path); !written) return written;
-    for (const fs::path& changed : {path, path.parent_path()})
-      if (const Status synced = sync_path(changed); !synced) return synced;
-    const auto digest = sha256_of_file(path);
-    if (!digest) return digest.error();
+    CARNOT_RETURN_IF_ERROR(make_folder(path.parent_path()));
+    CARNOT_RETURN_IF_ERROR(file.write(path));
+    for (const fs::path& changed : {path, path.parent_path()}) CARNOT_RETURN_IF_ERROR(sync_path(changed));
+    CARNOT_ASSIGN_OR_RETURN(const auto digest, sha256_of_file(path));
     std::error_code reason;
     const auto size = fs::file_size(path, reason);
     if (reason) return failure(path, "cannot read its size", reason);
-    listed[file.name] = {{"size", size}, {"sha256", *digest}};
+    listed[file.name] = {{"size", size}, {"sha256", digest}};
   }
   return write_manifest(folder, {{"version", kManifestVersion}, {"step", step}, {"files", listed}});
 }
@@ -122,9 +119,8 @@ std::string file_problem(const fs::path& path, const OrderedJson& entry) {
 
 Result<OrderedJson> read_manifest(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kManifest;
-  const auto text = read_file(path);
-  if (!text) return text.error();
-  auto parsed = parse_json_object<OrderedJson>(*text, path.string());
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(path));
+  auto parsed = parse_json_object<OrderedJson>(text, path.string());
   if (!parsed) return Error{parsed.error().message + "; it is damaged"};
   OrderedJson manifest = std::move(parsed).value();
   const bool has_files = manifest.contains("files") && manifest["files"].is_object();
@@ -151,16 +147,15 @@ Status repair_leftover(const fs::path& checkpoints, const fs::path& leftover) {
     return remove_folder(leftover);
   const fs::path path = checkpoint_path(checkpoints, checkpoint_step(leftover).value());
   if (fs::exists(fs::symlink_status(path, ignored))) return remove_folder(leftover);
-  if (const Status renamed = rename_folder(leftover, path); !renamed) return renamed;
+  CARNOT_RETURN_IF_ERROR(rename_folder(leftover, path));
   return sync_path(checkpoints);
 }
 
 /// Renamed first: a folder that is half removed must not look like a checkpoint.
 Status remove_checkpoint(const fs::path& path) {
-  const auto name = temporary_name();
-  if (!name) return name.error();
-  const fs::path doomed = path.parent_path() / *name;
-  if (const Status renamed = rename_folder(path, doomed); !renamed) return renamed;
+  CARNOT_ASSIGN_OR_RETURN(const auto name, temporary_name());
+  const fs::path doomed = path.parent_path() / name;
+  CARNOT_RETURN_IF_ERROR(rename_folder(path, doomed));
   return remove_folder(doomed);
 }
 
@@ -173,14 +168,13 @@ fs::path checkpoint_path(const fs::path& checkpoints, std::int64_t step) {
 }
 
 Status replace_folder(const fs::path& path, const std::function<Status(const fs::path&)>& fill) {
-  if (const Status made = make_folder(path.parent_path()); !made) return made;
-  const auto temporary = make_temporary_folder(path.parent_path());
-  if (!temporary) return temporary.error();
-  Status status = fill(*temporary);
-  if (status) status = sync_path(*temporary);
-  if (status) status = put_in_place(*temporary, path);
+  CARNOT_RETURN_IF_ERROR(make_folder(path.parent_path()));
+  CARNOT_ASSIGN_OR_RETURN(const auto temporary, make_temporary_folder(path.parent_path()));
+  Status status = fill(temporary);
+  if (status) status = sync_path(temporary);
+  if (status) status = put_in_place(temporary, path);
   if (status) status = sync_path(path.parent_path());
-  const Status removed = remove_folder(*temporary);  // what was there before, or half of what should have come
+  const Status removed = remove_folder(temporary);  // what was there before, or half of what should have come
   return status ? removed : status;
 }
 
@@ -192,10 +186,9 @@ Status write_checkpoint(const fs::path& checkpoints, std::int64_t step, std::spa
 }
 
 Status verify_checkpoint(const fs::path& checkpoint) {
-  const auto manifest = read_manifest(checkpoint);
-  if (!manifest) return manifest.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto manifest, read_manifest(checkpoint));
   std::vector<std::string> problems;
-  for (const auto& [name, entry] : (*manifest)["files"].items()) {
+  for (const auto& [name, entry] : manifest["files"].items()) {
     std::string problem = file_problem(checkpoint / name, entry);
     if (!problem.empty()) problems.push_back(std::move(problem));
   }
@@ -204,16 +197,14 @@ Status verify_checkpoint(const fs::path& checkpoint) {
 }
 
 Result<std::int64_t> checkpoint_step(const fs::path& checkpoint) {
-  const auto manifest = read_manifest(checkpoint);
-  if (!manifest) return manifest.error();
-  return (*manifest)["step"].get<std::int64_t>();
+  CARNOT_ASSIGN_OR_RETURN(const auto manifest, read_manifest(checkpoint));
+  return manifest["step"].get<std::int64_t>();
 }
 
 Result<std::optional<FoundCheckpoint>> latest_checkpoint(const fs::path& checkpoints) {
-  const auto steps = steps_in(checkpoints);
-  if (!steps) return steps.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto steps, steps_in(checkpoints));
   FoundCheckpoint found;
-  for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     found.step = *step;
     found.path = checkpoint_path(checkpoints, *step);
     const Status whole = verify_checkpoint(found.path);
@@ -232,41 +223,35 @@ Status repair_checkpoints(const fs::path& checkpoints) {
   for (; !reason && entries != fs::directory_iterator(); entries.increment(reason))
     if (is_leftover(entries->path().filename().string())) leftovers.push_back(entries->path());
   if (reason) return failure(checkpoints, "cannot list", reason);
-  for (const fs::path& leftover : leftovers)
-    if (const Status repaired = repair_leftover(checkpoints, leftover); !repaired) return repaired;
-  const auto steps = steps_in(checkpoints);
-  if (!steps) return steps.error();
-  if (steps->empty()) fs::remove(checkpoints / kPointer, reason);
+  for (const fs::path& leftover : leftovers) CARNOT_RETURN_IF_ERROR(repair_leftover(checkpoints, leftover));
+  CARNOT_ASSIGN_OR_RETURN(const auto steps, steps_in(checkpoints));
+  if (steps.empty()) fs::remove(checkpoints / kPointer, reason);
   return reason ? failure(checkpoints / kPointer, "cannot remove", reason) : Status(Done{});
 }
 
 Result<std::vector<fs::path>> go_on_from(const fs::path& checkpoints, std::int64_t step, std::int64_t max_checkpoints) {
-  const auto steps = steps_in(checkpoints);
-  if (!steps) return steps.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto steps, steps_in(checkpoints));
   std::vector<fs::path> later;
-  for (const std::int64_t other : *steps)
+  for (const std::int64_t other : steps)
     if (other > step) later.push_back(checkpoint_path(checkpoints, other));
-  for (const fs::path& path : later)
-    if (const Status removed = remove_checkpoint(path); !removed) return removed.error();
+  for (const fs::path& path : later) CARNOT_RETURN_IF_ERROR(remove_checkpoint(path));
   const fs::path pointer = checkpoints / kPointer;
   const auto found = read_file(pointer);
   if (!found || *found != pointer_text(step))
-    if (const Status written = write_file_atomically(pointer, pointer_text(step)); !written) return written.error();
-  if (const Status pruned = prune_checkpoints(checkpoints, max_checkpoints); !pruned) return pruned.error();
+    CARNOT_RETURN_IF_ERROR(write_file_atomically(pointer, pointer_text(step)));
+  CARNOT_RETURN_IF_ERROR(prune_checkpoints(checkpoints, max_checkpoints));
   return later;
 }
 
 Status thin_earlier_checkpoints(const fs::path& checkpoints, std::span<const std::string> files) {
-  const auto steps = steps_in(checkpoints);
-  if (!steps) return steps.error();
-  for (std::size_t i = 0; i + 1 < steps->size(); ++i) {
-    const fs::path checkpoint = checkpoint_path(checkpoints, (*steps)[i]);
+  CARNOT_ASSIGN_OR_RETURN(const auto steps, steps_in(checkpoints));
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+    const fs::path checkpoint = checkpoint_path(checkpoints, steps[i]);
     auto manifest = read_manifest(checkpoint);
     if (!manifest) continue;
     std::size_t listed = 0;
     for (const std::string& file : files) listed += (*manifest)["files"].erase(file);
-    if (listed > 0)
-      if (const Status written = write_manifest(checkpoint, *manifest); !written) return written;
+    if (listed > 0) CARNOT_RETURN_IF_ERROR(write_manifest(checkpoint, *manifest));
     std::error_code reason;
     for (const std::string& file : files)
       if (fs::remove(checkpoint / file, reason); reason) return failure(checkpoint / file, "cannot remove", reason);
@@ -275,12 +260,11 @@ Status thin_earlier_checkpoints(const fs::path& checkpoints, std::span<const std
 }
 
 Status prune_checkpoints(const fs::path& checkpoints, std::int64_t max_checkpoints) {
-  const auto steps = steps_in(checkpoints);
-  if (!steps) return steps.error();
-  const auto count = static_cast<std::int64_t>(steps->size());
+  CARNOT_ASSIGN_OR_RETURN(const auto steps, steps_in(checkpoints));
+  const auto count = static_cast<std::int64_t>(steps.size());
   if (max_checkpoints <= 0) return Done{};
   for (std::int64_t i = 0; i < count - max_checkpoints; ++i) {
-    const Status removed = remove_checkpoint(checkpoint_path(checkpoints, (*steps)[i]));
+    const Status removed = remove_checkpoint(checkpoint_path(checkpoints, steps[i]));
     if (!removed) return removed;
   }
   return Done{};

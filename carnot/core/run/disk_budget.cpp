@@ -37,7 +37,7 @@ void add_checkpoints(const MemorySettings& s, std::vector<BudgetPart>& parts) {
 std::vector<BudgetPart> disk_budget(const MemorySettings& s) {
   std::vector<BudgetPart> parts;
   const Count context = s.rollout.options.episode.max_context_tokens;
-  const Count step_tokens = Count(s.train.groups) * s.rollout.options.group_size * context;
+  const Count step_tokens = step_trajectories<Count>(s.train, s.rollout) * context;
   const Count steps = s.stage == MemoryStage::Rollout ? 1 : s.train.steps;
   const bool writes_rollouts = s.stage == MemoryStage::Rollout || s.train.keep_rollouts;
   if (s.stage != MemoryStage::Rollout) add_checkpoints(s, parts);

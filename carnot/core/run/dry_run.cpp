@@ -25,13 +25,11 @@ std::optional<std::uintmax_t> free_space(const std::filesystem::path& folder) {
 }  // namespace
 
 Status dry_run(Recipe& recipe, MemoryStage stage, int ranks, std::ostream& out) {
-  if (const Status status = ModelBundle::prepare_device(recipe.run); !status) return status;
-  if (const Status status = check_ranks(recipe.train, ranks); !status) return status;
-  if (stage == MemoryStage::Training)
-    if (const Status status = recipe.check_trainable(); !status) return status;
-  const auto bundle = ModelBundle::open(recipe);
-  if (!bundle) return bundle.error();
-  const MemorySettings settings = memory_settings(recipe, bundle->config, stage, ranks);
+  CARNOT_RETURN_IF_ERROR(ModelBundle::prepare_device(recipe.run));
+  CARNOT_RETURN_IF_ERROR(check_ranks(recipe.train, ranks));
+  if (stage == MemoryStage::Training) CARNOT_RETURN_IF_ERROR(recipe.check_trainable());
+  CARNOT_ASSIGN_OR_RETURN(const auto bundle, ModelBundle::open(recipe));
+  const MemorySettings settings = memory_settings(recipe, bundle.config, stage, ranks);
   out << recipe.to_yaml() << "\n# Disk at the most\n" << budget_table(disk_budget(settings));
   if (const auto free = free_space(recipe.run.run_folder))
     out << "  of the " << (*free >> 20) << " MiB that are free in " << recipe.run.run_folder << "\n";
@@ -39,7 +37,7 @@ Status dry_run(Recipe& recipe, MemoryStage stage, int ranks, std::ostream& out) 
       << budget_table(memory_budget(settings));
   if (const MachineMemory limit = memory_limit(recipe); limit.bytes > 0)
     out << "  of the " << (limit.bytes >> 20) << " MiB " << limit.source << "\n";
-  const auto memory = predict_memory(recipe, bundle->config, stage, {.all = ranks});
+  const auto memory = predict_memory(recipe, bundle.config, stage, {.all = ranks});
   if (memory && ranks > 1)
     out << "  " << ((Saturating(*memory) * ranks).value() >> 20) << " MiB for " << ranks << " ranks on one machine\n";
   return memory ? Status(Done{}) : memory.error();

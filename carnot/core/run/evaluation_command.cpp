@@ -28,23 +28,19 @@ struct Evaluated {
 Result<Evaluated> read_recipe(const EvaluationRequest& request) {
   Evaluated out;
   if (is_recipe_file(request.path)) {
-    auto loaded = Recipe::load(request.path, request.overrides);
-    if (!loaded) return loaded.error();
-    out.recipe = std::move(loaded).value();
+    CARNOT_ASSIGN_OR_RETURN(auto loaded, Recipe::load(request.path, request.overrides));
+    out.recipe = std::move(loaded);
     out.name = out.recipe.model.path.empty() ? request.path.string() : out.recipe.model.path;
     if (out.recipe.model.path.empty() && request.model.empty() && request.api_policy == nullptr)
       return Error{request.path.string() + ": model.path: names no model; expected one, or --model or --endpoint"};
     return out;
   }
-  const auto checkpoint = find_checkpoint(request.path);
-  if (!checkpoint) return checkpoint.error();
-  const auto config = find_config(*checkpoint);
-  if (!config) return config.error();
-  auto loaded = load_recorded(*config, request.overrides);
-  if (!loaded) return loaded.error();
-  out.recipe = std::move(loaded).value();
-  out.checkpoint = *checkpoint;
-  out.name = checkpoint->string();
+  CARNOT_ASSIGN_OR_RETURN(const auto checkpoint, find_checkpoint(request.path));
+  CARNOT_ASSIGN_OR_RETURN(const auto config, find_config(checkpoint));
+  CARNOT_ASSIGN_OR_RETURN(auto loaded, load_recorded(config, request.overrides));
+  out.recipe = std::move(loaded);
+  out.checkpoint = checkpoint;
+  out.name = checkpoint.string();
   return out;
 }
 
@@ -53,17 +49,15 @@ Status choose_model(const EvaluationRequest& request, Evaluated& evaluated) {
   if (request.model.empty()) return Done{};
   std::error_code ignored;
   if (fs::exists(request.model / "trainer_state.json", ignored) || fs::exists(request.model / "config.yaml", ignored)) {
-    const auto checkpoint = find_checkpoint(request.model);
-    if (!checkpoint) return checkpoint.error();
-    evaluated.checkpoint = *checkpoint;
-    evaluated.name = checkpoint->string();
+    CARNOT_ASSIGN_OR_RETURN(const auto checkpoint, find_checkpoint(request.model));
+    evaluated.checkpoint = checkpoint;
+    evaluated.name = checkpoint.string();
     return Done{};
   }
-  const auto folder = find_model(request.model);
-  if (!folder) return folder.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto folder, find_model(request.model));
   evaluated.checkpoint.reset();
-  evaluated.recipe.model.path = folder->string();
-  evaluated.name = folder->string();
+  evaluated.recipe.model.path = folder.string();
+  evaluated.name = folder.string();
   return Done{};
 }
 
@@ -82,13 +76,12 @@ Progress progress_for(const EvaluationRequest& request, const RunControl& contro
 Result<std::optional<EvaluatedGroups>> evaluate_locally(const EvaluationRequest& request, const RunControl& control,
                                                         Evaluated& evaluated) {
   Recipe& recipe = evaluated.recipe;
-  if (const Status status = ModelBundle::prepare_device(recipe.run); !status) return status.error();
-  auto bundle = ModelBundle::make(recipe, evaluated.checkpoint);
-  if (!bundle) return bundle.error();
+  CARNOT_RETURN_IF_ERROR(ModelBundle::prepare_device(recipe.run));
+  CARNOT_ASSIGN_OR_RETURN(auto bundle, ModelBundle::make(recipe, evaluated.checkpoint));
   choose_agent(request, recipe);
-  const Generation generation = make_generation(*bundle, recipe.rollout, recipe.step_trajectories());
+  const Generation generation = make_generation(bundle, recipe.rollout, recipe.step_trajectories());
   Progress progress = progress_for(request, control);
-  return evaluate_with_bar({progress, control}, "evaluation", recipe, *bundle, *generation.engine);
+  return evaluate_with_bar({progress, control}, "evaluation", recipe, bundle, *generation.engine);
 }
 
 Result<std::optional<EvaluatedGroups>> evaluate_remotely(const EvaluationRequest& request, const RunControl& control,
@@ -96,7 +89,7 @@ Result<std::optional<EvaluatedGroups>> evaluate_remotely(const EvaluationRequest
   Recipe& recipe = evaluated.recipe;
   evaluated.name = request.api_policy->name();
   const auto seed = static_cast<std::uint64_t>(recipe.run.seed);
-  if (const Status ready = recipe.environment->prepare(seed); !ready) return ready.error();
+  CARNOT_RETURN_IF_ERROR(recipe.environment->prepare(seed));
   choose_agent(request, recipe);
   Progress progress = progress_for(request, control);
   return request.api_policy->evaluate(recipe, progress, control);
@@ -105,24 +98,22 @@ Result<std::optional<EvaluatedGroups>> evaluate_remotely(const EvaluationRequest
 }  // namespace
 
 Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl& control) {
-  auto evaluated = read_recipe(request);
-  if (!evaluated) return evaluated.error();
-  if (const Status chosen = choose_model(request, *evaluated); !chosen) return chosen.error();
+  CARNOT_ASSIGN_OR_RETURN(auto evaluated, read_recipe(request));
+  CARNOT_RETURN_IF_ERROR(choose_model(request, evaluated));
   const bool remote = request.api_policy != nullptr;
-  auto result =
-      remote ? evaluate_remotely(request, control, *evaluated) : evaluate_locally(request, control, *evaluated);
+  auto result = remote ? evaluate_remotely(request, control, evaluated) : evaluate_locally(request, control, evaluated);
   if (!result) return result.error();
   if (!*result) return RunEnd::Interrupted;
-  const Recipe& recipe = evaluated->recipe;
+  const Recipe& recipe = evaluated.recipe;
   if (request.json) {
     control.out << evaluation_json((*result)->evaluation) << "\n";
   } else {
-    control.out << evaluated->name << "\n"
+    control.out << evaluated.name << "\n"
                 << evaluation_table({{"success and more", (*result)->evaluation}}, recipe.evaluation.breakdown);
   }
   note_few_tasks(recipe);
-  const std::string name = evaluated->checkpoint ? evaluated->checkpoint->filename().string() : evaluated->name;
-  if (const Status status = check_evaluation(name, **result, recipe); !status) return status.error();
+  const std::string name = evaluated.checkpoint ? evaluated.checkpoint->filename().string() : evaluated.name;
+  CARNOT_RETURN_IF_ERROR(check_evaluation(name, **result, recipe));
   return RunEnd::Complete;
 }
 

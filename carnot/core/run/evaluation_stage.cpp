@@ -43,7 +43,7 @@ Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::str
     return store_evaluation(run.folder.root, name, *evaluated, *bundle.tokenizer);
   });
   if (!stored) return stored.error();
-  if (const Status status = check_evaluation(name, *evaluated, run.recipe); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(check_evaluation(name, *evaluated, run.recipe));
   return evaluated;
 }
 

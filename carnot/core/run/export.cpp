@@ -47,20 +47,16 @@ Status convert(std::vector<NamedTensor>& tensors, at::ScalarType dtype) {
 /// A folder's weights, adapters merged into them; in the type that was asked for, or else the one they are stored in.
 Result<std::vector<NamedTensor>> exported_weights(const fs::path& from, const ExportOptions& options) {
   if (!holds_adapters(from)) {
-    auto file = read_model_tensors(from);
-    if (!file) return file.error();
-    if (!options.dtype.empty())
-      if (const Status converted = convert(file->tensors, dtype_of(options.dtype)); !converted)
-        return converted.error();
-    return std::move(file->tensors);
+    CARNOT_ASSIGN_OR_RETURN(auto file, read_model_tensors(from));
+    if (!options.dtype.empty()) CARNOT_RETURN_IF_ERROR(convert(file.tensors, dtype_of(options.dtype)));
+    return std::move(file.tensors);
   }
-  const auto stored = stored_dtype(from);
-  if (!stored) return stored.error();
-  const auto policy = load_merged(from, at::TensorOptions(*stored == at::kDouble ? at::kDouble : at::kFloat));
-  if (!policy) return policy.error();
-  std::vector<NamedTensor> tensors = policy->parameters();
-  const at::ScalarType dtype = options.dtype.empty() ? *stored : dtype_of(options.dtype);
-  if (const Status converted = convert(tensors, dtype); !converted) return converted.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto stored, stored_dtype(from));
+  CARNOT_ASSIGN_OR_RETURN(const auto policy,
+                          load_merged(from, at::TensorOptions(stored == at::kDouble ? at::kDouble : at::kFloat)));
+  std::vector<NamedTensor> tensors = policy.parameters();
+  const at::ScalarType dtype = options.dtype.empty() ? stored : dtype_of(options.dtype);
+  CARNOT_RETURN_IF_ERROR(convert(tensors, dtype));
   return tensors;
 }
 
@@ -69,42 +65,37 @@ Status write_json(const fs::path& path, const OrderedJson& json) {
 }
 
 Result<OrderedJson> read_object(const fs::path& path) {
-  const auto text = read_file(path);
-  if (!text) return text.error();
-  return parse_json_object<OrderedJson>(*text, path.string());
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(path));
+  return parse_json_object<OrderedJson>(text, path.string());
 }
 
 /// transformers 4 reads torch_dtype, transformers 5 dtype where there is one.
 Status write_config(const fs::path& from, const fs::path& to, at::ScalarType dtype) {
-  auto config = read_object(from);
-  if (!config) return config.error();
-  if (config->contains("dtype")) (*config)["dtype"] = dtype_name(dtype);
-  if (config->contains("torch_dtype") || !config->contains("dtype")) (*config)["torch_dtype"] = dtype_name(dtype);
-  return write_json(to, *config);
+  CARNOT_ASSIGN_OR_RETURN(auto config, read_object(from));
+  if (config.contains("dtype")) config["dtype"] = dtype_name(dtype);
+  if (config.contains("torch_dtype") || !config.contains("dtype")) config["torch_dtype"] = dtype_name(dtype);
+  return write_json(to, config);
 }
 
 /// Tokenizer, chat template and the like.
 Status write_companions(const fs::path& from, const fs::path& to) {
-  auto files = read_model_files(from, from);
-  if (!files) return files.error();
+  CARNOT_ASSIGN_OR_RETURN(auto files, read_model_files(from, from));
   const auto tokenizer = Tokenizer::load(from);
   if (!tokenizer) return tokenizer.error();
-  (*files)["tokenizer.json"] = tokenizer->json();
-  for (const auto& [name, content] : *files)
-    if (const Status written = write_file_atomically(to / name, content); !written) return written;
+  files["tokenizer.json"] = tokenizer->json();
+  for (const auto& [name, content] : files) CARNOT_RETURN_IF_ERROR(write_file_atomically(to / name, content));
   return Done{};
 }
 
 /// One Hugging Face folder; what accompanies the weights comes from `companions`.
 Status write_model(const fs::path& from, const fs::path& companions, const fs::path& to, const ExportOptions& options) {
-  const auto tensors = exported_weights(from, options);
-  if (!tensors) return tensors.error();
-  if (tensors->empty()) return Error{from.string() + ": its weights are empty"};
-  if (const Status made = make_folder(to); !made) return made;
-  const Status config = write_config(from / "config.json", to / "config.json", tensors->front().tensor.scalar_type());
+  CARNOT_ASSIGN_OR_RETURN(const auto tensors, exported_weights(from, options));
+  if (tensors.empty()) return Error{from.string() + ": its weights are empty"};
+  CARNOT_RETURN_IF_ERROR(make_folder(to));
+  const Status config = write_config(from / "config.json", to / "config.json", tensors.front().tensor.scalar_type());
   if (!config) return config;
-  if (const Status written = write_companions(companions, to); !written) return written;
-  return write_model_tensors(to, *tensors, static_cast<std::int64_t>(options.shard_megabytes * 1e6));
+  CARNOT_RETURN_IF_ERROR(write_companions(companions, to));
+  return write_model_tensors(to, tensors, static_cast<std::int64_t>(options.shard_megabytes * 1e6));
 }
 
 /// A checkpoint's adapters. They name as their base the model.path that they were trained on; where the run drew the
@@ -112,51 +103,44 @@ Status write_model(const fs::path& from, const fs::path& companions, const fs::p
 Status write_adapter(const fs::path& checkpoint, const fs::path& to, const fs::path& base,
                      const ExportOptions& options) {
   const fs::path from = checkpoint / kAdapterFolder;
-  auto config = read_object(from / kAdapterConfigFile);
-  if (!config) return config.error();
-  auto file = read_weights(from / kAdapterWeightsFile);
-  if (!file) return file.error();
+  CARNOT_ASSIGN_OR_RETURN(auto config, read_object(from / kAdapterConfigFile));
+  CARNOT_ASSIGN_OR_RETURN(auto file, read_weights(from / kAdapterWeightsFile));
   const auto trained_on = read_base_model(checkpoint);
   if (!trained_on) return trained_on.error();
-  if (!options.dtype.empty())
-    if (const Status converted = convert(file->tensors, dtype_of(options.dtype)); !converted) return converted;
-  if (const Status made = make_folder(to); !made) return made;
-  OrderedJson& named = (*config)["base_model_name_or_path"];
+  if (!options.dtype.empty()) CARNOT_RETURN_IF_ERROR(convert(file.tensors, dtype_of(options.dtype)));
+  CARNOT_RETURN_IF_ERROR(make_folder(to));
+  OrderedJson& named = config["base_model_name_or_path"];
   if (named.is_null() || (*trained_on && is_of_same_run(**trained_on, checkpoint))) named = base.string();
-  if (const Status written = write_json(to / kAdapterConfigFile, *config); !written) return written;
-  return write_safetensors(to / kAdapterWeightsFile, file->tensors, {{"format", "pt"}});
+  CARNOT_RETURN_IF_ERROR(write_json(to / kAdapterConfigFile, config));
+  return write_safetensors(to / kAdapterWeightsFile, file.tensors, {{"format", "pt"}});
 }
 
 }  // namespace
 
 Result<std::string> export_model(const ExportOptions& options) {
-  const auto source = find_model(options.path);
-  if (!source) return source.error();
-  const bool adapters = holds_adapters(*source);
-  if (options.merge_lora && !adapters) return Error{"--merge-lora: " + source->string() + " holds no adapters"};
-  const auto base_model = read_base_model(*source);
-  if (!base_model) return base_model.error();
-  const auto place = export_output({.source = *source,
-                                    .base = *base_model ? (*base_model)->folder : fs::path(),
-                                    .output = options.output,
-                                    .overwrite = options.overwrite});
-  if (!place) return place.error();
-  const fs::path& output = *place;
+  CARNOT_ASSIGN_OR_RETURN(const auto source, find_model(options.path));
+  const bool adapters = holds_adapters(source);
+  if (options.merge_lora && !adapters) return Error{"--merge-lora: " + source.string() + " holds no adapters"};
+  CARNOT_ASSIGN_OR_RETURN(const auto base_model, read_base_model(source));
+  CARNOT_ASSIGN_OR_RETURN(const auto place, export_output({.source = source,
+                                                           .base = base_model ? base_model->folder : fs::path(),
+                                                           .output = options.output,
+                                                           .overwrite = options.overwrite}));
+  const fs::path& output = place;
   const bool apart = adapters && !options.merge_lora;
   const auto fill = [&](const fs::path& folder) -> Status {
-    if (!apart) return write_model(*source, *source, folder, options);
-    const auto base = find_base(*source);
-    if (!base) return base.error();
-    if (const Status written = write_model(*base, *source, folder / kBaseFolder, options); !written) return written;
-    return write_adapter(*source, folder / kAdapterFolder, output / kBaseFolder, options);
+    if (!apart) return write_model(source, source, folder, options);
+    CARNOT_ASSIGN_OR_RETURN(const auto base, find_base(source));
+    CARNOT_RETURN_IF_ERROR(write_model(base, source, folder / kBaseFolder, options));
+    return write_adapter(source, folder / kAdapterFolder, output / kBaseFolder, options);
   };
   const Status written = replace_folder(output, [&](const fs::path& folder) -> Status {
     const Status filled = fill(folder);
     return filled ? mark_as_export(folder) : filled;
   });
   if (!written) return written.error();
-  if (!apart) return source->string() + " is exported to " + output.string() + "\n";
-  return source->string() + " is exported: weights to " + (output / kBaseFolder).string() + ", adapters (PEFT) to " +
+  if (!apart) return source.string() + " is exported to " + output.string() + "\n";
+  return source.string() + " is exported: weights to " + (output / kBaseFolder).string() + ", adapters (PEFT) to " +
          (output / kAdapterFolder).string() + "; --merge-lora makes one model of them\n";
 }
 

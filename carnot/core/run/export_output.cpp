@@ -66,13 +66,12 @@ std::set<std::string> exported_files(const fs::path& folder) {
 }
 
 Status check_overwrite(const fs::path& output) {
-  const auto there = files_below(output);
-  if (!there) return there.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto there, files_below(output));
   const std::set<std::string> exported = exported_files(output);
   if (exported.empty())
     return Error{output.string() + ": --overwrite replaces what an export wrote (it has a " + kMarker +
                  "), and this folder has none; expected another --output, or remove the folder yourself"};
-  for (const std::string& name : *there)
+  for (const std::string& name : there)
     if (!exported.contains(name))
       return Error{output.string() + ": holds " + name +
                    ", which no export wrote and --overwrite would remove; expected another --output"};
@@ -86,9 +85,8 @@ Status check_source(const fs::path& source, const fs::path& output) {
   if (contains(source, output))
     return Error{"--output " + output.string() + ": is inside what is exported, " + source.string() +
                  "; expected a folder of its own"};
-  const auto linked = links_into(source, output);
-  if (!linked) return linked.error();
-  if (*linked)
+  CARNOT_ASSIGN_OR_RETURN(const auto linked, links_into(source, output));
+  if (linked)
     return Error{"--output " + output.string() + ": holds files that " + source.string() +
                  " links to, which would be lost; expected a folder of its own"};
   if (output.parent_path() == source.parent_path() && is_checkpoint_name(output.filename().string()))
@@ -105,7 +103,7 @@ Result<fs::path> export_output(const ExportPlace& place) {
     if (read.empty()) continue;
     const auto source = resolved(read);
     if (!source) return source;
-    if (const Status apart = check_source(*source, *output); !apart) return apart.error();
+    CARNOT_RETURN_IF_ERROR(check_source(*source, *output));
   }
   std::error_code ignored;
   const fs::file_status there = fs::symlink_status(*output, ignored);
@@ -114,7 +112,7 @@ Result<fs::path> export_output(const ExportPlace& place) {
   if (fs::is_empty(*output, ignored)) return output;
   if (!place.overwrite)
     return Error{output->string() + ": is there already and not empty; expected another --output, or --overwrite"};
-  if (const Status ours = check_overwrite(*output); !ours) return ours.error();
+  CARNOT_RETURN_IF_ERROR(check_overwrite(*output));
   return output;
 }
 

@@ -26,7 +26,7 @@ Result<fs::path> find_checkpoint(const fs::path& path) {
   if (!fs::exists(path, ignored))
     return Error{path.string() + ": does not exist; expected a run folder or a checkpoint folder"};
   if (fs::exists(path / "trainer_state.json")) {
-    if (const Status status = verify_checkpoint(path); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(verify_checkpoint(path));
     return path;
   }
   for (const fs::path& root : {path, path / "warm_start"}) {
@@ -43,9 +43,8 @@ Result<fs::path> find_checkpoint(const fs::path& path) {
 
 Result<fs::path> find_model(const fs::path& path_or_id) {
   std::error_code ignored;
-  const auto found = pretrained_folder(path_or_id.string());
-  if (!found) return found.error();
-  const fs::path& path = *found;
+  CARNOT_ASSIGN_OR_RETURN(const auto found, pretrained_folder(path_or_id.string()));
+  const fs::path& path = found;
   if (!fs::is_directory(path, ignored))
     return Error{path.string() + ": is no folder; expected a Hugging Face folder, a checkpoint or a run folder"};
   const bool plain = fs::exists(path / "config.json", ignored) && !fs::exists(path / "trainer_state.json", ignored);

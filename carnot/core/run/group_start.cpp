@@ -43,7 +43,7 @@ Facts own_facts(Recipe& recipe, const ModelBundle& bundle) {
   return facts;
 }
 
-/// "train.groups is 8, 16 on rank 0 on host a (process 7)" for each fact that differs.
+/// "train.groups_per_step is 8, 16 on rank 0 on host a (process 7)" for each fact that differs.
 Error difference_to_first(Collectives& group, int rank, const Facts& first, const Facts& other) {
   std::vector<std::string> lines;
   for (const auto& [name, value] : first) {
@@ -78,11 +78,11 @@ MachineShare find_machine_share(Collectives& group) {
 
 Status settle_shards(Recipe& recipe, const fs::path& config, int ranks) {
   TrainOptions& options = recipe.train;
-  if (options.reduce == "fast") return Done{};
+  if (options.gradient_reduction == "fast") return Done{};
   if (options.virtual_shards > 0) return check_ranks(options, ranks);
   options.virtual_shards = ranks;
   const auto recorded = recorded_options(config);
-  if (!recorded || recorded->reduce == "fast") return Done{};
+  if (!recorded || recorded->gradient_reduction == "fast") return Done{};
   const int shards = std::max(1, recorded->virtual_shards);
   if (shards % ranks == 0) {
     options.virtual_shards = shards;

@@ -20,8 +20,8 @@ MachineShare find_machine_share(Collectives& group);
 
 /// Fills in train.virtual_shards where it is 0: as `config` says, the config.yaml of the run that is resumed (1 if it
 /// says nothing: one process made it), else one for each rank. Fails where the ranks cannot share so many evenly; a
-/// recorded number that they cannot share gives way where resume_changes is `allow`. With train.reduce=fast there is
-/// nothing to fill in.
+/// recorded number that they cannot share gives way where resume_changes is `allow`. With train.gradient_reduction=fast
+/// there is nothing to fill in.
 Status settle_shards(Recipe& recipe, const std::filesystem::path& config, int ranks);
 
 /// Fails where a rank has another program, other settings (threads may differ), other kernels or other weights than

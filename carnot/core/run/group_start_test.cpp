@@ -45,7 +45,7 @@ TEST_F(SettledShards, AreOneForEachRankOfANewRun) {
   }
   EXPECT_EQ(settled({"train.virtual_shards=6"}, {}, 3), "6");
   EXPECT_THAT(settled({"train.virtual_shards=6"}, {}, 4), HasSubstr("6 cannot be shared evenly by 4 ranks"));
-  EXPECT_EQ(settled({"train.reduce=fast"}, {}, 3), "0");
+  EXPECT_EQ(settled({"train.gradient_reduction=fast"}, {}, 3), "0");
 }
 
 TEST_F(SettledShards, OfAResumedRunStayWhatTheyWere) {

@@ -30,18 +30,14 @@ struct GgufModel {
 
 Result<GgufModel> read_model(const fs::path& path) {
   const std::string name = path.string();
-  auto mapping = MappedFile::open(path);
-  if (!mapping) return mapping.error();
-  GgufModel model{.mapping = std::move(*mapping)};
-  auto file = parse_gguf(model.mapping->bytes(), name);
-  if (!file) return file.error();
-  model.file = std::move(*file);
-  auto config = gguf_model_config(model.file, name);
-  if (!config) return config.error();
-  model.config = std::move(*config);
-  auto weights = gguf_weights(model.file, model.config, name);
-  if (!weights) return weights.error();
-  model.weights = std::move(*weights);
+  CARNOT_ASSIGN_OR_RETURN(auto mapping, MappedFile::open(path));
+  GgufModel model{.mapping = std::move(mapping)};
+  CARNOT_ASSIGN_OR_RETURN(auto file, parse_gguf(model.mapping->bytes(), name));
+  model.file = std::move(file);
+  CARNOT_ASSIGN_OR_RETURN(auto config, gguf_model_config(model.file, name));
+  model.config = std::move(config);
+  CARNOT_ASSIGN_OR_RETURN(auto weights, gguf_weights(model.file, model.config, name));
+  model.weights = std::move(weights);
   auto tokenizer = read_gguf_tokenizer(model.file, model.config.max_positions, name);
   if (!tokenizer) return tokenizer.error();
   model.tokenizer = std::move(*tokenizer);
@@ -94,8 +90,7 @@ Status write_model(const GgufModel& model, const ImportOptions& options, const f
       {"generation_config.json", generation_config_json(model.config.eos_tokens)},
       {"tokenizer.json", model.tokenizer.tokenizer_json},
       {"tokenizer_config.json", model.tokenizer.tokenizer_config_json}};
-  for (const auto& [name, content] : files)
-    if (const Status written = write_file_atomically(folder / name, content); !written) return written;
+  for (const auto& [name, content] : files) CARNOT_RETURN_IF_ERROR(write_file_atomically(folder / name, content));
   const at::ScalarType type = options.dtype == "float32" ? at::kFloat : at::kBFloat16;
   std::vector<PendingTensor> tensors;
   for (const GgufWeight& weight : model.weights) {
@@ -112,16 +107,14 @@ Status write_model(const GgufModel& model, const ImportOptions& options, const f
 }  // namespace
 
 Result<std::string> import_model(const ImportOptions& options) {
-  const auto model = read_model(options.file);
-  if (!model) return model.error();
-  const auto output = export_output({.output = options.output, .overwrite = options.overwrite});
-  if (!output) return output.error();
-  for (const std::string& note : model->tokenizer.notes) log_warning(options.file.string() + ": " + note);
+  CARNOT_ASSIGN_OR_RETURN(const auto model, read_model(options.file));
+  CARNOT_ASSIGN_OR_RETURN(const auto output, export_output({.output = options.output, .overwrite = options.overwrite}));
+  for (const std::string& note : model.tokenizer.notes) log_warning(options.file.string() + ": " + note);
   const Status written =
-      replace_folder(*output, [&](const fs::path& folder) { return write_model(*model, options, folder); });
+      replace_folder(output, [&](const fs::path& folder) { return write_model(model, options, folder); });
   if (!written) return written.error();
-  return options.file.string() + " is imported to " + output->string() + ": " + model->config.family + ", " +
-         std::to_string(model->config.num_layers) + " layers, " + std::to_string(model->config.num_parameters()) +
+  return options.file.string() + " is imported to " + output.string() + ": " + model.config.family + ", " +
+         std::to_string(model.config.num_layers) + " layers, " + std::to_string(model.config.num_parameters()) +
          " weights in " + options.dtype + "\n";
 }
 

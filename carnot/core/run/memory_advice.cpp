@@ -70,8 +70,8 @@ std::vector<Remedy> remedies_for(const MemorySettings& settings, std::int64_t av
   if (updates)
     add_tokens("train.micro_batch_tokens", settings.train.micro_batch_tokens,
                [](MemorySettings& s, int value) { s.train.micro_batch_tokens = value; });
-  add_tokens("rollout.score_tokens", settings.rollout.score_tokens,
-             [](MemorySettings& s, int value) { s.rollout.score_tokens = value; });
+  add_tokens("rollout.log_prob_tokens", settings.rollout.log_prob_tokens,
+             [](MemorySettings& s, int value) { s.rollout.log_prob_tokens = value; });
   if (updates) {
     add_tokens("sft.batch_tokens", settings.sft.batch_tokens,
                [](MemorySettings& s, int value) { s.sft.batch_tokens = value; });
@@ -84,7 +84,7 @@ std::vector<Remedy> remedies_for(const MemorySettings& settings, std::int64_t av
                   s.evaluation.samples = value;
                 }});
   }
-  const Saturating all_tokens = Saturating(settings.train.groups) * settings.rollout.options.group_size *
+  const Saturating all_tokens = step_trajectories<Saturating>(settings.train, settings.rollout) *
                                 settings.rollout.options.episode.max_context_tokens;
   // A recipe's numbers have 32 bits.
   const Saturating cache_tokens = std::min<Saturating>(all_tokens, std::numeric_limits<int>::max());

@@ -143,7 +143,7 @@ Count pass_bytes(const MemorySettings& s, const Sizes& n, Count rows, Count leng
 }
 
 Count context_of(const MemorySettings& s) { return s.rollout.options.episode.max_context_tokens; }
-Count step_trajectories(const MemorySettings& s) { return Count(s.train.groups) * s.rollout.options.group_size; }
+Count step_trajectories(const MemorySettings& s) { return carnot::step_trajectories<Count>(s.train, s.rollout); }
 Count evaluated_trajectories(const MemorySettings& s) { return Count(s.evaluation.tasks) * s.evaluation.samples; }
 
 /// Of so many tasks, those of one rank: the first has the most.
@@ -151,7 +151,7 @@ Count tasks_of_rank(const MemorySettings& s, Count tasks) { return (tasks + s.ra
 
 /// What one rank rolls out.
 Count own_trajectories(const MemorySettings& s) {
-  return tasks_of_rank(s, s.train.groups) * s.rollout.options.group_size;
+  return carnot::step_trajectories<Count>(s.train, s.rollout, s.ranks);
 }
 Count own_evaluated_trajectories(const MemorySettings& s) {
   return tasks_of_rank(s, s.evaluation.tasks) * s.evaluation.samples;
@@ -182,8 +182,8 @@ Phase evaluation_phase(const MemorySettings& s, const Sizes& n) {
 
 Phase log_prob_phase(const MemorySettings& s, const Sizes& n) {
   const Count rows =
-      std::min(std::max<Count>(s.rollout.score_tokens, context_of(s)), step_trajectories(s) * context_of(s));
-  return {{part("log-prob pass", pass_bytes(s, n, rows, context_of(s)), count(rows, "rows; rollout.score_tokens")),
+      std::min(std::max<Count>(s.rollout.log_prob_tokens, context_of(s)), step_trajectories(s) * context_of(s));
+  return {{part("log-prob pass", pass_bytes(s, n, rows, context_of(s)), count(rows, "rows; rollout.log_prob_tokens")),
            part("logits", statistics_bytes(s, n, false), "one strip; never tokens x vocabulary")}};
 }
 

@@ -164,7 +164,7 @@ TEST(MemoryBudget, AnAbsurdSettingIsTooLargeAndNothingElse) {
     s.model.hidden_size = s.model.intermediate_size = s.model.num_layers = s.model.vocab_size = kLarge;
   });
   expect_huge("context", [](MemorySettings& s) {
-    s.rollout.options.episode.max_context_tokens = s.train.groups = s.rollout.options.group_size = kLarge;
+    s.rollout.options.episode.max_context_tokens = s.train.groups_per_step = s.rollout.options.group_size = kLarge;
   });
   expect_huge("evaluation", [](MemorySettings& s) { s.evaluation.tasks = s.evaluation.samples = kLarge; });
 }
@@ -201,7 +201,7 @@ TEST(MemoryAdvice, NamesEachSettingThatIsEnoughAloneAndItsValue) {
   const std::string& message = refused.error().message;
   EXPECT_THAT(message, HasSubstr("of this machine. Any one of these is enough:"));
   EXPECT_THAT(message, HasSubstr("\n  train.activation_checkpointing=true: "));
-  EXPECT_THAT(message, Not(HasSubstr("rollout.score_tokens"))) << "which would change nothing";
+  EXPECT_THAT(message, Not(HasSubstr("rollout.log_prob_tokens"))) << "which would change nothing";
   const std::string key = "\n  train.micro_batch_tokens=";
   const std::size_t at = message.find(key);
   ASSERT_NE(at, std::string::npos) << message;
@@ -224,7 +224,7 @@ TEST(MemoryAdvice, JoinsSettingsWhereNoneIsEnoughAloneAndSaysWhenNothingHelps) {
 
 TEST(MemoryBudget, OfARankCountsTheExchangeAndItsOwnShareOfTheRollouts) {
   MemorySettings alone = settings_of(0, false);
-  alone.train.groups = 8;
+  alone.train.groups_per_step = 8;
   alone.evaluation = {.before_training = false, .tasks = 1};
   EXPECT_EQ(part_of(alone, "gradients of the own slice") + part_of(alone, "travelling gradients"), 0);
   MemorySettings one_of_four = alone;
@@ -272,7 +272,7 @@ TEST(MemoryBudget, CountsWhatARankHoldsThatComputesSeveralShards) {
   };
   MemorySettings settings = settings_of(0, false);
   settings.train.virtual_shards = 4;
-  settings.train.groups = 1;
+  settings.train.groups_per_step = 1;
   settings.rollout.options.group_size = 1;
   settings.rollout.options.episode.max_context_tokens = 1;
   settings.train.micro_batch_tokens = 1;

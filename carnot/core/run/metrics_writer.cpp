@@ -71,10 +71,9 @@ Status cut_back(const MetricsWriter::Options& options) {
     tell_gaps(options, held);
     return Done{};
   }
-  const auto text = read_file(path);
-  if (!text) return text.error();
-  auto lines = split_lines(*text);
-  if (!lines.empty() && text->back() != '\n') lines.pop_back();
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(path));
+  auto lines = split_lines(text);
+  if (!lines.empty() && text.back() != '\n') lines.pop_back();
   std::string kept;
   std::optional<std::size_t> unreadable;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -90,7 +89,7 @@ Status cut_back(const MetricsWriter::Options& options) {
   }
   tell_gaps(options, held);
   tell_repeated(options, dropped);
-  if (kept == *text) return Done{};
+  if (kept == text) return Done{};
   return write_file_atomically(path, kept);
 }
 
@@ -116,12 +115,10 @@ Result<MetricsWriter> MetricsWriter::open(const Options& options) {
     const Status cut = cut_back(options);
     if (!cut) return cut.error();
   }
-  auto jsonl = AppendFile::open(options.jsonl);
-  if (!jsonl) return jsonl.error();
-  if (options.tensorboard.empty()) return MetricsWriter(std::move(jsonl).value(), std::nullopt);
-  auto events = open_events(options);
-  if (!events) return events.error();
-  return MetricsWriter(std::move(jsonl).value(), std::move(events).value());
+  CARNOT_ASSIGN_OR_RETURN(auto jsonl, AppendFile::open(options.jsonl));
+  if (options.tensorboard.empty()) return MetricsWriter(std::move(jsonl), std::nullopt);
+  CARNOT_ASSIGN_OR_RETURN(auto events, open_events(options));
+  return MetricsWriter(std::move(jsonl), std::move(events));
 }
 
 Status MetricsWriter::write(std::int64_t step, const StepMetrics& metrics) {

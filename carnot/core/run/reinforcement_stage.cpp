@@ -39,7 +39,7 @@ class TrainingLoop {
     run_.progress.end();
     run_.trained_steps = step;
     if (step == start_.step) return RunEnd::Complete;
-    if (const Status status = save(step); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(save(step));
     if (optimizer.num_updates() > updates_before) return RunEnd::Complete;
     const bool tried = optimizer.num_skipped() > skipped_before;
     return Error{std::string(kTraining) + ": " + (tried ? kAllSkipped : why_none())};
@@ -69,7 +69,7 @@ class TrainingLoop {
   Status restore_folder() { return carnot::restore_folder(run_.recipe, *run_.control.group); }
 
   Status save(std::int64_t step, const StepMetrics& unwritten = {}) {
-    if (const Status there = restore_folder(); !there) return there;
+    CARNOT_RETURN_IF_ERROR(restore_folder());
     return files_.save(step, {.bundle = &bundle_,
                               .optimizer = &trainer_.optimizer(),
                               .critic_optimizer = trainer_.critic_optimizer(),
@@ -86,19 +86,19 @@ class TrainingLoop {
       if (!end) return end;
       if (*end == RunEnd::Interrupted) return stopped(run_, after_step(kTraining, start_.step));
     }
-    if (const Status status = finish_step(start_.step, metrics); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(finish_step(start_.step, metrics));
     return RunEnd::Complete;
   }
 
   Result<RunEnd> take_step(std::int64_t step) {
     auto result = stop_is_requested(run_) ? std::nullopt : trainer_.step(step, stoppable(run_.control));
-    if (const Status there = restore_folder(); !there) return there.error();
+    CARNOT_RETURN_IF_ERROR(restore_folder());
     if (!result) return end_before(step);
     if (run_.workers) result->metrics.merge(run_.workers->take_metrics());
     const std::int64_t done = step + 1;
-    if (const Status status = keep_rollouts(done, *result); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(keep_rollouts(done, *result));
     if (!result->trained) {
-      if (const Status status = save(step); !status) return status.error();
+      CARNOT_RETURN_IF_ERROR(save(step));
       return ended_by(
           run_, std::string(kTraining) + " step " + std::to_string(done) + ": " + result->trained.error().message);
     }
@@ -108,8 +108,7 @@ class TrainingLoop {
       if (!end || *end == RunEnd::Interrupted) return end;
     }
     if (const Status status = finish_step(done, result->metrics); !status) return end_unwritten(done, *result, status);
-    if (!is_over(done) && files_.save_is_due(done))
-      if (const Status status = save(done); !status) return status.error();
+    if (!is_over(done) && files_.save_is_due(done)) CARNOT_RETURN_IF_ERROR(save(done));
     return RunEnd::Complete;
   }
 
@@ -121,7 +120,7 @@ class TrainingLoop {
 
   /// The run ends with `step` steps: it was stopped, or rollouts for the next step are not available.
   Result<RunEnd> end_before(std::int64_t step) {
-    if (const Status status = save(step); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(save(step));
     if (const Status failure = why_not(run_.workers.get(), *run_.control.group); !failure)
       return ended_by(run_, failure.error().message);
     return stopped(run_, after_step(kTraining, step));
@@ -144,23 +143,23 @@ class TrainingLoop {
     const StepMetrics unwritten = metrics;
     const auto end = evaluate_step(done, metrics);
     if (end && *end == RunEnd::Complete) return end;
-    if (const Status status = save(done, unwritten); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(save(done, unwritten));
     if (!end) return ended_by(run_, end.error().message);
     return stopped(run_, after_step(kTraining, done));
   }
 
   /// Adds the evaluation after step `step` to its metrics.
   Result<RunEnd> evaluate_step(std::int64_t step, StepMetrics& metrics) {
-    const auto evaluated = evaluation_stage(run_, "step_" + std::to_string(step), bundle_, trainer_.engine());
-    if (!evaluated) return evaluated.error();
-    if (!*evaluated) return RunEnd::Interrupted;
+    CARNOT_ASSIGN_OR_RETURN(const auto evaluated,
+                            evaluation_stage(run_, "step_" + std::to_string(step), bundle_, trainer_.engine()));
+    if (!evaluated) return RunEnd::Interrupted;
     metrics.merge(
-        evaluation_metrics((*evaluated)->evaluation, run_.recipe.environment_name, run_.recipe.evaluation.samples));
+        evaluation_metrics(evaluated->evaluation, run_.recipe.environment_name, run_.recipe.evaluation.samples));
     return RunEnd::Complete;
   }
 
   Status finish_step(std::int64_t step, const StepMetrics& metrics) {
-    if (const Status status = files_.write_metrics(step, metrics); !status) return status;
+    CARNOT_RETURN_IF_ERROR(files_.write_metrics(step, metrics));
     run_.tracking.metrics(kTrainingStage, step, metrics);
     run_.dead.add(metrics);
     run_.progress.update(step);  // first, so that the bar below the line knows the step
@@ -186,9 +185,8 @@ Result<RunEnd> reinforcement_stage(Run& run, ModelBundle& bundle, Trainer& train
                               .save_every = run.recipe.train.save_every};
   if (is_evaluated && bundle.checkpoint && lies_in(*bundle.checkpoint, run.folder.checkpoints()))
     options.saved = start.step;
-  auto files = StageFiles::open(run, options);
-  if (!files) return files.error();
-  return TrainingLoop(run, bundle, trainer, *files, start).run();
+  CARNOT_ASSIGN_OR_RETURN(auto files, StageFiles::open(run, options));
+  return TrainingLoop(run, bundle, trainer, files, start).run();
 }
 
 }  // namespace carnot

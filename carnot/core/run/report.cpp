@@ -45,7 +45,7 @@ std::string transcript(const Group& group, const Tokenizer& tokenizer) {
 
 Status store_evaluation(const fs::path& run_folder, const std::string& name, const EvaluatedGroups& stored,
                         const Tokenizer& tokenizer) {
-  if (const Status status = make_folder(folder_of(run_folder)); !status) return status;
+  CARNOT_RETURN_IF_ERROR(make_folder(folder_of(run_folder)));
   const auto decode = [&](std::span<const TokenId> tokens) { return tokenizer.decode(tokens); };
   const Status rows =
       write_file_atomically(folder_of(run_folder) / (name + ".jsonl"), rollout_rows(stored.groups, {}, decode));
@@ -55,9 +55,8 @@ Status store_evaluation(const fs::path& run_folder, const std::string& name, con
 
 Result<EvaluatedGroups> load_evaluation(const fs::path& run_folder, const std::string& name,
                                         const std::string& breakdown) {
-  auto file = read_rollout_file(folder_of(run_folder) / (name + ".jsonl"));
-  if (!file) return file.error();
-  EvaluatedGroups stored{.groups = std::move(file->groups)};
+  CARNOT_ASSIGN_OR_RETURN(auto file, read_rollout_file(folder_of(run_folder) / (name + ".jsonl")));
+  EvaluatedGroups stored{.groups = std::move(file.groups)};
   stored.evaluation = summarize(stored.groups, breakdown);
   return stored;
 }

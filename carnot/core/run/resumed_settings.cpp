@@ -24,18 +24,18 @@ constexpr std::string_view kFreeKeys[] = {"train.steps",
                                           "rollout.cache_tokens",
                                           "rollout.max_batch_tokens",
                                           "rollout.environment_threads",
-                                          "rollout.plane",
-                                          "rollout.plane_listen",
-                                          "rollout.plane_port",
-                                          "rollout.plane_url",
-                                          "rollout.plane_key_env",
-                                          "rollout.plane_credentials",
-                                          "rollout.plane_authority",
-                                          "rollout.plane_certificate",
-                                          "rollout.plane_private_key",
-                                          "rollout.plane_task_groups",
-                                          "rollout.plane_lease_seconds",
-                                          "rollout.plane_uploads",
+                                          "rollout.workers",
+                                          "rollout.workers_listen",
+                                          "rollout.workers_port",
+                                          "rollout.workers_url",
+                                          "rollout.workers_key_env",
+                                          "rollout.workers_credentials",
+                                          "rollout.workers_authority",
+                                          "rollout.workers_certificate",
+                                          "rollout.workers_private_key",
+                                          "rollout.workers_task_groups",
+                                          "rollout.workers_lease_seconds",
+                                          "rollout.workers_uploads",
                                           "distributed.join_seconds",
                                           "distributed.lost_after_seconds",
                                           "distributed.hung_after_seconds",
@@ -84,14 +84,13 @@ Status write_config(const RunFolder& folder, Recipe& recipe, std::int64_t step) 
   recipe.run.resume_changes = permission;
   const auto differing = differing_settings(folder.config(), recipe, kNothing);
   if (!differing || !differing->empty()) {
-    const auto recorded = read_file(folder.config());
-    if (!recorded) return recorded.error();
+    CARNOT_ASSIGN_OR_RETURN(const auto recorded, read_file(folder.config()));
     const fs::path kept = folder.earlier_configs() / ("until_step_" + std::to_string(step) + ".yaml");
     // A comparison that failed on a passing read error is no change. A configuration that is replaced at the step it
     // began at has trained nothing.
-    if (*recorded != text && !fs::exists(kept)) {
-      if (const Status made = make_folder(folder.earlier_configs()); !made) return made;
-      if (const Status written = write_file_atomically(kept, *recorded); !written) return written;
+    if (recorded != text && !fs::exists(kept)) {
+      CARNOT_RETURN_IF_ERROR(make_folder(folder.earlier_configs()));
+      CARNOT_RETURN_IF_ERROR(write_file_atomically(kept, recorded));
     }
   }
   return write_file_atomically(folder.config(), text);

@@ -8,14 +8,13 @@ namespace {
 namespace fs = std::filesystem;
 
 Result<std::optional<FoundCheckpoint>> named_checkpoint(const fs::path& path, const fs::path& checkpoints) {
-  if (const Status status = verify_checkpoint(path); !status) return status.error();
-  const auto step = checkpoint_step(path);
-  if (!step) return step.error();
+  CARNOT_RETURN_IF_ERROR(verify_checkpoint(path));
+  CARNOT_ASSIGN_OR_RETURN(const auto step, checkpoint_step(path));
   const auto latest = latest_checkpoint(checkpoints);
-  if (latest && *latest && (!lies_in(path, checkpoints) || (*latest)->step != *step))
+  if (latest && *latest && (!lies_in(path, checkpoints) || (*latest)->step != step))
     return Error{"resume: " + path.string() + ": the run would write over " + (*latest)->path.string() +
                  "; expected that checkpoint, or another run_folder"};
-  return std::optional(FoundCheckpoint{.step = *step, .path = path});
+  return std::optional(FoundCheckpoint{.step = step, .path = path});
 }
 
 }  // namespace
@@ -28,7 +27,7 @@ bool lies_in(const fs::path& checkpoint, const fs::path& checkpoints) {
 
 Result<std::optional<FoundCheckpoint>> checkpoint_to_resume(const RunOptions& run, const fs::path& checkpoints) {
   if (run.resume == "never") return std::optional<FoundCheckpoint>();
-  if (const Status repaired = repair_checkpoints(checkpoints); !repaired) return repaired.error();
+  CARNOT_RETURN_IF_ERROR(repair_checkpoints(checkpoints));
   if (run.resume != "auto") return named_checkpoint(run.resume, checkpoints);
   auto found = latest_checkpoint(checkpoints);
   if (!found || !*found) return found;

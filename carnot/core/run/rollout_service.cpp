@@ -13,8 +13,8 @@ void offer_rollout_service(const RolloutServiceOffer& offer) { offered = offer; 
 
 Status check_rollout_service(const Recipe& recipe) {
   if (offered.check != nullptr) return offered.check(recipe);
-  if (recipe.rollout.plane.address.empty()) return Done{};
-  return Error{"rollout.plane: this build of carnot has no remote rollouts; `./run build` adds them"};
+  if (recipe.rollout.workers.address.empty()) return Done{};
+  return Error{"rollout.workers: this build of carnot has no remote rollouts; `./run build` adds them"};
 }
 
 Result<std::unique_ptr<RolloutService>> open_rollout_service(Recipe& recipe, ModelBundle& bundle,

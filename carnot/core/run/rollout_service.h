@@ -1,4 +1,4 @@
-// run/rollout_service.h -- a run's rollouts by other processes (rollout.plane), as the run sees them.
+// run/rollout_service.h -- a run's rollouts by other processes (rollout.workers), as the run sees them.
 #pragma once
 
 #include <cstdint>
@@ -42,13 +42,13 @@ struct RolloutServiceOffer {
                                                   std::int64_t steps, const std::function<bool()>& go_on) = nullptr;
 };
 
-/// Sets what recipes with rollout.plane get, once, when a program starts.
+/// Sets what recipes with rollout.workers get, once, when a program starts.
 void offer_rollout_service(const RolloutServiceOffer& offer);
 
 /// What can be refused before anything is loaded: a setting, or a build that leaves remote rollouts out.
 Status check_rollout_service(const Recipe& recipe);
 
-/// REQUIRES: check_rollout_service(), and a recipe with rollout.plane.
+/// REQUIRES: check_rollout_service(), and a recipe with rollout.workers.
 Result<std::unique_ptr<RolloutService>> open_rollout_service(Recipe& recipe, ModelBundle& bundle,
                                                              std::filesystem::path folder, std::int64_t steps,
                                                              const std::function<bool()>& go_on);

@@ -76,14 +76,12 @@ Result<RunEnd> sft_before_training(Run& run, ModelBundle& bundle) {
   const auto lock =
       made_on_first_rank(group, "taking the folder of SFT", [&] { return FolderLock::take(folder.root); });
   if (!lock) return lock.error();
-  const auto opened = made_on_first_rank(group, "opening the folder of SFT",
-                                         [&] { return open_run_folder(folder.root, Resume::Auto); });
-  if (!opened) return opened.error();
+  CARNOT_RETURN_IF_ERROR(made_on_first_rank(group, "opening the folder of SFT",
+                                            [&] { return open_run_folder(folder.root, Resume::Auto); }));
   RunOptions resume = run.recipe.run;
   if (resume.resume != "never") resume.resume = "auto";
-  const auto checkpoint = common_checkpoint(resume, folder.checkpoints(), group);
-  if (!checkpoint) return checkpoint.error();
-  return sft_stage(run, folder, bundle, *checkpoint);
+  CARNOT_ASSIGN_OR_RETURN(const auto checkpoint, common_checkpoint(resume, folder.checkpoints(), group));
+  return sft_stage(run, folder, bundle, checkpoint);
 }
 
 void track_evaluation(Run& run, std::string_view stage, std::int64_t step, const EvaluatedGroups& evaluated) {
@@ -118,7 +116,7 @@ Result<RunEnd> tracked(Run& run, const std::function<Result<RunEnd>()>& stages) 
 Result<std::unique_ptr<RolloutService>> meet_workers(Recipe& recipe, ModelBundle& bundle, Trainer& trainer,
                                                      const fs::path& folder, std::int64_t steps,
                                                      const RunControl& control) {
-  if (recipe.rollout.plane.address.empty()) return std::unique_ptr<RolloutService>();
+  if (recipe.rollout.workers.address.empty()) return std::unique_ptr<RolloutService>();
   std::unique_ptr<RolloutService> workers;
   const std::string problem = await_first_rank(
       *control.group,
@@ -129,7 +127,7 @@ Result<std::unique_ptr<RolloutService>> meet_workers(Recipe& recipe, ModelBundle
       },
       [&control] { return !control.stop_requested(); }, "meeting the NATS server");
   if (!problem.empty()) return Error{problem};
-  if (workers) control.out << "Workers roll out: carnot worker " << recipe.rollout.plane.address << std::endl;
+  if (workers) control.out << "Workers roll out: carnot worker " << recipe.rollout.workers.address << std::endl;
   trainer.roll_out_elsewhere([rollouts = workers.get()](const StepTasks& tasks, const RolloutEvents& events) {
     return rollouts ? rollouts->roll_out(tasks, events) : Rollout{.stopped = true};
   });
@@ -156,22 +154,20 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle, const std::optional<Fou
   }
   bundle.add_companions(run.recipe);
   Trainer trainer(run.recipe, bundle, *run.control.group);
-  const auto loaded = load_state(run, bundle, trainer);
-  if (!loaded) return loaded.error();
-  const TrainerState& state = *loaded;
-  auto workers = meet_workers(run.recipe, bundle, trainer, run.folder.root, run.recipe.train.steps, run.control);
-  if (!workers) return workers.error();
-  run.workers = std::move(workers).value();
+  CARNOT_ASSIGN_OR_RETURN(const auto loaded, load_state(run, bundle, trainer));
+  const TrainerState& state = loaded;
+  CARNOT_ASSIGN_OR_RETURN(
+      auto workers, meet_workers(run.recipe, bundle, trainer, run.folder.root, run.recipe.train.steps, run.control));
+  run.workers = std::move(workers);
   // A step whose evaluation was stopped is reported again.
   run.tracking.stage(kTrainingStage, state.unwritten_metrics.empty() ? state.step : state.step - 1,
                      run.recipe.train.steps);
   std::optional<EvaluatedGroups> before;
   if (run.recipe.evaluation.before_training) {
     const auto evaluation = state.step > 0 ? kept_or_new_evaluation : evaluation_stage;
-    auto evaluated = evaluation(run, "before", bundle, trainer.engine());
-    if (!evaluated) return evaluated.error();
-    if (!*evaluated) return stopped(run, "in the evaluation before training; what SFT learnt is kept");
-    before = std::move(*evaluated);
+    CARNOT_ASSIGN_OR_RETURN(auto evaluated, evaluation(run, "before", bundle, trainer.engine()));
+    if (!evaluated) return stopped(run, "in the evaluation before training; what SFT learnt is kept");
+    before = std::move(evaluated);
     track_evaluation(run, kTrainingStage, 0, *before);
   }
   const auto end = reinforcement_stage(run, bundle, trainer, state);
@@ -180,7 +176,7 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle, const std::optional<Fou
   if (!after) return after.error();
   if (!*after) return stopped(run, "in the evaluation after training; a checkpoint is written");
   track_evaluation(run, kTrainingStage, run.trained_steps, **after);
-  if (const Status status = summary_stage(run, bundle, before, **after); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(summary_stage(run, bundle, before, **after));
   return RunEnd::Complete;
 }
 
@@ -202,74 +198,62 @@ Result<RunEnd> sft_from(Run& run, ModelBundle& bundle, const std::optional<Found
 
 Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
   Collectives& group = *control.group;
-  const auto hold = take_hold(recipe, MemoryStage::Training, group);
-  if (!hold) return hold.error();
-  const auto checkpoint = common_checkpoint(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints(), group);
-  if (!checkpoint) return checkpoint.error();
-  auto begun = start(recipe, *checkpoint, MemoryStage::Training, group, hold->share);
-  if (!begun) return begun.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto hold, take_hold(recipe, MemoryStage::Training, group));
+  CARNOT_ASSIGN_OR_RETURN(const auto checkpoint,
+                          common_checkpoint(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints(), group));
+  CARNOT_ASSIGN_OR_RETURN(auto begun, start(recipe, checkpoint, MemoryStage::Training, group, hold.share));
   (void)control.stop_requested();  // the first question: from here on a stop is orderly
-  auto tracking = start_tracking(recipe, checkpoint->has_value(), group);
-  if (!tracking) return tracking.error();
-  auto folder = open_folder(recipe, *checkpoint, group);
-  if (!folder) return folder.error();
+  CARNOT_ASSIGN_OR_RETURN(auto tracking, start_tracking(recipe, checkpoint.has_value(), group));
+  CARNOT_ASSIGN_OR_RETURN(auto folder, open_folder(recipe, checkpoint, group));
   const Status settled = on_first_rank(group, "clearing away checkpoints", [&] {
-    return settle_checkpoints(folder->checkpoints(), *checkpoint, recipe.train);
+    return settle_checkpoints(folder.checkpoints(), checkpoint, recipe.train);
   });
   if (!settled) return settled.error();
-  Run run(recipe, control, std::move(folder).value());
-  run.predicted_memory = begun->predicted_memory;
-  run.tracking = std::move(tracking).value();
-  return tracked(run, [&] { return train_from(run, begun->bundle, *checkpoint); });
+  Run run(recipe, control, std::move(folder));
+  run.predicted_memory = begun.predicted_memory;
+  run.tracking = std::move(tracking);
+  return tracked(run, [&] { return train_from(run, begun.bundle, checkpoint); });
 }
 
 Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control) {
   if (recipe.sft.steps == 0) return Error{"sft.steps: is 0; expected how many steps SFT takes"};
   Collectives& group = *control.group;
-  const auto hold = take_hold(recipe, MemoryStage::Sft, group);
-  if (!hold) return hold.error();
-  const auto checkpoint = common_checkpoint(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints(), group);
-  if (!checkpoint) return checkpoint.error();
-  auto begun = start(recipe, *checkpoint, MemoryStage::Sft, group, hold->share);
-  if (!begun) return begun.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto hold, take_hold(recipe, MemoryStage::Sft, group));
+  CARNOT_ASSIGN_OR_RETURN(const auto checkpoint,
+                          common_checkpoint(recipe.run, RunFolder{recipe.run.run_folder}.checkpoints(), group));
+  CARNOT_ASSIGN_OR_RETURN(auto begun, start(recipe, checkpoint, MemoryStage::Sft, group, hold.share));
   (void)control.stop_requested();  // the first question: from here on a stop is orderly
-  auto tracking = start_tracking(recipe, checkpoint->has_value(), group);
-  if (!tracking) return tracking.error();
-  auto folder = open_folder(recipe, *checkpoint, group);
-  if (!folder) return folder.error();
-  Run run(recipe, control, std::move(folder).value());
-  run.tracking = std::move(tracking).value();
-  return tracked(run, [&] { return sft_from(run, begun->bundle, *checkpoint); });
+  CARNOT_ASSIGN_OR_RETURN(auto tracking, start_tracking(recipe, checkpoint.has_value(), group));
+  CARNOT_ASSIGN_OR_RETURN(auto folder, open_folder(recipe, checkpoint, group));
+  Run run(recipe, control, std::move(folder));
+  run.tracking = std::move(tracking);
+  return tracked(run, [&] { return sft_from(run, begun.bundle, checkpoint); });
 }
 
 Result<RunEnd> run_rollout(Recipe& recipe, const RunControl& control) {
   Collectives& group = *control.group;
-  const auto hold = take_hold(recipe, MemoryStage::Rollout, group);
-  if (!hold) return hold.error();
-  auto begun = start(recipe, {}, MemoryStage::Rollout, group, hold->share);
-  if (!begun) return begun.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto hold, take_hold(recipe, MemoryStage::Rollout, group));
+  CARNOT_ASSIGN_OR_RETURN(auto begun, start(recipe, {}, MemoryStage::Rollout, group, hold.share));
   log_warnings(recipe.method);
-  ModelBundle& bundle = begun->bundle;
-  auto folder = open_folder(recipe, {}, group);
-  if (!folder) return folder.error();
+  ModelBundle& bundle = begun.bundle;
+  CARNOT_ASSIGN_OR_RETURN(auto folder, open_folder(recipe, {}, group));
   bundle.add_companions(recipe);
   Trainer trainer(recipe, bundle, group);
-  const auto workers = meet_workers(recipe, bundle, trainer, folder->root, 1, control);
-  if (!workers) return workers.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto workers, meet_workers(recipe, bundle, trainer, folder.root, 1, control));
   auto step = control.stop_requested()
                   ? std::nullopt
                   : trainer.roll_out_and_measure(0, {.go_on = [&control] { return !control.stop_requested(); }});
   if (!step) {
-    if (const Status failure = why_not(workers->get(), group); !failure) return failure.error();
+    CARNOT_RETURN_IF_ERROR(why_not(workers.get(), group));
     control.out << "Stopped; nothing is written\n";
     return RunEnd::Interrupted;
   }
   for (Group& group : step->groups) group.step = 0;
   const auto decode = [&](std::span<const TokenId> tokens) { return bundle.tokenizer->decode(tokens); };
-  const fs::path path = folder->rollouts(0);
+  const fs::path path = folder.rollouts(0);
   const Status written = on_first_rank(group, "writing the rollouts", [&]() -> Status {
     const Status rows = write_file_atomically(path, rollout_rows(step->groups, step->credit, decode));
-    return rows ? write_file_atomically(folder->root / "tokenizer.json", bundle.tokenizer->json()) : rows;
+    return rows ? write_file_atomically(folder.root / "tokenizer.json", bundle.tokenizer->json()) : rows;
   });
   if (!written) return written.error();
   control.out << trajectories(step->groups).size() << " trajectories in " << path.string() << "\n";

@@ -42,7 +42,7 @@ Status check_run_folder(const fs::path& root, Resume resume) {
 }
 
 Result<RunFolder> open_run_folder(const fs::path& root, Resume resume) {
-  if (const Status status = check_run_folder(root, resume); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(check_run_folder(root, resume));
   RunFolder folder{root};
   for (const fs::path& path : {folder.root, folder.tensorboard(), folder.rollouts(), folder.checkpoints()}) {
     const Status made = make_folder(path);
@@ -50,7 +50,7 @@ Result<RunFolder> open_run_folder(const fs::path& root, Resume resume) {
   }
   for (const fs::path& path :
        {folder.root, folder.tensorboard(), folder.rollouts(), folder.validation(), folder.earlier_configs()})
-    if (const Status cleared = remove_temporaries(path); !cleared) return cleared.error();
+    CARNOT_RETURN_IF_ERROR(remove_temporaries(path));
   return folder;
 }
 

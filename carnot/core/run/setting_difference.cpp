@@ -62,9 +62,8 @@ std::vector<SettingDifference> differing_settings(Recipe& recorded, Recipe& now,
 Result<std::vector<SettingDifference>> differing_settings(const std::filesystem::path& config, Recipe& now,
                                                           const Ignored& ignored) {
   if (!std::filesystem::exists(config)) return std::vector<SettingDifference>{};
-  auto recorded = Recipe::load_recorded(config, {});
-  if (!recorded) return recorded.error();
-  return differing_settings(*recorded, now, ignored);
+  CARNOT_ASSIGN_OR_RETURN(auto recorded, Recipe::load_recorded(config, {}));
+  return differing_settings(recorded, now, ignored);
 }
 
 }  // namespace carnot

@@ -44,7 +44,7 @@ TEST(SettingDifference, LeavesOpenHowManyShardsThereAre) {
 }
 
 TEST(SettingDifference, AutoLeavesOldLogProbsOpenUnlessTheRunWasAsynchronous) {
-  const std::vector<std::string> asynchronous{"rollout.plane=nats://127.0.0.1:4222", "rollout.max_staleness=2",
+  const std::vector<std::string> asynchronous{"rollout.workers=nats://127.0.0.1:4222", "rollout.max_staleness=2",
                                               "objective.importance_cap=3"};
   const auto with = [](std::vector<std::string> settings, const std::string& old_log_probs) {
     settings.push_back("rollout.old_log_probs=" + old_log_probs);

@@ -57,12 +57,11 @@ Result<SftMetrics> take_step(Run& run, StageFiles& files, SftTrainer& trainer, s
   if (!metrics) return metrics;
   const std::int64_t done = step + 1;
   if (is_logged(options, done)) {
-    if (const Status status = files.write_metrics(done, sft_metrics(*metrics)); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(files.write_metrics(done, sft_metrics(*metrics)));
     run.tracking.metrics(kSftStage, done, sft_metrics(*metrics));
   }
   run.progress.update(done);
-  if (done < options.steps && files.save_is_due(done))
-    if (const Status status = files.save(done, parts); !status) return status.error();
+  if (done < options.steps && files.save_is_due(done)) CARNOT_RETURN_IF_ERROR(files.save(done, parts));
   return metrics;
 }
 
@@ -88,18 +87,17 @@ Result<RunEnd> take_steps(Run& run, StageFiles& files, SftTrainer& trainer, std:
   run.tracking.stage(kSftStage, first, steps);
   for (std::int64_t step = first; step < steps; ++step) {
     if (stop_is_requested(run)) {
-      if (const Status status = files.save(step, parts); !status) return status.error();
+      CARNOT_RETURN_IF_ERROR(files.save(step, parts));
       return stopped(run, after_step(kSft, step));
     }
-    const auto metrics = take_step(run, files, trainer, step, parts);
-    if (!metrics) return metrics.error();
-    loss = metrics->loss;
-    updates += metrics->skipped ? 0 : 1;
+    CARNOT_ASSIGN_OR_RETURN(const auto metrics, take_step(run, files, trainer, step, parts));
+    loss = metrics.loss;
+    updates += metrics.skipped ? 0 : 1;
   }
   run.progress.end();
   if (first == steps) return RunEnd::Complete;
   run.progress.print(sft_line({.step = steps, .steps = steps, .width = run.progress.width()}, loss, watch.seconds()));
-  if (const Status status = save_last(run, files, parts); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(save_last(run, files, parts));
   if (updates == 0) return Error{std::string(kSft) + ": " + kAllSkipped};
   return RunEnd::Complete;
 }
@@ -113,8 +111,7 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
   ShardWork work(*run.control.group, run.recipe.train);
   const auto optimizer = work.make_optimizer(optimizer_weights(bundle.policy->trained()), options.optimizer);
   const CheckpointParts parts{.bundle = &bundle, .optimizer = optimizer.get()};
-  auto files = open_files(run, folder, parts, checkpoint);
-  if (!files) return files.error();
+  CARNOT_ASSIGN_OR_RETURN(auto files, open_files(run, folder, parts, checkpoint));
   SftTrainer trainer(*bundle.policy, work, *optimizer,
                      {.environment = *run.recipe.environment,
                       .chat = *bundle.chat,
@@ -122,7 +119,7 @@ Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
                       .episode = run.recipe.rollout.options.episode,
                       .micro_batch_tokens = run.recipe.train.micro_batch_tokens,
                       .seed = static_cast<std::uint64_t>(run.recipe.run.seed)});
-  return take_steps(run, *files, trainer, files->options().resume_step, parts);
+  return take_steps(run, files, trainer, files.options().resume_step, parts);
 }
 
 }  // namespace carnot

@@ -32,7 +32,7 @@ Status StageFiles::save(std::int64_t step, const CheckpointParts& parts) {
   if (!same) return same;
   const OptimizerStates optimizers = optimizer_states(parts);
   const Status written = on_first_rank(group, "writing a checkpoint", [&]() -> Status {
-    if (const Status synced = writer_->sync(); !synced) return synced;
+    CARNOT_RETURN_IF_ERROR(writer_->sync());
     return save_checkpoint(options_.folder.checkpoints(), step, parts, optimizers, run_->recipe.run,
                            run_->recipe.train);
   });

@@ -20,9 +20,8 @@ namespace fs = std::filesystem;
 
 /// What can be refused before anything is loaded or written.
 Status check_start(const Recipe& recipe, MemoryStage stage) {
-  if (stage == MemoryStage::Training)
-    if (const Status trainable = recipe.check_trainable(); !trainable) return trainable;
-  if (const Status status = check_rollout_service(recipe); !status) return status;
+  if (stage == MemoryStage::Training) CARNOT_RETURN_IF_ERROR(recipe.check_trainable());
+  CARNOT_RETURN_IF_ERROR(check_rollout_service(recipe));
   return check_run_folder(recipe.run.run_folder, resume_of(recipe));
 }
 
@@ -48,24 +47,20 @@ MachineMemory limit_of_rank(const Recipe& recipe, const Ranks& ranks) {
 Result<RunStart> start_alone(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, MemoryStage stage,
                              const Ranks& ranks) {
   const fs::path recorded = resume_of(recipe) == Resume::Auto ? recorded_config(recipe, checkpoint) : fs::path();
-  if (const Status settled = settle_shards(recipe, recorded, ranks.all); !settled) return settled.error();
+  CARNOT_RETURN_IF_ERROR(settle_shards(recipe, recorded, ranks.all));
   // SFT lays its checkpoint over the recipe's own model (sft_stage).
   const bool from_checkpoint = checkpoint && stage != MemoryStage::Sft;
-  auto bundle = ModelBundle::open(recipe, from_checkpoint ? std::optional(checkpoint->path) : std::nullopt);
-  if (!bundle) return bundle.error();
+  CARNOT_ASSIGN_OR_RETURN(auto bundle,
+                          ModelBundle::open(recipe, from_checkpoint ? std::optional(checkpoint->path) : std::nullopt));
   if (stage != MemoryStage::Sft) {
     const Status compatible = check_compatible(*recipe.environment, recipe.environment_name, *recipe.method.branch,
-                                               recipe.rollout.options.group_size, *bundle->chat);
+                                               recipe.rollout.options.group_size, *bundle.chat);
     if (!compatible) return compatible.error();
   }
-  if (resume_of(recipe) == Resume::Auto) {
-    const auto changes = check_resumed_settings(recipe, recorded);
-    if (!changes) return changes.error();
-  }
-  const auto memory = predict_memory(recipe, bundle->config, stage, ranks);
-  if (!memory) return memory.error();
-  if (const Status loaded = bundle->load_policy(recipe); !loaded) return loaded.error();
-  return RunStart{std::move(bundle).value(), *memory};
+  if (resume_of(recipe) == Resume::Auto) CARNOT_RETURN_IF_ERROR(check_resumed_settings(recipe, recorded));
+  CARNOT_ASSIGN_OR_RETURN(const auto memory, predict_memory(recipe, bundle.config, stage, ranks));
+  CARNOT_RETURN_IF_ERROR(bundle.load_policy(recipe));
+  return RunStart{std::move(bundle), memory};
 }
 
 Status fill_folder(Recipe& recipe, std::int64_t step) {
@@ -84,7 +79,7 @@ Result<Hold> take_hold(const Recipe& recipe, MemoryStage stage, Collectives& gro
   const Status ready = agree(group, ModelBundle::prepare_device(options), "devices");
   if (!ready) return ready.error();
   auto folder = made_on_first_rank(group, "taking the run folder", [&]() -> Result<FolderLock> {
-    if (const Status status = check_start(recipe, stage); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(check_start(recipe, stage));
     return FolderLock::take(recipe.run.run_folder);
   });
   if (!folder) return folder.error();
@@ -95,9 +90,8 @@ Result<std::optional<FoundCheckpoint>> common_checkpoint(const RunOptions& run, 
                                                          Collectives& group) {
   std::optional<FoundCheckpoint> found;
   const Status searched = on_first_rank(group, "looking for a checkpoint", [&]() -> Status {
-    auto own = checkpoint_to_resume(run, checkpoints);
-    if (!own) return own.error();
-    found = std::move(own).value();
+    CARNOT_ASSIGN_OR_RETURN(auto own, checkpoint_to_resume(run, checkpoints));
+    found = std::move(own);
     return Done{};
   });
   if (!searched) return searched.error();
@@ -146,7 +140,7 @@ Result<RunStart> start(Recipe& recipe, const std::optional<FoundCheckpoint>& che
   auto begun =
       agreed(group, start_alone(recipe, checkpoint, stage, {.all = group.size(), .here = share.ranks}), "the start");
   if (!begun) return begun;
-  if (const Status alike = check_alike(group, recipe, begun->bundle); !alike) return alike.error();
+  CARNOT_RETURN_IF_ERROR(check_alike(group, recipe, begun->bundle));
   return begun;
 }
 

@@ -81,9 +81,8 @@ Result<Tracking> Tracking::start(Recipe& recipe, const RunFolder& folder, bool r
   Tracking tracking;
   const TrackOptions& options = recipe.track;
   if (options.command.empty()) return tracking;
-  auto id = id_of(folder);
-  if (!id) return id.error();
-  tracking.id_ = std::move(id).value();
+  CARNOT_ASSIGN_OR_RETURN(auto id, id_of(folder));
+  tracking.id_ = std::move(id);
   tracking.transcripts_ = options.transcripts;
   const std::filesystem::path path = std::filesystem::absolute(folder.root).lexically_normal();
   const std::string name = (path.has_filename() ? path : path.parent_path()).filename().string();

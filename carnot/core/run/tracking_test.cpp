@@ -62,7 +62,7 @@ TEST_F(TrackingTest, GivesSettingsTheirTypes) {
   EXPECT_EQ(config.at("rollout.temperature"), 1.0);
   EXPECT_EQ(config.at("method.name"), "grpo");
   EXPECT_EQ(config.at("model.path"), "");
-  EXPECT_EQ(config.at("rollout.measure"), "[]");
+  EXPECT_EQ(config.at("rollout.extra_signals"), "[]");
 }
 
 TEST_F(TrackingTest, SendsTranscriptsAtEvenDistances) {

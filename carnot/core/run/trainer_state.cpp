@@ -53,10 +53,9 @@ std::string trainer_state_json(const TrainerState& state) {
 }
 
 Result<TrainerState> parse_trainer_state(std::string_view text, const std::string& where) {
-  const auto json = parse_json_object(text, where);
-  if (!json) return json.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json_object(text, where));
   std::vector<std::string> problems;
-  const JsonFields fields(*json, where, problems);
+  const JsonFields fields(json, where, problems);
   std::int64_t version = 0;
   TrainerState state;
   fields.read_whole("version", version, 1, kMost);

@@ -137,7 +137,7 @@ std::vector<Column> explained_columns(const ObjectiveOptions& options) {
 
 Result<Explanation> explain_steps(ObjectiveOptions options, std::span<const Trajectory> trajectories,
                                   const CreditTable& credit) {
-  if (const Status status = check_options(options, trajectories, credit); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(check_options(options, trajectories, credit));
   Explanation explanation = untrained(options, trajectories);
   explanation.excluded = exclude_terms(options);
   for (const std::vector<int>& step : members_by_step(trajectories))

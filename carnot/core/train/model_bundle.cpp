@@ -73,7 +73,7 @@ Result<ModelConfig> policy_config(const Recipe& recipe, const fs::path& pretrain
   ModelConfig config = recipe.model.shape;
   config.vocab_size = tokenizer.vocab_size();
   config.eos_tokens = chat.stop_tokens();
-  if (const Status status = check_model_config(config); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(check_model_config(config));
   return config;
 }
 
@@ -118,12 +118,11 @@ Result<Source> source_of(const Recipe& recipe, const fs::path& pretrained, const
 /// Lets the model folder's end tokens end a message; a model made here gets small files of its own.
 Status finish_chat(ModelBundle& bundle, const Source& source) {
   if (source.model.empty()) bundle.model_files.merge(new_model_files(*bundle.chat));
-  const auto generation = generation_config(bundle.model_files, source.model.string());
-  if (!generation) return generation.error();
-  for (const std::string& setting : generation->ignored)
+  CARNOT_ASSIGN_OR_RETURN(const auto generation, generation_config(bundle.model_files, source.model.string()));
+  for (const std::string& setting : generation.ignored)
     log_warning(source.model.string() + "/generation_config.json: " + setting + " is not applied to rollouts");
   bundle.chat->also_stop_at(bundle.config.eos_tokens);
-  bundle.chat->also_stop_at(generation->eos_tokens);
+  bundle.chat->also_stop_at(generation.eos_tokens);
   return Done{};
 }
 
@@ -141,9 +140,8 @@ Status settle_adapters(Recipe& recipe, const std::optional<fs::path>& checkpoint
   const fs::path folder = checkpoint ? *checkpoint / kAdapterFolder : fs::path(recipe.model.adapter);
   LoraOptions held;
   if (!checkpoint || fs::exists(folder)) {
-    const auto options = read_adapter_options(folder);
-    if (!options) return options.error();
-    held = *options;
+    CARNOT_ASSIGN_OR_RETURN(const auto options, read_adapter_options(folder));
+    held = options;
   }
   if (recipe.lora.rank == 0 && !recipe.model.adapter.empty()) recipe.lora = held;
   if (recipe.lora == held || (recipe.lora.rank == 0 && held.rank == 0)) return Done{};
@@ -172,11 +170,11 @@ at::TensorOptions tensor_options(const RunOptions& run) {
 }
 
 Status ModelBundle::prepare_device(const RunOptions& run) {
-  if (const Status chosen = kernel::check_kernel_choice(); !chosen) return chosen;
+  CARNOT_RETURN_IF_ERROR(kernel::check_kernel_choice());
   if (run.device == "cuda")
     if (const Status cuda = load_cuda_backend(); !cuda)
       return Error{"device: cuda: " + cuda.error().message + "; expected cpu"};
-  if (const Status started = start_kernel_threads(run.threads); !started) return started;
+  CARNOT_RETURN_IF_ERROR(start_kernel_threads(run.threads));
   // What LibTorch does for us on the CPU is small; a second pool of spinning threads would take the kernels'
   // processors.
   at::set_num_threads(1);
@@ -186,32 +184,28 @@ Status ModelBundle::prepare_device(const RunOptions& run) {
 }
 
 Result<ModelBundle> ModelBundle::open(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
-  if (const Status status = recipe.environment->prepare(static_cast<std::uint64_t>(recipe.run.seed)); !status)
-    return status.error();
-  if (const Status settled = recipe.settle_steps(); !settled) return settled.error();
+  CARNOT_RETURN_IF_ERROR(recipe.environment->prepare(static_cast<std::uint64_t>(recipe.run.seed)));
+  CARNOT_RETURN_IF_ERROR(recipe.settle_steps());
   ModelBundle bundle;
   // A checkpoint holds all it needs; only that of a run with adapters asks where its base is now.
   auto pretrained = pretrained_folder(recipe.model.path);
   if (!pretrained && !checkpoint) return Error{"model.path: " + pretrained.error().message};
   bundle.pretrained = pretrained ? std::move(pretrained).value() : fs::path(recipe.model.path);
-  const auto source = source_of(recipe, bundle.pretrained, checkpoint);
-  if (!source) return source.error();
-  auto tokenizer = source->tokenizer.empty() ? trained_tokenizer(recipe) : Tokenizer::load(source->tokenizer);
-  if (!tokenizer) return tokenizer.error();
-  bundle.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer).value());
-  auto files = read_model_files(source->model, source->tokenizer);
-  if (!files) return files.error();
-  bundle.model_files = std::move(files).value();
+  CARNOT_ASSIGN_OR_RETURN(const auto source, source_of(recipe, bundle.pretrained, checkpoint));
+  CARNOT_ASSIGN_OR_RETURN(auto tokenizer,
+                          source.tokenizer.empty() ? trained_tokenizer(recipe) : Tokenizer::load(source.tokenizer));
+  bundle.tokenizer = std::make_unique<Tokenizer>(std::move(tokenizer));
+  CARNOT_ASSIGN_OR_RETURN(auto files, read_model_files(source.model, source.tokenizer));
+  bundle.model_files = std::move(files);
   recipe.tokenizer.chat = chosen_chat(recipe.tokenizer.chat, bundle.model_files);
-  auto chat = chat_of_run(recipe, bundle.model_files, *bundle.tokenizer);
-  if (!chat) return chat.error();
-  bundle.chat = std::move(chat).value();
-  const auto config = checkpoint ? load_model_config(*checkpoint)
-                                 : policy_config(recipe, bundle.pretrained, *bundle.tokenizer, *bundle.chat);
-  if (!config) return config.error();
-  bundle.config = *config;
-  if (const Status status = finish_chat(bundle, *source); !status) return status.error();
-  if (const Status status = settle_adapters(recipe, checkpoint); !status) return status.error();
+  CARNOT_ASSIGN_OR_RETURN(auto chat, chat_of_run(recipe, bundle.model_files, *bundle.tokenizer));
+  bundle.chat = std::move(chat);
+  CARNOT_ASSIGN_OR_RETURN(const auto config,
+                          checkpoint ? load_model_config(*checkpoint)
+                                     : policy_config(recipe, bundle.pretrained, *bundle.tokenizer, *bundle.chat));
+  bundle.config = config;
+  CARNOT_RETURN_IF_ERROR(finish_chat(bundle, source));
+  CARNOT_RETURN_IF_ERROR(settle_adapters(recipe, checkpoint));
   bundle.checkpoint = checkpoint;
   return bundle;
 }
@@ -220,35 +214,33 @@ Status ModelBundle::load_policy(const Recipe& recipe) {
   const at::TensorOptions options = carnot::tensor_options(recipe.run);
   const auto seed = static_cast<std::uint64_t>(recipe.run.seed);
   if (checkpoint || !pretrained.empty()) {
-    auto loaded = checkpoint ? carnot::load_policy(*checkpoint, options, pretrained) : load_merged(pretrained, options);
-    if (!loaded) return loaded.error();
-    policy = std::make_unique<Model>(std::move(loaded).value());
+    CARNOT_ASSIGN_OR_RETURN(auto loaded, checkpoint ? carnot::load_policy(*checkpoint, options, pretrained)
+                                                    : load_merged(pretrained, options));
+    policy = std::make_unique<Model>(std::move(loaded));
   } else {
     policy = std::make_unique<Model>(config, derive_seed(seed, "weights"), options, recipe.model.init_std);
   }
   policy->checkpoint_activations(recipe.train.activation_checkpointing);
   if (checkpoint) {
-    auto below = read_base_model(*checkpoint, pretrained);
-    if (!below) return below.error();
-    base = std::move(below).value();
+    CARNOT_ASSIGN_OR_RETURN(auto below, read_base_model(*checkpoint, pretrained));
+    base = std::move(below);
     return Done{};
   }
   if (!recipe.model.adapter.empty()) {
-    if (const Status loaded = load_adapters(*policy, recipe.model.adapter); !loaded) return loaded;
+    CARNOT_RETURN_IF_ERROR(load_adapters(*policy, recipe.model.adapter));
   } else if (recipe.lora.rank > 0) {
     policy->add_adapters(recipe.lora, derive_seed(seed, "adapters"));
   }
   if (!policy->has_adapters() || pretrained.empty()) return Done{};
-  auto below = base_model_of(pretrained);
-  if (!below) return below.error();
-  base = std::move(below).value();
+  CARNOT_ASSIGN_OR_RETURN(auto below, base_model_of(pretrained));
+  base = std::move(below);
   return Done{};
 }
 
 Result<ModelBundle> ModelBundle::make(Recipe& recipe, const std::optional<fs::path>& checkpoint) {
   auto bundle = open(recipe, checkpoint);
   if (!bundle) return bundle;
-  if (const Status loaded = bundle->load_policy(recipe); !loaded) return loaded.error();
+  CARNOT_RETURN_IF_ERROR(bundle->load_policy(recipe));
   return bundle;
 }
 

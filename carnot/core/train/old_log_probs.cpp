@@ -20,7 +20,7 @@ bool was_sampled_by(std::int64_t version, const Group& group) {
 bool OldLogProbs::are_reused(const Group& group) const {
   if (settings.old_log_probs != "auto") return settings.old_log_probs == "rollout";
   // Synchronously, what other kernels sampled has been measured again by the time it comes here.
-  const bool same_kernels = !settings.plane.takes_other_kernels() || !settings.plane.is_asynchronous();
+  const bool same_kernels = !settings.workers.takes_other_kernels() || !settings.workers.is_asynchronous();
   const bool invariant = policy.kernels() == KernelChoice::Own && own_kernels_take(policy.head());
   return same_kernels && invariant && was_sampled_by(version, group);
 }

@@ -17,7 +17,7 @@ env: {name: search_qa, train_worlds: 2, held_out_worlds: 1}
 model: {hidden_size: 32, intermediate_size: 48, num_layers: 2, num_heads: 2, num_kv_heads: 1, head_dim: 16}
 objective: {entropy_coefficient: 0.01}
 rollout: {group_size: 2, max_context_tokens: 320, max_response_tokens: 24}
-train: {steps: 2, groups: 4, learning_rate: 3e-3, mini_batches: 2, micro_batch_tokens: 300}
+train: {steps: 2, groups_per_step: 4, learning_rate: 3e-3, mini_batches: 2, micro_batch_tokens: 300}
 )";
 
 Recipe recipe_with(std::vector<std::string> settings, const std::string& old_log_probs) {
@@ -133,7 +133,7 @@ TEST(OldLogProbs, OfWhatOlderWeightsSampledComeFromAPass) {
 // Synchronously they are measured again where they come in (Workers.WithOtherKernelsAreToldApartAndMeasuredAgain).
 TEST(OldLogProbs, OfWhatOtherKernelsSampledAheadComeFromAPass) {
   const Change sample_elsewhere = [](std::vector<Group>& groups) { disturb(groups[1]); };
-  const Settings ahead = {"rollout.plane=nats://127.0.0.1:4222", "rollout.max_staleness=1",
+  const Settings ahead = {"rollout.workers=nats://127.0.0.1:4222", "rollout.max_staleness=1",
                           "rollout.other_kernels=recompute"};
   const Trained with_auto = trained_with(ahead, "auto", sample_elsewhere);
   EXPECT_EQ(with_auto.reused, (std::vector<double>{0, 0}));

@@ -62,50 +62,51 @@ void RolloutSettings::fields(FieldVisitor& visit) {
       "where the old policy's log-probabilities come from; auto: the rollout where a pass would give the same bits, "
       "else the pass",
       one_of({"auto", "recompute", "rollout"}));
-  visit.field("measure", measure, "signals to measure and write though the method does without them, for analyses",
+  visit.field("extra_signals", extra_signals,
+              "signals to measure and write though the method does without them, for analyses",
               one_of({"reference", "info_gain"}));
   visit.field("answer_lead", answer_lead,
               "text after which information gain measures the answer's likelihood; empty: as the environment's "
               "demonstrations have it");
-  visit.field("score_tokens", score_tokens, "tokens of one log-prob pass", at_least(1));
-  plane.fields(visit);
+  visit.field("log_prob_tokens", log_prob_tokens, "tokens of one log-prob pass", at_least(1));
+  workers.fields(visit);
 }
 
-void PlaneOptions::fields(FieldVisitor& visit) {
-  visit.field("plane", address,
+void WorkerOptions::fields(FieldVisitor& visit) {
+  visit.field("workers", address,
               "NATS server where workers (`carnot worker`) get the rollouts of training steps: nats://HOST:4222, or "
               "nats://HOST:4222/NAME where several trainers share it; empty: this process rolls out");
-  visit.field("plane_listen", listen,
+  visit.field("workers_listen", listen,
               "address that weights are served and results taken on, over HTTP; other than loopback ones need "
-              "rollout.plane_key_env");
-  visit.field("plane_port", port, "of that server; 0: any that is free", between(0, 65535));
-  visit.field(
-      "plane_url", url,
-      "address under which workers reach that server (http://trainer:8400); empty: rollout.plane_listen and the port");
-  visit.field("plane_key_env", key_variable,
+              "rollout.workers_key_env");
+  visit.field("workers_port", port, "of that server; 0: any that is free", between(0, 65535));
+  visit.field("workers_url", url,
+              "address under which workers reach that server (http://trainer:8400); empty: rollout.workers_listen and "
+              "the port");
+  visit.field("workers_key_env", key_variable,
               "environment variable with the key that workers need for that server; empty: none");
   visit.field(
-      "plane_credentials", credentials,
+      "workers_credentials", credentials,
       "file with this process's credentials for the NATS server, as nsc writes them; empty: CARNOT_NATS_USER and "
       "CARNOT_NATS_PASSWORD, or CARNOT_NATS_TOKEN, where the environment has them");
-  visit.field("plane_authority", authority,
+  visit.field("workers_authority", authority,
               "PEM file of the authority that signed the NATS server's certificate (tls://); empty: the system's");
-  visit.field("plane_certificate", certificate,
+  visit.field("workers_certificate", certificate,
               "PEM file of this process's certificate: the HTTP server then speaks TLS, and a NATS server with TLS is "
               "shown it; empty: none");
-  visit.field("plane_private_key", private_key, "PEM file of that certificate's key");
-  visit.field("plane_task_groups", task_groups, "groups that a worker gets at a time, and computes in one batch",
+  visit.field("workers_private_key", private_key, "PEM file of that certificate's key");
+  visit.field("workers_task_groups", task_groups, "groups that a worker gets at a time, and computes in one batch",
               at_least(1));
-  visit.field("plane_lease_seconds", lease_seconds,
+  visit.field("workers_lease_seconds", lease_seconds,
               "time after which a task whose worker has died or hangs goes to another one", between(2, 86400));
   visit.field(
-      "plane_uploads", uploads,
+      "workers_uploads", uploads,
       "workers that get weights from the trainer at a time; the others wait, or get them from workers that have "
       "them (`carnot worker --serve`); 0: any number",
       at_least(0));
   visit.field("max_staleness", max_staleness,
               "updates by which the weights that sampled may be behind those that a step updates: workers roll out "
-              "later steps meanwhile; 0: synchronous; above 0 only with rollout.plane",
+              "later steps meanwhile; 0: synchronous; above 0 only with rollout.workers",
               count_from(0));
   visit.field("in_flight_updates", in_flight_updates,
               "workers take new weights in the middle of a task and compute again what they have cached; off: before "
@@ -120,16 +121,16 @@ void PlaneOptions::fields(FieldVisitor& visit) {
 
 void TrainOptions::fields(FieldVisitor& visit) {
   visit.field("steps", steps, "training steps: rollouts, then updates", count_from(0));
-  visit.field(
-      "task_epochs", task_epochs,
-      "passes over the training tasks of a data set, instead of train.steps: tasks x epochs / train.groups steps, "
-      "rounded up; 0: train.steps counts",
-      count_from(0));
+  visit.field("task_epochs", task_epochs,
+              "passes over the training tasks of a data set, instead of train.steps: tasks x epochs / "
+              "train.groups_per_step steps, "
+              "rounded up; 0: train.steps counts",
+              count_from(0));
   visit.field("max_sampled_tokens", max_sampled_tokens,
               "training ends with the step in which the sum of sampled tokens reaches this, before train.steps or with "
               "them; 0: no limit",
               count_from(0));
-  visit.field("groups", groups, "tasks of one step", at_least(1));
+  visit.field("groups_per_step", groups_per_step, "groups of one step: a task each", at_least(1));
   visit.field("epochs", epochs, "passes over a step's trajectories", at_least(1));
   visit.field("mini_batches", mini_batches, "optimizer steps of one pass", at_least(1));
   visit.field("micro_batch_tokens", micro_batch_tokens, "tokens of one forward and backward pass", at_least(1));
@@ -146,7 +147,7 @@ void TrainOptions::fields(FieldVisitor& visit) {
       "parts of an update whose gradients are added in their order: results are the same on any number of ranks "
       "that divides it; 0: as in the run that is resumed, else one for each rank",
       between(0, 1 << 20));
-  visit.field("reduce", reduce,
+  visit.field("gradient_reduction", gradient_reduction,
               "how the gradients of several ranks become one; ordered: the same bits on any number of ranks; fast: by "
               "one all-reduce, bits depend on the number of ranks",
               one_of({"ordered", "fast"}));

@@ -62,9 +62,9 @@ struct SftOptions {
   void fields(FieldVisitor& visit);
 };
 
-/// `rollout.plane*` and what goes with it: rollouts by workers (docs/workers.md). No key is among them: recipes are
+/// `rollout.workers*` and what goes with it: rollouts by workers (docs/workers.md). No key is among them: recipes are
 /// written down.
-struct PlaneOptions {
+struct WorkerOptions {
   std::string address{};  ///< of a NATS server; empty: this process rolls out
   std::string listen = "127.0.0.1";
   int port = 0;
@@ -93,10 +93,10 @@ struct RolloutSettings {
   EngineOptions engine{};
   int cache_tokens = 0;                ///< positions that the KV cache holds; 0: enough for all trajectories of a step
   std::string old_log_probs = "auto";  ///< auto | recompute | rollout: where LogProbOld comes from
-  int score_tokens = 4096;             ///< of one log-prob pass
-  std::vector<std::string> measure{};  ///< signals that are measured and written though no method asks for them
+  int log_prob_tokens = 4096;             ///< of one log-prob pass
+  std::vector<std::string> extra_signals{};  ///< signals that are measured and written though no method asks for them
   std::string answer_lead{};  ///< what comes before the answer in an info gain pass; empty: the environment's own
-  PlaneOptions plane{};
+  WorkerOptions workers{};
 
   void fields(FieldVisitor& visit);
 };
@@ -106,7 +106,7 @@ struct TrainOptions {
   std::int64_t steps = 100;
   double task_epochs = 0;               ///< passes over the environment's tasks, instead of `steps`; 0: `steps` counts
   std::int64_t max_sampled_tokens = 0;  ///< training ends with the step that reaches it; 0: no limit
-  int groups = 16;                      ///< tasks a step
+  int groups_per_step = 16;                      ///< tasks a step
   int epochs = 1;                       ///< passes over a step's trajectories
   int mini_batches = 1;                 ///< optimizer steps a pass
   int micro_batch_tokens = 4096;
@@ -119,12 +119,19 @@ struct TrainOptions {
   std::int64_t max_checkpoints = 2;
   std::string save_optimizer = "all";  ///< all | last: which of them can be continued from
   int virtual_shards = 0;              ///< parts of an update whose gradients are added in their order; 0: one a rank
-  std::string reduce = "ordered";      ///< ordered | fast: how the ranks' gradients become one
+  std::string gradient_reduction = "ordered";      ///< ordered | fast: how the ranks' gradients become one
   double max_infra_failures = 0.5;     ///< share of a step's or an evaluation's trajectories; beyond: the run ends
   bool keep_rollouts = true;           ///< write rollouts/step_N.jsonl
 
   void fields(FieldVisitor& visit);
 };
+
+/// Trajectories that one step samples, refills apart: the most that one of `ranks` rolls out. `Number`: an integer, or
+/// base/saturating.h's for predictions.
+template <class Number = std::int64_t>
+Number step_trajectories(const TrainOptions& train, const RolloutSettings& rollout, int ranks = 1) {
+  return (Number(train.groups_per_step) + ranks - 1) / ranks * rollout.options.group_size;
+}
 
 /// `critic.*`: of methods that need values.
 struct CriticOptions {

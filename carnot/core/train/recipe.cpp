@@ -63,7 +63,7 @@ void read_method(ConfigReader& reader, Recipe& recipe) {
   reader.read("method", recipe.method_recipe);
   // What the method asks of filter and objective is the default; the recipe's own keys win.
   recipe.method = build_method(recipe.method_recipe, [&](Method& method) {
-    const bool decoupled = recipe.rollout.plane.max_staleness > 0 && recipe.rollout.old_log_probs != "rollout";
+    const bool decoupled = recipe.rollout.workers.max_staleness > 0 && recipe.rollout.old_log_probs != "rollout";
     if (decoupled && method.objective.importance_cap == 0) method.objective.importance_cap = kAsynchronousCap;
     reader.read("filter", method.filter);
     reader.read("objective", method.objective);
@@ -75,18 +75,18 @@ void read_method(ConfigReader& reader, Recipe& recipe) {
 }
 
 void check_asynchronous(ConfigReader& reader, Recipe& recipe) {
-  const PlaneOptions& plane = recipe.rollout.plane;
-  if (plane.max_staleness > 0 && plane.address.empty())
+  const WorkerOptions& workers = recipe.rollout.workers;
+  if (workers.max_staleness > 0 && workers.address.empty())
     reader.refuse("rollout.max_staleness",
-                  "in one process rollouts and updates take turns; expected 0, or rollout.plane, whose workers roll "
+                  "in one process rollouts and updates take turns; expected 0, or rollout.workers, whose workers roll "
                   "out while the trainer updates");
-  if (plane.max_staleness == 0) reader.unread("rollout.in_flight_updates", "rollout.max_staleness is 0");
-  if (plane.takes_other_kernels() && plane.is_asynchronous() && recipe.rollout.old_log_probs == "rollout")
+  if (workers.max_staleness == 0) reader.unread("rollout.in_flight_updates", "rollout.max_staleness is 0");
+  if (workers.takes_other_kernels() && workers.is_asynchronous() && recipe.rollout.old_log_probs == "rollout")
     reader.refuse(
         "rollout.other_kernels",
         "the weights that sampled may be gone when a result comes, so nothing can be computed again with them; "
         "expected rollout.old_log_probs=auto, which measures with the weights that are updated, or refuse");
-  if (plane.max_staleness > 0 && recipe.rollout.old_log_probs == "rollout")
+  if (workers.max_staleness > 0 && recipe.rollout.old_log_probs == "rollout")
     recipe.method.warnings.push_back(
         "rollout.old_log_probs=rollout with rollout.max_staleness: ratios are clipped around the weights that sampled, "
         "which are older than those that are updated; auto gives the decoupled objective");
@@ -115,10 +115,10 @@ void choose_length(ConfigReader& reader, Recipe& recipe) {
 
 void warn_of_few_groups(Recipe& recipe) {
   const TrainOptions& train = recipe.train;
-  if (train.mini_batches > train.groups)
-    recipe.method.warnings.push_back("train.mini_batches: " + std::to_string(train.mini_batches) +
-                                     ", but a group is never split and a step has " + std::to_string(train.groups) +
-                                     " of them (train.groups): so many updates a pass are made");
+  if (train.mini_batches > train.groups_per_step)
+    recipe.method.warnings.push_back(
+        "train.mini_batches: " + std::to_string(train.mini_batches) + ", but a group is never split and a step has " +
+        std::to_string(train.groups_per_step) + " of them (train.groups_per_step): so many updates a pass are made");
 }
 
 /// What a folder decides, no key does. Where the folder is named over a recipe's shape, the shape is left out, so that
@@ -156,8 +156,8 @@ Result<Recipe> resolved(ConfigReader& reader) {
   reader.read("eval", recipe.evaluation);
   reader.read("track", recipe.track);
   reader.read("distributed", recipe.distributed);
-  if (recipe.train.reduce == "fast" && recipe.train.virtual_shards > 0)
-    reader.unread("train.virtual_shards", "train.reduce is fast");
+  if (recipe.train.gradient_reduction == "fast" && recipe.train.virtual_shards > 0)
+    reader.unread("train.virtual_shards", "train.gradient_reduction is fast");
   choose_length(reader, recipe);
   warn_of_few_groups(recipe);
   check_temperatures(reader, recipe);
@@ -169,7 +169,7 @@ Result<Recipe> resolved(ConfigReader& reader) {
   if (scores_answers && recipe.answer_lead().empty())
     reader.refuse("rollout.answer_lead", "is empty, and environment '" + recipe.environment_name +
                                              "' has none; information gain needs the text before a final answer");
-  if (const Status status = reader.finish(); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(reader.finish());
   return recipe;
 }
 
@@ -212,26 +212,22 @@ bool is_of_first_version(const Document& recorded) { return recorded.find("resum
 }  // namespace
 
 Result<Recipe> Recipe::load(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  const auto document = Document::load(path, {.overrides = overrides});
-  if (!document) return document.error();
-  if (document->num_written() == 0) return Error{path.string() + ": is empty; expected a recipe, such as method: grpo"};
-  return from_document(*document);
+  CARNOT_ASSIGN_OR_RETURN(const auto document, Document::load(path, {.overrides = overrides}));
+  if (document.num_written() == 0) return Error{path.string() + ": is empty; expected a recipe, such as method: grpo"};
+  return from_document(document);
 }
 
 Result<Recipe> Recipe::load_recorded(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  const auto recorded = Document::load(path);
-  if (!recorded) return recorded.error();
-  auto document = Document::load(path, {.overrides = overrides});
-  if (!document) return document.error();
-  if (is_of_first_version(*recorded)) translate_presets(*document);
-  return from_recorded(std::move(document).value());
+  CARNOT_ASSIGN_OR_RETURN(const auto recorded, Document::load(path));
+  CARNOT_ASSIGN_OR_RETURN(auto document, Document::load(path, {.overrides = overrides}));
+  if (is_of_first_version(recorded)) translate_presets(document);
+  return from_recorded(std::move(document));
 }
 
 Result<Recipe> Recipe::parse(std::string_view text, const std::string& name,
                              const std::vector<std::string>& overrides) {
-  const auto document = Document::parse(text, name, {.overrides = overrides});
-  if (!document) return document.error();
-  return from_document(*document);
+  CARNOT_ASSIGN_OR_RETURN(const auto document, Document::parse(text, name, {.overrides = overrides}));
+  return from_document(document);
 }
 
 Status Recipe::check_trainable() const {
@@ -247,10 +243,10 @@ Status Recipe::settle_steps() {
   if (tasks == 0)
     return Error{"train.task_epochs: environment '" + environment_name +
                  "' makes tasks without end; expected train.steps"};
-  const double steps = std::ceil(epochs * static_cast<double>(tasks) / train.groups);
+  const double steps = std::ceil(epochs * static_cast<double>(tasks) / train.groups_per_step);
   if (steps > kLargestCount) return Error{"train.task_epochs: makes more than a billion steps; expected less"};
   train.steps = static_cast<std::int64_t>(steps);
-  log_info("train.task_epochs: " + std::to_string(tasks) + " tasks, " + std::to_string(train.groups) +
+  log_info("train.task_epochs: " + std::to_string(tasks) + " tasks, " + std::to_string(train.groups_per_step) +
            " a step: " + std::to_string(train.steps) + " steps");
   return Done{};
 }
@@ -258,7 +254,7 @@ Status Recipe::settle_steps() {
 std::set<Measurement> Recipe::measurements() const {
   std::set<Measurement> needed = carnot::measurements(method);
   for (const Measurement extra : {Measurement::Reference, Measurement::InfoGain})
-    if (std::ranges::count(rollout.measure, name_of(extra)) > 0) needed.insert(extra);
+    if (std::ranges::count(rollout.extra_signals, name_of(extra)) > 0) needed.insert(extra);
   return needed;
 }
 
@@ -268,7 +264,7 @@ std::string Recipe::answer_lead() const {
 
 RolloutOptions Recipe::rollout_options() const {
   RolloutOptions options = rollout.options;
-  if (measurements().contains(Measurement::InfoGain) && !rollout.plane.is_asynchronous())
+  if (measurements().contains(Measurement::InfoGain) && !rollout.workers.is_asynchronous())
     options.answer_scoring = {.lead = {.text = answer_lead()}, .gain = method.info_gain};
   return options;
 }

@@ -52,15 +52,13 @@ struct Recipe {
   Status check_trainable() const;
 
   /// Of one step, refills apart: the most that one of so many ranks rolls out.
-  std::int64_t step_trajectories(int ranks = 1) const {
-    return (std::int64_t{train.groups} + ranks - 1) / ranks * rollout.options.group_size;
-  }
+  std::int64_t step_trajectories(int ranks = 1) const { return carnot::step_trajectories(train, rollout, ranks); }
 
   /// Turns train.task_epochs into train.steps. Call it once the environment is prepared. An environment that makes
   /// tasks without end is an error.
   Status settle_steps();
 
-  /// What the method needs measured, and what `rollout.measure` adds.
+  /// What the method needs measured, and what `rollout.extra_signals` adds.
   std::set<Measurement> measurements() const;
 
   /// rollout.answer_lead, or the environment's own; empty where it has none.

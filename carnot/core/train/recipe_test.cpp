@@ -124,9 +124,9 @@ TEST(Recipe, OfAMethodThatComparesAGroupsTrajectoriesTrainsGroupsOfTwoOrMore) {
 }
 
 TEST(Recipe, WarnsOfMoreUpdatesThanGroups) {
-  EXPECT_THAT(recipe_of({"method=ppo", "train.groups=4", "train.mini_batches=5"}).method.warnings,
+  EXPECT_THAT(recipe_of({"method=ppo", "train.groups_per_step=4", "train.mini_batches=5"}).method.warnings,
               ElementsAre(HasSubstr("train.mini_batches: 5, but a group is never split and a step has 4 of them")));
-  EXPECT_THAT(recipe_of({"method=ppo", "train.groups=4", "train.mini_batches=4"}).method.warnings, IsEmpty());
+  EXPECT_THAT(recipe_of({"method=ppo", "train.groups_per_step=4", "train.mini_batches=4"}).method.warnings, IsEmpty());
 }
 
 TEST(Recipe, RefusesGreedyTrainingAndSaysWhere0IsMeant) {
@@ -139,19 +139,19 @@ TEST(Recipe, RefusesGreedyTrainingAndSaysWhere0IsMeant) {
 }
 
 TEST(Recipe, WeighsWhatOlderWeightsSampledInAsynchronousMode) {
-  const std::string plane = "rollout.plane=nats://127.0.0.1:4222", bound = "rollout.max_staleness=2";
+  const std::string workers = "rollout.workers=nats://127.0.0.1:4222", bound = "rollout.max_staleness=2";
   EXPECT_THAT(refusal({bound}), HasSubstr("rollout.max_staleness: in one process rollouts and updates take turns"));
-  EXPECT_THAT(refusal({plane, bound, "rollout.other_kernels=recompute", "rollout.old_log_probs=rollout"}),
+  EXPECT_THAT(refusal({workers, bound, "rollout.other_kernels=recompute", "rollout.old_log_probs=rollout"}),
               HasSubstr("rollout.other_kernels: the weights that sampled may be gone"));
-  EXPECT_THAT(refusal({plane, "rollout.in_flight_updates=true"}), HasSubstr("rollout.max_staleness is 0"));
-  EXPECT_EQ(refusal({plane, bound, "rollout.in_flight_updates=true"}), "");
-  EXPECT_EQ(recipe_of({plane}).method.objective.importance_cap, 0);
-  EXPECT_EQ(recipe_of({plane, bound}).method.objective.importance_cap, 5);
-  const Method coupled = recipe_of({plane, bound, "rollout.old_log_probs=rollout"}).method;
+  EXPECT_THAT(refusal({workers, "rollout.in_flight_updates=true"}), HasSubstr("rollout.max_staleness is 0"));
+  EXPECT_EQ(refusal({workers, bound, "rollout.in_flight_updates=true"}), "");
+  EXPECT_EQ(recipe_of({workers}).method.objective.importance_cap, 0);
+  EXPECT_EQ(recipe_of({workers, bound}).method.objective.importance_cap, 5);
+  const Method coupled = recipe_of({workers, bound, "rollout.old_log_probs=rollout"}).method;
   EXPECT_EQ(coupled.objective.importance_cap, 0);
   EXPECT_THAT(coupled.warnings, ::testing::Contains(HasSubstr("auto gives the decoupled objective")));
-  EXPECT_EQ(recipe_of({plane, bound, "objective.importance_cap=2"}).method.objective.importance_cap, 2);
-  Recipe off = recipe_of({plane, bound, "objective.importance_cap=0"});
+  EXPECT_EQ(recipe_of({workers, bound, "objective.importance_cap=2"}).method.objective.importance_cap, 2);
+  Recipe off = recipe_of({workers, bound, "objective.importance_cap=0"});
   EXPECT_EQ(off.method.objective.importance_cap, 0);
   EXPECT_EQ(Recipe::parse(off.to_yaml(), "config.yaml", {})->method.objective.importance_cap, 0);
 }
@@ -284,7 +284,7 @@ TEST(Recipe, TakesACommonVerlCommandLine) {
                                    "trainer.save_freq=-1",
                                    "trainer.test_freq=5",
                                    "trainer.total_epochs=15"});
-  EXPECT_EQ(recipe.train.groups, 32);
+  EXPECT_EQ(recipe.train.groups_per_step, 32);
   EXPECT_EQ(recipe.train.task_epochs, 15);
   EXPECT_EQ(recipe.train.mini_batches, 4);
   EXPECT_EQ(recipe.rollout.options.episode.max_response_tokens, 1024);
@@ -301,7 +301,7 @@ TEST(Recipe, TaskEpochsBecomeStepsOnceTheRowsAreKnown) {
             "\n";
   ASSERT_TRUE(write_file_atomically(file, rows).ok());
   const std::vector<std::string> data{"env=dataset", "env.train_file=" + file.string(),
-                                      "env.test_file=" + file.string(), "train.groups=4"};
+                                      "env.test_file=" + file.string(), "train.groups_per_step=4"};
   const auto steps = [&](const std::string& recipe_text, std::vector<std::string> overrides) {
     overrides.insert(overrides.begin(), data.begin(), data.end());
     Recipe recipe = Recipe::parse(recipe_text, "recipe.yaml", overrides).value();

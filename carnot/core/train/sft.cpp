@@ -103,24 +103,23 @@ Result<std::vector<Tree>> SftTrainer::demonstrations(std::int64_t step) const {
   std::vector<Tree> trees;
   for (std::int64_t i = 0, tokens = 0; tokens < setting_.options.batch_tokens && i < kTasksPerStep; ++i) {
     const std::int64_t index = step * kTasksPerStep + i;
-    auto tree = demonstrate(setting_.environment, setting_.chat,
-                            {.index = index,
-                             .progress = progress,
-                             .seed = derive_seed(setting_.seed, "demonstration", static_cast<std::uint64_t>(index)),
-                             .episode = setting_.episode});
-    if (!tree) return tree.error();
-    tokens += num_tokens(*tree);
-    trees.push_back(std::move(tree).value());
+    CARNOT_ASSIGN_OR_RETURN(
+        auto tree, demonstrate(setting_.environment, setting_.chat,
+                               {.index = index,
+                                .progress = progress,
+                                .seed = derive_seed(setting_.seed, "demonstration", static_cast<std::uint64_t>(index)),
+                                .episode = setting_.episode}));
+    tokens += num_tokens(tree);
+    trees.push_back(std::move(tree));
   }
   return trees;
 }
 
 Result<SftMetrics> SftTrainer::step(std::int64_t step) {
-  const auto trees = demonstrations(step);
-  if (!trees) return trees.error();
-  const auto batches = micro_batches(*trees, setting_.options, setting_.micro_batch_tokens, work_.num_shards());
+  CARNOT_ASSIGN_OR_RETURN(const auto trees, demonstrations(step));
+  const auto batches = micro_batches(trees, setting_.options, setting_.micro_batch_tokens, work_.num_shards());
   double total_weight = 0;
-  SftMetrics metrics{.demonstrations = static_cast<std::int64_t>(trees->size())};
+  SftMetrics metrics{.demonstrations = static_cast<std::int64_t>(trees.size())};
   std::vector<std::int64_t> rows;
   for (const SftBatch& batch : batches) {
     for (double weight : batch.weights) total_weight += weight;

@@ -16,7 +16,7 @@ Status check_ranks(const TrainOptions& options, int ranks) {
 }
 
 int num_shards(const TrainOptions& options, int ranks) {
-  return options.virtual_shards > 0 && options.reduce == "ordered" ? options.virtual_shards : ranks;
+  return options.virtual_shards > 0 && options.gradient_reduction == "ordered" ? options.virtual_shards : ranks;
 }
 
 std::vector<Weight> optimizer_weights(const std::vector<NamedTensor>& tensors) {
@@ -29,7 +29,7 @@ std::vector<Weight> optimizer_weights(const std::vector<NamedTensor>& tensors) {
 ShardWork::ShardWork(Collectives& collectives, const TrainOptions& options)
     : collectives_(collectives),
       shards_(carnot::num_shards(options, collectives.size())),
-      sum_(options.reduce == "fast" ? ShardSum::Fast : ShardSum::Ordered) {}
+      sum_(options.gradient_reduction == "fast" ? ShardSum::Fast : ShardSum::Ordered) {}
 
 std::unique_ptr<Optimizer> ShardWork::make_optimizer(std::vector<Weight> weights, const OptimizerOptions& options) {
   if (shards_ == 1) return std::make_unique<LocalOptimizer>(weights, options);

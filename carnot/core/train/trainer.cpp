@@ -109,7 +109,7 @@ void compare_with_rollout(const LossInputs& inputs, BatchReport& report) {
 }  // namespace
 
 StepTasks step_tasks(const Recipe& recipe, std::int64_t step, int refill, std::int64_t policy_version) {
-  const std::int64_t groups = recipe.train.groups;
+  const std::int64_t groups = recipe.train.groups_per_step;
   return {.first_task = (refill * recipe.train.steps + step) * groups,
           .groups = groups,
           .key = {.seed = derive_seed(static_cast<std::uint64_t>(recipe.run.seed), "rollout"),
@@ -261,7 +261,7 @@ bool Trainer::roll_out_groups(std::int64_t step, const RolloutEvents& events, Tr
     kept += apply_filter(filter, rollout.groups);
     for (Group& group : rollout.groups) out.groups.push_back(std::move(group));
     ++refill;
-  } while (kept < recipe_.train.groups && refill <= filter.max_refills);
+  } while (kept < recipe_.train.groups_per_step && refill <= filter.max_refills);
   out.metrics["perf/rollout_tokens_per_s"] =
       out.metrics["rollout/sampled_tokens"] / std::max(1e-9, out.metrics["timing_s/gen"]);
   out.metrics["rollout/batches"] = refill;
@@ -367,7 +367,7 @@ void Trainer::measure(std::vector<Group>& groups) {
 }
 
 void Trainer::measure_own(std::vector<Group>& groups) {
-  const LogProbPassOptions options{.max_tokens = recipe_.rollout.score_tokens,
+  const LogProbPassOptions options{.max_tokens = recipe_.rollout.log_prob_tokens,
                                    .temperature = recipe_.rollout.options.sampling.temperature};
   for (const Measurement measurement : recipe_.measurements()) {
     switch (measurement) {

@@ -107,13 +107,10 @@ InputGradients gradients_of_strips(const StatisticsInputs& inputs, const Statist
 }
 
 Result<std::unique_ptr<cuda::StatisticsKernels>> compiled_for(int device) {
-  auto stream = current_cuda_stream();
-  if (!stream) return stream.error();
-  const auto nvrtc = cuda::Nvrtc::open(site_packages_of_libtorch());
-  if (!nvrtc) return nvrtc.error();
-  const auto driver = cuda::CudaDriver::open();
-  if (!driver) return driver.error();
-  return cuda::statistics_on_gpu(device, *nvrtc, *driver, std::move(stream).value());
+  CARNOT_ASSIGN_OR_RETURN(auto stream, current_cuda_stream());
+  CARNOT_ASSIGN_OR_RETURN(const auto nvrtc, cuda::Nvrtc::open(site_packages_of_libtorch()));
+  CARNOT_ASSIGN_OR_RETURN(const auto driver, cuda::CudaDriver::open());
+  return cuda::statistics_on_gpu(device, nvrtc, driver, std::move(stream));
 }
 
 }  // namespace

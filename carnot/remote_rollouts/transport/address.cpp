@@ -25,7 +25,7 @@ std::string variable(const char* name) {
 
 }  // namespace
 
-Result<PlaneAddress> parse_plane_address(std::string_view text, const std::string& where) {
+Result<BrokerAddress> parse_broker_address(std::string_view text, const std::string& where) {
   const auto expected = [&](const std::string& why) {
     return Error{where + ": " + why +
                  "; expected nats://HOST:PORT or tls://HOST:PORT, and /NAME after it where "
@@ -43,7 +43,7 @@ Result<PlaneAddress> parse_plane_address(std::string_view text, const std::strin
   const auto url = parse_url("https://" + std::string(host));
   if (!url || host.find_first_of("?#%") != std::string_view::npos)
     return expected("has no host and port that can be read");
-  PlaneAddress address;
+  BrokerAddress address;
   const bool has_port = host.find(':', host.starts_with('[') ? host.find(']') : 0) != std::string_view::npos;
   const bool is_ipv6 = url->host.find(':') != std::string::npos;
   address.server = (secure ? "tls://" : "nats://") + (is_ipv6 ? "[" + url->host + "]" : url->host) + ":" +
@@ -54,7 +54,7 @@ Result<PlaneAddress> parse_plane_address(std::string_view text, const std::strin
   return address;
 }
 
-Result<BrokerOptions> broker_options(const PlaneAddress& address, const BrokerKeys& keys, const std::string& client) {
+Result<BrokerOptions> broker_options(const BrokerAddress& address, const BrokerKeys& keys, const std::string& client) {
   BrokerOptions options{.url = address.server,
                         .name = client,
                         .credentials = keys.credentials,

@@ -9,7 +9,7 @@
 
 namespace carnot {
 
-struct PlaneAddress {
+struct BrokerAddress {
   std::string server{};         ///< nats://HOST:PORT or tls://HOST:PORT
   std::string name = "carnot";  ///< keeps the trainers of one server apart
 
@@ -22,7 +22,7 @@ struct PlaneAddress {
 
 /// Reads nats://HOST[:PORT][/NAME], or tls://. Refuses user and password: they would be in recipes and logs. `where`
 /// stands before messages.
-Result<PlaneAddress> parse_plane_address(std::string_view text, const std::string& where);
+Result<BrokerAddress> parse_broker_address(std::string_view text, const std::string& where);
 
 /// The keys to a NATS server: a file, and what the environment's variables CARNOT_NATS_USER, CARNOT_NATS_PASSWORD and
 /// CARNOT_NATS_TOKEN hold. `variable` gives the value of a variable, empty where there is none.
@@ -32,6 +32,6 @@ struct BrokerKeys {
   std::string certificate{};
   std::string private_key{};
 };
-Result<BrokerOptions> broker_options(const PlaneAddress& address, const BrokerKeys& keys, const std::string& client);
+Result<BrokerOptions> broker_options(const BrokerAddress& address, const BrokerKeys& keys, const std::string& client);
 
 }  // namespace carnot

@@ -201,7 +201,7 @@ struct Broker::Connection {
     natsOptions* options = nullptr;
     if (const natsStatus status = natsOptions_Create(&options); status != NATS_OK) return refusal(given.url, status);
     made->options.reset(options);
-    if (const Status status = set_up(options, given); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(set_up(options, given));
     return made;
   }
 
@@ -257,17 +257,15 @@ Result<std::unique_ptr<Broker>> Broker::connect(const BrokerOptions& given, cons
   Connection& connection = **made;
   for (bool told = false;; std::this_thread::sleep_for(milliseconds(500))) {
     if (!go_on()) return std::unique_ptr<Broker>();
-    const auto dialed = connection.dial();
-    if (!dialed) return dialed.error();
-    if (dialed->reached) break;
+    CARNOT_ASSIGN_OR_RETURN(const auto dialed, connection.dial());
+    if (dialed.reached) break;
     if (!told) log_warning(given.url + ": no NATS server answers there; waiting for one (nats-server -js)");
     told = true;
   }
   for (;; std::this_thread::sleep_for(milliseconds(200))) {
     if (!go_on()) return std::unique_ptr<Broker>();
-    const auto known = connection.ask_for_streams();
-    if (!known) return known.error();
-    if (known->reached) return std::unique_ptr<Broker>(new Broker(std::move(made).value()));
+    CARNOT_ASSIGN_OR_RETURN(const auto known, connection.ask_for_streams());
+    if (known.reached) return std::unique_ptr<Broker>(new Broker(std::move(made).value()));
   }
 }
 
@@ -275,13 +273,11 @@ Status Broker::check(const BrokerOptions& given) {
   const auto made = Connection::with(given);
   if (!made) return made.error();
   Connection& connection = **made;
-  const auto dialed = connection.dial();
-  if (!dialed) return dialed.error();
-  if (!dialed->reached) return Done{};
+  CARNOT_ASSIGN_OR_RETURN(const auto dialed, connection.dial());
+  if (!dialed.reached) return Done{};
   for (;; std::this_thread::sleep_for(milliseconds(200))) {
-    const auto known = connection.ask_for_streams();
-    if (!known) return known.error();
-    if (known->reached || !connection.is_up()) return Done{};
+    CARNOT_ASSIGN_OR_RETURN(const auto known, connection.ask_for_streams());
+    if (known.reached || !connection.is_up()) return Done{};
   }
 }
 
@@ -356,8 +352,7 @@ Result<Reached<std::optional<Lease>>> Broker::lease(const std::string& queue, mi
   jsErrCode code{};
   const auto nothing = [&](natsStatus status, const std::string& what) -> Result<Leased> {
     subscriptions.erase(queue);
-    const auto why = connection_->outcome(status, code, what);
-    if (!why) return why.error();
+    CARNOT_RETURN_IF_ERROR(connection_->outcome(status, code, what));
     return Leased{};
   };
   if (!connection_->is_up()) return nothing(NATS_CONNECTION_DISCONNECTED, "waiting for a message");

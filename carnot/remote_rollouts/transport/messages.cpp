@@ -46,20 +46,20 @@ void read_url(const JsonFields& from, std::string& url) {
   if (!parse_url(url)) from.expected("url", "the address of an HTTP server");
 }
 
-void read_file(const JsonFields& from, const char* name, PlaneFile& file) {
+void read_file(const JsonFields& from, const char* name, WorkerFile& file) {
   const auto fields = from.object(name, "a file's size and SHA-256");
   if (!fields) return;
   read_hexadecimal(*fields, "sha256", file.sha256, 64);
   fields->read_whole("bytes", file.bytes, 0, kMostBytes);
 }
 
-Json json_of(const PlaneFile& file) { return {{"sha256", file.sha256}, {"bytes", file.bytes}}; }
+Json json_of(const WorkerFile& file) { return {{"sha256", file.sha256}, {"bytes", file.bytes}}; }
 
 }  // namespace
 
 bool is_sha256(std::string_view text) { return is_hexadecimal(text, 64); }
 
-std::string plane_program() { return CARNOT_VERSION; }
+std::string program_version() { return CARNOT_VERSION; }
 
 std::string this_place() {
   std::array<char, 256> host{};
@@ -78,13 +78,12 @@ std::string announcement_json(const Announcement& a) {
 
 Result<Announcement> parse_announcement(std::string_view text) {
   const std::string where = "the trainer's announcement";
-  const auto json = parse_json_object(text, where);
-  if (!json) return json.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json_object(text, where));
   std::vector<std::string> problems;
-  const JsonFields fields(*json, where, problems);
+  const JsonFields fields(json, where, problems);
   Announcement a;
   fields.read_whole("protocol", a.protocol, 0, kMostSteps);
-  if (problems.empty() && a.protocol != kPlaneProtocol) return a;
+  if (problems.empty() && a.protocol != kWorkerProtocol) return a;
   read_text(fields, "program", a.program);
   read_hexadecimal(fields, "run", a.run, 32);
   fields.read_whole("number", a.number, 1, kMostSteps);
@@ -101,12 +100,12 @@ Result<Announcement> parse_announcement(std::string_view text) {
 }
 
 Status check_same_program(const Announcement& a) {
-  if (a.protocol != kPlaneProtocol)
+  if (a.protocol != kWorkerProtocol)
     return Error{"the trainer speaks version " + std::to_string(a.protocol) +
-                 " of the workers' protocol, this program " + std::to_string(kPlaneProtocol) +
+                 " of the workers' protocol, this program " + std::to_string(kWorkerProtocol) +
                  "; expected the same build of carnot on both"};
-  if (a.program == plane_program()) return Done{};
-  return Error{"the trainer (" + a.place + ") is carnot " + a.program + ", this worker " + plane_program() +
+  if (a.program == program_version()) return Done{};
+  return Error{"the trainer (" + a.place + ") is carnot " + a.program + ", this worker " + program_version() +
                "; expected the same version on both"};
 }
 
@@ -118,17 +117,16 @@ Status check_same_kernels(const Announcement& a, const std::string& kernels) {
       "in the environment of both for a set that both have, or rollout.other_kernels=recompute"};
 }
 
-std::string peer_json(const PlanePeer& peer) {
+std::string peer_json(const WorkerPeer& peer) {
   return Json{{"place", peer.place}, {"url", peer.url}}.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-Result<PlanePeer> parse_peer(std::string_view text) {
+Result<WorkerPeer> parse_peer(std::string_view text) {
   const std::string where = "a worker that serves a file";
-  const auto json = parse_json_object(text, where);
-  if (!json) return json.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json_object(text, where));
   std::vector<std::string> problems;
-  const JsonFields fields(*json, where, problems);
-  PlanePeer peer;
+  const JsonFields fields(json, where, problems);
+  WorkerPeer peer;
   read_text(fields, "place", peer.place);
   read_url(fields, peer.url);
   if (!problems.empty()) return join_errors(problems);
@@ -142,10 +140,9 @@ std::string setup_json(const WorkerSetup& setup) {
 
 Result<WorkerSetup> parse_setup(std::string_view text) {
   const std::string where = "the trainer's settings";
-  const auto json = parse_json_object(text, where);
-  if (!json) return json.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json_object(text, where));
   std::vector<std::string> problems;
-  const JsonFields fields(*json, where, problems);
+  const JsonFields fields(json, where, problems);
   WorkerSetup setup;
   read_text(fields, "recipe", setup.recipe, kMaxRecipeBytes);
   const Json* files = fields.find("files");
@@ -168,9 +165,9 @@ Result<WorkerSetup> parse_setup(std::string_view text) {
   return setup;
 }
 
-std::string PlaneTask::key() const { return std::to_string(step) + "-" + std::to_string(first_group); }
+std::string WorkerTask::key() const { return std::to_string(step) + "-" + std::to_string(first_group); }
 
-std::string task_json(const PlaneTask& t) {
+std::string task_json(const WorkerTask& t) {
   return Json{{"run", t.run},
               {"step", t.step},
               {"seed", t.seed},
@@ -182,13 +179,12 @@ std::string task_json(const PlaneTask& t) {
       .dump();
 }
 
-Result<PlaneTask> parse_task(std::string_view text) {
+Result<WorkerTask> parse_task(std::string_view text) {
   const std::string where = "a task of the queue";
-  const auto json = parse_json_object(text, where);
-  if (!json) return json.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json_object(text, where));
   std::vector<std::string> problems;
-  const JsonFields fields(*json, where, problems);
-  PlaneTask t;
+  const JsonFields fields(json, where, problems);
+  WorkerTask t;
   std::int64_t first_group = 0;
   read_hexadecimal(fields, "run", t.run, 32);
   fields.read_whole("step", t.step, 0, kMostSteps);
@@ -203,7 +199,7 @@ Result<PlaneTask> parse_task(std::string_view text) {
   return t;
 }
 
-std::string result_bytes(const PlaneResult& result) {
+std::string result_bytes(const WorkerResult& result) {
   ByteWriter out;
   out.add(result.worker);
   out.add(result.kernels);
@@ -212,8 +208,8 @@ std::string result_bytes(const PlaneResult& result) {
   return std::string(kResultMark) + out.take();
 }
 
-Result<PlaneResult> parse_result(std::string_view bytes) {
-  PlaneResult result;
+Result<WorkerResult> parse_result(std::string_view bytes) {
+  WorkerResult result;
   bool whole = bytes.starts_with(kResultMark);
   if (whole) {
     ByteReader in(bytes.substr(kResultMark.size()));

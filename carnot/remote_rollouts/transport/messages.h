@@ -18,33 +18,33 @@
 namespace carnot {
 
 /// Changes with any of the formats below.
-inline constexpr std::int64_t kPlaneProtocol = 3;
+inline constexpr std::int64_t kWorkerProtocol = 3;
 
 /// The program's version, as announced.
-std::string plane_program();
+std::string program_version();
 
 /// A file that the trainer serves under /files/SHA256, and workers that have it may.
-struct PlaneFile {
+struct WorkerFile {
   std::string sha256{};
   std::int64_t bytes = 0;
 
-  bool operator==(const PlaneFile&) const = default;
+  bool operator==(const WorkerFile&) const = default;
 };
 
 /// The trainer as it is now.
 struct Announcement {
-  std::int64_t protocol = kPlaneProtocol;
-  std::string program{};            ///< version
-  std::string run{};                ///< this start of the trainer, 32 hexadecimal digits
-  std::int64_t number = 1;          ///< of this start: one more than that of the trainer announced before
-  std::string place{};              ///< "process 4711 on node-3", for messages
-  std::string kernels{};            ///< what decides on the bits of a forward pass
-  std::string url{};                ///< of its HTTP server
-  bool open = true;                 ///< false: it has ended
-  PlaneFile setup{};                ///< a WorkerSetup
-  std::optional<PlaneFile> base{};  ///< the weights under adapters
-  std::int64_t version = -1;        ///< optimizer steps of the weights; -1: none yet
-  PlaneFile weights{};              ///< what training changes, as safetensors
+  std::int64_t protocol = kWorkerProtocol;
+  std::string program{};             ///< version
+  std::string run{};                 ///< this start of the trainer, 32 hexadecimal digits
+  std::int64_t number = 1;           ///< of this start: one more than that of the trainer announced before
+  std::string place{};               ///< "process 4711 on node-3", for messages
+  std::string kernels{};             ///< what decides on the bits of a forward pass
+  std::string url{};                 ///< of its HTTP server
+  bool open = true;                  ///< false: it has ended
+  WorkerFile setup{};                ///< a WorkerSetup
+  std::optional<WorkerFile> base{};  ///< the weights under adapters
+  std::int64_t version = -1;         ///< optimizer steps of the weights; -1: none yet
+  WorkerFile weights{};              ///< what training changes, as safetensors
 };
 
 std::string announcement_json(const Announcement& announcement);
@@ -57,14 +57,14 @@ Status check_same_program(const Announcement& announcement);
 Status check_same_kernels(const Announcement& announcement, const std::string& kernels);
 
 /// A worker that serves a file: announced under SHA256.ID, where the ID is the worker's own.
-struct PlanePeer {
+struct WorkerPeer {
   std::string place{};  ///< "process 12 on node-7", for messages
   std::string url{};    ///< of its HTTP server
 
-  bool operator==(const PlanePeer&) const = default;
+  bool operator==(const WorkerPeer&) const = default;
 };
-std::string peer_json(const PlanePeer& peer);
-Result<PlanePeer> parse_peer(std::string_view text);
+std::string peer_json(const WorkerPeer& peer);
+Result<WorkerPeer> parse_peer(std::string_view text);
 
 /// What a worker needs besides weights.
 struct WorkerSetup {
@@ -77,7 +77,7 @@ std::string setup_json(const WorkerSetup& setup);
 Result<WorkerSetup> parse_setup(std::string_view text);
 
 /// Consecutive groups of one step.
-struct PlaneTask {
+struct WorkerTask {
   std::string run{};
   std::int64_t step = 0;
   std::uint64_t seed = 0;         ///< of the draws
@@ -89,19 +89,19 @@ struct PlaneTask {
 
   /// Names it within the run.
   std::string key() const;
-  bool operator==(const PlaneTask&) const = default;
+  bool operator==(const WorkerTask&) const = default;
 };
-std::string task_json(const PlaneTask& task);
-Result<PlaneTask> parse_task(std::string_view text);
+std::string task_json(const WorkerTask& task);
+Result<WorkerTask> parse_task(std::string_view text);
 
-struct PlaneResult {
+struct WorkerResult {
   std::string worker{};  ///< "process 12 on node-7"
   std::string kernels{};
   double idle_seconds = 0;  ///< that the worker had nothing to roll out, since its last result
   std::string rollout{};    ///< bytes (rollout/rollout_bytes.h)
 };
-std::string result_bytes(const PlaneResult& result);
-Result<PlaneResult> parse_result(std::string_view bytes);
+std::string result_bytes(const WorkerResult& result);
+Result<WorkerResult> parse_result(std::string_view bytes);
 
 /// 64 lower-case hexadecimal digits.
 bool is_sha256(std::string_view text);

@@ -15,7 +15,7 @@ const std::string kRun(32, 'a');
 const std::string kHash(64, '5');
 
 Announcement announcement() {
-  return {.program = plane_program(),
+  return {.program = program_version(),
           .run = kRun,
           .number = 4,
           .place = "process 7 on node-1",
@@ -28,7 +28,7 @@ Announcement announcement() {
 
 TEST(Announcement, ReadsBack) {
   Announcement written = announcement();
-  written.base = PlaneFile{.sha256 = kHash, .bytes = 1};
+  written.base = WorkerFile{.sha256 = kHash, .bytes = 1};
   const Announcement read = parse_announcement(announcement_json(written)).value();
   EXPECT_EQ(read.program, written.program);
   EXPECT_EQ(read.number, written.number);
@@ -70,7 +70,7 @@ TEST(Announcement, IsForTheSameProgramOnTheSameKernels) {
 TEST(Announcement, OfAnotherProtocolSaysSoWhateverElseItHolds) {
   const Announcement other = parse_announcement(R"({"protocol": 7, "run": 5})").value();
   EXPECT_THAT(check_same_program(other).error().message,
-              HasSubstr("speaks version 7 of the workers' protocol, this program " + std::to_string(kPlaneProtocol)));
+              HasSubstr("speaks version 7 of the workers' protocol, this program " + std::to_string(kWorkerProtocol)));
 }
 
 TEST(WorkerSetup, ReadsBack) {
@@ -87,21 +87,21 @@ TEST(WorkerSetup, HasPlainFileNamesAlone) {
   }
 }
 
-TEST(PlaneTask, ReadsBack) {
-  const PlaneTask task{.run = kRun,
-                       .step = 12,
-                       .seed = ~std::uint64_t{0},
-                       .first_task = 100,
-                       .first_group = 4,
-                       .groups = 2,
-                       .version = 11,
-                       .weights = kHash};
+TEST(WorkerTask, ReadsBack) {
+  const WorkerTask task{.run = kRun,
+                        .step = 12,
+                        .seed = ~std::uint64_t{0},
+                        .first_task = 100,
+                        .first_group = 4,
+                        .groups = 2,
+                        .version = 11,
+                        .weights = kHash};
   EXPECT_EQ(parse_task(task_json(task)).value(), task);
   EXPECT_EQ(task.key(), "12-4");
 }
 
-TEST(PlaneTask, OutOfBoundsIsRefused) {
-  PlaneTask task{.run = kRun, .weights = kHash};
+TEST(WorkerTask, OutOfBoundsIsRefused) {
+  WorkerTask task{.run = kRun, .weights = kHash};
   task.groups = 0;
   EXPECT_THAT(parse_task(task_json(task)).error().message, HasSubstr("groups: expected a whole number from 1"));
   task.groups = 1;
@@ -109,17 +109,17 @@ TEST(PlaneTask, OutOfBoundsIsRefused) {
   EXPECT_FALSE(parse_task(task_json(task)));
 }
 
-TEST(PlanePeer, ReadsBack) {
-  const PlanePeer peer{.place = "process 1 on b", .url = "http://b:8500"};
+TEST(WorkerPeer, ReadsBack) {
+  const WorkerPeer peer{.place = "process 1 on b", .url = "http://b:8500"};
   EXPECT_EQ(parse_peer(peer_json(peer)).value(), peer);
   EXPECT_THAT(parse_peer(R"({"place": "b", "url": "b"})").error().message, HasSubstr("the address of an HTTP server"));
   EXPECT_FALSE(parse_peer(R"({"url": "http://b"})"));
 }
 
-TEST(PlaneResult, ReadsBackWholeAlone) {
+TEST(WorkerResult, ReadsBackWholeAlone) {
   const std::string bytes =
       result_bytes({.worker = "process 1 on b", .kernels = "avx2", .idle_seconds = 2.5, .rollout = {"\0\1", 2}});
-  const PlaneResult read = parse_result(bytes).value();
+  const WorkerResult read = parse_result(bytes).value();
   EXPECT_EQ(read.worker, "process 1 on b");
   EXPECT_EQ(read.kernels, "avx2");
   EXPECT_EQ(read.idle_seconds, 2.5);

@@ -45,10 +45,10 @@ Result<PeerServerOptions> parse_serving_address(std::string_view text, const std
   return PeerServerOptions{.host = url->host, .port = has_port ? url->port : 0};
 }
 
-PeerFiles::PeerFiles(const PlaneAddress& address, Broker& broker)
+PeerFiles::PeerFiles(const BrokerAddress& address, Broker& broker)
     : table_(address.peers()), broker_(broker), id_(random_id()), files_(kUploads) {}
 
-Result<std::unique_ptr<PeerFiles>> PeerFiles::start(const PeerServerOptions& options, const PlaneAddress& address,
+Result<std::unique_ptr<PeerFiles>> PeerFiles::start(const PeerServerOptions& options, const BrokerAddress& address,
                                                     Broker& broker) {
   if (!is_loopback(options.host) && options.key.empty())
     return Error{"--serve: other machines reach " + options.host +
@@ -79,9 +79,9 @@ PeerFiles::~PeerFiles() {
   for (const auto& [kind, file] : served_) (void)broker_.withdraw(table_, key_of(file));
 }
 
-Status PeerFiles::serve(const std::string& kind, const PlaneFile& file, const std::filesystem::path& path) {
-  if (const Status taken = files_.take(path, file); !taken) return taken;
-  const PlaneFile last = std::exchange(served_[kind], file);
+Status PeerFiles::serve(const std::string& kind, const WorkerFile& file, const std::filesystem::path& path) {
+  CARNOT_RETURN_IF_ERROR(files_.take(path, file));
+  const WorkerFile last = std::exchange(served_[kind], file);
   if (!last.sha256.empty() && last != file) {
     files_.drop(last);
     if (broker_.is_connected()) (void)broker_.withdraw(table_, key_of(last));
@@ -101,8 +101,8 @@ void PeerFiles::keep_announced() {
   next_ = now + kBetweenAnnouncements;
 }
 
-std::vector<PlanePeer> peers_with(const PlaneFile& file, const PlaneAddress& address, Broker& broker) {
-  std::vector<PlanePeer> peers;
+std::vector<WorkerPeer> peers_with(const WorkerFile& file, const BrokerAddress& address, Broker& broker) {
+  std::vector<WorkerPeer> peers;
   if (!broker.is_connected()) return peers;
   const auto values = broker.announced_below(address.peers(), file.sha256);
   if (!values) return peers;

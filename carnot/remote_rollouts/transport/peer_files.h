@@ -35,7 +35,7 @@ Result<PeerServerOptions> parse_serving_address(std::string_view text, const std
 class PeerFiles {
  public:
   /// Listens; beyond loopback only with a key. `broker` must outlive it.
-  static Result<std::unique_ptr<PeerFiles>> start(const PeerServerOptions& options, const PlaneAddress& address,
+  static Result<std::unique_ptr<PeerFiles>> start(const PeerServerOptions& options, const BrokerAddress& address,
                                                   Broker& broker);
   /// Takes back what is announced, as far as the broker is there.
   ~PeerFiles();
@@ -44,7 +44,7 @@ class PeerFiles {
 
   /// Serves this file, which is whole and checked, from now on instead of the last one of the same `kind`, and takes
   /// its name away.
-  Status serve(const std::string& kind, const PlaneFile& file, const std::filesystem::path& path);
+  Status serve(const std::string& kind, const WorkerFile& file, const std::filesystem::path& path);
 
   /// Announces what is served once more, where it is time. REQUIRES: called at least every half minute or so.
   void keep_announced();
@@ -53,20 +53,20 @@ class PeerFiles {
   std::int64_t bytes_sent() const { return files_.bytes_sent(); }
 
  private:
-  PeerFiles(const PlaneAddress& address, Broker& broker);
-  std::string key_of(const PlaneFile& file) const { return file.sha256 + "." + id_; }
+  PeerFiles(const BrokerAddress& address, Broker& broker);
+  std::string key_of(const WorkerFile& file) const { return file.sha256 + "." + id_; }
 
   std::string table_;
   Broker& broker_;
-  PlanePeer peer_{};
+  WorkerPeer peer_{};
   std::string id_;
-  std::map<std::string, PlaneFile> served_{};  ///< by kind
+  std::map<std::string, WorkerFile> served_{};  ///< by kind
   std::chrono::steady_clock::time_point next_{};
   ServedFiles files_;
   std::unique_ptr<HttpServer> server_{};  ///< last, since its threads use the files
 };
 
 /// Workers that say they serve this file, in a random order.
-std::vector<PlanePeer> peers_with(const PlaneFile& file, const PlaneAddress& address, Broker& broker);
+std::vector<WorkerPeer> peers_with(const WorkerFile& file, const BrokerAddress& address, Broker& broker);
 
 }  // namespace carnot

@@ -97,22 +97,20 @@ class ServedFiles::Upload {
   std::int64_t at_ = 0;
 };
 
-Result<PlaneFile> ServedFiles::take(const fs::path& path) {
-  const auto hash = sha256_of_file(path);
-  if (!hash) return hash.error();
+Result<WorkerFile> ServedFiles::take(const fs::path& path) {
+  CARNOT_ASSIGN_OR_RETURN(const auto hash, sha256_of_file(path));
   std::error_code problem;
   const auto bytes = static_cast<std::int64_t>(fs::file_size(path, problem));
   if (problem) return Error{path.string() + ": " + problem.message()};
-  const PlaneFile file{.sha256 = *hash, .bytes = bytes};
-  if (const Status taken = take(path, file); !taken) return taken.error();
+  const WorkerFile file{.sha256 = hash, .bytes = bytes};
+  CARNOT_RETURN_IF_ERROR(take(path, file));
   return file;
 }
 
-Status ServedFiles::take(const fs::path& path, const PlaneFile& known) {
-  auto file = open_regular_file(path);
-  if (!file) return file.error();
+Status ServedFiles::take(const fs::path& path, const WorkerFile& known) {
+  CARNOT_ASSIGN_OR_RETURN(auto file, open_regular_file(path));
   auto source = std::make_shared<Source>();
-  source->file = std::move(file).value();
+  source->file = std::move(file);
   source->bytes = known.bytes;
   std::error_code problem;
   fs::remove(path, problem);
@@ -122,9 +120,9 @@ Status ServedFiles::take(const fs::path& path, const PlaneFile& known) {
   return Done{};
 }
 
-PlaneFile ServedFiles::add(std::string content) {
+WorkerFile ServedFiles::add(std::string content) {
   auto source = std::make_shared<Source>();
-  const PlaneFile file{.sha256 = sha256_hex(content), .bytes = static_cast<std::int64_t>(content.size())};
+  const WorkerFile file{.sha256 = sha256_hex(content), .bytes = static_cast<std::int64_t>(content.size())};
   source->bytes = file.bytes;
   source->content = std::move(content);
   const std::lock_guard lock(mutex_);
@@ -132,7 +130,7 @@ PlaneFile ServedFiles::add(std::string content) {
   return file;
 }
 
-void ServedFiles::drop(const PlaneFile& file) {
+void ServedFiles::drop(const WorkerFile& file) {
   const std::lock_guard lock(mutex_);
   files_.erase(file.sha256);
 }
@@ -158,17 +156,18 @@ HttpHeaders key_header(const std::string& key) {
 }
 
 Error key_refusal(const Url& url) {
-  return Error{"the trainer at " + url.shown() +
-               " refuses the key; expected the one it was started with (rollout.plane_key_env there, --key-env here)"};
+  return Error{
+      "the trainer at " + url.shown() +
+      " refuses the key; expected the one it was started with (rollout.workers_key_env there, --key-env here)"};
 }
 
-Result<PlaneAttempt> fetch_file(const Url& url, const std::string& key, const PlaneFile& file, const fs::path& path,
-                                const std::function<bool()>& go_on) {
+Result<WorkerAttempt> fetch_file(const Url& url, const std::string& key, const WorkerFile& file, const fs::path& path,
+                                 const std::function<bool()>& go_on) {
   const Url address = url.append("files/" + file.sha256);
   const auto failed = [&](const std::string& why) {
     std::error_code ignored;
     fs::remove(path, ignored);
-    return PlaneAttempt{.why_not = why};
+    return WorkerAttempt{.why_not = why};
   };
   StallGuard guard;
   bool ended = false;
@@ -188,7 +187,7 @@ Result<PlaneAttempt> fetch_file(const Url& url, const std::string& key, const Pl
   if (answer->status == 401) return key_refusal(url);
   if (ended) return failed("GET " + address.shown() + ": ended before the file was whole");
   if (answer->status == 503) {
-    PlaneAttempt attempt = failed(address.shown() + ": is busy sending files");
+    WorkerAttempt attempt = failed(address.shown() + ": is busy sending files");
     attempt.is_busy = true;
     return attempt;
   }
@@ -197,11 +196,11 @@ Result<PlaneAttempt> fetch_file(const Url& url, const std::string& key, const Pl
   const auto hash = sha256_of_file(path);
   if (!hash) return failed(hash.error().message);
   if (*hash != file.sha256) {
-    PlaneAttempt attempt = failed("GET " + address.shown() + ": what came has another SHA-256 than announced");
+    WorkerAttempt attempt = failed("GET " + address.shown() + ": what came has another SHA-256 than announced");
     attempt.is_damaged = true;
     return attempt;
   }
-  return PlaneAttempt{.done = true};
+  return WorkerAttempt{.done = true};
 }
 
 }  // namespace carnot

@@ -27,13 +27,13 @@ class ServedFiles {
 
   /// Serves what the file holds from now on, and takes the file's name away: nothing is left when the process ends. It
   /// must not be written to any more.
-  Result<PlaneFile> take(const std::filesystem::path& path);
+  Result<WorkerFile> take(const std::filesystem::path& path);
   /// The same of a file whose size and hash are known.
-  Status take(const std::filesystem::path& path, const PlaneFile& known);
-  PlaneFile add(std::string content);
+  Status take(const std::filesystem::path& path, const WorkerFile& known);
+  WorkerFile add(std::string content);
 
   /// Answers that have begun are completed.
-  void drop(const PlaneFile& file);
+  void drop(const WorkerFile& file);
 
   /// The answer to GET /files/SHA256.
   HttpReply answer(std::string_view path) const;
@@ -58,7 +58,7 @@ class ServedFiles {
 };
 
 /// What may succeed another time.
-struct PlaneAttempt {
+struct WorkerAttempt {
   bool done = false;
   std::string why_not{};
   bool is_busy = false;     ///< the other side has too much to do at the moment
@@ -68,8 +68,8 @@ struct PlaneAttempt {
 /// Fetches `file` from the server `url` into `path`. Not done where the server does not answer, or sends nothing for 20
 /// seconds, where what it gives has another size or hash, or where `go_on` ends it; then there is no file. An error
 /// where the server refuses the key.
-Result<PlaneAttempt> fetch_file(const Url& url, const std::string& key, const PlaneFile& file,
-                                const std::filesystem::path& path, const std::function<bool()>& go_on);
+Result<WorkerAttempt> fetch_file(const Url& url, const std::string& key, const WorkerFile& file,
+                                 const std::filesystem::path& path, const std::function<bool()>& go_on);
 
 /// What a worker says whose key the trainer refuses.
 Error key_refusal(const Url& url);

@@ -41,9 +41,8 @@ HttpReply said(int status, const std::string& text) {
 template <class Call>
 Result<bool> persist(const GoOn& go_on, const Call& call) {
   for (;; std::this_thread::sleep_for(kSlice)) {
-    const auto outcome = call();
-    if (!outcome) return outcome.error();
-    if (outcome->reached) return true;
+    CARNOT_ASSIGN_OR_RETURN(const auto outcome, call());
+    if (outcome.reached) return true;
     if (!go_on()) return false;
   }
 }
@@ -52,7 +51,7 @@ Result<bool> persist(const GoOn& go_on, const Call& call) {
 
 TaskBoard::TaskBoard(const TaskBoardOptions& options, std::unique_ptr<Broker> broker)
     : options_(options), broker_(std::move(broker)), files_(options.most_uploads) {
-  announcement_.program = plane_program();
+  announcement_.program = program_version();
   announcement_.run = random_run();
   announcement_.place = this_place();
   announcement_.kernels = options.kernels;
@@ -60,18 +59,17 @@ TaskBoard::TaskBoard(const TaskBoardOptions& options, std::unique_ptr<Broker> br
 
 Status check_listening(const TaskBoardOptions& options) {
   if (!options.key.empty() || is_loopback(options.host)) return Done{};
-  return Error{"rollout.plane_listen: other machines reach " + options.host +
-               "; expected rollout.plane_key_env with the name of an environment variable that holds a key, or "
+  return Error{"rollout.workers_listen: other machines reach " + options.host +
+               "; expected rollout.workers_key_env with the name of an environment variable that holds a key, or "
                "127.0.0.1"};
 }
 
 Result<std::unique_ptr<TaskBoard>> TaskBoard::open(const TaskBoardOptions& options, const GoOn& go_on) {
-  if (const Status good = check_listening(options); !good) return good.error();
-  auto broker = Broker::connect(options.broker, go_on);
-  if (!broker) return broker.error();
-  if (!*broker) return std::unique_ptr<TaskBoard>();
-  std::unique_ptr<TaskBoard> board(new TaskBoard(options, std::move(broker).value()));
-  if (const Status listening = board->listen(); !listening) return listening.error();
+  CARNOT_RETURN_IF_ERROR(check_listening(options));
+  CARNOT_ASSIGN_OR_RETURN(auto broker, Broker::connect(options.broker, go_on));
+  if (!broker) return std::unique_ptr<TaskBoard>();
+  std::unique_ptr<TaskBoard> board(new TaskBoard(options, std::move(broker)));
+  CARNOT_RETURN_IF_ERROR(board->listen());
   const std::string queue = options.address.queue();
   const auto known = persist(go_on, [&] {
     auto last = board->announced();
@@ -82,9 +80,8 @@ Result<std::unique_ptr<TaskBoard>> TaskBoard::open(const TaskBoardOptions& optio
   if (!*known) return std::unique_ptr<TaskBoard>();
   for (const auto& step : {std::function([&] { return board->broker_->remove_queue(queue); }),
                            std::function([&] { return board->broker_->make_queue(queue, options.lease); })}) {
-    const auto reached = persist(go_on, step);
-    if (!reached) return reached.error();
-    if (!*reached) return std::unique_ptr<TaskBoard>();
+    CARNOT_ASSIGN_OR_RETURN(const auto reached, persist(go_on, step));
+    if (!reached) return std::unique_ptr<TaskBoard>();
   }
   return board;
 }
@@ -100,7 +97,7 @@ Status TaskBoard::listen() {
                                    .max_connections = kConnections,
                                    .receive_time = std::chrono::minutes(10)},
                                   [this](const HttpCall& call, const HttpConnection&) { return answer(call); });
-  if (!server) return Error{"rollout.plane_listen: " + server.error().message};
+  if (!server) return Error{"rollout.workers_listen: " + server.error().message};
   server_ = std::move(server).value();
   const bool is_ipv6 = options_.host.find(':') != std::string::npos && !options_.host.starts_with('[');
   announcement_.url = options_.url;
@@ -111,11 +108,10 @@ Status TaskBoard::listen() {
 }
 
 Result<Reached<std::optional<Announcement>>> TaskBoard::announced() {
-  const auto now = broker_->announced(options_.address.table(), kTrainerKey);
-  if (!now) return now.error();
-  Reached<std::optional<Announcement>> found{.reached = now->reached};
-  if (!now->value) return found;
-  if (auto trainer = parse_announcement(*now->value)) found.value = std::move(trainer).value();
+  CARNOT_ASSIGN_OR_RETURN(const auto now, broker_->announced(options_.address.table(), kTrainerKey));
+  Reached<std::optional<Announcement>> found{.reached = now.reached};
+  if (!now.value) return found;
+  if (auto trainer = parse_announcement(*now.value)) found.value = std::move(trainer).value();
   return found;
 }
 
@@ -133,12 +129,12 @@ TaskBoard::~TaskBoard() {
   (void)broker_->remove_queue(options_.address.queue());
 }
 
-void TaskBoard::set_setup(const PlaneFile& setup, const std::optional<PlaneFile>& base) {
+void TaskBoard::set_setup(const WorkerFile& setup, const std::optional<WorkerFile>& base) {
   announcement_.setup = setup;
   announcement_.base = base;
 }
 
-void TaskBoard::set_weights(std::int64_t version, const PlaneFile& weights) {
+void TaskBoard::set_weights(std::int64_t version, const WorkerFile& weights) {
   const std::lock_guard lock(mutex_);
   if (announcement_.version >= 0 && announcement_.weights != weights) files_.drop(announcement_.weights);
   announcement_.version = version;
@@ -196,7 +192,7 @@ HttpReply TaskBoard::take_result(const std::string& path, const std::string& bod
   return said(200, "of weights that are too old; the task is handed out again");
 }
 
-std::string TaskBoard::note_of(const PlaneResult& result) const {
+std::string TaskBoard::note_of(const WorkerResult& result) const {
   return result.kernels == announcement_.kernels ? std::string() : ", with the kernels " + result.kernels;
 }
 
@@ -211,26 +207,26 @@ void TaskBoard::lose_queue() {
   may_miss_ = true;
 }
 
-void TaskBoard::begin_wait(const std::vector<PlaneTask>& tasks) {
+void TaskBoard::begin_wait(const std::vector<WorkerTask>& tasks) {
   const std::lock_guard lock(mutex_);
   ++waits_;
   num_done_ = 0;
-  for (const PlaneTask& task : tasks) {
+  for (const WorkerTask& task : tasks) {
     Entry& entry = entries_.at(task.key());
     entry.wait = waits_;
     num_done_ += entry.done ? 1 : 0;
   }
 }
 
-void TaskBoard::forget(const std::vector<PlaneTask>& tasks) {
+void TaskBoard::forget(const std::vector<WorkerTask>& tasks) {
   const std::lock_guard lock(mutex_);
-  for (const PlaneTask& task : tasks) entries_.erase(task.key());
+  for (const WorkerTask& task : tasks) entries_.erase(task.key());
 }
 
-Result<bool> TaskBoard::hand_out(const std::vector<PlaneTask>& tasks, const GoOn& go_on) {
+Result<bool> TaskBoard::hand_out(const std::vector<WorkerTask>& tasks, const GoOn& go_on) {
   {
     const std::lock_guard lock(mutex_);
-    for (const PlaneTask& task : tasks) {
+    for (const WorkerTask& task : tasks) {
       const bool is_new = entries_.emplace(task.key(), Entry{.task = task}).second;
       CARNOT_CHECK(is_new, "task " + task.key() + " is handed out already");
       may_miss_ = true;
@@ -239,21 +235,21 @@ Result<bool> TaskBoard::hand_out(const std::vector<PlaneTask>& tasks, const GoOn
   return fill_queue(go_on);
 }
 
-std::vector<PlaneTask> TaskBoard::missing_in_queue() {
-  std::vector<PlaneTask> missing;
+std::vector<WorkerTask> TaskBoard::missing_in_queue() {
+  std::vector<WorkerTask> missing;
   const std::lock_guard lock(mutex_);
   if (!std::exchange(may_miss_, false)) return missing;
   for (const auto& [key, entry] : entries_)
     if (!entry.done && !entry.in_queue) missing.push_back(entry.task);
-  std::ranges::sort(missing, {}, [](const PlaneTask& task) { return std::pair(task.step, task.first_group); });
+  std::ranges::sort(missing, {}, [](const WorkerTask& task) { return std::pair(task.step, task.first_group); });
   return missing;
 }
 
 Result<bool> TaskBoard::fill_queue(const GoOn& go_on) {
-  const std::vector<PlaneTask> missing = missing_in_queue();
+  const std::vector<WorkerTask> missing = missing_in_queue();
   if (missing.empty()) return true;
   const std::string attempt = "/" + std::to_string(times_filled_++);
-  for (const PlaneTask& task : missing) {
+  for (const WorkerTask& task : missing) {
     const auto mark = [&](bool in_queue) {
       const std::lock_guard lock(mutex_);
       entries_.at(task.key()).in_queue = in_queue;
@@ -275,23 +271,21 @@ Result<bool> TaskBoard::fill_queue(const GoOn& go_on) {
 
 Status TaskBoard::look_after() {
   if (!broker_->is_connected()) return Done{};
-  const auto now = announced();
-  if (!now) return now.error();
-  if (!now->reached) return Done{};
-  if (now->value && is_later(*now->value))
-    return Error{"rollout.plane: another trainer (" + now->value->place + ") has taken " + options_.address.text() +
+  CARNOT_ASSIGN_OR_RETURN(const auto now, announced());
+  if (!now.reached) return Done{};
+  if (now.value && is_later(*now.value))
+    return Error{"rollout.workers: another trainer (" + now.value->place + ") has taken " + options_.address.text() +
                  "; expected a name of its own for each, as in " + options_.address.server + "/second"};
   // A broker that was killed may come back with what was announced before, or with nothing.
   const std::string mine = announcement_json(announcement_);
-  if (!now->value || announcement_json(*now->value) != mine)
+  if (!now.value || announcement_json(*now.value) != mine)
     (void)broker_->announce(options_.address.table(), kTrainerKey, mine);
   const std::size_t open = num_unfinished();
-  const auto size = broker_->size(options_.address.queue());
-  if (!size) return size.error();
-  if (!size->reached) return Done{};
-  const bool is_gone = !size->value;
+  CARNOT_ASSIGN_OR_RETURN(const auto size, broker_->size(options_.address.queue()));
+  if (!size.reached) return Done{};
+  const bool is_gone = !size.value;
   // Results that come between the two looks make it seem short once, a lost message does so again.
-  const bool is_short = size->value && *size->value < static_cast<std::int64_t>(open);
+  const bool is_short = size.value && *size.value < static_cast<std::int64_t>(open);
   if (is_gone) {
     const auto made = broker_->make_queue(options_.address.queue(), options_.lease);
     if (!made || !made->reached) return made ? Status(Done{}) : made.error();
@@ -306,7 +300,7 @@ Status TaskBoard::look_after() {
   return Done{};
 }
 
-Result<bool> TaskBoard::wait_for(const std::vector<PlaneTask>& tasks, const GoOn& go_on,
+Result<bool> TaskBoard::wait_for(const std::vector<WorkerTask>& tasks, const GoOn& go_on,
                                  const std::function<void(std::size_t done)>& on_progress) {
   begin_wait(tasks);
   const auto begin = Clock::now();
@@ -337,7 +331,7 @@ Result<bool> TaskBoard::wait_for(const std::vector<PlaneTask>& tasks, const GoOn
     if (broker_->is_connected())
       if (const auto filled = fill_queue([] { return false; }); !filled) return filled;
     if (Clock::now() < next_look) continue;
-    if (const Status good = look_after(); !good) return good.error();
+    CARNOT_RETURN_IF_ERROR(look_after());
     next_look = Clock::now() + kBetweenLooks;
   }
 }

@@ -26,7 +26,7 @@
 namespace carnot {
 
 struct TaskBoardOptions {
-  PlaneAddress address{};
+  BrokerAddress address{};
   BrokerOptions broker{};
   std::string host = "127.0.0.1";  ///< that the HTTP server listens on
   int port = 0;                    ///< 0: any that is free
@@ -62,10 +62,10 @@ class TaskBoard {
   ServedFiles& files() { return files_; }
   const std::string& run() const { return announcement_.run; }
 
-  void set_setup(const PlaneFile& setup, const std::optional<PlaneFile>& base);
+  void set_setup(const WorkerFile& setup, const std::optional<WorkerFile>& base);
   /// Serves these weights instead of the last ones.
-  void set_weights(std::int64_t version, const PlaneFile& weights);
-  const PlaneFile& weights() const { return announcement_.weights; }
+  void set_weights(std::int64_t version, const WorkerFile& weights);
+  const WorkerFile& weights() const { return announcement_.weights; }
   std::int64_t version() const { return announcement_.version; }
 
   /// Announces the trainer as it is now. False where `go_on` ended it.
@@ -75,22 +75,22 @@ class TaskBoard {
   enum class Verdict { Taken, Again };
   /// Looks at a result on one of the server's threads, one at a time; what it refuses is as if it had not come, and its
   /// worker is told why.
-  using Accept = std::function<Result<Verdict>(const PlaneTask& task, const PlaneResult& result)>;
+  using Accept = std::function<Result<Verdict>(const WorkerTask& task, const WorkerResult& result)>;
   /// REQUIRES: before the first tasks.
   void set_accept(Accept accept) { accept_ = std::move(accept); }
 
   /// Hands out tasks, none of which is out. False where `go_on` ended it.
-  Result<bool> hand_out(const std::vector<PlaneTask>& tasks, const GoOn& go_on);
+  Result<bool> hand_out(const std::vector<WorkerTask>& tasks, const GoOn& go_on);
 
   /// Returns once each of these has a result that was accepted, and forgets them. False where `go_on` ended it: then
   /// all tasks are forgotten. Fails where another trainer has taken this one's place, or the broker refuses to go on.
   /// REQUIRES: they are handed out.
-  Result<bool> wait_for(const std::vector<PlaneTask>& tasks, const GoOn& go_on,
+  Result<bool> wait_for(const std::vector<WorkerTask>& tasks, const GoOn& go_on,
                         const std::function<void(std::size_t done)>& on_progress);
 
  private:
   struct Entry {
-    PlaneTask task{};
+    WorkerTask task{};
     bool in_queue = false;
     bool done = false;
     std::int64_t wait = 0;  ///< the last one that it was among
@@ -106,9 +106,9 @@ class TaskBoard {
   HttpReply answer(const HttpCall& call);
   HttpReply take_result(const std::string& path, const std::string& body);
   /// What is said of a worker beside its name.
-  std::string note_of(const PlaneResult& result) const;
+  std::string note_of(const WorkerResult& result) const;
   /// Tasks without a result that are not in the queue, those of earlier steps first.
-  std::vector<PlaneTask> missing_in_queue();
+  std::vector<WorkerTask> missing_in_queue();
   /// Puts them into the queue.
   Result<bool> fill_queue(const GoOn& go_on);
   /// Makes good what the broker has lost. Fails where a later trainer is announced.
@@ -118,8 +118,8 @@ class TaskBoard {
   /// From now on they count as not in the queue.
   void lose_queue();
   /// From now on num_done_ counts those of these that have their result. REQUIRES: they are handed out.
-  void begin_wait(const std::vector<PlaneTask>& tasks);
-  void forget(const std::vector<PlaneTask>& tasks);
+  void begin_wait(const std::vector<WorkerTask>& tasks);
+  void forget(const std::vector<WorkerTask>& tasks);
   /// Takes all tasks back.
   void close_queue();
 

@@ -22,13 +22,13 @@ namespace carnot {
 /// A task that this worker has for the time being.
 struct LeasedTask {
   Lease lease;
-  PlaneTask task{};
+  WorkerTask task{};
 };
 
 class TaskSource {
  public:
   /// `key`: of the trainer's HTTP server. Waits for the broker; null where `go_on` ended that.
-  static Result<std::unique_ptr<TaskSource>> connect(const PlaneAddress& address, const BrokerOptions& broker,
+  static Result<std::unique_ptr<TaskSource>> connect(const BrokerAddress& address, const BrokerOptions& broker,
                                                      const std::string& key, const GoOn& go_on);
 
   /// The trainer as it is announced; none where there is none, or the broker is away.
@@ -39,31 +39,31 @@ class TaskSource {
   /// To be called now and then, a few times a minute.
   void keep_announced();
 
-  Result<PlaneAttempt> fetch(const Announcement& trainer, const PlaneFile& file, const std::filesystem::path& path,
-                             const GoOn& go_on);
+  Result<WorkerAttempt> fetch(const Announcement& trainer, const WorkerFile& file, const std::filesystem::path& path,
+                              const GoOn& go_on);
   /// The same from another worker that has the file, where there is one; else from the trainer. Where both are busy it
   /// asks again until `go_on` ends that. What a worker sends that is not the file is told of, and that worker asked no
   /// more.
-  Result<PlaneAttempt> fetch_from_any(const Announcement& trainer, const PlaneFile& file,
-                                      const std::filesystem::path& path, const GoOn& go_on);
+  Result<WorkerAttempt> fetch_from_any(const Announcement& trainer, const WorkerFile& file,
+                                       const std::filesystem::path& path, const GoOn& go_on);
   /// Serves this file, which has been fetched, to other workers, if this worker does so, instead of the last one of
   /// that kind; `path` is then gone.
-  Status keep(const std::string& kind, const PlaneFile& file, const std::filesystem::path& path);
+  Status keep(const std::string& kind, const WorkerFile& file, const std::filesystem::path& path);
 
   /// A task of this run, if one comes within `patience`. Tasks of runs that have ended are taken off the queue.
   Result<std::optional<LeasedTask>> next_task(const std::string& run, std::chrono::milliseconds patience);
 
   /// Done where the trainer has taken the result or needs it no more. An error where it refuses it.
-  Result<PlaneAttempt> hand_in(const Announcement& trainer, const PlaneTask& task, const PlaneResult& result);
+  Result<WorkerAttempt> hand_in(const Announcement& trainer, const WorkerTask& task, const WorkerResult& result);
 
  private:
-  TaskSource(PlaneAddress address, std::string key, std::unique_ptr<Broker> broker)
+  TaskSource(BrokerAddress address, std::string key, std::unique_ptr<Broker> broker)
       : address_(std::move(address)), key_(std::move(key)), broker_(std::move(broker)) {}
 
   /// True where a worker had it.
-  bool fetch_from_peers(const PlaneFile& file, const std::filesystem::path& path, const GoOn& go_on);
+  bool fetch_from_peers(const WorkerFile& file, const std::filesystem::path& path, const GoOn& go_on);
 
-  PlaneAddress address_;
+  BrokerAddress address_;
   std::string key_;
   std::unique_ptr<Broker> broker_;
   std::set<std::string> distrusted_{};       ///< addresses of workers that sent something else

@@ -97,20 +97,17 @@ class RetrieverCommand final : public Command {
       if (!opened) return Error{"--dense: " + opened.error().message};
       encoder = std::move(opened).value();
     }
-    const auto index = open_or_build_index(file_, build_, progress_on(console));
-    if (!index) return index.error();
-    if (verify_)
-      if (const Status status = (*index)->verify(); !status) return status;
+    CARNOT_ASSIGN_OR_RETURN(const auto index, open_or_build_index(file_, build_, progress_on(console)));
+    if (verify_) CARNOT_RETURN_IF_ERROR(index->verify());
     std::shared_ptr<const Retriever> retriever;
     if (dense_.empty()) {
-      retriever = make_index_retriever(*index, build_.threads);
+      retriever = make_index_retriever(index, build_.threads);
     } else {
-      auto opened = open_dense(*index, std::move(encoder), console);
-      if (!opened) return opened.error();
-      retriever = std::move(opened).value();
+      CARNOT_ASSIGN_OR_RETURN(auto opened, open_dense(index, std::move(encoder), console));
+      retriever = std::move(opened);
     }
     if (!only_build_) return serve_over(std::move(retriever), console);
-    console.out << (*index)->num_passages() << " passages, " << (*index)->num_terms() << " words, " << (*index)->bytes()
+    console.out << index->num_passages() << " passages, " << index->num_terms() << " words, " << index->bytes()
                 << " bytes" << std::endl;
     if (!dense_.empty()) console.out << "vectors: " << fs::file_size(vectors_path_of(index_file())) << " bytes\n";
     if (dense_options_.approximate)
@@ -135,9 +132,8 @@ class RetrieverCommand final : public Command {
   }
 
   Status serve(const Console& console) {
-    auto retriever = open_retriever(file_.string(), build_, progress_on(console));
-    if (!retriever) return retriever.error();
-    return serve_over(std::move(retriever).value(), console);
+    CARNOT_ASSIGN_OR_RETURN(auto retriever, open_retriever(file_.string(), build_, progress_on(console)));
+    return serve_over(std::move(retriever), console);
   }
 
   Status serve_over(std::shared_ptr<const Retriever> retriever, const Console& console) const {

@@ -12,12 +12,10 @@ namespace carnot {
 namespace {
 
 Result<TextEncoder> open_sentence_encoder(const std::string& model) {
-  const auto folder = pretrained_folder(model);
-  if (!folder) return folder.error();
-  auto loaded = load_sentence_encoder(*folder);
-  if (!loaded) return loaded.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto folder, pretrained_folder(model));
+  CARNOT_ASSIGN_OR_RETURN(auto loaded, load_sentence_encoder(folder));
   at::set_num_threads(1);  // the products share kernel_pool(); what LibTorch does between them is short
-  const auto encoder = std::make_shared<const SentenceEncoderFolder>(std::move(loaded).value());
+  const auto encoder = std::make_shared<const SentenceEncoderFolder>(std::move(loaded));
   return TextEncoder{.encode = [encoder](std::span<const std::string> texts) { return encoder->encode(texts); },
                      .dimensions = encoder->dimensions(),
                      .mark = encoder->mark};

@@ -38,13 +38,12 @@ struct Bm25Query {
 };
 
 Result<Bm25Query> parse_bm25_query(std::string_view line, const std::string& where) {
-  const auto given = parse_json_object(line, where);
-  if (!given) return given.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto given, parse_json_object(line, where));
   Bm25Query query;
-  const auto text = given->find("query"), count = given->find("topk");
-  if (text == given->end() || !text->is_string()) return Error{where + ": query: expected a text"};
+  const auto text = given.find("query"), count = given.find("topk");
+  if (text == given.end() || !text->is_string()) return Error{where + ": query: expected a text"};
   query.text = text->get<std::string>();
-  if (count == given->end() || count->is_null()) return query;
+  if (count == given.end() || count->is_null()) return query;
   if (!count->is_number_integer() || *count < 1 || *count > kMostPassages)
     return Error{where + ": topk: expected a whole number from 1 to " + std::to_string(kMostPassages)};
   query.count = count->get<int>();
@@ -81,24 +80,23 @@ class ToolCommand final : public Command {
  private:
   Result<CodeToolOptions> code_options() const {
     CodeToolOptions options;
-    const auto document = Document::parse("", "command line", {.overrides = words_, .aliases = {}});
-    if (!document) return document.error();
-    ConfigReader reader(*document);
+    CARNOT_ASSIGN_OR_RETURN(const auto document,
+                            Document::parse("", "command line", {.overrides = words_, .aliases = {}}));
+    ConfigReader reader(document);
     reader.read("", options);
-    if (const Status status = reader.finish(); !status) return status.error();
+    CARNOT_RETURN_IF_ERROR(reader.finish());
     return options;
   }
 
   Status run_python(const Console& console) const {
     if (port_ > 65535) return Error{"--port: expected a number from 0 to 65535, found " + std::to_string(port_)};
-    const auto options = code_options();
-    if (!options) return options.error();
-    auto runner = open_code_runner(*options);
+    CARNOT_ASSIGN_OR_RETURN(const auto options, code_options());
+    auto runner = open_code_runner(options);
     if (!runner) return Error{"sandbox: " + runner.error().message};
     console.err << "carnot: code runs " << (*runner)->description() << std::endl;
     try {
-      if (port_ >= 0) return serve(std::move(runner).value(), options->sandbox.seconds, console);
-      return json_ ? answer_lines(**runner, *options, console) : run_input(**runner, *options, console);
+      if (port_ >= 0) return serve(std::move(runner).value(), options.sandbox.seconds, console);
+      return json_ ? answer_lines(**runner, options, console) : run_input(**runner, options, console);
     } catch (const SandboxFailure& failure) {
       return Error{failure.what()};
     }
@@ -107,9 +105,8 @@ class ToolCommand final : public Command {
   Status answer_lines(CodeRunner& runner, const CodeToolOptions& options, const Console& console) const {
     std::string line;
     for (int number = 1;; ++number) {
-      const auto more = read_line(console.in, line);
-      if (!more) return more.error();
-      if (!*more) return Done{};
+      CARNOT_ASSIGN_OR_RETURN(const auto more, read_line(console.in, line));
+      if (!more) return Done{};
       const auto code = parse_json(line, "line " + std::to_string(number));
       if (!code || !code->is_string()) {
         const std::string why =
@@ -166,9 +163,8 @@ class ToolCommand final : public Command {
     constexpr std::chrono::minutes kLongestSearch{10};
     std::string line;
     for (int number = 1;; ++number) {
-      const auto more = read_line(console.in, line);
-      if (!more) return more.error();
-      if (!*more) return Done{};
+      CARNOT_ASSIGN_OR_RETURN(const auto more, read_line(console.in, line));
+      if (!more) return Done{};
       const auto query =
           json_ ? parse_bm25_query(line, "line " + std::to_string(number)) : Result<Bm25Query>(Bm25Query{.text = line});
       if (!query) {

@@ -34,11 +34,11 @@ bool is_of_type(const HttpAnswer& answer, std::string_view type) {
 Result<Url> endpoint_of(const Url& server, const std::string& text) {
   const bool is_path = text.starts_with("/") && !text.starts_with("//");
   const std::string host = server.host.find(':') == std::string::npos ? server.host : "[" + server.host + "]";
-  const auto url = parse_url(
-      is_path ? (server.secure ? "https://" : "http://") + host + ":" + std::to_string(server.port) + text : text);
-  if (!url) return url.error();
-  if (url->host == server.host && url->port == server.port && url->secure == server.secure) return url;
-  return Error{"the endpoint " + url->shown() + " is on another server"};
+  CARNOT_ASSIGN_OR_RETURN(const auto url, parse_url(is_path ? (server.secure ? "https://" : "http://") + host + ":" +
+                                                                  std::to_string(server.port) + text
+                                                            : text));
+  if (url.host == server.host && url.port == server.port && url.secure == server.secure) return url;
+  return Error{"the endpoint " + url.shown() + " is on another server"};
 }
 
 class HttpTransport final : public McpTransport {

@@ -51,13 +51,11 @@ Result<McpServerOptions> server_of_entry(const std::string& entry) {
 
 Result<std::vector<McpServerOptions>> servers_of_entry(const std::string& entry) {
   if (entry.starts_with("mcp ")) {
-    auto server = server_of_entry(entry);
-    if (!server) return server.error();
-    return std::vector{std::move(server).value()};
+    CARNOT_ASSIGN_OR_RETURN(auto server, server_of_entry(entry));
+    return std::vector{std::move(server)};
   }
-  const auto text = read_file(entry);
-  if (!text) return text.error();
-  return parse_mcp_servers(*text, entry);
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(entry));
+  return parse_mcp_servers(text, entry);
 }
 
 class McpKind final : public ToolKind {

@@ -46,26 +46,22 @@ struct LoadedStep {
 };
 
 Result<Source> find_source(const ViewRequest& request) {
-  auto all = rollouts_at(request.path);
-  if (!all) return all.error();
-  auto chosen = choose_steps(*all, request.steps, kStepsShown);
-  if (!chosen) return chosen.error();
-  Source source{.all = std::move(all).value(), .chosen = std::move(chosen).value()};
+  CARNOT_ASSIGN_OR_RETURN(auto all, rollouts_at(request.path));
+  CARNOT_ASSIGN_OR_RETURN(auto chosen, choose_steps(all, request.steps, kStepsShown));
+  Source source{.all = std::move(all), .chosen = std::move(chosen)};
   const fs::path file = fs::absolute(source.chosen.front().path).lexically_normal();
   const fs::path folder = file.parent_path().parent_path();
   source.title = fs::is_directory(request.path) ? folder.filename().string() : file.filename().string();
   if (fs::exists(folder / "config.yaml")) {
-    auto recipe = load_recorded(folder / "config.yaml", {});
-    if (!recipe) return recipe.error();
+    CARNOT_ASSIGN_OR_RETURN(auto recipe, load_recorded(folder / "config.yaml", {}));
     source.run = folder;
-    source.recipe = std::move(recipe).value();
+    source.recipe = std::move(recipe);
     if (!fs::is_directory(request.path)) source.title = folder.filename().string() + ", " + source.title;
   }
   source.tokenizer_path = request.tokenizer.empty() ? tokenizer_beside(file) : request.tokenizer;
   if (source.tokenizer_path.empty()) return source;
-  auto tokenizer = Tokenizer::load(source.tokenizer_path);
-  if (!tokenizer) return tokenizer.error();
-  source.tokenizer = std::move(tokenizer).value();
+  CARNOT_ASSIGN_OR_RETURN(auto tokenizer, Tokenizer::load(source.tokenizer_path));
+  source.tokenizer = std::move(tokenizer);
   return source;
 }
 
@@ -113,16 +109,13 @@ std::vector<TokenStates> states_of(const Source& source, const RolloutFile& file
 }
 
 Result<LoadedStep> load_step(const Source& source, const RolloutsOfStep& step) {
-  const auto text = read_maybe_compressed(step.path);
-  if (!text) return text.error();
-  auto file = parse_rollout_rows(*text, step.path.string());
-  if (!file) return file.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(step.path));
+  CARNOT_ASSIGN_OR_RETURN(auto file, parse_rollout_rows(text, step.path.string()));
   if (source.tokenizer)
-    for (const Trajectory& trajectory : trajectories(file->groups))
-      if (const Status known = check_tokens(trajectory, *source.tokenizer, source.tokenizer_path); !known)
-        return known.error();
-  LoadedStep loaded{.file = std::move(file).value()};
-  loaded.states = states_of(source, loaded.file, *text);
+    for (const Trajectory& trajectory : trajectories(file.groups))
+      CARNOT_RETURN_IF_ERROR(check_tokens(trajectory, *source.tokenizer, source.tokenizer_path));
+  LoadedStep loaded{.file = std::move(file)};
+  loaded.states = states_of(source, loaded.file, text);
   return loaded;
 }
 
@@ -174,11 +167,10 @@ Result<std::string> write_page(const ViewRequest& request, const Source& source)
   const double bytes = request.megabytes * 1e6;
   std::size_t groups = 0, left_out = 0;
   for (std::size_t i = 0; i < source.chosen.size(); ++i) {
-    const auto loaded = load_step(source, source.chosen[i]);
-    if (!loaded) return loaded.error();
+    CARNOT_ASSIGN_OR_RETURN(const auto loaded, load_step(source, source.chosen[i]));
     const double share = static_cast<double>(i + 1) / static_cast<double>(source.chosen.size());
-    const std::size_t without_room = add_step(page, source.chosen[i], *loaded, static_cast<std::size_t>(bytes * share));
-    groups += loaded->file.groups.size() - without_room;
+    const std::size_t without_room = add_step(page, source.chosen[i], loaded, static_cast<std::size_t>(bytes * share));
+    groups += loaded.file.groups.size() - without_room;
     left_out += without_room;
   }
   if (left_out > 0)
@@ -187,7 +179,7 @@ Result<std::string> write_page(const ViewRequest& request, const Source& source)
         " groups found no room and were left out; --steps chooses fewer steps, --megabytes makes room.");
   const fs::path output = request.output.empty() ? default_output(request) : request.output;
   const std::string html = page.html(head);
-  if (const Status status = write_file_atomically(output, html); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(write_file_atomically(output, html));
   std::string said = std::to_string(groups) + (groups == 1 ? " group" : " groups") + " in " + output.string() + " (" +
                      std::to_string(html.size() / 1000) + " kB); open it in a browser\n";
   for (const std::string& note : head.notes) said += note + "\n";
@@ -202,7 +194,7 @@ std::int64_t changed_at(const fs::path& path) {
 Result<std::string> write_logs(const ViewRequest& request, Source& source) {
   if (!source.tokenizer)
     return Error{request.path.string() + ": has no tokenizer, and messages are texts; name it with --tokenizer"};
-  if (const Status made = make_folder(request.inspect); !made) return made.error();
+  CARNOT_RETURN_IF_ERROR(make_folder(request.inspect));
   InspectTask task{.task = "rollouts", .run = source.title, .model = "carnot/" + source.title};
   if (source.recipe) {
     task.task = source.recipe->environment_name;
@@ -210,13 +202,12 @@ Result<std::string> write_logs(const ViewRequest& request, Source& source) {
     for (const FieldRow& row : table.rows()) task.settings[row.key] = row.value;
   }
   for (const RolloutsOfStep& step : source.chosen) {
-    const auto loaded = load_step(source, step);
-    if (!loaded) return loaded.error();
-    task.step = loaded->file.groups.empty() ? step.step : shown_step(step, loaded->file.groups.front());
+    CARNOT_ASSIGN_OR_RETURN(const auto loaded, load_step(source, step));
+    task.step = loaded.file.groups.empty() ? step.step : shown_step(step, loaded.file.groups.front());
     task.made_at = changed_at(step.path);
     const Status written =
         write_file_atomically(request.inspect / inspect_file_name(task),
-                              inspect_log(task, loaded->file.groups, loaded->file.credit, *source.tokenizer));
+                              inspect_log(task, loaded.file.groups, loaded.file.credit, *source.tokenizer));
     if (!written) return written.error();
   }
   return std::to_string(source.chosen.size()) + (source.chosen.size() == 1 ? " log" : " logs") + " in " +

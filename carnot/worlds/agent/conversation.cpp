@@ -19,14 +19,13 @@ std::pair<std::string, std::vector<Message>> parted(const std::vector<Message>& 
 }
 
 Result<ToolDescription> tool_of(const std::string& json) {
-  const auto tool = parse_json_object<OrderedJson>(json, "the tool");
-  if (!tool) return tool.error();
-  const OrderedJson& function = tool->at("function");
+  CARNOT_ASSIGN_OR_RETURN(const auto tool, parse_json_object<OrderedJson>(json, "the tool"));
+  const OrderedJson& function = tool.at("function");
   ToolDescription description{.name = function.at("name").get<std::string>()};
   if (const auto text = function.find("description"); text != function.end()) description.description = *text;
   if (const auto schema = function.find("parameters"); schema != function.end())
     description.parameters = schema->dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-  if (const Status right = description.check(); !right) return right.error();
+  CARNOT_RETURN_IF_ERROR(description.check());
   return description;
 }
 

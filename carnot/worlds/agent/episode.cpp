@@ -12,17 +12,16 @@ constexpr std::chrono::milliseconds kPresenceSlice{100};  // between two looks a
 }  // namespace
 
 Result<EpisodeReward> read_reward(std::string_view text, const std::string& where) {
-  const auto json = parse_json(text, where);
-  if (!json) return json.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto json, parse_json(text, where));
   EpisodeReward reward;
-  if (json->is_number()) {
-    reward.reward = json->get<double>();
+  if (json.is_number()) {
+    reward.reward = json.get<double>();
     return reward;
   }
   std::vector<std::string> problems;
-  if (!json->is_object() || !json->contains("reward"))
-    return Error{where + ": expected a number or an object with reward, found " + shown(*json)};
-  for (const auto& [key, value] : json->items()) {
+  if (!json.is_object() || !json.contains("reward"))
+    return Error{where + ": expected a number or an object with reward, found " + shown(json)};
+  for (const auto& [key, value] : json.items()) {
     if (key == "reward" && value.is_number()) {
       reward.reward = value.get<double>();
     } else if (key == "success" && value.is_boolean()) {

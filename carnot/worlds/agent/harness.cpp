@@ -20,9 +20,10 @@ constexpr std::chrono::milliseconds kPipeSlice{100};
 }  // namespace
 
 Result<std::unique_ptr<Harness>> Harness::start(const HarnessCall& call, std::shared_ptr<AgentEpisode> episode) {
-  auto process = ChildProcess::start({.command = call.command, .folder = call.folder, .environment = call.variables});
-  if (!process) return process.error();
-  return std::unique_ptr<Harness>(new Harness(std::move(process).value(), std::move(episode), call.task + "\n"));
+  CARNOT_ASSIGN_OR_RETURN(
+      auto process,
+      ChildProcess::start({.command = call.command, .folder = call.folder, .environment = call.variables}));
+  return std::unique_ptr<Harness>(new Harness(std::move(process), std::move(episode), call.task + "\n"));
 }
 
 Harness::Harness(std::unique_ptr<ChildProcess> process, std::shared_ptr<AgentEpisode> episode, std::string task)

@@ -176,9 +176,8 @@ class GameReader {
 std::string_view AlfworldTask::task() const { return std::string_view(sentence).substr(kTaskLead.size()); }
 
 Result<AlfworldTask> parse_alfworld_row(std::string_view row, const std::string& name) {
-  const auto object = parse_json_object(row, name);
-  if (!object) return object.error();
-  GameMembers members(*object, name);
+  CARNOT_ASSIGN_OR_RETURN(const auto object, parse_json_object(row, name));
+  GameMembers members(object, name);
   AlfworldTask game{.split = members.text("split"),
                     .task_id = members.text("task_id"),
                     .trial_id = members.text("trial_id"),
@@ -187,29 +186,27 @@ Result<AlfworldTask> parse_alfworld_row(std::string_view row, const std::string&
   const std::vector<std::string> sentences = members.texts("task");
   if (sentences.size() == 1) game.sentence = sentences.front();
   members.check_sentence("task", game.sentence);
-  if (const Status status = members.read_room(game.room); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(members.read_room(game.room));
   return game;
 }
 
 Result<AlfworldGameFile> parse_alfworld_game(std::string_view text, const std::string& name) {
-  const auto object = parse_json_object(text, name);
-  if (!object) return object.error();
-  GameMembers members(*object, name);
+  CARNOT_ASSIGN_OR_RETURN(const auto object, parse_json_object(text, name));
+  GameMembers members(object, name);
   AlfworldGameFile game;
   game.task.walkthrough = members.texts("walkthrough");
-  if (const auto solvable = object->find("solvable"); solvable != object->end())
+  if (const auto solvable = object.find("solvable"); solvable != object.end())
     game.solvable = !solvable->is_boolean() || solvable->get<bool>();
   const std::string grammar = members.text("grammar");
   if (!grammar.empty() && grammar.find("\"move {o} to {r}\"") == std::string::npos)
     members.problem("grammar",
                     "expected the commands of json_2.1.1 (\"move {o} to {r}\"), found those of another release");
   if (!grammar.empty()) {
-    auto sentence = task_rule(grammar, name);
-    if (!sentence) return sentence.error();
-    game.task.sentence = std::move(sentence).value();
+    CARNOT_ASSIGN_OR_RETURN(auto sentence, task_rule(grammar, name));
+    game.task.sentence = std::move(sentence);
     members.check_sentence("grammar", game.task.sentence);
   }
-  if (const Status status = members.read_room(game.task.room); !status) return status.error();
+  CARNOT_RETURN_IF_ERROR(members.read_room(game.task.room));
   return game;
 }
 
@@ -228,9 +225,8 @@ Result<std::vector<AlfworldTask>> read_alfworld_games(const std::filesystem::pat
   if (path.empty()) {
     reader.read_folder(folder / split);
   } else {
-    const auto text = read_maybe_compressed(path);
-    if (!text) return text.error();
-    reader.read_rows(*text, path.string());
+    CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(path));
+    reader.read_rows(text, path.string());
   }
   return std::move(reader).games();
 }

@@ -8,154 +8,14 @@
 #include <utility>
 
 #include "carnot/core/base/check.h"
-#include "carnot/core/base/printable.h"
 #include "carnot/core/base/strings.h"
+#include "carnot/worlds/alfworld/pddl_problem.h"
 
 namespace carnot {
 namespace {
 
 constexpr int kMaxLocations = 1024;
 constexpr std::string_view kIdBreak = "_bar_";
-
-/// Brackets and words of a PDDL text, one after the other.
-class PddlWords {
- public:
-  explicit PddlWords(std::string_view text) : text_(text) {}
-
-  /// Empty at the end.
-  std::string_view next() {
-    skip_blanks();
-    const std::size_t begin = at_;
-    if (at_ == text_.size()) return {};
-    if (is_bracket(text_[at_])) return text_.substr(at_++, 1);
-    while (at_ < text_.size() && !is_bracket(text_[at_]) && !is_blank(text_[at_]) && text_[at_] != ';') ++at_;
-    return text_.substr(begin, at_ - begin);
-  }
-
-  /// Of the last word.
-  std::string where(const std::string& name) const {
-    const auto lines = std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at_), '\n');
-    return name + ":" + std::to_string(lines + 1) + ": ";
-  }
-
- private:
-  static bool is_bracket(char c) { return c == '(' || c == ')'; }
-  static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-  void skip_blanks() {
-    while (at_ < text_.size() && (is_blank(text_[at_]) || text_[at_] == ';')) {
-      if (text_[at_] == ';')
-        at_ = std::min(text_.find('\n', at_), text_.size());
-      else
-        ++at_;
-    }
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
-
-struct Fact {
-  std::string_view predicate;
-  std::array<std::string_view, 2> arguments;
-  std::size_t count = 0;
-};
-
-/// A problem's parts, all of them views into its text in lower case.
-struct Problem {
-  std::unordered_map<std::string_view, std::string_view> types;  ///< of declared ids
-  std::vector<Fact> facts;
-  std::vector<std::string_view> goal;  ///< its words
-};
-
-std::string quoted_word(std::string_view word) { return "'" + printable(word.substr(0, 60)) + "'"; }
-
-/// Splits a text into the parts of a problem.
-class ProblemReader {
- public:
-  ProblemReader(std::string_view text, const std::string& name) : words_(text), name_(name) {}
-
-  Result<Problem> read() {
-    if (!(expect("(") && expect("define"))) return error_;
-    for (std::string_view word = words_.next(); word != ")"; word = words_.next()) {
-      if (word != "(") return wrong(word, "a section in brackets");
-      if (!read_section()) return error_;
-    }
-    if (!problem_.types.empty() && !problem_.facts.empty() && !problem_.goal.empty()) return std::move(problem_);
-    return Error{name_ + ": expected a problem with :objects, :init and :goal"};
-  }
-
- private:
-  bool expect(std::string_view wanted) {
-    const std::string_view word = words_.next();
-    if (word == wanted) return true;
-    wrong(word, "'" + std::string(wanted) + "'");
-    return false;
-  }
-
-  Error wrong(std::string_view word, const std::string& expected) {
-    error_ = Error{words_.where(name_) + "expected " + expected + ", found " +
-                   (word.empty() ? "the end" : quoted_word(word))};
-    return error_;
-  }
-
-  bool read_section() {
-    const std::string_view section = words_.next();
-    if (section == ":objects") return read_objects();
-    if (section == ":init") return read_facts();
-    return read_words(section == ":goal" ? &problem_.goal : nullptr);
-  }
-
-  /// The words up to the section's closing bracket, without it.
-  bool read_words(std::vector<std::string_view>* words) {
-    for (int depth = 1;;) {
-      const std::string_view word = words_.next();
-      if (word.empty()) return wrong(word, "')'"), false;
-      depth += word == "(" ? 1 : word == ")" ? -1 : 0;
-      if (depth == 0) return true;
-      if (words != nullptr) words->push_back(word);
-    }
-  }
-
-  bool read_objects() {
-    std::vector<std::string_view> ids;
-    for (std::string_view word = words_.next(); word != ")"; word = words_.next()) {
-      if (word.empty() || word == "(") return wrong(word, "names, '-' and their type"), false;
-      if (word != "-") {
-        ids.push_back(word);
-        continue;
-      }
-      const std::string_view type = words_.next();
-      if (type.empty() || type == "(" || type == ")") return wrong(type, "a type"), false;
-      for (const std::string_view id : ids)
-        if (const auto [known, added] = problem_.types.emplace(id, type); !added && known->second != type)
-          return wrong(id, "a name of one type"), false;
-      ids.clear();
-    }
-    return ids.empty() || (wrong(ids.front(), "names, '-' and their type"), false);
-  }
-
-  bool read_facts() {
-    for (std::string_view word = words_.next(); word != ")"; word = words_.next()) {
-      if (word != "(") return wrong(word, "a fact in brackets"), false;
-      Fact fact{.predicate = words_.next(), .arguments = {}};
-      if (fact.predicate.empty() || fact.predicate == "(" || fact.predicate == ")")
-        return wrong(fact.predicate, "a predicate"), false;
-      for (word = words_.next(); word != ")"; word = words_.next()) {
-        if (word.empty() || word == "(") return wrong(word, "arguments of " + quoted_word(fact.predicate)), false;
-        if (fact.count == fact.arguments.size()) return wrong(word, "at most two arguments"), false;
-        fact.arguments[fact.count++] = word;
-      }
-      problem_.facts.push_back(fact);
-    }
-    return true;
-  }
-
-  PddlWords words_;
-  const std::string& name_;
-  Problem problem_{};
-  Error error_{};
-};
 
 struct GoalForm {
   RoomTask task;
@@ -193,16 +53,16 @@ using GoalTypes = std::map<std::string_view, std::string_view>;
 /// What the form's words with '$' stand for in the goal; none where the goal has another form.
 std::optional<GoalTypes> match(const GoalForm& form, const std::vector<std::string_view>& goal) {
   GoalTypes types;
-  PddlWords words(form.words);
-  for (const std::string_view found : goal) {
-    const std::string_view wanted = words.next();
+  const std::vector<std::string_view> words = pddl_words(form.words);
+  if (words.size() != goal.size()) return std::nullopt;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view wanted = words[i], found = goal[i];
     if (!wanted.starts_with('$')) {
       if (found != wanted) return std::nullopt;
     } else if (found == "(" || found == ")" || types.emplace(wanted, found).first->second != found) {
       return std::nullopt;
     }
   }
-  if (!words.next().empty()) return std::nullopt;
   return types;
 }
 
@@ -216,7 +76,7 @@ std::string first_part(std::string_view id) {
 /// Turns the parts of a problem into a room.
 class RoomBuilder {
  public:
-  RoomBuilder(const Problem& problem, const std::string& name) : problem_(problem), name_(name) {}
+  RoomBuilder(const PddlProblem& problem, const std::string& name) : problem_(problem), name_(name) {}
 
   Result<Room> build() {
     number_ids();
@@ -240,7 +100,7 @@ class RoomBuilder {
 
   void number_ids() {
     std::vector<std::string_view> ids;
-    for (const Fact& fact : problem_.facts)
+    for (const PddlFact& fact : problem_.facts)
       ids.insert(ids.end(), fact.arguments.begin(), fact.arguments.begin() + static_cast<std::ptrdiff_t>(fact.count));
     std::sort(ids.begin(), ids.end());
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -282,7 +142,7 @@ class RoomBuilder {
   }
 
   /// The number of a fact's argument; a problem where it is of another type.
-  int number(const Fact& fact, std::size_t argument, const Numbers& numbers, std::string_view type) {
+  int number(const PddlFact& fact, std::size_t argument, const Numbers& numbers, std::string_view type) {
     const std::string_view id = argument < fact.count ? fact.arguments[argument] : std::string_view{};
     const auto found = numbers.find(id);
     if (found != numbers.end()) return found->second;
@@ -290,22 +150,22 @@ class RoomBuilder {
             ", found " + quoted_word(id));
     return kNowhere;
   }
-  int object(const Fact& fact, std::size_t argument = 0) { return number(fact, argument, objects_, "object"); }
-  int receptacle(const Fact& fact, std::size_t argument = 0) {
+  int object(const PddlFact& fact, std::size_t argument = 0) { return number(fact, argument, objects_, "object"); }
+  int receptacle(const PddlFact& fact, std::size_t argument = 0) {
     return number(fact, argument, receptacles_, "receptacle");
   }
-  int location(const Fact& fact, std::size_t argument) { return number(fact, argument, locations_, "location"); }
+  int location(const PddlFact& fact, std::size_t argument) { return number(fact, argument, locations_, "location"); }
 
   void read_facts() {
-    for (const Fact& fact : problem_.facts) read_fact(fact);
+    for (const PddlFact& fact : problem_.facts) read_fact(fact);
     std::unordered_map<std::string_view, EntitySet> objects;
     for (std::size_t o = 0; o < room_.objects.size(); ++o)
       if (!room_.objects[o].type.empty()) objects[room_.objects[o].type].add(static_cast<int>(o));
-    for (const Fact& fact : problem_.facts)
+    for (const PddlFact& fact : problem_.facts)
       if (fact.predicate == "cancontain") read_can_contain(fact, objects);
   }
 
-  void read_fact(const Fact& fact) {
+  void read_fact(const PddlFact& fact) {
     const std::string_view predicate = fact.predicate;
     if (EntitySet* set = set_of(predicate)) {
       if (const int o = object(fact); o != kNowhere) set->add(o);
@@ -358,13 +218,13 @@ class RoomBuilder {
     return nullptr;
   }
 
-  void set_once(int& value, int found, const Fact& fact) {
+  void set_once(int& value, int found, const PddlFact& fact) {
     if (value != kNowhere && value != found)
       problem(std::string(fact.predicate) + ": expected one for " + quoted_word(fact.arguments[0]) + ", found two");
     value = found;
   }
 
-  void set_type(std::string& type, const Fact& fact) {
+  void set_type(std::string& type, const PddlFact& fact) {
     const std::string_view found = fact.count == 2 ? fact.arguments[1] : std::string_view{};
     if (found.empty())
       return problem(std::string(fact.predicate) + ": expected a type of " + quoted_word(fact.arguments[0]));
@@ -374,7 +234,7 @@ class RoomBuilder {
   }
 
   /// What belongs where is said of types.
-  void read_can_contain(const Fact& fact, const std::unordered_map<std::string_view, EntitySet>& objects) {
+  void read_can_contain(const PddlFact& fact, const std::unordered_map<std::string_view, EntitySet>& objects) {
     const auto found = objects.find(fact.arguments[1]);
     if (found == objects.end()) return;
     for (RoomReceptacle& receptacle : room_.receptacles)
@@ -446,7 +306,7 @@ class RoomBuilder {
     return all;
   }
 
-  const Problem& problem_;
+  const PddlProblem& problem_;
   const std::string& name_;
   Numbers objects_{}, receptacles_{}, locations_{};
   Room room_{};
@@ -464,9 +324,8 @@ const NamedEntity* Room::find(std::string_view name) const {
 
 Result<Room> parse_room(std::string_view problem, const std::string& name) {
   const std::string text = lower_case(problem);
-  const auto parts = ProblemReader(text, name).read();
-  if (!parts) return parts.error();
-  return RoomBuilder(*parts, name).build();
+  CARNOT_ASSIGN_OR_RETURN(const auto parts, parse_pddl_problem(text, name));
+  return RoomBuilder(parts, name).build();
 }
 
 }  // namespace carnot

@@ -79,15 +79,15 @@ class DatasetFactory final : public QuestionFactory {
   Status prepare(std::uint64_t seed) override {
     auto scoring = std::make_shared<Scoring>();
     scoring->options = options_;
-    if (const Status status = make_scorers(*scoring); !status) return status;
-    if (const Status status = open_judge(*scoring); !status) return status;
+    CARNOT_RETURN_IF_ERROR(make_scorers(*scoring));
+    CARNOT_RETURN_IF_ERROR(open_judge(*scoring));
     QuestionSet questions{.protocol = {.think_tag = options_.think_tag,
                                        .action_tags = {options_.answer_tag},
                                        .max_turns = 1,
                                        .max_response_tokens = options_.max_response_tokens},
                           .assistant_prefix = options_.assistant_prefix};
-    if (const Status status = read_questions(scoring->options.columns, seed, questions); !status) return status;
-    if (const Status status = start_python(*scoring, questions.train.front()); !status) return status;
+    CARNOT_RETURN_IF_ERROR(read_questions(scoring->options.columns, seed, questions));
+    CARNOT_RETURN_IF_ERROR(start_python(*scoring, questions.train.front()));
     questions.grade = [scoring](const DatasetRow& row, const PolicyResponse& response) {
       return scoring->grade(row, response);
     };
@@ -95,9 +95,8 @@ class DatasetFactory final : public QuestionFactory {
       scoring->score_group(row, replies);
     };
     set_questions(std::move(questions), seed, "dataset_epoch");
-    auto tools = ToolUse::open(options_.tool_use);
-    if (!tools) return tools.error();
-    tools_ = std::move(tools).value();
+    CARNOT_ASSIGN_OR_RETURN(auto tools, ToolUse::open(options_.tool_use));
+    tools_ = std::move(tools);
     return Done{};
   }
 
@@ -128,9 +127,8 @@ class DatasetFactory final : public QuestionFactory {
       if (weighted->name == kPython || weighted->name == kJudge) continue;
       const ScorerEntry& entry = *std::find_if(scorers().begin(), scorers().end(),
                                                [&](const ScorerEntry& one) { return one.name == weighted->name; });
-      auto made = entry.make(scorer);
-      if (!made) return made.error();
-      scoring.scorers.back() = std::move(made).value();
+      CARNOT_ASSIGN_OR_RETURN(auto made, entry.make(scorer));
+      scoring.scorers.back() = std::move(made);
       scoring.options.columns.needs_answer |= entry.needs_gold;
     }
     return Done{};
@@ -141,9 +139,8 @@ class DatasetFactory final : public QuestionFactory {
     if (!wanted && !options_.judge.endpoint.url.empty())
       return Error{"env.judge: has no effect, for env.scorers does not list 'judge'"};
     if (!wanted) return Done{};
-    auto judge = Judge::open(options_.judge);
-    if (!judge) return judge.error();
-    scoring.judge = std::move(judge).value();
+    CARNOT_ASSIGN_OR_RETURN(auto judge, Judge::open(options_.judge));
+    scoring.judge = std::move(judge);
     scoring.options.columns.needs_answer |= scoring.judge->needs_answer();
     return Done{};
   }
@@ -155,13 +152,12 @@ class DatasetFactory final : public QuestionFactory {
     if (!wanted && !options_.reward.empty())
       return Error{"env.reward: has no effect, for env.scorers does not list 'python'"};
     if (!wanted) return Done{};
-    auto python = PythonReward::start({.functions = options_.reward,
-                                       .weights = options_.reward_weights,
-                                       .python = options_.python,
-                                       .timeout = options_.timeout},
-                                      row);
-    if (!python) return python.error();
-    scoring.python = std::move(python).value();
+    CARNOT_ASSIGN_OR_RETURN(auto python, PythonReward::start({.functions = options_.reward,
+                                                              .weights = options_.reward_weights,
+                                                              .python = options_.python,
+                                                              .timeout = options_.timeout},
+                                                             row));
+    scoring.python = std::move(python);
     return Done{};
   }
 
@@ -175,15 +171,13 @@ class DatasetFactory final : public QuestionFactory {
   }
 
   Status read_questions(const DatasetColumns& columns, std::uint64_t seed, QuestionSet& questions) const {
-    auto train = read_rows(options_.train_file, "env.train_file", columns);
-    if (!train) return train.error();
-    questions.train = std::move(train).value();
+    CARNOT_ASSIGN_OR_RETURN(auto train, read_rows(options_.train_file, "env.train_file", columns));
+    questions.train = std::move(train);
     if (options_.test_file.empty()) return hold_out(seed, questions);
     if (options_.held_out_share != DatasetOptions{}.held_out_share)
       return Error{"env.held_out_share: has no effect, for env.test_file names the rows of validation"};
-    auto test = read_rows(options_.test_file, "env.test_file", columns);
-    if (!test) return test.error();
-    questions.test = std::move(test).value();
+    CARNOT_ASSIGN_OR_RETURN(auto test, read_rows(options_.test_file, "env.test_file", columns));
+    questions.test = std::move(test);
     return Done{};
   }
 

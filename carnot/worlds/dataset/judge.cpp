@@ -68,14 +68,13 @@ const std::string& default_judge_prompt() {
 
 Result<std::unique_ptr<Judge>> Judge::open(const JudgeOptions& given) {
   JudgeOptions options = given;
-  auto endpoint = ChatEndpoint::open(options.endpoint, kSection);
-  if (!endpoint) return endpoint.error();
-  if (const Status set = set_prompt(options); !set) return set.error();
+  CARNOT_ASSIGN_OR_RETURN(auto endpoint, ChatEndpoint::open(options.endpoint, kSection));
+  CARNOT_RETURN_IF_ERROR(set_prompt(options));
   if (options.highest <= options.lowest)
     return Error{kSection + "highest: expected a number above " + kSection + "lowest"};
   if (!options.extra.empty())
     if (const auto extra = parse_json_object(options.extra, kSection + "extra"); !extra) return extra.error();
-  std::unique_ptr<Judge> judge(new Judge(options, std::move(endpoint).value()));
+  std::unique_ptr<Judge> judge(new Judge(options, std::move(endpoint)));
   if (options.score_field.empty()) {
     auto pattern = Pattern::compile(options.score_pattern);
     if (!pattern) return Error{kSection + "score_pattern: " + pattern.error().message};

@@ -7,11 +7,10 @@
 namespace carnot {
 
 Result<JudgeCache> JudgeCache::open(const std::filesystem::path& folder) {
-  if (const Status made = make_folder(folder); !made) return made.error();
-  const auto probe = make_temporary_file(folder);
-  if (!probe) return probe.error();
+  CARNOT_RETURN_IF_ERROR(make_folder(folder));
+  CARNOT_ASSIGN_OR_RETURN(const auto probe, make_temporary_file(folder));
   std::error_code ignored;
-  std::filesystem::remove(probe->path, ignored);
+  std::filesystem::remove(probe.path, ignored);
   return JudgeCache(folder);
 }
 
@@ -35,7 +34,7 @@ std::optional<std::string> JudgeCache::find(const std::string& request) const {
 
 Status JudgeCache::store(const std::string& request, const std::string& answer) const {
   const std::filesystem::path path = file_of(request);
-  if (const Status made = make_folder(path.parent_path()); !made) return made;
+  CARNOT_RETURN_IF_ERROR(make_folder(path.parent_path()));
   return write_file_atomically(path, Json{{"answer", answer}}.dump() + "\n");
 }
 

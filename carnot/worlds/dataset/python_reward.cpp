@@ -36,14 +36,13 @@ Result<std::unique_ptr<PythonReward>> PythonReward::start(const PythonRewardOpti
   std::vector<std::string> command{options.python, (*folder / "carnot_reward.py").string()};
   std::vector<Part> parts;
   for (const std::string& text : options.functions) {
-    const auto function = function_of(text);
-    if (!function) return function.error();
-    if (std::find(command.begin() + 2, command.end(), *function) != command.end())
-      return Error{"env.reward: lists " + *function + " twice"};
+    CARNOT_ASSIGN_OR_RETURN(const auto function, function_of(text));
+    if (std::find(command.begin() + 2, command.end(), function) != command.end())
+      return Error{"env.reward: lists " + function + " twice"};
     const bool is_only = std::count_if(options.functions.begin(), options.functions.end(),
-                                       [&](const auto& other) { return name_in(other) == name_in(*function); }) <= 1;
-    command.push_back(*function);
-    parts.push_back({.name = is_only ? name_in(*function) : *function,
+                                       [&](const auto& other) { return name_in(other) == name_in(function); }) <= 1;
+    command.push_back(function);
+    parts.push_back({.name = is_only ? name_in(function) : function,
                      .weight = options.weights.empty() ? 1 : options.weights[parts.size()]});
   }
   PeerOptions peer{.name = "env.reward",
@@ -52,7 +51,7 @@ Result<std::unique_ptr<PythonReward>> PythonReward::start(const PythonRewardOpti
                    .call_seconds = options.timeout};
   const Json hello{{"op", "hello"}, {"protocol", 1}, {"row", parse_json(row.json, "row").value()}};
   auto pool = std::make_unique<PeerPool>(std::move(peer), hello, 1);
-  if (const Status started = pool->start(); !started) return started.error();
+  CARNOT_RETURN_IF_ERROR(pool->start());
   return std::unique_ptr<PythonReward>(new PythonReward(std::move(parts), std::move(pool)));
 }
 

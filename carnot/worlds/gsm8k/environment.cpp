@@ -78,19 +78,16 @@ class Gsm8kFactory final : public QuestionFactory {
             .think_tag = "", .action_tags = {}, .max_turns = 1, .max_response_tokens = options_.max_response_tokens}};
     for (auto& [rows, file, key, stem] : {std::tuple{&questions.train, &options_.train_file, "train_file", "train"},
                                           std::tuple{&questions.test, &options_.test_file, "test_file", "test"}}) {
-      const auto path = file_of(*file, key, stem);
-      if (!path) return path.error();
-      const auto tasks = read_task_rows(*path);
-      if (!tasks) return tasks.error();
-      for (const TaskRow& task : *tasks) rows->push_back(dataset_row(task, options_));
+      CARNOT_ASSIGN_OR_RETURN(const auto path, file_of(*file, key, stem));
+      CARNOT_ASSIGN_OR_RETURN(const auto tasks, read_task_rows(path));
+      for (const TaskRow& task : tasks) rows->push_back(dataset_row(task, options_));
     }
     questions.grade = [options = options_](const DatasetRow& row, const PolicyResponse& response) {
       return grade(row, response.text, options);
     };
     set_questions(std::move(questions), seed, "gsm8k_epoch");
-    auto tools = ToolUse::open(options_.tool_use);
-    if (!tools) return tools.error();
-    tools_ = std::move(tools).value();
+    CARNOT_ASSIGN_OR_RETURN(auto tools, ToolUse::open(options_.tool_use));
+    tools_ = std::move(tools);
     return Done{};
   }
 

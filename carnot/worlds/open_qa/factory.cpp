@@ -120,20 +120,17 @@ class OpenQaFactory final : public EnvironmentFactory {
           "train.jsonl or test.jsonl (docs/open_qa.md)"};
     const DatasetColumns columns{.question = options_.question, .answer = options_.answer};
     const auto read = [&](const std::string& file, std::vector<DatasetRow>& rows) -> Status {
-      auto found = read_dataset(file, columns);
-      if (!found) return found.error();
-      for (std::size_t i = 0; i < found->size(); ++i) {
-        split_joined_answers((*found)[i]);
-        if ((*found)[i].answers.empty())
+      CARNOT_ASSIGN_OR_RETURN(auto found, read_dataset(file, columns));
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        split_joined_answers(found[i]);
+        if (found[i].answers.empty())
           return Error{file + ": row " + std::to_string(i + 1) + ": expected an answer that is not empty"};
       }
-      rows = std::move(found).value();
+      rows = std::move(found);
       return Done{};
     };
-    if (!train.empty())
-      if (const Status status = read(train, world.train); !status) return status;
-    if (!test.empty())
-      if (const Status status = read(test, world.test); !status) return status;
+    if (!train.empty()) CARNOT_RETURN_IF_ERROR(read(train, world.train));
+    if (!test.empty()) CARNOT_RETURN_IF_ERROR(read(test, world.test));
     if (world.test.empty()) world.test = world.train;
     if (world.train.empty()) world.train = world.test;
     return Done{};
@@ -145,9 +142,8 @@ class OpenQaFactory final : public EnvironmentFactory {
       return Error{
           "env.retriever: names neither passages nor a server; expected a file, an index (.bm25) or "
           "http://HOST:PORT, or env.task_source: a folder with passages.jsonl (docs/open_qa.md)"};
-    auto retriever = options_.encoder.empty() ? open_by_words(where) : open_by_vectors(where);
-    if (!retriever) return retriever.error();
-    world.retriever = std::move(retriever).value();
+    CARNOT_ASSIGN_OR_RETURN(auto retriever, options_.encoder.empty() ? open_by_words(where) : open_by_vectors(where));
+    world.retriever = std::move(retriever);
     return Done{};
   }
 

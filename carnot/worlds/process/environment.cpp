@@ -138,8 +138,7 @@ class ProcessFactory final : public EnvironmentFactory {
   Status prepare(std::uint64_t seed) override {
     if (options_.command.empty())
       return Error{"env.command: names no program; expected a list like [python3, my_environment.py]"};
-    auto hello = hello_request(options_.settings);
-    if (!hello) return hello.error();
+    CARNOT_ASSIGN_OR_RETURN(auto hello, hello_request(options_.settings));
     seed_ = seed;
     world_ = std::make_shared<ProcessWorld>(
         PeerOptions{
@@ -147,7 +146,7 @@ class ProcessFactory final : public EnvironmentFactory {
             .program = {.command = options_.command, .folder = options_.folder, .environment = python_variables()},
             .start_seconds = options_.start_timeout,
             .call_seconds = options_.timeout},
-        std::move(hello).value(), options_.processes);
+        std::move(hello), options_.processes);
     if (const Status started = world_->pool.start(); !started) return with_advice(started.error());
     try {
       world_->greeting = read_greeting(world_->pool.take()->greeting());
@@ -156,9 +155,8 @@ class ProcessFactory final : public EnvironmentFactory {
     }
     if (options_.max_turns > 0) world_->greeting.protocol.max_turns = options_.max_turns;
     if (options_.max_response_tokens > 0) world_->greeting.protocol.max_response_tokens = options_.max_response_tokens;
-    auto tools = ToolUse::open(options_.tool_use);
-    if (!tools) return tools.error();
-    tools_ = std::move(tools).value();
+    CARNOT_ASSIGN_OR_RETURN(auto tools, ToolUse::open(options_.tool_use));
+    tools_ = std::move(tools);
     return Done{};
   }
 

@@ -19,9 +19,8 @@ class SokobanFactory : public RagenFactory {
       : RagenFactory({.max_turns = 5, .max_actions_per_turn = 2, .max_actions = 10, .max_response_words = 100}) {}
 
   Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const override {
-    auto room = make_sokoban_room(options_.room(), seed);
-    if (!room) return room.error();
-    return std::unique_ptr<Game>(std::make_unique<Sokoban>(options_, std::move(room).value()));
+    CARNOT_ASSIGN_OR_RETURN(auto room, make_sokoban_room(options_.room(), seed));
+    return std::unique_ptr<Game>(std::make_unique<Sokoban>(options_, std::move(room)));
   }
 
   std::vector<std::string> plan(const Game& game, int actions_left, int count) const override {
@@ -60,8 +59,7 @@ class SokobanFactory : public RagenFactory {
   }
 
   Status check() const override {
-    const auto room = make_sokoban_room(options_.room(), 0);
-    if (!room) return room.error();
+    CARNOT_RETURN_IF_ERROR(make_sokoban_room(options_.room(), 0));
     return Done{};
   }
 

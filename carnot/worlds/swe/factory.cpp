@@ -75,10 +75,10 @@ class SweFactory final : public EnvironmentFactory {
   void fields(FieldVisitor& visit) override { options_.fields(visit); }
 
   Status prepare(std::uint64_t seed) override {
-    if (const Status fits = check_limits(); !fits) return fits;
+    CARNOT_RETURN_IF_ERROR(check_limits());
     auto tasks = read_tasks();
     if (!tasks) return Error{"env.task_source: " + tasks.error().message};
-    if (const Status status = split(std::move(tasks).value()); !status) return status;
+    CARNOT_RETURN_IF_ERROR(split(std::move(tasks).value()));
     auto sandbox = PythonSandbox::open(options_.sandbox);
     if (!sandbox) return Error{"env.sandbox: " + sandbox.error().message};
     log_info("the tools of swe run " + (*sandbox)->description());
@@ -174,9 +174,8 @@ class SweFactory final : public EnvironmentFactory {
 Result<std::vector<SweTask>> built_in_swe_tasks() {
   std::vector<SweTask> tasks;
   for (const auto& [name, text] : kSweTaskTexts) {
-    auto task = parse_swe_task(text, std::string(name));
-    if (!task) return task.error();
-    tasks.push_back(std::move(task).value());
+    CARNOT_ASSIGN_OR_RETURN(auto task, parse_swe_task(text, std::string(name)));
+    tasks.push_back(std::move(task));
   }
   sort_tasks(tasks);
   return tasks;
@@ -203,15 +202,13 @@ Result<std::vector<SweTask>> read_swe_tasks(const std::string& folder) {
 }
 
 Result<std::vector<SweTask>> read_swe_bench(const std::string& file, const std::string& repositories) {
-  const auto text = read_maybe_compressed(file);
-  if (!text) return text.error();
-  const auto rows = parse_swe_bench_rows(*text, file);
-  if (!rows) return rows.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(file));
+  CARNOT_ASSIGN_OR_RETURN(const auto rows, parse_swe_bench_rows(text, file));
   if (repositories.empty())
     return Error{file + ": env.repositories has to name the folder of their repositories (docs/swe.md)"};
   std::vector<SweTask> tasks;
   std::vector<std::string> problems;
-  for (const SweBenchRow& row : *rows) {
+  for (const SweBenchRow& row : rows) {
     auto files = read_repository(std::filesystem::path(repositories) / row.instance_id);
     auto task = files ? swe_bench_task(row, std::move(files).value()) : Result<SweTask>(files.error());
     if (task)

@@ -129,11 +129,10 @@ Result<SweFiles> read_repository(const std::filesystem::path& folder) {
     if (files.size() >= kMostRepositoryFiles || bytes > kMostRepositoryBytes)
       return Error{folder.string() + ": has more than " + std::to_string(kMostRepositoryFiles) + " files or " +
                    std::to_string(kMostRepositoryBytes >> 20) + " MB"};
-    auto content = read_file(entry->path());
-    if (!content) return content.error();
+    CARNOT_ASSIGN_OR_RETURN(auto content, read_file(entry->path()));
     const auto mode = entry->status(problem).permissions();
     files[entry->path().lexically_relative(folder).generic_string()] = {
-        .content = std::move(content).value(),
+        .content = std::move(content),
         .executable = (mode & std::filesystem::perms::owner_exec) != std::filesystem::perms::none};
   }
   if (problem) return Error{folder.string() + ": " + problem.message()};
@@ -143,9 +142,8 @@ Result<SweFiles> read_repository(const std::filesystem::path& folder) {
 Result<SweTask> swe_bench_task(const SweBenchRow& row, SweFiles repository) {
   SweTask task{.id = row.instance_id, .issue = row.problem_statement};
   SweFiles with_repair = repository, with_tests = repository;
-  if (const Status fits = apply_diff(row.patch, with_repair, row.instance_id + ", patch"); !fits) return fits.error();
-  if (const Status fits = apply_diff(row.test_patch, with_tests, row.instance_id + ", test_patch"); !fits)
-    return fits.error();
+  CARNOT_RETURN_IF_ERROR(apply_diff(row.patch, with_repair, row.instance_id + ", patch"));
+  CARNOT_RETURN_IF_ERROR(apply_diff(row.test_patch, with_tests, row.instance_id + ", test_patch"));
   for (const FileDiff& diff : row.test_patch) {
     if (diff.new_path.empty()) continue;
     task.tests[diff.new_path] = with_tests.at(diff.new_path);

@@ -124,11 +124,10 @@ SweFolder folder_with(const SweFiles& repository) {
 }
 
 Result<SweToolOutput> take_tool_answer(std::string_view text, SweFolder& folder) {
-  const auto answer = parse_json_object(text, "the tool's answer");
-  if (!answer) return answer.error();
-  ToolAnswer read(*answer);
+  CARNOT_ASSIGN_OR_RETURN(const auto answer, parse_json_object(text, "the tool's answer"));
+  ToolAnswer read(answer);
   SweToolOutput output{.text = read.text("output"), .exit_code = read.text("exit_code")};
-  if (answer->contains("excess") && read.problem().empty())
+  if (answer.contains("excess") && read.problem().empty())
     return SweToolOutput{.text = "Error: the command changed more than " + std::to_string(kMostChangedBytes >> 20) +
                                  " MB of files; all of its changes are taken back",
                          .exit_code = "-1"};

@@ -55,14 +55,13 @@ class ConvertedRows {
 
 Result<std::string> converted(const fs::path& script, const fs::path& file, const std::string& python) {
   const ProgramCall call{.command = {python, script.string(), file.string()}};
-  auto program = LineProgram::start("parquet_to_jsonl.py", call, kMaxLineBytes);
-  if (!program) return program.error();
+  CARNOT_ASSIGN_OR_RETURN(auto program, LineProgram::start("parquet_to_jsonl.py", call, kMaxLineBytes));
   ConvertedRows rows;
-  (*program)->listen({.on_line = [&](std::string_view line, bool whole, const std::string&) { rows.add(line, whole); },
-                      .on_end = [&](const std::string& why) { rows.end(why); }});
+  program->listen({.on_line = [&](std::string_view line, bool whole, const std::string&) { rows.add(line, whole); },
+                   .on_end = [&](const std::string& why) { rows.end(why); }});
   auto text = rows.take();
-  (*program)->close();  // before `rows` is gone
-  if (!text) return Error{text.error().message + (*program)->last_words()};
+  program->close();  // before `rows` is gone
+  if (!text) return Error{text.error().message + program->last_words()};
   return text;
 }
 
@@ -71,9 +70,8 @@ Result<std::string> converted(const fs::path& script, const fs::path& file, cons
 bool is_parquet(std::string_view bytes) { return bytes.starts_with("PAR1"); }
 
 Result<std::string> parquet_as_json_lines(const fs::path& file, const std::string& python) {
-  const auto folder = python_folder();
-  if (!folder) return folder.error();
-  const fs::path script = *folder / "parquet_to_jsonl.py";
+  CARNOT_ASSIGN_OR_RETURN(const auto folder, python_folder());
+  const fs::path script = folder / "parquet_to_jsonl.py";
   auto text = converted(script, file, python);
   if (text) return text;
   return Error{file.string() + ": is a Parquet file, and " + text.error().message + "; expected " + python +

@@ -168,11 +168,10 @@ Result<std::vector<PlacedRow>> json_rows(std::string_view text, const std::strin
 }
 
 Result<std::vector<PlacedRow>> array_rows(std::string_view text, const std::string& name) {
-  auto array = parse_json<OrderedJson>(text, name);
-  if (!array) return array.error();
+  CARNOT_ASSIGN_OR_RETURN(auto array, parse_json<OrderedJson>(text, name));
   std::vector<PlacedRow> rows;
   std::vector<std::string> problems;
-  for (OrderedJson& row : *array) {
+  for (OrderedJson& row : array) {
     const std::string where = name + "[" + std::to_string(rows.size() + problems.size()) + "]: ";
     if (row.is_object())
       rows.push_back({.row = std::move(row), .where = where});
@@ -184,13 +183,12 @@ Result<std::vector<PlacedRow>> array_rows(std::string_view text, const std::stri
 }
 
 Result<std::vector<PlacedRow>> csv_rows(std::string_view text, const std::string& name) {
-  const auto records = parse_csv(text, name);
-  if (!records) return records.error();
+  CARNOT_ASSIGN_OR_RETURN(const auto records, parse_csv(text, name));
   std::vector<PlacedRow> rows;
   std::vector<std::string> problems;
-  for (std::size_t r = 1; r < records->size(); ++r) {
-    const auto& header = records->front();
-    const auto& record = (*records)[r];
+  for (std::size_t r = 1; r < records.size(); ++r) {
+    const auto& header = records.front();
+    const auto& record = records[r];
     const std::string where = name + ", record " + std::to_string(r) + ": ";
     if (record.size() != header.size()) {
       problems.push_back(where + std::to_string(record.size()) + " fields; expected " + std::to_string(header.size()) +
@@ -302,12 +300,10 @@ Result<std::vector<DatasetRow>> parse_dataset(std::string_view text, const std::
 
 Result<std::vector<DatasetRow>> read_dataset(const fs::path& path, const DatasetColumns& columns,
                                              const std::string& python) {
-  const auto text = read_maybe_compressed(path);
-  if (!text) return text.error();
-  if (!is_parquet(*text)) return parse_dataset(*text, path.string(), columns);
-  const auto lines = parquet_as_json_lines(path, python);
-  if (!lines) return lines.error();
-  return parse_dataset(*lines, path.string(), columns);
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(path));
+  if (!is_parquet(text)) return parse_dataset(text, path.string(), columns);
+  CARNOT_ASSIGN_OR_RETURN(const auto lines, parquet_as_json_lines(path, python));
+  return parse_dataset(lines, path.string(), columns);
 }
 
 }  // namespace carnot

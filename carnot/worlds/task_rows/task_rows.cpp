@@ -141,9 +141,8 @@ Result<std::vector<TaskRow>> parse_task_rows(std::string_view text, const std::s
 }
 
 Result<std::vector<TaskRow>> read_task_rows(const std::filesystem::path& path) {
-  const auto text = read_maybe_compressed(path);
-  if (!text) return text.error();
-  auto tasks = parse_task_rows(*text, path.string());
+  CARNOT_ASSIGN_OR_RETURN(const auto text, read_maybe_compressed(path));
+  auto tasks = parse_task_rows(text, path.string());
   if (tasks && tasks->empty()) return Error{path.string() + ": holds no rows"};
   return tasks;
 }

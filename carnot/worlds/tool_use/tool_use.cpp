@@ -23,13 +23,12 @@ std::string closing_tag(const std::string& name) { return "</" + name + ">"; }
 
 /// The argument that the text between tags is: the one that the tool requires, a text.
 Result<std::string> tag_argument(const ToolDescription& tool) {
-  const auto schema = parse_json_object(tool.parameters, "parameters of tool " + tool.name);
-  if (!schema) return schema.error();
-  const auto required = schema->find("required");
-  if (required != schema->end() && required->is_array() && required->size() == 1 && required->front().is_string()) {
+  CARNOT_ASSIGN_OR_RETURN(const auto schema, parse_json_object(tool.parameters, "parameters of tool " + tool.name));
+  const auto required = schema.find("required");
+  if (required != schema.end() && required->is_array() && required->size() == 1 && required->front().is_string()) {
     const std::string name = required->front().get<std::string>();
-    const auto properties = schema->find("properties");
-    if (properties != schema->end() && properties->is_object() && properties->contains(name) &&
+    const auto properties = schema.find("properties");
+    if (properties != schema.end() && properties->is_object() && properties->contains(name) &&
         properties->at(name).is_object() && properties->at(name).value("type", nlohmann::json()) == "string")
       return name;
   }
@@ -233,13 +232,13 @@ void ToolUseOptions::fields(FieldVisitor& visit) {
 
 Result<std::shared_ptr<const ToolUse>> ToolUse::open(const ToolUseOptions& options) {
   if (options.tools.empty()) return std::shared_ptr<const ToolUse>(std::make_shared<ToolUse>(options, nullptr));
-  auto toolbox = Toolbox::open({.tools = options.tools,
-                                .times = {.start = options.tool_start_timeout, .call = options.tool_timeout},
-                                .kinds = options.kinds});
-  if (!toolbox) return toolbox.error();
+  CARNOT_ASSIGN_OR_RETURN(auto toolbox,
+                          Toolbox::open({.tools = options.tools,
+                                         .times = {.start = options.tool_start_timeout, .call = options.tool_timeout},
+                                         .kinds = options.kinds}));
   std::vector<std::string> tag_arguments, problems;
   if (options.tool_calls == ToolCallStyle::Tags)
-    for (const ToolDescription& tool : (*toolbox)->descriptions()) {
+    for (const ToolDescription& tool : toolbox->descriptions()) {
       auto argument = tag_argument(tool);
       if (argument)
         tag_arguments.push_back(std::move(argument).value());
@@ -248,7 +247,7 @@ Result<std::shared_ptr<const ToolUse>> ToolUse::open(const ToolUseOptions& optio
     }
   if (!problems.empty()) return join_errors(problems);
   return std::shared_ptr<const ToolUse>(
-      std::make_shared<ToolUse>(options, std::move(toolbox).value(), std::move(tag_arguments)));
+      std::make_shared<ToolUse>(options, std::move(toolbox), std::move(tag_arguments)));
 }
 
 std::optional<ToolCall> ToolUse::tagged_call(std::string_view response) const {

@@ -49,7 +49,8 @@ class WebShopFactory final : public EnvironmentFactory {
     enum_field(visit, "validation", order_.validation, {"validation", "test"},
                "goals that evaluate; verl_agent has only one kind");
     visit.field("draws_per_step", order_.draws_per_step,
-                "verl_agent's splits: different goals that a training step draws; as train.groups", between(1, 1e8));
+                "verl_agent's splits: different goals that a training step draws; as train.groups_per_step",
+                between(1, 1e8));
     visit.field("goal", goal_, "every task is this goal, by its number after the first shuffle; -1: the split's",
                 between(-1, 1e8));
     visit.field("max_turns", max_turns_, "turns an episode, each with one action; 0: 9 (ragen), 15 (verl_agent)",
@@ -68,9 +69,8 @@ class WebShopFactory final : public EnvironmentFactory {
   }
 
   Status prepare(std::uint64_t seed) override {
-    auto shop = Shop::open(shop_options_);
-    if (!shop) return shop.error();
-    shop_ = std::move(shop).value();
+    CARNOT_ASSIGN_OR_RETURN(auto shop, Shop::open(shop_options_));
+    shop_ = std::move(shop);
     if (goal_ >= static_cast<std::int64_t>(shop_->num_goals()))
       return Error{"env.goal: there are " + std::to_string(shop_->num_goals()) + " goals, numbered from 0; got " +
                    std::to_string(goal_)};

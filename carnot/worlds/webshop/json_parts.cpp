@@ -86,7 +86,7 @@ Status for_each_json_part(std::istream& in, const std::string& name,
   std::array<char, 1 << 16> buffer;
   while (in.read(buffer.data(), buffer.size()), in.gcount() > 0)
     for (const char c : std::string_view(buffer.data(), static_cast<std::size_t>(in.gcount())))
-      if (const Status status = scanner.take(c); !status) return status;
+      CARNOT_RETURN_IF_ERROR(scanner.take(c));
   if (in.bad()) return Error{name + ": cannot read"};
   return scanner.end();
 }

@@ -187,9 +187,8 @@ class ProductReader {
 
 Status each_line(std::istream& in, ProductReader& reader) {
   for (std::string line; !reader.full();) {
-    const auto got = read_line(in, line);
-    if (!got) return got.error();
-    if (!*got) return Done{};
+    CARNOT_ASSIGN_OR_RETURN(const auto got, read_line(in, line));
+    if (!got) return Done{};
     if (!stripped(line).empty()) reader.take(line);
   }
   return Done{};
@@ -201,11 +200,10 @@ Status for_each_known(std::istream& in, const std::string& name, std::vector<Sho
   std::unordered_map<std::string_view, ShopProduct*> known;
   for (ShopProduct& product : products) known.emplace(product.asin, &product);
   return for_each_json_part(in, name, [&](std::string_view text) -> Status {
-    const auto parsed = parse_json_object<ShopJson>(text, name);
-    if (!parsed) return parsed.error();
-    for (const auto& [asin, value] : parsed->items())
+    CARNOT_ASSIGN_OR_RETURN(const auto parsed, parse_json_object<ShopJson>(text, name));
+    for (const auto& [asin, value] : parsed.items())
       if (const auto at = known.find(asin); at != known.end())
-        if (const Status status = visit(value, name + ": " + asin, *at->second); !status) return status;
+        CARNOT_RETURN_IF_ERROR(visit(value, name + ": " + asin, *at->second));
     return Done{};
   });
 }
@@ -213,11 +211,10 @@ Status for_each_known(std::istream& in, const std::string& name, std::vector<Sho
 /// A stream of the file's text, decompressed where its name ends in .xz.
 Result<std::unique_ptr<std::istream>> open_text(const fs::path& path) {
   if (path.extension() == ".xz") {
-    auto text = read_maybe_compressed(path);
-    if (!text) return text.error();
-    return std::unique_ptr<std::istream>(std::make_unique<std::istringstream>(std::move(text).value()));
+    CARNOT_ASSIGN_OR_RETURN(auto text, read_maybe_compressed(path));
+    return std::unique_ptr<std::istream>(std::make_unique<std::istringstream>(std::move(text)));
   }
-  if (const auto regular = open_regular_file(path); !regular) return regular.error();
+  CARNOT_RETURN_IF_ERROR(open_regular_file(path));
   auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
   if (!*file) return Error{path.string() + ": cannot be opened"};
   return std::unique_ptr<std::istream>(std::move(file));
@@ -348,13 +345,11 @@ Result<std::vector<ShopProduct>> read_shop_products(const ShopFiles& files, std:
   if (!products) return products;
   in = open_text(files.attributes);
   if (!in) return in.error();
-  if (const Status status = add_shop_attributes(**in, files.attributes.string(), *products); !status)
-    return status.error();
+  CARNOT_RETURN_IF_ERROR(add_shop_attributes(**in, files.attributes.string(), *products));
   if (files.human.empty()) return products;
   in = open_text(files.human);
   if (!in) return in.error();
-  if (const Status status = add_human_instructions(**in, files.human.string(), *products); !status)
-    return status.error();
+  CARNOT_RETURN_IF_ERROR(add_human_instructions(**in, files.human.string(), *products));
   return products;
 }
 

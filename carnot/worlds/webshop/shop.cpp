@@ -38,20 +38,18 @@ Result<std::shared_ptr<const Shop>> Shop::open(const ShopOptions& options) {
   if (!files) return Error{"env.task_source: " + files.error().message};
   if (options.goals == ShopGoalKind::Human && files->human.empty())
     return Error{"env.goals: human ones need a file of human instructions; " + options.task_source + " holds none"};
-  auto products = read_shop_products(*files, static_cast<std::size_t>(options.num_products));
-  if (!products) return products.error();
-  return make(std::move(products).value(), options.goals, options.price_seed);
+  CARNOT_ASSIGN_OR_RETURN(auto products, read_shop_products(*files, static_cast<std::size_t>(options.num_products)));
+  return make(std::move(products), options.goals, options.price_seed);
 }
 
 Result<std::shared_ptr<const Shop>> Shop::make(std::vector<ShopProduct> products, ShopGoalKind kind, int price_seed) {
   PythonRandom draws(static_cast<std::uint64_t>(price_seed));
   std::vector<double> prices = draw_prices(products, draws);
-  auto goals = list_goals(products, prices, kind, draws);
-  if (!goals) return goals.error();
-  if (goals->empty()) return Error{"env.goals: no product has an instruction of this kind"};
-  PythonRandom(kGoalShuffleSeed).shuffle(*goals);
+  CARNOT_ASSIGN_OR_RETURN(auto goals, list_goals(products, prices, kind, draws));
+  if (goals.empty()) return Error{"env.goals: no product has an instruction of this kind"};
+  PythonRandom(kGoalShuffleSeed).shuffle(goals);
   return std::shared_ptr<const Shop>(
-      std::make_shared<const Shop>(std::move(products), std::move(prices), kind, std::move(goals).value()));
+      std::make_shared<const Shop>(std::move(products), std::move(prices), kind, std::move(goals)));
 }
 
 Shop::Shop(std::vector<ShopProduct> products, std::vector<double> prices, ShopGoalKind kind, std::vector<GoalKey> goals)

@@ -1,4 +1,4 @@
-#include "tests/plane/small_training.h"
+#include "tests/remote_rollouts/small_training.h"
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
@@ -15,8 +15,8 @@ sft: {steps: 6, batch_tokens: 600}
 method: ppo
 objective: {entropy_coefficient: 0.01}
 critic: {learning_rate: 1e-2}
-rollout: {group_size: 3, max_context_tokens: 320, max_response_tokens: 24, plane_lease_seconds: 2}
-train: {steps: 6, groups: 5, mini_batches: 2, learning_rate: 1e-3, save_every: 1}
+rollout: {group_size: 3, max_context_tokens: 320, max_response_tokens: 24, workers_lease_seconds: 2}
+train: {steps: 6, groups_per_step: 5, mini_batches: 2, learning_rate: 1e-3, save_every: 1}
 eval: {tasks: 2, before_training: false}
 )";
 

@@ -12,7 +12,7 @@
 #include "carnot/remote_rollouts/trainer_copy.h"
 #include "carnot/remote_rollouts/transport/task_source.h"
 #include "testing/paths.h"
-#include "tests/plane/small_training.h"
+#include "tests/remote_rollouts/small_training.h"
 
 namespace carnot::testing {
 namespace {
@@ -33,7 +33,7 @@ class PatientWorker {
       if (!is_there()) continue;
       auto leased = source_.next_task(trainer_.run, milliseconds(100));
       if (!leased || !*leased) continue;
-      const PlaneTask& task = (*leased)->task;
+      const WorkerTask& task = (*leased)->task;
       ahead_ += task.version < task.step * updates_ ? 1 : 0;
       while (trainer_.version < task.step * updates_ && trainer.is_running()) {
         (*leased)->lease.extend();
@@ -43,7 +43,7 @@ class PatientWorker {
       if (!copy_->take_weights(source_, trainer_, kAlways)->done) continue;
       EXPECT_TRUE(copy_->can_roll_out(task));
       const Rollout rollout = copy_->roll_out(task, {});
-      const PlaneResult result{.worker = "patient", .kernels = trainer_.kernels, .rollout = bytes_of_rollout(rollout)};
+      const WorkerResult result{.worker = "patient", .kernels = trainer_.kernels, .rollout = bytes_of_rollout(rollout)};
       const auto handed_in = source_.hand_in(trainer_, task, result);
       EXPECT_TRUE(handed_in.ok()) << handed_in.error().message;
       if (handed_in && handed_in->done) (*leased)->lease.finish();
@@ -74,8 +74,8 @@ class Asynchronous : public SmallTraining {};
 TEST_F(Asynchronous, TrainingWithWorkersThatWaitForEachStepsWeightsIsTheSynchronousOne) {
   ASSERT_EQ(run_carnot(train("straight", {"objective.importance_cap=5"})).exit, 0);
   const NatsServer server(scratch_);
-  auto trainer = background(train("with", {"rollout.plane=" + server.address(), "rollout.max_staleness=2"}));
-  const auto address = parse_plane_address(server.address(), "test").value();
+  auto trainer = background(train("with", {"rollout.workers=" + server.address(), "rollout.max_staleness=2"}));
+  const auto address = parse_broker_address(server.address(), "test").value();
   const auto source = TaskSource::connect(address, {.url = address.server, .name = "worker"}, "", kAlways).value();
   EXPECT_GT(PatientWorker(*source, 2).work(trainer), 10) << "tasks are handed out ahead";
   EXPECT_EQ(trainer.wait(), 0) << trainer.written();
@@ -93,7 +93,7 @@ TEST_F(Asynchronous, TrainingWithWorkersThatWaitForEachStepsWeightsIsTheSynchron
 TEST_F(Asynchronous, TrainingThatIsStoppedGoesOnWhereItWas) {
   const NatsServer server(scratch_);
   const auto worker = background({"worker", server.address()});
-  const auto words = train("stopped", {"rollout.plane=" + server.address(), "rollout.max_staleness=3",
+  const auto words = train("stopped", {"rollout.workers=" + server.address(), "rollout.max_staleness=3",
                                        "rollout.in_flight_updates=true", "resume=auto"});
   auto first = background(words);
   while (!std::filesystem::exists(checkpoint("stopped", 2)) && first.is_running())

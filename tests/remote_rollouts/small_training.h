@@ -1,4 +1,4 @@
-// plane/small_training.h -- a training run of six small steps, and what it leaves, for tests with workers.
+// remote_rollouts/small_training.h -- a training run of six small steps, and what it leaves, for tests with workers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/plane/background.h"
+#include "tests/remote_rollouts/background.h"
 
 namespace carnot::testing {
 

@@ -1,4 +1,4 @@
-// plane/background.h -- programs that run beside a test: a NATS server, trainers, workers.
+// remote_rollouts/background.h -- programs that run beside a test: a NATS server, trainers, workers.
 #pragma once
 
 #include <sys/types.h>

@@ -15,7 +15,7 @@
 #include "carnot/core/base/random.h"
 #include "testing/paths.h"
 #include "tests/distributed/started_ranks.h"
-#include "tests/plane/small_training.h"
+#include "tests/remote_rollouts/small_training.h"
 
 namespace carnot::testing {
 namespace {
@@ -47,8 +47,8 @@ class DisturbedRun : public Workers {
     std::vector<Background> workers;
     for (int i = 0; i < 3; ++i) workers.push_back(background({"worker", server.address()}));
     const auto trains = [&](int groups) {
-      std::vector<std::string> overrides{"rollout.plane=" + server.address(), "resume=auto",
-                                         "rollout.plane_task_groups=" + std::to_string(groups)};
+      std::vector<std::string> overrides{"rollout.workers=" + server.address(), "resume=auto",
+                                         "rollout.workers_task_groups=" + std::to_string(groups)};
       overrides.insert(overrides.end(), further.begin(), further.end());
       return background(train(run, overrides));
     };
@@ -123,7 +123,7 @@ TEST_F(Workers, WhoAreStoppedGiveTheirTaskBackAndEndWithTheRun) {
   const NatsServer server(scratch_);
   auto stopped = background({"worker", server.address("second")});
   auto trainer = background(
-      train("with", {"train.steps=4", "lora.rank=2", "method=grpo", "rollout.plane=" + server.address("second")}));
+      train("with", {"train.steps=4", "lora.rank=2", "method=grpo", "rollout.workers=" + server.address("second")}));
   ASSERT_TRUE(stopped.writes("working for process")) << stopped.written();
   stopped.signal(SIGINT);
   EXPECT_EQ(stopped.wait(), 0) << stopped.written();
@@ -147,12 +147,12 @@ TEST_F(Workers, RollOutForCarnotRolloutToo) {
     EXPECT_EQ(ended.exit, 0) << ended.err << worker.written();
     return rollouts(run, 0);
   };
-  EXPECT_EQ(rows("with", {"rollout.plane=" + server.address()}), rows("without", {}));
+  EXPECT_EQ(rows("with", {"rollout.workers=" + server.address()}), rows("without", {}));
 }
 
 TEST_F(Workers, WithOtherKernelsAreToldApartAndMeasuredAgain) {
   const NatsServer server(scratch_);
-  const std::string plane = "rollout.plane=" + server.address();
+  const std::string plane = "rollout.workers=" + server.address();
   auto other = background({"worker", server.address()}, {"CARNOT_KERNELS=baseline"});
   {
     auto strict = background(train("strict", {plane}));
@@ -187,7 +187,7 @@ TEST_F(Workers, RollOutForSeveralRanksWhatOneProcessRollsOut) {
     const auto first = background({"worker", server.address()}), second = background({"worker", server.address()});
     const std::string run = "ranks_" + std::to_string(size);
     const auto ranks =
-        StartedRanks(size, train(run, {"train.virtual_shards=4", "rollout.plane=" + server.address()})).wait();
+        StartedRanks(size, train(run, {"train.virtual_shards=4", "rollout.workers=" + server.address()})).wait();
     for (const EndedRank& rank : ranks) EXPECT_EQ(rank.exit, 0) << rank.err << ranks[0].err;
     EXPECT_THAT(ranks[0].out, HasSubstr("Workers roll out: carnot worker " + server.address()));
     EXPECT_THAT(ranks[1].out, ::testing::IsEmpty());
@@ -199,7 +199,7 @@ TEST_F(Workers, WaitForRanksThatAreStartedAgain) {
   ASSERT_EQ(run_carnot(train("straight", {"train.virtual_shards=2"})).exit, 0);
   const NatsServer server(scratch_);
   auto worker = background({"worker", server.address(), "--one-run"});
-  const auto words = train("lost", {"train.virtual_shards=2", "rollout.plane=" + server.address(), "resume=auto",
+  const auto words = train("lost", {"train.virtual_shards=2", "rollout.workers=" + server.address(), "resume=auto",
                                     "distributed.lost_after_seconds=5"});
   {
     StartedRanks group(2, words);
@@ -216,7 +216,7 @@ TEST_F(Workers, RollOutAheadForSeveralRanks) {
   const NatsServer server(scratch_);
   const auto worker = background({"worker", server.address()});
   const auto ranks =
-      StartedRanks(2, train("ahead", {"rollout.plane=" + server.address(), "rollout.max_staleness=1"})).wait();
+      StartedRanks(2, train("ahead", {"rollout.workers=" + server.address(), "rollout.max_staleness=1"})).wait();
   for (const EndedRank& rank : ranks) EXPECT_EQ(rank.exit, 0) << rank.err << ranks[0].err;
   EXPECT_EQ(metric("ahead", "step"), std::vector<double>({1, 2, 3, 4, 5, 6}));
   for (const double staleness : metric("ahead", "async/staleness/max")) EXPECT_LE(staleness, 1);
@@ -224,7 +224,7 @@ TEST_F(Workers, RollOutAheadForSeveralRanks) {
 
 TEST_F(Workers, AreWaitedForByAllRanksUntilOneIsStopped) {
   const NatsServer server(scratch_);
-  StartedRanks group(2, train("stopped", {"rollout.plane=" + server.address()}));
+  StartedRanks group(2, train("stopped", {"rollout.workers=" + server.address()}));
   while (!fs::exists(scratch_.path("stopped") + "/metrics.jsonl")) std::this_thread::sleep_for(milliseconds(20));
   ::kill(group.process(1), SIGINT);
   const auto ranks = group.wait();
@@ -236,7 +236,7 @@ TEST_F(Workers, WhoServeWeightsToEachOtherChangeNothing) {
   const NatsServer server(scratch_);
   std::vector<Background> workers;
   for (int i = 0; i < 3; ++i) workers.push_back(background({"worker", server.address(), "--serve", "127.0.0.1"}));
-  auto trainer = background(train("with", {"rollout.plane=" + server.address(), "rollout.plane_uploads=1"}));
+  auto trainer = background(train("with", {"rollout.workers=" + server.address(), "rollout.workers_uploads=1"}));
   EXPECT_EQ(trainer.wait(), 0) << trainer.written();
   expect_same_run("with", "straight");
   const auto weights_bytes = static_cast<double>(fs::file_size(checkpoint("with", kSteps) + "/model.safetensors"));
@@ -254,7 +254,7 @@ TEST_F(Workers, ServeBeyondLoopbackWithAKeyAlone) {
 
 TEST_F(Workers, AreWaitedForUntilTheTrainerIsStopped) {
   const NatsServer server(scratch_);
-  auto trainer = background(train("stopped", {"rollout.plane=" + server.address()}));
+  auto trainer = background(train("stopped", {"rollout.workers=" + server.address()}));
   ASSERT_TRUE(trainer.writes("carnot worker " + server.address())) << trainer.written();
   trainer.signal(SIGINT);
   EXPECT_EQ(trainer.wait(), 130) << trainer.written();
@@ -264,7 +264,7 @@ TEST_F(Workers, AreWaitedForUntilTheTrainerIsStopped) {
 TEST_F(Workers, WithoutTheTrainersKeyEndWithAMessage) {
   const NatsServer server(scratch_);
   auto trainer =
-      background(train("locked", {"rollout.plane=" + server.address(), "rollout.plane_key_env=TRAINERS_KEY"}),
+      background(train("locked", {"rollout.workers=" + server.address(), "rollout.workers_key_env=TRAINERS_KEY"}),
                  {"TRAINERS_KEY=abc"});
   auto wrong = background({"worker", server.address(), "--key-env", "WORKERS_KEY"}, {"WORKERS_KEY=abd"});
   EXPECT_EQ(wrong.wait(), 1);
@@ -277,7 +277,7 @@ TEST_F(Workers, WithoutTheTrainersKeyEndWithAMessage) {
 
 TEST_F(Workers, AndTrainersAreRefusedByABrokerBeforeAnythingIsDone) {
   const NatsServer server(scratch_, {"--auth", "token-of-the-server"});
-  const auto refused = run_carnot(train("r", {"rollout.plane=" + server.address()}));
+  const auto refused = run_carnot(train("r", {"rollout.workers=" + server.address()}));
   EXPECT_EQ(refused.exit, 1);
   EXPECT_THAT(refused.err, HasSubstr("the NATS server refuses this key"));
   EXPECT_FALSE(fs::exists(scratch_.path("r")));
@@ -291,10 +291,10 @@ TEST_F(Workers, AndTrainersRefuseSettingsThatCannotBe) {
   EXPECT_THAT(run_carnot({"worker", "nats://a:1", "--key-env", "NO_SUCH_KEY"}).err,
               HasSubstr("--key-env: no such environment variable"));
   const auto open =
-      run_carnot(train("r", {"sft.steps=0", "rollout.plane=nats://127.0.0.1:1", "rollout.plane_listen=0.0.0.0"}));
+      run_carnot(train("r", {"sft.steps=0", "rollout.workers=nats://127.0.0.1:1", "rollout.workers_listen=0.0.0.0"}));
   EXPECT_EQ(open.exit, 1);
   EXPECT_THAT(open.err,
-              HasSubstr("rollout.plane_listen: other machines reach 0.0.0.0; expected rollout.plane_key_env"));
+              HasSubstr("rollout.workers_listen: other machines reach 0.0.0.0; expected rollout.workers_key_env"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "tests/plane/background.h"
+#include "tests/remote_rollouts/background.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -9,10 +9,10 @@
 #include "carnot/remote_rollouts/transport/messages.h"
 #include "tests/fuzz/target.h"
 
-CARNOT_FUZZ_TARGET(plane_messages) {
+CARNOT_FUZZ_TARGET(worker_messages) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto read = carnot::parse_announcement(text)) {
-    if (read->protocol == carnot::kPlaneProtocol) {
+    if (read->protocol == carnot::kWorkerProtocol) {
       CARNOT_CHECK(read->run.size() == 32 && carnot::is_sha256(read->setup.sha256), "an announcement");
       const auto again = carnot::parse_announcement(carnot::announcement_json(*read));
       CARNOT_CHECK(again && again->weights == read->weights && again->url == read->url, "an announcement");
@@ -31,7 +31,7 @@ CARNOT_FUZZ_TARGET(plane_messages) {
     for (const auto& [name, content] : read->files)
       CARNOT_CHECK(name.find('/') == std::string::npos && !name.starts_with('.'), name);
   if (const auto read = carnot::parse_result(text)) CARNOT_CHECK(carnot::result_bytes(*read) == text, "a result");
-  if (const auto read = carnot::parse_plane_address(text, "rollout.plane"))
-    CARNOT_CHECK(carnot::parse_plane_address(read->text(), "again")->server == read->server, read->server);
+  if (const auto read = carnot::parse_broker_address(text, "rollout.workers"))
+    CARNOT_CHECK(carnot::parse_broker_address(read->text(), "again")->server == read->server, read->server);
   return 0;
 }

@@ -1,4 +1,4 @@
-// Trainer's and worker's side of the rollout plane with a real NATS server, without models.
+// Trainer's and worker's side of the rollout transport with a real NATS server, without models.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "carnot/remote_rollouts/transport/task_board.h"
 #include "carnot/remote_rollouts/transport/task_source.h"
 #include "testing/local_http_server.h"
-#include "tests/plane/background.h"
+#include "tests/remote_rollouts/background.h"
 
 namespace carnot::testing {
 namespace {
@@ -39,10 +39,10 @@ struct Certificate {
   std::string key, certificate;
 };
 
-class Plane : public ::testing::Test {
+class Transport : public ::testing::Test {
  protected:
   TaskBoardOptions options(const NatsServer& server, const std::string& key = "") {
-    const auto address = parse_plane_address(server.address(), "test").value();
+    const auto address = parse_broker_address(server.address(), "test").value();
     return {.address = address,
             .broker = {.url = address.server, .name = "trainer"},
             .key = key,
@@ -59,7 +59,7 @@ class Plane : public ::testing::Test {
   }
 
   std::unique_ptr<TaskSource> source(const NatsServer& server, const std::string& key = "") {
-    const auto address = parse_plane_address(server.address(), "test").value();
+    const auto address = parse_broker_address(server.address(), "test").value();
     return TaskSource::connect(address, {.url = address.server, .name = "worker"}, key, kAlways).value();
   }
 
@@ -70,8 +70,8 @@ class Plane : public ::testing::Test {
     return std::move(trainer).value();
   }
 
-  static std::vector<PlaneTask> tasks(const TaskBoard& board, int count) {
-    std::vector<PlaneTask> all;
+  static std::vector<WorkerTask> tasks(const TaskBoard& board, int count) {
+    std::vector<WorkerTask> all;
     for (int i = 0; i < count; ++i)
       all.push_back({.run = board.run(), .step = 3, .first_group = static_cast<std::uint64_t>(i), .weights = kHash});
     return all;
@@ -99,7 +99,7 @@ class Plane : public ::testing::Test {
   static std::vector<std::string> collected(TaskBoard& board, int count) {
     std::vector<std::string> results(static_cast<std::size_t>(count));
     const auto all = tasks(board, count);
-    board.set_accept([&](const PlaneTask& task, const PlaneResult& result) {
+    board.set_accept([&](const WorkerTask& task, const WorkerResult& result) {
       EXPECT_TRUE(results[task.first_group].empty()) << "a second result of one task";
       results[task.first_group] = result.rollout;
       return TaskBoard::Verdict::Taken;
@@ -110,7 +110,7 @@ class Plane : public ::testing::Test {
   }
 
   /// Hands them out and waits for them.
-  static Result<bool> waited_for(TaskBoard& board, const std::vector<PlaneTask>& all) {
+  static Result<bool> waited_for(TaskBoard& board, const std::vector<WorkerTask>& all) {
     const auto out = board.hand_out(all, kAlways);
     if (!out || !*out) return out;
     return board.wait_for(all, kAlways, nullptr);
@@ -125,7 +125,7 @@ class Plane : public ::testing::Test {
   const ScratchFolder scratch_;
 };
 
-TEST_F(Plane, TasksOfAWorkerThatDiesGoToAnotherOne) {
+TEST_F(Transport, TasksOfAWorkerThatDiesGoToAnotherOne) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const auto dying = source(server), living = source(server);
@@ -144,7 +144,7 @@ TEST_F(Plane, TasksOfAWorkerThatDiesGoToAnotherOne) {
   second.join();
 }
 
-TEST_F(Plane, ASecondResultOfATaskIsDropped) {
+TEST_F(Transport, ASecondResultOfATaskIsDropped) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const auto one = source(server), other = source(server);
@@ -152,11 +152,11 @@ TEST_F(Plane, ASecondResultOfATaskIsDropped) {
     std::optional<LeasedTask> task;
     while (!task) task = std::move(one->next_task(trainer->run(), milliseconds(200))).value();
     const Announcement to = announced(*one);
-    const PlaneResult result{.worker = "one", .kernels = "avx2", .rollout = "result of " + task->task.key()};
+    const WorkerResult result{.worker = "one", .kernels = "avx2", .rollout = "result of " + task->task.key()};
     EXPECT_TRUE(other->hand_in(to, task->task, result)->done);
     EXPECT_TRUE(one->hand_in(to, task->task, result)->done);
     task->lease.finish();
-    PlaneTask foreign = task->task;
+    WorkerTask foreign = task->task;
     foreign.run = std::string(32, 'f');
     EXPECT_TRUE(one->hand_in(to, foreign, result)->done) << "of another run: not needed";
   });
@@ -164,7 +164,7 @@ TEST_F(Plane, ASecondResultOfATaskIsDropped) {
   worker.join();
 }
 
-TEST_F(Plane, TheBrokerMayGoAndComeWithItsDataOrWithout) {
+TEST_F(Transport, TheBrokerMayGoAndComeWithItsDataOrWithout) {
   NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const auto worker_source = source(server);
@@ -195,7 +195,7 @@ TEST_F(Plane, TheBrokerMayGoAndComeWithItsDataOrWithout) {
   worker.join();
 }
 
-TEST_F(Plane, AResultThatIsRefusedSaysWhyAndTheTaskIsStillThere) {
+TEST_F(Transport, AResultThatIsRefusedSaysWhyAndTheTaskIsStillThere) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const auto worker = source(server);
@@ -205,8 +205,8 @@ TEST_F(Plane, AResultThatIsRefusedSaysWhyAndTheTaskIsStillThere) {
     std::optional<LeasedTask> task;
     while (!task) task = std::move(worker->next_task(trainer->run(), milliseconds(200))).value();
     const Announcement to = announced(*worker);
-    for (const PlaneResult& wrong : {PlaneResult{.worker = "w", .kernels = "avx512", .rollout = "fine"},
-                                     PlaneResult{.worker = "w", .kernels = "avx2", .rollout = "wrong"}}) {
+    for (const WorkerResult& wrong : {WorkerResult{.worker = "w", .kernels = "avx512", .rollout = "fine"},
+                                      WorkerResult{.worker = "w", .kernels = "avx2", .rollout = "wrong"}}) {
       const auto handed_in = worker->hand_in(to, task->task, wrong);
       EXPECT_FALSE(handed_in.ok());
       refusals += handed_in.error().message + "\n";
@@ -214,7 +214,7 @@ TEST_F(Plane, AResultThatIsRefusedSaysWhyAndTheTaskIsStillThere) {
     task->lease.give_back();
     serve(*worker, trainer->run(), end, "w");
   });
-  trainer->set_accept([&](const PlaneTask&, const PlaneResult& result) -> Result<TaskBoard::Verdict> {
+  trainer->set_accept([&](const WorkerTask&, const WorkerResult& result) -> Result<TaskBoard::Verdict> {
     if (result.rollout == "wrong") return Error{"is no rollout"};
     end = true;
     return TaskBoard::Verdict::Taken;
@@ -226,7 +226,7 @@ TEST_F(Plane, AResultThatIsRefusedSaysWhyAndTheTaskIsStillThere) {
   EXPECT_THAT(refusals, HasSubstr("is no rollout"));
 }
 
-TEST_F(Plane, AResultOfOtherKernelsIsTakenWhereTheTrainerTakesThem) {
+TEST_F(Transport, AResultOfOtherKernelsIsTakenWhereTheTrainerTakesThem) {
   const NatsServer server(scratch_);
   TaskBoardOptions open = options(server);
   open.kernels = "avx512";
@@ -235,7 +235,7 @@ TEST_F(Plane, AResultOfOtherKernelsIsTakenWhereTheTrainerTakesThem) {
   const auto worker = source(server);
   std::atomic<bool> end = false;
   std::string kernels;
-  trainer->set_accept([&](const PlaneTask&, const PlaneResult& result) {
+  trainer->set_accept([&](const WorkerTask&, const WorkerResult& result) {
     kernels = result.kernels;
     return TaskBoard::Verdict::Taken;
   });
@@ -247,14 +247,14 @@ TEST_F(Plane, AResultOfOtherKernelsIsTakenWhereTheTrainerTakesThem) {
   EXPECT_EQ(kernels, "avx2") << "the result says who sampled";
 }
 
-TEST_F(Plane, AResultThatIsTooOldCountsNotAndItsTaskComesAgainWithThePresentWeights) {
+TEST_F(Transport, AResultThatIsTooOldCountsNotAndItsTaskComesAgainWithThePresentWeights) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const auto worker = source(server);
   trainer->set_weights(4, trainer->files().add("the present weights"));
   std::atomic<bool> end = false;
   std::vector<std::int64_t> versions;
-  trainer->set_accept([&](const PlaneTask& task, const PlaneResult&) {
+  trainer->set_accept([&](const WorkerTask& task, const WorkerResult&) {
     versions.push_back(task.version);
     return task.version < 4 ? TaskBoard::Verdict::Again : TaskBoard::Verdict::Taken;
   });
@@ -267,7 +267,7 @@ TEST_F(Plane, AResultThatIsTooOldCountsNotAndItsTaskComesAgainWithThePresentWeig
 }
 
 /// A trainer that only counts its steps, and a worker that takes what is there at once.
-TEST_F(Plane, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
+TEST_F(Transport, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
   constexpr std::int64_t kSteps = 6;
   const NatsServer server(scratch_);
   for (const std::int64_t max : {0, 1, 3}) {
@@ -275,7 +275,7 @@ TEST_F(Plane, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
     const auto worker = source(server);
     std::mutex mutex;
     std::vector<std::int64_t> steps, versions;  // of the results, in the order in which they come
-    trainer->set_accept([&](const PlaneTask& task, const PlaneResult&) {
+    trainer->set_accept([&](const WorkerTask& task, const WorkerResult&) {
       const std::lock_guard lock(mutex);
       steps.push_back(task.step);
       versions.push_back(task.version);
@@ -291,11 +291,11 @@ TEST_F(Plane, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
     std::int64_t handed_out = 0;
     for (std::int64_t step = 0; step < kSteps; ++step) {
       bound.begin(step, 10 * step);
-      std::vector<PlaneTask> due;
+      std::vector<WorkerTask> due;
       for (; handed_out < bound.handed_out_before(); ++handed_out)
         due.push_back({.run = trainer->run(), .step = handed_out, .version = 10 * step, .weights = kHash});
       EXPECT_TRUE(trainer->hand_out(due, kAlways).value());
-      const PlaneTask own{.run = trainer->run(), .step = step};
+      const WorkerTask own{.run = trainer->run(), .step = step};
       EXPECT_TRUE(trainer->wait_for({own}, kAlways, nullptr).value());
       // The update takes its time: what may be rolled out meanwhile is.
       while (num_results() < bound.handed_out_before()) std::this_thread::sleep_for(milliseconds(2));
@@ -311,11 +311,11 @@ TEST_F(Plane, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
   }
 }
 
-TEST_F(Plane, FilesComeWholeOrNotAtAll) {
+TEST_F(Transport, FilesComeWholeOrNotAtAll) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const std::string content(3'000'000, 'w'), path = scratch_.write("weights", content);
-  const PlaneFile file = trainer->files().take(path).value();
+  const WorkerFile file = trainer->files().take(path).value();
   EXPECT_FALSE(std::filesystem::exists(path)) << "nothing is left when the trainer is killed";
   EXPECT_EQ(file.bytes, 3'000'000);
   const auto worker = source(server);
@@ -323,9 +323,9 @@ TEST_F(Plane, FilesComeWholeOrNotAtAll) {
   const std::string copy = scratch_.path("copy");
   EXPECT_TRUE(worker->fetch(to, file, copy, kAlways)->done);
   EXPECT_EQ(read_file(copy).value(), content);
-  for (const PlaneFile& wrong :
-       {PlaneFile{.sha256 = kHash, .bytes = 5}, PlaneFile{.sha256 = file.sha256, .bytes = 5}}) {
-    const PlaneAttempt attempt = worker->fetch(to, wrong, copy, kAlways).value();
+  for (const WorkerFile& wrong :
+       {WorkerFile{.sha256 = kHash, .bytes = 5}, WorkerFile{.sha256 = file.sha256, .bytes = 5}}) {
+    const WorkerAttempt attempt = worker->fetch(to, wrong, copy, kAlways).value();
     EXPECT_FALSE(attempt.done);
     EXPECT_FALSE(attempt.why_not.empty());
     EXPECT_FALSE(std::filesystem::exists(copy));
@@ -333,7 +333,7 @@ TEST_F(Plane, FilesComeWholeOrNotAtAll) {
   EXPECT_FALSE(worker->fetch(to, file, copy, [] { return false; })->done);
   const std::string damaged_path = scratch_.write("damaged", content);
   std::fstream damaging(damaged_path, std::ios::binary | std::ios::in | std::ios::out);
-  const PlaneFile damaged = trainer->files().take(damaged_path).value();
+  const WorkerFile damaged = trainer->files().take(damaged_path).value();
   damaging.seekp(1'500'000).put('x').flush();
   EXPECT_THAT(worker->fetch(to, damaged, copy, kAlways)->why_not, HasSubstr("another SHA-256 than announced"));
   EXPECT_FALSE(std::filesystem::exists(copy));
@@ -342,16 +342,16 @@ TEST_F(Plane, FilesComeWholeOrNotAtAll) {
 }
 
 /// Three million bytes of a trainer, as its weights.
-class PeersOfPlane : public Plane {
+class PeersOfTransport : public Transport {
  protected:
-  PlaneFile weights_of(TaskBoard& trainer) {
-    const PlaneFile file = trainer.files().take(scratch_.write("weights", content_)).value();
+  WorkerFile weights_of(TaskBoard& trainer) {
+    const WorkerFile file = trainer.files().take(scratch_.write("weights", content_)).value();
     trainer.set_weights(1, file);
     EXPECT_TRUE(trainer.announce(kAlways).value());
     return file;
   }
   /// Fetches it, from whomever.
-  void fetch(TaskSource& worker, const PlaneFile& file, const std::string& copy) {
+  void fetch(TaskSource& worker, const WorkerFile& file, const std::string& copy) {
     const auto fetched = worker.fetch_from_any(announced(worker), file, copy, kAlways);
     ASSERT_TRUE(fetched.ok() && fetched->done) << (fetched.ok() ? fetched->why_not : fetched.error().message);
     EXPECT_EQ(read_file(copy).value(), content_);
@@ -360,10 +360,10 @@ class PeersOfPlane : public Plane {
   const std::string content_ = std::string(3'000'000, 'w');
 };
 
-TEST_F(PeersOfPlane, GiveEachOtherWhatTheTrainerGaveToOneOfThem) {
+TEST_F(PeersOfTransport, GiveEachOtherWhatTheTrainerGaveToOneOfThem) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server, "key"));
-  const PlaneFile file = weights_of(*trainer);
+  const WorkerFile file = weights_of(*trainer);
   const auto first = source(server, "key"), second = source(server, "key"), third = source(server, "key");
   const std::string copy = scratch_.path("copy");
   ASSERT_TRUE(first->serve_to_peers({.host = "127.0.0.1", .key = "key"}));
@@ -374,7 +374,7 @@ TEST_F(PeersOfPlane, GiveEachOtherWhatTheTrainerGaveToOneOfThem) {
   fetch(*second, file, copy);
   fetch(*third, file, copy);
   EXPECT_EQ(trainer->files().bytes_sent(), file.bytes) << "the others have it from the first";
-  const PlaneFile other = trainer->files().add("later weights");
+  const WorkerFile other = trainer->files().add("later weights");
   const std::string later = scratch_.path("later");
   EXPECT_TRUE(first->fetch(announced(*first), other, later, kAlways)->done);
   ASSERT_TRUE(first->keep("weights", other, later));
@@ -383,10 +383,10 @@ TEST_F(PeersOfPlane, GiveEachOtherWhatTheTrainerGaveToOneOfThem) {
   EXPECT_EQ(trainer->files().bytes_sent(), before + file.bytes) << "the first one has other weights now";
 }
 
-TEST_F(PeersOfPlane, ThatHaveEndedOrNeedAnotherKeyAreLeftOut) {
+TEST_F(PeersOfTransport, ThatHaveEndedOrNeedAnotherKeyAreLeftOut) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server, "key"));
-  const PlaneFile file = weights_of(*trainer);
+  const WorkerFile file = weights_of(*trainer);
   const std::string copy = scratch_.path("copy");
   auto ended = source(server, "key");
   const auto locked = source(server, "key"), worker = source(server, "key");
@@ -400,10 +400,10 @@ TEST_F(PeersOfPlane, ThatHaveEndedOrNeedAnotherKeyAreLeftOut) {
   EXPECT_EQ(trainer->files().bytes_sent(), 3 * file.bytes);
 }
 
-TEST_F(PeersOfPlane, WhoseFileIsDamagedAreNoticedAndTheTrainerIsAsked) {
+TEST_F(PeersOfTransport, WhoseFileIsDamagedAreNoticedAndTheTrainerIsAsked) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
-  const PlaneFile file = weights_of(*trainer);
+  const WorkerFile file = weights_of(*trainer);
   std::atomic<int> asked = 0;
   std::string wrong = content_;
   wrong[1'500'000] = 'x';
@@ -411,9 +411,9 @@ TEST_F(PeersOfPlane, WhoseFileIsDamagedAreNoticedAndTheTrainerIsAsked) {
     ++asked;
     return GivenAnswer{.body = wrong, .type = "application/octet-stream"};
   });
-  const auto address = parse_plane_address(server.address(), "test").value();
+  const auto address = parse_broker_address(server.address(), "test").value();
   const auto broker = Broker::connect({.url = address.server, .name = "liar"}, kAlways).value();
-  const PlanePeer liar{.place = "process 1 on liar", .url = damaged.url()};
+  const WorkerPeer liar{.place = "process 1 on liar", .url = damaged.url()};
   ASSERT_TRUE(broker->announce(address.peers(), file.sha256 + ".1", peer_json(liar), milliseconds(60'000))->reached);
   const auto worker = source(server);
   const std::string copy = scratch_.path("copy");
@@ -425,13 +425,13 @@ TEST_F(PeersOfPlane, WhoseFileIsDamagedAreNoticedAndTheTrainerIsAsked) {
   EXPECT_EQ(trainer->files().bytes_sent(), 2 * file.bytes);
 }
 
-TEST_F(PeersOfPlane, WaitWhereTheTrainerSendsAsManyFilesAsItMay) {
+TEST_F(PeersOfTransport, WaitWhereTheTrainerSendsAsManyFilesAsItMay) {
   const NatsServer server(scratch_);
   TaskBoardOptions one_at_a_time = options(server);
   one_at_a_time.most_uploads = 1;
   const auto trainer = board(one_at_a_time);
   // More than the sockets' buffers hold.
-  const PlaneFile file = trainer->files().take(scratch_.write("large", std::string(40'000'000, 'w'))).value();
+  const WorkerFile file = trainer->files().take(scratch_.write("large", std::string(40'000'000, 'w'))).value();
   const auto slow = source(server), quick = source(server);
   std::atomic<bool> has_begun = false, may_end = false;
   std::thread thread([&] {
@@ -454,7 +454,7 @@ TEST_F(PeersOfPlane, WaitWhereTheTrainerSendsAsManyFilesAsItMay) {
   thread.join();
 }
 
-TEST_F(PeersOfPlane, AreForgottenAMomentAfterTheirLastWord) {
+TEST_F(PeersOfTransport, AreForgottenAMomentAfterTheirLastWord) {
   const NatsServer server(scratch_);
   const auto broker = Broker::connect({.url = server.address(), .name = "worker"}, kAlways).value();
   ASSERT_TRUE(broker->announced_below("t", "a")->value.empty()) << "there is no such table";
@@ -467,7 +467,7 @@ TEST_F(PeersOfPlane, AreForgottenAMomentAfterTheirLastWord) {
   EXPECT_TRUE(broker->announced_below("t", "b")->value.empty());
 }
 
-TEST_F(Plane, TheTrainersKeyIsNeeded) {
+TEST_F(Transport, TheTrainersKeyIsNeeded) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server, "right"));
   const Announcement to = announced(*source(server));
@@ -483,14 +483,14 @@ TEST_F(Plane, TheTrainersKeyIsNeeded) {
   }
 }
 
-TEST_F(Plane, NothingListensBeyondLoopbackWithoutAKey) {
+TEST_F(Transport, NothingListensBeyondLoopbackWithoutAKey) {
   const NatsServer server(scratch_);
   TaskBoardOptions open = options(server);
   open.host = "0.0.0.0";
-  EXPECT_THAT(TaskBoard::open(open, kAlways).error().message, HasSubstr("expected rollout.plane_key_env"));
+  EXPECT_THAT(TaskBoard::open(open, kAlways).error().message, HasSubstr("expected rollout.workers_key_env"));
 }
 
-TEST_F(Plane, ASecondTrainerTakesThePlaceAndTheFirstSaysSo) {
+TEST_F(Transport, ASecondTrainerTakesThePlaceAndTheFirstSaysSo) {
   const NatsServer server(scratch_);
   auto first = board(options(server));
   std::string said;
@@ -508,7 +508,7 @@ TEST_F(Plane, ASecondTrainerTakesThePlaceAndTheFirstSaysSo) {
   EXPECT_TRUE(last.open);
 }
 
-TEST_F(Plane, ABrokerThatComesBackWithWhatWasAnnouncedBeforeIsToldAgain) {
+TEST_F(Transport, ABrokerThatComesBackWithWhatWasAnnouncedBeforeIsToldAgain) {
   const NatsServer server(scratch_);
   const auto worker = source(server);
   auto earlier = board(options(server));
@@ -519,7 +519,7 @@ TEST_F(Plane, ABrokerThatComesBackWithWhatWasAnnouncedBeforeIsToldAgain) {
   Announcement of_earlier_weights = now;
   of_earlier_weights.version = 4;
   of_earlier_weights.weights = now.setup;
-  const auto address = parse_plane_address(server.address(), "test").value();
+  const auto address = parse_broker_address(server.address(), "test").value();
   const auto broker = Broker::connect({.url = address.server, .name = "x"}, kAlways).value();
   for (const Announcement& old : {of_earlier, of_earlier_weights}) {
     ASSERT_TRUE(broker->announce(address.table(), "trainer", announcement_json(old))->reached);
@@ -535,7 +535,7 @@ TEST_F(Plane, ABrokerThatComesBackWithWhatWasAnnouncedBeforeIsToldAgain) {
   }
 }
 
-TEST_F(Plane, TheEndOfATrainerIsAnnounced) {
+TEST_F(Transport, TheEndOfATrainerIsAnnounced) {
   const NatsServer server(scratch_);
   auto trainer = board(options(server));
   const auto worker = source(server);
@@ -544,9 +544,9 @@ TEST_F(Plane, TheEndOfATrainerIsAnnounced) {
   EXPECT_FALSE(announced(*worker).open);
 }
 
-TEST_F(Plane, ABrokerThatRefusesIsAnErrorThatSaysWhatToDo) {
+TEST_F(Transport, ABrokerThatRefusesIsAnErrorThatSaysWhatToDo) {
   const NatsServer locked(scratch_, {"--auth", "token-of-the-server"});
-  const auto address = parse_plane_address(locked.address(), "test").value();
+  const auto address = parse_broker_address(locked.address(), "test").value();
   const auto connect = [&](const std::string& token) {
     return Broker::connect({.url = address.server, .name = "x", .token = token}, kAlways);
   };
@@ -562,7 +562,7 @@ TEST_F(Plane, ABrokerThatRefusesIsAnErrorThatSaysWhatToDo) {
   EXPECT_THAT(refused.error().message, HasSubstr("has no JetStream; expected one started with nats-server -js"));
 }
 
-TEST_F(Plane, TlsIsCheckedAgainstTheAuthority) {
+TEST_F(Transport, TlsIsCheckedAgainstTheAuthority) {
   const Certificate mine(scratch_);
   const std::string& certificate = mine.certificate;
   const NatsServer server(scratch_, {"--tls", "--tlscert", certificate, "--tlskey", mine.key});
@@ -576,7 +576,7 @@ TEST_F(Plane, TlsIsCheckedAgainstTheAuthority) {
   EXPECT_THAT(plain.error().message, HasSubstr("no secure connection"));
 }
 
-TEST_F(Plane, FilesAndResultsGoThroughTls) {
+TEST_F(Transport, FilesAndResultsGoThroughTls) {
   const Certificate mine(scratch_);
   const NatsServer server(scratch_);
   TaskBoardOptions secure = options(server);
@@ -584,7 +584,7 @@ TEST_F(Plane, FilesAndResultsGoThroughTls) {
   secure.private_key = mine.key;
   const auto trainer = board(secure);
   const std::string content(3'000'000, 'w');
-  const PlaneFile file = trainer->files().add(content);
+  const WorkerFile file = trainer->files().add(content);
   const auto worker = source(server);
   const Announcement to = announced(*worker);
   EXPECT_TRUE(to.url.starts_with("https://127.0.0.1:")) << to.url;
@@ -606,7 +606,7 @@ TEST_F(Plane, FilesAndResultsGoThroughTls) {
   EXPECT_THAT(TaskBoard::open(secure, kAlways).error().message, HasSubstr("expected PEM files of a certificate"));
 }
 
-TEST_F(Plane, WaitsForABrokerUntilItIsToldToStop) {
+TEST_F(Transport, WaitsForABrokerUntilItIsToldToStop) {
   int asked = 0;
   const auto stopped = Broker::connect({.url = "nats://127.0.0.1:" + std::to_string(free_port()), .name = "x"},
                                        [&] { return ++asked < 3; });
