@@ -4,7 +4,7 @@
 //
 // Reads the games of SPLIT (valid_seen), plays 50 random admissible commands in each, and then times the same commands:
 // as values, as texts with their answers, with the list of admissible actions after each, and as responses to
-// verl-agent's prompts. Prints steps a second of processor time, the median of seven rounds.
+// verl-agent's prompts. Prints steps per second of processor time, the median of seven rounds.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>

@@ -140,7 +140,7 @@ std::vector<TokenId> random_tokens(RandomStream& stream, int length, const Model
   return tokens;
 }
 
-/// Seconds of one decoding step of so many sequences at the limit (performance of products and memory).
+/// Seconds of one decoding step of this many sequences at the limit (performance of products and memory).
 double decoding_limit(const Settings& settings, const Model& model, int batch, double context) {
   if (settings.bytes_per_second == 0 || settings.flops == 0) return 0;
   const ModelConfig& c = model.config();

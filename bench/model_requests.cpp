@@ -14,7 +14,7 @@
 //                                                 one prompt, computed once, and B answers of N tokens
 //   {"do": "train", "lengths": [...], "counted": C, "micro_batch": M}
 //                                                 forward and backward over sequences; the loss counts the last C-th
-//                                                 part of each; at most M tokens a pass
+//                                                 part of each; at most M tokens per pass
 //   {"do": "statistics", "tokens": T, "gradient": G, "clamp": C}
 //                                                 log-probability, entropy and logsumexp of T random rows
 //   {"do": "product", "rows": M, "depth": K, "columns": N}
@@ -180,7 +180,7 @@ Json train(Model& model, const Json& wanted) {
   return answer;
 }
 
-/// beyond_mebibytes: what was held at most beside inputs and outputs. True only of a process that has freed nothing
+/// beyond_mebibytes: what was held at most next to inputs and outputs. True only of a process that has freed nothing
 /// before, since freed memory stays.
 Json statistics(const Model& model, const Json& wanted) {
   const std::int64_t tokens = wanted["tokens"];

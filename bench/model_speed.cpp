@@ -6,7 +6,7 @@
 // CONFIG is a config.json (bench/shapes/qwen2-47m.json). Decoding samples --tokens tokens (16) behind prompts of
 // --prompt tokens (256), through the engine, with log-probability, entropy and logsumexp of each; prefill is the pass
 // over the prompts before. Ours and LibTorch's alternate for --rounds rounds (3), and the fastest of each counts.
-// --train adds a step of training, 4 sequences of 256 tokens, forward and backward. Prints tokens a second.
+// --train adds a step of training, 4 sequences of 256 tokens, forward and backward. Prints tokens per second.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
@@ -37,7 +37,7 @@ struct Settings {
 };
 
 struct Speed {
-  double prefill = 0, decode = 0;  ///< tokens a second
+  double prefill = 0, decode = 0;  ///< tokens per second
 };
 
 std::vector<TokenId> random_prompt(int length, int vocabulary, std::uint64_t seed) {

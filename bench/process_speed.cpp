@@ -3,8 +3,8 @@
 //   process_bench [STEPS]
 //
 // Plays STEPS (20,000) steps of bench/trivial_environment.py with 1, 4 and 16 episodes at a time in one process, step
-// by step and in batches, and prints microseconds a step of wall time and of processor time, both processes together,
-// and steps a second of one core.
+// by step and in batches, and prints microseconds per step of wall time and of processor time, both processes together,
+// and steps per second of one core.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -5,7 +5,7 @@
 // Prints a table, or with --json a JSON object on a line for each row: name (with the unit of `ours`), ours, peer,
 // ratio, limit_fraction, peak_mebibytes. `peer` and `ratio` are null: nothing else is measured. `limit_fraction` is
 // the share of what this machine does at best, found in the same run: reads from memory, or multiplies where all
-// operands lie in the cache; null where neither is the limit. `peak_mebibytes` is the most memory that the process held
+// operands lie in the cache; null if neither is the limit. `peak_mebibytes` is the most memory that the process held
 // while the row was measured. Of five rounds the fastest counts.
 #include <algorithm>
 #include <cstdio>

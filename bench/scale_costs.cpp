@@ -1,4 +1,4 @@
-// What a step costs beside its models: the bookkeeping of many ranks, a token's way through the parts of a step that
+// What a step costs next to its models: the bookkeeping of many ranks, a token's way through the parts of a step that
 // every rank computes, messages, the group's store, and gradients between two processes. No model is computed.
 //
 //   scale_bench [--json FILE]
@@ -323,7 +323,7 @@ void measure_store(Figures& figures) {
   figures.add("store/4096_values_one_by_one", one_by_one, "s");
 }
 
-/// Meeting, and a small gather, with so many processes on this machine.
+/// Meeting, and a small gather, with this many processes on this machine.
 void measure_groups(Figures& figures) {
   for (const int size : {2, 4, 8, 16, 32, 64}) {
     const auto reports = testing::fork_ranks(size, [](const RankSetting& place) {
@@ -377,7 +377,7 @@ void measure_exchange(Figures& figures) {
   }
 }
 
-/// A NATS server with JetStream on a port of its own, for as long as this lives.
+/// A NATS server with JetStream on its own port, for as long as this lives.
 class StartedBroker {
  public:
   StartedBroker() : folder_(fs::temp_directory_path() / ("scale_bench." + std::to_string(getpid()))) {

@@ -71,7 +71,7 @@ class Model:
         return 2 * self.parameters * length + 2 * self.layers * self.queries * length * length
 
 
-# Qwen2.5's shapes. 32 B do not fit one GPU beside float32 gradients: a rank is a machine of eight.
+# Qwen2.5's shapes. 32 B do not fit one GPU next to float32 gradients: a rank is a machine of eight.
 MODELS = [
     Model("0.5B", 0.494e9, 24, 896, 128),
     Model("7B", 7.62e9, 28, 3584, 512),

@@ -1,4 +1,4 @@
-// Tokens a second of the server with 32 parallel clients, beside `carnot generate` with the same prompts.
+// Tokens a second of the server with 32 parallel clients, next to `carnot generate` with the same prompts.
 //
 //   serve_bench MODEL_FOLDER [TOKENS]
 //

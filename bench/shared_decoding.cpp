@@ -9,7 +9,7 @@
 // neighbours disturb less than the time on the wall. --apart computes the prompt for each answer
 // as well, so that they share nothing, in turn with the shared one, and compares what is sampled bit by bit.
 //
-// Beside the speed: how a step's time is divided, the cache's blocks in use, and the share of two limits that were
+// Next to the speed: how a step's time is divided, the cache's blocks in use, and the share of two limits that were
 // measured in the same run. The limit of a step is the longer one of
 //   reading       weights, and keys and values of distinct positions, at the speed of memory
 //   multiplying   2 operations for each weight and answer, 4 for each number of a head's query and position it sees

@@ -155,7 +155,7 @@ OrderedJson episodes_json(const std::vector<Trajectory>& views) {
   return all;
 }
 
-/// Bare games: steps a second on one thread, text of the state included.
+/// Bare games: steps per second on one thread, text of the state included.
 double game_speed(const std::string& name, const std::vector<std::string>& actions) {
   auto factory = std::move(make_environment_factory(name)).value();
   CARNOT_CHECK(factory->prepare(0).ok(), name);

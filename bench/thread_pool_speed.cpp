@@ -1,9 +1,9 @@
-// What beside busy neighbours becomes of many short parallel loops, such as a training step is made of.
+// What next to busy neighbours becomes of many short parallel loops, such as a training step is made of.
 //
 //   thread_pool_bench [NEIGHBOURS] [THREADS]
 //
 // Prints how long a round of 10,000 loops takes, each of 8 tasks of about 3 microseconds after 3 serial ones: alone,
-// and beside NEIGHBOURS (4) processes that never sleep. THREADS: 0, the default, is one per processor.
+// and next to NEIGHBOURS (4) processes that never sleep. THREADS: 0, the default, is one per processor.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

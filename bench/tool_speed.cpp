@@ -3,8 +3,8 @@
 //   tool_bench [CALLS]
 //
 // Makes CALLS (5,000) calls of a tool that adds two numbers, by 1, 4 and 16 episodes at a time: the calculator, a
-// Python function, an MCP server that is started. Prints microseconds a call of wall time and of processor time, all
-// processes together, and calls a second of one core.
+// Python function, an MCP server that is started. Prints microseconds per call of wall time and of processor time, all
+// processes together, and calls per second of one core.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

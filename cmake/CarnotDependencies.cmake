@@ -55,7 +55,7 @@ find_package(LibTorch REQUIRED)
 # Published data that is not part of the repository (docs/data.md); tests of it are skipped without.
 set(CARNOT_DATA_DIR "" CACHE PATH "Folder with published data for tests; the environment's CARNOT_DATA goes first")
 
-# Precompiled headers, each built once: LibTorch's cost nine seconds a file without, GoogleTest's four.
+# Precompiled headers, each built once: LibTorch's cost nine seconds per file without, GoogleTest's four.
 function(carnot_reuse_headers target name)
   set(headers carnot_${name})
   if(NOT TARGET ${headers})

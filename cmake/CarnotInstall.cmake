@@ -8,7 +8,7 @@ include(CMakePackageConfigHelpers)
 set(CARNOT_LIBTORCH_LINK ${CMAKE_INSTALL_LIBDIR}/carnot/libtorch)
 set(CARNOT_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Carnot)
 
-# A room as Carnot::ROOM, in the build too. Rooms without LibTorch are a set of their own, which needs none to be there.
+# A room as Carnot::ROOM, in the build too. Rooms without LibTorch are their own set, which needs none to be there.
 function(carnot_install_room name path torch)
   add_library(Carnot::${name} ALIAS carnot_${name})
   set_target_properties(carnot_${name} PROPERTIES EXPORT_NAME ${name})

@@ -17,10 +17,10 @@ set(CARNOT_PLAIN_OPTIMISATION $<$<CONFIG:Release>:-O1>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)  # at this level GCC 12 takes values in std::optional for uninitialised
   list(APPEND CARNOT_PLAIN_OPTIMISATION $<$<CONFIG:Release>:-Wno-maybe-uninitialized>)
 endif()
-# Of the test programs' own sources: compiling them takes half the time that -O2 takes. Slow twins (reference/) keep -O2.
+# Of the test programs' own sources: compiling them takes half the time that -O2 takes. Slow reference implementations (reference/) keep -O2.
 set(CARNOT_TEST_OPTIMISATION $<$<CONFIG:Release>:-O0>)
 
-# A warning of a compiler that nobody here has must not keep a user from building: contributors' presets turn this on.
+# A warning of a compiler that no one here has must not keep a user from building: contributors' presets turn this on.
 option(CARNOT_WARNINGS_ARE_ERRORS "Warnings stop the build" OFF)
 add_compile_options(-Wall -Wextra $<$<BOOL:${CARNOT_WARNINGS_ARE_ERRORS}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)

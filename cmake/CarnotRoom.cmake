@@ -8,7 +8,7 @@
 #     LIBRARIES CLI11::CLI11         # outside libraries
 #     LOOPS                          # optimised fully: this room has inner loops
 #     NOT_INSTALLED                  # with the library
-#     TORCH                          # this room stands above the LibTorch line
+#     TORCH                          # this room is above the LibTorch line
 #     ALONE safetensors_test.cpp     # never compiled as one with others of the room, whose internal names it has too;
 #                                    # without names: none of the room is
 #     TESTS group_relative_test.cpp  # next to the sources
@@ -110,7 +110,7 @@ endfunction()
 # All test programs that need neither LibTorch nor the program: quick to build, with sanitizers too.
 add_custom_target(tests_without_libtorch)
 
-# One test program: its sources, the rooms it sees, whether it stands above the LibTorch line, whether it starts the
+# One test program: its sources, the rooms it sees, whether it is above the LibTorch line, whether it starts the
 # program, about how many SECONDS it takes: the longest start first, so that no processor idles at the end. CHECK_ONLY:
 # too long for every change; it is built, and `./run check` runs it.
 function(carnot_add_test name)

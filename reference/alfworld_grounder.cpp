@@ -9,7 +9,7 @@
 namespace carnot::reference {
 namespace {
 
-/// What players write for an action; in braces the parameter whose name stands there.
+/// What players write for an action; in braces the parameter whose name is there.
 const std::map<std::string, std::string> kTemplates = {
     {"gotolocation", "go to {?r}"},
     {"openobject", "open {?r}"},

@@ -1,5 +1,5 @@
-// reference/alfworld_grounder.h -- the slow twin of worlds/alfworld/simulator.h: reads ALFWorld's PDDL domain and a
-// problem, and tries every action on everything.
+// reference/alfworld_grounder.h -- the slow reference of worlds/alfworld/simulator.h: reads ALFWorld's PDDL domain and
+// a problem, and tries every action on everything.
 #pragma once
 
 #include <map>

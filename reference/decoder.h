@@ -1,4 +1,5 @@
-// reference/decoder.h -- the slow twin of the engine: the whole prefix again for every token, one sequence at a time.
+// reference/decoder.h -- the slow reference of the engine: the whole prefix again for every token, one sequence at a
+// time.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// reference/sokoban_reverse_play.h -- the slow twin of worlds/sokoban/reverse_play.h: whole boards, copied at every
-// move.
+// reference/sokoban_reverse_play.h -- the slow reference of worlds/sokoban/reverse_play.h: whole boards, copied at
+// every move.
 #pragma once
 
 #include <utility>

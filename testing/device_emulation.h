@@ -1,7 +1,7 @@
 // testing/device_emulation.h -- device code as C++: the threads of a block one after the other, on the processor.
 //
 // A source that includes this and then a .cu file compiles its kernels as functions, which emulate_launch() runs. Each
-// thread of a block runs on a stack of its own until it reaches a barrier; when all have, the next phase begins. What
+// thread of a block runs on its own stack until it reaches a barrier; when all have, the next phase begins. What
 // no barrier orders is therefore run in the order of the threads, or in others: results that differ between orders
 // show a missing barrier. Shared memory is static. No warps: shuffles and votes are not there.
 #pragma once
@@ -19,7 +19,7 @@ struct EmulatedIndex {
 /// In which order threads run between two barriers, and blocks one after the other.
 enum class ThreadOrder { Ascending, Descending, Shuffled };
 
-/// Calls kernel() for every thread of every block. A check fails where the threads of a block do not meet at the same
+/// Calls kernel() for every thread of every block. A check fails if the threads of a block do not meet at the same
 /// barriers.
 void emulate_launch(unsigned blocks, unsigned threads, ThreadOrder order, const std::function<void()>& kernel);
 

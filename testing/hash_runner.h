@@ -82,7 +82,7 @@ class HashRunner : public ModelRunner {
     for (int i = 0; i < kBlockTokens; ++i) memory_[to * kBlockTokens + i] = memory_[from * kBlockTokens + i];
   }
 
-  /// Logits after a whole prefix, for a twin that keeps no cache.
+  /// Logits after a whole prefix, for a reference implementation that keeps no cache.
   std::vector<double> logits_behind(std::span<const TokenId> prefix) const {
     std::vector<double> out;
     for (int v = 0; v < vocab_size_; ++v) out.push_back(hash_logit(context_hash(prefix), v));

@@ -53,7 +53,7 @@ class RawServer {
 /// Reads the head of a request, up to its empty line.
 void read_head(int descriptor);
 
-/// Writes all of it; false where the other side is gone.
+/// Writes all of it; false if the other side is gone.
 bool write_all(int descriptor, const std::string& bytes);
 
 }  // namespace carnot::testing

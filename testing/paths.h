@@ -15,7 +15,7 @@ std::string recorded_path(std::string_view relative);  // tests/recorded: what o
 std::string build_path(std::string_view relative);
 
 /// The folder with published data that is not ours and not in the repository (docs/data.md): what the environment's
-/// CARNOT_DATA names, else what -DCARNOT_DATA_DIR named. Empty where neither is set: a test of it is skipped with
+/// CARNOT_DATA names, else what -DCARNOT_DATA_DIR named. Empty if neither is set: a test of it is skipped with
 /// Missing::PublishedData.
 const std::string& published_data();
 /// A file there. REQUIRES: published_data() is not empty.

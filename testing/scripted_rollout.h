@@ -84,7 +84,8 @@ inline std::string described(const Rollout& rollout) {
   return out.str();
 }
 
-/// Every turn that a leaf's own trajectory sampled equals the twin's tokens after the whole prefix, computed afresh.
+/// Every turn that a leaf's own trajectory sampled equals the reference implementation's tokens after the whole prefix,
+/// computed afresh.
 inline void expect_tokens_of_the_twin(const Rollout& rollout, double temperature = 1) {
   const HashRunner model(small_tokenizer().vocab_size(), 1);
   for (const Trajectory& trajectory : trajectories(rollout.groups)) {

@@ -9,7 +9,7 @@
 
 namespace carnot::testing {
 
-/// The Python that has the set `name`, as the script names its sets. Throws where it is not installed.
+/// The Python that has the set `name`, as the script names its sets. Throws if it is not installed.
 inline std::string python_with(const std::string& name) {
   const std::string python = source_path(".cache/test_packages/" + name + "/bin/python");
   CARNOT_CHECK(std::filesystem::exists(python), "run tools/install_test_packages.sh");

@@ -8,7 +8,7 @@ namespace carnot::testing {
 
 /// From now on this process, which has one thread, can start `count` more at most. The limit counts all threads of a
 /// user and does not bind root, so that root first becomes a user whom no other process has, as tests run side by side.
-/// False where that is not allowed.
+/// False if that is not allowed.
 inline bool limit_new_threads(int count) {
   const auto nobody_else = static_cast<uid_t>(1'000'000'000 + getpid());
   if (geteuid() == 0 && setresuid(nobody_else, nobody_else, nobody_else) != 0) return false;

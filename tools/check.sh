@@ -25,7 +25,7 @@ fail() {
   exit 1
 }
 
-# What names the sources: the last commit to more than the report, and the changes on top of it where there are any.
+# What names the sources: the last commit to more than the report, and the changes on top of it if there are any.
 sources() {
   local changes
   changes=$(git diff HEAD -- . ":!$REPORT")
@@ -101,7 +101,7 @@ build() {
 }
 
 # Two types of one name are an error of the linker.
-# Each test program is a case of its own.
+# Each test program is its own case.
 stage_address() {
   open_stage address ""
   run_case address build build sanitize

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says which C++ sources clang-format would change, and which of their lines have more than 120 columns; fails where
+# Says which C++ sources clang-format would change, and which of their lines have more than 120 columns; fails if
 # there are any. `--fix` rewrites the sources first. Installs clang-format, in the version that the sources follow, into
 # .venv where it is not there yet.
 set -euo pipefail

@@ -103,7 +103,7 @@ sys.exit("jinja2==%s" % jinja2.__version__ not in open(sys.argv[1]).read())' "$w
     fail "pip could not install $wanted; see its message above (is there a network?)."
 }
 
-# torchrun is in the wheel, and starts with this beside it. Nothing else needs it.
+# torchrun is in the wheel, and starts with this next to it. Nothing else needs it.
 install_torchrun() {
   local python=$root/.venv/bin/python
   [[ -x $python ]] || return 0

@@ -47,7 +47,7 @@ pip_install() {
     fail "pip could not install $*; see its message above (is there a network, and a wheel for this Python?)."
 }
 
-# Where the wheel's libraries are; nothing where there is no wheel.
+# Where the wheel's libraries are; nothing if there is no wheel.
 torch_folder() {
   local library
   for library in "$venv"/lib/python3*/site-packages/torch/lib/libtorch_cpu.so; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what only tests need, from the Python package index: NVRTC and a sentence encoder into .venv, and the packages
-# that Carnot's adapters, trackers and servers are tested against, each set in a virtual environment of its own in
+# that Carnot's adapters, trackers and servers are tested against, each set in its own virtual environment in
 # .cache/test_packages. About 0.6 GB to download. Idempotent; needs tools/install.sh to have run.
 set -Eeuo pipefail
 

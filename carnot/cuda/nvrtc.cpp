@@ -42,7 +42,7 @@ std::vector<std::string> candidates(std::span<const std::string> site_packages) 
   return names;
 }
 
-/// NVRTC asks for its library of built-in functions by name, which need not lead to the one beside it.
+/// NVRTC asks for its library of built-in functions by name, which need not lead to the one next to it.
 void open_builtins_beside(const std::string& library) {
   const std::filesystem::path folder = std::filesystem::path(library).parent_path();
   if (folder.empty()) return;

@@ -7,7 +7,7 @@
 //   CARNOT_VARIANT           a namespace for the above
 //   CARNOT_KERNEL            how a kernel is declared
 // A block works on one row, in an order that the vocabulary's size alone fixes: a row's bits do not depend on the rows
-// beside it. Every thread of a block reaches every barrier.
+// next to it. Every thread of a block reaches every barrier.
 #include "carnot/cuda/statistics_parameters.h"
 
 namespace carnot::cuda::CARNOT_VARIANT {

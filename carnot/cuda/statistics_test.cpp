@@ -1,4 +1,4 @@
-// The text of statistics.cu, compiled for the processor, against its slow twin.
+// The text of statistics.cu, compiled for the processor, against its slow reference.
 #include <gtest/gtest.h>
 
 #include <bit>

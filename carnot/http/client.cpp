@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 /// The library's own time-outs are for each read and write, and come later than ours: the Watch says what happened.
 constexpr std::chrono::seconds kSlack{2};
 
-/// Ends an exchange from a thread of its own when its time is over or it is cancelled.
+/// Ends an exchange from its own thread when its time is over or it is cancelled.
 class Watch {
  public:
   enum class Cause { None, Time, Cancelled };

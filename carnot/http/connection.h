@@ -21,14 +21,14 @@ class Connection final : public HttpConnection, public ByteSource {
   Connection(Descriptor socket, const HttpServerOptions& options, const std::atomic<bool>& stopping, SSL_CTX* tls);
   ~Connection() override;
 
-  /// Waits for the first byte of a request; false where none comes.
+  /// Waits for the first byte of a request; false if none comes.
   bool wait_for_request();
   /// The time for the request's bytes begins.
   void begin_request();
   /// The request is whole. `interim`: its sender knows interim answers.
   void await_answer(bool interim);
 
-  /// False where the client has left or does not take the bytes in time.
+  /// False if the client has left or does not take the bytes in time.
   bool write(std::string_view bytes);
 
   /// No more is written. What the client still sends is read for a moment: with bytes unread, closing would take the
@@ -52,7 +52,7 @@ class Connection final : public HttpConnection, public ByteSource {
   Attempt try_write(std::string_view bytes);
   Attempt attempt_of(ssize_t count, short event) const;
 
-  /// False where the time is over, or the server has been stopping for longer than `after_stop`.
+  /// False if the time is over, or the server has been stopping for longer than `after_stop`.
   bool wait(short events, Clock::time_point give_up, std::chrono::milliseconds after_stop);
   short events_now(short events) const;
 

@@ -27,7 +27,7 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-/// Nothing where a '%' is not followed by two hexadecimal digits.
+/// Nothing if a '%' is not followed by two hexadecimal digits.
 std::optional<std::string> percent_decoded(std::string_view text) {
   std::string out;
   for (; !text.empty(); text.remove_prefix(1)) {

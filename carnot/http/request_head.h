@@ -42,7 +42,7 @@ std::optional<HttpProblem> parse_header_line(std::string_view line, HttpHeaders&
 /// All lines are read: finds out what the header fields say about host, body and connection.
 std::optional<HttpProblem> finish_head(RequestHead& head);
 
-/// The size of a chunk from the line before it; extensions are passed over. Nothing where it is malformed.
+/// The size of a chunk from the line before it; extensions are passed over. Nothing if it is malformed.
 std::optional<std::size_t> parse_chunk_size(std::string_view line);
 
 }  // namespace carnot

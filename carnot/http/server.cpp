@@ -178,7 +178,7 @@ class HttpServer::Listener {
     }
   }
 
-  /// On a thread of its own; the server waits for all of them.
+  /// On its own thread; the server waits for all of them.
   void take(Descriptor client) {
     {
       const std::lock_guard lock(mutex_);
@@ -223,7 +223,7 @@ class HttpServer::Listener {
     connection.finish();
   }
 
-  /// False where the connection ends with it.
+  /// False if the connection ends with it.
   bool answer_next(Connection& connection, RequestReader& reader) const {
     connection.begin_request();
     HttpCall call;

@@ -42,7 +42,7 @@ struct HttpReply {
   int status = 200;
   std::string body{};
   std::string content_type = "application/json";
-  HttpHeaders headers{};  ///< beside the content's type and length
+  HttpHeaders headers{};  ///< next to the content's type and length
   /// Where set, the answer's pieces instead of `body`: each is sent as it comes, and nothing ends the answer. Freed as
   /// soon as the answer has ended or the client has left.
   std::function<std::optional<std::string>()> pieces{};

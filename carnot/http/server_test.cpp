@@ -53,7 +53,7 @@ std::string request_text(const std::string& method, const std::string& path, con
          (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") + "\r\n" + body;
 }
 
-/// One request on a connection of its own, closed afterwards.
+/// One request on its own connection, closed afterwards.
 std::string exchanged(int port, const std::string& request) {
   const Descriptor client = connected(port);
   send(client, request);

@@ -16,7 +16,7 @@ struct FreeTls {
 using TlsSettings = std::unique_ptr<SSL_CTX, FreeTls>;
 using TlsSession = std::unique_ptr<SSL, FreeTls>;
 
-/// Of a server with these PEM files; null where `certificate` is empty.
+/// Of a server with these PEM files; null if `certificate` is empty.
 Result<TlsSettings> tls_settings(const std::string& certificate, const std::string& private_key);
 
 }  // namespace carnot

@@ -166,7 +166,7 @@ TEST(GradientExchange, HoldsAGradientNoLongerThanUntilItLeaves) {
     first.sum().backward();
     exchange.add_round("gradients");
     exchange.finish();
-    (last.sum() + first.sum()).backward();  // and nobody waits for this one
+    (last.sum() + first.sum()).backward();  // and no one waits for this one
     note();
     group->leave();
     return held;

@@ -1,6 +1,6 @@
 // ranks/group_watch.h -- a thread that shows the group that this rank lives, and looks after its neighbour.
 //
-// Through the group's store: each rank counts up a number of its own, and the next one sees whether it moves. So a rank
+// Through the group's store: each rank counts up its own number, and the next one sees whether it moves. So a rank
 // costs the store three small requests a beat, however large the group is. Who finds a rank still writes down which
 // one; the first such sentence is the group's verdict, and all ranks give the same one.
 #pragma once
@@ -31,7 +31,7 @@ struct GroupWatchOptions {
 
 class GroupWatch {
  public:
-  /// Begins to beat. `store` is the watch's own connection: nobody else may wait on it.
+  /// Begins to beat. `store` is the watch's own connection: no one else may wait on it.
   GroupWatch(c10::intrusive_ptr<c10d::Store> store, GroupWatchOptions options);
   ~GroupWatch();
   GroupWatch(const GroupWatch&) = delete;
@@ -47,10 +47,10 @@ class GroupWatch {
   bool is_to_tell();
 
   /// The verdict after a connection to some rank broke while this one did `what`: waits a few beats until somebody
-  /// finds out which rank it was, and says `reason` if nobody does.
+  /// finds out which rank it was, and says `reason` if no one does.
   std::string verdict_after(const std::string& what, const std::string& reason);
 
-  /// After so long a wait for the others: a verdict on a rank that lives, but is not where this one is; none where all
+  /// After so long a wait for the others: a verdict on a rank that lives, but is not where this one is; empty if all
   /// are.
   std::optional<std::string> verdict_on_absent(WatchTime waited);
 
@@ -60,7 +60,7 @@ class GroupWatch {
   void ask_to_stop() { asks_to_stop_ = true; }
   bool was_asked_to_stop() const { return others_ask_to_stop_; }
 
-  /// No beats any more, which the others take for an end unless they stop, too. False where the thread still waits for
+  /// No beats any more, which the others take for an end unless they stop, too. False if the thread still waits for
   /// a store that does not answer: then the watch must not be destroyed.
   bool stop();
 

@@ -132,7 +132,7 @@ TEST(ProcessGroup, ExchangesAndGathersSeveralRowsAtATime) {
     std::vector<Collectives::Begun> begun;
     const int rank = group.rank();
     for (int i = 0; i < 6; ++i) {
-      // Rank r's row begins with 100 r + 10 i, and goes on by ones.
+      // Rank r's row begins with 100 r + 10 i, and continues by ones.
       begun.push_back(group.begin_exchange(at::arange(8, at::kFloat) + 100 * rank + 10 * i, sizes, "rows"));
       begun.push_back(group.begin_gather(at::full({sizes[rank]}, 10 * i + rank, at::kBFloat16), sizes, "parts"));
       begun.push_back(group.begin_sum(at::full({2}, i), "sums"));

@@ -44,7 +44,7 @@ struct Setting {
   OptimizerOptions options{};
 };
 
-/// The last tensor keeps float32, as a critic's head may beside bfloat16 layers.
+/// The last tensor keeps float32, as a critic's head may next to bfloat16 layers.
 Optimizer::Tensors parameters_of(const Setting& setting) {
   Optimizer::Tensors parameters;
   for (std::size_t p = 0; p < kShapes.size(); ++p) {

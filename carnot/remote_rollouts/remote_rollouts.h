@@ -34,7 +34,7 @@ StepTasks tasks_of(const WorkerTask& task);
 
 class RemoteRollouts final : public RolloutService {
  public:
-  /// Meets the broker and announces the run; waits for the broker where it is away. Null where `go_on` ended that. The
+  /// Meets the broker and announces the run; waits for the broker where it is away. Null if `go_on` ended that. The
   /// weights of a step are written into `folder` for a moment. Tasks of steps from `steps` on are never handed out.
   /// Recipe and bundle must outlive it.
   static Result<std::unique_ptr<RemoteRollouts>> open(Recipe& recipe, ModelBundle& bundle, std::filesystem::path folder,

@@ -38,7 +38,7 @@ class FetchFolder {
   fs::path path_;
 };
 
-/// The trainer's settings; none where they may come another time.
+/// The trainer's settings; empty if they may come another time.
 Result<std::optional<WorkerSetup>> fetch_setup(TaskSource& source, const Announcement& trainer, const GoOn& go_on,
                                                std::string& why_not) {
   CARNOT_ASSIGN_OR_RETURN(const auto folder, FetchFolder::make());

@@ -15,7 +15,7 @@ namespace carnot {
 
 class TrainerCopy {
  public:
-  /// Fetches the trainer's settings and makes everything but the weights' values. Null where that may succeed another
+  /// Fetches the trainer's settings and makes everything but the weights' values. Null if that may succeed another
   /// time (`why_not` says why); an error where this machine has other kernels and the recipe does not take them.
   /// `threads`: of the kernels; negative: as the recipe says.
   static Result<std::unique_ptr<TrainerCopy>> make(TaskSource& source, const Announcement& trainer, int threads,

@@ -58,7 +58,7 @@ class Worker {
     return false;
   }
 
-  /// trainer_ as it is announced now; none where the run has ended.
+  /// trainer_ as it is announced now; empty if the run has ended.
   Status look() {
     auto trainer = source_.trainer();
     if (!trainer) return trainer.error();
@@ -73,7 +73,7 @@ class Worker {
     return check_same_program(*trainer_);
   }
 
-  /// Settings and weights of the trainer in place? False where something has still to come.
+  /// Settings and weights of the trainer in place? False if something has still to come.
   Result<bool> prepare() {
     std::string why_not;
     if (!copy_ || copy_->run() != trainer_->run) {

@@ -46,7 +46,7 @@ struct GenerateEvents {
   std::function<bool()> go_on = [] { return true; };  ///< asked between steps
 };
 
-/// False where it was ended early. REQUIRES: prompts of at least one token, shorter than the model's positions.
+/// False if it was ended early. REQUIRES: prompts of at least one token, shorter than the model's positions.
 bool generate(const Model& model, const Tokenizer& tokenizer, std::span<const std::vector<TokenId>> prompts,
               const GenerateOptions& options, const GenerateEvents& events);
 

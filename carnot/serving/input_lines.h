@@ -19,7 +19,7 @@
 namespace carnot {
 
 struct InputLine {
-  std::string id{};  ///< JSON text; empty where the line has none
+  std::string id{};  ///< JSON text; empty if the line has none
   std::vector<TokenId> tokens{};
 };
 

@@ -56,7 +56,7 @@ struct ScoreRequest {
   ModelRequest model{};
   std::string input = "-";  ///< file of JSON lines; "-": standard input
   double temperature = 1;
-  int batch_tokens = 4096;  ///< of a forward pass; a longer sequence gets a pass of its own
+  int batch_tokens = 4096;  ///< of a forward pass; a longer sequence gets its own pass
 };
 
 struct ScoreJob {

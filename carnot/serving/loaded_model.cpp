@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The run's chat format, the one of the folder's template, or Qwen's where the tokenizer has its tokens; empty where
+/// The run's chat format, the one of the folder's template, or Qwen's where the tokenizer has its tokens; empty if
 /// the model has none.
 Result<std::string> usual_chat(const LoadedModel& loaded, const ModelFiles& files) {
   const fs::path& folder = loaded.folder;

@@ -26,12 +26,12 @@ struct ModelRequest {
 
 struct LoadedModel {
   std::filesystem::path folder{};
-  std::unique_ptr<Tokenizer> tokenizer{};  ///< null where load_for_log_probs() found none
+  std::unique_ptr<Tokenizer> tokenizer{};  ///< null if load_for_log_probs() found none
   std::string tokenizer_problem{};         ///< then: why
-  std::unique_ptr<ChatFamily> chat{};      ///< null where the model has none
+  std::unique_ptr<ChatFamily> chat{};      ///< null if the model has none
   std::string chat_problem{};              ///< then: why its chat template cannot be used; empty without a template
   std::unique_ptr<Model> model{};
-  GenerationConfig generation{};  ///< generation_config.json; empty where the folder has none
+  GenerationConfig generation{};  ///< generation_config.json; empty if the folder has none
 };
 
 /// Prepares device and threads and loads. The error says what is missing where.

@@ -82,7 +82,7 @@ class Answer {
     for (const auto& prompt : prompts_) usage_.prompt += static_cast<std::int64_t>(prompt.size());
   }
 
-  /// The whole answer; nothing where the client has left.
+  /// The whole answer; nothing if the client has left.
   std::optional<std::string> whole() {
     std::vector<AnsweredChoice> choices;
     while (!order_->is_finished()) {
@@ -250,7 +250,7 @@ std::variant<std::vector<TextJob>, Problems> text_jobs(const OpenAiRequest& requ
 }
 
 /// Reads large requests, which takes many times their size, one after the other on one thread: malloc() keeps what it
-/// freed at the end of each thread's memory, and gives back the rest.
+/// freed at the end of each thread's memory, and returns the rest.
 class OpenAiApi::LargeRequests {
  public:
   template <class Read>

@@ -19,7 +19,7 @@
 
 namespace carnot {
 
-/// Positions of the KV cache where nothing else is asked for, at most.
+/// Positions of the KV cache where nothing else is requested, at most.
 inline constexpr std::int64_t kMostCacheTokens = 65536;
 
 enum class Finish : std::uint8_t { StopToken, StopString, Length };
@@ -89,7 +89,7 @@ class TextBatch {
   };
 
   void admit();
-  /// False where the prompt has to be computed first.
+  /// False if the prompt has to be computed first.
   bool begin_next(Waiting& waiting);
   void take(const SampledToken& token);
 

@@ -53,7 +53,7 @@ class TextService {
   /// Texts that one order may have.
   int most_texts() const;
 
-  /// Takes the jobs, which have the same number of samples. Null where too many texts wait already, or after close().
+  /// Takes the jobs, which have the same number of samples. Null if too many texts wait already, or after close().
   /// REQUIRES: prompt and max_tokens of each together at most longest_text(); 1 to most_texts() texts in all. Any
   /// thread.
   std::unique_ptr<Order> submit(std::vector<TextJob> jobs, Delivery delivery);

@@ -22,7 +22,7 @@ class TextStream {
   /// Text that is certain after this token. REQUIRES: not stopped.
   std::string push(TokenId token);
 
-  /// What has waited, where nothing follows any more; empty where a stop string came.
+  /// What has waited, where nothing follows any more; empty if a stop string came.
   std::string finish();
 
   /// The stop string that came; it is not part of the text.

@@ -28,7 +28,7 @@ std::vector<double> joined(const std::vector<std::vector<double>>& lists) {
   return all;
 }
 
-/// The same turns dealt out anew over the trajectories: what chance alone makes of them.
+/// The same turns dealt out again over the trajectories: what chance alone makes of them.
 std::vector<std::vector<double>> dealt_anew(std::vector<std::vector<double>> entropies) {
   std::vector<double> all = joined(entropies);
   RandomStream random(derive_seed(0, "aepo-branches"));

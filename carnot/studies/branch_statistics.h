@@ -33,7 +33,7 @@ struct BranchReceivers {
 /// By leaves: one branches off where it names a parent and shares turns with it.
 BranchReceivers branch_receivers(const Group& group);
 
-/// Root and tool-call entropies of the group's first trajectory, which AEPO divides the budget by; none where it was
+/// Root and tool-call entropies of the group's first trajectory, which AEPO divides the budget by; empty if it was
 /// not measured.
 std::optional<EntropyProbe> entropy_probe(const Group& group);
 

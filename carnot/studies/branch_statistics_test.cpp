@@ -28,7 +28,7 @@ TEST(BranchStatistics, OfIndependentTurnsTheShareIsTheChanceOfTheTurnBefore) {
   EXPECT_NEAR(static_cast<double>(found.consecutive) / static_cast<double>(found.behind_any), 0.3, 0.03);
 }
 
-/// Root turn 0 of three leaves: 0 goes on through 1, 2; leaf 1 leaves leaf 0 behind turn 0, leaf 2 leaves leaf 1.
+/// Root turn 0 of three leaves: 0 continues through 1, 2; leaf 1 leaves leaf 0 behind turn 0, leaf 2 leaves leaf 1.
 Group branched_group() {
   Tree tree;
   for (const int parent : {-1, 0, 1, 0, 3}) tree.turns.push_back({.parent = parent, .turn_entropy = 0.5 + parent});

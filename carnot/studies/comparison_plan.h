@@ -54,7 +54,7 @@ Result<ComparisonPlan> plan_comparison(const ComparisonRequest& request);
 /// "15 runs: 5 methods x 3 seeds", then a line per run with its folder and how far it is.
 std::string plan_text(const ComparisonPlan& plan);
 
-/// True where the folder holds a whole run.
+/// True if the folder holds a whole run.
 bool is_finished(const std::filesystem::path& run_folder);
 /// The same for the start of a seed.
 bool is_start_finished(const std::filesystem::path& run_folder);

@@ -18,7 +18,7 @@ Table comparison_table(const Comparison& comparison);
 /// Success after training, a column per seed.
 Table seeds_table(const Comparison& comparison);
 
-/// True where runs were evaluated while they trained.
+/// True if runs were evaluated while they trained.
 bool has_peaks(const Comparison& comparison);
 /// The best evaluation of each run next to its last one. REQUIRES has_peaks().
 Table peak_table(const Comparison& comparison);

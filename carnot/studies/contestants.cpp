@@ -17,7 +17,7 @@ constexpr std::int64_t kMostSeeds = 1000;
 constexpr std::size_t kLongestFolder = 120;
 constexpr std::string_view kBlanks = " \t\n";
 
-/// The parts of `text` between separators that stand outside of brackets and quotation marks; none where those do not
+/// The parts of `text` between separators that are outside of brackets and quotation marks; empty if those do not
 /// match.
 std::optional<std::vector<std::string_view>> split_outside(std::string_view text, std::string_view separators) {
   std::vector<std::string_view> parts;

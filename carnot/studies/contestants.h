@@ -18,7 +18,7 @@ namespace carnot {
 struct Contestant {
   std::string method{};                 ///< "grpo + aem"
   std::vector<std::string> settings{};  ///< `key=value`
-  bool from_all = false;                ///< nobody named it: where the recipe cannot have it, it is left out
+  bool from_all = false;                ///< no one named it: where the recipe cannot have it, it is left out
 
   /// As shown in tables: "grpo + aem [train.epochs=2]".
   std::string name() const;

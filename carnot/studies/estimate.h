@@ -21,7 +21,7 @@ struct Estimate {
   double mean = 0;
   std::optional<Interval> interval{};  ///< Student's t with count - 1 degrees of freedom; none of fewer than three
 
-  /// True where the interval has a width and 0 lies outside: values that are all equal tell nothing of their spread.
+  /// True if the interval has a width and 0 lies outside: values that are all equal tell nothing of their spread.
   bool excludes_zero() const {
     return interval && interval->low < interval->high && (interval->low > 0 || interval->high < 0);
   }

@@ -17,7 +17,7 @@ std::string remedy(Column column) {
   }
 }
 
-/// The first sampled token without a number; -1 where there is none.
+/// The first sampled token without a number; -1 if there is none.
 int first_unmeasured(const Trajectory& trajectory, Column column) {
   if (!trajectory.tree->columns.has(column)) return trajectory.num_sampled() > 0 ? 0 : -1;
   const std::vector<double> values = trajectory.column(column);

@@ -100,7 +100,7 @@ Status add_runs(const fs::path& path, std::vector<StudiedRun>& runs) {
   return Done{};
 }
 
-/// The settings in which runs with the same label differ stand behind it.
+/// The settings in which runs with the same label differ are behind it.
 void tell_apart(std::vector<StudiedRun>& runs) {
   std::map<std::string, std::map<std::string, std::set<std::string>>> values;
   for (const StudiedRun& run : runs)

@@ -34,7 +34,7 @@ struct StudiedRun {
 };
 
 /// Every run in `paths`: run folders, folders that hold run folders at any depth (`carnot compare`), rollouts files.
-/// The start of a seed is no run. Fails where a path is not there or holds none.
+/// The start of a seed is no run. Fails if a path is not there or holds none.
 Result<std::vector<StudiedRun>> find_runs(std::span<const std::filesystem::path> paths);
 
 /// The labels in the order of their first runs.

@@ -33,7 +33,7 @@ double product(std::span<const double> factors) {
   return std::accumulate(factors.begin(), factors.end(), 1.0, std::multiplies<>());
 }
 
-/// Probability of reaching each depth, over their sum: how often a step stands there.
+/// Probability of reaching each depth, over their sum: how often a step is there.
 std::vector<double> visits(std::span<const double> mass) {
   std::vector<double> reach(mass.size(), 1);
   for (std::size_t d = 1; d < mass.size(); ++d) reach[d] = reach[d - 1] * mass[d - 1];

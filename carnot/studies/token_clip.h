@@ -8,7 +8,7 @@
 
 namespace carnot {
 
-/// A token, or a turn with a ratio of its own.
+/// A token, or a turn with its own ratio.
 struct ClipInput {
   double log_ratio = 0;  ///< current - old log-probability (of a turn: their mean)
   double advantage = 0;

@@ -33,7 +33,7 @@ TEST(TokenSets, JaccardEqualsItsDefinitionOnRandomSets) {
 }
 
 TEST(TokenSets, ClustersAreChainsOfCoresWithTheirNeighbours) {
-  // 0, 1, 2 are a chain at distance 1/2 from one to the next; 3 and 4 are alike; 5 stands alone.
+  // 0, 1, 2 are a chain at distance 1/2 from one to the next; 3 and 4 are alike; 5 is alone.
   const std::vector<TokenSet> sets{{1, 2, 3}, {2, 3, 4}, {3, 4, 5}, {7, 8}, {7, 8}, {20}};
   const Clustering found = dbscan(sets, 0.5, 2);
   EXPECT_EQ(found.cluster, (std::vector<int>{0, 0, 0, 1, 1, -1}));

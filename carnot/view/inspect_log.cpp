@@ -154,7 +154,7 @@ class Conversation {
   std::string first_request_{}, last_response_{};
 };
 
-/// Mean of the column over sampled tokens; none where it was not measured.
+/// Mean of the column over sampled tokens; empty if it was not measured.
 std::optional<double> mean_of(const std::vector<double>& values, const std::vector<bool>& sampled) {
   double sum = 0;
   std::int64_t count = 0;

@@ -116,7 +116,7 @@ TEST(AgentEnvironment, NoFaultIsAReward) {
   EXPECT_THAT(failure_of({"start_timeout=0.2"}), HasSubstr("the harness did nothing for"));
 }
 
-/// One that nobody listens on, as far as that can be known.
+/// One that no one listens on, as far as that can be known.
 int free_port() {
   const auto server = HttpServer::start({}, [](const HttpCall&, const HttpConnection&) { return HttpReply{}; });
   return server.value()->port();

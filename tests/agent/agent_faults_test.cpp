@@ -39,7 +39,7 @@ bool a_harness_runs() {
   return false;
 }
 
-/// Whether one goes on running: what is killed takes a moment to end.
+/// Whether one continues running: what is killed takes a moment to end.
 bool a_harness_goes_on() {
   for (int i = 0; i < 300; ++i) {
     if (!a_harness_runs()) return false;
@@ -111,7 +111,7 @@ class AgentFaults : public ::testing::Test {
     for (std::thread& thread : threads) thread.join();
   }
 
-  /// Of a thousand, or of a sample where not all are asked for.
+  /// Of a thousand, or of a sample where not all are requested.
   static int share_of(int all, int sample) {
     const char* wanted = std::getenv("CARNOT_FAULT_CASES");
     return wanted != nullptr && std::string_view(wanted) == "all" ? all : sample;

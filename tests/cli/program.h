@@ -21,7 +21,7 @@ struct ProgramRun {
 /// What a program finds when it starts.
 struct ProgramSetting {
   std::string input{};
-  std::vector<std::string> environment{};  ///< NAME=value, beside the test's own
+  std::vector<std::string> environment{};  ///< NAME=value, next to the test's own
   std::vector<int> closed{};               ///< standard streams that are not there
   std::chrono::seconds deadline{0};        ///< killed then; 0: never
 };

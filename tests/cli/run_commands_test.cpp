@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A run of a few milliseconds a step.
+/// A run of a few milliseconds per step.
 std::string tiny_recipe(const ScratchFolder& scratch,
                         const std::string& env = "{name: search_qa, train_worlds: 1, held_out_worlds: 1}") {
   return scratch.write("tiny.yaml", "run_folder: " + scratch.path("run") + "\nenv: " + env + R"(
@@ -91,7 +91,7 @@ TEST(TrainCommand, DryRunPrintsTheResolvedRecipeAndTheMemoryAndWritesNothing) {
   const ScratchFolder scratch;
   const auto run = run_carnot({"train", tiny_recipe(scratch), "train.groups_per_step=3", "--dry-run"});
   ASSERT_EQ(run.exit, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("groups: 3"));
+  EXPECT_THAT(run.out, HasSubstr("groups_per_step: 3"));
   EXPECT_THAT(run.out, HasSubstr("# Memory at the peak\n"));
   EXPECT_THAT(run.out, HasSubstr("# Disk at the most\n"));
   EXPECT_THAT(run.out, HasSubstr("MiB that are free in " + scratch.path("run")));
@@ -243,7 +243,7 @@ std::vector<std::string> printed_command(const std::string& out) {
 
 TEST(TrainCommand, InterruptedPrintsTheCommandThatGoesOn) {
   const ScratchFolder scratch;
-  // Not the recipe alone: the run's own settings are those to go on with.
+  // Not the recipe alone: the run's own settings are those to continue with.
   const auto interrupted = interrupt_carnot({"train", tiny_recipe(scratch), "train.groups_per_step=2", "seed=3"},
                                             [&] { return steps_logged(scratch) > 0; });
   EXPECT_EQ(interrupted.exit, 130) << interrupted.err;

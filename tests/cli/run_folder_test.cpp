@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 namespace fs = std::filesystem;
 
-/// A run of a few milliseconds a step.
+/// A run of a few milliseconds per step.
 std::string tiny_recipe(const ScratchFolder& scratch) {
   return scratch.write("tiny.yaml", "run_folder: " + scratch.path("run") + R"(
 resume: auto

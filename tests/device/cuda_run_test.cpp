@@ -1,4 +1,4 @@
-// Whole runs on a GPU, and the sentence that refuses them where there is none.
+// Whole runs on a GPU, and the sentence that refuses them if there is none.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

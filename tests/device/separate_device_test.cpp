@@ -104,7 +104,7 @@ TEST_P(OnSeparateDevice, SequencesThatShareAPrefixAndPagedOnesEqualTheCpus) {
   const at::NoGradGuard no_grad;
   const Model cpu = make(at::kCPU), device = make(testing::separate_device());
   const at::Tensor tokens = at::arange(30, at::kLong) * 7 % 83;
-  // The second goes on from the first's twelve positions.
+  // The second continues from the first's twelve positions.
   const PackedAttention shared{.offsets = {0, 20, 30}, .parents = {-1, 0}, .past = {0, 12}};
   const at::Tensor positions = at::cat({at::arange(20, at::kLong), at::arange(12, 22, at::kLong)});
   EXPECT_LT(relative_error(device.hidden(tokens, positions, shared), cpu.hidden(tokens, positions, shared)),

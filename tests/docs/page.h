@@ -19,7 +19,7 @@ std::vector<std::string> documentation_pages();
 /// The text of a page, or of any other file of the repository. A missing file is a failure.
 std::string page_text(const std::string& page);
 
-/// Fails where the page lacks the block, or where the block is not `expected` (a text that ends with a newline).
+/// Fails if the page lacks the block, or where the block is not `expected` (a text that ends with a newline).
 void expect_block(const std::string& page, const std::string& name, const std::string& expected);
 
 /// A row of cells whose bars are escaped.

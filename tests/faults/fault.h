@@ -45,7 +45,7 @@ constexpr std::chrono::seconds kHang{120};
 
 ProgramRun run_interposed(const std::vector<std::string>& arguments, const Interposition& interposition);
 
-/// Whether the program ended as it may after a fault: success, or a message and a status of its own. Else what it did.
+/// Whether the program ended as it may after a fault: success, or a message and its own status. Else what it did.
 std::string indecent_end(const ProgramRun& run);
 
 }  // namespace carnot::testing

@@ -341,7 +341,7 @@ EXPORT int __libc_start_main(Main main, int count, char** words, void (*begin)()
   return real___libc_start_main(observed_main, count, words, begin, end, unload, stack_end);
 }
 
-// Opening. Each twin with and without 64 is a function of its own in the C library.
+// Opening. Each reference implementation with and without 64 is its own function in the C library.
 using Open = int (*)(const char*, int, ...);
 using OpenAt = int (*)(int, const char*, int, ...);
 

@@ -1,7 +1,7 @@
 // faults/power_cut.h -- what a disk may hold after a power cut: all that was synced, and whatever of the rest.
 //
 // The model is harsher than the usual file systems. A file's data survives for certain once the file is synced, a
-// name once its folder is: a new file in a folder that nobody synced is gone, also where the file itself was. What was
+// name once its folder is: a new file in a folder that no one synced is gone, also where the file itself was. What was
 // not synced is lost or kept piece by piece: pages of 4096 bytes of a write, single entries of a folder, in any
 // combination. A rename within a folder is one change.
 #pragma once

@@ -22,7 +22,7 @@ struct Scenario {
   std::vector<std::string> command{};
   std::vector<std::string> again{};    ///< empty: the same
   fs::path start{};                    ///< what the world holds before; empty: nothing
-  bool may_leave_temporaries = false;  ///< a kill leaves a half-written file beside the output, and nobody clears it
+  bool may_leave_temporaries = false;  ///< a kill leaves a half-written file next to the output, and no one clears it
 };
 
 void remove_temporaries_beside(const fs::path& folder) {

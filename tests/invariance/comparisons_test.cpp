@@ -39,7 +39,7 @@ class Comparisons : public ::testing::Test {
   }
   ~Comparisons() override { fs::remove_all(root_); }
 
-  /// Compares GRPO and PPO on two seeds; asks to stop when `polls` questions whether to go on were answered (-1:
+  /// Compares GRPO and PPO on two seeds; asks to stop when `polls` questions whether to continue were answered (-1:
   /// never).
   Result<RunEnd> compare(const std::string& output, int polls = -1, std::vector<std::string> settings = {},
                          bool terminal = false) {

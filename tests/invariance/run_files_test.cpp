@@ -1,4 +1,4 @@
-// What whole runs write and say: checkpoints by time, disk, tables without inventions, and why a run learnt nothing.
+// What whole runs write and say: checkpoints by time, disk, tables without inventions, and why a run learned nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>

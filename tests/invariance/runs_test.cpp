@@ -212,7 +212,7 @@ TEST_F(Runs, WithAdaptersStoreTheWeightsBelowThemOnce) {
   for (const auto& entry : fs::recursive_directory_iterator(root_ / "run"))
     models += entry.path().filename() == "model.safetensors" ? 1 : 0;
   EXPECT_EQ(models, 1);
-  // PPO's critic is a model of its own.
+  // PPO's critic is its own model.
   std::uintmax_t adapters = bytes_in(checkpoint("run") / "adapter"), rest = adapters;
   for (const char* file : {"optimizer.safetensors", "reference.safetensors", "critic.safetensors",
                            "critic_optimizer.safetensors", "tokenizer.json"})

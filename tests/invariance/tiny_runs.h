@@ -78,7 +78,7 @@ class TinyRuns : public ::testing::Test {
     return root_ / name / "checkpoints" / ("global_step_" + std::to_string(step));
   }
 
-  /// What was trained: the adapters where there are any.
+  /// What was trained: the adapters if there are any.
   std::string weights(const std::string& name, int step = 4) const {
     const std::filesystem::path folder = checkpoint(name, step);
     const std::filesystem::path adapters = folder / "adapter" / "adapter_model.safetensors";

@@ -88,7 +88,7 @@ TEST_F(DatasetEnvironment, ReadsParquetByPythonOrNamesTheConverter) {
   const auto with_library = [](const std::string& name) {
     ::setenv("PYTHONPATH", (CARNOT_SOURCE_DIR "/tests/process/" + name).c_str(), 1);
   };
-  // What stands in for pyarrow reads JSON lines after the mark.
+  // What is in for pyarrow reads JSON lines after the mark.
   write("train.parquet",
         "PAR1\n"
         R"({"question": "5+5?", "answer": "zehn ä"})"

@@ -72,7 +72,7 @@ class JudgeScorer : public ::testing::Test {
     return answer(*dataset(settings).value(), response);
   }
 
-  /// What a step throws; empty where it scores.
+  /// What a step throws; empty if it scores.
   std::string failure_of(const Settings& settings) const {
     try {
       (void)reply(settings, "4");

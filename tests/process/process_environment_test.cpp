@@ -166,7 +166,7 @@ void play(const EnvironmentFactory& factory, std::int64_t index, Tally& tally) {
 TEST(ProcessEnvironment, OfManyFaultsNoneBecomesARewardAndNoneStopsTheRest) {
   const auto factory =
       process({script(kTests + "faulty_environment.py"), "processes=2", "timeout=0.5", "settings=[share=0.5]"}).value();
-  // Every process that dies is started again: a fifth of the episodes, unless all are asked for.
+  // Every process that dies is started again: a fifth of the episodes, unless all are requested.
   const char* wanted = std::getenv("CARNOT_FAULT_CASES");
   const int episodes = wanted != nullptr && std::string_view(wanted) == "all" ? 2000 : 400;
   constexpr int kThreads = 4;

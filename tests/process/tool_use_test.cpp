@@ -487,7 +487,7 @@ TEST_P(ToolUseOverHttp, WhatAServerGetsWrongIsNoReward) {
   EXPECT_THAT(ask("hang"), HasSubstr("mcp " + server.address()));
   EXPECT_EQ(ask("slow"), "") << "other sessions go on";
   EXPECT_THAT(ask("exit"), HasSubstr("mcp " + server.address()));
-  // Nobody starts a server that is not ours.
+  // No one starts a server that is not ours.
   std::string failure;
   for (int i = 0; i < 300 && failure.empty(); ++i) {
     failure = ask("right");
@@ -621,7 +621,7 @@ struct Tally {
   int whole = 0, lost = 0, wrong = 0;
 };
 
-/// Calls fault tools in an order of its own; each reward is 1 where every result was "right", or there is none.
+/// Calls fault tools in its own order; each reward is 1 where every result was "right", or there is none.
 void play(const EnvironmentFactory& factory, const std::vector<std::string>& faults, std::int64_t index, Tally& tally) {
   try {
     const auto environment = factory.make(Split::Train, index);

@@ -1,4 +1,4 @@
-// remote_rollouts/background.h -- programs that run beside a test: a NATS server, trainers, workers.
+// remote_rollouts/background.h -- programs that run next to a test: a NATS server, trainers, workers.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@ namespace carnot::testing {
 /// A program that runs in the background and is killed at the end, with all that it writes in one file.
 class Background {
  public:
-  /// Starts it; `environment`: NAME=value, beside the test's own.
+  /// Starts it; `environment`: NAME=value, next to the test's own.
   Background(const std::vector<std::string>& words, const std::string& log,
              const std::vector<std::string>& environment = {});
   ~Background();

@@ -1,4 +1,4 @@
-# Attacks on the sandbox, each run by attacks_test.cpp as a call of its own after the lines up to the first "#:".
+# Attacks on the sandbox, each run by attacks_test.cpp as its own call after the lines up to the first "#:".
 #
 # "#: NAME -> STATUS ..." begins one and lists how the call may end. An attack that works prints ESCAPED. Each gives up
 # by itself before it would hurt a machine on which it works.

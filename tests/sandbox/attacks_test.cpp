@@ -60,7 +60,7 @@ AttackList read_attacks() {
   return list;
 }
 
-/// True where a process of that name lives.
+/// True if a process of that name lives.
 bool is_running(const std::string& name) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     std::ifstream in(entry.path() / "comm");

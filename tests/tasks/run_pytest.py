@@ -1,6 +1,6 @@
-# Runs pytest in each folder of the one that is named, and writes what it prints into a file NAME.log beside it.
+# Runs pytest in each folder of the one that is named, and writes what it prints into a file NAME.log next to it.
 #
-# pytest is imported once; each run has a process of its own, two at a time.
+# pytest is imported once; each run has its own process, two at a time.
 import os
 import sys
 

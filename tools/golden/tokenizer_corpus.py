@@ -88,7 +88,7 @@ def code(data):
             yield from (row["patch"], row["test_patch"], row["problem_statement"])
 
 
-# A text of each kind that splits, normalises or merges in a way of its own; vectors.jsonl has their token ids.
+# A text of each kind that splits, normalises or merges in its own way; vectors.jsonl has their token ids.
 VECTORS = ["", " ", "   ", "\t", "\n\n", "\t\n", " Two words", "Two words", " Two Words!", "we'll WE'LL don't I'M",
            "7", "1066", "3.14159", "for (int i = 0; i < n; ++i) {\n    sum += x[i];\n}\n", "  indented\n  twice",
            "caf\u00e9 cafe\u0301 \u00bd", "\u043d\u0435\u0447\u0442\u043e", "\u4f60\u597d\uff0c\u4e16\u754c",

@@ -23,7 +23,7 @@ class JsonFields {
   JsonFields(const Json& object, std::string where, std::vector<std::string>& problems)
       : object_(object), where_(std::move(where)), problems_(problems) {}
 
-  /// The field, or null where it is absent or null.
+  /// The field, or null if it is absent or null.
   const Json* find(const char* name) const;
 
   void problem(const std::string& what) const { problems_.push_back(where_ + ": " + what); }

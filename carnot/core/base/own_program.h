@@ -7,7 +7,7 @@
 
 namespace carnot {
 
-/// The program `name`: what the environment variable `variable` names, or beside the running program, or installed
+/// The program `name`: what the environment variable `variable` names, or next to the running program, or installed
 /// (libexec/carnot). The error names the places.
 Result<std::string> find_own_program(const std::string& name, const std::string& variable);
 

@@ -16,7 +16,7 @@ enum class Exit : int {
   Failure = 1,        ///< bad input, or a run that failed; the message is on standard error
   Usage = 2,          ///< the command line could not be understood
   Internal = 70,      ///< a bug
-  GroupLost = 75,     ///< another rank ended or hangs; the same command, started again, goes on
+  GroupLost = 75,     ///< another rank ended or hangs; the same command, started again, continues
   Interrupted = 130,  ///< stopped by a signal
 };
 

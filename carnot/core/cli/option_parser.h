@@ -74,7 +74,7 @@ class OptionParser {
     std::vector<std::string> unexpected{};  ///< arguments that nothing was declared for; flags begin with '-'
   };
 
-  /// Fills the values. The error says which argument is wrong; where help is asked for, nothing is missing.
+  /// Fills the values. The error says which argument is wrong; where help is requested, nothing is missing.
   Result<Outcome> parse(std::span<const std::string> arguments);
 
   /// In the order of declaration, without `--help`, which every command has.

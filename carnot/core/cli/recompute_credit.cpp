@@ -95,7 +95,7 @@ Result<Method> method_of(const CreditRequest& request) {
   return method;
 }
 
-/// The first sampled token on which `column` was not measured; -1 where there is none.
+/// The first sampled token on which `column` was not measured; -1 if there is none.
 int first_unmeasured(const Trajectory& trajectory, Column column) {
   const std::vector<bool> sampled = trajectory.sampled();
   const bool has = trajectory.tree->columns.has(column);

@@ -42,10 +42,10 @@ struct ColumnNeed {
   std::string reader{};
 };
 
-/// What is read beside what the method's own rules read.
+/// What is read next to what the method's own rules read.
 using FurtherNeeds = std::function<std::vector<ColumnNeed>(const Method& method)>;
 
-/// Each training step of the file is a batch of its own, as it was when it was trained: no statistic reaches over two.
+/// Each training step of the file is its own batch, as it was when it was trained: no statistic reaches over two.
 /// Every field that is needed and a row lacks is named with the first such line.
 Result<CreditedRows> credit_rows(const CreditRequest& request, const FurtherNeeds& further = {});
 

@@ -35,7 +35,7 @@ struct Range {
   std::int64_t first = 0, last = 0;
 };
 
-/// None where `text` is neither a number nor a range.
+/// Empty if `text` is neither a number nor a range.
 std::optional<Range> range_of(std::string_view text) {
   const std::size_t dash = text.find('-');
   const auto first = parse_whole_number(text.substr(0, dash));
@@ -83,7 +83,7 @@ Error no_rollouts(const fs::path& folder) {
   return {folder.string() + ": holds runs; expected one of them: " + join(runs, ", ")};
 }
 
-/// The folder that the setting `key` names, itself or by its tokenizer.json; empty where it names none.
+/// The folder that the setting `key` names, itself or by its tokenizer.json; empty if it names none.
 fs::path folder_named_in(const fs::path& config, const char* key) {
   const auto recipe = Document::load(config);
   const Setting* setting = recipe ? recipe->find(key) : nullptr;

@@ -27,10 +27,10 @@ Result<std::vector<RolloutsOfStep>> choose_steps(const std::vector<RolloutsOfSte
                                                  const std::vector<std::string>& wanted, std::size_t most);
 
 /// The tokenizer of the run that `rollouts` belongs to: its latest checkpoint's, before the first one its SFT stage's
-/// or that of the model it started from. Empty where there is none.
+/// or that of the model it started from. Empty if there is none.
 std::filesystem::path tokenizer_beside(const std::filesystem::path& rollouts);
 
-/// Fails where the tokenizer lacks a token of the trajectory; `path` is for the message.
+/// Fails if the tokenizer lacks a token of the trajectory; `path` is for the message.
 Status check_tokens(const Trajectory& trajectory, const Tokenizer& tokenizer, const std::filesystem::path& path);
 
 }  // namespace carnot

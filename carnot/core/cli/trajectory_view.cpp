@@ -136,7 +136,7 @@ std::optional<Cells> listed_cells(const Json& row, std::string_view name, std::s
   return cells;
 }
 
-/// A column by name, one cell per token; none where the file has none.
+/// A column by name, one cell per token; empty if the file has none.
 std::optional<Cells> column_cells(const Trajectory& trajectory, const Credit* credit, const Json& row,
                                   std::string_view name) {
   if (std::find(kExplainedColumns.begin(), kExplainedColumns.end(), name) != kExplainedColumns.end())

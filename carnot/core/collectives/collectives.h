@@ -36,7 +36,7 @@ class GroupLost : public std::runtime_error {
   bool is_to_tell_ = true;
 };
 
-/// A collective that was begun and goes on by itself. What was given to it must not be changed until it has ended.
+/// A collective that was begun and continues by itself. What was given to it must not be changed until it has ended.
 class BegunCollective {
  public:
   virtual ~BegunCollective() = default;

@@ -3,9 +3,9 @@
 //
 // A step's work is cut into virtual shards. Their number is fixed, and the ranks take them in turn: rank r computes the
 // shards r, r + size, r + 2 size ... The gradients of a shard travel in buckets: each goes to its owners as soon as it
-// is final, while the backward pass goes on, and is then given up. The owner of a part adds what it got in the order of
-// the shards. So every element is s0 + s1 + s2 + ..., from the left, whether one rank computes all shards or each rank
-// one; and beside its own slice of the sums a rank holds at most the gradient of one shard, and a few buckets.
+// is final, while the backward pass continues, and is then given up. The owner of a part adds what it got in the order
+// of the shards. So every element is s0 + s1 + s2 + ..., from the left, whether one rank computes all shards or each
+// rank one; and next to its own slice of the sums a rank holds at most the gradient of one shard, and a few buckets.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,7 +27,7 @@ enum class ShardSum {
   Fast,     ///< by the library's all-reduce: less traffic with several shards a rank, and bits that depend on the ranks
 };
 
-/// Elements that travel at a time in a group of so many ranks. Of each rank's part there is a chunk at least, and
+/// Elements that travel at a time in a group of this many ranks. Of each rank's part there is a chunk at least, and
 /// messages are long enough for a network to carry them well.
 std::int64_t bucket_elements(int ranks);
 
@@ -59,7 +59,7 @@ class GradientExchange {
   void add_round(const std::string& what);
 
   /// The sums over all shards of the own slice of the row (layout()), in float32 (float64 for float64 parameters), and
-  /// begins anew. REQUIRES: all rounds were added.
+  /// begins again. REQUIRES: all rounds were added.
   at::Tensor finish();
 
   /// How the parameters lie in the row, and which parts of it belong to which rank.

@@ -18,11 +18,11 @@ class InFlight {
 
   using Then = std::function<void(const at::Tensor& result)>;
 
-  /// Before one is begun, and its memory is taken: goes on with those that have ended, and waits for the oldest where
+  /// Before one is begun, and its memory is taken: continues with those that have ended, and waits for the oldest where
   /// there are kMost.
   void make_room();
 
-  /// Goes on with those that have ended. False where there are kMost still.
+  /// Goes on with those that have ended. False if there are kMost still.
   bool has_room();
 
   /// Calls then(result) at a later call of this class, in the order in which they were added.

@@ -14,7 +14,7 @@ class ApiPolicyFlags {
   virtual ~ApiPolicyFlags() = default;
   virtual void declare(OptionParser& take) = 0;
 
-  /// Null where no flag names a policy. The error says which flags have no effect, or which are missing. `model_given`:
+  /// Null if no flag names a policy. The error says which flags have no effect, or which are missing. `model_given`:
   /// --model names a model of this machine.
   virtual Result<std::shared_ptr<ApiPolicy>> policy(bool model_given) const = 0;
 };

@@ -11,7 +11,7 @@
 
 namespace carnot {
 
-/// Fails where `path` is empty or nothing has that name; the error lists the recipes in its folder and in recipes/.
+/// Fails if `path` is empty or nothing has that name; the error lists the recipes in its folder and in recipes/.
 Status check_recipe_exists(const std::filesystem::path& path);
 
 /// The default recipe where `path` is empty; of a run folder the recipe that the run recorded, to continue it in that

@@ -40,7 +40,7 @@ class TrainCommand final : public Command {
     const StopLeaves leaves = kStage == MemoryStage::Rollout ? StopLeaves::Nothing : StopLeaves::Checkpoint;
     return run_in_group(console, leaves, *setting, recipe->distributed, [&](RunControl control) {
       if (kStage == MemoryStage::Rollout) return run_rollout(*recipe, control);
-      // A launcher has a command line of its own.
+      // A launcher has its own command line.
       if (setting->size == 1)
         control.command = std::string(program_invocation_name) + (kStage == MemoryStage::Sft ? " sft" : " train");
       return kStage == MemoryStage::Sft ? run_sft(*recipe, control) : run_training(*recipe, control);

@@ -59,7 +59,7 @@ struct RecipeSource {
 
 class Document {
  public:
-  /// Reads the recipe and those it extends. Fails where a file cannot be read or is no YAML; all other problems
+  /// Reads the recipe and those it extends. Fails if a file cannot be read or is no YAML; all other problems
   /// are kept in problems(), to be reported together with those that the reader finds.
   static Result<Document> load(const std::filesystem::path& path, const RecipeSource& source = {});
 
@@ -72,7 +72,7 @@ class Document {
   /// By key; settings that a later layer replaced are left out.
   const std::map<std::string, Setting>& settings() const { return settings_; }
 
-  /// True where the command line sets it.
+  /// True if the command line sets it.
   bool is_override(const Setting& setting) const { return setting.layer == override_layer_; }
 
   /// Takes a setting out, as if it had not been written.

@@ -17,7 +17,7 @@ struct FieldRow {
   std::string key{};      ///< dotted
   std::string type{};     ///< bool, int, float, str, list[float], list[str]
   std::string value{};    ///< the present one, in YAML
-  std::string accepts{};  ///< in words; empty where everything of the type goes
+  std::string accepts{};  ///< in words; empty if everything of the type goes
   std::string help{};
 };
 

@@ -47,7 +47,7 @@ class ConfigReader final : public FieldVisitor {
     leave();
   }
 
-  /// The keys of this section cannot be checked (its `name` was wrong, say): they count as known. True where there
+  /// The keys of this section cannot be checked (its `name` was wrong, say): they count as known. True if there
   /// are any.
   bool skip(std::string_view section);
 
@@ -61,11 +61,11 @@ class ConfigReader final : public FieldVisitor {
   /// Settings that were ignored, although fields may have taken their values.
   const std::vector<PassedOver>& passed_over() const { return passed_over_; }
 
-  /// True where the document sets `by` in a later layer than `key`: over a recipe's shape, `model.path=...` on the
+  /// True if the document sets `by` in a later layer than `key`: over a recipe's shape, `model.path=...` on the
   /// command line wins. Such a key counts as known.
   bool outranked(std::string_view key, std::string_view by);
 
-  /// True where the document sets the key.
+  /// True if the document sets the key.
   bool given(std::string_view key) const { return document_.find(key) != nullptr; }
 
   /// All problems at once: the document's, wrong values, unknown keys with the nearest known one.

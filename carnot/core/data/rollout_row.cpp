@@ -304,7 +304,7 @@ class RowReader {
   std::vector<TokenId> tokens_{};
   std::vector<bool> mask_{};
   bool has_rewards_ = false;       ///< some turn has
-  std::vector<SpanKind> kinds_{};  ///< empty where the row has no `segment`
+  std::vector<SpanKind> kinds_{};  ///< empty if the row has no `segment`
 };
 
 }  // namespace

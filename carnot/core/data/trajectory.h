@@ -40,7 +40,7 @@ struct Trajectory {
   std::vector<TokenId> tokens() const;
   /// Span kind of every token.
   std::vector<SpanKind> kinds() const;
-  /// True where the policy sampled the token.
+  /// True if the policy sampled the token.
   std::vector<bool> sampled() const;
   /// The column over the whole trajectory; NaN if nothing was measured. REQUIRES: the tree has the column.
   std::vector<double> column(Column column) const;

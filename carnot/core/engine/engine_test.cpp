@@ -375,7 +375,7 @@ TEST(Engine, GivesEveryBlockBack) {
   EXPECT_THROW(engine.tokens(child), CheckError);
 }
 
-// Random starts, forks, appends, requests and releases under memory pressure, against the twin.
+// Random starts, forks, appends, requests and releases under memory pressure, against the reference implementation.
 TEST(Engine, RandomLivesOfSequencesEqualTheTwin) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     RandomStream random(seed);

@@ -29,7 +29,7 @@ struct TokenDraw {
   float log_prob = 0;
   float entropy = 0;
   float logsumexp = 0;           ///< of logits / temperature
-  double candidate_entropy = 0;  ///< see RowRequest; 0 where nobody asked
+  double candidate_entropy = 0;  ///< see RowRequest; 0 where no one asked
 };
 
 struct RowRequest {

@@ -27,7 +27,7 @@ namespace carnot {
 /// A prompt: how a conversation opens, or how it restarts from scratch (ReplyForm::FreshPrompt).
 struct Opening {
   std::string system{};            ///< empty: no system message of the environment's own
-  std::vector<Message> history{};  ///< between the system message and `user`: examples, or a history of its own
+  std::vector<Message> history{};  ///< between the system message and `user`: examples, or its own history
   std::string user{};              ///< empty: `history` ends with what the policy answers
   std::string assistant_prefix{};  ///< every assistant message starts with it ("<think>"); prompt tokens, not sampled
   std::vector<ToolDescription> tools{};  ///< offered in the chat format's own way
@@ -43,7 +43,7 @@ enum class ReplyForm : std::uint8_t {
   UserMessage,  ///< the text is the next user message; a new assistant message follows
   Inline,       ///< the text continues the running assistant message (a tool's result)
   ToolResult,   ///< `results` are tool messages of the chat format; a new assistant message follows
-  FreshPrompt,  ///< `prompt` replaces the whole context: the next turn has a context of its own
+  FreshPrompt,  ///< `prompt` replaces the whole context: the next turn has its own context
 };
 
 /// What the environment answers to one response.
@@ -159,7 +159,7 @@ class EnvironmentFactory {
 
   /// A scripted agent for an environment that this factory made; it may watch the environment, which must
   /// outlive it. `progress` in [0, 1] is how far SFT has come, for curricula; 1 asks for the final
-  /// mixture. Null where the environment has no script.
+  /// mixture. Null if the environment has no script.
   virtual std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress,
                                                 RandomStream random) const;
 
@@ -170,10 +170,10 @@ class EnvironmentFactory {
   virtual Result<std::unique_ptr<Game>> make_game(std::uint64_t seed) const;
 
   /// What a response says right before a final answer, as demonstrations have it: information gain measures the
-  /// likelihood of the ground truth after it. Empty where there are no such answers.
+  /// likelihood of the ground truth after it. Empty if there are no such answers.
   virtual std::string answer_lead() const { return ""; }
 
-  /// Texts to train a small tokenizer from, and words that must stay single tokens. Empty where not offered.
+  /// Texts to train a small tokenizer from, and words that must stay single tokens. Empty if not offered.
   virtual std::vector<std::string> tokenizer_texts() const { return {}; }
   virtual std::vector<std::string> tokenizer_words() const { return {}; }
   /// Tags of the protocol: single tokens that are never merged with their neighbours.

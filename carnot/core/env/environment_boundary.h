@@ -28,7 +28,7 @@ class EnvironmentFailure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Each returns quietly or throws EnvironmentFailure with all problems. Fields that nobody reads are not looked at.
+/// Each returns quietly or throws EnvironmentFailure with all problems. Fields that no one reads are not looked at.
 void check_protocol(const Protocol& protocol);
 void check_opening(const Opening& opening);
 void check_reply(const Reply& reply);

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// What check() finds wrong; empty where nothing.
+/// What check() finds wrong; empty if nothing.
 template <class Check>
 std::string broken_bound(const Check& check) {
   try {

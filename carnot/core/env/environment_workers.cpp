@@ -136,7 +136,7 @@ EnvironmentWorkers::~EnvironmentWorkers() {
   for (std::thread& thread : idle) thread.join();
 }
 
-// False where the system starts no further thread, or too many hang. REQUIRES: the lock is held.
+// False if the system starts no further thread, or too many hang. REQUIRES: the lock is held.
 bool EnvironmentWorkers::start_worker() {
   if (hanging_calls >= kMaxHangingCalls) {
     state_->start_failure = std::to_string(hanging_calls) + " calls of environments hang, each on a thread of its own";

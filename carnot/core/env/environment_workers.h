@@ -24,7 +24,7 @@ struct FinishedCall {
   double seconds = 0;     ///< since a thread took it up
 };
 
-/// Calls that may hang in this process, each on a thread of its own, before threads are no longer replaced.
+/// Calls that may hang in this process, each on its own thread, before threads are no longer replaced.
 inline constexpr int kMaxHangingCalls = 64;
 
 /// Calls of environments at once. A thread that waits costs about 40 KB.

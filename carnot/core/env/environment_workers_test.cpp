@@ -163,7 +163,7 @@ TEST(EnvironmentWorkers, ReplaceHangingThreadsUpToACapAndRefuseCallsBehindIt) {
   EXPECT_EQ(status, FinishedCall::Status::Returned) << "once the others have come back";
 }
 
-#if !defined(__SANITIZE_THREAD__)  // which has a thread of its own, and starts none in a fork
+#if !defined(__SANITIZE_THREAD__)  // which has its own thread, and starts none in a fork
 TEST(EnvironmentWorkers, WithoutAnyThreadRefuseCallsAndWithFewDoThemAll) {
   const auto run_with = [](int threads) {
     if (!testing::limit_new_threads(threads)) std::_Exit(3);

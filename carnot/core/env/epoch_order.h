@@ -1,4 +1,4 @@
-// env/epoch_order.h -- the order in which training goes through rows: all of them, each epoch in an order of its own.
+// env/epoch_order.h -- the order in which training goes through rows: all of them, each epoch in its own order.
 #pragma once
 
 #include <cstddef>

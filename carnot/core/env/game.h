@@ -51,7 +51,7 @@ class Game {
   /// REQUIRES: no step before was done.
   virtual GameStep step(std::string_view action) = 0;
   virtual std::string anchor() const { return observation(); }
-  /// What `carnot env NAME --json` shows beside the observation of the present state, and once at the start.
+  /// What `carnot env NAME --json` shows next to the observation of the present state, and once at the start.
   virtual std::vector<ShownMember> members() const { return {}; }
   virtual std::vector<ShownMember> opening_members() const { return {}; }
   /// Numbers for metrics, read at the end of an episode.

@@ -1,7 +1,7 @@
-// env/plain_view.h -- a world without anybody's prompt: what agents with a prompt of their own show of it.
+// env/plain_view.h -- a world without anybody's prompt: what agents with their own prompt show of it.
 //
 // Environments whose openings tell how to write a response (tags, a form) are PlainlyShown as well, so that ReAct's
-// prompt does not have to stand beside another one.
+// prompt does not have to are next to another one.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct PlainView {
 class PlainlyShown {
  public:
   virtual ~PlainlyShown() = default;
-  /// Of the present state. Actions that it describes stand between the tags that Protocol::action_tags names first.
+  /// Of the present state. Actions that it describes are between the tags that Protocol::action_tags names first.
   virtual PlainView plain_view() const = 0;
 };
 

@@ -163,7 +163,7 @@ class ReactEnvironment final : public Environment {
   }
 
  private:
-  /// Empty where the environment has no such view.
+  /// Empty if the environment has no such view.
   PlainView view_now() const {
     const auto* plain = dynamic_cast<const PlainlyShown*>(&beneath_->innermost());
     return plain == nullptr ? PlainView() : plain->plain_view();

@@ -23,7 +23,7 @@ namespace carnot {
 struct ReactStep {
   std::string thought{};
   std::string action{};    ///< all of it: "go to desk 1", "Search[who wrote Emma]"
-  std::string name{};      ///< of NAME[...]; empty where the action has not that form
+  std::string name{};      ///< of NAME[...]; empty if the action has not that form
   std::string argument{};  ///< in the brackets: up to the last `]`, of several lines too
 };
 
@@ -31,7 +31,7 @@ struct ReactStep {
 /// models put before </think>, and up to an "Observation:" that the model invents. Nothing without an action.
 std::optional<ReactStep> parse_react(std::string_view response);
 
-/// `environment` in ReAct's form. `answer_lead`: what stands before a final answer in the environment's own form
+/// `environment` in ReAct's form. `answer_lead`: what is before a final answer in the environment's own form
 /// (EnvironmentFactory::answer_lead()); empty: its action tag, or nothing.
 std::unique_ptr<Environment> make_react(std::unique_ptr<Environment> environment, const std::string& answer_lead);
 

@@ -18,10 +18,10 @@ struct GgufBlockType {
   void (*dequantize)(const std::uint8_t* block, float* values) = nullptr;
 };
 
-/// Null where the type is not read.
+/// Null if the type is not read.
 const GgufBlockType* find_gguf_block_type(std::uint32_t number);
 
-/// Name of any type that ggml has had, read or not; its number where there is none.
+/// Name of any type that ggml has had, read or not; its number if there is none.
 std::string gguf_type_name(std::uint32_t number);
 
 /// "F32, F16, ...": those that are read.

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::string_view kAlignment = "general.alignment";
 
-/// The rest of the file; nothing where it ends too early.
+/// The rest of the file; nothing if it ends too early.
 class Cursor {
  public:
   explicit Cursor(std::string_view file) : file_(file) {}

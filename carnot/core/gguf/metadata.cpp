@@ -11,7 +11,7 @@
 namespace carnot {
 namespace {
 
-/// Nothing where the kind is no integer, or the number beyond 63 bits.
+/// Nothing if the kind is no integer, or the number beyond 63 bits.
 std::optional<std::int64_t> integer_of(GgufKind kind, std::string_view bytes) {
   switch (kind) {
     case GgufKind::Uint8: return from_little_endian<std::uint8_t>(bytes);
@@ -42,7 +42,7 @@ std::optional<double> number_of(GgufKind kind, std::string_view bytes) {
 
 bool is_text(std::string_view bytes) { return valid_prefix(bytes) == bytes.size(); }
 
-/// The elements of an array of numbers, each read by `read`; nothing where one cannot be.
+/// The elements of an array of numbers, each read by `read`; nothing if one cannot be.
 template <class Number, class Read>
 std::optional<std::vector<Number>> elements_of(const GgufValue& array, const Read& read) {
   const std::size_t size = gguf_kind_size(array.element);

@@ -12,7 +12,7 @@
 
 namespace carnot {
 
-/// Functions that read give nothing where the key is missing, and nothing and a problem where it holds something else.
+/// Functions that read give nothing if the key is missing, and nothing and a problem where it holds something else.
 class GgufMetadata {
  public:
   /// `name` precedes each problem. `file` must outlive this.

@@ -34,7 +34,7 @@ bool is_of_same_run(const BaseModel& base, const std::filesystem::path& checkpoi
 /// folder can be moved.
 std::string base_model_json(const BaseModel& base, const std::filesystem::path& checkpoint);
 
-/// None where the checkpoint refers to no base. Where the folder is not there any more, `moved_to` takes its place, if
+/// Empty if the checkpoint refers to no base. Where the folder is not there any more, `moved_to` takes its place, if
 /// that is not empty. Compares no hashes.
 Result<std::optional<BaseModel>> read_base_model(const std::filesystem::path& checkpoint,
                                                  const std::filesystem::path& moved_to = {});

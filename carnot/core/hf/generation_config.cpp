@@ -6,7 +6,7 @@
 namespace carnot {
 namespace {
 
-/// Settings that transformers applies beside temperature, top_p and top_k, with the value that changes nothing.
+/// Settings that transformers applies next to temperature, top_p and top_k, with the value that changes nothing.
 const std::vector<std::pair<std::string, OrderedJson>>& other_settings() {
   static const std::vector<std::pair<std::string, OrderedJson>> kSettings = {{"repetition_penalty", 1.0},
                                                                              {"encoder_repetition_penalty", 1.0},

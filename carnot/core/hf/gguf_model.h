@@ -19,7 +19,7 @@ Result<ModelConfig> gguf_model_config(const GgufFile& file, const std::string& n
 struct GgufWeight {
   std::string name{};
   const GgufTensor* stored = nullptr;
-  /// Above 0: the rows are those of so many heads, and within each the two halves that rotary positions combine
+  /// Above 0: the rows are those of this many heads, and within each the two halves that rotary positions combine
   /// alternate row by row; Hugging Face has one half behind the other.
   int interleaved_heads = 0;
 };

@@ -38,7 +38,7 @@ struct HubId {
   std::string owner{}, name{}, revision = "main";
 };
 
-/// None where the text is no id.
+/// Empty if the text is no id.
 bool parse_id(std::string_view text, HubId& id) {
   const std::size_t at = text.find('@');
   if (at != std::string_view::npos) {

@@ -25,7 +25,7 @@ class JsonObjectReader {
   }
   std::vector<std::string>& problems() { return problems_; }
 
-  /// Null where the key is absent or null.
+  /// Null if the key is absent or null.
   const OrderedJson* find(const std::string& key) const {
     const auto found = json_.find(key);
     return found == json_.end() || found->is_null() ? nullptr : &*found;

@@ -155,7 +155,7 @@ OrderedJson rotary_json(const RotaryScaling& scaling) {
   return json;
 }
 
-/// Null where there is none: absent would mean the family's default.
+/// Null if there is none: absent would mean the family's default.
 OrderedJson token_json(const std::vector<int>& tokens) {
   if (tokens.empty()) return nullptr;
   return tokens.size() == 1 ? OrderedJson(tokens[0]) : OrderedJson(tokens);

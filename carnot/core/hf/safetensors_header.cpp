@@ -57,7 +57,7 @@ void read_metadata(const OrderedJson& value, std::map<std::string, std::string>&
   }
 }
 
-/// Elements of the shape; nothing where it is not a list of sizes or the bytes overflow.
+/// Elements of the shape; nothing if it is not a list of sizes or the bytes overflow.
 bool read_shape(const OrderedJson& value, int bytes_per_element, std::vector<std::int64_t>& shape,
                 std::uint64_t& bytes) {
   if (!value.is_array()) return false;

@@ -32,7 +32,7 @@ std::string with_length(const std::string& json, const std::string& data = "") {
   return length + json + data;
 }
 
-/// The error of a file with this header and data; empty where it is accepted.
+/// The error of a file with this header and data; empty if it is accepted.
 std::string file_complaint(const std::string& file) {
   const auto header = parse_safetensors_header(file, "x.safetensors");
   return header ? "" : header.error().message;

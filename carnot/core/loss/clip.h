@@ -21,8 +21,8 @@ namespace carnot {
 struct Surrogate {
   at::Tensor value_T;
   at::Tensor slope_T;
-  at::Tensor clipped_T;       ///< true where the clip range binds
-  at::Tensor dual_clipped_T;  ///< true where the dual clip binds
+  at::Tensor clipped_T;       ///< true if the clip range binds
+  at::Tensor dual_clipped_T;  ///< true if the dual clip binds
 };
 
 Surrogate clipped_surrogate(const ObjectiveOptions& options, const Ratio& ratio, const at::Tensor& advantage_T,

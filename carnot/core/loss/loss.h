@@ -2,7 +2,7 @@
 //
 // Shapes: T = tokens of a micro-batch that the policy sampled (others never get here). Sums are divided by the
 // denominators of the WHOLE optimizer step, so that k micro-batches accumulate to exactly the gradient of one.
-// Arithmetic is float64 on the CPU whatever the inputs are: one number per token is little beside the model, and
+// Arithmetic is float64 on the CPU whatever the inputs are: one number per token is little next to the model, and
 // sums keep their order.
 #pragma once
 

@@ -66,7 +66,7 @@ TEST(PolicyLoss, EqualsTheTokenByTokenTwinForEveryCombinationOfOptions) {
   });
 }
 
-/// Every turn as a sequence of its own.
+/// Every turn as its own sequence.
 LossSequences responses_of(const LossSequences& trajectories) {
   LossSequences responses;
   for (const auto& trajectory : trajectories)

@@ -16,7 +16,7 @@ inline constexpr double kMaxSegmentLogRatio = 10;
 struct Ratio {
   at::Tensor token_log_ratio_T;  ///< current - old, per token, within +-20
   at::Tensor ratio_T;            ///< of the token's own level: exp(mean over its token, turn or sequence)
-  at::Tensor bounded_T;          ///< true where a limit above holds the ratio: it does not move with the policy
+  at::Tensor bounded_T;          ///< true if a limit above holds the ratio: it does not move with the policy
 };
 
 /// Token: exp(l - l_old). Turn and Sequence: exp(mean of l - l_old over the segment), GSPO (arXiv:2507.18071) Eq. 7.

@@ -7,7 +7,7 @@ namespace carnot {
 
 struct ValueError {
   at::Tensor loss_T;     ///< max((v - R)^2, (clip(v, v_old - c, v_old + c) - R)^2) / 2, gradient
-  at::Tensor clipped_T;  ///< true where the clipped value gives the larger error
+  at::Tensor clipped_T;  ///< true if the clipped value gives the larger error
 };
 
 ValueError clipped_value_error(const at::Tensor& value_T, const at::Tensor& value_old_T, const at::Tensor& target_T,

@@ -169,7 +169,7 @@ Behaviour behaviour_of(const MethodRecipe& recipe) {
   return behaviour;
 }
 
-/// True where some other value of the field changes what the method does from `before`.
+/// True if some other value of the field changes what the method does from `before`.
 bool has_effect(const std::string& composition, const MethodSettings& settings, const Field& field,
                 const Behaviour& before) {
   return std::any_of(field.others.begin(), field.others.end(), [&](const std::string& other) {

@@ -75,7 +75,7 @@ TEST(AdamW, EqualsTheReferenceNumberByNumber) {
     std::size_t at = 0;
     for (const auto& [name, tensor] : parameters)
       for (std::int64_t i = 0; i < tensor.numel(); ++i, ++at)
-        // The clipping's 1e-6 beside the norm is not in the twin: a relative 1e-8 of the gradient.
+        // The clipping's 1e-6 next to the norm is not in the reference implementation: a relative 1e-8 of the gradient.
         ASSERT_NEAR(tensor.const_data_ptr<double>()[i], twin[at].value, 1e-8) << name << " " << i << " after " << t;
   }
 }

@@ -16,7 +16,7 @@ double global_norm(const std::vector<at::Tensor>& gradients);
 /// What it adds up: sums of squares over the chunks (optim/chunks.h) of a tensor on the CPU, in float64.
 std::vector<double> chunk_sums_of_squares(const at::Tensor& gradient);
 
-/// The global norm of tensors with so many elements from the sums over their chunks, one tensor after the other: the
+/// The global norm of tensors with this many elements from the sums over their chunks, one tensor after the other: the
 /// bits of global_norm(), wherever the chunks were summed. REQUIRES: a sum for each chunk.
 double norm_of_chunk_sums(std::span<const double> sums, std::span<const std::int64_t> sizes);
 

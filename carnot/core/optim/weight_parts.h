@@ -53,7 +53,7 @@ class WeightParts {
   /// By a finished direction.
   void move(std::size_t i, const at::Tensor& direction);
 
-  /// What the rule keeps, and master weights where there are any, by the parts' names. They share memory with this.
+  /// What the rule keeps, and master weights if there are any, by the parts' names. They share memory with this.
   Tensors state() const;
   Status load_state(const Tensors& tensors, std::int64_t num_updates, std::int64_t num_skipped);
 

@@ -17,7 +17,7 @@ struct AnswerLogProbs {
 
 /// Turn::info_gain and Group::query_baseline. The gain of a turn that another follows is the likelihood of the answer
 /// after the turn and its observation, minus the likelihood one turn earlier; a last turn has none. Leaves that do not
-/// count are skipped. False where a log-probability is missing; then nothing is written.
+/// count are skipped. False if a log-probability is missing; then nothing is written.
 bool write_info_gain(Group& group, const AnswerLogProbs& log_probs, const InfoGainOptions& gain);
 
 }  // namespace carnot

@@ -27,7 +27,7 @@ class AnswerPrompt {
 
   std::span<const TokenId> tokens() const { return tokens_; }
 
-  /// What stands between a context and the answer. `end`: the context's last text, as many bytes as bytes_read() or
+  /// What is between a context and the answer. `end`: the context's last text, as many bytes as bytes_read() or
   /// more, where there are so many.
   std::span<const TokenId> lead_after(const std::string& end) const;
   std::size_t bytes_read() const { return think_.size(); }

@@ -41,7 +41,7 @@ class AnswerScores {
   /// Ends what waits.
   void abandon();
 
-  /// Information gains of the group's trees, whose turns are numbered as `log_probs`; nothing where a number is
+  /// Information gains of the group's trees, whose turns are numbered as `log_probs`; nothing if a number is
   /// missing.
   void write(Group& group, std::vector<std::vector<std::optional<double>>> turns) const;
 

@@ -11,7 +11,7 @@ namespace carnot {
 
 /// Opens the first training task and refuses: a policy that branches where the environment can be neither cloned nor
 /// replayed, and tools that the chat format cannot offer. An environment that fails here is left to the rollout.
-/// `budget`: trajectories a task.
+/// `budget`: trajectories per task.
 Status check_compatible(const EnvironmentFactory& environment, const std::string& environment_name,
                         const BranchPolicy& policy, int budget, const ChatFamily& chat);
 

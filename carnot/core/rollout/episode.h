@@ -1,7 +1,7 @@
 // rollout/episode.h -- one trajectory's conversation: an environment, a chat format, and turns out of sampled tokens.
 //
 // Text becomes tokens here and nowhere else: the opening and the environment's replies are rendered once and appended;
-// what was sampled stays as it was sampled. A fresh prompt (ReplyForm::FreshPrompt) begins a context of its own, which
+// what was sampled stays as it was sampled. A fresh prompt (ReplyForm::FreshPrompt) begins its own context, which
 // the next turn's tokens start with. Not thread-safe, except that ask() may run on another thread meanwhile.
 #pragma once
 
@@ -51,7 +51,7 @@ struct Answer {
 /// Calls step(). Slow; touches the environment only. Throws EnvironmentFailure where the reply is out of bounds.
 Answer ask(Environment& environment, const PolicyResponse& response);
 
-/// The tokens of a prompt. Fails where the format cannot write it (ChatFamily::check_writable()), and where a text
+/// The tokens of a prompt. Fails if the format cannot write it (ChatFamily::check_writable()), and where a text
 /// cannot be tokenised (Tokenizer::try_encode()).
 Result<SpannedTokens> render_prompt(const ChatFamily& chat, const Opening& prompt);
 
@@ -67,7 +67,7 @@ class Episode {
   int max_response_tokens() const;
   const std::vector<TokenId>& stop_tokens() const { return stop_tokens_; }
 
-  /// True where the last token ends the message.
+  /// True if the last token ends the message.
   bool closed(std::span<const TokenId> sampled) const;
 
   /// What the environment reads: the message's prefix, and the response without the token that ended it; with the calls
@@ -78,7 +78,7 @@ class Episode {
   /// where the reply cannot be written in this format, and where its text cannot be tokenised.
   Result<SpannedTokens> render_reply(std::span<const TokenId> sampled, const Reply& reply) const;
 
-  /// The turn that ended: its prompt part, the response, and what `rendered` appends (empty where no turn follows).
+  /// The turn that ended: its prompt part, the response, and what `rendered` appends (empty if no turn follows).
   /// Parent and policy version are the caller's. Afterwards the next turn can begin.
   Turn close_turn(std::span<const TokenId> sampled, const Answer& answer, const SpannedTokens& rendered);
 
@@ -102,10 +102,10 @@ class Episode {
   EpisodeOptions options_;
   std::vector<TokenId> stop_tokens_;
   SpannedTokens opening_;
-  SpannedTokens prompt_;                ///< that the next turn's tokens begin with; empty where it continues the last
+  SpannedTokens prompt_;                ///< that the next turn's tokens begin with; empty if it continues the last
   Context context_ = Context::Growing;  ///< of the next turn
   std::string assistant_prefix_;        ///< of the messages of the present context
-  std::string prefix_;  ///< that the running assistant message began with; empty where an inline reply continues it
+  std::string prefix_;  ///< that the running assistant message began with; empty if an inline reply continues it
   bool offers_tools_ = false;
   std::string anchor_;
   std::vector<PlayedTurn> played_;

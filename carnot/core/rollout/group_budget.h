@@ -16,7 +16,7 @@ namespace carnot {
 /// Where a trajectory starts.
 struct Start {
   int tree = 0;
-  int parent = -1;                 ///< member; -1: a tree of its own
+  int parent = -1;                 ///< member; -1: its own tree
   const Boundary* node = nullptr;  ///< of a member; null: the prompt
 };
 

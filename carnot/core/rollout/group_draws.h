@@ -13,7 +13,7 @@ class GroupDraws {
   /// `group`: its number among the tasks of the rollout.
   GroupDraws(const RolloutKey& key, int group) : key_(key), group_(group) {}
 
-  /// `purpose`: empty for tokens; every other purpose draws from a stream of its own.
+  /// `purpose`: empty for tokens; every other purpose draws from its own stream.
   DrawKey key(std::string_view purpose, int sibling, int turn, int position) const;
 
  private:

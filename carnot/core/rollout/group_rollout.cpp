@@ -189,7 +189,7 @@ Boundary GroupRollout::boundary_at(const Member& member, Episode episode) const 
           .num_tokens = member.turn_begin};
 }
 
-// The same with an environment of its own. None where that cannot be had.
+// The same with its own environment. Empty if that cannot be had.
 std::optional<Boundary> GroupRollout::boundary_of(Member& member) {
   std::shared_ptr<Environment> copy;
   const FinishedCall call = copies_.copy(member.episode, copy);
@@ -283,7 +283,7 @@ void GroupRollout::ask_environment(Member& member) {
   });
 }
 
-// All trajectories have ended: those that wait for a score get theirs in one call. False where none waits.
+// All trajectories have ended: those that wait for a score get theirs in one call. False if none waits.
 bool GroupRollout::score() {
   std::vector<std::shared_ptr<Answer>> answers;
   std::vector<Member*> waiting;

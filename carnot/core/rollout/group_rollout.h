@@ -1,6 +1,6 @@
 // rollout/group_rollout.h -- the trajectories of one task while they are made: a state machine that roll_out() drives.
 //
-// Every trajectory (member) goes through: open an environment of its own; sample a response; perhaps wait at a gate,
+// Every trajectory (member) goes through: open its own environment; sample a response; perhaps wait at a gate,
 // where the branch policy is asked; the environment's answer; the next turn or the end. When no member is active, the
 // group spends what is left of its budget.
 #pragma once

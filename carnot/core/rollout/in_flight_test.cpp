@@ -33,7 +33,7 @@ Model newer_model() {
   return model;
 }
 
-/// Rolls out, and swaps the weights after so many engine steps.
+/// Rolls out, and swaps the weights after this many engine steps.
 Rollout swapped_after(int steps, const BranchPolicy& policy) {
   Model model = testing::small_model(512);
   const Model newer = newer_model();

@@ -17,7 +17,7 @@
 namespace carnot {
 
 struct LogProbPassOptions {
-  int max_tokens = 4096;   ///< rows of a forward pass; a longer sequence gets a pass of its own
+  int max_tokens = 4096;   ///< rows of a forward pass; a longer sequence gets its own pass
   double temperature = 1;  ///< that the rollout sampled at; 0 (greedy) counts as 1
 };
 

@@ -25,7 +25,7 @@ struct ColumnDifference {
   double largest = 0;  ///< nats
 };
 
-/// LogProbRollout and EntropyRollout anew, of failed and dropped leaves too, for what another machine sampled whose
+/// LogProbRollout and EntropyRollout again, of failed and dropped leaves too, for what another machine sampled whose
 /// kernels give other bits. With the weights that sampled, the numbers are those that the engine gives here. Returns
 /// how far the new ones are from what was there.
 ColumnDifference measure_rollout(const Model& policy, std::span<Group> groups, const LogProbPassOptions& options);

@@ -25,7 +25,7 @@ struct MadeTurn {
 
 /// A place that a trajectory can start from: after `shared_turns` turns of `parent`.
 struct Boundary {
-  int parent = -1;  ///< member; -1: the prompt, a tree of its own
+  int parent = -1;  ///< member; -1: the prompt, its own tree
   int tree = -1;
   int shared_turns = 0;
   Episode episode;
@@ -73,7 +73,7 @@ struct Member {
   int streak = 0;  ///< branches in a row, along the trajectory
   Outcome outcome = Outcome::Finished;
   Reply last_reply{};
-  std::string lost{};  ///< why its environment may not be called any more; empty where it may
+  std::string lost{};  ///< why its environment may not be called any more; empty if it may
 
   int num_turns() const { return shared_turns + static_cast<int>(turns.size()); }
 };

@@ -16,7 +16,7 @@ class Response {
   /// `tokenizer` and `stop_strings` must outlive the response.
   Response(const Tokenizer& tokenizer, const std::vector<std::string>& stop_strings);
 
-  /// Adds a token. True where the text now holds a stop string; a token may carry text after it, which stays.
+  /// Adds a token. True if the text now holds a stop string; a token may carry text after it, which stays.
   bool push(const TokenDraw& draw);
 
   int size() const { return static_cast<int>(draws_.size()); }

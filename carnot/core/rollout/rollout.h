@@ -39,7 +39,7 @@ struct AnswerScoring {
 };
 
 struct RolloutOptions {
-  int group_size = 8;  ///< trajectories a task
+  int group_size = 8;  ///< trajectories per task
   SamplingOptions sampling{};
   EpisodeOptions episode{};
   int environment_threads = 2;

@@ -325,7 +325,7 @@ TEST(Rollout, ASiblingWhoseWorldCannotBeMadeFailsAlone) {
   EXPECT_THAT(out.failures[0], ::testing::StartsWith("task-0, trajectory 2, turn 0: "));
 }
 
-/// A reply with a prompt of its own, as agents that edit their history have it.
+/// A reply with its own prompt, as agents that edit their history have it.
 void answer_with_fresh_prompt(int turn, Reply& reply) {
   if (reply.done) return;
   reply.form = ReplyForm::FreshPrompt;

@@ -44,7 +44,7 @@ struct FoundCheckpoint {
   std::vector<std::string> damaged{};  ///< what is wrong with later checkpoints, which were skipped
 };
 
-/// The latest checkpoint that verifies; none where there is no checkpoint at all. An error where all are damaged.
+/// The latest checkpoint that verifies; empty if there is no checkpoint at all. An error where all are damaged.
 Result<std::optional<FoundCheckpoint>> latest_checkpoint(const std::filesystem::path& checkpoints);
 
 /// The step that a checkpoint's manifest gives.

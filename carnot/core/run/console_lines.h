@@ -18,16 +18,16 @@ struct ConsolePlace {
 
 /// "step  12/130  success  43.2 %  score  0.43  entropy 0.103  length   69    0.7 s": what the step's metrics hold of
 /// it, the more important first, as much as fits. The columns of one run's lines are aligned, but groups without signal
-/// and truncated responses are shown only where there are any.
+/// and truncated responses are shown only if there are any.
 std::string step_line(const ConsolePlace& place, const StepMetrics& metrics, const std::string& environment);
 
-/// What went wrong in so many of a run's groups and trajectories, over its steps so far and in the last of them.
+/// What went wrong in this many of a run's groups and trajectories, over its steps so far and in the last of them.
 class DeadShares {
  public:
   void add(const StepMetrics& metrics);
 
   /// "Groups without signal (equal rewards): 62.5 % of all, 100.0 % in the last step", and the same of truncated
-  /// responses; a line each, empty where there were none.
+  /// responses; a line each, empty if there were none.
   std::string lines() const;
 
  private:
@@ -38,7 +38,7 @@ class DeadShares {
   double steps_ = 0;
 };
 
-/// "SFT 1000/1000  loss 0.213  1:05"; the loss in nats a token.
+/// "SFT 1000/1000  loss 0.213  1:05"; the loss in nats per token.
 std::string sft_line(const ConsolePlace& place, double loss, double seconds);
 
 /// "evaluation before  success 19.0 % [15.5, 23.1]  score 0.205  length 43.3  400 trajectories  0:12"

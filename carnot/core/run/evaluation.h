@@ -49,7 +49,7 @@ struct Evaluation {
   std::map<std::string, Rate> by_group{};    ///< success by the value of eval.breakdown
   std::map<std::string, double> measures{};  ///< means of what the environment reports
   double mean_score = 0;
-  double response_length = 0;  ///< sampled tokens a trajectory
+  double response_length = 0;  ///< sampled tokens per trajectory
   double turns = 0;            ///< a trajectory
   double entropy = 0;          ///< a sampled token, nats
   std::int64_t infra_failures = 0;
@@ -99,7 +99,7 @@ std::int64_t num_evaluated_tasks(const EvaluationOptions& options, const Environ
 /// Says so where that is fewer.
 void note_few_tasks(const Recipe& recipe);
 
-/// Rolls out so many validation tasks, with `options.samples` trajectories each. None where `events` end it early.
+/// Rolls out so many validation tasks, with `options.samples` trajectories each. Empty if `events` end it early.
 std::optional<EvaluatedGroups> evaluate(const EvaluationSetting& setting, const RolloutEvents& events = {});
 
 /// As one JSON object, for summary.json and `carnot eval --json`.

@@ -30,7 +30,7 @@ at::ScalarType dtype_of(const std::string& name) {
   return name == "float16" ? at::kHalf : at::kFloat;
 }
 
-/// Fails where a number does not fit.
+/// Fails if a number does not fit.
 Status convert(std::vector<NamedTensor>& tensors, at::ScalarType dtype) {
   std::vector<std::string> problems;
   for (NamedTensor& named : tensors) {
@@ -69,7 +69,7 @@ Result<OrderedJson> read_object(const fs::path& path) {
   return parse_json_object<OrderedJson>(text, path.string());
 }
 
-/// transformers 4 reads torch_dtype, transformers 5 dtype where there is one.
+/// transformers 4 reads torch_dtype, transformers 5 dtype if there is one.
 Status write_config(const fs::path& from, const fs::path& to, at::ScalarType dtype) {
   CARNOT_ASSIGN_OR_RETURN(auto config, read_object(from));
   if (config.contains("dtype")) config["dtype"] = dtype_name(dtype);

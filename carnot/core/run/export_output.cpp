@@ -54,7 +54,7 @@ Result<std::set<std::string>> files_below(const fs::path& folder) {
   return names;
 }
 
-/// The files that an export wrote; none where no export wrote the folder.
+/// The files that an export wrote; empty if no export wrote the folder.
 std::set<std::string> exported_files(const fs::path& folder) {
   const auto text = read_file(folder / kMarker);
   const auto marker = text ? parse_json_object<OrderedJson>(*text, kMarker) : Result<OrderedJson>(text.error());

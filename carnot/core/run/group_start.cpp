@@ -59,7 +59,7 @@ Error difference_to_first(Collectives& group, int rank, const Facts& first, cons
   return join_errors(lines);
 }
 
-/// None where there is no run, or none whose settings can be read: check_resumed_settings() says so.
+/// Empty if there is no run, or none whose settings can be read: check_resumed_settings() says so.
 std::optional<TrainOptions> recorded_options(const fs::path& config) {
   if (config.empty() || !fs::exists(config)) return std::nullopt;
   const auto recorded = Recipe::load_recorded(config, {});

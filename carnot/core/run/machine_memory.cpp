@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The number after `key` at the start of a line; -1 where there is none.
+/// The number after `key` at the start of a line; -1 if there is none.
 std::int64_t number_behind(const std::string& text, const std::string& key) {
   for (std::string_view line : split_lines(text)) {
     if (!line.starts_with(key)) continue;

@@ -7,7 +7,7 @@
 
 namespace carnot {
 
-/// Fails where the prediction is more than `available`: how much is missing, and which settings to change to what.
+/// Fails if the prediction is more than `available`: how much is missing, and which settings to change to what.
 Status check_memory(const MemorySettings& settings, const MachineMemory& available);
 
 }  // namespace carnot

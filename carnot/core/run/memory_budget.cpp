@@ -24,14 +24,14 @@ constexpr std::int64_t kLaterProgramBytes = 30 * kMegabyte;
 // Columns, credit and rows of a file, for each token of a step's trajectories: measured.
 constexpr std::int64_t kBytesPerTrajectoryToken = 600;
 // Columns of a sampled token and the rows of the evaluation's file; columns alone, of an evaluation that is kept to be
-// shown beside the next one; tokens, targets and weights of a demonstration: measured.
+// shown next to the next one; tokens, targets and weights of a demonstration: measured.
 constexpr std::int64_t kBytesPerEvaluatedToken = 120;
 constexpr std::int64_t kBytesPerKeptToken = 30;
 // A token and its columns between two ranks (data/group_bytes.h): four bytes, and eight for each of six columns.
 constexpr std::int64_t kBytesPerGatheredToken = 52;
 constexpr std::int64_t kBytesPerDemonstratedToken = 100;
 // Of nn/token_statistics, for bfloat16 and for wider types; of bfloat16 logits without a gradient, segments alone are
-// kept, of so many rows.
+// kept, of this many rows.
 constexpr std::int64_t kBFloat16RowsOfSegments = 4096;
 constexpr std::int64_t kBFloat16StripLogits = 1 << 24;
 constexpr std::int64_t kStripLogits = 1 << 22;
@@ -135,7 +135,7 @@ Count statistics_bytes(const MemorySettings& s, const Sizes& n, bool with_gradie
   return with_gradient && n.value == n.wide ? strip + n.head * n.value : strip;
 }
 
-/// Rows without gradients: two residual streams beside the widest of a layer's results.
+/// Rows without gradients: two residual streams next to the widest of a layer's results.
 Count pass_bytes(const MemorySettings& s, const Sizes& n, Count rows, Count length) {
   const Count widest = std::max(3 * n.inner, 2 * n.queries + 2 * n.keys) + (n.own ? 0 : 2 * n.inner);
   const Count attention = n.own ? 0 : 3 * s.model.num_heads * n.value * length * length;
@@ -146,7 +146,7 @@ Count context_of(const MemorySettings& s) { return s.rollout.options.episode.max
 Count step_trajectories(const MemorySettings& s) { return carnot::step_trajectories<Count>(s.train, s.rollout); }
 Count evaluated_trajectories(const MemorySettings& s) { return Count(s.evaluation.tasks) * s.evaluation.samples; }
 
-/// Of so many tasks, those of one rank: the first has the most.
+/// Of this many tasks, those of one rank: the first has the most.
 Count tasks_of_rank(const MemorySettings& s, Count tasks) { return (tasks + s.ranks - 1) / s.ranks; }
 
 /// What one rank rolls out.
@@ -210,7 +210,7 @@ Count bytes_per_moment(const MemorySettings& s, const Sizes& n) {
   return optimizer_of(s).moments == "bfloat16" ? 2 : n.wide;
 }
 
-/// What the optimizer keeps of so many parameters, `matrices` of which are in the layers' matrices.
+/// What the optimizer keeps of this many parameters, `matrices` of which are in the layers' matrices.
 Count optimizer_bytes(const MemorySettings& s, const Sizes& n, Count parameters, Count matrices) {
   const auto rule = make_update_rule(optimizer_of(s));
   const auto kept = [&](WeightKind kind) { return Count(std::ssize(rule->kept(kind))); };

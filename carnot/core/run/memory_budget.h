@@ -44,7 +44,7 @@ std::int64_t predicted_peak(const MemorySettings& settings);
 
 /// What a checkpoint stores, in bytes; the critic's with its optimizer.
 struct StoredBytes {
-  std::int64_t policy = 0;  ///< the adapters where there are any
+  std::int64_t policy = 0;  ///< the adapters if there are any
   std::int64_t optimizer = 0;
   std::int64_t reference = 0;
   std::int64_t critic = 0;

@@ -23,7 +23,7 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// The step of a whole line; none where it cannot be read.
+/// The step of a whole line; empty if it cannot be read.
 std::optional<std::int64_t> step_of(std::string_view line) {
   const auto row = parse_json_object<OrderedJson>(line, "");
   const bool has_step = row && row->contains("step") && row->at("step").is_number_integer();

@@ -51,11 +51,11 @@ class Progress {
   /// A line of text above the bar.
   void print(std::string_view line);
 
-  /// Of the innermost stage, by its pace so far; none where nothing is known.
+  /// Of the innermost stage, by its pace so far; empty if nothing is known.
   std::optional<double> seconds_left() const;
 
   /// How wide a line may be: the terminal's columns less one, since a full line wraps on some; 119 elsewhere. The bar
-  /// leaves two more for the ^C that a terminal shows, and is shorter where the text beside it needs the room.
+  /// leaves two more for the ^C that a terminal shows, and is shorter where the text next to it needs the room.
   int width() const;
 
  private:

@@ -11,8 +11,8 @@
 
 namespace carnot {
 
-/// In what `recipe` differs from `config`, the recorded config.yaml of the resumed run; nothing where it is not
-/// there. Fails where a setting differs that decides what is learnt, and resume_changes is `refuse`: the message has a
+/// In what `recipe` differs from `config`, the recorded config.yaml of the resumed run; nothing if it is not
+/// there. Fails if a setting differs that decides what is learned, and resume_changes is `refuse`: the message has a
 /// line for each, with both values. Where they are allowed, a warning has those lines. What only says how long, how
 /// fast and how closely watched a run is, may always change (how_long_or_how_fast()).
 Result<std::vector<SettingDifference>> check_resumed_settings(Recipe& recipe, const std::filesystem::path& config);

@@ -36,7 +36,7 @@ class RolloutService {
 struct RolloutServiceOffer {
   /// What can be refused before anything is loaded.
   Status (*check)(const Recipe& recipe) = nullptr;
-  /// Meets the service for the steps before `steps`; null where `go_on` ended that. The weights of a step are written
+  /// Meets the service for the steps before `steps`; null if `go_on` ended that. The weights of a step are written
   /// into `folder` for a moment. Recipe and bundle must outlive it.
   Result<std::unique_ptr<RolloutService>> (*open)(Recipe& recipe, ModelBundle& bundle, std::filesystem::path folder,
                                                   std::int64_t steps, const std::function<bool()>& go_on) = nullptr;

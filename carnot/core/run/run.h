@@ -56,7 +56,7 @@ class ApiPolicy {
   /// As reports name it.
   virtual std::string name() const = 0;
 
-  /// Evaluates it with a recipe whose environment is prepared. None where the user stops it.
+  /// Evaluates it with a recipe whose environment is prepared. Empty if the user stops it.
   virtual Result<std::optional<EvaluatedGroups>> evaluate(const Recipe& recipe, Progress& progress,
                                                           const RunControl& control) = 0;
 };
@@ -73,9 +73,8 @@ struct EvaluationRequest {
 /// Evaluates a checkpoint with the configuration that its run folder holds, or a model with a recipe's.
 Result<RunEnd> run_evaluation(const EvaluationRequest& request, const RunControl& control);
 
-/// Writes the resolved configuration, the disk that the run will take, and the memory that each of so many ranks of it
-/// will hold, without running it.
-/// Fails where the run itself would be refused.
+/// Writes the resolved configuration, the disk that the run will take, and the memory that each of this many ranks of
+/// it will hold, without running it. Fails if the run itself would be refused.
 Status dry_run(Recipe& recipe, MemoryStage stage, int ranks, std::ostream& out);
 
 }  // namespace carnot

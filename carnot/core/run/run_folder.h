@@ -2,7 +2,7 @@
 //
 //   .carnot-lock           which process is writing (run/folder_lock.h), while one is
 //   config.yaml            the resolved recipe
-//   run_id                 names the run to trackers (run/tracking.h); where there is one
+//   run_id                 names the run to trackers (run/tracking.h); if there is one
 //   earlier_configs/       until_step_N.yaml: what it was before the run resumed with other settings
 //   metrics.jsonl          one line a step
 //   tensorboard/           the same numbers as event files
@@ -32,7 +32,7 @@ struct RunFolder {
   std::filesystem::path validation() const { return root / "validation"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
 
-  /// True where a run has written its configuration, metrics or a checkpoint.
+  /// True if a run has written its configuration, metrics or a checkpoint.
   bool holds_run() const;
 };
 

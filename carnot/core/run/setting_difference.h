@@ -28,7 +28,7 @@ using Ignored = std::function<bool(std::string_view key)>;
 /// is "auto" now, or a number of shards that is 0, may have become anything in the recorded recipe.
 std::vector<SettingDifference> differing_settings(Recipe& recorded, Recipe& now, const Ignored& ignored);
 
-/// The same for a recorded config.yaml. Where it is not there, nothing differs. Fails where it cannot be read.
+/// The same for a recorded config.yaml. Where it is not there, nothing differs. Fails if it cannot be read.
 Result<std::vector<SettingDifference>> differing_settings(const std::filesystem::path& config, Recipe& now,
                                                           const Ignored& ignored);
 

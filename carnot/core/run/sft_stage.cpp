@@ -65,7 +65,7 @@ Result<SftMetrics> take_step(Run& run, StageFiles& files, SftTrainer& trainer, s
   return metrics;
 }
 
-/// What comes after SFT in a training run has an optimizer of its own, and begins with the last checkpoint.
+/// What comes after SFT in a training run has its own optimizer, and begins with the last checkpoint.
 Status save_last(const Run& run, StageFiles& files, CheckpointParts parts) {
   const fs::path checkpoints = files.options().folder.checkpoints();
   const bool is_alone = files.options().folder.root == run.folder.root;

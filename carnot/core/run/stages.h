@@ -49,18 +49,18 @@ struct EvaluationView {
   const RunControl& control;
 };
 
-/// Evaluates, with a bar of this title. None where the user stops it.
+/// Evaluates, with a bar of this title. Empty if the user stops it.
 std::optional<EvaluatedGroups> evaluate_with_bar(const EvaluationView& view, std::string_view title,
                                                  const Recipe& recipe, const ModelBundle& bundle, Engine& engine);
 
 /// Fails if more of its trajectories were lost to infrastructure failures than train.max_infra_failures allows.
 Status check_evaluation(const std::string& name, const EvaluatedGroups& evaluated, const Recipe& recipe);
 
-/// Evaluates and keeps the result in validation/NAME. None where the user stops it; then nothing is kept.
+/// Evaluates and keeps the result in validation/NAME. Empty if the user stops it; then nothing is kept.
 Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::string& name, ModelBundle& bundle,
                                                         Engine& engine);
 
-/// The same, but takes the result of an earlier process where there is one.
+/// The same, but takes the result of an earlier process if there is one.
 Result<std::optional<EvaluatedGroups>> kept_or_new_evaluation(Run& run, const std::string& name, ModelBundle& bundle,
                                                               Engine& engine);
 

@@ -46,7 +46,7 @@ struct Ranks {
   int here = 1;
 };
 
-/// The memory that each rank of the run is predicted to take; refused where that is more than there is.
+/// The memory that each rank of the run is predicted to take; refused if that is more than there is.
 Result<std::int64_t> predict_memory(const Recipe& recipe, const ModelConfig& config, MemoryStage stage,
                                     const Ranks& ranks);
 

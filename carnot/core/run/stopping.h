@@ -24,7 +24,7 @@ std::string how_to_continue(const Run& run);
 /// Tells the user that the run stopped `where`, and how it continues.
 RunEnd stopped(Run& run, const std::string& where);
 
-/// The end of a run that cannot go on, with a checkpoint behind it.
+/// The end of a run that cannot continue, with a checkpoint behind it.
 Error ended_by(const Run& run, const std::string& why);
 
 }  // namespace carnot

@@ -39,7 +39,7 @@ class Tracking {
   /// Writes the id into the folder, so that the resumed run has the same. REQUIRES: the folder is there.
   Status keep_id(const RunFolder& folder) const;
 
-  /// A stage goes on after `step` of its `steps`.
+  /// A stage continues after `step` of its `steps`.
   void stage(std::string_view name, std::int64_t step, std::int64_t steps);
 
   void metrics(std::string_view stage, std::int64_t step, const StepMetrics& metrics);

@@ -45,11 +45,11 @@ class AnswerReader {
   }
 
   bool has(std::string_view key) const;
-  /// The JSON text of a member that is kept as it is; empty where there is none.
+  /// The JSON text of a member that is kept as it is; empty if there is none.
   std::string json(std::string_view key);
   void refuse(std::string_view key, const std::string& expected);
 
-  /// Ends reading. Throws PeerFailure with every problem, fields that nobody asked for included.
+  /// Ends reading. Throws PeerFailure with every problem, fields that no one asked for included.
   void finish();
 
  private:

@@ -26,7 +26,7 @@ struct ProgramCall {
   std::chrono::milliseconds patience{1000};  ///< that it has to end by itself once this process is gone
 };
 
-/// Owns the process: it leads a process group of its own, so that Ctrl-C in a terminal does not reach it.
+/// Owns the process: it leads its own process group, so that Ctrl-C in a terminal does not reach it.
 class ChildProcess {
  public:
   /// The error names the program and says why it could not be started.
@@ -50,7 +50,7 @@ class ChildProcess {
   /// SIGKILL to it and all that it started; does not wait. Any thread.
   void kill();
 
-  /// How it ended: "exited with status 3", "was killed by signal 9". None where it, or anything that it started, still
+  /// How it ended: "exited with status 3", "was killed by signal 9". Empty if it, or anything that it started, still
   /// runs after `patience`. Any thread.
   std::optional<std::string> ended(std::chrono::milliseconds patience);
 

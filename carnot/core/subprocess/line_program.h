@@ -39,7 +39,7 @@ class LineProgram {
   /// Begins to read what it says. Once.
   void listen(LineHandlers handlers);
 
-  /// Writes `line` and a line break. False where it takes no more before the deadline; a program that has ended takes
+  /// Writes `line` and a line break. False if it takes no more before the deadline; a program that has ended takes
   /// everything. Any thread.
   bool write(std::string line, Deadline deadline);
 
@@ -52,7 +52,7 @@ class LineProgram {
   /// "NAME (process 71)".
   const std::string& label() const { return label_; }
 
-  /// "; its last words: A | B" from its standard error; empty where it said nothing. Any thread.
+  /// "; its last words: A | B" from its standard error; empty if it said nothing. Any thread.
   std::string last_words() const;
 
  private:

@@ -163,7 +163,7 @@ class Listener::Thread {
     waiting_bytes_ = 0;
   }
 
-  /// After a pause, unless the run ends: then at once. False where it cannot be started.
+  /// After a pause, unless the run ends: then at once. False if it cannot be started.
   bool start_again(double pause) {
     const Clock::time_point begin = Clock::now() + seconds(pause);
     while (Clock::now() < begin && !deadline() && !is_abandoned()) {
@@ -199,7 +199,7 @@ class Listener::Thread {
     if (!introduction_.empty()) outgoing_ += introduction_ + "\n";
   }
 
-  /// The next line that waits becomes the outgoing one. False where none waits.
+  /// The next line that waits becomes the outgoing one. False if none waits.
   bool take_line() {
     const std::lock_guard lock(mutex_);
     if (waiting_.empty()) return false;

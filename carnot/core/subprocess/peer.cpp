@@ -166,7 +166,7 @@ class Peer::Connection {
   mutable std::mutex mutex_{};
   std::string failure_{};  // why the process is over; empty while it lives
   std::map<std::int64_t, Waiting*> waiting_{};
-  std::vector<std::int64_t> queued_{};  // ids that nobody has sent yet
+  std::vector<std::int64_t> queued_{};  // ids that no one has sent yet
   std::int64_t in_flight_ = 0;          // sent and not answered
   std::atomic<bool> batching_ = false;
   std::int64_t last_id_ = 0;

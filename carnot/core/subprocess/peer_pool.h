@@ -19,7 +19,7 @@ class PeerPool {
   /// Starts every process that does not run. The error is the first failure's.
   Status start();
 
-  /// The process that the fewest others hold, started anew where it is over. A program that fails to start is tried
+  /// The process that the fewest others hold, started again where it is over. A program that fails to start is tried
   /// again after 1 s, 2 s, 4 s and so on, up to 30 s, and every call in between fails at once. Throws PeerFailure. Any
   /// thread.
   std::shared_ptr<Peer> take();

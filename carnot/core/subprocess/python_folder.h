@@ -9,11 +9,11 @@
 
 namespace carnot {
 
-/// The folder of carnot_environment.py and its neighbours: CARNOT_PYTHON in the environment, or beside the program, in
+/// The folder of carnot_environment.py and its neighbours: CARNOT_PYTHON in the environment, or next to the program, in
 /// the source tree (build/carnot) or installed (bin/carnot). The error names the folders that were tried.
 Result<std::filesystem::path> python_folder();
 
-/// The interpreter for those files: of the virtual environment `.venv` beside `folder`, where tools/install.sh puts
+/// The interpreter for those files: of the virtual environment `.venv` next to `folder`, where tools/install.sh puts
 /// what they need; without one, python3 as PATH has it.
 std::string own_python(const std::filesystem::path& folder);
 

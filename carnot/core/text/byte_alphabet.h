@@ -17,7 +17,7 @@ char32_t symbol_of_byte(std::uint8_t byte);
 /// "Ġword" for " word".
 std::string bytes_to_symbols(std::string_view bytes);
 
-/// " word" for "Ġword"; nothing where a character is not in the alphabet.
+/// " word" for "Ġword"; nothing if a character is not in the alphabet.
 std::optional<std::string> symbols_to_bytes(std::string_view symbols);
 
 }  // namespace carnot

@@ -9,7 +9,7 @@
 namespace carnot {
 namespace {
 
-/// Where two renderings part, in words; empty where they are equal.
+/// Where two renderings part, in words; empty if they are equal.
 std::string difference(const Tokenizer& tokenizer, std::span<const TokenId> a, std::span<const TokenId> b) {
   const auto [in_a, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   if (in_a == a.end() && in_b == b.end()) return {};
@@ -20,7 +20,7 @@ std::string difference(const Tokenizer& tokenizer, std::span<const TokenId> a, s
          "': " + next(in_a, a.end()) + " and " + next(in_b, b.end());
 }
 
-/// A conversation with the borders that matter: blanks, line ends, digits and letters beyond ASCII beside a tag.
+/// A conversation with the borders that matter: blanks, line ends, digits and letters beyond ASCII next to a tag.
 const std::vector<Message>& sample_conversation() {
   static const std::vector<Message> kConversation = {
       {.role = "system", .content = "You are a careful agent."},

@@ -28,7 +28,7 @@ using Tools = std::span<const std::string>;
 /// The text of messages comes from users, tools and worlds. Control tokens in it (<|im_end|>) are spelled as other text
 /// is, so that who fills a message cannot end it or speak as somebody else. A `prefix` belongs to the format.
 ///
-/// A function named try_ fails where Tokenizer::try_encode() does, and where the format is a template that refuses the
+/// A function named try_ fails if Tokenizer::try_encode() does, and where the format is a template that refuses the
 /// messages (text/template_chat.h); the same without it REQUIRES that it does not.
 class ChatFamily {
  public:
@@ -82,7 +82,7 @@ class ChatFamily {
   /// reported in `problem`, for the policy to read. REQUIRES: takes_tools().
   PolicyResponse parse_response(std::string text) const;
 
-  /// What such a message says beside its calls, as write_calls() would have it back. REQUIRES: parse_response() reads
+  /// What such a message says next to its calls, as write_calls() would have it back. REQUIRES: parse_response() reads
   /// calls in it.
   std::string_view text_beside_calls(std::string_view text) const;
 
@@ -121,10 +121,10 @@ class ChatFamily {
   virtual Status write_opening(LabelledText& text, std::span<const Message> messages, Tools tools) const = 0;
   virtual Status write_reply(LabelledText& text, std::span<const Message> messages, bool closed) const = 0;
   virtual std::vector<TokenId> own_stop_tokens() const = 0;
-  /// How functions are called; null where the format has no way.
+  /// How functions are called; null if the format has no way.
   virtual const ToolCallForm* call_form() const = 0;
 
-  /// Why there is no call_form(), as the end of a sentence; empty where the format has none by its nature.
+  /// Why there is no call_form(), as the end of a sentence; empty if the format has none by its nature.
   virtual std::string no_tools_because() const { return {}; }
   /// check_writable() beyond roles and whether there are calls at all.
   virtual Status check_places(std::span<const Message>, Tools) const { return Done{}; }

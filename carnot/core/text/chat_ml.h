@@ -10,7 +10,7 @@ namespace carnot {
 /// How the families that write ChatML differ.
 struct ChatMlStyle {
   std::string_view name{};
-  std::string_view default_system{};  ///< put first where the first message is no system message; none where empty
+  std::string_view default_system{};  ///< put first where the first message is no system message; empty if empty
   bool tool_as_user = false;          ///< tool results are in a user message, each within <tool_response> tags
   std::string_view head_end{};        ///< after the assistant's head: thinking that is closed at once
 };

@@ -36,7 +36,7 @@ class JsonProblems {
   std::size_t count_ = 0;
 };
 
-/// The member `key` of `object`, or null where it has none.
+/// The member `key` of `object`, or null if it has none.
 const Json& member(const Json& object, const char* key);
 
 }  // namespace carnot

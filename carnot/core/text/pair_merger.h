@@ -24,7 +24,7 @@ class PairMerger {
  public:
   void add_word(std::vector<TokenId> tokens, std::int64_t count);
 
-  /// The most frequent pair, of equals the smaller one; nothing where none occurs `at_least` times.
+  /// The most frequent pair, of equals the smaller one; nothing if none occurs `at_least` times.
   std::optional<TokenPair> most_frequent(std::int64_t at_least);
 
   /// Replaces the pair by `result` in all words, from left to right.

@@ -17,7 +17,7 @@ constexpr std::size_t kShownPattern = 400;  ///< bytes in a message; published p
 /// PCRE2 counts U+180E as a blank, Oniguruma follows Unicode's White_Space, which dropped it.
 constexpr std::string_view kBlanks = R"(\x{9}-\x{d}\x{85}\p{Z})";
 
-/// What a PCRE2 class of the same text would mean something else for; empty where there is nothing.
+/// What a PCRE2 class of the same text would mean something else for; empty if there is nothing.
 std::string_view refused_in_class(std::string_view rest) {
   if (rest.starts_with("[") && !rest.starts_with("[:")) return "a class within a class";
   if (rest.starts_with("&&")) return "an intersection of classes";

@@ -24,7 +24,7 @@ ToolCall probed_call(const std::string& id) {
   return {.name = "carnot_probe", .arguments = R"({"word": "north"})", .id = id.empty() ? kProbedId : id};
 }
 
-/// What stands before the messages of a reply: a question, and the assistant's answer or the calls that its leading
+/// What is before the messages of a reply: a question, and the assistant's answer or the calls that its leading
 /// results belong to.
 TemplateInput before_reply(std::span<const Message> messages) {
   TemplateInput input{.messages = {kQuestion, kAnswer}, .assistant_is_next = true};

@@ -23,7 +23,7 @@ class TemplateChat final : public ChatFamily {
   static constexpr std::string_view kName = "template";
 
   /// Starts the template's process and tries the template on small conversations: where the assistant's message begins
-  /// and ends, which token ends it, whether there may be system messages, how functions are called. Fails where it
+  /// and ends, which token ends it, whether there may be system messages, how functions are called. Fails if it
   /// cannot render a user's message. The tokenizer must outlive it.
   static Result<std::unique_ptr<TemplateChat>> start(const ChatTemplate& chat, const Tokenizer& tokenizer,
                                                      const TemplateRendererOptions& options = {});
@@ -59,7 +59,7 @@ class TemplateChat final : public ChatFamily {
   std::string before_speech_{}, after_speech_{}, end_{};  // around what the assistant says
   bool head_ends_in_token_ = false;
   std::vector<TokenId> stops_{};
-  std::string system_refusal_{};  // what the template says of system messages; empty where it takes them
+  std::string system_refusal_{};  // what the template says of system messages; empty if it takes them
   std::vector<std::string> rewriting_{};
   const ToolCallForm* form_ = nullptr;
   std::string no_tools_because_{};

@@ -1,7 +1,7 @@
 // text/template_marks.h -- finds the contents of messages in what a chat template renders of them.
 //
 // A template is a program: what it does with a content can only be seen in its output. Contents are therefore rendered
-// once as they are, and once between marks that nobody can guess. Where the second rendering without its marks is the
+// once as they are, and once between marks that no one can guess. Where the second rendering without its marks is the
 // first, the marks say which text is whose. Control tokens in contents are hidden from the template behind such marks
 // in both, and put back afterwards, so that they can be told from the template's own, whatever the template does.
 #pragma once
@@ -32,7 +32,7 @@ struct MarkedRendering {
 
 class TemplateMarks {
  public:
-  /// Draws marks. `control_tokens`: texts that are hidden where they stand in a message.
+  /// Draws marks. `control_tokens`: texts that are hidden where they are in a message.
   explicit TemplateMarks(std::vector<std::string> control_tokens);
 
   /// `input` with the control tokens of contents and calls hidden, if `hides`, and with U+FFFD for what is no UTF-8.
@@ -45,7 +45,7 @@ class TemplateMarks {
   };
   std::vector<Piece> revealed(std::string_view text) const;
 
-  /// Renders `input` and finds the contents. Fails where the template refuses `input`. REQUIRES: hidden().
+  /// Renders `input` and finds the contents. Fails if the template refuses `input`. REQUIRES: hidden().
   Result<MarkedRendering> render(const TemplateRenderer& renderer, const TemplateInput& input) const;
 
  private:

@@ -43,7 +43,7 @@ class TemplateRenderer {
   ~TemplateRenderer();
 
   /// What the template writes for each of `inputs`; an error where it refuses that one, with its words. The whole call
-  /// fails where the process ends, takes too long or writes too much; the next call starts it anew. Any thread.
+  /// fails if the process ends, takes too long or writes too much; the next call starts it again. Any thread.
   Result<std::vector<Result<std::string>>> render(std::span<const TemplateInput> inputs) const;
 
  private:

@@ -48,7 +48,7 @@ struct TokenizerFile {
   std::vector<AddedToken> added{};
 };
 
-/// The bytes that the vocabulary lacks, for people: "0x04, 0xF5 to 0xFF"; empty where there are none.
+/// The bytes that the vocabulary lacks, for people: "0x04, 0xF5 to 0xFF"; empty if there are none.
 std::string lacking_bytes(const TokenizerFile& file);
 
 /// SentencePiece's spelling of blanks undone: U+2581 becomes a blank.

@@ -15,7 +15,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// The file or its .xz; nothing where the folder has neither.
+/// The file or its .xz; nothing if the folder has neither.
 std::optional<fs::path> find_file(const fs::path& folder, const std::string& name) {
   for (const char* ending : {"", ".xz"})
     if (fs::path path = folder / (name + ending); is_there(path)) return path;

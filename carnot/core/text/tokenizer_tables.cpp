@@ -59,7 +59,7 @@ std::vector<bool> find_whole_tokens(const TokenizerTables& tables, bool ignore_m
   return whole;
 }
 
-/// True where no merge joins what ends in a word to what begins with a blank: then each word may be merged by itself,
+/// True if no merge joins what ends in a word to what begins with a blank: then each word may be merged by itself,
 /// with the blanks before it.
 bool merges_keep_words_apart(const Vocabulary& vocabulary, const std::vector<Merge>& merges) {
   return std::all_of(merges.begin(), merges.end(), [&](const Merge& merge) {

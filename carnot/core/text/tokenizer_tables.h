@@ -40,7 +40,7 @@ struct TokenizerTables {
   std::unordered_map<TokenId, std::string> decoded_otherwise;  // added tokens that are not decoded to their bytes
   std::vector<bool> is_added;                                  // by id
   std::vector<bool> is_control;                                // by id
-  std::vector<bool> in_byte_runs;                              // by id: decoded with the bytes beside it
+  std::vector<bool> in_byte_runs;                              // by id: decoded with the bytes next to it
   std::vector<bool> is_whole;  // by id: a piece of exactly these bytes becomes this one token
 
  private:

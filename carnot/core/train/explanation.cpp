@@ -21,7 +21,7 @@ bool scales_by_current_entropy(const ObjectiveOptions& options) {
 
 bool has_critic(const ObjectiveOptions& options) { return options.value_coefficient > 0; }
 
-/// True where every sampled token of the trajectories that count has a target.
+/// True if every sampled token of the trajectories that count has a target.
 bool has_value_targets(std::span<const Trajectory> trajectories, const CreditTable& credit) {
   for (std::size_t i = 0; i < trajectories.size(); ++i) {
     if (!trajectories[i].leaf().is_included()) continue;
@@ -56,7 +56,7 @@ std::vector<std::string> exclude_terms(ObjectiveOptions& options) {
   return {"the entropy bonus: entropy depends on the whole softmax, not on the sampled token alone"};
 }
 
-/// All trajectories of a step, as one micro-batch; none where they have no sampled token.
+/// All trajectories of a step, as one micro-batch; empty if they have no sampled token.
 std::vector<MicroBatch> one_batch(const ObjectiveOptions& options, std::span<const Trajectory> trajectories,
                                   const CreditTable& credit, std::span<const int> step) {
   return pack(trajectories, credit, step,

@@ -24,7 +24,7 @@ enum class ClipState { None, Low, High, Dual, Limit };
 inline constexpr std::array<std::string_view, 5> kClipStateNames = {"none", "low", "high", "dual", "limit"};
 inline std::string_view name_of(ClipState state) { return kClipStateNames[static_cast<std::size_t>(state)]; }
 
-/// Of one trajectory, by token; NaN and None where the step does not train the token. Lists are empty where the
+/// Of one trajectory, by token; NaN and Empty if the step does not train the token. Lists are empty if the
 /// objective has no such term.
 struct TokenExplanation {
   std::vector<double> ratio{};  ///< of the objective's level: the token's, its turn's or its sequence's

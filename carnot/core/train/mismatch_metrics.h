@@ -9,7 +9,7 @@
 
 namespace carnot {
 
-/// Over the sampled tokens of included trajectories; nothing where a column is missing. `importance_cap` as in
+/// Over the sampled tokens of included trajectories; nothing if a column is missing. `importance_cap` as in
 /// ObjectiveOptions: 0 leaves the weights uncapped, in the effective sample size alone (names in docs/metrics.md).
 std::map<std::string, double> mismatch_metrics(std::span<const Trajectory> trajectories, double importance_cap);
 

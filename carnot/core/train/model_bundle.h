@@ -1,5 +1,5 @@
 // train/model_bundle.h -- what a run works with: tokenizer, chat format, the policy, and what the method asks for
-// beside it.
+// next to it.
 #pragma once
 
 #include <filesystem>
@@ -31,7 +31,7 @@ struct ModelBundle {
   std::unique_ptr<Model> reference;    ///< the policy at the start of training, where the method needs it
   std::unique_ptr<ValueModel> critic;  ///< where the method needs values
 
-  /// Threads, device and dtype as the recipe says. Fails where the device is not there.
+  /// Threads, device and dtype as the recipe says. Fails if the device is not there.
   static Status prepare_device(const RunOptions& run);
 
   /// Prepares the environment, then makes tokenizer and chat and finds out the policy's shape: of a checkpoint folder,

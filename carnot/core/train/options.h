@@ -93,7 +93,7 @@ struct RolloutSettings {
   EngineOptions engine{};
   int cache_tokens = 0;                ///< positions that the KV cache holds; 0: enough for all trajectories of a step
   std::string old_log_probs = "auto";  ///< auto | recompute | rollout: where LogProbOld comes from
-  int log_prob_tokens = 4096;             ///< of one log-prob pass
+  int log_prob_tokens = 4096;          ///< of one log-prob pass
   std::vector<std::string> extra_signals{};  ///< signals that are measured and written though no method asks for them
   std::string answer_lead{};  ///< what comes before the answer in an info gain pass; empty: the environment's own
   WorkerOptions workers{};
@@ -106,7 +106,7 @@ struct TrainOptions {
   std::int64_t steps = 100;
   double task_epochs = 0;               ///< passes over the environment's tasks, instead of `steps`; 0: `steps` counts
   std::int64_t max_sampled_tokens = 0;  ///< training ends with the step that reaches it; 0: no limit
-  int groups_per_step = 16;                      ///< tasks a step
+  int groups_per_step = 16;             ///< tasks a step
   int epochs = 1;                       ///< passes over a step's trajectories
   int mini_batches = 1;                 ///< optimizer steps a pass
   int micro_batch_tokens = 4096;
@@ -119,9 +119,9 @@ struct TrainOptions {
   std::int64_t max_checkpoints = 2;
   std::string save_optimizer = "all";  ///< all | last: which of them can be continued from
   int virtual_shards = 0;              ///< parts of an update whose gradients are added in their order; 0: one a rank
-  std::string gradient_reduction = "ordered";      ///< ordered | fast: how the ranks' gradients become one
-  double max_infra_failures = 0.5;     ///< share of a step's or an evaluation's trajectories; beyond: the run ends
-  bool keep_rollouts = true;           ///< write rollouts/step_N.jsonl
+  std::string gradient_reduction = "ordered";  ///< ordered | fast: how the ranks' gradients become one
+  double max_infra_failures = 0.5;  ///< share of a step's or an evaluation's trajectories; beyond: the run ends
+  bool keep_rollouts = true;        ///< write rollouts/step_N.jsonl
 
   void fields(FieldVisitor& visit);
 };
@@ -164,7 +164,7 @@ struct EvaluationOptions {
   std::int64_t every = 0;  ///< training steps between evaluations; 0: before and after only
   bool before_training = true;
   int tasks = 200;
-  int samples = 1;  ///< trajectories a task
+  int samples = 1;  ///< trajectories per task
   double temperature = 1;
   double top_p = 1;
   std::string breakdown{};  ///< key of the task's info by which success is also reported ("hops")

@@ -23,13 +23,13 @@
 namespace carnot {
 
 struct PackingOptions {
-  int max_tokens = 16384;  ///< rows of a micro-batch; a longer sequence gets a pass of its own
+  int max_tokens = 16384;                            ///< rows of a micro-batch; a longer sequence gets its own pass
   SequenceUnit sequence = SequenceUnit::Trajectory;  ///< what LossInputs::sequence_T and the denominators count
   /// Keeps all turns of a trajectory in one micro-batch, however long: a trajectory's ratio is a mean over them.
   bool whole_trajectories = false;
   /// Computes what trajectories of a group begin with alike once. The same gradients up to rounding.
   bool share_prefixes = false;
-  int shards = 1;       ///< micro-batches are made so small that each of so many shards can have about as many rows
+  int shards = 1;       ///< micro-batches are made so small that each of this many shards can have about as many rows
   double constant = 0;  ///< Denominators::constant
   /// Advantages are multiplied by AEPO's factor of the token's EntropyOld among the step's (credit/entropy_scale.h).
   /// 0: off. REQUIRES the column EntropyOld where it is not 0.

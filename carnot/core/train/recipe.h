@@ -51,7 +51,7 @@ struct Recipe {
   /// Settings that can be read, and with which training could learn nothing.
   Status check_trainable() const;
 
-  /// Of one step, refills apart: the most that one of so many ranks rolls out.
+  /// Of one step, refills apart: the most that one of this many ranks rolls out.
   std::int64_t step_trajectories(int ranks = 1) const { return carnot::step_trajectories(train, rollout, ranks); }
 
   /// Turns train.task_epochs into train.steps. Call it once the environment is prepared. An environment that makes
@@ -61,7 +61,7 @@ struct Recipe {
   /// What the method needs measured, and what `rollout.extra_signals` adds.
   std::set<Measurement> measurements() const;
 
-  /// rollout.answer_lead, or the environment's own; empty where it has none.
+  /// rollout.answer_lead, or the environment's own; empty if it has none.
   std::string answer_lead() const;
 
   /// rollout.options, with the answers that are scored while sampling: those of information gains, but not where

@@ -19,7 +19,7 @@
 namespace carnot {
 
 struct SftMetrics {
-  double loss = 0;          ///< mean negative log-probability of what the script said, nats a token
+  double loss = 0;          ///< mean negative log-probability of what the script said, nats per token
   double context_loss = 0;  ///< of the other tokens
   double grad_norm = 0;
   double learning_rate = 0;
@@ -44,7 +44,7 @@ class SftTrainer {
   SftTrainer(Model& model, ShardWork& work, Optimizer& optimizer, const Setting& setting)
       : model_(model), work_(work), optimizer_(optimizer), setting_(setting) {}
 
-  /// Makes the demonstrations of step `step` (0-based) and takes one optimizer step. Fails where the environment has no
+  /// Makes the demonstrations of step `step` (0-based) and takes one optimizer step. Fails if the environment has no
   /// script.
   Result<SftMetrics> step(std::int64_t step);
 

@@ -21,7 +21,7 @@
 
 namespace carnot {
 
-/// Whether a group of so many ranks can share the recipe's steps: it must divide train.virtual_shards.
+/// Whether a group of this many ranks can share the recipe's steps: it must divide train.virtual_shards.
 Status check_ranks(const TrainOptions& options, int ranks);
 
 /// Parts into which so many ranks cut an update.

@@ -352,7 +352,7 @@ BatchReport Trainer::accumulate(const MicroBatch& batch) {
 
 void Trainer::measure(std::vector<Group>& groups) {
   if (recipe_.measurements().empty()) return;
-  // Each rank measures groups of its own, by tokens: a token's numbers do not depend on what is measured beside it.
+  // Each rank measures groups of its own, by tokens: a token's numbers do not depend on what is measured next to it.
   std::vector<std::int64_t> sizes;
   for (const Group& group : groups) sizes.push_back(num_tokens(group));
   const std::vector<int> owners = shares_by_size(sizes, collectives_.size());

@@ -31,7 +31,7 @@ struct TrainingStep {
   std::vector<Group> groups{};              ///< all that were rolled out, filtered ones marked
   CreditTable credit{};                     ///< numbered as trajectories(groups)
   std::vector<std::string> failures{};      ///< one sentence per InfraFailed trajectory
-  Status trained = Done{};                  ///< fails where so many failed that no update was made
+  Status trained = Done{};                  ///< fails if so many failed that no update was made
 };
 
 /// Some of a step's tasks: number first_task + i is group key.first_group + i of the step.
@@ -60,7 +60,7 @@ class Trainer {
   Trainer(Recipe& recipe, ModelBundle& bundle, Collectives& collectives);
 
   /// Step number `step` (0-based); a function of the weights, the optimizer, (seed, step) and the number of virtual
-  /// shards. None where `events` end it before its update, on any rank: then nothing has changed. Nor has it where more
+  /// shards. Empty if `events` end it before its update, on any rank: then nothing has changed. Nor has it where more
   /// trajectories had an infrastructure failure than train.max_infra_failures allows.
   std::optional<TrainingStep> step(std::int64_t step, const RolloutEvents& events = {});
 
@@ -92,7 +92,7 @@ class Trainer {
     double compared_tokens = 0, difference = 0, largest_difference = 0;
   };
 
-  /// False where the events ended it.
+  /// False if the events ended it.
   bool roll_out_groups(std::int64_t step, const RolloutEvents& events, TrainingStep& out, Clock& clock);
   Rollout roll_out_once(std::int64_t step, int refill, const RolloutEvents& events);
   void measure(std::vector<Group>& groups);

@@ -41,7 +41,7 @@ std::vector<std::string> site_packages_of_libtorch() {
 
 namespace {
 
-/// Rows [first, first + rows) of a tensor with one number for each token; null where the tensor is undefined.
+/// Rows [first, first + rows) of a tensor with one number for each token; null if the tensor is undefined.
 template <class T>
 T* rows_from(const at::Tensor& numbers_T, std::int64_t first) {
   T* data = data_or_null<T>(numbers_T);

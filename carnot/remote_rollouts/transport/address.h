@@ -21,11 +21,11 @@ struct BrokerAddress {
 };
 
 /// Reads nats://HOST[:PORT][/NAME], or tls://. Refuses user and password: they would be in recipes and logs. `where`
-/// stands before messages.
+/// is before messages.
 Result<BrokerAddress> parse_broker_address(std::string_view text, const std::string& where);
 
 /// The keys to a NATS server: a file, and what the environment's variables CARNOT_NATS_USER, CARNOT_NATS_PASSWORD and
-/// CARNOT_NATS_TOKEN hold. `variable` gives the value of a variable, empty where there is none.
+/// CARNOT_NATS_TOKEN hold. `variable` gives the value of a variable, empty if there is none.
 struct BrokerKeys {
   std::string credentials{};
   std::string authority{};

@@ -190,7 +190,7 @@ struct Broker::Connection {
     return {.reached = true};
   }
 
-  /// The outcome of a request to JetStream itself, which nobody answers where it is not there.
+  /// The outcome of a request to JetStream itself, which no one answers where it is not there.
   Result<Reached<Done>> request_outcome(natsStatus status, jsErrCode code, const std::string& what) {
     return outcome(status, status == NATS_NO_RESPONDERS ? JSNotEnabledErr : code, what);
   }
@@ -230,7 +230,7 @@ struct Broker::Connection {
     return request_outcome(status, code, "asking about JetStream");
   }
 
-  /// Null where it is not there; `status` says why. Made with this lifetime of its values, where one is given.
+  /// Null if it is not there; `status` says why. Made with this lifetime of its values, where one is given.
   kvStore* table(const std::string& name, const std::optional<milliseconds>& lifetime_to_make, natsStatus& status) {
     status = NATS_OK;
     if (const auto found = tables.find(name); found != tables.end()) return found->second.get();
@@ -375,7 +375,7 @@ Result<Reached<std::optional<Lease>>> Broker::lease(const std::string& queue, mi
   const natsStatus status = natsSubscription_Fetch(&list, subscriptions.at(queue).get(), 1,
                                                    std::max<std::int64_t>(1, patience.count()), &code);
   if (status == NATS_TIMEOUT) return Leased{.reached = true, .value = std::nullopt};
-  // The queue may have been made anew: the next call looks for it again.
+  // The queue may have been made again: the next call looks for it again.
   if (status == NATS_NOT_FOUND || code == JSStreamNotFoundErr || code == JSConsumerNotFoundErr) {
     subscriptions.erase(queue);
     return Leased{.reached = true, .value = std::nullopt};

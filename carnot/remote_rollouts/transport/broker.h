@@ -50,7 +50,7 @@ class Lease {
 
   std::string_view data() const;
 
-  void extend();     ///< the lease begins anew
+  void extend();     ///< the lease begins again
   void finish();     ///< takes the message off the queue; where the server is away, it comes again
   void give_back();  ///< somebody else gets it at once
 
@@ -63,7 +63,7 @@ class Lease {
 
 class Broker {
  public:
-  /// Connects; where nobody answers, tries again as long as `go_on` says so. Null where it was told
+  /// Connects; where no one answers, tries again as long as `go_on` says so. Null if it was told
   /// to stop. Any thread may then call the broker, one at a time.
   static Result<std::unique_ptr<Broker>> connect(const BrokerOptions& options, const std::function<bool()>& go_on);
   /// Why the server there refuses this client, or has no JetStream. A server that is away is no failure.
@@ -81,7 +81,7 @@ class Broker {
   Result<Reached<Done>> remove_queue(const std::string& name);
   /// Adds a message; within two minutes a second one of the same id is dropped by the server.
   Result<Reached<Done>> add(const std::string& queue, std::string_view data, const std::string& id);
-  /// Messages that nobody has finished, leased ones included; none where there is no such queue.
+  /// Messages that no one has finished, leased ones included; empty if there is no such queue.
   Result<Reached<std::optional<std::int64_t>>> size(const std::string& queue);
   /// The next message, if one comes within `patience`. REQUIRES: no earlier lease of this queue is held any more.
   Result<Reached<std::optional<Lease>>> lease(const std::string& queue, std::chrono::milliseconds patience);
@@ -90,7 +90,7 @@ class Broker {
   /// with a `lifetime` are forgotten that long after they were set; 0: never.
   Result<Reached<Done>> announce(const std::string& table, const std::string& key, std::string_view value,
                                  std::chrono::milliseconds lifetime = {});
-  /// That value; none where nobody has announced it.
+  /// That value; empty if no one has announced it.
   Result<Reached<std::optional<std::string>>> announced(const std::string& table, const std::string& key);
   /// The values of all keys `prefix`.ANYTHING. REQUIRES: nothing of the prefix but letters, digits, '-' and '_'.
   Result<Reached<std::vector<std::string>>> announced_below(const std::string& table, const std::string& prefix);

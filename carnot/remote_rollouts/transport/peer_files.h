@@ -29,7 +29,7 @@ struct PeerServerOptions {
   std::string key{};          ///< that requests need: the trainer's
 };
 
-/// Reads HOST or HOST:PORT. `where` stands before messages.
+/// Reads HOST or HOST:PORT. `where` is before messages.
 Result<PeerServerOptions> parse_serving_address(std::string_view text, const std::string& where);
 
 class PeerFiles {

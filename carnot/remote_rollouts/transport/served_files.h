@@ -74,7 +74,7 @@ Result<WorkerAttempt> fetch_file(const Url& url, const std::string& key, const W
 /// What a worker says whose key the trainer refuses.
 Error key_refusal(const Url& url);
 
-/// The header that shows a key; none where it is empty.
+/// The header that shows a key; empty if it is empty.
 HttpHeaders key_header(const std::string& key);
 
 }  // namespace carnot

@@ -37,7 +37,7 @@ HttpReply said(int status, const std::string& text) {
   return {.status = status, .body = text, .content_type = "text/plain"};
 }
 
-/// Calls until the broker was reached. False where `go_on` ended it.
+/// Calls until the broker was reached. False if `go_on` ended it.
 template <class Call>
 Result<bool> persist(const GoOn& go_on, const Call& call) {
   for (;; std::this_thread::sleep_for(kSlice)) {
@@ -121,7 +121,7 @@ bool TaskBoard::is_later(const Announcement& other) const {
 
 TaskBoard::~TaskBoard() {
   if (!is_announced_ || !broker_->is_connected()) return;
-  if (std::uncaught_exceptions() > 0) return;  // as one that is killed: workers wait for who goes on
+  if (std::uncaught_exceptions() > 0) return;  // as one that is killed: workers wait for who continues
   const auto now = announced();
   if (!now || !now->value || is_later(*now->value)) return;
   announcement_.open = false;

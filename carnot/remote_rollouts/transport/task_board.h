@@ -3,7 +3,7 @@
 //
 // A task is leased to one worker after the other until its result is there, so it may be computed twice. The first
 // result of a task counts, further ones are dropped: draws are keyed, so with the same weights they are equal. Results
-// are taken at any time from when a task is handed out, also while nobody waits for them.
+// are taken at any time from when a task is handed out, also while no one waits for them.
 #pragma once
 
 #include <condition_variable>
@@ -50,7 +50,7 @@ using GoOn = std::function<bool()>;
 class TaskBoard {
  public:
   /// Listens, and clears what an earlier trainer of this name left in the broker. Waits for the broker where it is
-  /// away. Null where `go_on` ended that.
+  /// away. Null if `go_on` ended that.
   static Result<std::unique_ptr<TaskBoard>> open(const TaskBoardOptions& options, const GoOn& go_on);
 
   /// Tells the workers, as far as the broker is there, that this trainer has ended; unless another one is announced, or
@@ -68,7 +68,7 @@ class TaskBoard {
   const WorkerFile& weights() const { return announcement_.weights; }
   std::int64_t version() const { return announcement_.version; }
 
-  /// Announces the trainer as it is now. False where `go_on` ended it.
+  /// Announces the trainer as it is now. False if `go_on` ended it.
   Result<bool> announce(const GoOn& go_on);
 
   /// What becomes of a result. Again: its task is handed out once more, with the weights that are announced then.
@@ -79,11 +79,11 @@ class TaskBoard {
   /// REQUIRES: before the first tasks.
   void set_accept(Accept accept) { accept_ = std::move(accept); }
 
-  /// Hands out tasks, none of which is out. False where `go_on` ended it.
+  /// Hands out tasks, none of which is out. False if `go_on` ended it.
   Result<bool> hand_out(const std::vector<WorkerTask>& tasks, const GoOn& go_on);
 
-  /// Returns once each of these has a result that was accepted, and forgets them. False where `go_on` ended it: then
-  /// all tasks are forgotten. Fails where another trainer has taken this one's place, or the broker refuses to go on.
+  /// Returns once each of these has a result that was accepted, and forgets them. False if `go_on` ended it: then
+  /// all tasks are forgotten. Fails if another trainer has taken this one's place, or the broker refuses to continue.
   /// REQUIRES: they are handed out.
   Result<bool> wait_for(const std::vector<WorkerTask>& tasks, const GoOn& go_on,
                         const std::function<void(std::size_t done)>& on_progress);
@@ -99,19 +99,19 @@ class TaskBoard {
   TaskBoard(const TaskBoardOptions& options, std::unique_ptr<Broker> broker);
 
   Status listen();
-  /// The trainer that the broker tells of; none where it tells of none that can be read.
+  /// The trainer that the broker tells of; empty if it tells of none that can be read.
   Result<Reached<std::optional<Announcement>>> announced();
   /// Whether `other` has taken this trainer's place.
   bool is_later(const Announcement& other) const;
   HttpReply answer(const HttpCall& call);
   HttpReply take_result(const std::string& path, const std::string& body);
-  /// What is said of a worker beside its name.
+  /// What is said of a worker next to its name.
   std::string note_of(const WorkerResult& result) const;
   /// Tasks without a result that are not in the queue, those of earlier steps first.
   std::vector<WorkerTask> missing_in_queue();
   /// Puts them into the queue.
   Result<bool> fill_queue(const GoOn& go_on);
-  /// Makes good what the broker has lost. Fails where a later trainer is announced.
+  /// Makes good what the broker has lost. Fails if a later trainer is announced.
   Status look_after();
   /// Tasks without a result.
   std::size_t num_unfinished();

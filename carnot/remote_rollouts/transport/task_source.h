@@ -27,11 +27,11 @@ struct LeasedTask {
 
 class TaskSource {
  public:
-  /// `key`: of the trainer's HTTP server. Waits for the broker; null where `go_on` ended that.
+  /// `key`: of the trainer's HTTP server. Waits for the broker; null if `go_on` ended that.
   static Result<std::unique_ptr<TaskSource>> connect(const BrokerAddress& address, const BrokerOptions& broker,
                                                      const std::string& key, const GoOn& go_on);
 
-  /// The trainer as it is announced; none where there is none, or the broker is away.
+  /// The trainer as it is announced; empty if there is none, or the broker is away.
   Result<std::optional<Announcement>> trainer();
 
   /// From now on this worker serves to others what it is told to keep.
@@ -41,7 +41,7 @@ class TaskSource {
 
   Result<WorkerAttempt> fetch(const Announcement& trainer, const WorkerFile& file, const std::filesystem::path& path,
                               const GoOn& go_on);
-  /// The same from another worker that has the file, where there is one; else from the trainer. Where both are busy it
+  /// The same from another worker that has the file, if there is one; else from the trainer. Where both are busy it
   /// asks again until `go_on` ends that. What a worker sends that is not the file is told of, and that worker asked no
   /// more.
   Result<WorkerAttempt> fetch_from_any(const Announcement& trainer, const WorkerFile& file,
@@ -60,7 +60,7 @@ class TaskSource {
   TaskSource(BrokerAddress address, std::string key, std::unique_ptr<Broker> broker)
       : address_(std::move(address)), key_(std::move(key)), broker_(std::move(broker)) {}
 
-  /// True where a worker had it.
+  /// True if a worker had it.
   bool fetch_from_peers(const WorkerFile& file, const std::filesystem::path& path, const GoOn& go_on);
 
   BrokerAddress address_;

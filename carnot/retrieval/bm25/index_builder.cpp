@@ -260,7 +260,7 @@ class IndexBuild {
     head_.sections[which].checksum = checksum_of(bytes, head_.sections[which].checksum);
   }
 
-  /// Copies what was collected in a file of its own.
+  /// Copies what was collected in its own file.
   Status append_section(IndexSection which, GrowingFile& from) {
     CARNOT_RETURN_IF_ERROR(from.sync());
     begin_section(which);

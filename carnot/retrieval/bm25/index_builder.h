@@ -2,8 +2,8 @@
 //
 // Passages are read once. Their texts go to the file that becomes the index; their words are collected until `memory`
 // is full and then written as a sorted run; at the end the runs are merged. All of it lies in INDEX.partial, which also
-// says how far it has come: a build that was stopped or killed goes on after its last run. The index gets its name when
-// it is complete and synced.
+// says how far it has come: a build that was stopped or killed continues after its last run. The index gets its name
+// when it is complete and synced.
 #pragma once
 
 #include <cstdint>

@@ -69,7 +69,7 @@ class WordCursor {
     }
   }
 
-  /// What the word adds to one document; documents are asked for in their order.
+  /// What the word adds to one document; documents are requested in their order.
   float at(std::uint32_t document) {
     skip_blocks(document);
     if (block_ == blocks_.size()) return 0;

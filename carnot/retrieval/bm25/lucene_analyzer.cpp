@@ -22,7 +22,7 @@ enum class WordBreak : std::uint8_t {
   MidNumber,  ///< between digits
   MidBoth,    ///< between letters and between digits
   Katakana,
-  Ideograph,  ///< a word of its own; Hiragana, too
+  Ideograph,  ///< its own word; Hiragana, too
   Complex,    ///< scripts without blanks, whose runs are one word: Thai, Lao, Khmer, Burmese
   Pictograph,
   RegionalIndicator,

@@ -10,7 +10,7 @@
 namespace carnot {
 namespace {
 
-constexpr std::size_t kBytesPerWord = 160;  // of an entry of the table, beside the word and its postings
+constexpr std::size_t kBytesPerWord = 160;  // of an entry of the table, next to the word and its postings
 constexpr std::size_t kRunBuffer = std::size_t{1} << 20;
 
 void append_varint(std::string& bytes, std::uint32_t value) {

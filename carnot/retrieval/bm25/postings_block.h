@@ -29,7 +29,7 @@ struct PostingsBlock {
 /// REQUIRES: 1 <= size <= kBlockPostings, documents grow from beyond `before`, counts >= 1.
 void pack_postings(const PostingsBlock& block, std::int64_t before, std::string& bytes);
 
-/// Reads `size` postings from the beginning of `bytes` (and nothing beyond it) into `block`. False where they are
+/// Reads `size` postings from the beginning of `bytes` (and nothing beyond it) into `block`. False if they are
 /// damaged: the block does not fit with its padding, or its last document is not `last`.
 /// REQUIRES: 1 <= size <= kBlockPostings.
 [[nodiscard]] bool unpack_postings(std::string_view bytes, std::int64_t before, std::uint32_t last, std::size_t size,

@@ -31,7 +31,7 @@ struct DenseProgress {
   bool graph = false;  ///< all are encoded; they are added to the graph
 };
 
-/// Called now and then; false stops. What was made stays, and the next call goes on from there.
+/// Called now and then; false stops. What was made stays, and the next call continues from there.
 using OnDenseProgress = std::function<bool(const DenseProgress&)>;
 
 std::filesystem::path vectors_path_of(const std::filesystem::path& index_file);

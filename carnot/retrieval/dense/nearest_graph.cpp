@@ -28,7 +28,7 @@ using Layers = hnswlib::HierarchicalNSW<float>;
 
 constexpr std::size_t kNeighbours = 16;         // of a row in each layer; twice that in the lowest
 constexpr std::size_t kBuildCandidates = 200;   // looked at where a row is added
-constexpr std::size_t kSearchCandidates = 200;  // looked at in a search, or as many as are asked for
+constexpr std::size_t kSearchCandidates = 200;  // looked at in a search, or as many as are requested
 constexpr std::uint64_t kSeed = 100;            // of the rows' layers
 constexpr std::int64_t kRowsBetweenCalls = 500;
 constexpr std::int64_t kRowsBetweenSaves = 200'000;  // or a quarter of those that are there, if that is more
@@ -51,7 +51,7 @@ class VectorSpace final : public hnswlib::SpaceInterface<float> {
   std::int64_t dimensions_;
 };
 
-/// A graph's file and the description beside it.
+/// A graph's file and the description next to it.
 struct GraphFiles {
   fs::path graph{};
   fs::path description() const { return graph.string() + ".json"; }
@@ -113,7 +113,7 @@ Status save_graph(Layers& layers, const VectorFile& vectors, const GraphFiles& f
   return write_file_atomically(files.description(), json.dump(2) + "\n");
 }
 
-/// Null where there is none, or one of other vectors.
+/// Null if there is none, or one of other vectors.
 Result<std::unique_ptr<Layers>> load_graph(VectorSpace& space, const VectorFile& vectors, const GraphFiles& files) {
   if (!fs::exists(files.graph) || !fs::exists(files.description())) return std::unique_ptr<Layers>();
   CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(files.description()));

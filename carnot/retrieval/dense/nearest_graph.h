@@ -2,7 +2,7 @@
 // Malkov and Yashunin 2018) by hnswlib, in a file next to the vectors.
 //
 // The graph lies in memory, vectors included. Rows are added in their order by one thread, and a row's number decides
-// its layers, so the same vectors give the same graph, also where its build was stopped and went on. Its file is
+// its layers, so the same vectors give the same graph, also where its build was stopped and continued. Its file is
 // hnswlib's; FILE.json holds its size, its checksum and which vectors it was made of, because hnswlib follows what it
 // reads without a look.
 #pragma once
@@ -23,7 +23,7 @@ class NearestGraph {
   /// Called now and then with the rows added so far; false stops. What was added is kept in FILE.partial.
   using OnRows = std::function<bool(std::int64_t rows)>;
 
-  /// Reads `file`, or builds and writes it where it is missing or of other vectors. A build that was stopped goes on
+  /// Reads `file`, or builds and writes it where it is missing or of other vectors. A build that was stopped continues
   /// where it was, one that was killed where it last wrote itself down: whenever it has grown by a quarter. The error
   /// says what is damaged or cannot be written, that another process builds it, or that it was stopped.
   static Result<std::shared_ptr<const NearestGraph>> open_or_build(const std::filesystem::path& file,

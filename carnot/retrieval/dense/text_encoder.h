@@ -23,7 +23,7 @@ struct TextEncoder {
 /// Opens an encoder by the name of its folder, or by its id on the hub.
 using TextEncoderOpener = std::function<Result<TextEncoder>(const std::string& model)>;
 
-/// Replaces the opener and returns the one before. Called while nobody opens encoders.
+/// Replaces the opener and returns the one before. Called while no one opens encoders.
 TextEncoderOpener set_text_encoder_opener(TextEncoderOpener opener);
 
 /// The error says what is wrong with the folder, or that this program has no opener.

@@ -69,7 +69,7 @@ class VectorFile {
 };
 
 /// Writes a file of vectors row by row, in FILE.partial (build_folder.h). The file gets its name when it is complete; a
-/// writer that was stopped goes on after the last row that sync() wrote down.
+/// writer that was stopped continues after the last row that sync() wrote down.
 class VectorFileWriter {
  public:
   /// Goes on with what an earlier writer left. The error says that another process is writing it, or that there are

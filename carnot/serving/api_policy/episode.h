@@ -1,7 +1,7 @@
 // serving/api_policy/episode.h -- one trajectory whose policy is a model behind an OpenAI-compatible server: a
 // conversation of messages, without tokens.
 //
-// What stands in one running message with a policy of our own (a tool's result that continues the response) is the next
+// What is in one running message with a policy of our own (a tool's result that continues the response) is the next
 // user message here. The message's beginning that an environment wants (Opening::assistant_prefix) cannot be sent;
 // where a response lacks it, the environment reads it with it. A stop string that ends a response is put back where it
 // is a closing tag, since servers leave it out.
@@ -59,7 +59,7 @@ class EndpointEpisode {
   const std::vector<std::string>& ground_truth() const { return ground_truth_; }
   const std::map<std::string, std::string>& info() const { return info_; }
 
-  /// Everything that was said, in order; of an environment that begins anew for each step, prompt after prompt.
+  /// Everything that was said, in order; of an environment that begins again for each step, prompt after prompt.
   const std::vector<Message>& transcript() const { return transcript_; }
 
  private:

@@ -27,7 +27,7 @@ struct EndpointTask {
 
 struct EndpointRun {
   EndpointEpisodeOptions episode{};
-  int samples = 1;            ///< trajectories a task
+  int samples = 1;            ///< trajectories per task
   int concurrency = 8;        ///< trajectories at a time
   double turn_timeout = 240;  ///< seconds for a turn: the model's answer and the environment's
   std::uint64_t seed = 0;

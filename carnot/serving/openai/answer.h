@@ -32,7 +32,7 @@ struct AnsweredChoice {
   int index = 0;
   std::string text{};
   std::vector<ToolCall> tool_calls{};
-  std::string finish_reason{};  ///< "stop", "length", "tool_calls"; empty: it goes on
+  std::string finish_reason{};  ///< "stop", "length", "tool_calls"; empty: it continues
   std::vector<AnsweredToken> tokens{};
   std::vector<TokenId> prompt{};  ///< of a completion: token ids of its prompt
   std::size_t text_offset = 0;    ///< of a completion: characters of its text before this

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kShownAnswerBody = 300;
 
-/// The member of that name; null where there is none.
+/// The member of that name; null if there is none.
 const Json* member_of(const Json& value, const char* name) {
   if (!value.is_object()) return nullptr;
   const auto found = value.find(name);

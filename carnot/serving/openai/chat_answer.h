@@ -12,9 +12,9 @@
 namespace carnot {
 
 struct ChatAnswer {
-  std::string text{};  ///< empty where the model only calls tools
+  std::string text{};  ///< empty if the model only calls tools
   std::vector<ToolCall> tool_calls{};
-  std::string finish_reason{};  ///< "stop", "length", "tool_calls"; empty where the server does not say
+  std::string finish_reason{};  ///< "stop", "length", "tool_calls"; empty if the server does not say
   TokenUsage usage{};           ///< zeros where the server does not say
 };
 

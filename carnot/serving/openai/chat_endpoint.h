@@ -18,7 +18,7 @@
 namespace carnot {
 
 struct ChatEndpointOptions {
-  std::string url{};           ///< what the API's paths stand below: https://api.example.org/v1
+  std::string url{};           ///< what the API's paths are below: https://api.example.org/v1
   std::string model{};         ///< of every request
   std::string key_variable{};  ///< the environment variable that holds the key; empty: none is sent
   double request_timeout = 60;
@@ -39,7 +39,7 @@ class ChatFailure : public std::runtime_error {
 
 class ChatEndpoint {
  public:
-  /// Asks nobody yet. `section` is where the options stand, for messages; no message shows the key.
+  /// Asks no one yet. `section` is where the options stand, for messages; no message shows the key.
   static Result<std::unique_ptr<ChatEndpoint>> open(const ChatEndpointOptions& options, const std::string& section);
 
   using Clock = std::chrono::steady_clock;

@@ -1,4 +1,4 @@
-// serving/openai/chat_request.h -- a chat completion as it is asked for, POST /v1/chat/completions.
+// serving/openai/chat_request.h -- a chat completion as it is requested, POST /v1/chat/completions.
 #pragma once
 
 #include <cstdint>

@@ -89,7 +89,7 @@ std::string list_item(const std::string& field, std::size_t index);
 /// Up to 128 letters, digits and -_.:
 bool is_openai_name(const std::string& text);
 
-/// Null where the object has no such key.
+/// Null if the object has no such key.
 const OrderedJson& json_member(const OrderedJson& object, const char* key);
 
 /// "unknown field; did you mean ...?"

@@ -30,14 +30,14 @@ struct OpenAiRequest {
   std::string model{};                   ///< empty: not named
   std::vector<RequestPrompt> prompts{};  ///< of a completion: at least one
   std::vector<Message> messages{};   ///< of a chat: at least one, the last not the assistant's; "developer" is "system"
-  std::vector<std::string> tools{};  ///< JSON texts; none where tool_choice is "none"
+  std::vector<std::string> tools{};  ///< JSON texts; empty if tool_choice is "none"
   int samples = 1;                   ///< n
   std::optional<double> temperature{}, top_p{};
   std::optional<int> top_k{};
   std::optional<int> max_tokens{};  ///< at least 1
   std::optional<std::uint64_t> seed{};
   std::vector<std::string> stop{};  ///< none empty
-  std::optional<int> likeliest{};   ///< log-probabilities are wanted, with so many of the likeliest tokens
+  std::optional<int> likeliest{};   ///< log-probabilities are wanted, with this many of the likeliest tokens
   bool stream = false;
   bool include_usage = false;
   bool return_token_ids = false;

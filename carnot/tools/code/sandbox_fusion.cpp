@@ -210,7 +210,7 @@ Result<CodeResult> parse_run_code_answer(std::string_view body, const std::strin
   ran.text("stdout", result.standard_output);
   ran.text("stderr", result.standard_error);
   ran.number("execution_time", result.seconds);
-  ran.number("return_code", code);  // null where the server has ended the program
+  ran.number("return_code", code);  // null if the server has ended the program
   if (end != "Finished" && end != "TimeLimitExceeded" && end != "Error")
     ran.refuse("status", "Finished, TimeLimitExceeded or Error");
   if (std::abs(code) > 1e6) ran.refuse("return_code", "an exit code");

@@ -44,7 +44,7 @@ Result<McpMessage> message_of(const OrderedJson& value, const std::string& where
   const OrderedJson* id = member(value, "id");
   const OrderedJson* error = member(value, "error");
   const OrderedJson* result = member(value, "result");
-  // What could not be read has no id: nobody's answer.
+  // What could not be read has no id: no one's answer.
   if (error != nullptr && (id == nullptr || id->is_null())) return Error{where + ": " + error_of(*error).message};
   if (id == nullptr || !id->is_number_integer() || (error == nullptr && result == nullptr))
     return Error{where + ": expected a result or an error with the id of a request"};

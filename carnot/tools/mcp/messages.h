@@ -57,7 +57,7 @@ struct McpTools {
   std::vector<ToolDescription> tools{};
   std::vector<std::string> names{};  ///< as the server has them; characters that a policy's call may not have are `_`
   bool only_read = true;             ///< every tool's annotations say that it changes nothing
-  std::string next_cursor{};         ///< where the list goes on; empty: nowhere
+  std::string next_cursor{};         ///< where the list continues; empty: nowhere
 };
 Result<McpTools> read_mcp_tools(const OrderedJson& result);
 

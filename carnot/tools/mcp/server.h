@@ -28,7 +28,7 @@ class McpServer {
   /// A new session of the caller's own. Throws PeerFailure. Any thread.
   std::unique_ptr<McpSession> connect() const;
 
-  /// The common session, made anew where it is over; what fails to start is tried again after a pause
+  /// The common session, made again where it is over; what fails to start is tried again after a pause
   /// (subprocess/restart_pause.h). Throws PeerFailure. Any thread.
   std::shared_ptr<McpSession> session();
 

@@ -22,7 +22,7 @@ struct PythonTools {
 };
 
 /// Starts the process. The error names the function and says why it cannot be a tool: no such file, a parameter without
-/// a type hint. A call throws PeerFailure where the process ends or hangs; the next one starts it anew.
+/// a type hint. A call throws PeerFailure where the process ends or hangs; the next one starts it again.
 Result<PythonTools> start_python_tools(const PythonToolOptions& options);
 
 }  // namespace carnot

@@ -12,7 +12,7 @@ namespace carnot {
 enum class SandboxLevel {
   Limited,   ///< limits on what it uses: for code that means no harm
   Confined,  ///< and files and system calls are restricted: no network, reads the system's folders only
-  Isolated,  ///< and it has a system of its own: processes, file system, network
+  Isolated,  ///< and it has its own system: processes, file system, network
 };
 inline const std::vector<std::string> kSandboxLevels{"limited", "confined", "isolated"};
 

@@ -26,7 +26,7 @@ namespace {
 constexpr std::chrono::seconds kStartPatience{60};
 constexpr std::chrono::seconds kAfterAFailure{1};
 
-/// What a trusted program prints; none where it fails.
+/// What a trusted program prints; empty if it fails.
 std::optional<std::string> output_of(const std::vector<std::string>& command) {
   std::string line = "exec";
   for (const std::string& word : command) line += " " + in_single_quotes(word);
@@ -58,14 +58,14 @@ Result<Interpreter> find_interpreter(const std::string& name) {
   return found;
 }
 
-/// Empty where it is not installed.
+/// Empty if it is not installed.
 std::string find_bubblewrap() {
   for (const char* place : {"/usr/bin/bwrap", "/usr/local/bin/bwrap"})
     if (std::filesystem::exists(place)) return place;
   return "";
 }
 
-/// The layers to try where these are refused; none where these are limits only.
+/// The layers to try where these are refused; empty if these are limits only.
 std::optional<SandboxLayers> next_lower(SandboxLayers layers) {
   if (layers.namespaces && layers.bubblewrap.empty() && !find_bubblewrap().empty()) {
     layers.bubblewrap = find_bubblewrap();

@@ -1,4 +1,4 @@
-// tools/sandbox/python_sandbox.h -- Python code, each call in a sandbox of its own; interpreters wait, started ahead.
+// tools/sandbox/python_sandbox.h -- Python code, each call in its own sandbox; interpreters wait, started ahead.
 #pragma once
 
 #include <memory>

@@ -235,7 +235,7 @@ std::vector<pid_t> line_of(const std::string& name) {
   return {};
 }
 
-/// What a call's failure says; empty where it has a result.
+/// What a call's failure says; empty if it has a result.
 std::string failure_of(PythonSandbox& sandbox, const std::string& code) {
   try {
     (void)sandbox.run({.code = code});

@@ -131,7 +131,7 @@ class Outgoing {
   bool is_done() const { return !end_.is_open(); }
   int descriptor() const { return end_.get(); }
 
-  /// Closes the pipe after the last byte, or where nobody reads it any more.
+  /// Closes the pipe after the last byte, or where no one reads it any more.
   void write() {
     const NoPipeSignal quiet;
     while (at_ < bytes_.size()) {

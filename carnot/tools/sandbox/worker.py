@@ -1,7 +1,7 @@
 # Runs one piece of code, once: started ahead of its call, with the modules that its arguments name already imported.
 #
 # It reads the request from descriptor 5 (see sandboxed_process.cpp) and tells on descriptor 6 that it is ready, and at
-# the end what kind of exception nobody caught. It trusts nothing: what it says decides about a word in the result only.
+# the end what kind of exception no one caught. It trusts nothing: what it says decides about a word in the result only.
 import _ast  # and not ast, which takes long to import
 import errno
 import linecache

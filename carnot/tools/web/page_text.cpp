@@ -47,7 +47,7 @@ std::string_view bounded_html(std::string_view html) {
   return html;
 }
 
-/// A page as gumbo's tree. Its nodes stand in one arena, which is freed at once: gumbo frees a tree by recursion, for
+/// A page as gumbo's tree. Its nodes are in one arena, which is freed at once: gumbo frees a tree by recursion, for
 /// which a deep page needs more stack than a thread has.
 class ParsedPage {
  public:
@@ -97,7 +97,7 @@ std::string text_of_nodes(const GumboNode* root) {
   return text;
 }
 
-/// The value behind "charset=", in lower case; empty where there is none.
+/// The value behind "charset=", in lower case; empty if there is none.
 std::string charset_in(std::string_view text) {
   const std::string lower = lower_case(text);
   const std::size_t at = lower.find("charset=");

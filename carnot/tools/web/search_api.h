@@ -20,7 +20,7 @@ struct WebResult {
   bool operator==(const WebResult&) const = default;
 };
 
-/// A query without its quotes and the blanks around it: what is asked for, and the key in the cache (as ARPO's code).
+/// A query without its quotes and the blanks around it: what is requested, and the key in the cache (as ARPO's code).
 std::string web_query(std::string_view text);
 
 /// Where requests go: options.url, or the service's own address. REQUIRES: the API is not Offline.

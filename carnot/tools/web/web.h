@@ -22,7 +22,7 @@ namespace carnot {
 
 class Web {
  public:
-  /// Reads the cache and the keys; asks nobody yet. Every error names its key below env.web.
+  /// Reads the cache and the keys; asks no one yet. Every error names its key below env.web.
   static Result<std::shared_ptr<Web>> open(const WebOptions& options);
 
   /// At most options.results for a query. Throws PeerFailure. Any thread, as the next two.
@@ -55,7 +55,7 @@ class Web {
   std::once_flag warned_{};  // that the cache cannot be written
 };
 
-/// Without the thoughts that some models put before what they say: what stands behind the last </think>, stripped.
+/// Without the thoughts that some models put before what they say: what is behind the last </think>, stripped.
 std::string without_thoughts(const std::string& text);
 
 }  // namespace carnot

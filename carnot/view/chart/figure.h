@@ -49,12 +49,12 @@ struct Figure {
   std::string spread{};  ///< column, instead of the two: the band is y - spread to y + spread
   Axis x_axis{};
   Axis y_axis{};
-  std::string base{};            ///< a series: drawn bold, and beside each of the others in a small figure
+  std::string base{};            ///< a series: drawn bold, and next to each of the others in a small figure
   std::optional<double> mark{};  ///< of intervals: a line there; those that hold it are grey
   std::string dots{};            ///< of intervals: a table of single values, with the same x and y[0]
 };
 
-/// Throws where a figure names a table, a column or a base series that `tables` do not have, or no column to draw.
+/// Throws if a figure names a table, a column or a base series that `tables` do not have, or no column to draw.
 void check_figures(std::span<const Figure> figures, std::span<const Table> tables);
 
 }  // namespace carnot

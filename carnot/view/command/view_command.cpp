@@ -24,7 +24,7 @@ constexpr std::size_t kStepsShown = 5;  ///< where none are named
 struct ViewRequest {
   fs::path path{};                   ///< a run folder, or a file of rollouts
   std::vector<std::string> steps{};  ///< empty: kStepsShown of them
-  fs::path output{};                 ///< of the page; empty: beside what is shown
+  fs::path output{};                 ///< of the page; empty: next to what is shown
   fs::path inspect{};                ///< folder for Inspect's logs; empty: a page is written
   fs::path tokenizer{};              ///< empty: the run's
   double megabytes = 64;
@@ -32,7 +32,7 @@ struct ViewRequest {
 
 /// What a path leads to.
 struct Source {
-  fs::path run{};  ///< the run's folder; empty where there is none
+  fs::path run{};  ///< the run's folder; empty if there is none
   std::string title{};
   std::vector<RolloutsOfStep> all{}, chosen{};
   std::optional<Tokenizer> tokenizer{};
@@ -74,7 +74,7 @@ bool is_measured(const Trajectory& trajectory, Column column) {
   return true;
 }
 
-/// What the run's own objective did to each token; nothing where rows lack what it reads.
+/// What the run's own objective did to each token; nothing if rows lack what it reads.
 std::vector<TokenStates> states_by(const ObjectiveOptions& objective, const std::vector<Trajectory>& all,
                                    const CreditTable& credit) {
   if (credit.empty()) return {};

@@ -35,7 +35,7 @@ bool same_json(const std::string& a, const std::string& b) {
   return left && right && *left == *right;
 }
 
-/// Clients write arguments anew.
+/// Clients write arguments again.
 bool same_message(const Message& a, const Message& b) {
   return a.role == b.role && a.content == b.content && a.tool_call_id == b.tool_call_id &&
          std::equal(a.tool_calls.begin(), a.tool_calls.end(), b.tool_calls.begin(), b.tool_calls.end(),

@@ -1,7 +1,7 @@
 // worlds/agent/conversation.h -- a harness's calls of OpenAI's API as the conversation of an episode.
 //
 // A call whose messages are those of the last call, what it was answered, and results or one user message after it,
-// goes on with the context that is there: its tokens stay as they were sampled. Any other call is a fresh prompt.
+// continues with the context that is there: its tokens stay as they were sampled. Any other call is a fresh prompt.
 #pragma once
 
 #include <optional>
@@ -25,13 +25,13 @@ struct AnsweredCall {
 /// after the first.
 Status check_call(const OpenAiRequest& request);
 
-/// The call as a prompt of its own. REQUIRES: check_call() is ok.
+/// The call as its own prompt. REQUIRES: check_call() is ok.
 Opening prompt_of(const OpenAiRequest& request);
 
-/// What the call says after the last one; none where it does not go on with that.
+/// What the call says after the last one; empty if it does not go on with that.
 std::optional<Reply> continuation(const AnsweredCall& last, const OpenAiRequest& request);
 
-/// What a harness is told of a response: its calls where there are any, with ids, else its text. `number`: of the call
+/// What a harness is told of a response: its calls if there are any, with ids, else its text. `number`: of the call
 /// in its episode, for the ids.
 Message told(const PolicyResponse& response, int number);
 

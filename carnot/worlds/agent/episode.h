@@ -49,19 +49,19 @@ class AgentEpisode {
 
   // The harness's side, on any thread.
 
-  /// The policy's answer; none where the episode is over, or `is_there` turned false.
+  /// The policy's answer; empty if the episode is over, or `is_there` turned false.
   std::optional<Message> ask(OpenAiRequest request, const std::function<bool()>& is_there);
-  /// False where the episode is over, or has its reward.
+  /// False if the episode is over, or has its reward.
   bool give_reward(EpisodeReward reward);
   /// Calls that wait are given up; a reward that was given stays.
   void end(const std::string& why, std::optional<EpisodeReward> reward);
 
   // The environment's side, on one thread at a time.
 
-  /// Waits for it; none where nothing came in time.
+  /// Waits for it; empty if nothing came in time.
   std::optional<Event> next(std::chrono::milliseconds patience);
   void answer(Call& call, Message message);
-  /// The episode is over for the harness: calls, those that wait included, find nobody.
+  /// The episode is over for the harness: calls, those that wait included, find no one.
   void close();
 
  private:

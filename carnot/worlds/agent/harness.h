@@ -15,7 +15,7 @@ namespace carnot {
 struct HarnessCall {
   std::vector<std::string> command{};
   std::filesystem::path folder{};        ///< it runs there; empty: where this process runs
-  std::vector<std::string> variables{};  ///< NAME=value, beside this process's own
+  std::vector<std::string> variables{};  ///< NAME=value, next to this process's own
   std::string task{};                    ///< a line for its standard input, which is closed after it
 };
 

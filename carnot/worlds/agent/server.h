@@ -1,4 +1,4 @@
-// worlds/agent/server.h -- the HTTP side of all episodes: each has an address of its own.
+// worlds/agent/server.h -- the HTTP side of all episodes: each has its own address.
 //
 //   POST /episode/ID/v1/chat/completions   a call of the policy; waits for its turn and its answer
 //   GET  /episode/ID/v1/models             the policy, under the name "policy"
@@ -30,7 +30,7 @@ class AgentServer {
   static Result<std::unique_ptr<AgentServer>> start(int port);
   ~AgentServer();
 
-  /// From now on the episode has an address, that nobody can guess; `offered`: the next POST /episode gets it, with the
+  /// From now on the episode has an address, that no one can guess; `offered`: the next POST /episode gets it, with the
   /// JSON text `task`. Any thread.
   EpisodeAddress open(const std::shared_ptr<AgentEpisode>& episode, const std::string& task, bool offered);
 

@@ -22,7 +22,7 @@ class AlfworldAgent final : public ScriptedAgent {
 
 std::string without_number(const std::string& name) { return name.substr(0, name.find(' ')); }
 
-/// The name of one of the set; empty where it has none.
+/// The name of one of the set; empty if it has none.
 std::string one_object(const Room& room, const EntitySet& objects) {
   std::string name;
   objects.for_each([&](int object) { name = room.objects[static_cast<std::size_t>(object)].name; });

@@ -1,6 +1,6 @@
 // worlds/alfworld/environment.h -- ALFWorld as verl-agent (GiGPO, AEM) has a policy play it, or as a bare transcript.
 //
-// With verl-agent every step is a conversation of its own: one user message with the task, the last observations and
+// With verl-agent every step is its own conversation: one user message with the task, the last observations and
 // actions, the present observation and the admissible actions. A transcript is one growing conversation of observations
 // alone, as ReAct shows the game (Yao et al. 2023): the room and the task, then what each action is answered with.
 // The policy answers `<think>...</think><action>go to desk 1</action>`. Any action is carried out, whatever its form; a

@@ -164,7 +164,7 @@ class AlfworldFactory final : public EnvironmentFactory {
                  (options_.selection.task_types.empty() ? "" : " of the types in env.task_types")};
   }
 
-  /// The one game that is asked for, from the first split that has it; the small ones first.
+  /// The one game that is requested, from the first split that has it; the small ones first.
   Status read_game() {
     std::vector<std::string> splits = {"valid_seen", "valid_unseen", options_.eval_split, "train",
                                        options_.train_split};

@@ -83,7 +83,7 @@ Result<std::string> task_rule(const std::string& grammar, const std::string& nam
   return task->front()["rhs"].get<std::string>();
 }
 
-/// Empty where there is none.
+/// Empty if there is none.
 std::filesystem::path split_file(const std::filesystem::path& folder, const std::string& split) {
   std::error_code ignored;
   for (const char* ending : {".jsonl", ".jsonl.xz"})

@@ -24,7 +24,7 @@ struct AlfworldTask {
   std::string trial_id{};                  ///< "trial_T20190907_010203_456789"
   std::string task_type{};                 ///< "pick_and_place_simple"
   std::string sentence{};                  ///< "Your task is to: put a mug in desk."
-  std::vector<std::string> walkthrough{};  ///< commands that win; empty where none is published
+  std::vector<std::string> walkthrough{};  ///< commands that win; empty if none is published
   Room room{};
 
   std::string name() const { return task_id + "/" + trial_id; }

@@ -22,7 +22,7 @@ enum class Appliance : std::uint8_t { None, Sink, Microwave, Fridge };
 
 struct RoomReceptacle {
   std::string name{};
-  std::string type{};  ///< "sinkbasintype"; empty where no fact says
+  std::string type{};  ///< "sinkbasintype"; empty if no fact says
   int location = kNowhere;
   bool openable = false;
   Appliance appliance = Appliance::None;
@@ -54,7 +54,7 @@ enum class RoomTask : std::uint8_t { Place, PlaceClean, PlaceHot, PlaceCool, Pla
 
 struct RoomGoal {
   RoomTask task = RoomTask::Place;
-  EntitySet objects{};      ///< any of them will do; those that can have the property that is asked for
+  EntitySet objects{};      ///< any of them will do; those that can have the property that is requested
   EntitySet receptacles{};  ///< any of them (Place...)
   EntitySet lamps{};        ///< any of them (LookInLight)
 };
@@ -82,7 +82,7 @@ struct Room {
   RoomState start{};
   RoomGoal goal{};
 
-  /// Null where the room has nothing of that name.
+  /// Null if the room has nothing of that name.
   const NamedEntity* find(std::string_view name) const;
 };
 

@@ -36,8 +36,8 @@ std::string feedback(const Room& room, const RoomState& state, const RoomCommand
 std::string opening_text(const Room& room);
 
 /// What `look` says. From the middle of the room it is nothing, as in the original, whose grammar looks for receptacles
-/// at that very place. Elsewhere it is the receptacles that the agent faces, and beside them the objects here that were
-/// taken from one of them and are not back in it: each as often as there are such receptacles.
+/// at that very place. Elsewhere it is the receptacles that the agent faces, and next to them the objects here that
+/// were taken from one of them and are not back in it: each as often as there are such receptacles.
 std::string look_text(const Room& room, const RoomState& state);
 
 bool is_goal(const Room& room, const RoomState& state);

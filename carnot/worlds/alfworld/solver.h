@@ -18,7 +18,7 @@ struct PlannedCommand {
 };
 
 /// Commands that win, one after the other; none at all where the state has won already. No plan where the objects that
-/// are asked for cannot be had or put there, as far as `state` shows.
+/// are requested cannot be had or put there, as far as `state` shows.
 std::optional<std::vector<PlannedCommand>> solve_alfworld(const Room& room, const RoomState& state);
 
 }  // namespace carnot

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kPython = "python", kJudge = "judge";
 constexpr double kLargestScorerWeight = 1e6;
 
-/// What all tasks share beside the rows.
+/// What all tasks share next to the rows.
 struct Scoring {
   DatasetOptions options{};
   std::vector<WeightedScorer> weights{};

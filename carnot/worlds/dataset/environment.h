@@ -3,7 +3,7 @@
 //
 // Training goes through all rows, each epoch in another order; validation task i is row i of the test file, counted
 // around its end. A response scores the weighted sum of `scorers` (worlds/reward/scorer.h); `python` among them is a
-// Python function, which a process beside this one runs (python/carnot_reward.py), and `judge` a language model
+// Python function, which a process next to this one runs (python/carnot_reward.py), and `judge` a language model
 // (judge.h).
 #pragma once
 

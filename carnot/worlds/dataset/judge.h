@@ -36,7 +36,7 @@ const std::string& default_judge_prompt();
 
 class Judge {
  public:
-  /// Asks nobody yet. Every error names its key.
+  /// Asks no one yet. Every error names its key.
   static Result<std::unique_ptr<Judge>> open(const JudgeOptions& options);
 
   /// Whether the prompt shows a right answer, which every row then has to have.

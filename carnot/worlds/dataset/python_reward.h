@@ -22,7 +22,7 @@ struct PythonRewardOptions {
 
 /// What the functions say of one response.
 struct PythonScore {
-  std::optional<double> value{};          ///< the weighted sum; none where a function gave no finite number
+  std::optional<double> value{};          ///< the weighted sum; empty if a function gave no finite number
   std::map<std::string, double> parts{};  ///< of several functions: each one's score, by its name
   std::string problem{};                  ///< why there is no value
 };

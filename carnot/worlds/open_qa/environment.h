@@ -1,7 +1,7 @@
 // worlds/open_qa/environment.h -- real questions answered with a search over real passages, in the words of three code
 // bases.
 //
-// Each protocol is an environment of its own over what they share: the question, the retriever, what was searched and
+// Each protocol is its own environment over what they share: the question, the retriever, what was searched and
 // how an answer is graded. A retriever that is away or damaged makes the trajectory an infrastructure failure
 // (RetrieverFailure leaves step()).
 #pragma once

@@ -105,7 +105,7 @@ class OpenQaFactory final : public EnvironmentFactory {
     return world_->test[static_cast<std::size_t>(index) % world_->test.size()];
   }
 
-  /// The file that a key names, or the one of that stem in task_source; empty where there is neither.
+  /// The file that a key names, or the one of that stem in task_source; empty if there is neither.
   std::string file_of(const std::string& named, const std::string& stem) const {
     if (!named.empty() || options_.task_source.empty()) return named;
     const auto found = find_task_file(options_.task_source, stem);

@@ -34,7 +34,7 @@ std::string_view search_r1_reproach();
 /// "Doc 1(Title: "X") text\n", and so on; the title is the first line of the contents.
 std::string search_r1_passages(const RetrievedPassages& passages);
 
-/// The text of the last whole pair of answer tags, stripped; empty where there is none (`found` says so).
+/// The text of the last whole pair of answer tags, stripped; empty if there is none (`found` says so).
 struct TaggedAnswer {
   bool found = false;
   std::string_view text{};

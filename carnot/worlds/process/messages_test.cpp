@@ -16,7 +16,7 @@ PeerAnswer answer(const std::string& text) {
   return {.value = std::make_shared<const Json>(Json::parse(text)), .where = "world (process 7), line 12"};
 }
 
-/// What reading the text as a reply complains of; empty where nothing.
+/// What reading the text as a reply complains of; empty if nothing.
 std::string complaint(const std::string& text) {
   try {
     read_reply(answer(text));

@@ -23,7 +23,7 @@ std::string coordinate(int row, int column);
 
 /// Parts of the text of ObservationFormat::GridCoord: its head, then lines, then kGridMapHeading and the map.
 std::string coordinate_head(int rows, int columns);
-/// `name: (r, c), (r, c)` and a line break; empty where `cells` (indices, row by row) is empty.
+/// `name: (r, c), (r, c)` and a line break; empty if `cells` (indices, row by row) is empty.
 std::string coordinate_line(std::string_view name, const std::vector<int>& cells, int columns);
 inline constexpr std::string_view kGridMapHeading = "Grid Map: \n";
 

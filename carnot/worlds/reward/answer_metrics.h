@@ -29,7 +29,7 @@ double answer_f1(std::string_view prediction, std::span<const std::string> golds
 std::vector<std::string> split_gold_answers(std::string_view joined);
 
 /// The content of the last `\boxed{...}`, up to the brace that balances its own; `\{` and `\}` count for nothing.
-/// None where there is no box or the last one is not closed. Stripped of white space at both ends.
+/// Empty if there is no box or the last one is not closed. Stripped of white space at both ends.
 std::optional<std::string> boxed_content(std::string_view text);
 
 }  // namespace carnot

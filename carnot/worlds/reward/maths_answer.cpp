@@ -30,7 +30,7 @@ std::string_view tail_of(std::string_view text) {
   return text.substr(at);
 }
 
-/// -?[0-9.,]+ at the beginning of `text`; empty where it does not match.
+/// -?[0-9.,]+ at the beginning of `text`; empty if it does not match.
 std::string_view numeral_at(std::string_view text) {
   std::size_t end = text.starts_with('-') ? 1 : 0;
   const std::size_t digits = end;
@@ -61,7 +61,7 @@ std::optional<Formula> last_formula(std::string_view text) {
   return last;
 }
 
-/// The end of \frac{..}{..} at the beginning of `text`; 0 where there is none.
+/// The end of \frac{..}{..} at the beginning of `text`; 0 if there is none.
 std::size_t fraction_length(std::string_view text) {
   std::size_t at = 0;
   for (const std::string_view command : {"\\frac", "\\dfrac", "\\tfrac"})
@@ -78,7 +78,7 @@ std::size_t fraction_length(std::string_view text) {
   return at;
 }
 
-/// A number, a fraction of whole numbers or a \frac at the beginning of `text`; its length, 0 where there is none.
+/// A number, a fraction of whole numbers or a \frac at the beginning of `text`; its length, 0 if there is none.
 std::size_t expression_length(std::string_view text) {
   if (const std::size_t length = fraction_length(text)) return length;
   const bool begins = !text.empty() && (is_digit(text[0]) || (text[0] == '.' && text.size() > 1 && is_digit(text[1])));
@@ -139,7 +139,7 @@ struct List {
   bool ordered() const { return open == "(" || open == "["; }
 };
 
-/// Split at the commas outside brackets; none where a bracket closes that was not opened.
+/// Split at the commas outside brackets; empty if a bracket closes that was not opened.
 std::optional<std::vector<std::string_view>> split_parts(std::string_view text) {
   std::vector<std::string_view> parts;
   int depth = 0;

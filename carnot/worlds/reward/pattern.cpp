@@ -59,7 +59,7 @@ struct Pattern::Search {
     CARNOT_CHECK(match != nullptr, "out of memory");
   }
 
-  /// Groups of the next match from `begin`, itself counted as the first; 0 where there is none.
+  /// Groups of the next match from `begin`, itself counted as the first; 0 if there is none.
   int next(std::string_view text, std::size_t begin) {
     const std::uint32_t checked = begin == 0 ? 0 : PCRE2_NO_UTF_CHECK;
     const int found =

@@ -23,7 +23,7 @@ class Pattern {
   /// throws std::runtime_error: whether it matches is unknown. Any thread.
   bool matches(std::string_view text) const;
 
-  /// The last match in `text`: of an expression with groups, the first group that took part in it. None where nothing
+  /// The last match in `text`: of an expression with groups, the first group that took part in it. Empty if nothing
   /// matches. Fails as matches() does.
   std::optional<std::string> last_match(std::string_view text) const;
 

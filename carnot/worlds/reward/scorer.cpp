@@ -67,8 +67,8 @@ double equal_maths(const std::string& answer, std::span<const std::string> golds
 
 bool is_word(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; }
 
-/// The letter of a choice, in upper case: in brackets where one is, else the last capital that stands alone, else the
-/// only character; 0 where there is none.
+/// The letter of a choice, in upper case: in brackets where one is, else the last capital that is alone, else the
+/// only character; 0 if there is none.
 char choice_of(std::string_view text) {
   text = trim(text);
   char alone = 0, bracketed = 0;

@@ -31,7 +31,7 @@ enum class AnswerPlace {
 };
 inline const std::vector<std::string> kAnswerPlaces{"whole", "tag", "boxed", "hashes", "last_number", "last_line"};
 
-/// The answer of a response; none where there is nothing at the place.
+/// The answer of a response; empty if there is nothing at the place.
 std::optional<std::string> answer_at(AnswerPlace place, std::string_view response, std::string_view tag = "answer");
 
 /// What a scorer looks at.

@@ -8,7 +8,7 @@
 
 namespace carnot {
 
-/// The bare game: `search QUERY` and `answer TEXT` on a line of their own.
+/// The bare game: `search QUERY` and `answer TEXT` on their own line.
 std::unique_ptr<Game> make_search_game(SearchTask task, const SearchQaOptions& options);
 
 }  // namespace carnot

@@ -36,7 +36,7 @@ SearchResponse parse_search_response(std::string_view response);
 /// What is returned for a search, from its formatted passages.
 std::string search_result(std::string_view passages);
 
-/// What breaks the format of a finished assistant message, empty where nothing does. Tags must come in pairs, unnested;
+/// What breaks the format of a finished assistant message, empty if nothing does. Tags must come in pairs, unnested;
 /// at least one think pair; each search pair followed by its result pair and no result alone; exactly one answer pair,
 /// with a `\boxed{` inside.
 std::string format_problem(std::string_view message);

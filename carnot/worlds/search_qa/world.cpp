@@ -174,7 +174,7 @@ std::vector<int> SearchWorld::search(std::string_view query, int k) const {
   return numbers;
 }
 
-// Fills in the entities along the path; false where one comes twice.
+// Fills in the entities along the path; false if one comes twice.
 bool SearchWorld::follow(Question& question, Entity start) const {
   question.entities = {start};
   for (int relation : question.path) {

@@ -52,7 +52,7 @@ class GuessGame : public Game {
   std::string hint_ = "No guess yet.";
 };
 
-// The text between the first <answer> and the </answer> after it; empty where there is none.
+// The text between the first <answer> and the </answer> after it; empty if there is none.
 std::string_view answer_of(std::string_view response) {
   constexpr std::string_view kOpen = "<answer>", kClose = "</answer>";
   const auto open = response.find(kOpen);
@@ -85,7 +85,7 @@ class GuessEnvironment : public Environment {
 
     Reply reply;
     reply.reward = result.reward.value;
-    // A penalty is part of what is learnt from, but never of the score that is reported.
+    // A penalty is part of what is learned from, but never of the score that is reported.
     reply.penalty = result.valid ? 0 : -0.1;
     reply.valid_action = result.valid;
     reply.done = done_;

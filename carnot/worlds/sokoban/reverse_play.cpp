@@ -23,7 +23,7 @@ class BoardSet {
 
   std::size_t size() const { return size_; }
 
-  /// False where the key is there already.
+  /// False if the key is there already.
   bool insert(const BoardKey& key) {
     if (2 * size_ >= slots_.size()) grow();
     BoardKey& slot = find(key);

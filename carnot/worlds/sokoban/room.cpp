@@ -51,7 +51,7 @@ SokobanRoom dig(const SokobanRoomOptions& options, PythonRandom& random) {
   return room;
 }
 
-// Player, then a target with its box for each box, on free floor cells. False where there are too few.
+// Player, then a target with its box for each box, on free floor cells. False if there are too few.
 bool place(SokobanRoom& room, int boxes, NumpyRandomState& random) {
   std::vector<int> free;
   for (std::size_t i = 0; i < room.cells.size(); ++i)

@@ -42,7 +42,7 @@ struct SokobanRoomOptions {
 inline constexpr int kMaxSokobanSide = 16;
 inline constexpr int kMaxSokobanBoxes = 13;
 
-/// The room of exactly this seed; empty where generation fails for it.
+/// The room of exactly this seed; empty if generation fails for it.
 std::optional<SokobanRoom> generate_sokoban_room(const SokobanRoomOptions& options, std::uint64_t seed);
 
 /// As above, but a failing seed s is followed by the first draw of numpy's RandomState(s mod 2^32), up to 32 times.

@@ -14,7 +14,7 @@ namespace carnot {
 /// The calls of a demonstration. REQUIRES: the task has its author's repair.
 std::vector<SweCall> demonstrated_calls(const SweTask& task);
 
-/// Null where the task has no such repair.
+/// Null if the task has no such repair.
 std::unique_ptr<ScriptedAgent> make_swe_agent(const SweTask& task);
 
 }  // namespace carnot

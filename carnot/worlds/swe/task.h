@@ -29,10 +29,10 @@ struct SweEdit {
 
 struct SweTask {
   std::string id{};
-  int difficulty = 0;  ///< 1 to 5; 0: nobody has said
+  int difficulty = 0;  ///< 1 to 5; 0: no one has said
   std::string issue{};
   SweFiles repository{};                  ///< with the fault, and the tests that the policy may see
-  std::vector<SweEdit> repair{};          ///< of the task's author; empty where there is only a diff
+  std::vector<SweEdit> repair{};          ///< of the task's author; empty if there is only a diff
   SweFiles tests{};                       ///< written over the policy's before grading, hidden ones among them
   std::vector<std::string> test_files{};  ///< that pytest is given
   std::vector<std::string> passing{};     ///< tests that have to pass, as pytest names them

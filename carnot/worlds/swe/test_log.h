@@ -14,7 +14,7 @@ enum class TestStatus { Passed, Failed, Error, ExpectedFailure };
 using TestStatuses = std::map<std::string, TestStatus>;
 
 /// The lines of the last "short test summary info" that say PASSED, FAILED, ERROR or XFAIL; colours are ignored. A test
-/// that is listed twice has the worse status. Empty where there is no summary. pytest lists tests that passed under
+/// that is listed twice has the worse status. Empty if there is no summary. pytest lists tests that passed under
 /// -rA.
 TestStatuses parse_pytest_log(std::string_view log);
 

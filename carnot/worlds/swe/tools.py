@@ -1,4 +1,4 @@
-# R2E-Gym's tools over a repository, written anew: one call of one tool, in a sandbox of its own (workshop.h).
+# R2E-Gym's tools over a repository, written again: one call of one tool, in its own sandbox (workshop.h).
 #
 # The working folder holds what the episode's calls have left, the repository in `testbed` among it. request.json says
 # what to do; the answer, one JSON object on standard output, has what the tool printed and which files it changed.

@@ -26,7 +26,7 @@ struct FileDiff {
 /// Every file of a patch. The error names the line. Patches of binary files are refused.
 Result<std::vector<FileDiff>> parse_unified_diff(std::string_view patch, const std::string& name);
 
-/// Changes `files`; nothing where it fails. Every line that the patch shows has to be where it says.
+/// Changes `files`; nothing if it fails. Every line that the patch shows has to be where it says.
 Status apply_diff(const std::vector<FileDiff>& patch, SweFiles& files, const std::string& name);
 
 }  // namespace carnot

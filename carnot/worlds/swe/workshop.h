@@ -1,4 +1,4 @@
-// worlds/swe/workshop.h -- where R2E-Gym's tools run: each call in a sandbox of its own, over files that last.
+// worlds/swe/workshop.h -- where R2E-Gym's tools run: each call in its own sandbox, over files that last.
 //
 // Between two calls an episode is data: the files that its calls have left. A call gets all of them, and what it
 // changed is taken back. So no process of an episode waits while the policy thinks, episodes can be copied, and

@@ -35,7 +35,7 @@ class QuestionFactory : public EnvironmentFactory {
   std::unique_ptr<Environment> make(Split split, std::int64_t index) const override;
   std::int64_t num_training_tasks() const override { return std::ssize(questions_->train); }
   std::int64_t num_validation_tasks() const override { return std::ssize(questions_->test); }
-  /// Says the row's worked solution; null where it has none.
+  /// Says the row's worked solution; null if it has none.
   std::unique_ptr<ScriptedAgent> script(const Environment& environment, double progress,
                                         RandomStream random) const override;
   std::vector<std::string> tokenizer_texts() const override;

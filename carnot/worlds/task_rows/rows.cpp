@@ -20,7 +20,7 @@ constexpr std::array kAnswerNames{"answer",   "answers",      "golden_answers",
                                   "solution", "ground_truth", "reward_model.ground_truth",
                                   "target",   "output",       "label"};
 
-/// The member under a dotted path; null where there is none.
+/// The member under a dotted path; null if there is none.
 const OrderedJson* at_path(const OrderedJson& row, std::string_view path) {
   const OrderedJson* place = &row;
   while (true) {

@@ -29,7 +29,7 @@ struct DatasetRow {
   std::string question{};  ///< as the row has it
   std::string user{};      ///< as the policy is asked
   std::vector<std::string> answers{};
-  std::string solution{};                     ///< a worked one, for demonstrations; empty where the row has none
+  std::string solution{};                     ///< a worked one, for demonstrations; empty if the row has none
   std::map<std::string, std::string> info{};  ///< for reports; has "question"
   std::string json{};                         ///< the row itself
 };

@@ -18,11 +18,11 @@ namespace carnot {
 
 struct TaskRow {
   std::string data_source{};  ///< "openai/gsm8k" where the row does not say
-  std::string system{};       ///< of the row's prompt; empty where it has none
+  std::string system{};       ///< of the row's prompt; empty if it has none
   std::string question{};     ///< the user message, where `whole_prompt`; otherwise the bare question
   bool whole_prompt = false;  ///< the row has its own prompt: nothing is appended
   std::string ground_truth{};
-  std::string solution{};  ///< a worked solution; empty where the row has none
+  std::string solution{};  ///< a worked solution; empty if the row has none
 };
 
 /// Every row of `text`. The error names file, line and key, and what was expected there, for all bad rows at once (the
@@ -35,7 +35,7 @@ Result<std::vector<TaskRow>> read_task_rows(const std::filesystem::path& path);
 /// `folder`/STEM.jsonl, or STEM.jsonl.xz; the error names both.
 Result<std::filesystem::path> find_task_file(const std::filesystem::path& folder, const std::string& stem);
 
-/// The text after the last `#### ` of a GSM8K solution, without commas and white space around it; empty where there
+/// The text after the last `#### ` of a GSM8K solution, without commas and white space around it; empty if there
 /// is no such mark.
 std::string solution_answer(std::string_view solution);
 

@@ -50,7 +50,7 @@ class ToolUse {
       : options_(std::move(options)), toolbox_(std::move(toolbox)), tag_arguments_(std::move(tag_arguments)) {}
 
   /// `environment` with the tools. Its own tools stay; in a response that calls both, it hears of its own calls only.
-  /// Branches are refused where a tool changes what all episodes see, and played again where each has a server of its
+  /// Branches are refused if a tool changes what all episodes see, and played again where each has a server of its
   /// own.
   static std::unique_ptr<Environment> add_to(std::unique_ptr<Environment> environment,
                                              const std::shared_ptr<const ToolUse>& tools);
@@ -58,7 +58,7 @@ class ToolUse {
   const ToolUseOptions& options() const { return options_; }
   const Toolbox& toolbox() const { return *toolbox_; }
 
-  /// The call that a response of style Tags ends with; none where it ends otherwise.
+  /// The call that a response of style Tags ends with; empty if it ends otherwise.
   std::optional<ToolCall> tagged_call(std::string_view response) const;
 
  private:

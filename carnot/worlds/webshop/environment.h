@@ -1,4 +1,4 @@
-// worlds/webshop/environment.h -- WebShop in verl-agent's protocol: each step is a prompt of its own, with a memory of
+// worlds/webshop/environment.h -- WebShop in verl-agent's protocol: each step is its own prompt, with a memory of
 // the last steps.
 //
 // A response is `<think>...</think><action>click[buy now]</action>`. Success, buying something worth 1, earns

@@ -122,7 +122,7 @@ TEST_P(RagenShopping, OffersNoNextPageBehindTheLastResults) {
   EXPECT_TRUE(game.observation().ends_with("these actions:search[<content>]."));
 }
 
-// verl-agent's templates (Apache-2.0) as they stand in its prompts/webshop.py.
+// verl-agent's templates (Apache-2.0) as they are in its prompts/webshop.py.
 constexpr const char* kPromptEnd =
     "\n].\n\nNow it's your turn to take one action for the current step.\nYou should first reason step-by-step about "
     "the "

@@ -2,7 +2,7 @@
 //
 // A synthetic goal is a product's instruction with one value of each of its options: as many goals as there are
 // combinations. Its price bound is one for all goals of a product: the larger of two drawn from the first four
-// multiples of ten, up to 990, above the price; none where there are fewer than two.
+// multiples of ten, up to 990, above the price; empty if there are fewer than two.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class ShopGoalKind : std::uint8_t { Synthetic, Human };
 inline constexpr double kNoPriceBound = 1e6;
 
 struct GoalOption {
-  std::string name{};  ///< empty where a person wrote the goal
+  std::string name{};  ///< empty if a person wrote the goal
   std::string value{};
 };
 

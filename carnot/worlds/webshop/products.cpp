@@ -28,7 +28,7 @@ class ShopRecord {
  public:
   ShopRecord(const ShopJson& record, std::string where) : record_(record), where_(std::move(where)) {}
 
-  /// The member, or null where it is absent or null.
+  /// The member, or null if it is absent or null.
   const ShopJson* member(const char* key) const {
     const auto at = record_.find(key);
     return at == record_.end() || at->is_null() ? nullptr : &*at;

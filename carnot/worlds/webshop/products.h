@@ -71,7 +71,7 @@ Result<std::vector<ShopProduct>> parse_shop_products(std::istream& in, const std
 Status add_shop_attributes(std::istream& in, const std::string& name, std::vector<ShopProduct>& products);
 Status add_human_instructions(std::istream& in, const std::string& name, std::vector<ShopProduct>& products);
 
-/// The prices in "$3.50", "$3.50 - $1,010.00": what follows each `$`, two at most. Empty where there is none.
+/// The prices in "$3.50", "$3.50 - $1,010.00": what follows each `$`, two at most. Empty if there is none.
 std::vector<double> parse_shop_prices(std::string_view text);
 
 }  // namespace carnot

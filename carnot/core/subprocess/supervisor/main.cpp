@@ -89,7 +89,7 @@ class Supervisor {
     return static_cast<int>(std::max<std::int64_t>(left, 0));
   }
 
-  /// Only children: nobody else can reap them, so that no number is another process's meanwhile. Theirs become ours.
+  /// Only children: no one else can reap them, so that no number is another process's meanwhile. Theirs become ours.
   void kill_all() {
     ::kill(-program_, SIGKILL);
     for (int tries = 0; tries < kTries; ++tries) {

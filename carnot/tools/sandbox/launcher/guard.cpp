@@ -151,7 +151,7 @@ class Guard {
   Program program_;
   int ends_ = -1;
   std::optional<Clock::time_point> deadline_{};
-  bool is_abandoned_ = false;  // nobody is left to report to
+  bool is_abandoned_ = false;  // no one is left to report to
   std::string reason_ = "none";
   ProgramEnd end_{};
 };

@@ -53,7 +53,7 @@ void write_text(const std::string& path, const std::string& text) {
   ::close(fd);
 }
 
-/// Shows a file, a folder or a symbolic link of the old root; nothing where it has none.
+/// Shows a file, a folder or a symbolic link of the old root; nothing if it has none.
 void show_entry(const std::string& path) {
   struct stat entry{};
   if (::lstat((kOld + path).c_str(), &entry) != 0) return;
@@ -89,7 +89,7 @@ void show_folders(const std::vector<SharedFolder>& folders) {
   }
 }
 
-/// A folder of the private one under a name of its own: /testbed is /tmp/testbed.
+/// A folder of the private one under its own name: /testbed is /tmp/testbed.
 void show_private_folder(const std::string& path, uid_t owner) {
   const std::string inside = kNew + "/tmp" + path;
   need(::mkdir(inside.c_str(), 0700) == 0 && ::chown(inside.c_str(), owner, owner) == 0, "make " + path);

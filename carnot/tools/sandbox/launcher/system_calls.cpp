@@ -58,7 +58,7 @@ constexpr const char* kAllowed[] = {
 constexpr const char* kAllowedInNamespaces[] = {"setsid", "setpgid", "chmod",     "fchmod",   "fchmodat",
                                                 "utime",  "utimes",  "utimensat", "futimesat"};
 
-/// Beside kill, and with the place of the signal among the arguments.
+/// Next to kill, and with the place of the signal among the arguments.
 struct SignalCall {
   const char* name;
   unsigned signal;
@@ -181,7 +181,7 @@ constexpr const char* kRefused[] = {"socket",
                                     "splice",
                                     "tee"};
 
-/// Programs that copy attributes along with a file go on where there are none.
+/// Programs that copy attributes along with a file go on if there are none.
 constexpr const char* kUnsupported[] = {"setxattr",   "lsetxattr",   "fsetxattr",    "getxattr",
                                         "lgetxattr",  "fgetxattr",   "listxattr",    "llistxattr",
                                         "flistxattr", "removexattr", "lremovexattr", "fremovexattr"};

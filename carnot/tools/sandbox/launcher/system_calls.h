@@ -9,7 +9,7 @@
 
 namespace carnot::launcher {
 
-/// True where the kernel has filters.
+/// True if the kernel has filters.
 bool has_system_call_filters();
 
 /// From now on, for this process and its children. Without namespaces of its own, the program also leaves neither its

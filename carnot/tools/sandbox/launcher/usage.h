@@ -9,7 +9,7 @@
 
 namespace carnot::launcher {
 
-/// The children of a process, theirs, and so on. Empty where /proc does not say.
+/// The children of a process, theirs, and so on. Empty if /proc does not say.
 std::vector<pid_t> descendants(pid_t root);
 
 /// Threads of these processes, of each at least one while it lives.
