@@ -38,7 +38,6 @@ CARNOT_FUZZ_TARGET(metrics);
 CARNOT_FUZZ_TARGET(model_config);
 CARNOT_FUZZ_TARGET(openai_requests);
 CARNOT_FUZZ_TARGET(passages);
-CARNOT_FUZZ_TARGET(worker_messages);
 CARNOT_FUZZ_TARGET(process_answers);
 CARNOT_FUZZ_TARGET(recipe);
 CARNOT_FUZZ_TARGET(retrieval);
@@ -53,11 +52,12 @@ CARNOT_FUZZ_TARGET(tool_calls);
 CARNOT_FUZZ_TARGET(trainer_state);
 CARNOT_FUZZ_TARGET(vector_file);
 CARNOT_FUZZ_TARGET(vocab_merges);
-CARNOT_FUZZ_TARGET(webshop_products);
 CARNOT_FUZZ_TARGET(web_answers);
 CARNOT_FUZZ_TARGET(web_pages);
+CARNOT_FUZZ_TARGET(webshop_products);
 CARNOT_FUZZ_TARGET(weight_index);
 CARNOT_FUZZ_TARGET(word_piece);
+CARNOT_FUZZ_TARGET(worker_messages);
 CARNOT_FUZZ_TARGET(xz);
 
 namespace carnot {
@@ -80,29 +80,51 @@ int mutation_factor() {
 }
 
 const std::vector<Target>& targets() {
-  static const std::vector<Target> all = {
-      CARNOT_TARGET(adapter_config, kInMemory),     CARNOT_TARGET(alfworld_game, kInMemory),
-      CARNOT_TARGET(bm25_index, kThroughFiles),     CARNOT_TARGET(calculator, kInMemory),
-      CARNOT_TARGET(chat_answer, kInMemory),        CARNOT_TARGET(command_line, kInMemory),
-      CARNOT_TARGET(dataset_rows, kInMemory),       CARNOT_TARGET(environment_replies, kInMemory),
-      CARNOT_TARGET(generation_config, kInMemory),  CARNOT_TARGET(gguf, kInMemory),
-      CARNOT_TARGET(group_bytes, kInMemory),        CARNOT_TARGET(http_input, kInMemory),
-      CARNOT_TARGET(http_request, kInMemory),       CARNOT_TARGET(input_lines, kInMemory),
-      CARNOT_TARGET(launcher_variables, kInMemory), CARNOT_TARGET(manifest, kThroughFiles),
-      CARNOT_TARGET(maths_answer, kInMemory),       CARNOT_TARGET(mcp_messages, kInMemory),
-      CARNOT_TARGET(method_list, kInMemory),        CARNOT_TARGET(metrics, kThroughFiles),
-      CARNOT_TARGET(model_config, kInMemory),       CARNOT_TARGET(openai_requests, kInMemory),
-      CARNOT_TARGET(passages, kInMemory),           CARNOT_TARGET(worker_messages, kInMemory),
-      CARNOT_TARGET(process_answers, kInMemory),    CARNOT_TARGET(recipe, kInMemory),
-      CARNOT_TARGET(retrieval, kInMemory),          CARNOT_TARGET(rollout_rows, kInMemory),
-      CARNOT_TARGET(run_code, kInMemory),           CARNOT_TARGET(safetensors, kInMemory),
-      CARNOT_TARGET(split_pattern, kInMemory),      CARNOT_TARGET(swe_formats, kInMemory),
-      CARNOT_TARGET(task_rows, kInMemory),          CARNOT_TARGET(tokenizer, kInMemory),
-      CARNOT_TARGET(tool_calls, kInMemory),         CARNOT_TARGET(trainer_state, kInMemory),
-      CARNOT_TARGET(vector_file, kThroughFiles),    CARNOT_TARGET(vocab_merges, kThroughFiles),
-      CARNOT_TARGET(web_answers, kInMemory),        CARNOT_TARGET(web_pages, kInMemory),
-      CARNOT_TARGET(webshop_products, kInMemory),   CARNOT_TARGET(weight_index, kInMemory),
-      CARNOT_TARGET(word_piece, kInMemory),         CARNOT_TARGET(xz, kThroughFiles)};
+  static const std::vector<Target> all = {CARNOT_TARGET(adapter_config, kInMemory),
+                                          CARNOT_TARGET(alfworld_game, kInMemory),
+                                          CARNOT_TARGET(bm25_index, kThroughFiles),
+                                          CARNOT_TARGET(calculator, kInMemory),
+                                          CARNOT_TARGET(chat_answer, kInMemory),
+                                          CARNOT_TARGET(command_line, kInMemory),
+                                          CARNOT_TARGET(dataset_rows, kInMemory),
+                                          CARNOT_TARGET(environment_replies, kInMemory),
+                                          CARNOT_TARGET(generation_config, kInMemory),
+                                          CARNOT_TARGET(gguf, kInMemory),
+                                          CARNOT_TARGET(group_bytes, kInMemory),
+                                          CARNOT_TARGET(http_input, kInMemory),
+                                          CARNOT_TARGET(http_request, kInMemory),
+                                          CARNOT_TARGET(input_lines, kInMemory),
+                                          CARNOT_TARGET(launcher_variables, kInMemory),
+                                          CARNOT_TARGET(manifest, kThroughFiles),
+                                          CARNOT_TARGET(maths_answer, kInMemory),
+                                          CARNOT_TARGET(mcp_messages, kInMemory),
+                                          CARNOT_TARGET(method_list, kInMemory),
+                                          CARNOT_TARGET(metrics, kThroughFiles),
+                                          CARNOT_TARGET(model_config, kInMemory),
+                                          CARNOT_TARGET(name, mutations),
+                                          CARNOT_TARGET(openai_requests, kInMemory),
+                                          CARNOT_TARGET(passages, kInMemory),
+                                          CARNOT_TARGET(process_answers, kInMemory),
+                                          CARNOT_TARGET(recipe, kInMemory),
+                                          CARNOT_TARGET(retrieval, kInMemory),
+                                          CARNOT_TARGET(rollout_rows, kInMemory),
+                                          CARNOT_TARGET(run_code, kInMemory),
+                                          CARNOT_TARGET(safetensors, kInMemory),
+                                          CARNOT_TARGET(split_pattern, kInMemory),
+                                          CARNOT_TARGET(swe_formats, kInMemory),
+                                          CARNOT_TARGET(task_rows, kInMemory),
+                                          CARNOT_TARGET(tokenizer, kInMemory),
+                                          CARNOT_TARGET(tool_calls, kInMemory),
+                                          CARNOT_TARGET(trainer_state, kInMemory),
+                                          CARNOT_TARGET(vector_file, kThroughFiles),
+                                          CARNOT_TARGET(vocab_merges, kThroughFiles),
+                                          CARNOT_TARGET(web_answers, kInMemory),
+                                          CARNOT_TARGET(web_pages, kInMemory),
+                                          CARNOT_TARGET(webshop_products, kInMemory),
+                                          CARNOT_TARGET(weight_index, kInMemory),
+                                          CARNOT_TARGET(word_piece, kInMemory),
+                                          CARNOT_TARGET(worker_messages, kInMemory),
+                                          CARNOT_TARGET(xz, kThroughFiles)};
   return all;
 }
 
