@@ -1,21 +1,16 @@
 #include "carnot/core/run/memory_budget.h"
 
 #include <algorithm>
-#include <array>
 
-#include "carnot/core/base/saturating.h"
 #include "carnot/core/collectives/gradient_exchange.h"
 #include "carnot/core/collectives/in_flight.h"
-#include "carnot/core/kernel/statistics/segments.h"
 #include "carnot/core/optim/rules.h"
+#include "carnot/core/run/activation_budget.h"
 #include "carnot/core/train/model_bundle.h"
 #include "carnot/core/train/trainer.h"
 
 namespace carnot {
 namespace {
-
-// Settings may be absurd, and nothing that is reckoned from them may come out small.
-using Count = Saturating;
 
 constexpr std::int64_t kMegabyte = 1 << 20;
 
@@ -30,84 +25,7 @@ constexpr std::int64_t kBytesPerKeptToken = 30;
 // A token and its columns between two ranks (data/group_bytes.h): four bytes, and eight for each of six columns.
 constexpr std::int64_t kBytesPerGatheredToken = 52;
 constexpr std::int64_t kBytesPerDemonstratedToken = 100;
-// Of nn/token_statistics, for bfloat16 and for wider types; of bfloat16 logits without a gradient, segments alone are
-// kept, of this many rows.
-constexpr std::int64_t kBFloat16RowsOfSegments = 4096;
-constexpr std::int64_t kBFloat16StripLogits = 1 << 24;
-constexpr std::int64_t kStripLogits = 1 << 22;
-
-Count value_bytes(const std::string& dtype) { return dtype == "float64" ? 8 : dtype == "bfloat16" ? 2 : 4; }
-
 std::string count(Count n, const std::string& what) { return std::to_string(n.value()) + " " + what; }
-
-/// Sizes that the parts are made of; numbers of values unless they say bytes.
-struct Sizes {
-  explicit Sizes(const MemorySettings& s)
-      : value(value_bytes(s.run.dtype)),
-        wide(std::max<Count>(4, value)),
-        own(s.run.device == "cpu"),
-        hidden(s.model.hidden_size),
-        inner(s.model.intermediate_size),
-        queries(Count(s.model.num_heads) * s.model.head_dim),
-        keys(Count(s.model.num_kv_heads) * s.model.head_dim),
-        layers(s.model.num_layers),
-        head(Count(s.model.vocab_size) * hidden),
-        parameters(s.model.num_parameters()),
-        projections(layers * (hidden * (queries + 2 * keys) + queries * hidden + 3 * hidden * inner)) {
-    const std::array<Count, 7> widths{hidden + queries, hidden + keys,  hidden + keys, queries + hidden,
-                                      hidden + inner,   hidden + inner, inner + hidden};
-    for (std::size_t i = 0; s.lora.rank > 0 && i < widths.size(); ++i) {
-      targeted[i] =
-          std::find(s.lora.targets.begin(), s.lora.targets.end(), kProjectionNames[i]) != s.lora.targets.end();
-      if (targeted[i]) adapters += layers * s.lora.rank * widths[i];
-    }
-  }
-
-  bool targets(Projection projection) const { return targeted[static_cast<std::size_t>(projection)]; }
-
-  Count value, wide;  ///< bytes; of weights and activations, and of sums and gradients of weights
-  bool own;           ///< Carnot's kernels run; LibTorch's operators otherwise
-  Count hidden, inner, queries, keys, layers, head, parameters, projections;
-  std::array<bool, 7> targeted{};
-  Count adapters = 0;
-};
-
-struct Activations {
-  Count kept = 0, passing = 0;
-};
-
-/// Bytes that a layer keeps for one row: what nn/ saves, operator by operator. `trained`: weights, not adapters.
-Count kept_by_layer(const MemorySettings& s, const Sizes& n, Count length, bool trained) {
-  const Count projected = n.queries + 2 * n.keys;
-  const bool keeps_attention_input =
-      trained || n.targets(Projection::Query) || n.targets(Projection::Key) || n.targets(Projection::Value);
-  const bool keeps_mlp_input = trained || n.targets(Projection::Gate) || n.targets(Projection::Up);
-  const bool keeps_product = trained || n.targets(Projection::Down);
-  const Count narrow = !trained ? s.lora.rank * std::count(n.targeted.begin(), n.targeted.end(), true) : 0;
-  const Count inputs = (keeps_attention_input ? n.hidden : 0) + (keeps_mlp_input ? n.hidden : 0) +
-                       (keeps_product ? n.inner : 0) + narrow;
-  if (n.own) return n.value * (inputs + 2 * n.hidden + projected + n.queries + 2 * n.inner) + n.wide * 2;
-  // LibTorch's: norms in float32 with their product before the weight, rotated queries, repeated keys and values,
-  // the attention's weights, the two halves of the gate.
-  const Count norms = 2 * n.hidden * (n.wide + (trained ? n.value : 0));
-  const Count attention = n.value * (projected + 4 * n.queries + length * s.model.num_heads);
-  return n.value * inputs + norms + attention + n.value * 3 * n.inner;
-}
-
-Activations activations(const MemorySettings& s, const Sizes& n, Count rows, Count length, bool trained) {
-  const Count layer = kept_by_layer(s, n, length, trained);
-  // The last layer's output and the final norm's.
-  const Count ends = n.value * n.hidden * (n.own || trained ? 2 : 1) + (n.own ? 0 : n.wide * n.hidden);
-  // Each operator's gradient takes the place of what it saved, but for the MLP's first and the residual stream's.
-  // Of bfloat16 the gradient of a product's result is turned for that of the weights.
-  const Count turned = n.own && n.value < n.wide ? n.inner : 0;
-  const Count mlp = rows * n.value * (n.inner + n.hidden + n.hidden / 2 + turned);
-  // LibTorch's attention goes sequence by sequence, when what the MLP saved has been freed.
-  const Count attention = n.own ? 0 : 4 * length * length * s.model.num_heads * n.value - rows * n.value * 3 * n.inner;
-  const Count passing = std::max(mlp, attention);
-  if (!s.train.activation_checkpointing) return {rows * (n.layers * layer + ends), passing};
-  return {rows * (n.layers * n.hidden * n.value + ends), rows * layer + passing};
-}
 
 /// What comes and goes at one time.
 struct Phase {
@@ -117,29 +35,6 @@ struct Phase {
 
 BudgetPart part(const std::string& name, Count bytes, const std::string& explanation) {
   return {.name = name, .bytes = bytes.value(), .explanation = explanation};
-}
-
-Count strip_rows(const MemorySettings& s, const Sizes& n) {
-  const std::int64_t logits = n.value < n.wide ? kBFloat16StripLogits : kStripLogits;
-  return std::clamp<Count>(logits / std::max(1, s.model.vocab_size), 16, 256);
-}
-
-/// Logits of a strip in float32 (LibTorch's operators hold five of them). For the gradient, Carnot's kernels pack the
-/// head a second time; of bfloat16 they do so strip by strip.
-Count statistics_bytes(const MemorySettings& s, const Sizes& n, bool with_gradient) {
-  const Count strip = strip_rows(s, n) * s.model.vocab_size * n.wide;
-  if (!n.own) return 5 * strip;
-  if (n.value < n.wide && !with_gradient)
-    return kBFloat16RowsOfSegments * Count(kernel::segments_of(s.model.vocab_size)) *
-           static_cast<std::int64_t>(sizeof(kernel::SegmentStatistics<float>));
-  return with_gradient && n.value == n.wide ? strip + n.head * n.value : strip;
-}
-
-/// Rows without gradients: two residual streams next to the widest of a layer's results.
-Count pass_bytes(const MemorySettings& s, const Sizes& n, Count rows, Count length) {
-  const Count widest = std::max(3 * n.inner, 2 * n.queries + 2 * n.keys) + (n.own ? 0 : 2 * n.inner);
-  const Count attention = n.own ? 0 : 3 * s.model.num_heads * n.value * length * length;
-  return rows * n.value * (3 * n.hidden + widest) + attention;
 }
 
 Count context_of(const MemorySettings& s) { return s.rollout.options.episode.max_context_tokens; }
@@ -160,7 +55,7 @@ Count own_evaluated_trajectories(const MemorySettings& s) {
 Count blocks_of_cache(const MemorySettings& s) { return cache_blocks(s.rollout, own_trajectories(s).value()); }
 
 /// Of this many trajectories at one time.
-Phase generation_phase(const MemorySettings& s, const Sizes& n, Count trajectories) {
+Phase generation_phase(const MemorySettings& s, const ModelSizes& n, Count trajectories) {
   const Count rows = std::min<Count>(s.rollout.engine.max_batch_tokens, trajectories * context_of(s));
   const Count strip = Count(s.rollout.engine.logits_megabytes) * kMegabyte;
   const Count logits = std::min(strip, std::min(rows, trajectories) * s.model.vocab_size * 4);
@@ -172,7 +67,7 @@ Phase generation_phase(const MemorySettings& s, const Sizes& n, Count trajectori
            part("logits", logits, "that exist at one time; rollout.logits_megabytes")}};
 }
 
-Phase evaluation_phase(const MemorySettings& s, const Sizes& n) {
+Phase evaluation_phase(const MemorySettings& s, const ModelSizes& n) {
   const Count tokens = evaluated_trajectories(s) * context_of(s);
   Phase phase = generation_phase(s, n, own_evaluated_trajectories(s));
   phase.parts.push_back(part("evaluated trajectories", tokens * kBytesPerEvaluatedToken,
@@ -180,7 +75,7 @@ Phase evaluation_phase(const MemorySettings& s, const Sizes& n) {
   return phase;
 }
 
-Phase log_prob_phase(const MemorySettings& s, const Sizes& n) {
+Phase log_prob_phase(const MemorySettings& s, const ModelSizes& n) {
   const Count rows =
       std::min(std::max<Count>(s.rollout.log_prob_tokens, context_of(s)), step_trajectories(s) * context_of(s));
   return {{part("log-prob pass", pass_bytes(s, n, rows, context_of(s)), count(rows, "rows; rollout.log_prob_tokens")),
@@ -197,7 +92,7 @@ Count update_rows(const MemorySettings& s) {
   return std::min(limit, (step_trajectories(s) + s.train.mini_batches - 1) / s.train.mini_batches * context_of(s));
 }
 
-Count trained_parameters(const MemorySettings& s, const Sizes& n) {
+Count trained_parameters(const MemorySettings& s, const ModelSizes& n) {
   return (s.lora.rank > 0 ? n.adapters : n.parameters) + (s.critic ? n.parameters : 0);
 }
 
@@ -206,19 +101,19 @@ const OptimizerOptions& optimizer_of(const MemorySettings& s) {
 }
 
 /// Of each number that the optimizer's rule keeps.
-Count bytes_per_moment(const MemorySettings& s, const Sizes& n) {
+Count bytes_per_moment(const MemorySettings& s, const ModelSizes& n) {
   return optimizer_of(s).moments == "bfloat16" ? 2 : n.wide;
 }
 
 /// What the optimizer keeps of this many parameters, `matrices` of which are in the layers' matrices.
-Count optimizer_bytes(const MemorySettings& s, const Sizes& n, Count parameters, Count matrices) {
+Count optimizer_bytes(const MemorySettings& s, const ModelSizes& n, Count parameters, Count matrices) {
   const auto rule = make_update_rule(optimizer_of(s));
   const auto kept = [&](WeightKind kind) { return Count(std::ssize(rule->kept(kind))); };
   const Count moments = matrices * kept(WeightKind::Matrix) + (parameters - matrices) * kept(WeightKind::Table);
   return moments * bytes_per_moment(s, n) + (n.value < 4 && optimizer_of(s).master_weights ? parameters * 4 : 0);
 }
 
-Count optimizer_bytes(const MemorySettings& s, const Sizes& n) {
+Count optimizer_bytes(const MemorySettings& s, const ModelSizes& n) {
   const Count policy = s.lora.rank > 0 ? optimizer_bytes(s, n, n.adapters, n.adapters)
                                        : optimizer_bytes(s, n, n.parameters, n.projections);
   return policy + (s.critic ? optimizer_bytes(s, n, n.parameters, n.projections) : 0);
@@ -238,7 +133,7 @@ Count travelling_numbers(const MemorySettings& s, Count row) {
   return s.ranks == 1 ? bucket : 2 * std::min(row, InFlight::kMost * bucket);
 }
 
-Phase update_phase(const MemorySettings& s, const Sizes& n) {
+Phase update_phase(const MemorySettings& s, const ModelSizes& n) {
   const bool adapted = s.lora.rank > 0;
   const Count rows = update_rows(s);
   const Count trained = trained_parameters(s, n);
@@ -270,7 +165,7 @@ Phase update_phase(const MemorySettings& s, const Sizes& n) {
 }
 
 /// The optimizer's state is brought together on the first rank, moment by moment.
-Phase checkpoint_phase(const MemorySettings& s, const Sizes& n) {
+Phase checkpoint_phase(const MemorySettings& s, const ModelSizes& n) {
   const Count trained = trained_parameters(s, n);
   const Count travelling = travelling_numbers(s, trained) * std::max<Count>(4, bytes_per_moment(s, n));
   return {{part("gathered optimizer", optimizer_bytes(s, n) + travelling, "for a checkpoint, on the first rank")}};
@@ -283,7 +178,7 @@ Phase gather_phase(const MemorySettings& s) {
                 count(tokens, "tokens at most, as they travel between ranks"))}};
 }
 
-std::vector<BudgetPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
+std::vector<BudgetPart> lasting_parts(const MemorySettings& s, const ModelSizes& n) {
   const bool adapted = s.lora.rank > 0, updates = s.stage != MemoryStage::Rollout;
   // With adapters the reference shares the weights below them.
   const Count copies = 1 + (s.critic ? 1 : 0) + (s.reference && !adapted ? 1 : 0);
@@ -306,14 +201,14 @@ std::vector<BudgetPart> lasting_parts(const MemorySettings& s, const Sizes& n) {
   return parts;
 }
 
-BudgetPart cache_part(const MemorySettings& s, const Sizes& n) {
+BudgetPart cache_part(const MemorySettings& s, const ModelSizes& n) {
   const Count blocks = blocks_of_cache(s);
   return part("KV cache", blocks * n.layers * 2 * n.keys * kBlockTokens * n.value,
               count(blocks, "blocks of 16 positions; rollout.cache_tokens"));
 }
 
 /// What lasts as well once there is an engine that rolls out steps.
-std::vector<BudgetPart> rollout_parts(const MemorySettings& s, const Sizes& n) {
+std::vector<BudgetPart> rollout_parts(const MemorySettings& s, const ModelSizes& n) {
   const Count tokens = step_trajectories(s) * context_of(s);
   std::vector<BudgetPart> parts{cache_part(s, n)};
   parts.push_back(part("trajectories", tokens * kBytesPerTrajectoryToken, count(tokens, "tokens a step at most")));
@@ -325,7 +220,7 @@ std::vector<BudgetPart> rollout_parts(const MemorySettings& s, const Sizes& n) {
 }
 
 /// What comes and goes.
-std::vector<Phase> phases_of(const MemorySettings& s, const Sizes& n) {
+std::vector<Phase> phases_of(const MemorySettings& s, const ModelSizes& n) {
   Phase evaluation = evaluation_phase(s, n);
   std::vector<Phase> phases;
   if (exchanges_gradients(s)) phases.push_back(checkpoint_phase(s, n));
@@ -343,7 +238,7 @@ std::vector<Phase> phases_of(const MemorySettings& s, const Sizes& n) {
 }
 
 std::vector<BudgetPart> stage_budget(const MemorySettings& settings) {
-  const Sizes sizes(settings);
+  const ModelSizes sizes(settings);
   std::vector<BudgetPart> parts = lasting_parts(settings, sizes);
   if (settings.stage != MemoryStage::Sft)
     for (BudgetPart& lasting : rollout_parts(settings, sizes)) parts.push_back(std::move(lasting));
@@ -374,7 +269,7 @@ MemorySettings memory_settings(const Recipe& recipe, const ModelConfig& model, M
 }
 
 StoredBytes stored_bytes(const MemorySettings& settings) {
-  const Sizes n(settings);
+  const ModelSizes n(settings);
   const bool adapted = settings.lora.rank > 0;
   const Count trained = adapted ? n.adapters : n.parameters;
   const Count whole = optimizer_bytes(settings, n, n.parameters, n.projections);
@@ -386,7 +281,7 @@ StoredBytes stored_bytes(const MemorySettings& settings) {
 }
 
 ActivationBytes activation_bytes(const MemorySettings& settings, std::int64_t rows, std::int64_t length) {
-  const Activations bytes = activations(settings, Sizes(settings), rows, length, settings.lora.rank == 0);
+  const Activations bytes = activations(settings, ModelSizes(settings), rows, length, settings.lora.rank == 0);
   return {.kept = bytes.kept.value(), .passing = bytes.passing.value()};
 }
 

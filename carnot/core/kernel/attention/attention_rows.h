@@ -1,0 +1,84 @@
+// kernel/attention/attention_rows.h -- what the forward and the backward pass of attention do with a row: widen it, rotate
+// it, store it. Internal to the room.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "carnot/core/kernel/attention/attention.h"
+#include "carnot/core/kernel/attention/attention_task.h"
+#include "carnot/core/kernel/dispatch.h"
+
+namespace carnot::kernel {
+
+/// Row x in the computed type: x itself, or widened into `scratch`.
+template <class S>
+const Computed<S>* wide_row(std::int64_t n, const S* x, [[maybe_unused]] Computed<S>* scratch) {
+  if constexpr (std::is_same_v<S, Computed<S>>) {
+    return x;
+  } else {
+    storage_table<S>().widen(n, x, scratch);
+    return scratch;
+  }
+}
+template <class S>
+void copy_wide(std::int64_t n, const S* x, Computed<S>* y) {
+  if constexpr (std::is_same_v<S, Computed<S>>) {
+    std::copy_n(x, n, y);
+  } else {
+    storage_table<S>().widen(n, x, y);
+  }
+}
+template <class S>
+void store_row(std::int64_t n, const Computed<S>* x, S* y) {
+  if constexpr (std::is_same_v<S, Computed<S>>) {
+    std::copy_n(x, n, y);
+  } else {
+    storage_table<S>().round(n, x, y);
+  }
+}
+
+/// One head's query or key of one row: normalised if requested, and rotated.
+template <class S>
+void position_head(const AttentionLayer<Computed<S>>& layer, const Computed<S>* norm, std::int64_t position, const S* x,
+                   Computed<S>* scratch, Computed<S>* y) {
+  using T = Computed<S>;
+  const T* wide = wide_row<S>(layer.dim, x, scratch);
+  if (norm != nullptr) {
+    storage_table<T>().rms_norm(layer.dim, wide, norm, layer.norm_epsilon, scratch);
+    wide = scratch;
+  }
+  const int half = layer.dim / 2;
+  kernel_table<T>().rotate(half, layer.cosine + position * half, layer.sine + position * half, T(1), wide, y);
+}
+
+/// What a task's memory is for.
+enum class Scratch : std::size_t {
+  Normed,
+  Turned,
+  Query,
+  KeyColumns,
+  KeyRows,
+  ValueColumns,
+  Probability,
+  ScoreGradient,
+  KeyGradient,
+  ValueGradient,
+  TreeKeyGradient,
+  TreeValueGradient,
+  kCount
+};
+
+/// Memory of one task, which its thread keeps between calls.
+template <class T>
+T* scratch(Scratch purpose, std::size_t size) {
+  thread_local std::vector<T> all[static_cast<std::size_t>(Scratch::kCount)];
+  std::vector<T>& memory = all[static_cast<std::size_t>(purpose)];
+  if (memory.size() < size) memory.resize(size);
+  return memory.data();
+}
+
+}  // namespace carnot::kernel

@@ -1,0 +1,47 @@
+// run/activation_budget.h -- what forward and backward passes keep, in bytes, from the lower rooms' own rules. Internal to
+// the room.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "carnot/core/base/saturating.h"
+#include "carnot/core/run/memory_budget.h"
+
+namespace carnot {
+
+/// Settings may be absurd, and nothing computed from them may come out small.
+using Count = Saturating;
+
+/// Of a number of this type.
+Count value_bytes(const std::string& dtype);
+
+/// ModelSizes that the parts are made of; numbers of values unless they say bytes.
+struct ModelSizes {
+  explicit ModelSizes(const MemorySettings& s);
+
+  bool targets(Projection projection) const { return targeted[static_cast<std::size_t>(projection)]; }
+
+  Count value, wide;  ///< bytes; of weights and activations, and of sums and gradients of weights
+  bool own;           ///< Carnot's kernels run; LibTorch's operators otherwise
+  Count hidden, inner, queries, keys, layers, head, parameters, projections;
+  std::array<bool, 7> targeted{};
+  Count adapters = 0;
+};
+
+/// Of one forward and backward pass: what stays until the backward pass, and the most that comes and goes.
+struct Activations {
+  Count kept = 0, passing = 0;
+};
+
+/// Of `rows` rows in sequences of `length`. `trained`: weights, not adapters.
+Activations activations(const MemorySettings& s, const ModelSizes& n, Count rows, Count length, bool trained);
+
+/// Logits of a strip in float32 (LibTorch's operators hold five of them). For the gradient, Carnot's kernels pack the
+/// head a second time; of bfloat16 they do so strip by strip.
+Count statistics_bytes(const MemorySettings& s, const ModelSizes& n, bool with_gradient);
+
+/// Rows without gradients: two residual streams next to the widest of a layer's results.
+Count pass_bytes(const MemorySettings& s, const ModelSizes& n, Count rows, Count length);
+
+}  // namespace carnot
