@@ -114,7 +114,7 @@ class Gymnasium(Environment):
         starts = self.space.start.flatten() if isinstance(self.space, MultiDiscrete) else [0] * len(counts)
         ranges = ", ".join("%d to %d" % (start, start + count - 1) for start, count in zip(starts, counts))
         example = " ".join(str(start) for start in starts)
-        return "Answer with whole numbers (%s), like this: <answer>%s</answer>" % (ranges, example)
+        return "Answer with integers (%s), like this: <answer>%s</answer>" % (ranges, example)
 
     def action(self, answer):
         """What `answer` means; None if it is no action."""

@@ -14,7 +14,7 @@ class EveryOption final : public Command {
     take.operand("KEY=VALUE", overrides_, "laid over it");
     take.flag("--dry-run", dry_run_, "print");
     take.flag_off("--no-color", colour_, "brackets");
-    take.text("--chat", "NAME", chat_, "a text");
+    take.text("--chat", "NAME", chat_, "a string");
     take.word("--dtype", "T", dtype_, {"float32", "float64"}, "one of some words");
     take.texts("--until", "TEXT", stops_, "several times");
     take.list("--columns", "NAMES", columns_, "separated by commas");

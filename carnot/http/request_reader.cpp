@@ -84,7 +84,7 @@ Problem RequestReader::read_body(const RequestHead& head, std::string& body) {
 
 Problem RequestReader::read_chunks(std::string& body) {
   const HttpProblem malformed{.message =
-                                  "a chunk: expected its size in hexadecimal digits, CR LF, so many bytes and CR LF"};
+                                  "a chunk: expected its size in hexadecimal digits, CR LF, that many bytes and CR LF"};
   for (std::string line;;) {
     if (const Problem problem = read_line(line, kMaxChunkLine, malformed)) return problem;
     const auto size = parse_chunk_size(line);

@@ -211,7 +211,7 @@ TEST(GradientExchange, OfFloat64ParametersSumsInFloat64) {
 }
 
 TEST(GradientExchange, OfTheFastKindGivesTheSumUpToRoundingAndTheSameBitsToAllRanks) {
-  // Small whole numbers add up exactly in any order.
+  // Small integers add up exactly in any order.
   for (const int shards : {2, 4}) {
     const auto ranks = testing::fork_ranks(2, [&](const RankSetting& setting) {
       const auto group = std::move(ProcessGroup::join(setting)).value();

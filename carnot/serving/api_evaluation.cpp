@@ -111,7 +111,7 @@ class EndpointFlags final : public ApiPolicyFlags {
   Status check(bool model_given) const {
     const bool remote = !options_.url.empty();
     std::vector<std::string> problems;
-    if (remote && model_given) problems.emplace_back("--model: has no effect beside --endpoint; expected one of them");
+    if (remote && model_given) problems.emplace_back("--model: has no effect with --endpoint; expected one of them");
     if (remote && options_.model.empty())
       problems.emplace_back("--endpoint-model: missing; expected a model that the server knows");
     if (!remote && !options_.model.empty()) problems.emplace_back("--endpoint-model: has no effect without --endpoint");

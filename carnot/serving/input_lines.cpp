@@ -26,7 +26,7 @@ Tokens ids_of(const Json& list, const InputFormat& format) {
 }
 
 Tokens text_of(const Json& value, const std::string& key, const InputFormat& format) {
-  if (!value.is_string()) return Error{key + ": expected a text, found " + shown(value)};
+  if (!value.is_string()) return Error{key + ": expected a string, found " + shown(value)};
   if (format.tokenizer == nullptr)
     return Error{key + ": " + format.tokenizer_problem + "; without it only ids can be read"};
   return format.tokenizer->try_encode(value.get_ref<const std::string&>());
@@ -75,7 +75,7 @@ struct Kind {
 const std::vector<Kind> kPromptKinds = {{"prompt",
                                          [](const Json& value, const InputFormat& format) -> Tokens {
                                            if (!value.is_string())
-                                             return Error{"prompt: expected a text, found " + shown(value)};
+                                             return Error{"prompt: expected a string, found " + shown(value)};
                                            return prompt_of(value.get<std::string>(), format);
                                          }},
                                         {"messages", messages_of},
@@ -108,7 +108,7 @@ Tokens object_tokens(const Json& object, const std::vector<Kind>& kinds, const I
 /// `spare`: positions that must remain after the tokens.
 Result<InputLine> checked(Tokens tokens, int spare, const InputFormat& format, const std::string& where) {
   if (!tokens) return Error{where + ": " + tokens.error().message};
-  if (tokens->empty()) return Error{where + ": has no token; expected a text that is not empty"};
+  if (tokens->empty()) return Error{where + ": has no token; expected a non-empty string"};
   const int most = format.max_positions - spare;
   if (static_cast<int>(tokens->size()) > most)
     return Error{where + ": has " + std::to_string(tokens->size()) + " tokens; the model has positions for " +

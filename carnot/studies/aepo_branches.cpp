@@ -82,7 +82,7 @@ class AepoBranches final : public RolloutAnalysis {
     report.notes = {
         "Uncertain: the entropy of a turn's first tokens, as the branch policy measures it, lies above a quantile of "
         "all turns after tool calls in the same runs; the paper does not say where its line is.",
-        "By chance: the same turns dealt out anew over the trajectories.",
+        "By chance: the same turns dealt out again over the trajectories.",
         "To compare ARPO with AEPO, give run folders of both."};
     return report;
   }

@@ -40,7 +40,7 @@ std::vector<std::string> problems_with_keys(const ComparisonRequest& request,
     if (key == "seed") problems.push_back("command line: seed: name the seeds with --seeds");
     if (key == "run_folder") problems.push_back("command line: run_folder: name the folder with --output");
     if (key == "resume")
-      problems.push_back("command line: resume: a comparison always goes on with what its folder holds");
+      problems.push_back("command line: resume: a comparison always continues with what its folder holds");
   }
   for (const Contestant& contestant : contestants)
     for (const std::string& setting : contestant.settings) {
@@ -174,7 +174,7 @@ Result<std::size_t> find_base(const std::string& base, const std::vector<Contest
       if (contestants[i].name() == wanted->front().name()) return i;
   std::string names;
   for (const Contestant& contestant : contestants) names += (names.empty() ? "" : ", ") + contestant.name();
-  return Error{"base: \"" + base + "\" is none of the methods that are compared; expected one of " + names};
+  return Error{"base: \"" + base + "\" is not among the methods that are compared; expected one of " + names};
 }
 
 Result<PlannedSeed> plan_seed(const ComparisonRequest& request, const std::vector<Contestant>& contestants,

@@ -138,15 +138,14 @@ Result<std::vector<Contestant>> parse_contestants(std::string_view text) {
   std::set<std::string> names;
   for (const Contestant& contestant : contestants)
     if (!names.insert(contestant.name()).second)
-      problems.push_back(problem_with(contestant.name(), "stands there twice").message);
+      problems.push_back(problem_with(contestant.name(), "is listed twice").message);
   if (!problems.empty()) return join_errors(problems);
   return contestants;
 }
 
 Result<std::vector<std::int64_t>> parse_seeds(std::string_view text) {
   std::set<std::int64_t> seeds;
-  const Error error{"seeds: expected whole numbers and ranges such as 0-4 or 0,1,2, found \"" + std::string(text) +
-                    "\""};
+  const Error error{"seeds: expected integers and ranges such as 0-4 or 0,1,2, found \"" + std::string(text) + "\""};
   std::size_t at = 0;
   while (at <= text.size()) {
     const std::size_t end = std::min(text.find(',', at), text.size());

@@ -58,7 +58,7 @@ TEST(Contestants, SayWhatIsWrong) {
   EXPECT_THAT(error_of("grpo ]"), HasSubstr("do not match"));
   EXPECT_THAT(error_of("grpo [a=1] b=2"), HasSubstr("nothing behind"));
   EXPECT_THAT(error_of("grpo [epochs]"), HasSubstr("expected key=value in brackets, found \"epochs\""));
-  EXPECT_THAT(error_of("grpo, grpo + aem, grpo+aem"), HasSubstr("\"grpo + aem\": stands there twice"));
+  EXPECT_THAT(error_of("grpo, grpo + aem, grpo+aem"), HasSubstr("\"grpo + aem\": is listed twice"));
 }
 
 TEST(Seeds, AreRangesAndNumbersInOrder) {

@@ -111,7 +111,7 @@ TEST(EvalCommand, SaysWhatIsMissingAndFailsWithTheServer) {
   EXPECT_THAT(error({"--endpoint", "http://127.0.0.1:9/v1"}), HasSubstr("--endpoint-model: missing"));
   EXPECT_THAT(error({"--endpoint-model", "m"}), HasSubstr("--endpoint-model: has no effect without --endpoint"));
   EXPECT_THAT(error({"--endpoint", "http://127.0.0.1:9/v1", "--endpoint-model", "m", "--model", "x"}),
-              HasSubstr("--model: has no effect beside --endpoint"));
+              HasSubstr("--model: has no effect with --endpoint"));
   EXPECT_THAT(error({"--endpoint", "http://127.0.0.1:9/v1", "--endpoint-model", "m", "--endpoint-key-env", "NO_SUCH"}),
               HasSubstr("key_variable: no such environment variable"));
   EXPECT_THAT(error({"--endpoint", "http://127.0.0.1:9/v1", "--endpoint-model", "m", "--endpoint-timeout", "0.2"}),

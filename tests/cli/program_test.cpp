@@ -66,8 +66,8 @@ TEST(Program, ReportsEveryWrongOptionAtOnceAndPlaysNothing) {
   EXPECT_EQ(run.exit, 1);
   EXPECT_EQ(run.out, "");
   EXPECT_THAT(run.err, HasSubstr("carnot: command line: dim_z: unknown key; did you mean dim_"));
-  EXPECT_THAT(run.err, HasSubstr("carnot: command line: num_boxes: expected a whole number"));
-  EXPECT_THAT(run.err, HasSubstr("carnot: command line: search_depth: expected a whole number"));
+  EXPECT_THAT(run.err, HasSubstr("carnot: command line: num_boxes: expected an integer"));
+  EXPECT_THAT(run.err, HasSubstr("carnot: command line: search_depth: expected an integer"));
   EXPECT_THAT(run.err, HasSubstr("expected key=value, found \"max_steps\""));
 }
 

@@ -83,7 +83,7 @@ TEST(RetrieverCommand, ALineThatIsNoQueryIsAnsweredWithWhatIsWrongAndTheNextOneT
   std::getline(lines, first);
   std::getline(lines, second);
   std::getline(lines, third);
-  EXPECT_EQ(first, "{\"error\":\"line 1: query: expected a text\"}");
+  EXPECT_EQ(first, "{\"error\":\"line 1: query: expected a string\"}");
   EXPECT_THAT(second, HasSubstr("{\"error\":\"line 2"));
   EXPECT_EQ(third, "{\"result\":[]}");
 }
@@ -122,7 +122,7 @@ TEST(RetrieverCommand, GoesOnEncodingWhereItWasInterrupted) {
   const auto encodes = [](const std::string& err) { return err.find("passages encoded") != std::string::npos; };
   const auto stopped = signal_carnot(arguments, {{.ready = encodes}});
   EXPECT_EQ(stopped.exit, 1);
-  EXPECT_THAT(stopped.err, HasSubstr("passages; the same call goes on from there"));
+  EXPECT_THAT(stopped.err, HasSubstr("passages; the same call continues from there"));
   EXPECT_FALSE(std::filesystem::exists(passages + ".bm25.vectors"));
   const auto finished = run_carnot(arguments);
   EXPECT_EQ(finished.exit, 0) << finished.err;
@@ -156,7 +156,7 @@ TEST(RetrieverCommand, SaysWhatIsWrongWithAFile) {
   const ScratchFolder scratch;
   const auto bad = run_carnot({"retriever", scratch.write("bad.jsonl", "{\"text\": 5}\n")});
   EXPECT_EQ(bad.exit, 1);
-  EXPECT_THAT(bad.err, HasSubstr("bad.jsonl:1: expected a text under contents"));
+  EXPECT_THAT(bad.err, HasSubstr("bad.jsonl:1: expected a string under contents"));
   const std::string passages = scratch.write("passages.jsonl", kTwoPassages);
   ASSERT_EQ(run_carnot({"retriever", passages, "--build"}).exit, 0);
   const std::string index = read_file(passages + ".bm25").value();

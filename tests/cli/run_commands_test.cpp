@@ -43,8 +43,8 @@ TEST(TrainCommand, ReportsEveryProblemOfTheRecipeAtOnceAndMakesNoFolder) {
   EXPECT_EQ(run.exit, 1);
   EXPECT_EQ(run.out, "");
   EXPECT_THAT(run.err, HasSubstr("r.yaml:3:3: train.stepz: unknown key; did you mean train.steps?"));
-  EXPECT_THAT(run.err, HasSubstr("r.yaml:4:1: seed: expected a whole number"));
-  EXPECT_THAT(run.err, HasSubstr("command line: train.groups_per_step: expected a whole number at least 1"));
+  EXPECT_THAT(run.err, HasSubstr("r.yaml:4:1: seed: expected an integer"));
+  EXPECT_THAT(run.err, HasSubstr("command line: train.groups_per_step: expected an integer at least 1"));
   EXPECT_THAT(run.err, HasSubstr("expected key=value, found \"foo\""));
   EXPECT_FALSE(std::filesystem::exists(scratch.path("run")));
 }

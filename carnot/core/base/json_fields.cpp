@@ -65,7 +65,7 @@ void JsonFields::read_whole(const char* name, std::int64_t& value, std::int64_t 
   const Json* json = find(name);
   std::int64_t number = 0;
   if (json == nullptr || !whole(*json, number) || number < low || number > high)
-    return expected(name, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+    return expected(name, "an integer from " + std::to_string(low) + " to " + std::to_string(high));
   value = number;
 }
 
@@ -74,7 +74,7 @@ void JsonFields::read_digits(const char* name, std::uint64_t& value) const {
   if (json == nullptr || !json->is_string()) return read_whole(name, value);
   const auto& text = json->get_ref<const std::string&>();
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc{} || end != text.data() + text.size()) expected(name, "a whole number in range");
+  if (problem != std::errc{} || end != text.data() + text.size()) expected(name, "an integer in range");
 }
 
 const Json* JsonFields::list(const char* name, std::size_t tokens) const {

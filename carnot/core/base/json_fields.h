@@ -44,7 +44,7 @@ class JsonFields {
   template <class Integer>
   void read_whole(const char* name, Integer& value) const {
     const Json* json = find(name);
-    if (json != nullptr && !whole(*json, value)) expected(name, "a whole number in range");
+    if (json != nullptr && !whole(*json, value)) expected(name, "an integer in range");
   }
   /// A missing field is a problem, too.
   void read_whole(const char* name, std::int64_t& value, std::int64_t low, std::int64_t high) const;

@@ -141,7 +141,7 @@ TEST(CommandLine, RefusesValuesThatAreNotNumbersInRange) {
   EXPECT_THAT(refused({"train", "r", "--temperature", "inf"}), HasSubstr("--temperature: expected"));
   EXPECT_THAT(refused({"train", "r", "--samples", "2147483647"}), HasSubstr("at most 1000000000"));
   EXPECT_THAT(refused({"train", "r", "--seed", "18446744073709551616"}), HasSubstr("below 2^64"));
-  EXPECT_THAT(refused({"train", "r", "--samples", "0"}), HasSubstr("a whole number at least 1, found"));
+  EXPECT_THAT(refused({"train", "r", "--samples", "0"}), HasSubstr("an integer at least 1, found"));
   EXPECT_THAT(refused({"train", "r", "--dtype", "int8"}), HasSubstr("one of float32 | float64"));
   EXPECT_THAT(refused({"train", "r", "--chat"}), HasSubstr("--chat: expected a value after it"));
   EXPECT_THAT(refused({"train", "r", "--seed", "1", "--seed", "2"}), HasSubstr("--seed: given twice"));

@@ -44,7 +44,7 @@ template <class Count>
 Read read_count(int least, Count& value) {
   return [limits = count_from(least), &value](const std::string& text) -> Status {
     const auto count = parse_whole_number(text);
-    if (!count || static_cast<double>(*count) < limits.low) return expected("a whole number " + describe(limits), text);
+    if (!count || static_cast<double>(*count) < limits.low) return expected("an integer " + describe(limits), text);
     if (const std::string wrong = violation(limits, static_cast<double>(*count)); !wrong.empty())
       return expected(wrong, text);
     value = static_cast<int>(*count);
@@ -187,7 +187,7 @@ void OptionParser::seed(const std::string& name, const std::string& argument, st
   state_->declare({.name = name, .argument = argument, .help = help}, [&value](const std::string& text) -> Status {
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (failed != std::errc() || end != text.data() + text.size())
-      return expected("a whole number at least 0, below 2^64", text);
+      return expected("an integer at least 0, below 2^64", text);
     return Done{};
   });
 }

@@ -26,7 +26,7 @@ class TrainCommand final : public Command {
 
   Exit run(const Console& console) override {
     if (ranks_ && !dry_run_)
-      return report(console, {"--ranks: expected --dry-run beside it; a launcher starts ranks (docs/distributed.md)"},
+      return report(console, {"--ranks: expected --dry-run with it; a launcher starts ranks (docs/distributed.md)"},
                     Exit::Usage);
     if (path_.empty()) return report(console, check_recipe_exists(path_).error(), Exit::Usage);
     const auto setting = rank_setting(process_variables());

@@ -29,9 +29,9 @@ bool is_digits(std::string_view text) {
 std::string whole_number_in_words(const Limits& limits, const std::string& written) {
   const auto whole = parse_whole_number(written);
   const bool fits = whole && static_cast<double>(*whole) <= limits.high;
-  if (fits || !(whole || is_digits(written))) return number_in_words("a whole number", limits);
+  if (fits || !(whole || is_digits(written))) return number_in_words("an integer", limits);
   if (limits.high == kLargestCount) return "a whole" + violation(limits, 2 * kLargestCount).substr(1);
-  return number_in_words("a whole number", limits) + (whole ? "" : ", below 2^63");
+  return number_in_words("an integer", limits) + (whole ? "" : ", below 2^63");
 }
 
 /// The infinities are numbers to YAML, and to no field.
@@ -40,7 +40,7 @@ std::string number_in_words(const Limits& limits, std::optional<double> written)
 }
 
 std::string text_in_words(const Limits& limits) {
-  return limits.words.empty() ? "a text" : "one of " + describe(limits);
+  return limits.words.empty() ? "a string" : "one of " + describe(limits);
 }
 
 std::optional<double> number_of(const SettingValue::Scalar& scalar) {
@@ -227,7 +227,7 @@ std::string ConfigReader::meant(const std::string& key) const {
 std::string ConfigReader::unknown(const Setting& setting) const {
   const std::string start = setting.shown() + ": ";
   if (sections_.count(setting.key) > 0)
-    return start + "expected a section with keys of its own, found " + setting.value.shown();
+    return start + "expected a section with its own keys, found " + setting.value.shown();
   for (std::string_view above = section_of(setting.key); !above.empty(); above = section_of(above))
     if (fields_.count(std::string(above)) > 0) return start + std::string(above) + " takes a value, it is no section";
 

@@ -109,11 +109,11 @@ TEST(ConfigReader, ReportsAllProblemsAtOnceWithPlaceFindingAndExpectation) {
   EXPECT_THAT(problems("train:\n  steps: 0\n  tokens: many\n  shuffle: maybe\n  device: gpu\n  note: [a]\n"
                        "  weights: [1, -1]\n  stops: x\n  optimizer:\n    learning_rate: '0.1'\n  step: 5\n",
                        {}, &options),
-              ElementsAre("r.yaml:2:3: train.steps: expected a whole number at least 1, found 0",
-                          "r.yaml:3:3: train.tokens: expected a whole number, found many",
+              ElementsAre("r.yaml:2:3: train.steps: expected an integer at least 1, found 0",
+                          "r.yaml:3:3: train.tokens: expected an integer, found many",
                           "r.yaml:4:3: train.shuffle: expected true or false, found maybe",
                           "r.yaml:5:3: train.device: expected one of cpu | cuda, found gpu",
-                          "r.yaml:6:3: train.note: expected a text, found [a]",
+                          "r.yaml:6:3: train.note: expected a string, found [a]",
                           "r.yaml:7:3: train.weights: expected a list [...], each a number at least 0, found [1, -1]",
                           "r.yaml:10:5: train.optimizer.learning_rate: expected a number above 0, found \"0.1\"",
                           "r.yaml:11:3: train.step: unknown key; did you mean train.steps?"));
@@ -124,8 +124,7 @@ TEST(ConfigReader, RefusesCountsThatOverflow) {
   for (const std::string count : {"2147483647", "3000000000", "99999999999999999999"})
     EXPECT_THAT(
         problems("train.steps: " + count + "\n"),
-        ElementsAre("r.yaml:1:1: train.steps: expected a whole number at least 1 and at most 1000000000, found " +
-                    count));
+        ElementsAre("r.yaml:1:1: train.steps: expected an integer at least 1 and at most 1000000000, found " + count));
 }
 
 TEST(ConfigReader, RefusesInfinity) {
@@ -143,12 +142,12 @@ TEST(ConfigReader, RefusesASeedThatDoesNotFit) {
   ConfigReader reader(*document);
   reader.read("", options);
   EXPECT_EQ(reader.finish().error().message,
-            "r.yaml:1:1: seed: expected a whole number at least 0, below 2^63, found 18446744073709551616");
+            "r.yaml:1:1: seed: expected an integer at least 0, below 2^63, found 18446744073709551616");
 }
 
 TEST(ConfigReader, RefusesAKeyWithoutAValue) {
   EXPECT_THAT(problems("train:\n  steps:\n"),
-              ElementsAre("r.yaml:2:3: train.steps: expected a whole number at least 1, found nothing"));
+              ElementsAre("r.yaml:2:3: train.steps: expected an integer at least 1, found nothing"));
 }
 
 TEST(UnknownKeys, AreAnsweredWithTheNearestKnownOne) {
@@ -173,8 +172,7 @@ TEST(UnknownKeys, WithNoNeighbourAreAnsweredWithTheSection) {
 TEST(UnknownKeys, BelowAValueOrInPlaceOfASectionAreExplained) {
   EXPECT_THAT(problems("train:\n  steps:\n    first: 3\n"),
               ElementsAre("r.yaml:3:5: train.steps.first: train.steps takes a value, it is no section"));
-  EXPECT_THAT(problems("train: 3\n"),
-              ElementsAre("r.yaml:1:1: train: expected a section with keys of its own, found 3"));
+  EXPECT_THAT(problems("train: 3\n"), ElementsAre("r.yaml:1:1: train: expected a section with its own keys, found 3"));
 }
 
 TEST(ConfigReader, ReportsAliasesByTheNameTheUserWrote) {
@@ -205,7 +203,7 @@ TEST(ConfigReader, ReportsAProblemOnceHoweverOftenItIsRead) {
   reader.read("env", size);
   reader.read("env", size);
   EXPECT_EQ(reader.finish().error().message,
-            "r.yaml:1:1: env.size: expected a whole number at least 3 and at most 20, found 99");
+            "r.yaml:1:1: env.size: expected an integer at least 3 and at most 20, found 99");
 }
 
 TEST(ConfigReader, AppliesOneSectionOnTopOfWhatStandsInTheOptions) {

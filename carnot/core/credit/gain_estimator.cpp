@@ -18,8 +18,7 @@ UnreadKeys GainEstimatorOptions::unread_keys() const {
   unread.add(turns.unread_keys());
   if (!quirks.token_rewards)
     unread.add({"compat.token_baseline", "compat.restart_at_observations"}, "compat.token_rewards is false");
-  if (quirks.token_rewards)
-    unread.add({"pool", "compat.forget_zero_gains"}, "compat.token_rewards has a form of its own");
+  if (quirks.token_rewards) unread.add({"pool", "compat.forget_zero_gains"}, "compat.token_rewards has its own form");
   if (quirks.token_rewards && quirks.token_baseline == TokenBaseline::Column)
     unread.add_all(turns.normalisation, "", "compat.token_baseline column takes the mean alone");
   return unread;

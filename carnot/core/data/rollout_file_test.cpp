@@ -292,10 +292,10 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"turns", "[{\"start\": 0, \"end\": 4, \"context\": \"odd\"}]",
                "turns[0]: context: expected one of growing | fresh"},
         Damage{"parent", "\"a\"", "misses the field branch_turn"},
-        Damage{"seed", "-1", "seed: expected a whole number in range, found -1"},
+        Damage{"seed", "-1", "seed: expected an integer in range, found -1"},
         Damage{"answer", "[1]", "answer: expected a string"},
         Damage{"measures", "{\"f1\": \"x\"}", "measures.f1: expected a number"},
-        Damage{"seed", "\"18446744073709551616\"", "seed: expected a whole number in range"},
+        Damage{"seed", "\"18446744073709551616\"", "seed: expected an integer in range"},
         Damage{"version", "3", "version: row format 3 is newer than this program's 2"}));
 
 TEST(DamagedRows, ASampledRangeWithAHoleIsRefused) {

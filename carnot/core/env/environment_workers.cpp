@@ -139,7 +139,7 @@ EnvironmentWorkers::~EnvironmentWorkers() {
 // False if the system starts no further thread, or too many hang. REQUIRES: the lock is held.
 bool EnvironmentWorkers::start_worker() {
   if (hanging_calls >= kMaxHangingCalls) {
-    state_->start_failure = std::to_string(hanging_calls) + " calls of environments hang, each on a thread of its own";
+    state_->start_failure = std::to_string(hanging_calls) + " calls of environments hang, each on its own thread";
     return false;
   }
   const int id = state_->next_worker++;

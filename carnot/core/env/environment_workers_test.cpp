@@ -150,7 +150,7 @@ TEST(EnvironmentWorkers, ReplaceHangingThreadsUpToACapAndRefuseCallsBehindIt) {
     EXPECT_LE(hung, kMaxHangingCalls + 1) << "the second of the two threads may hang as well";
     EXPECT_LE(hang.inside(), kMaxHangingCalls + 1);
     EXPECT_EQ(calls.back().status, FinishedCall::Status::Refused);
-    EXPECT_THAT(calls.back().message, ::testing::HasSubstr("calls of environments hang, each on a thread of its own"));
+    EXPECT_THAT(calls.back().message, ::testing::HasSubstr("calls of environments hang, each on its own thread"));
   }
   auto status = FinishedCall::Status::Refused;
   for (int attempt = 0; attempt < 500 && status == FinishedCall::Status::Refused; ++attempt) {

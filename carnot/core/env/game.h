@@ -9,13 +9,13 @@
 
 namespace carnot {
 
-/// A reward keeps whether it is a whole number, because texts show `1` and `1.0` differently.
+/// A reward keeps whether it is an integer, because texts show `1` and `1.0` differently.
 struct Reward {
   double value = 0;
   bool integer = false;
 };
 
-/// As Python adds: plain double addition; whole numbers stay whole.
+/// As Python adds: plain double addition; integers stay whole.
 Reward operator+(const Reward& a, const Reward& b);
 
 /// Shortest text that reads back as the number, as Python's repr writes it: "-0.1", "10.9", "1.0"; integers "1".

@@ -89,7 +89,7 @@ TEST(GgufFile, ReadsAKeyOfEachKindAndNamesThoseOfTheWrongOne) {
   EXPECT_FALSE(metadata.any_problems());
   EXPECT_FALSE(metadata.text("small") || metadata.integer("flag") || metadata.number("list") ||
                metadata.texts("list") || metadata.text("broken"));
-  EXPECT_THAT(metadata.error().message, HasSubstr("x.gguf: broken: expected a text in UTF-8"));
+  EXPECT_THAT(metadata.error().message, HasSubstr("x.gguf: broken: expected a string in UTF-8"));
 }
 
 TEST(GgufFile, WithAWrongHeadIsRefused) {

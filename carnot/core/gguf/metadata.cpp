@@ -81,7 +81,7 @@ std::optional<std::int64_t> GgufMetadata::integer(std::string_view key) {
   const GgufValue* value = find(key);
   if (value == nullptr) return {};
   const auto read = integer_of(value->kind, value->bytes);
-  if (!read) problem(key, "expected one whole number");
+  if (!read) problem(key, "expected one integer");
   return read;
 }
 
@@ -106,7 +106,7 @@ std::optional<std::string> GgufMetadata::text(std::string_view key) {
   const GgufValue* value = find(key);
   if (value == nullptr) return {};
   if (value->kind == GgufKind::String && is_text(value->bytes)) return std::string(value->bytes);
-  problem(key, "expected a text in UTF-8");
+  problem(key, "expected a string in UTF-8");
   return {};
 }
 
@@ -135,7 +135,7 @@ std::optional<std::vector<std::int64_t>> GgufMetadata::integers(std::string_view
   const GgufValue* array = find_array(key);
   if (array == nullptr) return {};
   auto values = elements_of<std::int64_t>(*array, integer_of);
-  if (!values) problem(key, "expected an array of whole numbers");
+  if (!values) problem(key, "expected an array of integers");
   return values;
 }
 

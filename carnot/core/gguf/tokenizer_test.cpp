@@ -113,7 +113,7 @@ TEST(GgufTokenizer, WithDamagedListsIsRefused) {
   pieces.file.values.erase("tokenizer.ggml.scores");
   EXPECT_THAT(pieces.message(), HasSubstr("tokenizer.ggml.scores: is missing"));
   other.file.values["tokenizer.ggml.token_type"] = other.file.values["tokenizer.ggml.merges"];
-  EXPECT_THAT(other.message(), HasSubstr("expected an array of whole numbers"));
+  EXPECT_THAT(other.message(), HasSubstr("expected an array of integers"));
 }
 
 TEST(ScoredMerges, AreByFallingScoreThenByTheLongerLeftPart) {

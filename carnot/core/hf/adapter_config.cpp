@@ -45,7 +45,7 @@ Result<LoraOptions> parse_adapter_config(std::string_view text, const std::strin
   };
   const OrderedJson rank = value_of("r"), alpha = value_of("lora_alpha");
   expect(value_of("peft_type") == "LORA", "peft_type", "\"LORA\"");
-  expect(rank.is_number_integer() && rank > 0 && rank < (1 << 20), "r", "a whole number of at least 1");
+  expect(rank.is_number_integer() && rank > 0 && rank < (1 << 20), "r", "an integer of at least 1");
   expect(alpha.is_number() && alpha > 0, "lora_alpha", "a number above 0");
   for (const FixedKey& fixed : fixed_keys()) {
     const OrderedJson value = value_of(fixed.key);

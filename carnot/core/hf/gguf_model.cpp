@@ -53,7 +53,7 @@ class ArchitectureReader {
     const auto value = metadata_.integer(key(ending));
     if (!value) return otherwise;
     if (*value >= 0 && *value <= std::numeric_limits<int>::max()) return static_cast<int>(*value);
-    metadata_.problem(key(ending), "expected a whole number of at least 0, got " + std::to_string(*value));
+    metadata_.problem(key(ending), "expected an integer of at least 0, got " + std::to_string(*value));
     return otherwise;
   }
   int needed_count(std::string_view ending) {

@@ -41,7 +41,7 @@ class VariableReader {
     if (!value) return otherwise;
     const auto number = whole_number(*value);
     if (number && *number >= least && *number <= most) return static_cast<int>(*number);
-    problem(name + ": " + *value + "; expected a whole number from " + std::to_string(least) + " to " +
+    problem(name + ": " + *value + "; expected an integer from " + std::to_string(least) + " to " +
             std::to_string(most));
     return otherwise;
   }
@@ -124,7 +124,7 @@ RankSetting of_launcher(VariableReader& reader) {
 void check_contradictions(const RankSetting& setting, VariableReader& reader) {
   const auto below = [&](const std::string& name, int number, const std::string& of, int size) {
     if (number >= size)
-      reader.problem(name + " " + std::to_string(number) + " is none of a group of " + std::to_string(size) + " " + of +
+      reader.problem(name + " " + std::to_string(number) + " is not in a group of " + std::to_string(size) + " " + of +
                      "; expected 0 to " + std::to_string(size - 1));
   };
   below("rank", setting.rank, "ranks", setting.size);

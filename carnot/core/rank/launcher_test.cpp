@@ -123,24 +123,23 @@ TEST(RankSetting, NamesEveryVariableThatIsNoNumber) {
   variables["RANK"] = "first";
   variables["LOCAL_RANK"] = "-1";
   variables["MASTER_PORT"] = "70000";
-  EXPECT_THAT(problems_of(variables),
-              AllOf(HasSubstr("RANK: first; expected a whole number"), HasSubstr("LOCAL_RANK: -1"),
-                    HasSubstr("MASTER_PORT: 70000; expected a whole number from 1 to 65535")));
+  EXPECT_THAT(problems_of(variables), AllOf(HasSubstr("RANK: first; expected an integer"), HasSubstr("LOCAL_RANK: -1"),
+                                            HasSubstr("MASTER_PORT: 70000; expected an integer from 1 to 65535")));
 }
 
 TEST(RankSetting, RefusesContradictions) {
   Variables variables = of_torchrun_example();
   variables["RANK"] = "8";
   variables["LOCAL_RANK"] = "4";
-  EXPECT_THAT(problems_of(variables), AllOf(HasSubstr("rank 8 is none of a group of 8 ranks; expected 0 to 7"),
-                                            HasSubstr("local rank 4 is none of a group of 4 ranks on this machine")));
+  EXPECT_THAT(problems_of(variables), AllOf(HasSubstr("rank 8 is not in a group of 8 ranks; expected 0 to 7"),
+                                            HasSubstr("local rank 4 is not in a group of 4 ranks on this machine")));
   variables = of_torchrun_example();
   variables["LOCAL_WORLD_SIZE"] = "9";
   EXPECT_THAT(problems_of(variables), HasSubstr("9 ranks on this machine, of 8 in all"));
   variables = of_torchrun_example();
   variables.erase("MASTER_ADDR");
   EXPECT_THAT(problems_of(variables), HasSubstr("MASTER_ADDR: is not set; expected the host of rank 0"));
-  EXPECT_THAT(problems_of({{"RANK", "1"}, {"WORLD_SIZE", "1"}}), HasSubstr("rank 1 is none of a group of 1"));
+  EXPECT_THAT(problems_of({{"RANK", "1"}, {"WORLD_SIZE", "1"}}), HasSubstr("rank 1 is not in a group of 1"));
 }
 
 TEST(RankSetting, SaysThatAListOfHostsCannotBeRead) {

@@ -56,8 +56,7 @@ ModelSizes::ModelSizes(const MemorySettings& s)
   const std::array<Count, 7> widths{hidden + queries, hidden + keys,  hidden + keys, queries + hidden,
                                     hidden + inner,   hidden + inner, inner + hidden};
   for (std::size_t i = 0; s.lora.rank > 0 && i < widths.size(); ++i) {
-    targeted[i] =
-        std::find(s.lora.targets.begin(), s.lora.targets.end(), kProjectionNames[i]) != s.lora.targets.end();
+    targeted[i] = std::find(s.lora.targets.begin(), s.lora.targets.end(), kProjectionNames[i]) != s.lora.targets.end();
     if (targeted[i]) adapters += layers * s.lora.rank * widths[i];
   }
 }

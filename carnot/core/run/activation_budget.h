@@ -1,5 +1,5 @@
-// run/activation_budget.h -- what forward and backward passes keep, in bytes, from the lower rooms' own rules. Internal to
-// the room.
+// run/activation_budget.h -- what forward and backward passes keep, in bytes, from the lower rooms' own rules. Internal
+// to the room.
 #pragma once
 
 #include <array>

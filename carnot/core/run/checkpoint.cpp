@@ -175,7 +175,7 @@ Result<TrainerState> load_checkpoint(const fs::path& checkpoint, const Checkpoin
   const std::string kernels = own_kernels(run);
   if (!state->kernels.empty() && state->kernels != kernels)
     log_warning(path.string() + ": was written with the kernels " + state->kernels + ", and this process has " +
-                kernels + "; the run goes on, but its bits are not those of a run that was never stopped");
+                kernels + "; the run continues, but its bits are not those of a run that was never stopped");
   return state;
 }
 

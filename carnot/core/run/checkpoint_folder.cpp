@@ -131,7 +131,7 @@ Result<OrderedJson> read_manifest(const fs::path& checkpoint) {
     return Error{path.string() + ": expected version " + std::to_string(kManifestVersion) + ", found " +
                  (manifest.contains("version") ? shown(manifest["version"]) : "none")};
   if (!manifest.contains("step") || !manifest["step"].is_number_integer())
-    return Error{path.string() + ": damaged: expected a whole number `step`"};
+    return Error{path.string() + ": damaged: expected an integer `step`"};
   return manifest;
 }
 

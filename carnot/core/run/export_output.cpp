@@ -81,14 +81,14 @@ Status check_overwrite(const fs::path& output) {
 Status check_source(const fs::path& source, const fs::path& output) {
   if (contains(output, source))
     return Error{"--output " + output.string() + ": holds what is exported, " + source.string() +
-                 ", which would be lost; expected a folder of its own"};
+                 ", which would be lost; expected a separate folder"};
   if (contains(source, output))
     return Error{"--output " + output.string() + ": is inside what is exported, " + source.string() +
-                 "; expected a folder of its own"};
+                 "; expected a separate folder"};
   CARNOT_ASSIGN_OR_RETURN(const auto linked, links_into(source, output));
   if (linked)
     return Error{"--output " + output.string() + ": holds files that " + source.string() +
-                 " links to, which would be lost; expected a folder of its own"};
+                 " links to, which would be lost; expected a separate folder"};
   if (output.parent_path() == source.parent_path() && is_checkpoint_name(output.filename().string()))
     return Error{"--output " + output.string() + ": would be taken for a checkpoint of the run; expected another name"};
   return Done{};

@@ -35,7 +35,7 @@ Result<fs::path> find_checkpoint(const fs::path& path) {
     if (!found) return found.error();
     if (!*found) continue;
     if (!(*found)->damaged.empty()) return damaged_latest(**found);
-    if (root != path) log_info(path.string() + ": holds no checkpoint of its own yet; that of its SFT stage is used");
+    if (root != path) log_info(path.string() + ": holds no checkpoint yet; that of its SFT stage is used");
     return (*found)->path;
   }
   return Error{path.string() + ": holds no checkpoint; expected a run folder or a checkpoint folder"};

@@ -91,7 +91,7 @@ Status settle_shards(Recipe& recipe, const fs::path& config, int ranks) {
   if (recipe.run.resume_changes == "allow") return Done{};
   return Error{"train.virtual_shards: the run to resume was made with " + std::to_string(shards) + ", which " +
                std::to_string(ranks) + " ranks cannot share evenly; expected a number of ranks that divides it, or " +
-               "resume_changes=allow for a run that goes on with " + std::to_string(ranks)};
+               "resume_changes=allow for a run that continues with " + std::to_string(ranks)};
 }
 
 Status check_alike(Collectives& group, Recipe& recipe, const ModelBundle& bundle) {

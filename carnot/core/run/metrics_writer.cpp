@@ -83,7 +83,7 @@ Status cut_back(const MetricsWriter::Options& options) {
     if (!step || *step > *options.resume_step) continue;
     if (unreadable)
       return Error{path.string() + ":" + std::to_string(*unreadable + 1) +
-                   ": expected an object with a whole number `step`"};
+                   ": expected an object with an integer `step`"};
     kept.append(lines[i]).append("\n");
     held.insert(*step);
   }

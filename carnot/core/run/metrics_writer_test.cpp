@@ -226,7 +226,7 @@ TEST_F(MetricsFiles, NameADamagedLine) {
   ASSERT_TRUE(write_file_atomically(jsonl(), "{\"step\":1}\nnonsense\n{\"step\":3}\n").ok());
   const auto writer = MetricsWriter::open({.jsonl = jsonl(), .resume_step = 5});
   ASSERT_FALSE(writer.ok());
-  EXPECT_THAT(writer.error().message, HasSubstr("metrics.jsonl:2: expected an object with a whole number `step`"));
+  EXPECT_THAT(writer.error().message, HasSubstr("metrics.jsonl:2: expected an object with an integer `step`"));
 }
 
 TEST_F(MetricsFiles, DropWhatAPowerCutLeftBehindTheStepsThatAreKept) {

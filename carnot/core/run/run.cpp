@@ -166,7 +166,7 @@ Result<RunEnd> train_from(Run& run, ModelBundle& bundle, const std::optional<Fou
   if (run.recipe.evaluation.before_training) {
     const auto evaluation = state.step > 0 ? kept_or_new_evaluation : evaluation_stage;
     CARNOT_ASSIGN_OR_RETURN(auto evaluated, evaluation(run, "before", bundle, trainer.engine()));
-    if (!evaluated) return stopped(run, "in the evaluation before training; what SFT learnt is kept");
+    if (!evaluated) return stopped(run, "in the evaluation before training; what SFT learned is kept");
     before = std::move(evaluated);
     track_evaluation(run, kTrainingStage, 0, *before);
   }

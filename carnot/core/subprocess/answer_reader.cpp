@@ -39,7 +39,7 @@ void AnswerReader::refuse(std::string_view key, const std::string& expected) {
 void AnswerReader::text(std::string_view key, std::string& value) {
   const Json* found = member(key);
   if (found == nullptr) return;
-  if (!found->is_string()) return problem(key, "a text", *found);
+  if (!found->is_string()) return problem(key, "a string", *found);
   value = found->get<std::string>();
 }
 
@@ -84,7 +84,7 @@ void AnswerReader::count(std::string_view key, int& value, int least, int most) 
                           ? found->get<std::int64_t>()
                           : std::int64_t{-1};
   if (!whole || number < least || number > most)
-    return problem(key, "a whole number from " + std::to_string(least) + " to " + std::to_string(most), *found);
+    return problem(key, "an integer from " + std::to_string(least) + " to " + std::to_string(most), *found);
   value = static_cast<int>(number);
 }
 

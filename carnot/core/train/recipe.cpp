@@ -116,9 +116,10 @@ void choose_length(ConfigReader& reader, Recipe& recipe) {
 void warn_of_few_groups(Recipe& recipe) {
   const TrainOptions& train = recipe.train;
   if (train.mini_batches > train.groups_per_step)
-    recipe.method.warnings.push_back(
-        "train.mini_batches: " + std::to_string(train.mini_batches) + ", but a group is never split and a step has " +
-        std::to_string(train.groups_per_step) + " of them (train.groups_per_step): so many updates a pass are made");
+    recipe.method.warnings.push_back("train.mini_batches: " + std::to_string(train.mini_batches) +
+                                     ", but a group is never split and a step has " +
+                                     std::to_string(train.groups_per_step) +
+                                     " of them (train.groups_per_step): that many updates per pass are made");
 }
 
 /// What a folder decides, no key does. Where the folder is named over a recipe's shape, the shape is left out, so that

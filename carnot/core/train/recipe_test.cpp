@@ -370,9 +370,9 @@ TEST(Recipe, BoundsEveryCountOfEveryEnvironment) {
     const std::string env = "env=" + std::string(entry.name);
     for (const FieldRow& row : numeric_rows({env, "rollout.answer_lead=x"}, {"env."})) {
       if (row.type != "int") continue;
-      EXPECT_THAT(refusal({env, row.key + "=1000000000"}),
-                  AllOf(HasSubstr("command line: " + row.key + ": expected a whole number at least "),
-                        HasSubstr(" and at most ")));
+      EXPECT_THAT(
+          refusal({env, row.key + "=1000000000"}),
+          AllOf(HasSubstr("command line: " + row.key + ": expected an integer at least "), HasSubstr(" and at most ")));
       ++counts;
     }
   }

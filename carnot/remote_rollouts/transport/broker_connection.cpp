@@ -10,8 +10,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr std::int64_t kReconnectWait = 500;      // milliseconds
-constexpr milliseconds kPatience{5000};           // with a server that is up and refuses
+constexpr std::int64_t kReconnectWait = 500;  // milliseconds
+constexpr milliseconds kPatience{5000};       // with a server that is up and refuses
 
 /// The library would print them.
 void drop_error(natsConnection*, natsSubscription*, natsStatus, void*) {}
@@ -167,7 +167,8 @@ Result<Reached<Done>> Broker::Connection::ask_for_streams() {
   return request_outcome(status, code, "asking about JetStream");
 }
 
-kvStore* Broker::Connection::table(const std::string& name, const std::optional<milliseconds>& lifetime_to_make, natsStatus& status) {
+kvStore* Broker::Connection::table(const std::string& name, const std::optional<milliseconds>& lifetime_to_make,
+                                   natsStatus& status) {
   status = NATS_OK;
   if (const auto found = tables.find(name); found != tables.end()) return found->second.get();
   kvStore* opened = nullptr;

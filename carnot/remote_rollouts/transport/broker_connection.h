@@ -13,8 +13,8 @@
 
 namespace carnot {
 
-inline constexpr std::int64_t kAnswerWait = 5000;            ///< milliseconds
-inline constexpr std::int64_t kNanoseconds = 1'000'000;      ///< of a millisecond
+inline constexpr std::int64_t kAnswerWait = 5000;        ///< milliseconds
+inline constexpr std::int64_t kNanoseconds = 1'000'000;  ///< of a millisecond
 
 /// Deletes what the library made.
 template <auto kDestroy>
@@ -54,7 +54,8 @@ struct Broker::Connection {
   Result<Reached<Done>> dial();
   Result<Reached<Done>> ask_for_streams();
   /// Null if it is not there; `status` says why. Made with this lifetime of its values, where one is given.
-  kvStore* table(const std::string& name, const std::optional<std::chrono::milliseconds>& lifetime_to_make, natsStatus& status);
+  kvStore* table(const std::string& name, const std::optional<std::chrono::milliseconds>& lifetime_to_make,
+                 natsStatus& status);
 };
 
 }  // namespace carnot

@@ -30,7 +30,7 @@ bool is_hexadecimal(std::string_view text, std::size_t digits) {
 void read_text(const JsonFields& from, const char* name, std::string& text, std::size_t longest = kLongestText) {
   const Json* found = from.find(name);
   if (found == nullptr || !found->is_string() || found->get_ref<const std::string&>().size() > longest)
-    return from.expected(name, "a text of up to " + std::to_string(longest) + " bytes");
+    return from.expected(name, "a string of up to " + std::to_string(longest) + " bytes");
   text = found->get<std::string>();
 }
 

@@ -51,7 +51,7 @@ TEST(Announcement, OfWhatCannotBeIsRefusedWithAllProblems) {
   const auto read = parse_announcement(announcement_json(wrong));
   ASSERT_FALSE(read);
   EXPECT_THAT(read.error().message, AllOf(HasSubstr("run: expected"), HasSubstr("url: expected the address"),
-                                          HasSubstr("weights: bytes: expected a whole number from 0")));
+                                          HasSubstr("weights: bytes: expected an integer from 0")));
   EXPECT_FALSE(parse_announcement("[]"));
   EXPECT_FALSE(parse_announcement("{"));
 }
@@ -103,7 +103,7 @@ TEST(WorkerTask, ReadsBack) {
 TEST(WorkerTask, OutOfBoundsIsRefused) {
   WorkerTask task{.run = kRun, .weights = kHash};
   task.groups = 0;
-  EXPECT_THAT(parse_task(task_json(task)).error().message, HasSubstr("groups: expected a whole number from 1"));
+  EXPECT_THAT(parse_task(task_json(task)).error().message, HasSubstr("groups: expected an integer from 1"));
   task.groups = 1;
   task.step = -1;
   EXPECT_FALSE(parse_task(task_json(task)));

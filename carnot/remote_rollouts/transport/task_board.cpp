@@ -275,7 +275,7 @@ Status TaskBoard::look_after() {
   if (!now.reached) return Done{};
   if (now.value && is_later(*now.value))
     return Error{"rollout.workers: another trainer (" + now.value->place + ") has taken " + options_.address.text() +
-                 "; expected a name of its own for each, as in " + options_.address.server + "/second"};
+                 "; expected a separate name for each, as in " + options_.address.server + "/second"};
   // A broker that was killed may come back with what was announced before, or with nothing.
   const std::string mine = announcement_json(announcement_);
   if (!now.value || announcement_json(*now.value) != mine)

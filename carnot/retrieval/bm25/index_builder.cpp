@@ -142,7 +142,7 @@ class IndexBuild {
 
   Status open_files() {
     if (state_.passages > 0)
-      log_info(index_.string() + ": goes on after " + std::to_string(state_.passages) + " passages");
+      log_info(index_.string() + ": continues after " + std::to_string(state_.passages) + " passages");
     source_.seek(state_.source_byte);
     const auto open = [&](std::optional<GrowingFile>& file, const char* name, std::uint64_t size) -> Status {
       CARNOT_ASSIGN_OR_RETURN(auto opened, GrowingFile::open(folder_ / name, size));
@@ -165,7 +165,7 @@ class IndexBuild {
       if (on_progress_ && !on_progress_(progress(false))) {
         CARNOT_RETURN_IF_ERROR(save_state());
         return Error{index_.string() + ": stopped after " + std::to_string(state_.passages) +
-                     " passages; the same call goes on from there"};
+                     " passages; the same call continues from there"};
       }
     }
     return save_state();
@@ -286,7 +286,7 @@ class IndexBuild {
     IndexTerm term;
     const auto write_word = [&](std::string_view word, const std::vector<WordPosting>& postings) -> Status {
       if (postings.empty() || postings.back().document >= head_.num_passages)
-        return Error{folder_.string() + ": damaged: a run; remove the folder, and the build begins anew"};
+        return Error{folder_.string() + ": damaged: a run; remove the folder, and the build starts over"};
       term.num_documents = postings.size();
       terms->write_value(term);
       words->write(word);
@@ -374,11 +374,11 @@ Result<std::shared_ptr<const Bm25File>> open_or_build_index(const fs::path& file
   const fs::path index = index_path_of(file);
   if (fs::exists(index)) {
     auto opened = Bm25File::open(index);
-    if (!opened) return Error{opened.error().message + "; remove it, and it is built anew"};
+    if (!opened) return Error{opened.error().message + "; remove it, and it is rebuilt"};
     if ((*opened)->is_from(source.bytes(), source.mark()) &&
         (*opened)->has_settings(options.words, options.k1, options.b))
       return opened;
-    log_info(index.string() + ": was built from another version of " + file.string() + " or otherwise; is built anew");
+    log_info(index.string() + ": was built from another version of " + file.string() + " or otherwise; rebuilding");
   }
   CARNOT_RETURN_IF_ERROR(IndexBuild(std::move(source), index, options, on_progress).run());
   return Bm25File::open(index);

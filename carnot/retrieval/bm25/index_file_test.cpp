@@ -146,7 +146,7 @@ TEST_F(IndexFiles, AreTheSameAfterABuildThatWasStoppedAgainAndAgain) {
       return more || now.merging;
     });
     if (built.ok()) break;
-    EXPECT_THAT(built.error().message, HasSubstr("the same call goes on from there"));
+    EXPECT_THAT(built.error().message, HasSubstr("the same call continues from there"));
     EXPECT_FALSE(fs::exists(index()));
     ASSERT_LT(stops, 100);
   }
@@ -227,7 +227,7 @@ TEST_F(IndexFiles, SayWhichLinesAreNoPassages) {
   EXPECT_EQ(file->passage(2).id, "3") << "its line, counted from 0";
   std::ofstream(source()) << "{\"text\": \"x\"}\n{\"text\": 5}\n[1]\n";
   const Status built = build_index_file(source(), index(), {});
-  EXPECT_THAT(built.error().message, HasSubstr("passages.jsonl:2: expected a text under contents"));
+  EXPECT_THAT(built.error().message, HasSubstr("passages.jsonl:2: expected a string under contents"));
   EXPECT_THAT(built.error().message, HasSubstr("passages.jsonl:3"));
   std::ofstream(source()) << "\n\n";
   EXPECT_THAT(build_index_file(source(), index(), {}).error().message, HasSubstr("no passages"));

@@ -47,7 +47,7 @@ Status IndexMapping::check_head() const {
   if (it.byte_order != kIndexByteOrder) return Error{name + ": was built on a machine with another byte order"};
   if (it.version != kIndexVersion)
     return Error{name + ": has version " + std::to_string(it.version) + ", expected " + std::to_string(kIndexVersion) +
-                 "; build it anew"};
+                 "; rebuild it"};
   const auto* head_bytes = reinterpret_cast<const std::uint8_t*>(start_);
   if (::lzma_crc64(head_bytes, offsetof(IndexHead, checksum), 0) != it.checksum)
     return Error{name + ": damaged: the head"};

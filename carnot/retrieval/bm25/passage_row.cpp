@@ -17,7 +17,7 @@ Result<PassageRow> parse_passage_row(std::string_view line, std::uint64_t number
   PassageRow passage{.id = std::to_string(number)};
   if (const auto id = row.find("id"); id != row.end() && !id->is_null()) {
     if (!id->is_string() && !id->is_number_integer())
-      return Error{where + ": id: expected a text or a whole number, found " + shown(*id)};
+      return Error{where + ": id: expected a string or an integer, found " + shown(*id)};
     passage.id = id->is_string() ? id->get<std::string>() : id->dump();
   }
   if (const std::string* contents = passage_text(row, "contents")) {
@@ -31,7 +31,7 @@ Result<PassageRow> parse_passage_row(std::string_view line, std::uint64_t number
     passage.contents = title == nullptr ? *text : "\"" + *title + "\"\n" + *text;
     return passage;
   }
-  return Error{where + ": expected a text under contents, text, content or passage"};
+  return Error{where + ": expected a string under contents, text, content or passage"};
 }
 
 }  // namespace carnot

@@ -16,7 +16,7 @@ struct PassageRow {
 };
 
 /// Reads a JSON object with `contents` (or `text`, `content`, `passage`, with a `title` or without) and maybe an `id`,
-/// a text or a whole number; without one, `number` is the id. Contents are served as they are; a title next to another
+/// a text or an integer; without one, `number` is the id. Contents are served as they are; a title next to another
 /// key is put before the text, in quotes and on its own line. The error begins with `where`.
 Result<PassageRow> parse_passage_row(std::string_view line, std::uint64_t number, const std::string& where);
 

@@ -145,7 +145,7 @@ class DenseOpening {
     CARNOT_ASSIGN_OR_RETURN(auto writer, VectorFileWriter::open(vectors_file_, encoder_.dimensions, mark_));
     const std::int64_t count = index_->num_passages();
     if (writer.num_rows() > 0)
-      log_info(vectors_file_.string() + ": goes on after " + std::to_string(writer.num_rows()) + " passages");
+      log_info(vectors_file_.string() + ": continues after " + std::to_string(writer.num_rows()) + " passages");
     std::vector<std::string> texts;
     for (std::int64_t next = writer.num_rows(); next < count;) {
       texts.clear();
@@ -155,13 +155,15 @@ class DenseOpening {
       if (goes_on({.passages = next, .all_passages = count})) continue;
       CARNOT_RETURN_IF_ERROR(writer.sync());
       return Error{vectors_file_.string() + ": stopped after " + std::to_string(next) +
-                   " passages; the same call goes on from there"};
+                   " passages; the same call continues from there"};
     }
     return writer.finish();
   }
 
   Result<std::shared_ptr<const VectorFile>> open_vectors() const {
-    const auto refused = [](const std::string& what) { return Error{what + "; remove the file, and it is made anew"}; };
+    const auto refused = [](const std::string& what) {
+      return Error{what + "; remove the file, and it is made again"};
+    };
     const std::string name = vectors_file_.string();
     auto vectors = VectorFile::open(vectors_file_);
     if (!vectors) return refused(vectors.error().message);

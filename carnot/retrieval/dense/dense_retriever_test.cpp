@@ -131,7 +131,7 @@ TEST_F(DenseRetrievers, GoOnWhereABuildWasStopped) {
         .error()
         .message;
   };
-  EXPECT_THAT(stop_at(300, "a"), HasSubstr("the same call goes on from there"));
+  EXPECT_THAT(stop_at(300, "a"), HasSubstr("the same call continues from there"));
   EXPECT_LT(encoded_, kPassages);
   EXPECT_THAT(stop_at(600, "b"), HasSubstr("vectors of other passages or of another encoder; remove it"));
   EXPECT_THAT(stop_at(600, "a"), HasSubstr("stopped after 608 passages"));

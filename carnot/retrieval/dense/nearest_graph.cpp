@@ -119,12 +119,12 @@ Result<std::unique_ptr<Layers>> load_graph(VectorSpace& space, const VectorFile&
   CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(files.description()));
   CARNOT_ASSIGN_OR_RETURN(const auto known, parse_json_object<OrderedJson>(text, files.description().string()));
   if (known.value("made_of", OrderedJson()) != made_of(vectors)) {
-    log_info(files.graph.string() + ": was built of other vectors; is built anew");
+    log_info(files.graph.string() + ": was built of other vectors; rebuilding");
     return std::unique_ptr<Layers>();
   }
   CARNOT_ASSIGN_OR_RETURN(const auto contents, contents_of(files.graph));
   if (known.value("contents", OrderedJson()) != contents.json())
-    return Error{files.graph.string() + ": damaged: it is not what was written; remove it, and it is built anew"};
+    return Error{files.graph.string() + ": damaged: it is not what was written; remove it, and it is rebuilt"};
   auto layers =
       std::make_unique<Layers>(&space, files.graph.string(), false, static_cast<std::size_t>(vectors.num_rows()));
   layers->num_deleted_ = 0;  // which loading leaves as it finds it
@@ -150,7 +150,7 @@ struct NearestGraph::Graph {
           std::make_unique<Layers>(&space, static_cast<std::size_t>(vectors.num_rows()), kNeighbours, kBuildCandidates);
     const auto num_added = [&] { return static_cast<std::int64_t>(layers->cur_element_count); };
     std::int64_t saved = num_added();
-    if (saved > 0) log_info(file.string() + ": goes on after " + std::to_string(saved) + " rows");
+    if (saved > 0) log_info(file.string() + ": continues after " + std::to_string(saved) + " rows");
     while (num_added() < vectors.num_rows()) {
       const std::int64_t row = num_added();
       const std::uint64_t seed = derive_seed(kSeed, "layers", static_cast<std::uint64_t>(row));
@@ -163,7 +163,7 @@ struct NearestGraph::Graph {
       }
       if (stops)
         return Error{file.string() + ": stopped after " + std::to_string(saved) +
-                     " rows; the same call goes on from there"};
+                     " rows; the same call continues from there"};
     }
     CARNOT_RETURN_IF_ERROR(save_graph(*layers, vectors, {.graph = file}));
     folder.remove();

@@ -197,7 +197,7 @@ Result<VectorFileWriter> VectorFileWriter::open(const std::filesystem::path& fil
   if (is_whole && head.rows > 0) {
     if (head.source_mark != source_mark || head.dimensions != static_cast<std::uint32_t>(dimensions))
       return Error{writer.folder_.path().string() + ": holds " + std::to_string(head.rows) +
-                   " vectors of other passages or of another encoder; remove it, and they are made anew"};
+                   " vectors of other passages or of another encoder; remove it, and they are made again"};
     writer.num_rows_ = static_cast<std::int64_t>(head.rows);
     writer.rows_checksum_ = head.rows_checksum;
   }

@@ -195,7 +195,7 @@ TEST_F(VectorFiles, HaveTheSameGraphAfterABuildThatWasStoppedAgainAndAgain) {
       return false;
     });
     if (built.ok()) break;
-    EXPECT_THAT(built.error().message, HasSubstr("the same call goes on from there"));
+    EXPECT_THAT(built.error().message, HasSubstr("the same call continues from there"));
     EXPECT_FALSE(fs::exists(graph_file()));
     ASSERT_LT(stops, 100);
   }

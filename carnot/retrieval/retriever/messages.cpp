@@ -23,7 +23,8 @@ Status read_queries(const Json& request, std::vector<std::string>& queries) {
                  std::to_string(given->size())};
   for (std::size_t i = 0; i < given->size(); ++i) {
     const Json& query = (*given)[i];
-    if (!query.is_string()) return Error{"queries[" + std::to_string(i) + "]: expected a text, found " + shown(query)};
+    if (!query.is_string())
+      return Error{"queries[" + std::to_string(i) + "]: expected a string, found " + shown(query)};
     queries.push_back(query.get<std::string>());
   }
   return Done{};
@@ -45,7 +46,7 @@ Result<RetrievedPassage> retrieved_passage(const Json& item, const std::string& 
     const std::string* title = text_at("title");
     passage.contents = title == nullptr ? *text : "\"" + *title + "\"\n" + *text;
   } else {
-    return Error{where + ".document: expected a text under contents"};
+    return Error{where + ".document: expected a string under contents"};
   }
   if (const auto id = document.find("id"); id != document.end() && !id->is_null())
     passage.id = id->is_string() ? id->get<std::string>() : id->dump();
@@ -64,8 +65,7 @@ Result<RetrieveRequest> parse_retrieve_request(std::string_view body, int usual_
   CARNOT_RETURN_IF_ERROR(read_queries(given, request.queries));
   if (const auto topk = given.find("topk"); topk != given.end() && !topk->is_null()) {
     if (!topk->is_number_integer() || *topk < 1 || *topk > kMostPassages)
-      return Error{"topk: expected a whole number from 1 to " + std::to_string(kMostPassages) + ", found " +
-                   shown(*topk)};
+      return Error{"topk: expected an integer from 1 to " + std::to_string(kMostPassages) + ", found " + shown(*topk)};
     request.topk = topk->get<int>();
   }
   if (const auto scores = given.find("return_scores"); scores != given.end() && !scores->is_null()) {

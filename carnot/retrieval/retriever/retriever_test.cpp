@@ -66,8 +66,8 @@ TEST(RetrieverMessages, SayWhatIsWrongWithARequest) {
   const auto problem = [](const char* body) { return parse_retrieve_request(body, 3).error().message; };
   EXPECT_THAT(problem("[]"), HasSubstr("the request"));
   EXPECT_EQ(problem("{}"), "queries: missing; expected a list of texts");
-  EXPECT_THAT(problem(R"({"queries": ["a", 5]})"), HasSubstr("queries[1]: expected a text"));
-  EXPECT_THAT(problem(R"({"queries": [], "topk": 0})"), HasSubstr("topk: expected a whole number from 1"));
+  EXPECT_THAT(problem(R"({"queries": ["a", 5]})"), HasSubstr("queries[1]: expected a string"));
+  EXPECT_THAT(problem(R"({"queries": [], "topk": 0})"), HasSubstr("topk: expected an integer from 1"));
   EXPECT_THAT(problem(R"({"queries": [], "topk": 99999999999999})"), HasSubstr("topk"));
   EXPECT_THAT(problem(R"({"queries": [], "return_scores": 1})"), HasSubstr("return_scores"));
 }
@@ -78,7 +78,7 @@ TEST(RetrieverMessages, SayWhatIsWrongWithAnAnswer) {
   EXPECT_THAT(problem("{}"), HasSubstr("s: expected a list under result"));
   EXPECT_THAT(problem(R"({"result": []})"), HasSubstr("each of 1 queries, found 0"));
   EXPECT_THAT(problem(R"({"result": [5]})"), HasSubstr("s: result[0]: expected a list"));
-  EXPECT_THAT(problem(R"({"result": [[{"document": {}}]]})"), HasSubstr("s: result[0][0].document: expected a text"));
+  EXPECT_THAT(problem(R"({"result": [[{"document": {}}]]})"), HasSubstr("s: result[0][0].document: expected a string"));
   EXPECT_THAT(problem(R"({"result": [[{"document": {"contents": ""}, "score": "x"}]]})"), HasSubstr(".score: "));
 }
 

@@ -61,7 +61,7 @@ Result<ChatAnswer> parse_chat_answer(std::string_view body, const std::string& w
   if (message != nullptr) answer.tool_calls = calls_of(*message);
   const bool is_text = content != nullptr && content->is_string();
   if (!is_text && answer.tool_calls.empty())
-    return Error{where + ": expected a text as choices[0].message.content, found " +
+    return Error{where + ": expected a string as choices[0].message.content, found " +
                  printable_line(body.substr(0, kShownAnswerBody))};
   if (is_text) answer.text = content->get<std::string>();
   answer.finish_reason = text_of(*choice, "finish_reason");

@@ -40,7 +40,7 @@ TEST(ChatAnswers, ThatAreNoneSayWhatWasFound) {
   for (const char* body : {"{}", "[]", R"({"choices": []})", R"({"choices": [{"message": {"content": 5}}]})",
                            R"({"choices": [{"message": {"content": null, "tool_calls": []}}]})"})
     EXPECT_THAT(parse_chat_answer(body, "server").error().message,
-                HasSubstr("server: expected a text as choices[0].message.content, found "))
+                HasSubstr("server: expected a string as choices[0].message.content, found "))
         << body;
   EXPECT_THAT(parse_chat_answer("<html>", "server").error().message, HasSubstr("server"));
 }

@@ -12,7 +12,7 @@ namespace {
 std::string read_content(FieldReader& to, const std::string& field, const OrderedJson& content) {
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) {
-    to.refuse(field, "a text or a list of text parts", content);
+    to.refuse(field, "a string or a list of text parts", content);
     return {};
   }
   std::string text;
@@ -162,7 +162,7 @@ void read_tools(FieldReader& to, const OrderedJson& value) {
       to.refuse(field + ".function.name", "up to 128 letters, digits and -_.:", name);
     const OrderedJson& description = json_member(function, "description");
     if (!description.is_string() && !description.is_null())
-      to.refuse(field + ".function.description", "a text", description);
+      to.refuse(field + ".function.description", "a string", description);
     const OrderedJson& parameters = json_member(function, "parameters");
     if (!parameters.is_object() && !parameters.is_null())
       to.refuse(field + ".function.parameters", "a JSON schema", parameters);

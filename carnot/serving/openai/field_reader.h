@@ -36,7 +36,7 @@ class FieldReader {
   }
   std::optional<std::int64_t> integer(const std::string& field, const OrderedJson& value, std::int64_t low,
                                       std::int64_t high) {
-    // 1.0 is a whole number in JSON too.
+    // 1.0 is an integer in JSON too.
     const bool whole = value.is_number_float() && std::floor(value.get<double>()) == value.get<double>() &&
                        std::abs(value.get<double>()) < 0x1p53;
     if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) {
@@ -65,7 +65,7 @@ class FieldReader {
   }
   std::string text(const std::string& field, const OrderedJson& value) {
     if (value.is_string()) return value.get<std::string>();
-    refuse(field, "a text", value);
+    refuse(field, "a string", value);
     return {};
   }
 
@@ -78,8 +78,8 @@ class FieldReader {
 
  private:
   static std::string between(std::int64_t low, std::int64_t high) {
-    return high == INT64_MAX ? "a whole number of at least " + std::to_string(low)
-                             : "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
+    return high == INT64_MAX ? "an integer of at least " + std::to_string(low)
+                             : "an integer from " + std::to_string(low) + " to " + std::to_string(high);
   }
 };
 

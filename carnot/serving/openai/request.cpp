@@ -34,7 +34,7 @@ RequestPrompt read_ids(FieldReader& to, const std::string& field, const OrderedJ
 }
 
 void read_prompt(FieldReader& to, const OrderedJson& value) {
-  constexpr const char* kExpected = "a text, a list of texts, token ids or a list of lists of token ids";
+  constexpr const char* kExpected = "a string, a list of strings, token ids or a list of lists of token ids";
   std::vector<RequestPrompt>& prompts = to.request.prompts;
   if (value.is_string()) {
     prompts.emplace_back(value.get<std::string>());
@@ -53,7 +53,8 @@ void read_prompt(FieldReader& to, const OrderedJson& value) {
       else if (one.is_array() && value[0].is_array() && is_ids(one))
         prompts.push_back(read_ids(to, list_item("prompt", i), one));
       else
-        to.refuse(list_item("prompt", i), value[0].is_string() ? "a text like the first" : "a list of token ids", one);
+        to.refuse(list_item("prompt", i), value[0].is_string() ? "a string like the first" : "a list of token ids",
+                  one);
     }
   }
   for (std::size_t i = 0; i < prompts.size(); ++i)
@@ -66,7 +67,7 @@ void read_prompt(FieldReader& to, const OrderedJson& value) {
 void read_stop(FieldReader& to, const OrderedJson& value) {
   const auto add = [&](const std::string& field, const OrderedJson& one) {
     if (!one.is_string() || one.get_ref<const std::string&>().empty())
-      return to.refuse(field, "a text that is not empty", one);
+      return to.refuse(field, "a non-empty string", one);
     to.request.stop.push_back(one.get<std::string>());
   };
   if (!value.is_array()) return add("stop", value);

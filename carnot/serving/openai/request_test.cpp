@@ -106,7 +106,7 @@ TEST(ChatRequest, AllProblemsAreToldAtOnceWithFieldAndExpectation) {
       "top_logprobs": 30, "tool_choice": "required"})"));
   EXPECT_THAT(problems,
               problem("messages[0].role", "expected system, developer, user, assistant or tool, found \"usr\""));
-  EXPECT_THAT(problems, problem("messages[1].content", "expected a text or a list of text parts, found null"));
+  EXPECT_THAT(problems, problem("messages[1].content", "expected a string or a list of text parts, found null"));
   EXPECT_THAT(problems, problem("messages[2].content[0]", "images and sound are not read"));
   EXPECT_THAT(problems, problem("messages[3].tool_call_id", "there is no field"));
   EXPECT_THAT(problems, problem("messages[4].tool_call_id", "expected the id of a call"));
@@ -116,10 +116,10 @@ TEST(ChatRequest, AllProblemsAreToldAtOnceWithFieldAndExpectation) {
   EXPECT_THAT(problems, problem("temperatur", "did you mean 'temperature'?"));
   EXPECT_THAT(problems, problem("temperature", "expected 0 or a number from 0.0001 on, found -1"));
   EXPECT_THAT(problems, problem("top_p", "expected a number above 0, at most 1, found 0"));
-  EXPECT_THAT(problems, problem("n", "expected a whole number from 1 to 1024, found 0"));
-  EXPECT_THAT(problems, problem("stop[0]", "a text that is not empty"));
-  EXPECT_THAT(problems, problem("stop[1]", "a text that is not empty, found 5"));
-  EXPECT_THAT(problems, problem("seed", "a whole number"));
+  EXPECT_THAT(problems, problem("n", "expected an integer from 1 to 1024, found 0"));
+  EXPECT_THAT(problems, problem("stop[0]", "a non-empty string"));
+  EXPECT_THAT(problems, problem("stop[1]", "a non-empty string, found 5"));
+  EXPECT_THAT(problems, problem("seed", "an integer"));
   EXPECT_THAT(problems, problem("stream", "true or false, found 1"));
   EXPECT_THAT(problems, problem("top_logprobs", "from 0 to 20, found 30"));
   EXPECT_THAT(problems, problem("tool_choice", "a call cannot be forced"));
@@ -185,7 +185,7 @@ TEST(CompletionRequest, PromptsThatAreNoneAreRefused) {
   EXPECT_THAT(problems_of(R"("prompt": "")"), problem("prompt", "is empty"));
   EXPECT_THAT(problems_of(R"("prompt": [])"), problem("prompt", "a list of texts"));
   EXPECT_THAT(problems_of(R"("prompt": {"a": 1})"), problem("prompt", "a list of texts"));
-  EXPECT_THAT(problems_of(R"("prompt": ["a", 5])"), problem("prompt[1]", "a text like the first, found 5"));
+  EXPECT_THAT(problems_of(R"("prompt": ["a", 5])"), problem("prompt[1]", "a string like the first, found 5"));
   EXPECT_THAT(problems_of(R"("prompt": [[5], []])"), problem("prompt[1]", "is empty"));
   EXPECT_THAT(problems_of(R"("prompt": [[5], "a"])"), problem("prompt[1]", "a list of token ids"));
   EXPECT_THAT(problems_of(R"("prompt": [5, -1, 2.5, 99999999])"), problem("prompt[1]", "found -1"));

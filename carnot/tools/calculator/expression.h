@@ -16,7 +16,7 @@ Result<double> calculate(std::string_view expression);
 /// "abs, ceil, cos, ...".
 std::string calculator_functions();
 
-/// The shortest text that reads back as the number; whole numbers up to 2^53 without a point.
+/// The shortest text that reads back as the number; integers up to 2^53 without a point.
 std::string exact_text(double value);
 
 }  // namespace carnot

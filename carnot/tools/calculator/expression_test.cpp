@@ -53,7 +53,7 @@ TEST(Calculator, SaysWhatIsWrong) {
   EXPECT_EQ(answer(std::string(10001, '1')), "the expression is longer than 10000 bytes");
 }
 
-/// An expression of whole numbers with its value, built together.
+/// An expression of integers with its value, built together.
 struct Built {
   std::string text;
   double value;

@@ -112,9 +112,9 @@ TEST(SandboxFusionServer, AnAnswerHasThePublishedFields) {
 TEST(SandboxFusionServer, WhatItCannotServeIsRefusedWithEveryReason) {
   const auto refusal = [](const std::string& body) { return parse_run_code(body, 30).error().message; };
   EXPECT_THAT(refusal(R"({"language": "cpp", "run_timeout": -1, "fetch_files": ["a"], "stdin": 5})"),
-              AllOf(HasSubstr("code: expected a text"), HasSubstr("language: expected python"),
+              AllOf(HasSubstr("code: expected a string"), HasSubstr("language: expected python"),
                     HasSubstr("run_timeout: expected a number above 0"), HasSubstr("fetch_files: expected none"),
-                    HasSubstr("stdin: expected a text")));
+                    HasSubstr("stdin: expected a string")));
   EXPECT_THAT(refusal(R"({"code": "", "files": {"../a": ""}})"), HasSubstr("files: expected relative paths"));
   EXPECT_THAT(refusal(R"({"code": "", "files": {"a": "x"}})"), HasSubstr("base64"));
   EXPECT_EQ(parse_run_code(R"({"code": "1", "run_timeout": null})", 12).value().seconds, 12);

@@ -55,7 +55,7 @@ class MemberReader {
   void text(const char* key, std::string& value) {
     const auto* found = find(key);
     if (found == nullptr) return;
-    if (!found->is_string()) return refuse(key, "a text");
+    if (!found->is_string()) return refuse(key, "a string");
     value = found->get<std::string>();
   }
   void number(const char* key, double& value) {
@@ -153,7 +153,7 @@ Result<CodeCall> parse_run_code(std::string_view body, double usual_seconds) {
   MemberReader reader(given, "request");
   CodeCall call{.seconds = usual_seconds};
   std::string language = "python";
-  if (reader.find("code") == nullptr) reader.refuse("code", "a text");
+  if (reader.find("code") == nullptr) reader.refuse("code", "a string");
   reader.text("code", call.code);
   reader.text("stdin", call.input);
   reader.text("language", language);

@@ -41,11 +41,11 @@ Result<Bm25Query> parse_bm25_query(std::string_view line, const std::string& whe
   CARNOT_ASSIGN_OR_RETURN(const auto given, parse_json_object(line, where));
   Bm25Query query;
   const auto text = given.find("query"), count = given.find("topk");
-  if (text == given.end() || !text->is_string()) return Error{where + ": query: expected a text"};
+  if (text == given.end() || !text->is_string()) return Error{where + ": query: expected a string"};
   query.text = text->get<std::string>();
   if (count == given.end() || count->is_null()) return query;
   if (!count->is_number_integer() || *count < 1 || *count > kMostPassages)
-    return Error{where + ": topk: expected a whole number from 1 to " + std::to_string(kMostPassages)};
+    return Error{where + ": topk: expected an integer from 1 to " + std::to_string(kMostPassages)};
   query.count = count->get<int>();
   return query;
 }

@@ -47,7 +47,7 @@ class ServerReader {
 
  private:
   std::string text_of(const OrderedJson& value, const char* key) {
-    if (!value.is_string()) return problem(key, "a text"), "";
+    if (!value.is_string()) return problem(key, "a string"), "";
     return with_variables(value.get<std::string>(), key);
   }
 

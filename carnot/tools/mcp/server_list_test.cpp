@@ -39,7 +39,7 @@ TEST(McpServerList, EveryProblemIsToldWithItsPlace) {
                         "s.json")
           .error()
           .message,
-      AllOf(HasSubstr("s.json: a.args: expected a text"), HasSubstr("s.json: b: expected an object"),
+      AllOf(HasSubstr("s.json: a.args: expected a string"), HasSubstr("s.json: b: expected an object"),
             HasSubstr("s.json: a.command: expected either a command or a url"),
             HasSubstr("s.json: c.command: expected either"),
             HasSubstr("s.json: d.command: expected the environment to have a variable CARNOT_NO_SUCH_VARIABLE")));

@@ -25,7 +25,7 @@ class PythonTool final : public Tool {
     ToolResult result;
     reader.text("text", result.text);
     reader.text("status", result.status);
-    if (!reader.has("text")) reader.refuse("text", "a text");
+    if (!reader.has("text")) reader.refuse("text", "a string");
     reader.finish();
     return result;
   }

@@ -23,7 +23,7 @@ Result<SearchPassage> passage_of(const Json& row, const std::string& where) {
   text_at("title", passage.title);
   for (const char* key : {"text", "contents", "content", "passage"})
     if (text_at(key, passage.text)) return passage;
-  return Error{where + ": expected a text under text, contents, content or passage"};
+  return Error{where + ": expected a string under text, contents, content or passage"};
 }
 
 class Search final : public Tool {

@@ -23,7 +23,7 @@ TEST(Passages, AreRowsOrLines) {
 
 TEST(Passages, EveryBadLineIsTold) {
   EXPECT_THAT(parse_passages("{\"text\": 5}\n[1]\n{\"text\": \"ok\"}\n", "p.jsonl").error().message,
-              AllOf(HasSubstr("p.jsonl:1: expected a text under text"), HasSubstr("p.jsonl:2")));
+              AllOf(HasSubstr("p.jsonl:1: expected a string under text"), HasSubstr("p.jsonl:2")));
   EXPECT_EQ(parse_passages("\n", "p.txt").error().message, "p.txt: no passages");
 }
 

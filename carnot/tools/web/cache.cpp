@@ -21,7 +21,7 @@ namespace {
 Status take_text(const Json& row, const char* name, const std::string& where, std::string& text) {
   const auto found = row.find(name);
   if (found == row.end()) return Done{};
-  if (!found->is_string()) return Error{where + ": " + name + ": expected a text, found " + shown(*found)};
+  if (!found->is_string()) return Error{where + ": " + name + ": expected a string, found " + shown(*found)};
   text = found->get<std::string>();
   return Done{};
 }
@@ -32,7 +32,7 @@ Result<WebResult> read_result(const Json& row, const std::string& where) {
   for (const auto& [name, text] : {std::pair{"title", &result.title}, std::pair{"url", &result.url},
                                    std::pair{"snippet", &result.snippet}, std::pair{"date", &result.date}})
     CARNOT_RETURN_IF_ERROR(take_text(row, name, where, *text));
-  if (result.snippet.empty()) return Error{where + ": snippet: expected a text that is not empty"};
+  if (result.snippet.empty()) return Error{where + ": snippet: expected a non-empty string"};
   return result;
 }
 

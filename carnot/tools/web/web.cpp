@@ -215,7 +215,7 @@ std::string Web::without_api_key(std::string text) const {
 void Web::keep(const Status& kept) {
   if (kept) return;
   std::call_once(warned_, [&] {
-    log_warning(kWebSection + "cache: " + kept.error().message + "; the run goes on without keeping such answers");
+    log_warning(kWebSection + "cache: " + kept.error().message + "; the run continues without keeping such answers");
   });
 }
 

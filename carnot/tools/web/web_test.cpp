@@ -265,7 +265,7 @@ TEST_F(WebTools, SayBeforeARunWhatIsMissing) {
   EXPECT_THAT(error(options), HasSubstr("env.web.cache: "));
   options.cache = file("bad.jsonl", "{\"query\": \"a\"}\n{\"url\": 5}\n{\"url\": \"u\"}\n[]\n");
   EXPECT_THAT(error(options), HasSubstr("bad.jsonl:1: results: expected a list"));
-  EXPECT_THAT(error(options), HasSubstr("bad.jsonl:2: url: expected a text, found 5"));
+  EXPECT_THAT(error(options), HasSubstr("bad.jsonl:2: url: expected a string, found 5"));
   EXPECT_THAT(error(options), HasSubstr("bad.jsonl:3: expected query and results, or url and either text or problem"));
   EXPECT_THAT(error(options), HasSubstr("bad.jsonl:4"));
   options = {};

@@ -61,12 +61,12 @@ std::optional<Reply> results_reply(const std::vector<ToolCall>& calls, std::span
 Status check_call(const OpenAiRequest& request) {
   std::vector<std::string> problems;
   if (request.samples > 1) problems.emplace_back("n: an episode has one policy; expected 1");
-  if (request.likeliest) problems.emplace_back("logprobs: not told in training; expected false");
+  if (request.likeliest) problems.emplace_back("logprobs: not reported in training; expected false");
   if (request.return_token_ids)
-    problems.emplace_back("return_token_ids: recorded in training, and not told; expected false");
+    problems.emplace_back("return_token_ids: recorded in training, not returned; expected false");
   if (!request.stop.empty()) problems.emplace_back("stop: a turn ends as the chat format says; expected none");
   const auto [system, messages] = parted(request.messages);
-  if (messages.empty()) problems.emplace_back("messages: expected one beside the system message");
+  if (messages.empty()) problems.emplace_back("messages: expected one in addition to the system message");
   for (const Message& message : messages)
     if (message.role == "system") problems.emplace_back("messages: expected the system message first");
   for (const std::string& tool : request.tools)

@@ -42,10 +42,9 @@ struct AlfworldOptions {
     visit.field("task_types", selection.task_types, "types of tasks, as directories are named; empty: all six",
                 one_of(kTaskTypes));
     visit.field("game", selection.game, "TASK_ID/TRIAL_ID, the only task, whatever its split; empty: all");
-    enum_field(
-        visit, "style", style, {"verl_agent", "ragen", "transcript"},
-        "verl_agent: a prompt of its own for every step; ragen: one growing conversation; transcript: one of bare "
-        "observations, without admissible actions");
+    enum_field(visit, "style", style, {"verl_agent", "ragen", "transcript"},
+               "verl_agent: a separate prompt for every step; ragen: one growing conversation; transcript: one of bare "
+               "observations, without admissible actions");
     visit.field("max_steps", conversation.max_steps, "steps an episode", between(1, kMaxEpisodeSteps));
     visit.field("history_length", conversation.history_length, "past steps that a prompt of style verl_agent shows",
                 between(0, kMaxEpisodeSteps));

@@ -10,8 +10,12 @@ namespace carnot {
 inline const RoomReceptacle& receptacle_of(const Room& room, int receptacle) {
   return room.receptacles[static_cast<std::size_t>(receptacle)];
 }
-inline const RoomObject& object_of(const Room& room, int object) { return room.objects[static_cast<std::size_t>(object)]; }
-inline EntitySet& contents(RoomState& state, int receptacle) { return state.inside[static_cast<std::size_t>(receptacle)]; }
+inline const RoomObject& object_of(const Room& room, int object) {
+  return room.objects[static_cast<std::size_t>(object)];
+}
+inline EntitySet& contents(RoomState& state, int receptacle) {
+  return state.inside[static_cast<std::size_t>(receptacle)];
+}
 inline const EntitySet& contents(const RoomState& state, int receptacle) {
   return state.inside[static_cast<std::size_t>(receptacle)];
 }

@@ -43,7 +43,7 @@ std::string_view without_fence(std::string_view text) {
 
 Status set_prompt(JudgeOptions& options) {
   if (!options.prompt.empty() && !options.prompt_file.empty())
-    return Error{kSection + "prompt_file: has no effect beside " + kSection + "prompt; expected one of them"};
+    return Error{kSection + "prompt_file: has no effect with " + kSection + "prompt; expected one of them"};
   if (!options.prompt_file.empty()) {
     auto text = read_file(options.prompt_file);
     if (!text) return Error{kSection + "prompt_file: " + text.error().message};
@@ -102,7 +102,7 @@ double Judge::score(const DatasetRow& row, std::string_view response) {
   const double score = score_of(answer);  // what has no score is not kept
   if (cache_)
     if (const Status stored = cache_->store(name, answer); !stored && !warned_.exchange(true))
-      log_warning(kSection + "cache: " + stored.error().message + "; the run goes on without keeping such answers");
+      log_warning(kSection + "cache: " + stored.error().message + "; the run continues without keeping such answers");
   return score;
 }
 

@@ -42,7 +42,7 @@ void read_prompt(AnswerReader& reader, Opening& opening) {
   reader.text("user", opening.user);
   reader.text("assistant_prefix", opening.assistant_prefix);
   reader.objects("tools", [&](AnswerReader& one) { read_tool(one, opening.tools.emplace_back()); });
-  if (opening.user.empty() && opening.history.empty()) reader.refuse("user", "a text, or a history");
+  if (opening.user.empty() && opening.history.empty()) reader.refuse("user", "a string, or a history");
 }
 
 /// Which of the four forms a reply has follows from what it holds.

@@ -75,7 +75,7 @@ TEST(ProcessMessages, EveryProblemIsToldAtOnceWithItsPlace) {
   EXPECT_EQ(complaint(R"({"id": 3, "reward": "1", "done": 1, "outcome": "won", "score": 2,
                           "measures": {"a": null}, "results": [{"text": 4}, 5]})"),
             "world (process 7), line 12: "
-            "results[0].text: expected a text, found 4; "
+            "results[0].text: expected a string, found 4; "
             "results[1]: expected an object, found 5; "
             "reward: expected a finite number, found \"1\"; "
             "done: expected true or false, found 1; "

@@ -78,7 +78,7 @@ std::size_t fraction_length(std::string_view text) {
   return at;
 }
 
-/// A number, a fraction of whole numbers or a \frac at the beginning of `text`; its length, 0 if there is none.
+/// A number, a fraction of integers or a \frac at the beginning of `text`; its length, 0 if there is none.
 std::size_t expression_length(std::string_view text) {
   if (const std::size_t length = fraction_length(text)) return length;
   const bool begins = !text.empty() && (is_digit(text[0]) || (text[0] == '.' && text.size() > 1 && is_digit(text[1])));

@@ -279,7 +279,7 @@ void brace_arguments(std::string& text) {
   }
 }
 
-/// The whole of it, or what follows a sign or a whole number: 3/4, -3/4, 1 3/4.
+/// The whole of it, or what follows a sign or an integer: 3/4, -3/4, 1 3/4.
 void braced_fraction(std::string& text) {
   std::size_t begin = text.starts_with('-') ? 1 : 0;
   const auto blank = text.find(' ');

@@ -125,7 +125,7 @@ class Evaluator {
     return degree == 2 ? std::sqrt(radicand) : std::pow(radicand, 1 / degree);
   }
 
-  /// A whole number right before a fraction of whole numbers counts its parts together: 1\frac{1}{2}.
+  /// an integer right before a fraction of integers counts its parts together: 1\frac{1}{2}.
   double mixed_number() {
     const std::string_view before = text_;
     const double value = number();

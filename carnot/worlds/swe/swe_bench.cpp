@@ -47,7 +47,7 @@ class SweBenchRowReader {
     const Json* value = member(key);
     if (value == nullptr) return "";
     if (value->is_string() && !trim(value->get_ref<const std::string&>()).empty()) return value->get<std::string>();
-    problem(key, "expected a text that is not empty, found " + shown(*value));
+    problem(key, "expected a non-empty string, found " + shown(*value));
     return "";
   }
 

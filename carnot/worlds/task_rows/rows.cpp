@@ -62,8 +62,7 @@ class RowReader {
       else
         question = text_of(*found);
     }
-    if (trim(question).empty())
-      problem(question_.empty() ? "question" : question_, "expected a text that is not empty");
+    if (trim(question).empty()) problem(question_.empty() ? "question" : question_, "expected a non-empty string");
     const std::map<std::string, std::string, std::less<>> own{{"question", question}};
     if (!columns_.system.empty()) out.system = fill_template(columns_.system, row, own);
     out.user = fill_template(columns_.prompt, row, own);
@@ -126,7 +125,8 @@ class RowReader {
     const OrderedJson* found = column(row, answer_, "env.answer");
     if (found == nullptr) return;
     if (found->is_object() || (found->is_array() && found->empty()))
-      return problem(answer_, "expected a text, a number or a list of them, found " + std::string(found->type_name()));
+      return problem(answer_,
+                     "expected a string, a number or a list of them, found " + std::string(found->type_name()));
     if (!found->is_array()) {
       out.answers.push_back(text_of(*found));
       return;

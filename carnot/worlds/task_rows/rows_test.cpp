@@ -60,12 +60,12 @@ TEST(DatasetRows, FillsTemplatesAndLeavesOtherBracesAlone) {
 
 TEST(DatasetRows, SaysEveryProblemWithLineAndColumn) {
   EXPECT_THAT(problem("{\"question\": \"q\", \"answer\": \"a\"}\n\n{\"question\": \"\"}\n"),
-              AllOf(HasSubstr("rows.jsonl:3: question: expected a text that is not empty"),
+              AllOf(HasSubstr("rows.jsonl:3: question: expected a non-empty string"),
                     HasSubstr("rows.jsonl:3: answer: no such column")));
   EXPECT_THAT(problem(R"({"text": "q", "gold": "a"})"),
               AllOf(HasSubstr("env.question: no such column"), HasSubstr("expected one of text, gold")));
   EXPECT_THAT(problem("{\n"), HasSubstr("rows.jsonl:1"));
-  EXPECT_THAT(problem(R"({"question": "q", "answer": {"x": 1}})"), HasSubstr("answer: expected a text, a number"));
+  EXPECT_THAT(problem(R"({"question": "q", "answer": {"x": 1}})"), HasSubstr("answer: expected a string, a number"));
   EXPECT_THAT(problem(R"({"prompt": [{"role": "user"}], "answer": "a"})"), HasSubstr("prompt[0]: expected a message"));
   EXPECT_THAT(problem("\n \n"), HasSubstr("no rows"));
 }
@@ -103,7 +103,7 @@ TEST(DatasetRows, ReadsAnArrayOfObjects) {
   EXPECT_EQ(got[1].user, "r");
   EXPECT_EQ(problem("[{\"question\": \"q\"}, 3]", {}, "rows.json"), "rows.json[1]: expected an object, found number");
   EXPECT_THAT(problem("[{\"question\": \"\"}]", {.needs_answer = false}, "rows.json"),
-              HasSubstr("rows.json[0]: question: expected a text that is not empty"));
+              HasSubstr("rows.json[0]: question: expected a non-empty string"));
   EXPECT_THAT(problem("[]", {}, "rows.json"), HasSubstr("no rows"));
 }
 

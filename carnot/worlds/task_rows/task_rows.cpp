@@ -45,7 +45,7 @@ class TaskRowReader {
       return "";
     }
     const auto& found = value->get_ref<const std::string&>();
-    if (trim(found).empty()) problem(path, "expected a text that is not empty");
+    if (trim(found).empty()) problem(path, "expected a non-empty string");
     return found;
   }
 

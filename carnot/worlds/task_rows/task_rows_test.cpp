@@ -54,7 +54,7 @@ TEST(TaskRows, ErrorsNameFileLineAndKeyOfEveryBadRow) {
       "data/train.jsonl:5: prompt: expected a user message, or a system and a user message, found 0 messages\n"
       "data/train.jsonl:5: reward_model.ground_truth: expected a string, found number\n"
       "data/train.jsonl:6: prompt[0].role: expected 'user', found 'assistant'\n"
-      "data/train.jsonl:6: prompt[0].content: expected a text that is not empty\n"
+      "data/train.jsonl:6: prompt[0].content: expected a non-empty string\n"
       "data/train.jsonl:6: reward_model: this key is missing\n"
       "data/train.jsonl:7: not JSON at byte 17: parse error at line 1, column 17: syntax error while parsing object - "
       "unexpected end of input; expected '}'");

@@ -37,7 +37,7 @@ class ShopRecord {
   std::string text(const char* key) {
     const ShopJson* value = member(key);
     if (value == nullptr || !value->is_string()) {
-      problem(key, "a text", value);
+      problem(key, "a string", value);
       return {};
     }
     return value->get<std::string>();

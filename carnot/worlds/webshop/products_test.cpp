@@ -160,7 +160,7 @@ TEST(ShopProducts, SayWhichRecordsAreWrong) {
   const std::string lines =
       problem(R"({"asin": "B1", "name": 3, "category": "c", "query": "q", "product_category": "p"})"
               "\n{");
-  EXPECT_TRUE(lines.starts_with("f: product 1: name: expected a text, found 3\nf: product 2: not JSON at byte 2: "))
+  EXPECT_TRUE(lines.starts_with("f: product 1: name: expected a string, found 3\nf: product 2: not JSON at byte 2: "))
       << lines;
   EXPECT_EQ(
       problem(R"([{"asin": "B1", "name": "n", "category": "c", "query": "q", "product_category": "p",

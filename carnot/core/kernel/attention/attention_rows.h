@@ -1,5 +1,5 @@
-// kernel/attention/attention_rows.h -- what the forward and the backward pass of attention do with a row: widen it, rotate
-// it, store it. Internal to the room.
+// kernel/attention/attention_rows.h -- what the forward and the backward pass of attention do with a row: widen it,
+// rotate it, store it. Internal to the room.
 #pragma once
 
 #include <algorithm>
