@@ -101,7 +101,6 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(method_list, kInMemory),
                                           CARNOT_TARGET(metrics, kThroughFiles),
                                           CARNOT_TARGET(model_config, kInMemory),
-                                          CARNOT_TARGET(name, mutations),
                                           CARNOT_TARGET(openai_requests, kInMemory),
                                           CARNOT_TARGET(passages, kInMemory),
                                           CARNOT_TARGET(process_answers, kInMemory),

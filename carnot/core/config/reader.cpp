@@ -25,12 +25,15 @@ bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// What was expected in place of `written`, which is no whole number or too large a one.
-std::string whole_number_in_words(const Limits& limits, const std::string& written) {
+/// What was expected in place of `written`, which is not an integer or is too large.
+std::string integer_in_words(const Limits& limits, const std::string& written) {
   const auto whole = parse_whole_number(written);
   const bool fits = whole && static_cast<double>(*whole) <= limits.high;
   if (fits || !(whole || is_digits(written))) return number_in_words("an integer", limits);
-  if (limits.high == kLargestCount) return "a whole" + violation(limits, 2 * kLargestCount).substr(1);
+  if (limits.high == kLargestCount) {
+    const std::string wrong = violation(limits, 2 * kLargestCount);
+    return "an integer" + wrong.substr(std::string_view("a number").size());
+  }
   return number_in_words("an integer", limits) + (whole ? "" : ", below 2^63");
 }
 
@@ -150,7 +153,7 @@ void ConfigReader::field(std::string_view name, std::int64_t& value, std::string
   const auto parsed = scalar ? parse_whole_number(setting->value.items.front().text) : std::nullopt;
   const bool accepted = parsed && violation(limits, static_cast<double>(*parsed)).empty();
   const std::string written = scalar ? setting->value.items.front().text : std::string();
-  if (!accepted) return expected(*setting, whole_number_in_words(limits, written));
+  if (!accepted) return expected(*setting, integer_in_words(limits, written));
   set(name, value, *parsed);
 }
 
