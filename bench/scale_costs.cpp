@@ -28,7 +28,6 @@
 #include "carnot/core/optim/chunks.h"
 #include "carnot/core/optim/norm.h"
 #include "carnot/core/rollout/rollout_bytes.h"
-#include "carnot/core/train/mismatch_metrics.h"
 #include "carnot/core/train/packing.h"
 #include "carnot/core/train/recipe.h"
 #include "carnot/core/train/step_gather.h"
