@@ -21,7 +21,7 @@
 #include "carnot/core/env/environment.h"
 #include "carnot/core/nn/token_statistics.h"
 #include "carnot/core/optim/local_optimizer.h"
-#include "carnot/core/rollout/demonstration.h"
+#include "carnot/core/rollout/episode.h"
 #include "carnot/core/run/checkpoint_folder.h"
 #include "carnot/core/train/trainer.h"
 #include "carnot/worlds/worlds.h"

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "carnot/core/base/thread_pool.h"
-#include "carnot/core/branch/independent.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/data/trajectory.h"
 #include "carnot/core/rollout/rollout.h"
 #include "carnot/core/text/chat_families.h"

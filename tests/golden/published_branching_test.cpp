@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "carnot/core/branch/balanced_branch.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/branch/entropy_branch.h"
-#include "carnot/core/branch/turn_entropy.h"
 #include "carnot/core/credit/filter.h"
 #include "carnot/core/credit/reward.h"
 #include "carnot/core/objective/adaptive_coefficient.h"

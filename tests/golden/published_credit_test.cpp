@@ -4,11 +4,9 @@
 #include <array>
 #include <map>
 
-#include "carnot/core/credit/bilevel_gae.h"
 #include "carnot/core/credit/gae.h"
+#include "carnot/core/credit/group_estimator.h"
 #include "carnot/core/credit/group_relative.h"
-#include "carnot/core/credit/leave_one_out.h"
-#include "carnot/core/credit/other_baselines.h"
 #include "carnot/core/credit/reinforce.h"
 #include "carnot/core/credit/step_group.h"
 #include "carnot/core/credit/token_gain.h"

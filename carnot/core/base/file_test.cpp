@@ -14,7 +14,6 @@
 #include <future>
 #include <sstream>
 
-#include "carnot/core/base/bounded_read.h"
 #include "carnot/core/base/descriptor.h"
 #include "carnot/core/base/limits.h"
 #include "testing/missing.h"

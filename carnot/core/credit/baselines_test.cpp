@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "carnot/core/credit/leave_one_out.h"
-#include "carnot/core/credit/other_baselines.h"
+#include "carnot/core/credit/group_estimator.h"
+#include "carnot/core/credit/group_relative.h"
 #include "carnot/core/credit/reinforce.h"
 #include "reference/group_advantage.h"
 #include "testing/random_groups.h"

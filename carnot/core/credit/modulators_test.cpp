@@ -5,14 +5,12 @@
 #include <cmath>
 #include <set>
 
-#include "carnot/core/credit/bilevel_gae.h"
 #include "carnot/core/credit/entropy_modulate.h"
-#include "carnot/core/credit/entropy_scale.h"
-#include "carnot/core/credit/leave_one_out.h"
-#include "carnot/core/credit/other_baselines.h"
+#include "carnot/core/credit/gae.h"
+#include "carnot/core/credit/group_estimator.h"
+#include "carnot/core/credit/group_relative.h"
 #include "carnot/core/credit/reinforce.h"
 #include "carnot/core/credit/reward.h"
-#include "carnot/core/credit/shared_prefix.h"
 #include "carnot/core/credit/span_weight.h"
 #include "carnot/core/credit/step_group.h"
 #include "carnot/core/credit/token_gain.h"

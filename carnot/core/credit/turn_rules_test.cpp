@@ -3,10 +3,8 @@
 #include <cmath>
 #include <functional>
 
-#include "carnot/core/credit/bilevel_gae.h"
+#include "carnot/core/credit/gae.h"
 #include "carnot/core/credit/group_relative.h"
-#include "carnot/core/credit/shared_prefix.h"
-#include "carnot/core/credit/similarity.h"
 #include "carnot/core/credit/step_group.h"
 #include "carnot/core/credit/tree_relative.h"
 #include "carnot/core/credit/turn_gain.h"

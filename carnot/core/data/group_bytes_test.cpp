@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "carnot/core/base/byte_stream.h"
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "testing/random_groups.h"
 #include "testing/trials.h"
 

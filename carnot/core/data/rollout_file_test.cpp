@@ -8,7 +8,6 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
-#include "carnot/core/data/rollout_write.h"
 #include "testing/random_groups.h"
 #include "testing/trials.h"
 

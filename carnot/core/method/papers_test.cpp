@@ -6,13 +6,11 @@
 #include <cmath>
 #include <map>
 
-#include "carnot/core/credit/bilevel_gae.h"
 #include "carnot/core/credit/gae.h"
 #include "carnot/core/credit/group_relative.h"
 #include "carnot/core/credit/reinforce.h"
 #include "carnot/core/credit/token_gain.h"
 #include "carnot/core/credit/turn_group_gain.h"
-#include "carnot/core/method/composition.h"
 #include "carnot/core/method/method.h"
 #include "testing/field_settings.h"
 #include "testing/method_recipes.h"

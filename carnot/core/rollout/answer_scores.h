@@ -12,8 +12,8 @@
 #include <span>
 #include <string>
 
-#include "carnot/core/rollout/answer_gains.h"
 #include "carnot/core/rollout/answer_prompt.h"
+#include "carnot/core/rollout/info_gain.h"
 #include "carnot/core/rollout/member.h"
 #include "carnot/core/rollout/rollout_context.h"
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/branch/entropy_branch.h"
-#include "carnot/core/branch/independent.h"
 #include "carnot/core/branch/tree_expand.h"
 #include "carnot/core/text/bpe_training.h"
 #include "carnot/core/text/chat_families.h"

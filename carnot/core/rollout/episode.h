@@ -5,6 +5,7 @@
 // the next turn's tokens start with. Not thread-safe, except that ask() may run on another thread meanwhile.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "carnot/core/base/fields.h"
+#include "carnot/core/base/result.h"
 #include "carnot/core/data/tree.h"
 #include "carnot/core/env/environment.h"
 #include "carnot/core/env/replay.h"
@@ -113,5 +115,18 @@ class Episode {
 
 /// Fills what a leaf says about its end. REQUIRES: leaf.turn is set.
 void finish_leaf(Tree& tree, int leaf, Outcome outcome, const Reply& reply);
+
+struct DemonstrationOptions {
+  std::int64_t index = 0;  ///< of the task, before the factory's curriculum moves it
+  double progress = 1;     ///< of SFT, in [0, 1]
+  std::uint64_t seed = 0;  ///< of the script's draws
+  EpisodeOptions episode{};
+};
+
+/// Plays the script. The tokens it would have sampled are where a policy's are: the text of each response after the
+/// assistant's prefix, and the token that ends the message, except where a stop string of the protocol ended it first.
+/// An environment without a script is an error; so is a script that leaves out the prefix.
+Result<Tree> demonstrate(const EnvironmentFactory& factory, const ChatFamily& chat,
+                         const DemonstrationOptions& options);
 
 }  // namespace carnot

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "carnot/core/rollout/demonstration.h"
 #include "testing/scripted_rollout.h"
 
 namespace carnot {

@@ -5,13 +5,29 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "carnot/core/base/random.h"
 #include "carnot/core/branch/branch.h"
-#include "carnot/core/rollout/group_draws.h"
 #include "carnot/core/rollout/member.h"
+#include "carnot/core/rollout/rollout.h"
 
 namespace carnot {
+
+/// The keys of a group's random draws: the same whatever the order of events.
+class GroupDraws {
+ public:
+  /// `group`: its number among the tasks of the rollout.
+  GroupDraws(const RolloutKey& key, int group) : key_(key), group_(group) {}
+
+  /// `purpose`: empty for tokens; every other purpose draws from its own stream.
+  DrawKey key(std::string_view purpose, int sibling, int turn, int position) const;
+
+ private:
+  RolloutKey key_;
+  int group_;
+};
 
 /// Where a trajectory starts.
 struct Start {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "carnot/core/base/check.h"
-#include "carnot/core/branch/turn_entropy.h"
-#include "carnot/core/rollout/group_tree.h"
+#include "carnot/core/branch/branch.h"
+#include "carnot/core/rollout/member.h"
 
 namespace carnot {
 

@@ -12,7 +12,6 @@
 
 #include "carnot/core/env/environment_workers.h"
 #include "carnot/core/rollout/answer_scores.h"
-#include "carnot/core/rollout/environment_copies.h"
 #include "carnot/core/rollout/group_budget.h"
 #include "carnot/core/rollout/member.h"
 #include "carnot/core/rollout/rollout_context.h"

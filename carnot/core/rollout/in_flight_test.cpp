@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "carnot/core/branch/independent.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/branch/tree_expand.h"
 #include "carnot/core/engine/decoder_runner.h"
 #include "carnot/core/rollout/measure.h"

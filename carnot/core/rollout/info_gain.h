@@ -2,7 +2,9 @@
 // (IGPO, arXiv:2510.14967).
 #pragma once
 
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "carnot/core/data/measurement.h"
 #include "carnot/core/data/tree.h"
@@ -13,8 +15,19 @@
 
 namespace carnot {
 
-/// Fills Turn::info_gain and Group::query_baseline (answer_gains.h) by a pass over the groups' trajectories, with the
-/// group's first answer. Groups without one are left alone, and so are those whose rollout has measured it
+/// Mean log-probability of the tokens of a group's answer, by where it was put.
+struct AnswerLogProbs {
+  std::optional<double> prompt{};                           ///< after the prompt
+  std::vector<std::vector<std::optional<double>>> turns{};  ///< after a turn and its observation; by tree and turn
+};
+
+/// Turn::info_gain and Group::query_baseline. The gain of a turn that another follows is the likelihood of the answer
+/// after the turn and its observation, minus the likelihood one turn earlier; a last turn has none. Leaves that do not
+/// count are skipped. False if a log-probability is missing; then nothing is written.
+bool write_info_gain(Group& group, const AnswerLogProbs& log_probs, const InfoGainOptions& gain);
+
+/// Fills Turn::info_gain and Group::query_baseline (write_info_gain()) by a pass over the groups' trajectories, with
+/// the group's first answer. Groups without one are left alone, and so are those whose rollout has measured it
 /// (Group::query_baseline).
 void measure_info_gain(const Model& policy, const Tokenizer& tokenizer, std::span<Group> groups, const AnswerLead& lead,
                        const InfoGainOptions& gain, const LogProbPassOptions& options);

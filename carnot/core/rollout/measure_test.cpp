@@ -9,8 +9,8 @@
 #include <cmath>
 
 #include "carnot/core/branch/balanced_branch.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/branch/entropy_branch.h"
-#include "carnot/core/branch/independent.h"
 #include "carnot/core/branch/tree_expand.h"
 #include "carnot/core/engine/decoder_runner.h"
 #include "carnot/core/rollout/info_gain.h"

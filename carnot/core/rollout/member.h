@@ -1,19 +1,45 @@
-// rollout/member.h -- one trajectory of a group while it is made.
+// rollout/member.h -- one trajectory of a group while it is made, and the trees that finished ones become: each turn is
+// stored once, in the order of the trajectories that made them.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "carnot/core/data/tree.h"
 #include "carnot/core/engine/engine.h"
+#include "carnot/core/engine/sampling.h"
 #include "carnot/core/env/environment_boundary.h"
 #include "carnot/core/rollout/episode.h"
-#include "carnot/core/rollout/response.h"
+#include "carnot/core/text/streaming_decoder.h"
+#include "carnot/core/text/tokenizer.h"
 
 namespace carnot {
+
+/// A response while it is being sampled: its tokens, their statistics, and the stop strings.
+class Response {
+ public:
+  /// `tokenizer` and `stop_strings` must outlive the response.
+  Response(const Tokenizer& tokenizer, const std::vector<std::string>& stop_strings);
+
+  /// Adds a token. True if the text now holds a stop string; a token may carry text after it, which stays.
+  bool push(const TokenDraw& draw);
+
+  int size() const { return static_cast<int>(draws_.size()); }
+  std::span<const TokenDraw> draws() const { return draws_; }
+  const std::vector<TokenId>& tokens() const { return tokens_; }
+
+ private:
+  const std::vector<std::string>* stop_strings_;
+  StreamingDecoder decoder_;
+  std::vector<TokenDraw> draws_;
+  std::vector<TokenId> tokens_;
+  std::string tail_;  ///< as much of the text's end as a stop string can still begin in
+  std::size_t longest_ = 0;
+};
 
 /// One turn that a member made itself, with the statistics of what it sampled.
 struct MadeTurn {
@@ -77,5 +103,18 @@ struct Member {
 
   int num_turns() const { return shared_turns + static_cast<int>(turns.size()); }
 };
+
+struct GroupTrees {
+  std::vector<Tree> trees{};
+  std::vector<std::vector<std::optional<double>>> answer_log_probs{};  ///< by tree and turn
+};
+
+/// The trees of a group, its leaves numbered as the members. `dropped`: by member; empty: no member is dropped.
+GroupTrees trees_of(std::span<const std::unique_ptr<Member>> members, int num_trees, const std::vector<bool>& dropped,
+                    const std::string& uid);
+
+/// The tree of a trajectory that could not start: one turn that holds the prompt, if there is one, and nothing
+/// sampled.
+Tree unstarted_tree(const SpannedTokens& prompt, const Leaf& leaf, int policy_version);
 
 }  // namespace carnot

@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "carnot/core/branch/balanced_branch.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/branch/entropy_branch.h"
 #include "carnot/core/branch/tree_expand.h"
-#include "carnot/core/branch/turn_entropy.h"
 #include "testing/hang.h"
 #include "testing/scripted_rollout.h"
 

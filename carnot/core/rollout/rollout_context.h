@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "carnot/core/env/environment_workers.h"
+#include "carnot/core/rollout/episode.h"
 #include "carnot/core/rollout/rollout.h"
 
 namespace carnot {
@@ -42,6 +45,23 @@ struct RolloutContext {
     if (owners.size() <= static_cast<std::size_t>(sequence)) owners.resize(static_cast<std::size_t>(sequence) + 1);
     owners[sequence] = owner;
   }
+};
+
+/// Copies of a running environment, for the branches of one group. A copy is awaited: a branch starts at once or not at
+/// all.
+class EnvironmentCopies {
+ public:
+  /// Both must outlive it.
+  EnvironmentCopies(RolloutContext& context, const RolloutTask& task) : context_(context), task_(task) {}
+
+  /// Waits for a copy of the episode's environment, for its deadline, or until the rollout is to stop. `copy` is set
+  /// where the call returned. Once a copy has not come back in time, every further one is refused.
+  FinishedCall copy(const Episode& episode, std::shared_ptr<Environment>& copy);
+
+ private:
+  RolloutContext& context_;
+  const RolloutTask& task_;
+  std::string hangs_{};  ///< the message of a copy that did not come back
 };
 
 }  // namespace carnot

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "carnot/core/branch/independent.h"
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/branch/tree_expand.h"
 #include "carnot/core/text/chat_families.h"
 #include "testing/hang.h"

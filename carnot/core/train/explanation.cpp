@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "carnot/core/credit/members.h"
+#include "carnot/core/credit/rule.h"
 #include "carnot/core/loss/clip.h"
 #include "carnot/core/loss/loss.h"
 #include "carnot/core/loss/ratio.h"

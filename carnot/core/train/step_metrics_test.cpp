@@ -7,7 +7,6 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/random.h"
-#include "carnot/core/train/mismatch_metrics.h"
 #include "testing/absent_members.h"
 #include "testing/paths.h"
 #include "testing/random_groups.h"

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "carnot/core/base/file.h"
-#include "carnot/core/base/regular_file.h"
 
 namespace carnot {
 namespace {

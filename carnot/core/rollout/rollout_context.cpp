@@ -1,4 +1,4 @@
-#include "carnot/core/rollout/environment_copies.h"
+#include "carnot/core/rollout/rollout_context.h"
 
 #include <utility>
 #include <vector>

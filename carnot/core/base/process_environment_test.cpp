@@ -1,4 +1,4 @@
-#include "carnot/core/base/key_variable.h"
+#include "carnot/core/base/process_environment.h"
 
 #include <gtest/gtest.h>
 

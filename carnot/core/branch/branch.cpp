@@ -1,4 +1,4 @@
-#include "carnot/core/branch/turn_entropy.h"
+#include "carnot/core/branch/branch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,12 +8,22 @@
 namespace carnot {
 namespace {
 
+class Independent final : public BranchPolicy {
+ public:
+  std::string name() const override { return "independent"; }
+  int initial(int budget) const override { return budget; }
+  bool branch_here(const BranchContext&) const override { return false; }
+  bool ever_branches() const override { return false; }
+};
+
 double over_log_vocabulary(double sum, int vocabulary) {
   CARNOT_CHECK_GT(vocabulary, 1);
   return sum / std::log(static_cast<double>(vocabulary));
 }
 
 }  // namespace
+
+std::unique_ptr<BranchPolicy> independent() { return std::make_unique<Independent>(); }
 
 double turn_entropy(std::span<const double> token_entropies, int tokens, int vocabulary) {
   double sum = 0;
