@@ -1,5 +1,5 @@
-// SmolLM2-135M-Instruct, as tools/install_smollm2.sh makes it, against what transformers computes with the same weights
-// (tools/golden/smollm2.py).
+// SmolLM2-135M-Instruct, installed by tools/install_smollm2.sh, against what transformers computes with the same
+// weights (tools/golden/smollm2.py).
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -89,7 +89,7 @@ TEST_F(RealModel, AnswersAsTransformersDoes) {
     EXPECT_EQ(answers[i], recorded_->at("answers")[i].at("ids").get<Ids>()) << recorded_->at("answers")[i];
 }
 
-TEST_F(RealModel, HasTheLogProbabilitiesOfTransformersInFloat64) {
+TEST_F(RealModel, EqualsTransformersLogProbabilitiesInFloat64) {
   std::vector<MeasuredSequence> sequences;
   std::vector<double> expected;
   for (const json& one : recorded_->at("scores")) {

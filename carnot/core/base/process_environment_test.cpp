@@ -7,7 +7,7 @@
 namespace carnot {
 namespace {
 
-TEST(KeyVariable, SaysWhetherItIsMissingEmptyOrNoKey) {
+TEST(KeyVariable, SaysWhetherItIsMissingEmptyOrNotAKey) {
   const auto read = [](const char* value) {
     ::setenv("CARNOT_TEST_KEY", value, 1);
     const auto key = key_of_variable("CARNOT_TEST_KEY", "--key-env");

@@ -68,7 +68,7 @@ TEST(NonzeroScaled, GrowsWhereFewTrajectoriesHaveAReward) {
   EXPECT_DOUBLE_EQ(advantage[1], 4 * -0.25);
 }
 
-TEST(BestOfGroup, GetsItsLeadAndNobodyElseAnything) {
+TEST(BestOfGroup, GetsItsLeadAndTheOthersNothing) {
   const auto advantage = first_advantages(best_of_group({.divide_by_std = false}), {0.2, 1, 0.7}, {1, 1, 1});
   EXPECT_DOUBLE_EQ(advantage[0], 0);
   EXPECT_DOUBLE_EQ(advantage[1], 0.3);

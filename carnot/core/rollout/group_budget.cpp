@@ -21,7 +21,7 @@ std::vector<int> leaves_of(GroupBudget::Members members, int tree) {
   return leaves;
 }
 
-// Null stands for the root.
+// Null means the root.
 std::vector<const Boundary*> nodes_of(GroupBudget::Members members, int tree) {
   std::vector<const Boundary*> nodes{nullptr};
   for (const auto& member : members) {

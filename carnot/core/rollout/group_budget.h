@@ -46,7 +46,7 @@ class GroupBudget {
   int trajectories() const { return trajectories_; }
   int num_trees() const { return num_trees_; }
 
-  /// Whether trees are grown from nodes: then every member needs its boundaries.
+  /// Whether trees are grown from nodes; every member then needs its boundaries.
   bool grows_trees() const { return expansion_.has_value(); }
 
   /// The group's first trajectories.
@@ -55,7 +55,7 @@ class GroupBudget {
   /// What to start when no trajectory is active. Empty: the budget is spent.
   std::vector<Start> next(Members members);
 
-  /// Whether the policy is asked about branches, in a group of `size` trajectories.
+  /// Whether the policy decides about branches in a group of `size` trajectories.
   bool may_branch(int size) const;
 
   /// Whether `member` branches where it is now, in a group of `size` trajectories. Counts branches in a row.

@@ -14,7 +14,7 @@
 namespace carnot {
 namespace {
 
-/// After what an answer is scored: a turn of a tree, or the group's prompt.
+/// What an answer is scored after: a turn of a tree, or the group's prompt.
 struct Asked {
   std::size_t group = 0;  ///< in Questions::groups
   int tree = -1;          ///< -1: the prompt
@@ -28,7 +28,7 @@ struct Questions {
   std::vector<Asked> asked{};  ///< by answer
 };
 
-/// The text at the end of a context, of `size` bytes or more where there are so many.
+/// The text at the end of a context: at least `size` bytes, or all of it.
 std::string text_before(const Questions& questions, const Tokenizer& tokenizer, int context, std::size_t size) {
   std::string text;
   for (int at = context; at >= 0 && text.size() < size; at = questions.contexts[at].parent)
@@ -60,7 +60,7 @@ int add_turn(Questions& questions, const Turn& turn, int before, int prompt) {
   return shares ? add_context(questions, prompt, tokens.subspan(opening.size())) : add_context(questions, -1, tokens);
 }
 
-/// Every turn of the leaf that another follows and that no earlier leaf has asked after.
+/// Every turn of the leaf but the last, unless an earlier leaf has it.
 void ask_leaf(Questions& questions, const Tokenizer& tokenizer, const Group& group, Asked asked, int leaf,
               const AnswerPrompt& answer, int prompt, std::vector<int>& context_of) {
   const Tree& tree = group.trees[asked.tree];
@@ -70,7 +70,7 @@ void ask_leaf(Questions& questions, const Tokenizer& tokenizer, const Group& gro
     int& context = context_of[turns[k]];
     if (context >= 0) continue;
     const Turn& next = tree.turns[turns[k + 1]];
-    // What a fresh prompt shows of the turn before is in that prompt.
+    // A fresh prompt contains whatever it shows of the turn before.
     context = next.context == Context::Fresh
                   ? add_context(questions, -1, std::span(next.tokens).first(next.sampled_begin))
                   : add_turn(questions, turn, k > 0 ? context_of[turns[k - 1]] : -1, prompt);
@@ -79,7 +79,7 @@ void ask_leaf(Questions& questions, const Tokenizer& tokenizer, const Group& gro
   }
 }
 
-/// The prompt once, and every turn that something follows once.
+/// The prompt, and every turn that is followed by another, once each.
 void ask_group(Questions& questions, const Tokenizer& tokenizer, Group& group, const AnswerPrompt& answer) {
   const std::size_t number = questions.groups.size();
   questions.groups.push_back(&group);
@@ -129,7 +129,7 @@ void measure(const Model& policy, const Questions& questions, const InfoGainOpti
     CARNOT_CHECK(write_info_gain(*questions.groups[g], answers[g], gain), questions.groups[g]->uid);
 }
 
-/// Turns that another follows, on the ways to leaves that count; by tree. A parent comes before its children.
+/// Turns that are followed by another, on the paths to leaves that count; by tree. A parent comes before its children.
 std::vector<std::vector<int>> followed_turns(const Group& group) {
   std::vector<std::vector<int>> all;
   for (const Tree& tree : group.trees) {

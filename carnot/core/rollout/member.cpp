@@ -31,7 +31,7 @@ class Trees {
  private:
   const Member& at(int member) const { return *members_[member]; }
 
-  /// Of turn number `turn` of the member's path, in its tree.
+  /// The index in its tree of turn number `turn` on the member's path.
   int turn_index(int member, int turn) const {
     while (turn < at(member).shared_turns) member = at(member).parent;
     return first_turn_[member] + turn - at(member).shared_turns;
@@ -56,7 +56,7 @@ class Trees {
   }
 
   std::span<const std::unique_ptr<Member>> members_;
-  std::vector<int> first_turn_;  ///< by member: the index of the first turn that it made itself
+  std::vector<int> first_turn_;  ///< by member: the index of the first turn that it sampled itself
   std::vector<int> leaf_index_;  ///< by member
 };
 

@@ -1,5 +1,5 @@
-// rollout/member.h -- one trajectory of a group while it is made, and the trees that finished ones become: each turn is
-// stored once, in the order of the trajectories that made them.
+// rollout/member.h -- one trajectory of a group while it is sampled, and the trees that finished trajectories become:
+// each turn is stored once, in the order of the trajectories that sampled it.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ class Response {
   /// `tokenizer` and `stop_strings` must outlive the response.
   Response(const Tokenizer& tokenizer, const std::vector<std::string>& stop_strings);
 
-  /// Adds a token. True if the text now holds a stop string; a token may carry text after it, which stays.
+  /// Adds a token. True if the text now contains a stop string; text that the token has after it is kept.
   bool push(const TokenDraw& draw);
 
   int size() const { return static_cast<int>(draws_.size()); }
@@ -37,11 +37,11 @@ class Response {
   StreamingDecoder decoder_;
   std::vector<TokenDraw> draws_;
   std::vector<TokenId> tokens_;
-  std::string tail_;  ///< as much of the text's end as a stop string can still begin in
+  std::string tail_;  ///< the end of the text, as far back as a stop string can begin
   std::size_t longest_ = 0;
 };
 
-/// One turn that a member made itself, with the statistics of what it sampled.
+/// One turn that a member sampled itself, with the statistics of its tokens.
 struct MadeTurn {
   Turn turn{};
   std::vector<TokenDraw> draws{};
@@ -81,25 +81,25 @@ struct Member {
   int tree = 0;
   int shared_turns = 0;
   Episode episode;
-  std::shared_ptr<OpenedEnvironment> opening{};  ///< being made on a worker thread; null once it exists
-  SequenceId sequence = -1;                      ///< of the present context
+  std::shared_ptr<OpenedEnvironment> opening{};  ///< being opened on a worker thread; null once it is open
+  SequenceId sequence = -1;                      ///< of the current context
   std::vector<SequenceId> left{};                ///< sequences of earlier contexts, where trees may grow from them
-  int turn_begin = 0;                            ///< tokens of the context before the present turn's response
+  int turn_begin = 0;                            ///< tokens of the context before the current turn's response
   State state = State::Sampling;
   Response response;
-  int policy_version = 0;   ///< of the oldest weights that sampled of the present response
-  int response_limit = 0;   ///< of the present response
-  bool gate_ahead = false;  ///< the policy is asked about the present response's first tokens
+  int policy_version = 0;   ///< of the oldest weights that sampled the current response
+  int response_limit = 0;   ///< of the current response
+  bool gate_ahead = false;  ///< the policy decides after the current response's first tokens
   bool response_ended = false;
-  bool cut = false;  ///< the present response ended at its limit
+  bool cut = false;  ///< the current response ended at its limit
   std::shared_ptr<Answer> answer{};
   std::vector<MadeTurn> turns{};
-  std::vector<Boundary> boundaries{};  ///< after turns[i], where the plan is to grow trees
+  std::vector<Boundary> boundaries{};  ///< after turns[i], if trees are grown from nodes
   std::vector<double> turn_entropies{};
-  int streak = 0;  ///< branches in a row, along the trajectory
+  int streak = 0;  ///< consecutive branches along the trajectory
   Outcome outcome = Outcome::Finished;
   Reply last_reply{};
-  std::string lost{};  ///< why its environment may not be called any more; empty if it may
+  std::string lost{};  ///< why its environment may no longer be called; empty if it may
 
   int num_turns() const { return shared_turns + static_cast<int>(turns.size()); }
 };

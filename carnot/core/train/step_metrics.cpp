@@ -10,7 +10,7 @@
 namespace carnot {
 namespace {
 
-/// Mean, largest and smallest of what was added; nothing of nothing.
+/// Mean, largest and smallest of the added values; writes nothing if there are none.
 class Spread {
  public:
   void add(double value) {
@@ -37,7 +37,7 @@ class Spread {
   double lowest_ = std::numeric_limits<double>::infinity();
 };
 
-// Later turns are summed up in one.
+// Later turns are counted together.
 constexpr int kTurnsShown = 8;
 
 struct EntropySpreads {
@@ -79,7 +79,7 @@ struct ExplainedVariance {
   void write(std::map<std::string, double>& metrics) const {
     if (targets.size() < 2) return;
     const double unexplained = std_sample(errors), spread = std_sample(targets);
-    // The constant is verl's: targets that are all alike give no infinity.
+    // The constant is verl's: it keeps equal targets from giving infinity.
     metrics["critic/vf_explained_var"] = 1 - unexplained * unexplained / (spread * spread + 1e-5);
   }
 };
