@@ -124,7 +124,7 @@ void StepGroupOptions::fields(FieldVisitor& visit) {
   visit.field("discount", discount, "discount of rewards inside a trajectory, per turn", between(0, 1));
   visit.field("divide_by_std", normalisation.divide_by_std, "divide by the step group's standard deviation");
   visit.field("similarity", similarity,
-              "turns whose states are at least this alike share a group; 1: equal states only", between(0, 1));
+              "turns whose states are at least this similar share a group; 1: equal states only", between(0, 1));
 }
 
 CreditRule step_group(const StepGroupOptions& options) {

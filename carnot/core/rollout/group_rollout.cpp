@@ -240,7 +240,7 @@ void GroupRollout::on_answer(Member& member) {
   const Answer answer = std::move(*member.answer);
   const Reply& reply = answer.reply;
   if (reply.done && reply.outcome == Outcome::InfraFailed)
-    return fail(member, "the environment failed: " + reply.text.substr(0, 200));
+    return fail(member, "the environment reports an infrastructure failure: " + reply.text.substr(0, 200));
   if (reply.done) {
     const bool ran_out = member.cut && reply.outcome == Outcome::Finished && !reply.success;
     close_turn(member, answer, {});
