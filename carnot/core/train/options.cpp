@@ -1,6 +1,7 @@
 #include "carnot/core/train/options.h"
 
 #include "carnot/core/base/thread_pool.h"
+#include "carnot/core/train/control_reward.h"
 
 namespace carnot {
 
@@ -161,6 +162,10 @@ void TrainOptions::fields(FieldVisitor& visit) {
               "checkpoints that keep the optimizer, two thirds of their size; last: a run continues from the latest "
               "alone",
               one_of({"all", "last"}));
+  visit.field("reward", reward,
+              "environment: what it pays; controls that know nothing of the task: random (0 or 1), or format (1 where "
+              "the episode ended with a valid action)",
+              one_of(kRewardWords));
   visit.field("max_infra_failures", max_infra_failures,
               "share of a step's or an evaluation's trajectories that may be lost to infrastructure failures; beyond, "
               "the run ends",
