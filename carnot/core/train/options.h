@@ -121,7 +121,7 @@ struct TrainOptions {
   std::string save_optimizer = "all";  ///< all | last: which of them can be continued from
   int virtual_shards = 0;              ///< parts of an update whose gradients are added in their order; 0: one per rank
   std::string gradient_reduction = "ordered";  ///< ordered | fast: how the ranks' gradients become one
-  std::string reward = "environment";  ///< environment | random | format: train/control_reward.h
+  std::string reward = "environment";          ///< environment | random | format: train/control_reward.h
   double max_infra_failures = 0.5;  ///< share of a step's or an evaluation's trajectories; beyond: the run ends
   bool keep_rollouts = true;        ///< write rollouts/step_N.jsonl
 
