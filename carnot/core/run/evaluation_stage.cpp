@@ -1,6 +1,5 @@
 #include "carnot/core/base/file.h"
 #include "carnot/core/data/rollout_file.h"
-#include "carnot/core/data/rollout_write.h"
 #include "carnot/core/run/console_lines.h"
 #include "carnot/core/run/stages.h"
 #include "carnot/core/run/stopping.h"

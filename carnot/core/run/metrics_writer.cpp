@@ -16,7 +16,6 @@
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/log.h"
-#include "carnot/core/base/system_error.h"
 #include "carnot/core/run/event_file.h"
 
 namespace carnot {

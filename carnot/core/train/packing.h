@@ -31,7 +31,7 @@ struct PackingOptions {
   bool share_prefixes = false;
   int shards = 1;       ///< micro-batches are made so small that each of this many shards can have about as many rows
   double constant = 0;  ///< Denominators::constant
-  /// Advantages are multiplied by AEPO's factor of the token's EntropyOld among the step's (credit/entropy_scale.h).
+  /// Advantages are multiplied by AEPO's factor of the token's EntropyOld among the step's (credit/entropy_modulate.h).
   /// 0: off. REQUIRES the column EntropyOld where it is not 0.
   double entropy_scale = 0;
   /// A signal that only some trajectories have is absent from all, as in rows from outside; else it is a bug.
@@ -60,7 +60,7 @@ struct MicroBatch {
 enum class MinibatchUnit { Group, Trajectory };
 
 struct MinibatchOptions {
-  int count = 1;                              ///< optimizer steps per training step; fewer where there are fewer units
+  int count = 1;                              ///< optimizer steps per training step; fewer if there are fewer units
   MinibatchUnit unit = MinibatchUnit::Group;  ///< what is never split
   bool shuffle = true;
   std::uint64_t seed = 0;  ///< of the shuffle: derive_seed(run's seed, "minibatches", training step and epoch)
@@ -71,8 +71,8 @@ struct MinibatchOptions {
 std::vector<std::vector<int>> split_minibatches(std::span<const Trajectory> trajectories,
                                                 const MinibatchOptions& options);
 
-/// First-fit by decreasing size; among equals the earlier thing first. A thing that is larger than `room` gets a box of
-/// its own. Gives the things of each box, in ascending order. Takes n log n, however many boxes there are.
+/// First-fit by decreasing size; among equals the earlier item first. An item larger than `room` gets its own bin.
+/// Returns the items of each bin, in ascending order. Takes O(n log n) time.
 std::vector<std::vector<std::size_t>> first_fit_decreasing(std::span<const int> sizes, int room);
 
 /// The trajectories of one optimizer step, in micro-batches. `step` lists indices into `trajectories`; those that do

@@ -10,7 +10,7 @@
 namespace carnot {
 namespace {
 
-/// Mean, largest and smallest of what was added; nothing of nothing.
+/// Mean, largest and smallest of the added values; writes nothing if there are none.
 class Spread {
  public:
   void add(double value) {
@@ -37,7 +37,7 @@ class Spread {
   double lowest_ = std::numeric_limits<double>::infinity();
 };
 
-// Later turns are summed up in one.
+// Later turns are counted together.
 constexpr int kTurnsShown = 8;
 
 struct EntropySpreads {
@@ -79,14 +79,14 @@ struct ExplainedVariance {
   void write(std::map<std::string, double>& metrics) const {
     if (targets.size() < 2) return;
     const double unexplained = std_sample(errors), spread = std_sample(targets);
-    // The constant is verl's: targets that are all alike give no infinity.
+    // The constant is verl's: it keeps equal targets from giving infinity.
     metrics["critic/vf_explained_var"] = 1 - unexplained * unexplained / (spread * spread + 1e-5);
   }
 };
 
 double bounded(double log_ratio) { return std::clamp(log_ratio, -kMaxLogRatio, kMaxLogRatio); }
 
-struct MismatchSums {
+struct Sums {
   double tokens = 0, trajectories = 0;
   double log_ratio = 0, k3 = 0, token_square = 0;
   double trajectory_square = 0;  ///< of the product of a trajectory's ratios
@@ -233,7 +233,7 @@ std::map<std::string, double> rollout_metrics(const RolloutMetrics& m) {
 }
 
 std::map<std::string, double> mismatch_metrics(std::span<const Trajectory> trajectories, double importance_cap) {
-  MismatchSums sums;
+  Sums sums;
   for (const Trajectory& trajectory : trajectories) {
     const Columns& columns = trajectory.tree->columns;
     if (trajectory.leaf().is_included() && columns.has(Column::LogProbOld) && columns.has(Column::LogProbRollout))

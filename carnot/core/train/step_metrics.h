@@ -20,7 +20,7 @@ std::map<std::string, double> trajectory_metrics(std::span<const Trajectory> tra
 /// count.
 std::map<std::string, double> credit_metrics(std::span<const Trajectory> trajectories, const CreditTable& credit);
 
-/// What kl_in_reward takes off, before its coefficient: log-probability under the old policy - under the reference, as
+/// What kl_in_reward subtracts, before its coefficient: log-probability under the old policy - under the reference, as
 /// the mean over included trajectories of the mean over their sampled tokens. Nothing if a column is missing.
 std::optional<double> kl_to_reference(std::span<const Trajectory> trajectories);
 
