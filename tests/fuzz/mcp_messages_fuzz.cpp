@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "carnot/core/base/check.h"
-#include "carnot/core/env/checked_tool.h"
+#include "carnot/core/env/tool.h"
 #include "carnot/tools/mcp/messages.h"
 #include "carnot/tools/mcp/server_list.h"
 #include "tests/fuzz/target.h"

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "carnot/core/base/json_schema.h"
 #include "carnot/core/base/result.h"
 
 namespace carnot {
@@ -61,5 +62,13 @@ class ToolSet {
  private:
   std::vector<std::shared_ptr<Tool>> tools_;
 };
+
+/// The schema of a tool's arguments, without its regular expressions: those are left to the tool. The error says what
+/// is wrong with name or schema.
+Result<std::shared_ptr<const JsonSchema>> arguments_schema(const ToolDescription& tool);
+
+/// Calls `tool` where the arguments fit the schema, and answers with status "bad_arguments" and what is wrong where
+/// they do not.
+std::shared_ptr<Tool> checked(std::shared_ptr<Tool> tool, std::shared_ptr<const JsonSchema> schema);
 
 }  // namespace carnot

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "carnot/core/engine/sampling.h"
-#include "carnot/core/text/streaming_decoder.h"
 #include "carnot/core/text/tokenizer.h"
 
 namespace carnot {

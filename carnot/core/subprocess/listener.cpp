@@ -19,8 +19,7 @@
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/strings.h"
-#include "carnot/core/subprocess/last_words.h"
-#include "carnot/core/subprocess/line_splitter.h"
+#include "carnot/core/subprocess/line_program.h"
 
 namespace carnot {
 namespace {

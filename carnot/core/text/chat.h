@@ -142,9 +142,6 @@ class ChatFamily {
   ControlTokens in_contents_ = ControlTokens::Text;
 };
 
-/// For formats that know a system message at the start only.
-Status check_system_is_first(std::span<const Message> messages, std::string_view format);
-
 /// Start-up check: rendering turn by turn equals rendering at once, and decoding gives the text back. Says where not.
 Status check_append_only(const ChatFamily& chat);
 

@@ -10,8 +10,8 @@ OrderedJson parsed(std::string_view text) {
   return parse_json<OrderedJson>(text, "what a chat format is given").value();
 }
 
-std::string dumped(const OrderedJson& value, int indent = -1) {
-  return value.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
+std::string dumped(const OrderedJson& value) {
+  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 void write(const OrderedJson& value, std::string& out) {
@@ -39,8 +39,6 @@ std::string spaced(const OrderedJson& value) {
 }  // namespace
 
 std::string spaced_json(std::string_view json) { return spaced(parsed(json)); }
-
-std::string indented_json(std::string_view json) { return dumped(parsed(json), 4); }
 
 std::string quoted_json(std::string_view text) { return dumped(OrderedJson(std::string(text))); }
 

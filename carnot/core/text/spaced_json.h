@@ -9,9 +9,6 @@ namespace carnot {
 /// One line with a space after each comma and colon; keys stay in their order. REQUIRES: JSON.
 std::string spaced_json(std::string_view json);
 
-/// Lines, four blanks for each level. REQUIRES: JSON.
-std::string indented_json(std::string_view json);
-
 /// The text as a JSON string, quotes included.
 std::string quoted_json(std::string_view text);
 

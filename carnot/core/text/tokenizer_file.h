@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -57,5 +58,10 @@ std::string with_blanks(std::string_view text);
 /// Reads the text of a tokenizer.json. Refuses what is not computed here, naming every such key; `name` is
 /// before each of them.
 Result<TokenizerFile> read_tokenizer_json(std::string_view text, const std::string& name);
+
+/// A tokenizer.json for a folder with vocab.json and merges.txt (each also as .xz). The normaliser and the pattern
+/// are Qwen2's. Added tokens: added_tokens_decoder of tokenizer_config.json, or the list added_tokens (else
+/// added_tokens_qwen2_5) of tokenizer_description.json, whose pre_tokenizer_regex counts as well; none without these.
+Result<std::string> tokenizer_json_of_folder(const std::filesystem::path& folder);
 
 }  // namespace carnot

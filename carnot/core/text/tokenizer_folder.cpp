@@ -1,9 +1,8 @@
-#include "carnot/core/text/tokenizer_folder.h"
-
 #include "carnot/core/base/file.h"
 #include "carnot/core/text/json_problems.h"
 #include "carnot/core/text/qwen2_json.h"
 #include "carnot/core/text/split_pattern.h"
+#include "carnot/core/text/tokenizer_file.h"
 
 namespace carnot {
 namespace {

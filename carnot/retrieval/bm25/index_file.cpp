@@ -7,15 +7,10 @@
 #include <cstring>
 
 #include "carnot/core/base/check.h"
+#include "carnot/retrieval/bm25/analyzer.h"
 #include "carnot/retrieval/bm25/index_mapping.h"
-#include "carnot/retrieval/bm25/index_search.h"
-#include "carnot/retrieval/bm25/lucene_analyzer.h"
 
 namespace carnot {
-
-Analyzer analyzer_of(IndexWords words) {
-  return words == IndexWords::English ? Analyzer(lucene_english_words) : Analyzer(alphanumeric_words);
-}
 
 Bm25File::Bm25File(std::unique_ptr<const IndexMapping> mapping)
     : mapping_(std::move(mapping)), analyzer_(analyzer_of(static_cast<IndexWords>(mapping_->head().words))) {}

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "carnot/core/base/result.h"
+#include "carnot/retrieval/bm25/analyzer.h"
 #include "carnot/retrieval/bm25/bm25.h"
-#include "carnot/retrieval/bm25/index_words.h"
 
 namespace carnot {
 

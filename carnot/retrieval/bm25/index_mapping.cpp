@@ -9,8 +9,8 @@
 
 #include "carnot/core/base/regular_file.h"
 #include "carnot/core/base/system_error.h"
+#include "carnot/retrieval/bm25/bm25.h"
 #include "carnot/retrieval/bm25/index_file.h"
-#include "carnot/retrieval/bm25/lucene_norm.h"
 #include "carnot/retrieval/bm25/postings_block.h"
 
 namespace carnot {
@@ -20,7 +20,7 @@ Result<std::unique_ptr<const IndexMapping>> IndexMapping::open(const std::filesy
   CARNOT_RETURN_IF_ERROR(mapping->map());
   CARNOT_RETURN_IF_ERROR(mapping->check_head());
   const IndexHead& head = mapping->head();
-  mapping->inverse_norm_ = lucene_inverse_norms(head.k1, head.b, head.num_words, head.num_passages);
+  mapping->inverse_norm_ = lucene_inverse_norms(head.k1, head.b, head.mean_length());
   return std::unique_ptr<const IndexMapping>(std::move(mapping));
 }
 
@@ -81,14 +81,5 @@ void IndexMapping::check_size() const {
 }
 
 void IndexMapping::damaged(const std::string& what) const { throw DamagedIndex(path_.string() + ": damaged: " + what); }
-
-std::vector<float> lucene_inverse_norms(float k1, float b, std::uint64_t num_words, std::uint64_t num_passages) {
-  const float mean =
-      num_words > 0 ? static_cast<float>(static_cast<double>(num_words) / static_cast<double>(num_passages)) : 1.0f;
-  std::vector<float> inverse;
-  for (const int length : lucene_lengths())
-    inverse.push_back(1.0f / (k1 * ((1 - b) + b * static_cast<float>(length) / mean)));
-  return inverse;
-}
 
 }  // namespace carnot

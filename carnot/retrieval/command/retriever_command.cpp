@@ -11,7 +11,7 @@
 #include "carnot/core/cli/stop_signals.h"
 #include "carnot/http/server.h"
 #include "carnot/retrieval/dense/dense_retriever.h"
-#include "carnot/retrieval/retriever/server.h"
+#include "carnot/retrieval/retriever/messages.h"
 
 namespace carnot {
 namespace {

@@ -11,7 +11,7 @@
 #include "carnot/core/base/result.h"
 #include "carnot/core/env/tool.h"
 #include "carnot/retrieval/bm25/index_builder.h"
-#include "carnot/retrieval/bm25/passage_row.h"
+#include "carnot/retrieval/bm25/passage_source.h"
 
 namespace carnot {
 

@@ -14,7 +14,6 @@
 #include "carnot/core/subprocess/peer.h"
 #include "carnot/http/client.h"
 #include "carnot/retrieval/retriever/messages.h"
-#include "carnot/retrieval/retriever/server.h"
 #include "carnot/tools/toolbox/toolbox.h"
 #include "testing/local_http_server.h"
 #include "testing/missing.h"

@@ -4,8 +4,7 @@
 
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/log.h"
-#include "carnot/tools/mcp/http_transport.h"
-#include "carnot/tools/mcp/stdio_transport.h"
+#include "carnot/tools/mcp/transport.h"
 
 namespace carnot {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "carnot/core/subprocess/restart_pause.h"
+#include "carnot/core/subprocess/peer.h"
 #include "carnot/tools/mcp/session.h"
 
 namespace carnot {

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <functional>
+#include <utility>
 
 #include "carnot/core/base/json.h"
 
@@ -72,6 +73,32 @@ class ServerReader {
 };
 
 }  // namespace
+
+Result<std::vector<std::string>> command_words(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  bool in_word = false;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\\' && quote != '\'' && i + 1 < text.size()) {
+      word += text[++i];
+      in_word = true;
+    } else if (quote != 0 ? c == quote : c == '\'' || c == '"') {
+      quote = quote != 0 ? 0 : c;
+      in_word = true;
+    } else if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
+      if (in_word) words.push_back(std::exchange(word, {}));
+      in_word = false;
+    } else {
+      word += c;
+      in_word = true;
+    }
+  }
+  if (quote != 0) return Error{std::string("a quote ") + quote + " does not end"};
+  if (in_word) words.push_back(std::move(word));
+  return words;
+}
 
 Result<std::vector<McpServerOptions>> parse_mcp_servers(std::string_view text, const std::string& file) {
   CARNOT_ASSIGN_OR_RETURN(const auto parsed, parse_json_object<OrderedJson>(text, file));

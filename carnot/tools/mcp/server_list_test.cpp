@@ -5,8 +5,6 @@
 
 #include <cstdlib>
 
-#include "carnot/tools/mcp/command_words.h"
-
 namespace carnot {
 namespace {
 

@@ -1,6 +1,5 @@
-#include "carnot/tools/mcp/stdio_transport.h"
-
 #include "carnot/core/subprocess/peer.h"
+#include "carnot/tools/mcp/transport.h"
 
 namespace carnot {
 namespace {

@@ -3,12 +3,16 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "carnot/core/subprocess/line_program.h"
+#include "carnot/http/client.h"
+
 namespace carnot {
 
-/// What a transport is told to do with what comes. Called on any thread, also from within send().
+/// What a transport does with what comes. Called on any thread, also from within send().
 struct McpHandlers {
   /// Says whether an answer to a request was among it.
   std::function<bool(std::string_view text, const std::string& where)> on_message{};
@@ -42,5 +46,12 @@ class McpTransport {
   /// What the server said last, for messages.
   virtual std::string last_words() const { return ""; }
 };
+
+/// A server behind an address. `headers`: of every request, a key for example. Nothing is sent yet.
+std::unique_ptr<McpTransport> make_http_transport(const std::string& name, Url url, HttpHeaders headers);
+
+/// A server that is a child process, a message a line over its pipes. Starts the program; what it writes to standard
+/// error goes to the log under `name`. Throws PeerFailure.
+std::unique_ptr<McpTransport> start_stdio_transport(const std::string& name, const ProgramCall& call);
 
 }  // namespace carnot

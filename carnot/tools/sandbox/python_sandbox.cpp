@@ -18,9 +18,11 @@
 #include "carnot/core/base/strings.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/tools/sandbox/sandboxed_process.h"
-#include "carnot/tools/sandbox/worker.h"
 
 namespace carnot {
+
+extern const std::string_view kPythonWorker;  // worker.py, which is part of the library
+
 namespace {
 
 constexpr std::chrono::seconds kStartPatience{60};

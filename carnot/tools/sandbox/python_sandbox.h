@@ -6,7 +6,6 @@
 
 #include "carnot/core/base/result.h"
 #include "carnot/tools/sandbox/code.h"
-#include "carnot/tools/sandbox/layers.h"
 #include "carnot/tools/sandbox/options.h"
 
 namespace carnot {

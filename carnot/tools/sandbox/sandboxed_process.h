@@ -11,7 +11,7 @@
 
 #include "carnot/core/base/descriptor.h"
 #include "carnot/tools/sandbox/code.h"
-#include "carnot/tools/sandbox/layers.h"
+#include "carnot/tools/sandbox/options.h"
 
 namespace carnot {
 

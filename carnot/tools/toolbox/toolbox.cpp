@@ -4,7 +4,7 @@
 #include <map>
 
 #include "carnot/core/base/strings.h"
-#include "carnot/core/env/checked_tool.h"
+#include "carnot/core/env/tool.h"
 
 namespace carnot {
 namespace {

@@ -23,22 +23,18 @@ struct AddressRange {
   int bits = 0;
 };
 
+constexpr AddressRange network(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d, int bits) {
+  return {.first = a << 24 | b << 16 | c << 8 | d, .bits = bits};
+}
+
 bool is_public_v4(std::uint32_t address) {
   // RFC 6890: this network, private, shared, loopback, link-local, special use, private, tests, multicast and beyond.
-  static constexpr std::array<AddressRange, 14> kSpecial = {{{0x00000000, 8},
-                                                             {0x0A000000, 8},
-                                                             {0x64400000, 10},
-                                                             {0x7F000000, 8},
-                                                             {0xA9FE0000, 16},
-                                                             {0xAC100000, 12},
-                                                             {0xC0000000, 24},
-                                                             {0xC0000200, 24},
-                                                             {0xC0A80000, 16},
-                                                             {0xC6120000, 15},
-                                                             {0xC6336400, 24},
-                                                             {0xCB007100, 24},
-                                                             {0xE0000000, 4},
-                                                             {0xF0000000, 4}}};
+  static constexpr std::array kSpecial = {
+      network(0, 0, 0, 0, 8),     network(10, 0, 0, 0, 8),      network(100, 64, 0, 0, 10),
+      network(127, 0, 0, 0, 8),   network(169, 254, 0, 0, 16),  network(172, 16, 0, 0, 12),
+      network(192, 0, 0, 0, 24),  network(192, 0, 2, 0, 24),    network(192, 168, 0, 0, 16),
+      network(198, 18, 0, 0, 15), network(198, 51, 100, 0, 24), network(203, 0, 113, 0, 24),
+      network(224, 0, 0, 0, 4),   network(240, 0, 0, 0, 4)};
   return std::ranges::none_of(kSpecial, [&](const AddressRange& range) {
     return (address >> (32 - range.bits)) == (range.first >> (32 - range.bits));
   });

@@ -54,7 +54,4 @@ struct Figure {
   std::string dots{};            ///< of intervals: a table of single values, with the same x and y[0]
 };
 
-/// Throws if a figure names a table, a column or a base series that `tables` do not have, or no column to draw.
-void check_figures(std::span<const Figure> figures, std::span<const Table> tables);
-
 }  // namespace carnot

@@ -1,5 +1,3 @@
-#include "bubblewrap.h"
-
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/prctl.h>
@@ -11,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "child.h"
 #include "failure.h"
 #include "lock_down.h"
 #include "private_root.h"
+#include "program.h"
 
 namespace carnot::launcher {
 namespace {
@@ -106,7 +104,7 @@ Program start_in_bubblewrap(const Plan& plan) {
   return {.id = child, .result = result[0]};
 }
 
-void go_on_in_bubblewrap(const Plan& plan) {
+void continue_in_bubblewrap(const Plan& plan) {
   run_child([&] {
     ::umask(0077);
     give_up_rights(kInside);

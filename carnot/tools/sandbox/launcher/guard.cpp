@@ -1,5 +1,3 @@
-#include "guard.h"
-
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -14,8 +12,8 @@
 #include <optional>
 #include <string>
 
-#include "child.h"
 #include "failure.h"
+#include "program.h"
 #include "usage.h"
 
 namespace carnot::launcher {

@@ -14,13 +14,10 @@
 #include <exception>
 #include <string>
 
-#include "bubblewrap.h"
 #include "failure.h"
-#include "guard.h"
-#include "landlock.h"
+#include "lock_down.h"
 #include "plan.h"
 #include "program.h"
-#include "system_calls.h"
 
 namespace carnot::launcher {
 namespace {
@@ -76,7 +73,7 @@ int main(int count, char** arguments) {
     std::fprintf(stderr, "carnot-sandbox: %s\n", problem.c_str());
     return 2;
   }
-  if (is_inside) go_on_in_bubblewrap(plan);
+  if (is_inside) continue_in_bubblewrap(plan);
   const int status = run(plan);
   ::_exit(status);
 }

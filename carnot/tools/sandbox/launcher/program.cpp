@@ -13,8 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "bubblewrap.h"
-#include "child.h"
 #include "failure.h"
 #include "lock_down.h"
 #include "private_root.h"

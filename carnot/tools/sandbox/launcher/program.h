@@ -1,4 +1,4 @@
-// tools/sandbox/launcher/program.h -- starts the program inside: in namespaces of its own under an init, or as a child.
+// tools/sandbox/launcher/program.h -- starts the program inside: in separate namespaces under an init, or as a child.
 #pragma once
 
 #include <sys/types.h>
@@ -29,5 +29,18 @@ inline constexpr pid_t kProgramId = 2;
 
 /// What fails after the fork is written to the report. Throws SetupFailure.
 Program start_program(const Plan& plan);
+
+/// Watches over the program from outside. Waits for orders and for the program's end, then ends every process that it
+/// left behind, and reports. While the clock runs, looks every 20 ms at what all processes use together.
+void watch(const Plan& plan, const Program& program);
+
+/// The namespaces made by the program bwrap, where this one may not make them itself: some systems let no program
+/// without rights make user namespaces but a few that they know, bwrap among them (a profile of AppArmor), or have it
+/// set-user-id. Starts bwrap, which starts this program again as the first process inside. The private folder is the
+/// plan's, shown as /tmp. Throws SetupFailure.
+Program start_in_bubblewrap(const Plan& plan);
+
+/// What this program does when bwrap has started it: restricts itself, and starts the plan's program. Never returns.
+[[noreturn]] void continue_in_bubblewrap(const Plan& plan);
 
 }  // namespace carnot::launcher
