@@ -24,10 +24,6 @@ namespace {
 constexpr std::array kShown = {Column::EntropyRollout, Column::LogProbRollout, Column::LogProbCurrent,
                                Column::LogProbReference, Column::Value};
 
-std::string written(const OrderedJson& json) {
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
-
 OrderedJson rounded(double value) {
   if (!std::isfinite(value)) return OrderedJson();
   std::array<char, 32> text{};
@@ -184,7 +180,7 @@ TokenStates states_in_row(std::string_view row, std::size_t tokens) {
 }
 
 bool Page::add(const ViewedGroup& viewed, std::size_t bytes) {
-  const std::string text = written(group_json(viewed, tokenizer_));
+  const std::string text = json_line(group_json(viewed, tokenizer_));
   if (groups_.size() + text.size() + 2 > bytes) return false;
   groups_ += (groups_.empty() ? "" : ",\n") + text;
   for (const Tree& tree : viewed.group->trees)
@@ -200,8 +196,8 @@ std::string Page::html(const PageHead& head) const {
     for (const TokenId id : used_)
       if (is_text(*tokenizer_, id)) vocabulary[std::to_string(id)] = std::string(tokenizer_->bytes_of(id));
   }
-  std::string data =
-      written({{"title", head.title}, {"facts", facts}, {"notes", head.notes}, {"vocabulary", vocabulary}});
+  std::string data = json_line(
+      OrderedJson{{"title", head.title}, {"facts", facts}, {"notes", head.notes}, {"vocabulary", vocabulary}});
   data.back() = ',';
   data += "\n\"groups\": [\n" + groups_ + "\n]}\n";
   return html_page({.style = kViewStyle, .data_id = "data", .data = data, .script = kViewScript});

@@ -109,7 +109,7 @@ std::string tool_arguments(const ToolDescription& tool, const std::string& text)
   Json value = text;
   if (only->type != "string")
     if (auto parsed = parse_json(text, "argument")) value = std::move(parsed).value();
-  return Json{{only->name, value}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_line(Json{{only->name, value}});
 }
 
 class ReactEnvironment final : public Environment {

@@ -51,8 +51,7 @@ void remove_expressions(Json& schema) {
 std::string ToolDescription::json() const {
   const OrderedJson schema = parse_json_object<OrderedJson>(parameters, name + ".parameters").value();
   const OrderedJson function{{"name", name}, {"description", description}, {"parameters", schema}};
-  return OrderedJson{{"type", "function"}, {"function", function}}.dump(-1, ' ', false,
-                                                                        OrderedJson::error_handler_t::replace);
+  return json_line(OrderedJson{{"type", "function"}, {"function", function}});
 }
 
 Status ToolDescription::check() const {

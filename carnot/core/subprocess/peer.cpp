@@ -137,8 +137,7 @@ class Peer::Connection {
   }
 
   void write(const Json& message, Clock::time_point deadline) {
-    if (!program_->write(message.dump(-1, ' ', false, Json::error_handler_t::replace), deadline))
-      broken(program_->label() + " takes no more requests");
+    if (!program_->write(json_line(message), deadline)) broken(program_->label() + " takes no more requests");
   }
 
   void receive(std::string_view line, bool whole, const std::string& where) {

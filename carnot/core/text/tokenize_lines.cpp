@@ -38,7 +38,7 @@ Status convert_lines(std::istream& in, std::ostream& out, Convert&& convert) {
     CARNOT_ASSIGN_OR_RETURN(const auto value, parse_json(line, where));
     const auto converted = convert(value);
     if (!converted) return Error{where + ": " + converted.error().message};
-    out << converted->dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
+    out << json_line(*converted) << '\n' << std::flush;
     if (!out) return Error{where + ": the result cannot be written"};
   }
 }

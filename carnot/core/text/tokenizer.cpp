@@ -138,7 +138,7 @@ class Encoding {
     const TokenId whole = tables_.vocabulary.find(piece);
     if (whole >= 0 && tables_.is_whole[whole]) return push(whole);
     tables_.piece_to_tokens(piece, tokens_);
-    tables_.merges.merge(tokens_, merge_scratch_);
+    tables_.merge_table.merge(tokens_, merge_scratch_);
     ids_.insert(ids_.end(), tokens_.begin(), tokens_.end());
   }
 

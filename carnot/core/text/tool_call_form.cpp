@@ -11,7 +11,7 @@ namespace {
 Error refused(const std::string& why) { return Error{"this tool call cannot be read: " + why}; }
 
 Result<std::string> arguments_of(const OrderedJson& value) {
-  if (value.is_object()) return spaced_json(value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
+  if (value.is_object()) return spaced_json(json_line(value));
   if (!value.is_string()) return refused("its arguments are no JSON object");
   const auto inner = parse_json_object<OrderedJson>(value.get<std::string>(), "the arguments");
   if (!inner) return refused(inner.error().message);

@@ -8,10 +8,6 @@
 namespace carnot {
 namespace {
 
-std::string retriever_json(const OrderedJson& value) {
-  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
-
 Status read_queries(const Json& request, std::vector<std::string>& queries) {
   const auto many = request.find("queries"), one = request.find("query");
   const Json* given = many != request.end() ? &*many : one != request.end() ? &*one : nullptr;
@@ -81,8 +77,8 @@ Result<RetrieveRequest> parse_retrieve_request(std::string_view body, int usual_
 }
 
 std::string retrieve_request(std::span<const std::string> queries, int topk) {
-  return retriever_json(
-      {{"queries", std::vector<std::string>(queries.begin(), queries.end())}, {"topk", topk}, {"return_scores", true}});
+  return json_line(OrderedJson{
+      {"queries", std::vector<std::string>(queries.begin(), queries.end())}, {"topk", topk}, {"return_scores", true}});
 }
 
 std::string retrieve_answer(std::span<const RetrievedPassages> found, bool with_scores) {
@@ -96,7 +92,7 @@ std::string retrieve_answer(std::span<const RetrievedPassages> found, bool with_
     }
     result.push_back(std::move(list));
   }
-  return retriever_json({{"result", std::move(result)}});
+  return json_line(OrderedJson{{"result", std::move(result)}});
 }
 
 Result<std::vector<RetrievedPassages>> parse_retrieve_answer(std::string_view body, std::size_t num_queries,
@@ -122,9 +118,7 @@ Result<std::vector<RetrievedPassages>> parse_retrieve_answer(std::string_view bo
   return found;
 }
 
-std::string retriever_error(const std::string& message) {
-  return OrderedJson{{"detail", message}}.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
+std::string retriever_error(const std::string& message) { return json_line(OrderedJson{{"detail", message}}); }
 
 HttpHandler retriever_handler(std::shared_ptr<const Retriever> retriever, int usual_topk) {
   return [retriever = std::move(retriever), usual_topk](const HttpCall& call, const HttpConnection&) -> HttpReply {

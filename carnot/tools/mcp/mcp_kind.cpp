@@ -2,7 +2,7 @@
 #include "carnot/core/base/strings.h"
 #include "carnot/core/subprocess/peer.h"
 #include "carnot/http/url.h"
-#include "carnot/tools/mcp/server_list.h"
+#include "carnot/tools/mcp/server.h"
 #include "carnot/tools/toolbox/tool_kind.h"
 
 namespace carnot {

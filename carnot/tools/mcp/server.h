@@ -1,12 +1,15 @@
 // tools/mcp/server.h -- an MCP server as a source of tools: its sessions, started again when they are over.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "carnot/core/base/result.h"
 #include "carnot/core/subprocess/peer.h"
 #include "carnot/tools/mcp/session.h"
 
@@ -46,5 +49,14 @@ class McpServer {
 enum class McpSessions { Common, Own };
 std::vector<std::shared_ptr<Tool>> mcp_tools(const std::shared_ptr<McpServer>& server, const McpTools& tools,
                                              McpSessions sessions);
+
+/// Words of a command, split at blanks; '...' and "..." hold blanks together, and \ takes the next character as it is.
+/// The error names a quote that does not end.
+Result<std::vector<std::string>> command_words(std::string_view text);
+
+/// {"mcpServers": {NAME: {"command", "args", "env", "cwd"} or {"url", "headers"}}}, in its order; `${NAME}` in values
+/// is the environment's variable. Fields that others know are passed over, and so is a server with "disabled": true.
+/// The error tells every problem, with file, server and field.
+Result<std::vector<McpServerOptions>> parse_mcp_servers(std::string_view text, const std::string& file);
 
 }  // namespace carnot

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "carnot/core/subprocess/line_program.h"
 #include "carnot/http/client.h"
 
 namespace carnot {
@@ -49,9 +48,5 @@ class McpTransport {
 
 /// A server behind an address. `headers`: of every request, a key for example. Nothing is sent yet.
 std::unique_ptr<McpTransport> make_http_transport(const std::string& name, Url url, HttpHeaders headers);
-
-/// A server that is a child process, a message a line over its pipes. Starts the program; what it writes to standard
-/// error goes to the log under `name`. Throws PeerFailure.
-std::unique_ptr<McpTransport> start_stdio_transport(const std::string& name, const ProgramCall& call);
 
 }  // namespace carnot

@@ -63,10 +63,6 @@ Status read_record(std::string_view line, const std::string& where, WebRecords& 
   return Error{where + ": expected query and results, or url and either text or problem"};
 }
 
-std::string record_line(const OrderedJson& value) {
-  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-}
-
 /// What a new line of a locked file has to begin with: a line break where the last line has none. A last line that was
 /// not finished is taken off.
 Result<std::string> begin_line(int file, const std::filesystem::path& path) {
@@ -112,12 +108,12 @@ Result<WebRecords> parse_web_records(std::string_view text, const std::string& n
 std::string web_record(const std::string& query, const std::vector<WebResult>& results) {
   OrderedJson list = OrderedJson::array();
   for (const WebResult& result : results) list.push_back(json_of(result));
-  return record_line({{"query", query}, {"results", list}});
+  return json_line(OrderedJson{{"query", query}, {"results", list}}) + "\n";
 }
 
 std::string web_record(const std::string& url, const WebPage& page) {
-  return record_line(page.problem.empty() ? OrderedJson{{"url", url}, {"text", page.text}}
-                                          : OrderedJson{{"url", url}, {"problem", page.problem}});
+  const bool found = page.problem.empty();
+  return json_line(OrderedJson{{"url", url}, {found ? "text" : "problem", found ? page.text : page.problem}}) + "\n";
 }
 
 Result<std::unique_ptr<WebCache>> WebCache::open(const std::filesystem::path& file, bool record) {

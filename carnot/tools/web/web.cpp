@@ -198,8 +198,7 @@ std::string Web::summarize(const std::string& query, const std::string& pages, T
       {"top_p", options_.summary_top_p},
       {"max_tokens", options_.summary_tokens}};
   try {
-    return without_thoughts(
-        summary_->exchange(request.dump(-1, ' ', false, Json::error_handler_t::replace), deadline).text);
+    return without_thoughts(summary_->exchange(json_line(request), deadline).text);
   } catch (const ChatFailure& failure) {
     throw PeerFailure(failure.what());
   }
