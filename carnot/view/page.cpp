@@ -31,7 +31,7 @@ OrderedJson rounded(double value) {
   return std::strtod(text.data(), nullptr);
 }
 
-/// Adds the list, or its one value; nothing if there is none.
+/// Adds the list, or its one value if all are equal; nothing if all are null.
 void add_list(OrderedJson& to, std::string_view name, const std::vector<OrderedJson>& values) {
   if (std::ranges::all_of(values, [](const OrderedJson& value) { return value.is_null(); })) return;
   const bool constant = std::ranges::all_of(values, [&](const OrderedJson& value) { return value == values.front(); });

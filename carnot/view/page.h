@@ -25,7 +25,7 @@ namespace carnot {
 bool is_text(const Tokenizer& tokenizer, TokenId id);
 
 /// A string for each token, where tokens are bytes and a character may take several. Joined, they are the text of all
-/// of them, with U+FFFD for bytes that are no character. Neighbours that are no text by themselves have theirs
+/// of them, with U+FFFD for bytes that are not characters. Neighbours that are no text by themselves have theirs
 /// together, at the first of them.
 std::vector<std::string> token_texts(std::span<const TokenId> tokens, const Tokenizer& tokenizer);
 

@@ -195,7 +195,7 @@ TEST_F(ToolUseTest, OnlyToolsOfOneTextStandBetweenTags) {
 
 TEST_F(ToolUseTest, ASandboxBelowTheLeastLevelIsAnErrorBeforeTheRun) {
   EXPECT_THAT(error_of("python", {"sandbox.interpreter=/nowhere/python"}),
-              HasSubstr("env.sandbox: \"/nowhere/python\" is no interpreter of Python that works"));
+              HasSubstr("env.sandbox: \"/nowhere/python\" is not an interpreter of Python that works"));
 }
 
 TEST_F(ToolUseTest, AServerThatIsAwayIsAnInfrastructureFailure) {

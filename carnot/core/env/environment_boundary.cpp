@@ -134,7 +134,7 @@ void check_reply(const Reply& reply) {
   problems.expect_text("reply.status", reply.status);
   if (!reply.done && reply.form == ReplyForm::ToolResult) {
     problems.expect_count("reply.results", reply.results.size());
-    if (reply.results.empty()) problems.add("reply.results", "is empty; expected one a call");
+    if (reply.results.empty()) problems.add("reply.results", "is empty; expected one per call");
     for (const ToolMessage& result : reply.results) problems.expect_text("reply.results", result.text);
   }
   if (!reply.done && reply.form == ReplyForm::FreshPrompt) problems.expect_prompt("reply.prompt", reply.prompt);

@@ -78,7 +78,7 @@ std::string_view without_outer_tags(std::string_view text) {
   return stripped(text.substr(end + 1, text.size() - end - 1 - close.size()));
 }
 
-/// The name and the type of the argument that a text alone can be: the one that the tool requires, or its only one.
+/// The name and the type of the argument that plain text can be: the one that the tool requires, or its only one.
 struct OnlyArgument {
   std::string name{};
   std::string type{};

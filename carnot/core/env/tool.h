@@ -15,7 +15,7 @@
 
 namespace carnot {
 
-/// What the policy is told about a tool.
+/// What the policy reads about a tool.
 struct ToolDescription {
   std::string name{};                                                  ///< letters, digits, '_' and '-'
   std::string description{};                                           ///< a sentence or two
@@ -42,7 +42,7 @@ class Tool {
 
   /// Answers a call. `arguments`: the text of a JSON object. Returns by the deadline, with status "timeout" where the
   /// work is not done by then. Arguments that make no sense are a result with status "bad_arguments", which the policy
-  /// reads. What is no fault of the policy (a server that is away) is an exception: the trajectory is then an
+  /// reads. What is not the policy's fault (a server that is away) is an exception: the trajectory is then an
   /// infrastructure failure. Several threads may call at once.
   virtual ToolResult call(std::string_view arguments, Deadline deadline) = 0;
 };
@@ -55,7 +55,7 @@ class ToolSet {
 
   std::vector<ToolDescription> descriptions() const;
 
-  /// Calls the tool of that name; status "unknown_tool" and a text with the known names if there is none, and
+  /// Calls the tool of that name; status "unknown_tool" and the known names if it is unknown, and
   /// "bad_arguments" where `arguments` is not the text of a JSON object.
   ToolResult call(std::string_view name, std::string_view arguments, Tool::Deadline deadline) const;
 

@@ -1,9 +1,9 @@
-// subprocess/peer.h -- a program that answers requests: JSON objects over its standard input and output, one a line.
+// subprocess/peer.h -- a program that answers requests: JSON objects over its standard input and output, one per line.
 //
 // Every request carries an `id`, every answer repeats it; answers may come in any order, so that many callers share
 // one process. One that greets with `"batch": true` gets `{"calls": [...]}`: all requests that gathered while it was at
-// work on the last ones. A process that ends, hangs or writes anything but answers is over: it is killed, whoever waits
-// for it gets a PeerFailure, and the next caller of the pool gets a new process.
+// work on the last ones. A process that ends, hangs or writes anything but answers is over: it is killed, its callers
+// get a PeerFailure, and the next caller of the pool gets a new process.
 #pragma once
 
 #include <algorithm>

@@ -199,7 +199,7 @@ std::vector<TokenId> ChatFamily::present_tokens(std::initializer_list<std::strin
   std::vector<TokenId> present;
   for (const std::string_view name : names)
     if (const auto id = tokenizer_->id_of(name); id && tokenizer_->is_added(*id)) present.push_back(*id);
-  CARNOT_CHECK(!present.empty(), std::string(*names.begin()) + " is no added token");
+  CARNOT_CHECK(!present.empty(), std::string(*names.begin()) + " is not an added token");
   return present;
 }
 

@@ -26,7 +26,8 @@ using Tools = std::span<const std::string>;
 /// One family's way to write a conversation ("qwen2.5", ...).
 ///
 /// The text of messages comes from users, tools and worlds. Control tokens in it (<|im_end|>) are spelled as other text
-/// is, so that who fills a message cannot end it or speak as somebody else. A `prefix` belongs to the format.
+/// is, so that the author of a message can neither end it nor impersonate another role. A `prefix` belongs to the
+/// format.
 ///
 /// A function named try_ fails if Tokenizer::try_encode() does, and where the format is a template that refuses the
 /// messages (text/template_chat.h); the same without it REQUIRES that it does not.
@@ -124,7 +125,7 @@ class ChatFamily {
   /// How functions are called; null if the format has no way.
   virtual const ToolCallForm* call_form() const = 0;
 
-  /// Why there is no call_form(), as the end of a sentence; empty if the format has none by its nature.
+  /// Why there is no call_form(), as the end of a sentence; empty if the format knows no functions at all.
   virtual std::string no_tools_because() const { return {}; }
   /// check_writable() beyond roles and whether there are calls at all.
   virtual Status check_places(std::span<const Message>, Tools) const { return Done{}; }

@@ -31,7 +31,7 @@ std::string tools_section(Tools tools) {
 /// How the families that write ChatML differ.
 struct ChatMlStyle {
   std::string_view name{};
-  std::string_view default_system{};  ///< put first where the first message is no system message; may be empty
+  std::string_view default_system{};  ///< put first where the first message is not a system message; may be empty
   bool tool_as_user = false;          ///< tool results are in a user message, each within <tool_response> tags
   std::string_view head_end{};        ///< after the assistant's head: thinking that is closed at once
 };
@@ -272,7 +272,7 @@ Result<std::unique_ptr<ChatFamily>> make_chat_family(std::string_view name, cons
   if (made) return made;
   if (!missing.empty())
     return Error{"chat family " + std::string(name) + ": the tokenizer lacks the added tokens " + join(missing)};
-  if (name == TemplateChat::kName) return Error{"chat family template: there is no model folder that has one"};
+  if (name == TemplateChat::kName) return Error{"chat family template: no model folder has one"};
   return Error{"no chat family '" + std::string(name) + "'; expected one of " + join(chat_family_names())};
 }
 

@@ -21,7 +21,7 @@ Result<Json> decode_line(const Tokenizer& tokenizer, const Json& line) {
   for (const Json& value : line) {
     const auto id = value.is_number_integer() ? value.get<std::int64_t>() : -1;
     if (id < 0 || id >= tokenizer.vocab_size() || !tokenizer.has(static_cast<TokenId>(id)))
-      return Error{shown(value) + " is no token id"};
+      return Error{shown(value) + " is not a token id"};
     ids.push_back(static_cast<TokenId>(id));
   }
   return Json(tokenizer.decode_whole(ids));

@@ -27,7 +27,7 @@ class Vocabulary {
   /// REQUIRES: an id that is not taken; for a reachable one, bytes that are not.
   void insert(TokenId id, std::string_view bytes, bool reachable);
 
-  /// The reachable token of exactly these bytes, -1 if there is none.
+  /// The reachable token of exactly these bytes, or -1.
   TokenId find(std::string_view bytes) const;
 
   bool contains(TokenId id) const { return id >= 0 && id < size() && entries_[id].length != kHole; }
@@ -95,7 +95,7 @@ struct TokenizerFile {
   std::vector<AddedToken> added{};
 };
 
-/// The bytes that the vocabulary lacks, for people: "0x04, 0xF5 to 0xFF"; empty if there are none.
+/// The bytes that the vocabulary lacks, for people: "0x04, 0xF5 to 0xFF"; empty if it lacks none.
 std::string lacking_bytes(const TokenizerFile& file);
 
 /// SentencePiece's spelling of blanks undone: U+2581 becomes a blank.

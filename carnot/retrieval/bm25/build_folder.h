@@ -1,6 +1,6 @@
 // retrieval/bm25/build_folder.h -- the folder FILE.partial in which a large file is built, by one process at a time.
 //
-// What lies in it outlives the process, so a build that was stopped or killed can continue. Whoever builds says in it
+// What lies in it outlives the process, so a build that was stopped or killed can continue. The builder says in it
 // how far the build has come.
 #pragma once
 

@@ -38,7 +38,7 @@ Status IndexMapping::map() {
   struct stat info{};
   if (::fstat(file_.get(), &info) != 0) return system_error(path_, "cannot read");
   bytes_ = static_cast<std::uint64_t>(info.st_size);
-  if (bytes_ < sizeof(IndexHead)) return Error{path_.string() + ": is no BM25 index: it ends within the head"};
+  if (bytes_ < sizeof(IndexHead)) return Error{path_.string() + ": is not a BM25 index: it ends within the head"};
   void* start = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file_.get(), 0);
   if (start == MAP_FAILED) return system_error(path_, "cannot map into memory");
   start_ = static_cast<const char*>(start);
@@ -48,7 +48,7 @@ Status IndexMapping::map() {
 Status IndexMapping::check_head() const {
   const IndexHead& it = head();
   const std::string name = path_.string();
-  if (it.magic != kIndexMagic) return Error{name + ": is no BM25 index"};
+  if (it.magic != kIndexMagic) return Error{name + ": is not a BM25 index"};
   if (it.byte_order != kIndexByteOrder) return Error{name + ": was built on a machine with another byte order"};
   if (it.version != kIndexVersion)
     return Error{name + ": has version " + std::to_string(it.version) + ", expected " + std::to_string(kIndexVersion) +

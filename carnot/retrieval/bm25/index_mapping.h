@@ -1,5 +1,5 @@
 // retrieval/bm25/index_mapping.h -- an index file in memory, as its sections, and their layout. For its writer and its
-// reader only: offsets within the sections are checked by whoever follows them.
+// reader only: offsets within the sections are checked by those who follow them.
 //
 //   head        IndexHead
 //   texts       of each passage: length of its id in four bytes, its id, its contents

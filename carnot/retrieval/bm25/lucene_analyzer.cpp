@@ -217,7 +217,7 @@ class WordFinder {
   }
 
   std::string_view text_;
-  std::vector<TextCharacter> characters_;  // and one that stands for the end
+  std::vector<TextCharacter> characters_;  // and one for the end
   std::size_t at_ = 0;
 };
 

@@ -18,6 +18,9 @@
 
 namespace carnot {
 
+/// What turns texts into vectors, as the rooms below LibTorch see it. Sentence encoders are computed in rooms above
+/// this one (hf/sentence_encoder_folder.h): a program that links them says so once, when it starts; from then on
+/// whoever searches by vectors opens them by name.
 struct TextEncoder {
   /// A vector for each text. Called by one thread at a time.
   std::function<std::vector<std::vector<float>>(std::span<const std::string>)> encode{};

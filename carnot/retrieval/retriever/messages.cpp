@@ -11,12 +11,12 @@ namespace {
 Status read_queries(const Json& request, std::vector<std::string>& queries) {
   const auto many = request.find("queries"), one = request.find("query");
   const Json* given = many != request.end() ? &*many : one != request.end() ? &*one : nullptr;
-  if (given == nullptr) return Error{"queries: missing; expected a list of texts"};
+  if (given == nullptr) return Error{"queries: missing; expected a list of strings"};
   if (given->is_string()) {
     queries.push_back(given->get<std::string>());
     return Done{};
   }
-  if (!given->is_array()) return Error{"queries: expected a list of texts, found " + shown(*given)};
+  if (!given->is_array()) return Error{"queries: expected a list of strings, found " + shown(*given)};
   if (given->size() > kMostQueries)
     return Error{"queries: expected at most " + std::to_string(kMostQueries) + ", found " +
                  std::to_string(given->size())};

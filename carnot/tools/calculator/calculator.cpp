@@ -1,6 +1,6 @@
 #include "carnot/core/base/json.h"
 #include "carnot/tools/calculator/expression.h"
-#include "carnot/tools/toolbox/tool_kind.h"
+#include "carnot/tools/toolbox/toolbox.h"
 
 namespace carnot {
 namespace {

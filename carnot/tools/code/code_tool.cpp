@@ -7,7 +7,7 @@
 #include "carnot/core/base/strings.h"
 #include "carnot/tools/code/sandbox_fusion.h"
 #include "carnot/tools/sandbox/python_sandbox.h"
-#include "carnot/tools/toolbox/tool_kind.h"
+#include "carnot/tools/toolbox/toolbox.h"
 
 namespace carnot {
 namespace {

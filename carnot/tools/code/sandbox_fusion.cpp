@@ -52,6 +52,15 @@ void read_files(const JsonFields& reader, std::map<std::string, std::string>& fi
   }
 }
 
+std::string answer_body(const char* status, const std::string& message, OrderedJson run) {
+  return json_line(OrderedJson{{"status", status},
+                               {"message", message},
+                               {"compile_result", nullptr},
+                               {"run_result", std::move(run)},
+                               {"executor_pod_name", nullptr},
+                               {"files", OrderedJson::object()}});
+}
+
 class SandboxFusionClient final : public CodeRunner {
  public:
   SandboxFusionClient(Url url, const SandboxOptions& options)
@@ -139,22 +148,10 @@ std::string run_code_answer(const CodeResult& result) {
                   {"stdout", result.standard_output},
                   {"stderr", result.standard_error}};
   if (!is_late) run["return_code"] = result.exit_code;
-  return json_line(OrderedJson{{"status", result.status == CodeStatus::Ok ? "Success" : "Failed"},
-                               {"message", ""},
-                               {"compile_result", nullptr},
-                               {"run_result", run},
-                               {"executor_pod_name", nullptr},
-                               {"files", OrderedJson::object()}});
+  return answer_body(result.status == CodeStatus::Ok ? "Success" : "Failed", "", std::move(run));
 }
 
-std::string run_code_failure(const std::string& why) {
-  return json_line(OrderedJson{{"status", "SandboxError"},
-                               {"message", why},
-                               {"compile_result", nullptr},
-                               {"run_result", nullptr},
-                               {"executor_pod_name", nullptr},
-                               {"files", OrderedJson::object()}});
-}
+std::string run_code_failure(const std::string& why) { return answer_body("SandboxError", why, nullptr); }
 
 Result<CodeResult> parse_run_code_answer(std::string_view body, const std::string& where) {
   CARNOT_ASSIGN_OR_RETURN(const auto given, parse_json_object(body, where));

@@ -126,7 +126,8 @@ class ToolCommand final : public Command {
 
   Status serve(std::shared_ptr<CodeRunner> runner, double usual_seconds, const Console& console) const {
     if (!is_loopback(host_))
-      return Error{"--host " + host_ + ": whoever reaches it could run code here; expected an address of this machine"};
+      return Error{"--host " + host_ +
+                   ": anyone who reaches it could run code here; expected an address of this machine"};
     const auto server =
         HttpServer::start({.host = host_, .port = port_}, sandbox_fusion_handler(std::move(runner), usual_seconds));
     if (!server) return server.error();

@@ -3,7 +3,7 @@
 #include "carnot/core/subprocess/peer.h"
 #include "carnot/http/url.h"
 #include "carnot/tools/mcp/server.h"
-#include "carnot/tools/toolbox/tool_kind.h"
+#include "carnot/tools/toolbox/toolbox.h"
 
 namespace carnot {
 namespace {

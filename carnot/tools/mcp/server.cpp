@@ -103,7 +103,7 @@ class ServerReader {
     std::vector<std::string> all;
     const auto found = server_.find(key);
     if (found == server_.end()) return all;
-    if (!found->is_array()) return problem(key, "a list of texts"), all;
+    if (!found->is_array()) return problem(key, "a list of strings"), all;
     for (const OrderedJson& one : *found) all.push_back(text_of(one, key));
     return all;
   }
@@ -112,7 +112,7 @@ class ServerReader {
     std::vector<std::pair<std::string, std::string>> all;
     const auto found = server_.find(key);
     if (found == server_.end()) return all;
-    if (!found->is_object()) return problem(key, "an object of texts"), all;
+    if (!found->is_object()) return problem(key, "an object of strings"), all;
     for (const auto& [name, value] : found->items()) all.emplace_back(name, text_of(value, key));
     return all;
   }

@@ -5,7 +5,7 @@
 #include "carnot/core/subprocess/answer_reader.h"
 #include "carnot/core/subprocess/peer.h"
 #include "carnot/core/subprocess/python_folder.h"
-#include "carnot/tools/toolbox/tool_kind.h"
+#include "carnot/tools/toolbox/toolbox.h"
 
 namespace carnot {
 namespace {

@@ -1,4 +1,4 @@
-// tools/sandbox/code.h -- code to be run, and how that went: what whoever runs it takes and gives.
+// tools/sandbox/code.h -- code to be run, and how that went: what a runner of code takes and gives.
 #pragma once
 
 #include <cstddef>

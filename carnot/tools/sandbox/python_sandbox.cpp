@@ -46,10 +46,10 @@ struct Interpreter {
 };
 
 Result<Interpreter> find_interpreter(const std::string& name) {
-  const auto told =
+  const auto said =
       output_of({name, "-c", "import sys; print(sys.executable, sys.prefix, sys.base_prefix, sep='\\n')"});
-  const auto lines = told ? split_lines(*told) : std::vector<std::string_view>{};
-  if (lines.size() != 3) return Error{"\"" + name + "\" is no interpreter of Python that works"};
+  const auto lines = said ? split_lines(*said) : std::vector<std::string_view>{};
+  if (lines.size() != 3) return Error{"\"" + name + "\" is not an interpreter of Python that works"};
   Interpreter found{.program = std::string(lines[0])};
   for (const std::string_view folder : {lines[1], lines[2]})
     if (std::find(found.folders.begin(), found.folders.end(), folder) == found.folders.end())
@@ -87,12 +87,12 @@ std::optional<SandboxLayers> next_lower(SandboxLayers layers) {
 /// What the kernel says that it has; namespaces are found out by trying.
 Result<SandboxLayers> probe(const std::string& launcher, const SandboxTrial& trial) {
   constexpr int kLeastLandlock = 3;  // before it, files can be emptied
-  const auto told = output_of({launcher, "probe"});
+  const auto said = output_of({launcher, "probe"});
   SandboxLayers layers{.namespaces = trial.namespaces};
   if (trial.bubblewrap) layers.bubblewrap = find_bubblewrap();
   if (trial.bubblewrap && layers.bubblewrap.empty()) layers.namespaces = false;
   int filters = 0;
-  if (!told || std::sscanf(told->c_str(), "landlock %d\nsystem_calls %d", &layers.landlock, &filters) != 2)
+  if (!said || std::sscanf(said->c_str(), "landlock %d\nsystem_calls %d", &layers.landlock, &filters) != 2)
     return Error{launcher + " does not run"};
   if (!trial.landlock || layers.landlock < kLeastLandlock) layers.landlock = 0;
   layers.system_calls = trial.system_calls && filters == 1;
@@ -137,29 +137,20 @@ class PythonSandbox::Pool {
   }
 
   CodeResult run(const CodeCall& call) {
-    const RunningCall running(*this);
+    count_running(1);
+    const std::shared_ptr<void> at_the_end(nullptr, [this](void*) { count_running(-1); });
     return take()->run(call);
   }
 
  private:
-  /// Counts a call while it runs; the starter is to know when the count changes.
-  class RunningCall {
-   public:
-    explicit RunningCall(Pool& pool) : pool_(pool) { count(1); }
-    ~RunningCall() { count(-1); }
-    RunningCall(const RunningCall&) = delete;
-    RunningCall& operator=(const RunningCall&) = delete;
-
-   private:
-    void count(int change) {
-      {
-        const std::lock_guard lock(pool_.mutex_);
-        pool_.running_ = static_cast<std::size_t>(static_cast<int>(pool_.running_) + change);
-      }
-      pool_.wake_.notify_all();
+  /// The starter is to know when the count changes.
+  void count_running(int change) {
+    {
+      const std::lock_guard lock(mutex_);
+      running_ += change;
     }
-    Pool& pool_;
-  };
+    wake_.notify_all();
+  }
 
   std::unique_ptr<SandboxedProcess> take() {
     for (;;) {
@@ -181,7 +172,7 @@ class PythonSandbox::Pool {
   /// calls more would find none ready.
   bool is_one_wanted() const {
     if (ready_.size() >= static_cast<std::size_t>(program_.limits.warm)) return false;
-    return running_ == 0 || ready_.size() < running_;
+    return running_ == 0 || std::ssize(ready_) < running_;
   }
 
   void keep_ready() {
@@ -194,7 +185,7 @@ class PythonSandbox::Pool {
       try {
         started = start();
       } catch (const SandboxFailure&) {
-        // A call that finds none ready starts its own, and tells what is wrong.
+        // A call that finds none ready starts one itself, and reports what is wrong.
       }
       lock.lock();
       if (started)
@@ -208,7 +199,7 @@ class PythonSandbox::Pool {
   std::mutex mutex_{};
   std::condition_variable wake_{};
   std::deque<std::unique_ptr<SandboxedProcess>> ready_{};
-  std::size_t running_ = 0;
+  int running_ = 0;  // calls
   bool is_over_ = false;
   std::thread starter_{};
 };

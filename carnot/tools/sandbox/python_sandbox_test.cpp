@@ -197,7 +197,7 @@ TEST(PythonSandboxErrors, AnInterpreterOrModuleThatIsNotThereIsNamed) {
   options.imports = {"math", "no_such_module"};
   EXPECT_THAT(PythonSandbox::open(options).error().message, HasSubstr("No module named 'no_such_module'"));
   options.interpreter = "/nowhere/python3";
-  EXPECT_THAT(PythonSandbox::open(options).error().message, HasSubstr("\"/nowhere/python3\" is no interpreter"));
+  EXPECT_THAT(PythonSandbox::open(options).error().message, HasSubstr("\"/nowhere/python3\" is not an interpreter"));
 }
 
 struct RunningProcess {

@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kFloodBytes = std::size_t{16} << 20;  ///< of output that is read at all
-constexpr std::chrono::seconds kGrace{10};                  ///< beyond a call's time, for its end to be told
+constexpr std::chrono::seconds kGrace{10};                  ///< beyond a call's time, for its end to be reported
 constexpr std::uint64_t kMegabyte = 1 << 20;
 
 /// The number of a descriptor in the child, beyond the standard three (launcher/plan.h).

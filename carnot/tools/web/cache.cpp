@@ -17,7 +17,7 @@
 namespace carnot {
 namespace {
 
-/// A member that has to be a text, if it is there at all.
+/// An optional member, which has to be a string.
 Status take_text(const Json& row, const char* name, const std::string& where, std::string& text) {
   const auto found = row.find(name);
   if (found == row.end()) return Done{};

@@ -6,8 +6,8 @@
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/http/url.h"
-#include "carnot/tools/toolbox/tool_kind.h"
-#include "carnot/tools/web/page_text.h"
+#include "carnot/tools/toolbox/toolbox.h"
+#include "carnot/tools/web/page.h"
 
 namespace carnot {
 namespace {

@@ -65,7 +65,7 @@ void allow(int ruleset, const std::string& path, std::uint64_t access) {
 // user can start none.
 constexpr std::uint64_t kRoomBetweenLooks = 1024;
 
-/// The kernel counts a limit for each user of each user namespace. Without one of its own the call shares the count
+/// The kernel counts a limit for each user of each user namespace. Without a separate one the call shares the count
 /// with all that its user runs, so that the guard counts, and the kernel's limit is the second line.
 std::uint64_t limit_of_processes(const Plan& plan) {
   return plan.namespaces ? plan.processes : threads_of_user(::geteuid()) + plan.processes + kRoomBetweenLooks;

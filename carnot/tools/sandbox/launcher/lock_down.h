@@ -30,7 +30,7 @@ bool has_system_call_filters();
 /// Lets this process and its children make the system calls that are listed (seccomp). Calls that reach out of the
 /// sandbox (sockets, tracing, mounts, keys, io_uring, shared memory of the system) answer "operation not permitted";
 /// anything else, calls of kernels to come included, "not implemented". Calls of another architecture end the program.
-/// Without namespaces of its own, the program also leaves neither its
+/// Without separate namespaces, the program also leaves neither its
 /// process group nor changes permissions or times of files, and signals none but itself. REQUIRES: no_new_privs.
 /// Throws SetupFailure.
 void filter_system_calls(const Plan& plan);

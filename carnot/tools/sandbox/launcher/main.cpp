@@ -1,7 +1,7 @@
 // carnot-sandbox: starts one program in a sandbox and watches over it. docs/sandbox.md says what is promised.
 //
-// A program of its own, without threads and small, because a process that trains models can neither fork cheaply nor
-// enter a namespace. It does as it is told and never with less: a layer that the kernel refuses is a failure. `probe`
+// A separate program, without threads and small, because a process that trains models can neither fork cheaply nor
+// enter a namespace. It applies every layer that it is asked for: a layer that the kernel refuses is a failure. `probe`
 // prints what there is to be asked for.
 #include <fcntl.h>
 #include <grp.h>

@@ -56,7 +56,7 @@ bool read_plan(int count, char** arguments, Plan& plan, std::string& problem) {
     const std::size_t equals = argument.find('=');
     if (equals != std::string_view::npos && read_setting(argument.substr(0, equals), argument.substr(equals + 1), plan))
       continue;
-    problem = "\"" + std::string(argument) + "\" is no setting";
+    problem = "\"" + std::string(argument) + "\" is not a setting";
     return false;
   }
   for (++at; at < count; ++at) plan.command.emplace_back(arguments[at]);

@@ -1,4 +1,4 @@
-// tools/sandbox/launcher/plan.h -- what carnot-sandbox is told on its command line: layers, limits, folders, a command.
+// tools/sandbox/launcher/plan.h -- the command line of carnot-sandbox: layers, limits, folders, a command.
 //
 //   carnot-sandbox [KEY=VALUE ...] -- PROGRAM [ARGUMENT ...]
 //   carnot-sandbox probe
@@ -34,7 +34,7 @@ struct Plan {
   bool landlock = false;
   bool system_calls = false;
   uid_t as_user = 0;       ///< where not 0: root is given up first, as if this user had started the launcher
-  std::string folder{};    ///< the private folder; empty with namespaces, which have one of their own in /tmp
+  std::string folder{};    ///< the private folder; empty with namespaces, whose private folder is /tmp
   std::string shown_at{};  ///< with namespaces: where the private folder's own folder of that name is seen as well
   std::vector<std::string> read{};  ///< that the program may read, besides the system's own folders
   std::uint64_t memory = 0;         ///< bytes: of one process's address space, and of what all of them hold

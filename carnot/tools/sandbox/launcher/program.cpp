@@ -55,7 +55,7 @@ void write_file(const std::string& path, const std::string& text) {
   refuse("start " + plan.command.front());
 }
 
-/// Without rights of its own a user maps itself alone; root maps itself, to build, and no one, to run.
+/// Without privileges a user maps itself alone; root maps itself, to build, and nobody, to run.
 void map_users(pid_t child, bool as_root) {
   const std::string folder = "/proc/" + std::to_string(child);
   const std::string inside = std::to_string(kInside), nobody = std::to_string(kNobody);

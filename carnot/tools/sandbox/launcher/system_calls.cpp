@@ -53,7 +53,7 @@ constexpr const char* kAllowed[] = {
     "sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", "shutdown", "getsockopt", "setsockopt",
     "getsockname", "getpeername"};
 
-/// In namespaces of its own these concern the program alone.
+/// In separate namespaces these concern the program alone.
 constexpr const char* kAllowedInNamespaces[] = {"setsid", "setpgid", "chmod",     "fchmod",   "fchmodat",
                                                 "utime",  "utimes",  "utimensat", "futimesat"};
 
@@ -91,7 +91,7 @@ constexpr const char* kRefused[] = {
     "fanotify_init", "inotify_init", "inotify_init1", "personality", "sched_setscheduler", "sched_setparam",
     "sched_setattr", "setpriority", "ioprio_set", "vmsplice", "splice", "tee"};
 
-/// Programs that copy attributes along with a file go on if there are none.
+/// Programs that copy attributes along with a file continue without them.
 constexpr const char* kUnsupported[] = {"setxattr",   "lsetxattr",   "fsetxattr",    "getxattr",
                                         "lgetxattr",  "fgetxattr",   "listxattr",    "llistxattr",
                                         "flistxattr", "removexattr", "lremovexattr", "fremovexattr"};
@@ -173,7 +173,8 @@ void keep_from_faking_the_end(Filter& filter) {
   filter.allow("prlimit64", {equal32(0, 0), equal32(1, RLIMIT_CPU), only_asks});
 }
 
-/// Any signal but SIGKILL to anybody; that one to single processes other than the program, which is the second here.
+/// Any signal but SIGKILL to any process; that one to single processes other than the program, which is the second
+/// here.
 void add_signals_of_namespaces(Filter& filter) {
   constexpr std::uint32_t kProgram = kProgramId, kIsNegative = 1U << 31, kIdBits = 22;
   for (const scmp_arg_cmp& other : differs(1, SIGKILL, kSignalBits)) filter.allow("kill", {other});
