@@ -30,7 +30,7 @@ SandboxLevel level_of(const SandboxLayers& layers) {
 
 std::string shown(const SandboxLayers& layers) {
   std::vector<std::string> names;
-  if (layers.namespaces) names.emplace_back(layers.bubblewrap.empty() ? "namespaces" : "namespaces by bubblewrap");
+  if (layers.namespaces) names.emplace_back("namespaces");
   if (layers.landlock > 0) names.push_back("Landlock " + std::to_string(layers.landlock));
   if (layers.system_calls) names.emplace_back("system calls");
   names.emplace_back("limits");

@@ -38,7 +38,6 @@ struct SandboxOptions {
 /// Which layers of a sandbox this machine grants, found out by making one with each.
 struct SandboxLayers {
   bool namespaces = false;    ///< users, processes, mounts, network, IPC, host name, control groups
-  std::string bubblewrap{};   ///< the program bwrap where it has to make them; empty: carnot-sandbox does
   int landlock = 0;           ///< its version; 0: none
   bool system_calls = false;  ///< a filter (seccomp)
 

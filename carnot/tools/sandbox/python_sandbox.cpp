@@ -60,20 +60,10 @@ Result<Interpreter> find_interpreter(const std::string& name) {
   return found;
 }
 
-/// Empty if it is not installed.
-std::string find_bubblewrap() {
-  for (const char* place : {"/usr/bin/bwrap", "/usr/local/bin/bwrap"})
-    if (std::filesystem::exists(place)) return place;
-  return "";
-}
-
 /// The layers to try where these are refused; empty if these are limits only.
 std::optional<SandboxLayers> next_lower(SandboxLayers layers) {
-  if (layers.namespaces && layers.bubblewrap.empty() && !find_bubblewrap().empty()) {
-    layers.bubblewrap = find_bubblewrap();
-  } else if (layers.namespaces) {
+  if (layers.namespaces) {
     layers.namespaces = false;
-    layers.bubblewrap.clear();
   } else if (layers.landlock > 0) {
     layers.landlock = 0;
   } else if (layers.system_calls) {
@@ -89,8 +79,6 @@ Result<SandboxLayers> probe(const std::string& launcher, const SandboxTrial& tri
   constexpr int kLeastLandlock = 3;  // before it, files can be emptied
   const auto said = output_of({launcher, "probe"});
   SandboxLayers layers{.namespaces = trial.namespaces};
-  if (trial.bubblewrap) layers.bubblewrap = find_bubblewrap();
-  if (trial.bubblewrap && layers.bubblewrap.empty()) layers.namespaces = false;
   int filters = 0;
   if (!said || std::sscanf(said->c_str(), "landlock %d\nsystem_calls %d", &layers.landlock, &filters) != 2)
     return Error{launcher + " does not run"};

@@ -13,7 +13,6 @@ namespace carnot {
 /// Which of the machine's layers are used; for tests of what holds without the others.
 struct SandboxTrial {
   bool namespaces = true;
-  bool bubblewrap = false;  ///< the namespaces made by bwrap; else only where carnot-sandbox may not make them
   bool landlock = true;
   bool system_calls = true;
   unsigned as_user = 0;  ///< as if this user had started it; root only

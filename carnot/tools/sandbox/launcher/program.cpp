@@ -152,9 +152,6 @@ void be_first_process(const Plan& plan, int result) {
   ::_exit(0);
 }
 
-Program start_program(const Plan& plan) {
-  if (!plan.namespaces) return start_as_child(plan);
-  return plan.bubblewrap.empty() ? start_in_namespaces(plan) : start_in_bubblewrap(plan);
-}
+Program start_program(const Plan& plan) { return plan.namespaces ? start_in_namespaces(plan) : start_as_child(plan); }
 
 }  // namespace carnot::launcher

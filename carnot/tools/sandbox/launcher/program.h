@@ -34,13 +34,4 @@ Program start_program(const Plan& plan);
 /// left behind, and reports. While the clock runs, looks every 20 ms at what all processes use together.
 void watch(const Plan& plan, const Program& program);
 
-/// The namespaces made by the program bwrap, where this one may not make them itself: some systems let no program
-/// without rights make user namespaces but a few that they know, bwrap among them (a profile of AppArmor), or have it
-/// set-user-id. Starts bwrap, which starts this program again as the first process inside. The private folder is the
-/// plan's, shown as /tmp. Throws SetupFailure.
-Program start_in_bubblewrap(const Plan& plan);
-
-/// What this program does when bwrap has started it: restricts itself, and starts the plan's program. Never returns.
-[[noreturn]] void continue_in_bubblewrap(const Plan& plan);
-
 }  // namespace carnot::launcher
