@@ -1,7 +1,6 @@
 #include "carnot/core/env/environment_boundary.h"
 
 #include <bit>
-#include <cmath>
 #include <set>
 #include <sstream>
 

@@ -2,8 +2,6 @@
 // field.
 #pragma once
 
-#include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <set>

@@ -1,14 +1,11 @@
 #include "carnot/core/subprocess/peer.h"
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/json.h"

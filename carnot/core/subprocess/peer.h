@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <stdexcept>

@@ -8,7 +8,6 @@
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/utf8.h"

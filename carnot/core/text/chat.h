@@ -5,7 +5,6 @@
 // thinking, moves the system message to the last user message), the first rendering is kept: docs/models.md.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>

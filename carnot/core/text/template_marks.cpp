@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <random>
 
 #include "carnot/core/base/check.h"

@@ -7,7 +7,6 @@
 // does.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,7 +1,6 @@
 // retrieval/retriever/retriever.h -- finds passages for queries: over an index of this process, or a server's.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <stdexcept>

@@ -1,5 +1,4 @@
 #include <chrono>
-#include <istream>
 #include <ostream>
 #include <span>
 #include <thread>

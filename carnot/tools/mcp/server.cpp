@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <functional>
-#include <utility>
 
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/log.h"

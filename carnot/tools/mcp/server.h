@@ -2,7 +2,6 @@
 // when they are over.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "plan.h"

@@ -3,8 +3,6 @@
 
 #include <sys/types.h>
 
-#include <memory>
-
 #include "plan.h"
 
 namespace carnot::launcher {
