@@ -13,7 +13,6 @@
 #include "carnot/core/base/descriptor.h"
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/result.h"
-#include "carnot/core/base/system_error.h"
 
 namespace carnot {
 

@@ -11,8 +11,7 @@
 #include <limits>
 
 #include "carnot/core/base/check.h"
-#include "carnot/core/base/regular_file.h"
-#include "carnot/core/base/system_error.h"
+#include "carnot/core/base/file.h"
 #include "carnot/retrieval/bm25/analyzer.h"
 #include "carnot/retrieval/bm25/bm25.h"
 #include "carnot/retrieval/bm25/index_mapping.h"

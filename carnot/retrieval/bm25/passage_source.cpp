@@ -8,7 +8,6 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
-#include "carnot/core/base/regular_file.h"
 
 namespace carnot {
 namespace {
