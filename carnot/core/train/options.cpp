@@ -45,10 +45,18 @@ void TokenizerOptions::fields(FieldVisitor& visit) {
 
 void SftOptions::fields(FieldVisitor& visit) {
   visit.field("steps", steps, "optimizer steps of SFT on demonstrations; 0: none", count_from(0));
+  visit.field("source", source,
+              "file of demonstrations, or a list of files: rows of messages, of prompt and completion, or of "
+              "trajectories, of which those that succeeded are taken; empty: the environment's script demonstrates");
+  visit.field("held_out_share", held_out_share, "share of those rows that is held out, drawn by the seed",
+              Limits{.low = 0, .high = 1, .open_high = true});
   visit.field("batch_tokens", batch_tokens, "tokens of one step's demonstrations", at_least(1));
-  visit.field("context_weight", context_weight, "loss weight of tokens that the demonstrator did not say",
+  visit.field("context_weight", context_weight,
+              "loss weight of tokens that the demonstrator did not say; with sft.source 0 unless it is set",
               between(0, 1));
   visit.field("log_every", log_every, "steps between lines of metrics", count_from(1));
+  visit.field("eval_every", eval_every, "steps between measurements of the held-out loss; 0: at the end only",
+              count_from(0));
   schedule.fields(visit);
   optimizer.fields(visit);
 }
@@ -200,7 +208,7 @@ void TrackOptions::fields(FieldVisitor& visit) {
 void EvaluationOptions::fields(FieldVisitor& visit) {
   visit.field("every", every, "training steps between evaluations; 0: before and after only", count_from(0));
   visit.field("before_training", before_training, "evaluate before the first training step");
-  visit.field("tasks", tasks, "validation tasks", at_least(1));
+  visit.field("tasks", tasks, "validation tasks; 0: no evaluation, after carnot sft alone", at_least(0));
   visit.field("samples", samples, "trajectories per task", at_least(1));
   visit.field("temperature", temperature, "of evaluation; 0: greedy", at_least(0));
   visit.field("top_p", top_p, "of evaluation", between(0, 1));
