@@ -21,7 +21,7 @@ struct RunOptions {
   std::int64_t seed = 0;
   int threads = 0;  ///< of the kernels; 0: one per processor
   std::string device = "cpu";
-  std::string dtype = "float32";
+  std::string dtype = "auto";  ///< auto | float32 | float64 | bfloat16; ModelBundle::open() settles "auto"
   std::string run_folder = "runs/run";
   std::string resume = "never";           ///< never | auto | a checkpoint folder
   std::string resume_changes = "refuse";  ///< refuse | allow: settings other than the recorded ones
@@ -110,8 +110,8 @@ struct TrainOptions {
   int epochs = 1;                       ///< passes over a step's trajectories
   int mini_batches = 1;                 ///< optimizer steps a pass
   int micro_batch_tokens = 4096;
-  std::string shared_prefixes = "repeated";  ///< repeated | once: what a group's trajectories begin with alike
-  bool activation_checkpointing = false;     ///< layers run again in the backward pass
+  std::string shared_prefixes = "once";   ///< once | repeated: what a group's trajectories begin with alike
+  bool activation_checkpointing = false;  ///< layers run again in the backward pass
   ScheduleOptions schedule{};
   OptimizerOptions optimizer{};
   std::int64_t save_every = 0;  ///< steps between checkpoints; 0: by time and at the end only
