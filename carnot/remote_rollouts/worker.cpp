@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include "carnot/core/base/key_variable.h"
 #include "carnot/core/base/log.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/base/stopwatch.h"
 #include "carnot/core/rollout/rollout_bytes.h"
 #include "carnot/remote_rollouts/trainer_copy.h"

@@ -5,8 +5,8 @@
 #include <random>
 #include <thread>
 
-#include "carnot/core/base/key_variable.h"
 #include "carnot/core/base/log.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/http/server.h"
 #include "carnot/serving/openai_api.h"
 

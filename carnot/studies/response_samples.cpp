@@ -4,7 +4,7 @@
 #include <map>
 
 #include "carnot/core/base/check.h"
-#include "carnot/core/rollout/response.h"
+#include "carnot/core/rollout/member.h"
 
 namespace carnot {
 namespace {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <thread>
 
-#include "carnot/core/base/key_variable.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/printable.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/base/strings.h"
 
 namespace carnot {

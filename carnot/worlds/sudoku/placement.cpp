@@ -3,7 +3,6 @@
 #include <array>
 #include <optional>
 
-#include "carnot/core/base/ascii.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/worlds/ragen/action_table.h"
 
