@@ -9,7 +9,10 @@ void RunOptions::fields(FieldVisitor& visit) {
   visit.field("seed", seed, "of every random decision of the run", at_least(0));
   visit.field("threads", threads, "of the kernels; 0: one per processor", between(0, kMaxThreads));
   visit.field("device", device, "where tensors live", one_of({"cpu", "cuda"}));
-  visit.field("dtype", dtype, "of weights and activations", one_of({"float32", "float64", "bfloat16"}));
+  visit.field("dtype", dtype,
+              "of weights and activations; auto: the one that the model's weights are stored in (of float16: float32), "
+              "float32 for random weights",
+              one_of({"auto", "float32", "float64", "bfloat16"}));
   visit.field("run_folder", run_folder, "folder that the run writes into; made if need be");
   visit.field("resume", resume,
               "never, auto (from the run folder's latest checkpoint if there is one), or a checkpoint folder");
@@ -143,11 +146,10 @@ void TrainOptions::fields(FieldVisitor& visit) {
   visit.field("epochs", epochs, "passes over a step's trajectories", at_least(1));
   visit.field("mini_batches", mini_batches, "optimizer steps of one pass", at_least(1));
   visit.field("micro_batch_tokens", micro_batch_tokens, "tokens of one forward and backward pass", at_least(1));
-  visit.field(
-      "shared_prefixes", shared_prefixes,
-      "what trajectories of a group begin with alike, as prompts and shared turns; repeated: computed for each of "
-      "them; once: for all in a micro-batch, with gradients that differ in rounding",
-      one_of({"repeated", "once"}));
+  visit.field("shared_prefixes", shared_prefixes,
+              "what trajectories of a group begin with alike, as prompts and shared turns; once: computed for all in a "
+              "micro-batch; repeated: for each of them, with gradients that differ in rounding",
+              one_of({"once", "repeated"}));
   visit.field("activation_checkpointing", activation_checkpointing,
               "layers keep their input alone and run again in the backward pass: less memory, a third more time, the "
               "same bits");

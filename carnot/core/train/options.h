@@ -21,7 +21,7 @@ struct RunOptions {
   std::int64_t seed = 0;
   int threads = 0;  ///< of the kernels; 0: one per processor
   std::string device = "cpu";
-  std::string dtype = "float32";
+  std::string dtype = "auto";  ///< auto | float32 | float64 | bfloat16; ModelBundle::open() settles "auto"
   std::string run_folder = "runs/run";
   std::string resume = "never";           ///< never | auto | a checkpoint folder
   std::string resume_changes = "refuse";  ///< refuse | allow: settings other than the recorded ones
@@ -114,7 +114,7 @@ struct TrainOptions {
   int mini_batches = 1;                 ///< optimizer steps per pass
   int micro_batch_tokens = 4096;
   std::string shared_prefixes =
-      "repeated";  ///< repeated | once: how prefixes that a group's trajectories share are computed
+      "once";  ///< once | repeated: how prefixes that a group's trajectories share are computed
   bool activation_checkpointing = false;  ///< layers run again in the backward pass
   ScheduleOptions schedule{};
   OptimizerOptions optimizer{};
