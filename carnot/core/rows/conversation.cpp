@@ -97,8 +97,8 @@ class ConversationReader {
       return expected(place + ".role", "system, user, assistant or tool", role);
     for (const char* key : kUnreadSpeech)
       if (!member(given, key).is_null())
-        problem(place + "." + key + ": is not read; expected calls in tool_calls, and thinking in content as the model " +
-                "writes it");
+        problem(place + "." + key +
+                ": is not read; expected calls in tool_calls, and thinking in content as the model " + "writes it");
     read_content(place + ".content", member(given, "content"), message);
     read_calls(place + ".tool_calls", member(given, "tool_calls"), message);
     const OrderedJson& id = member(given, "tool_call_id");
@@ -114,8 +114,8 @@ class ConversationReader {
       message.content = given.get<std::string>();
     } else if (given.is_array()) {
       for (std::size_t i = 0; i < given.size(); ++i) {
-        const bool is_text = given[i].is_object() && member(given[i], "text").is_string() &&
-                             member(given[i], "type") == "text";
+        const bool is_text =
+            given[i].is_object() && member(given[i], "text").is_string() && member(given[i], "type") == "text";
         if (!is_text)
           expected(item(place, i), R"({"type": "text", "text": "..."})", given[i]);
         else
@@ -164,7 +164,8 @@ class ConversationReader {
       if (!function.is_object() || !member(function, "name").is_string())
         expected(item("tools", i), R"({"type": "function", "function": {"name": "...", ...}})", tool);
       else
-        conversation_.tools.push_back(text_of(is_wrapped ? tool : OrderedJson{{"type", "function"}, {"function", tool}}));
+        conversation_.tools.push_back(
+            text_of(is_wrapped ? tool : OrderedJson{{"type", "function"}, {"function", tool}}));
     }
   }
 
@@ -175,7 +176,8 @@ class ConversationReader {
     if (first == messages.size())
       problem("no message of the assistant to learn; expected one");
     else if (!conversation_.is_learnt.back())
-      problem("the last message is " + (messages.back().role == "assistant" ? "one of weight 0" : "of the role " + messages.back().role) +
+      problem("the last message is " +
+              (messages.back().role == "assistant" ? "one of weight 0" : "of the role " + messages.back().role) +
               "; expected one of the assistant, to learn");
     else if (std::all_of(messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(first), is_system))
       problem("begins with the assistant; expected a user's message before the first one to learn");

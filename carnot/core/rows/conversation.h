@@ -29,9 +29,9 @@ struct Conversation {
   std::size_t first_learnt() const;
 };
 
-/// Reads a row. Where it is no such conversation, adds to `problems` all that is wrong, each beginning with `where`, and
-/// returns nothing. What is returned ends with an assistant message that is learnt, and has another than the system's
-/// before the first of those.
+/// Reads a row. Where it is no such conversation, adds to `problems` all that is wrong, each beginning with `where`,
+/// and returns nothing. What is returned ends with an assistant message that is learnt, and has another than the
+/// system's before the first of those.
 std::optional<Conversation> read_conversation(const nlohmann::ordered_json& row, const std::string& where,
                                               std::vector<std::string>& problems);
 

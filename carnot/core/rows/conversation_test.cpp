@@ -38,10 +38,10 @@ TEST(Conversation, OfPromptAndCompletionLearnsTheCompletion) {
   const Conversation texts = conversation(R"({"prompt": "[q]", "completion": "a"})");
   EXPECT_EQ(texts.messages[0].role + texts.messages[0].content, "user[q]");
   EXPECT_EQ(texts.messages[1].role + texts.messages[1].content, "assistanta");
-  const Conversation lists = conversation(
-      R"({"prompt": [{"role": "user", "content": "p"}, {"role": "assistant", "content": "q"},)"
-      R"( {"role": "user", "content": "r"}], "completion": [{"role": "assistant", "content": "x"},)"
-      R"( {"role": "user", "content": "y"}, {"role": "assistant", "content": "z"}]})");
+  const Conversation lists =
+      conversation(R"({"prompt": [{"role": "user", "content": "p"}, {"role": "assistant", "content": "q"},)"
+                   R"( {"role": "user", "content": "r"}], "completion": [{"role": "assistant", "content": "x"},)"
+                   R"( {"role": "user", "content": "y"}, {"role": "assistant", "content": "z"}]})");
   EXPECT_THAT(lists.is_learnt, ElementsAre(false, false, false, true, false, true));
 }
 
@@ -66,11 +66,10 @@ TEST(Conversation, OfAnotherFormIsRefusedWithAllThatIsWrong) {
   EXPECT_THAT(problems_of(R"({"messages": []})"),
               ElementsAre("f:1: messages: expected a list of messages, found a list of 0"));
   EXPECT_THAT(
-      problems_of(
-          R"({"messages": [3, {"role": "human"}, {"role": "user", "content": 4, "tool_calls": [1]},)"
-          R"( {"role": "assistant", "content": "", "reasoning_content": "hm"},)"
-          R"( {"role": "assistant", "tool_calls": [{"name": "f", "arguments": "[1]"}], "weight": 0.5}],)"
-          R"( "tools": [{"type": "function"}]})"),
+      problems_of(R"({"messages": [3, {"role": "human"}, {"role": "user", "content": 4, "tool_calls": [1]},)"
+                  R"( {"role": "assistant", "content": "", "reasoning_content": "hm"},)"
+                  R"( {"role": "assistant", "tool_calls": [{"name": "f", "arguments": "[1]"}], "weight": 0.5}],)"
+                  R"( "tools": [{"type": "function"}]})"),
       ElementsAre(
           "f:1: messages[0]: expected a message {\"role\", \"content\"}, found 3",
           "f:1: messages[1].role: expected system, user, assistant or tool, found \"human\"",
@@ -81,7 +80,8 @@ TEST(Conversation, OfAnotherFormIsRefusedWithAllThatIsWrong) {
           "f:1: messages[3].tool_calls: is empty, and so is the content; expected one of them",
           "f:1: messages[4].tool_calls[0].arguments: expected a JSON object, or its text, found \"[1]\"",
           "f:1: messages[4].weight: expected 0 or 1, found 0.5",
-          "f:1: tools[0]: expected {\"type\": \"function\", \"function\": {\"name\": \"...\", ...}}, found an object of 1"));
+          "f:1: tools[0]: expected {\"type\": \"function\", \"function\": {\"name\": \"...\", ...}}, found an object "
+          "of 1"));
 }
 
 TEST(Conversation, EndsWithTheAssistantAndBeginsWithAnother) {

@@ -26,8 +26,9 @@ Result<Demonstration> grown(const ChatFamily& chat, const Conversation& conversa
   for (std::size_t i = conversation.first_learnt(); i < messages.size(); ++i) {
     if (!conversation.is_learnt[i]) continue;
     const auto before = messages.subspan(begin, i - begin);
-    CARNOT_ASSIGN_OR_RETURN(const auto shown, out.tokens.empty() ? chat.try_render_opening(before, "", conversation.tools)
-                                                                 : chat.try_render_reply(before, "", true));
+    CARNOT_ASSIGN_OR_RETURN(const auto shown, out.tokens.empty()
+                                                  ? chat.try_render_opening(before, "", conversation.tools)
+                                                  : chat.try_render_reply(before, "", true));
     add(out, shown.tokens, false);
     const Message& said = messages[i];
     CARNOT_ASSIGN_OR_RETURN(auto tokens, said.tool_calls.empty()
@@ -35,7 +36,8 @@ Result<Demonstration> grown(const ChatFamily& chat, const Conversation& conversa
                                              : chat.try_spoken_calls(said.content, said.tool_calls, ""));
     if (!said.content.empty() && !said.tool_calls.empty() &&
         chat.text_beside_calls(chat.tokenizer().decode(tokens)).empty())
-      return Error{"chat format " + std::string(chat.name()) + " writes no text next to tool calls; expected an empty content"};
+      return Error{"chat format " + std::string(chat.name()) +
+                   " writes no text next to tool calls; expected an empty content"};
     tokens.push_back(ends.front());
     add(out, tokens, true);
     begin = i + 1;
@@ -72,7 +74,8 @@ std::vector<Demonstration> demonstrations_of(const Trajectory& trajectory) {
       all.back().is_said.push_back(sampled[t]);
     }
   }
-  std::erase_if(all, [](const Demonstration& one) { return std::ranges::find(one.is_said, true) == one.is_said.end(); });
+  std::erase_if(all,
+                [](const Demonstration& one) { return std::ranges::find(one.is_said, true) == one.is_said.end(); });
   return all;
 }
 
@@ -85,7 +88,8 @@ Result<Demonstration> render_demonstration(const ChatFamily& chat, const Convers
   if (whole.starts_with(text)) return demonstration;
   CARNOT_ASSIGN_OR_RETURN(auto stripped, grown(chat, stripped_speech(conversation)));
   if (whole.starts_with(text_of(stripped.tokens))) return stripped;
-  std::string why = "the chat format writes the conversation turn by turn in another way than at once, " + difference(text, whole);
+  std::string why =
+      "the chat format writes the conversation turn by turn in another way than at once, " + difference(text, whole);
   if (!chat.rewriting().empty()) why += "; its template " + join(chat.rewriting(), "; it ");
   return Error{why + "; expected messages of which it changes none when others follow"};
 }

@@ -23,8 +23,8 @@ std::vector<Demonstration> demonstrations_of(const Trajectory& trajectory);
 /// A conversation as a rollout makes it: an opening, then what is said and the replies, each rendered once and
 /// appended, up to the end token of the last message. Its text is that of the conversation rendered at once, whose
 /// remainder (a line break, say) is left out; so are its tokens, unless one would go over the border of what is said.
-/// Where the format strips what is said, it is stripped here, too. Fails where the format cannot write the conversation,
-/// and where the two texts differ.
+/// Where the format strips what is said, it is stripped here, too. Fails where the format cannot write the
+/// conversation, and where the two texts differ.
 Result<Demonstration> render_demonstration(const ChatFamily& chat, const Conversation& conversation);
 
 }  // namespace carnot

@@ -89,7 +89,8 @@ Result<std::vector<DemonstratedTask>> parse_trajectories(std::string_view text, 
     const std::string where = name + ":" + std::to_string(line);
     const Json row = parse_json_object(lines[static_cast<std::size_t>(line) - 1], where).value();
     if (const Status same = check_tokenizer(row, all[i], tokenizer); !same)
-      problems.push_back(where + ": " + same.error().message + "; expected a trajectory of a model with this tokenizer");
+      problems.push_back(where + ": " + same.error().message +
+                         "; expected a trajectory of a model with this tokenizer");
     for (Demonstration& one : demonstrations_of(all[i]))
       if (limit.admits(one, where)) tasks[static_cast<std::size_t>(all[i].group_index)].push_back(std::move(one));
   }

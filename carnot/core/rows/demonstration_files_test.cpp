@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/text/chat_families.h"
 #include "testing/chat_templates.h"
 #include "testing/conversations.h"
@@ -62,11 +62,12 @@ TEST(Demonstrations, TakeContentsStrippedWhereTheFormatStripsThem) {
 }
 
 TEST(Demonstrations, SayAllThatIsWrongWithTheRowsOfAFile) {
-  EXPECT_EQ(error_of(row("q", "a") + "{\"messages\": 3}\nno JSON\n" + row("q", "a") + "{\"text\": \"t\"}\n")
-                .substr(0, 150),
-            "rows.jsonl:2: messages: expected a list of messages, found 3\n"
-            "rows.jsonl:3: not JSON at byte 2: parse error at line 1, column 2: syntax error while parsing va");
-  EXPECT_THAT(error_of("{\"messages\": 3}\n{\"text\": \"t\"}"), HasSubstr("rows.jsonl:2: expected messages, or prompt"));
+  EXPECT_EQ(
+      error_of(row("q", "a") + "{\"messages\": 3}\nno JSON\n" + row("q", "a") + "{\"text\": \"t\"}\n").substr(0, 150),
+      "rows.jsonl:2: messages: expected a list of messages, found 3\n"
+      "rows.jsonl:3: not JSON at byte 2: parse error at line 1, column 2: syntax error while parsing va");
+  EXPECT_THAT(error_of("{\"messages\": 3}\n{\"text\": \"t\"}"),
+              HasSubstr("rows.jsonl:2: expected messages, or prompt"));
   EXPECT_THAT(error_of(R"({"prompt": "q", "completion": "a", "tools": [{"name": "f"}]})"),
               HasSubstr("rows.jsonl:1: chat format chatml has no way to offer tools"));
 }

@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 /// The rows' places and texts, or the error.
 std::string walked(const std::string& text, const std::string& name) {
   std::string all;
-  const Status status =
-      read_rows(text, name, [&](const nlohmann::ordered_json& row, const std::string& where, std::vector<std::string>& problems) {
+  const Status status = read_rows(
+      text, name, [&](const nlohmann::ordered_json& row, const std::string& where, std::vector<std::string>& problems) {
         if (row.contains("bad")) problems.push_back(where + "bad");
         all += where + row.dump() + "\n";
       });

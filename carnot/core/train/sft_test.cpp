@@ -9,9 +9,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/nn/token_statistics.h"
-#include "carnot/core/rollout/demonstration.h"
+#include "carnot/core/rollout/episode.h"
 #include "carnot/core/text/chat_families.h"
 #include "testing/prepared_environment.h"
 #include "testing/small_tokenizer.h"
@@ -37,7 +37,9 @@ std::vector<Demonstration> demonstrations(const std::string& text) {
 SplitDemonstrations rows_of_lengths(int count) {
   std::string text;
   for (int i = 0; i < count; ++i)
-    text += nlohmann::json{{"prompt", "heard?"}, {"completion", std::string(static_cast<std::size_t>(3 * i + 1), 'x')}}.dump() + "\n";
+    text += nlohmann::json{{"prompt", "heard?"}, {"completion", std::string(static_cast<std::size_t>(3 * i + 1), 'x')}}
+                .dump() +
+            "\n";
   return {.train = demonstrations(text)};
 }
 
@@ -109,7 +111,8 @@ TEST(SftOnRows, AreEachOnceAnEpochInAnotherOrderAndTheSameAfterAResumption) {
   EXPECT_TRUE(std::ranges::is_permutation(second, all));
   for (const int begin : {0, 5, 8}) {
     Training resumed(rows, options);
-    for (int step = begin; step < 12; ++step) EXPECT_EQ(resumed.step(step).tokens, lengths[static_cast<std::size_t>(step)]);
+    for (int step = begin; step < 12; ++step)
+      EXPECT_EQ(resumed.step(step).tokens, lengths[static_cast<std::size_t>(step)]);
   }
 }
 
@@ -130,8 +133,8 @@ TEST(SftOnRows, TheHeldOutLossIsTheMeanOverWhatIsSaid) {
     PackedAttention plan;
     plan.offsets.push_back(static_cast<int>(tokens.size()));
     const Model& here = training.trained;
-    const at::Tensor logits = here.logits(here.hidden(
-        at::tensor(tokens, at::kLong), at::arange(static_cast<std::int64_t>(tokens.size())), plan));
+    const at::Tensor logits = here.logits(
+        here.hidden(at::tensor(tokens, at::kLong), at::arange(static_cast<std::int64_t>(tokens.size())), plan));
     const at::Tensor log_probs = logits.log_softmax(-1);
     for (std::size_t i = 1; i < tokens.size(); ++i) {
       if (!row.is_said[i]) continue;
@@ -144,13 +147,14 @@ TEST(SftOnRows, TheHeldOutLossIsTheMeanOverWhatIsSaid) {
 
 TEST(SftOnRows, FitsThreeOfThem) {
   const SplitDemonstrations rows{
-      .train = demonstrations(R"({"prompt": "left?", "completion": "heard"})"
-                              "\n"
-                              R"({"prompt": "brief?", "completion": "be brief"})"
-                              "\n"
-                              R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "task"},)"
-                              R"( {"role": "assistant", "content": "system user"}, {"role": "user", "content": "left"},)"
-                              R"( {"role": "assistant", "content": "answer"}]})")};
+      .train =
+          demonstrations(R"({"prompt": "left?", "completion": "heard"})"
+                         "\n"
+                         R"({"prompt": "brief?", "completion": "be brief"})"
+                         "\n"
+                         R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "task"},)"
+                         R"( {"role": "assistant", "content": "system user"}, {"role": "user", "content": "left"},)"
+                         R"( {"role": "assistant", "content": "answer"}]})")};
   SftOptions options{.steps = 80, .context_weight = 0};
   options.schedule = {.learning_rate = 1e-2, .warmup_steps = 5};
   Training training(rows, options);
