@@ -163,13 +163,15 @@ Result<RunEnd> sft_from(Run& run, ModelBundle& bundle, const StartPlan& plan) {
   announce(run, bundle);
   const auto end = sft_stage(run, bundle, plan);
   if (!end || *end == RunEnd::Interrupted) return end;
-  const Generation generation = make_generation(bundle, run.recipe.rollout, run.recipe.step_trajectories());
-  const auto after = evaluation_stage(run, "after", bundle, *generation.engine);
-  if (!after) return after.error();
-  if (!*after) return stopped(run, "in the evaluation after SFT; a checkpoint is written");
-  track_evaluation(run, kSftStage, run.recipe.sft.steps, **after);
-  run.control.out << evaluation_table({{"after", (*after)->evaluation}}, run.recipe.evaluation.breakdown)
-                  << "\nRun folder: " << run.folder.root.string() << "\n";
+  if (run.recipe.evaluation.tasks > 0) {
+    const Generation generation = make_generation(bundle, run.recipe.rollout, run.recipe.step_trajectories());
+    const auto after = evaluation_stage(run, "after", bundle, *generation.engine);
+    if (!after) return after.error();
+    if (!*after) return stopped(run, "in the evaluation after SFT; a checkpoint is written");
+    track_evaluation(run, kSftStage, run.recipe.sft.steps, **after);
+    run.control.out << evaluation_table({{"after", (*after)->evaluation}}, run.recipe.evaluation.breakdown);
+  }
+  run.control.out << "\nRun folder: " << run.folder.root.string() << "\n";
   return RunEnd::Complete;
 }
 

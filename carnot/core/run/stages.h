@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "carnot/core/rows/demonstration_files.h"
 #include "carnot/core/run/console_lines.h"
 #include "carnot/core/run/evaluation.h"
 #include "carnot/core/run/progress.h"
@@ -24,18 +25,20 @@ struct Run {
   const RunControl& control;
   RunFolder folder;
   Progress progress;
-  std::int64_t predicted_memory = 0;  ///< bytes at the peak
-  std::int64_t trained_steps = 0;     ///< training steps that are complete, set when training is over
-  DeadShares dead{};                  ///< of the training steps that this process made
+  SplitDemonstrations demonstrations{};  ///< the rows of sft.source
+  std::int64_t predicted_memory = 0;     ///< bytes at the peak
+  std::int64_t trained_steps = 0;        ///< training steps that are complete, set when training is over
+  DeadShares dead{};                     ///< of the training steps that this process made
   Tracking tracking{};
   std::unique_ptr<RolloutService> workers{};  ///< that roll out training steps; null: this process does
 
-  /// Takes over the tracker. REQUIRES: `start` outlives it.
+  /// Takes over demonstrations and tracker. REQUIRES: `start` outlives it.
   Run(Recipe& of, const RunControl& with, StartedRun& start)
       : recipe(of),
         control(with),
         folder(start.plan.folder),
         progress(with.out, {.terminal = with.terminal, .columns = with.columns}),
+        demonstrations(std::move(start.demonstrations)),
         predicted_memory(start.predicted_memory),
         tracking(std::move(start.tracking)) {}
 };

@@ -36,6 +36,7 @@ Status open_model(StartedRun& started, Recipe& recipe, MemoryStage stage, const 
     CARNOT_RETURN_IF_ERROR(check_compatible(*recipe.environment, recipe.environment_name, *recipe.method.branch,
                                             recipe.rollout.options.group_size, *started.bundle.chat));
   if (!started.plan.recorded.empty()) CARNOT_RETURN_IF_ERROR(check_resumed_settings(recipe, started.plan.recorded));
+  CARNOT_ASSIGN_OR_RETURN(started.demonstrations, sft_rows(recipe, started.bundle, stage));
   CARNOT_ASSIGN_OR_RETURN(started.predicted_memory, predict_memory(recipe, started.bundle.config, stage, ranks));
   return started.bundle.load_policy(recipe);
 }
@@ -114,6 +115,17 @@ Status restore_folder(Recipe& recipe) {
   std::error_code unknown;
   if (fs::exists(folder.config(), unknown) || unknown) return Done{};
   return fill_folder(folder, recipe, 0);
+}
+
+Result<SplitDemonstrations> sft_rows(const Recipe& recipe, const ModelBundle& bundle, MemoryStage stage) {
+  const SftOptions& sft = recipe.sft;
+  if (stage == MemoryStage::Rollout || sft.steps == 0 || sft.source.empty() || bundle.checkpoint)
+    return SplitDemonstrations();
+  return read_demonstrations({.paths = sft.source,
+                              .held_out_share = sft.held_out_share,
+                              .seed = static_cast<std::uint64_t>(recipe.run.seed),
+                              .max_tokens = recipe.rollout.options.episode.max_context_tokens},
+                             *bundle.chat);
 }
 
 }  // namespace carnot

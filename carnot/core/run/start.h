@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "carnot/core/base/result.h"
+#include "carnot/core/rows/demonstration_files.h"
 #include "carnot/core/run/folder_lock.h"
 #include "carnot/core/run/run.h"
 #include "carnot/core/run/start_plan.h"
@@ -20,11 +21,12 @@ struct StartedRun {
   std::optional<FolderLock> lock{};  ///< rank 0's, for all, to the end of the run
   StartPlan plan{};
   ModelBundle bundle{};
-  std::int64_t predicted_memory = 0;  ///< bytes at the peak
-  Tracking tracking{};                ///< rank 0's, where the recipe has a tracker
+  SplitDemonstrations demonstrations{};  ///< the rows of sft.source, where SFT is ahead
+  std::int64_t predicted_memory = 0;     ///< bytes at the peak
+  Tracking tracking{};                   ///< rank 0's, where the recipe has a tracker
 };
 
-/// Refuses what does not fit, in settings or in memory, before any weights are loaded. The folder is opened once all
+/// Refuses what does not fit, in settings, rows or memory, before any weights are loaded. The folder is opened once all
 /// ranks are known to be ready: a refused recipe leaves none.
 Result<StartedRun> start_run(Recipe& recipe, MemoryStage stage, const RunControl& control);
 
@@ -39,5 +41,8 @@ Result<StartedStage> start_stage(const Recipe& recipe, const RunFolder& folder, 
 
 /// Makes the run's folder again, with the configuration and nothing else, where it was deleted. Called on rank 0.
 Status restore_folder(Recipe& recipe);
+
+/// The rows of sft.source; none where it names no file, or no SFT is ahead.
+Result<SplitDemonstrations> sft_rows(const Recipe& recipe, const ModelBundle& bundle, MemoryStage stage);
 
 }  // namespace carnot

@@ -103,7 +103,7 @@ TEST_F(Listeners, ThatReadNothingCostDroppedLinesAndNoTime) {
   EXPECT_THAT(log(), Contains(HasSubstr("tracker does not keep up")).Times(1));
   EXPECT_THAT(log(), Contains(HasSubstr("did not finish in time and was killed")).Times(1));
   EXPECT_THAT(
-      log(), Contains("tracker was not told " + std::to_string(end.dropped) + " lines; the run folder has everything"));
+      log(), Contains("tracker was not sent " + std::to_string(end.dropped) + " lines; the run folder has everything"));
 }
 
 TEST_F(Listeners, ThatAreSlowAreToldHowManyLinesAreMissing) {
