@@ -27,7 +27,7 @@ using ::testing::UnorderedElementsAre;
 
 /// A killed rank is found by its broken connections; a busy machine may silence another for seconds.
 constexpr ProcessGroupOptions kPatient{.join_seconds = 120, .lost_after_seconds = 30, .beat_seconds = 0.1};
-/// Quick to find out that somebody is lost.
+/// Quick to find out that a rank is lost.
 constexpr ProcessGroupOptions kQuick{.join_seconds = 120, .lost_after_seconds = 3, .beat_seconds = 0.1};
 
 std::unique_ptr<Collectives> joined(const RankSetting& setting, const ProcessGroupOptions& options = {}) {

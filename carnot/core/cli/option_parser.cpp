@@ -20,7 +20,7 @@ std::string describe_number(const Limits& limits) {
   return accepted.empty() ? "a number" : "a number " + accepted;
 }
 
-/// Reads a text, and other values, to where they belong.
+/// Reads a string to where it belongs.
 template <class Text>
 Read into(Text& value) {
   return [&value](const std::string& text) -> Status {
@@ -63,7 +63,7 @@ Read read_word(const std::vector<std::string>& words, std::string& value) {
 }  // namespace
 
 struct OptionParser::State {
-  /// Values arrive as texts and are read here: the library's own messages and checks speak of its types.
+  /// Values arrive as strings and are read here: the library's own messages and checks speak of its types.
   void declare(OptionUsage option, const Read& read) {
     const CLI::callback_t take = [read, name = option.name](const CLI::results_t& values) {
       for (const std::string& value : values)

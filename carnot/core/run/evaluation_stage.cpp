@@ -63,10 +63,9 @@ Result<std::optional<EvaluatedGroups>> evaluation_stage(Run& run, const std::str
   auto evaluated = evaluate_with_bar({run.progress, run.control}, "evaluation " + name, run.recipe, bundle, engine);
   if (!evaluated) return evaluated;
   run.progress.print(evaluation_line(name, evaluated->evaluation, run.progress.width()));
-  const Status stored = on_first_rank(*run.control.group, "writing an evaluation", [&] {
+  CARNOT_RETURN_IF_ERROR(on_first_rank(*run.control.group, "writing an evaluation", [&] {
     return store_evaluation(run.folder.validation(), name, *evaluated, *bundle.tokenizer);
-  });
-  if (!stored) return stored.error();
+  }));
   CARNOT_RETURN_IF_ERROR(check_evaluation(name, *evaluated, run.recipe));
   return evaluated;
 }

@@ -98,17 +98,14 @@ Status cut_back(const MetricsWriter::Options& options) {
 }
 
 Result<AppendFile> open_events(const MetricsWriter::Options& options) {
-  const Status made = make_folder(options.tensorboard);
-  if (!made) return made.error();
+  CARNOT_RETURN_IF_ERROR(make_folder(options.tensorboard));
   const double now = wall_time();
   const std::string name =
       "events.out.tfevents." + std::to_string(static_cast<std::int64_t>(now)) + ".carnot." + std::to_string(::getpid());
-  auto file = AppendFile::open(options.tensorboard / name);
-  if (!file) return file;
+  CARNOT_ASSIGN_OR_RETURN(auto file, AppendFile::open(options.tensorboard / name));
   std::string head = version_event(now);
   if (options.resume_step) head += restart_event(now, *options.resume_step + 1);
-  const Status written = file->append(head);
-  if (!written) return written.error();
+  CARNOT_RETURN_IF_ERROR(file.append(head));
   return file;
 }
 
@@ -147,10 +144,7 @@ Status AppendFile::sync() {
 }
 
 Result<MetricsWriter> MetricsWriter::open(const Options& options) {
-  if (options.resume_step) {
-    const Status cut = cut_back(options);
-    if (!cut) return cut.error();
-  }
+  if (options.resume_step) CARNOT_RETURN_IF_ERROR(cut_back(options));
   CARNOT_ASSIGN_OR_RETURN(auto jsonl, AppendFile::open(options.jsonl));
   if (options.tensorboard.empty()) return MetricsWriter(std::move(jsonl), std::nullopt);
   CARNOT_ASSIGN_OR_RETURN(auto events, open_events(options));

@@ -17,7 +17,7 @@
 
 namespace carnot {
 
-/// How long the rest of some work takes, by what this process did of it. No clock of its own.
+/// How long the rest of some work takes, by what this process did of it. It reads no clock.
 /// Units that an earlier process finished say nothing about this one's speed: they are left out.
 class Pace {
  public:

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A name that ends in '*' stands for every key that begins so.
+/// A name that ends in '*' means every key that begins so.
 constexpr std::string_view kFreeKeys[] = {"train.steps",
                                           "train.max_sampled_tokens",
                                           "train.save_every",

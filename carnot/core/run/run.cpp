@@ -113,7 +113,7 @@ Result<std::unique_ptr<RolloutService>> meet_workers(Recipe& recipe, ModelBundle
   return workers;
 }
 
-/// What the checkpoint holds, into the bundle and the trainer; the state of a run at its beginning if there is none.
+/// What the checkpoint holds, into the bundle and the trainer; without one, the state of a run at its beginning.
 Result<TrainerState> load_state(const Run& run, ModelBundle& bundle, Trainer& trainer) {
   if (!bundle.checkpoint) return TrainerState();
   const CheckpointParts parts{

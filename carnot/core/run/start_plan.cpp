@@ -23,7 +23,7 @@ Result<std::optional<FoundCheckpoint>> named_checkpoint(const fs::path& path, co
   return std::optional(FoundCheckpoint{.step = step, .path = path});
 }
 
-/// The configuration of the run to resume; a path to nothing if there is none.
+/// The configuration of the run to resume; empty if it is unknown.
 fs::path recorded_config(const StartPlan& plan) {
   if (!plan.checkpoint) return plan.folder.config();
   const auto config = find_config(plan.checkpoint->path);

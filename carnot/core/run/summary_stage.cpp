@@ -66,10 +66,9 @@ Status summary_stage(Run& run, const ModelBundle& bundle, const std::optional<Ev
   summary["after"] = as_json(after);
   const std::int64_t predicted = run.predicted_memory >> 20, measured = peak_resident_memory() >> 20;
   summary["memory"] = {{"predicted_peak_mib", predicted}, {"measured_peak_mib", measured}};
-  const Status status = on_first_rank(*run.control.group, "writing the summary", [&] {
+  CARNOT_RETURN_IF_ERROR(on_first_rank(*run.control.group, "writing the summary", [&] {
     return write_file_atomically(run.folder.root / "summary.json", summary.dump(2) + "\n");
-  });
-  if (!status) return status;
+  }));
   std::vector<std::pair<std::string, Evaluation>> columns{{"after", after.evaluation}};
   if (before) {
     columns.insert(columns.begin(), {"before", before->evaluation});
