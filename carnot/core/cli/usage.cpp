@@ -3,28 +3,13 @@
 #include <algorithm>
 
 #include "carnot/core/base/strings.h"
+#include "carnot/core/config/printer.h"
 
 namespace carnot {
 namespace {
 
 constexpr std::size_t kHelpColumn = 34;
 constexpr std::size_t kWidth = 100;
-
-/// `text` from column `indent` on, broken at blanks; the first line is there already.
-std::string wrapped(const std::string& text, std::size_t indent) {
-  std::string out;
-  std::size_t column = indent;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const bool breaks = column > indent && column + 1 + (end - at) > kWidth;
-    if (column > indent) out += breaks ? "\n" + std::string(indent, ' ') : " ";
-    column = breaks ? indent : column + (column > indent ? 1 : 0);
-    out += text.substr(at, end - at);
-    column += end - at;
-    at = end + 1;
-  }
-  return out;
-}
 
 std::string help_of(const OptionUsage& option) {
   std::string text = option.help;
@@ -33,10 +18,9 @@ std::string help_of(const OptionUsage& option) {
 }
 
 std::string entry(const std::string& name, const std::string& help) {
-  std::string line = "  " + name;
-  if (line.size() + 2 > kHelpColumn) line += "\n";
-  const std::size_t last = line.ends_with('\n') ? 0 : line.size();
-  return line + std::string(kHelpColumn - last, ' ') + wrapped(help, kHelpColumn) + "\n";
+  const std::string line = "  " + name, lines = wrapped(help, std::string(kHelpColumn, ' '), kWidth);
+  const bool fits = line.size() + 2 <= kHelpColumn;
+  return fits ? line + lines.substr(line.size()) : line + "\n" + lines;
 }
 
 std::string shown_name(const OptionUsage& option) {
