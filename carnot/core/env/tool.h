@@ -14,7 +14,7 @@
 
 namespace carnot {
 
-/// What the policy is told about a tool.
+/// What the policy is shown about a tool.
 struct ToolDescription {
   std::string name{};                                                  ///< letters, digits, '_' and '-'
   std::string description{};                                           ///< a sentence or two
@@ -54,7 +54,7 @@ class ToolSet {
 
   std::vector<ToolDescription> descriptions() const;
 
-  /// Calls the tool of that name; status "unknown_tool" and a text with the known names if there is none, and
+  /// Calls the tool of that name; status "unknown_tool" and a string with the known names if there is none, and
   /// "bad_arguments" where `arguments` is not the text of a JSON object.
   ToolResult call(std::string_view name, std::string_view arguments, Tool::Deadline deadline) const;
 

@@ -1,4 +1,4 @@
-// subprocess/answer_reader.h -- the fields of an answer, each checked; all problems are told at once, with line and
+// subprocess/answer_reader.h -- the fields of an answer, each checked; all problems are reported at once, with line and
 // field.
 #pragma once
 

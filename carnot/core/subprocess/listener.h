@@ -1,4 +1,4 @@
-// subprocess/listener.h -- a program that is told lines over its standard input and answers nothing.
+// subprocess/listener.h -- a program that is sent lines over its standard input and answers nothing.
 //
 // Whoever tells it something never waits: lines queue, a thread hands them over, and what does not fit is dropped and
 // counted. A program that ends is started again, a few times. What it writes goes to the log. Nothing that it does is
@@ -33,9 +33,9 @@ struct ListenerLines {
 
 /// How it went.
 struct ListenerEnd {
-  std::int64_t dropped = 0;  ///< lines that no process was told
+  std::int64_t dropped = 0;  ///< lines that no process received
   int starts = 0;
-  bool in_time = false;  ///< the program was told everything else, and ended by itself, before the deadline
+  bool in_time = false;  ///< the program received everything else, and ended by itself, before the deadline
 };
 
 class Listener {

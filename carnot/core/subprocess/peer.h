@@ -52,7 +52,7 @@ class Peer {
   /// that is not null: then the process lives on. Any thread.
   PeerAnswer call(nlohmann::json request);
 
-  /// Sends what has no answer. A process that is over is not told. Any thread.
+  /// Sends what has no answer. Ignored if the process is over. Any thread.
   void tell(nlohmann::json notice);
 
   /// False once it has ended or was killed.
