@@ -24,7 +24,7 @@ function(carnot_has condition)
 endfunction()
 
 function(carnot_choose_annexes)
-  foreach(world agent alfworld dataset frozen_lake gsm8k open_qa process search_qa skeleton sokoban sudoku swe webshop)
+  foreach(world agent alfworld dataset frozen_lake gsm8k open_qa process search_qa skeleton sokoban sudoku swe webshop word_problems)
     if(CARNOT_WORLDS STREQUAL all OR world IN_LIST CARNOT_WORLDS)
       carnot_has(TRUE ${world})
     else()

@@ -1,8 +1,7 @@
-#include "carnot/view/token_texts.h"
-
 #include <gtest/gtest.h>
 
 #include "carnot/core/base/utf8.h"
+#include "carnot/view/page.h"
 #include "testing/small_tokenizer.h"
 
 namespace carnot {

@@ -54,7 +54,7 @@ TEST(EnvironmentBoundary, NamesEverythingThatIsWrongAtOnce) {
                     HasSubstr("reply.measures[turns] is inf")));
 }
 
-TEST(EnvironmentBoundary, IgnoresUnreadMeasures) {
+TEST(EnvironmentBoundary, IgnoresMeasuresThatAreNotRead) {
   EXPECT_EQ(complaint_about({.done = false, .measures = {{"turns", kNan}}}), "");
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <deque>
 #include <mutex>
@@ -19,8 +18,7 @@
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/strings.h"
-#include "carnot/core/subprocess/last_words.h"
-#include "carnot/core/subprocess/line_splitter.h"
+#include "carnot/core/subprocess/line_program.h"
 
 namespace carnot {
 namespace {
@@ -92,7 +90,7 @@ class Listener::Thread {
     std::int64_t missing = 0;  ///< lines that were dropped before this one
     Line line{};
   };
-  /// Failed: it received everything, and ended with a status other than 0.
+  /// Failed: it was sent everything, and ended with a status other than 0.
   enum class Process { Finished, Failed, Lost };
 
   void wake() {
@@ -151,7 +149,7 @@ class Listener::Thread {
     const std::lock_guard lock(mutex_);
     end_.dropped = dropped_;
     if (dropped_ > 0 && !abandoned_)
-      log_warning(options_.name + " did not receive " + counted_lines(dropped_) + "; the run folder has everything");
+      log_warning(options_.name + " was not sent " + counted_lines(dropped_) + "; the run folder has everything");
   }
 
   /// What still waits will not be sent.
@@ -215,7 +213,7 @@ class Listener::Thread {
     return true;
   }
 
-  /// Hands lines over until the process has received everything and ends, or is lost.
+  /// Hands lines over until the process was sent everything and ends, or is lost.
   Process serve() {
     LineSplitter output(kLongestOutput), errors(kLongestOutput);
     bool has_output = true, has_errors = true, told_all = false, said = false;
@@ -334,7 +332,7 @@ Listener::Listener(std::unique_ptr<Thread> thread) : thread_(std::move(thread)) 
 Listener::~Listener() = default;
 
 Result<std::unique_ptr<Listener>> Listener::start(ListenerOptions options, ListenerLines lines) {
-  CARNOT_CHECK(lines.greeting && lines.dropped, "a listener needs a greeting and a line for gaps");
+  CARNOT_CHECK(lines.greeting && lines.dropped, "a listener is greeted, and informed of gaps");
   options.program.patience = std::chrono::ceil<milliseconds>(seconds(options.finish_seconds));
   CARNOT_ASSIGN_OR_RETURN(auto child, ChildProcess::start(options.program));
   Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -102,8 +102,8 @@ TEST_F(Listeners, ThatReadNothingCostDroppedLinesAndNoTime) {
   EXPECT_EQ(end.starts, 1);
   EXPECT_THAT(log(), Contains(HasSubstr("tracker does not keep up")).Times(1));
   EXPECT_THAT(log(), Contains(HasSubstr("did not finish in time and was killed")).Times(1));
-  EXPECT_THAT(log(), Contains("tracker did not receive " + std::to_string(end.dropped) +
-                              " lines; the run folder has everything"));
+  EXPECT_THAT(
+      log(), Contains("tracker was not sent " + std::to_string(end.dropped) + " lines; the run folder has everything"));
 }
 
 TEST_F(Listeners, ThatAreSlowLearnHowManyLinesAreMissing) {

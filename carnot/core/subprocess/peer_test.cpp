@@ -17,7 +17,6 @@
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/subprocess/answer_reader.h"
-#include "carnot/core/subprocess/peer_pool.h"
 
 namespace carnot {
 namespace {

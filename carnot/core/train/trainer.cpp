@@ -15,6 +15,7 @@
 #include "carnot/core/nn/token_statistics.h"
 #include "carnot/core/rollout/info_gain.h"
 #include "carnot/core/rollout/measure.h"
+#include "carnot/core/train/control_reward.h"
 #include "carnot/core/train/infra_failures.h"
 #include "carnot/core/train/minibatches.h"
 #include "carnot/core/train/step_metrics.h"
@@ -255,12 +256,14 @@ bool Trainer::roll_out_groups(std::int64_t step, const RolloutEvents& events, Tr
     if (rollout.stopped) return false;
     warn_of_failures("rollout", rollout.failures);
     for (Group& group : rollout.groups) group.step = step + 1;
+    replace_rewards(recipe_.train.reward, static_cast<std::uint64_t>(recipe_.run.seed), rollout.groups);
     std::move(rollout.failures.begin(), rollout.failures.end(), std::back_inserter(out.failures));
     for (const auto& [name, value] : rollout_metrics(rollout.metrics)) out.metrics[name] += value;
     kept += apply_filter(filter, rollout.groups);
     for (Group& group : rollout.groups) out.groups.push_back(std::move(group));
     ++refill;
   } while (kept < recipe_.train.groups_per_step && refill <= filter.max_refills);
+  generation_.give_back_memory();
   out.metrics["perf/rollout_tokens_per_s"] =
       out.metrics["rollout/sampled_tokens"] / std::max(1e-9, out.metrics["timing_s/gen"]);
   out.metrics["rollout/batches"] = refill;

@@ -8,7 +8,7 @@
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/no_pipe_signal.h"
 #include "carnot/core/base/strings.h"
-#include "carnot/core/subprocess/line_splitter.h"
+#include "carnot/core/subprocess/line_program.h"
 
 namespace carnot {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "carnot/core/base/fields.h"
-#include "carnot/retrieval/bm25/index_words.h"
+#include "carnot/retrieval/bm25/analyzer.h"
 
 namespace carnot {
 
