@@ -1,4 +1,4 @@
-// remote_rollouts/worker.h -- the command `carnot worker`: rolls out a trainer's tasks until it is told to stop.
+// remote_rollouts/worker.h -- the command `carnot worker`: rolls out a trainer's tasks until it is asked to stop.
 //
 // Trainer and worker meet at a NATS server. The worker takes a task on lease, rolls it out with the weights that the
 // task names, hands the result to the trainer and takes the task off the queue. A worker that dies in between loses its

@@ -132,7 +132,7 @@ Status settle_dtype(Recipe& recipe, const Source& source, const fs::path& pretra
   return Done{};
 }
 
-/// Lets the model folder's end tokens end a message; a model made here gets small files of its own.
+/// Lets the model folder's end tokens end a message; a model made here gets its own small files.
 Status finish_chat(ModelBundle& bundle, const Source& source) {
   if (source.model.empty()) bundle.model_files.merge(new_model_files(*bundle.chat));
   CARNOT_ASSIGN_OR_RETURN(const auto generation, generation_config(bundle.model_files, source.model.string()));
