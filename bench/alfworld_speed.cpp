@@ -123,7 +123,8 @@ int run(const std::string& folder, const std::string& split) {
   std::vector<RecordedPlay> plays;
   for (AlfworldTask& game : *games) plays.push_back(record_play(std::move(game), plays.size()));
 
-  std::printf("steps per second, a new game every %d steps: median (slowest to fastest of %d rounds)\n", kSteps, kRounds);
+  std::printf("steps per second, a new game every %d steps: median (slowest to fastest of %d rounds)\n", kSteps,
+              kRounds);
   time_plays("commands as values", plays, play_values);
   time_plays("commands as values, admissible ones listed", plays, play_values_and_lists);
   time_plays("strings: command parsed, answer written", plays, play_texts);

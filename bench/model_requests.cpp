@@ -192,8 +192,8 @@ Json statistics(const Model& model, const Json& wanted) {
   hidden.set_requires_grad(gradient);
   {
     const at::NoGradGuard no_grad;
-    model.logits(
-        hidden.detach().narrow(0, 0, 1));  // the packed head is part of the model, and exists before a step's first call
+    model.logits(hidden.detach().narrow(
+        0, 0, 1));  // the packed head is part of the model, and exists before a step's first call
   }
   mark_trained(head, gradient);
   const double outputs = gradient ? static_cast<double>(head.numel() * 4 + hidden.nbytes()) / (1 << 20) : 0;

@@ -52,7 +52,8 @@ int main() {
   Backwards environment("carnot");
   std::printf("user: %s\n", environment.open().user.c_str());
   Reply reply;
-  for (const char* response : {"<answer>tonrac?</answer>", "<answer>tonrac</answer>"}) {  // a policy's response would come here
+  for (const char* response :
+       {"<answer>tonrac?</answer>", "<answer>tonrac</answer>"}) {  // a policy's response would come here
     reply = environment.step(response);
     std::printf("assistant: %s\n%s", response, reply.text.empty() ? "" : ("user: " + reply.text + "\n").c_str());
   }

@@ -3,7 +3,6 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "carnot/serving/generator.h"
 #include "carnot/serving/loaded_model.h"
 #include "testing/chat_templates.h"
+#include "testing/conversations.h"
 #include "testing/paths.h"
 
 namespace carnot {
@@ -71,6 +71,10 @@ TEST_F(RealModel, RendersConversationsAsTransformersDoes) {
     EXPECT_EQ(loaded_->chat->render_opening(messages, "").tokens, one.at("ids").get<Ids>()) << one.at("text");
   }
   EXPECT_TRUE(check_append_only(*loaded_->chat).ok());
+}
+
+TEST_F(RealModel, LearnsFromTheTokensThatTransformersMasksInConversations) {
+  testing::expect_recorded_masks(*loaded_->chat, "smollm2");
 }
 
 TEST_F(RealModel, AnswersAsTransformersDoes) {
@@ -136,10 +140,18 @@ train: {steps: 2, groups_per_step: 1, learning_rate: 1e-5}
 /// recipes/smollm2_calculator.yaml at a small size, in this folder.
 Result<RunEnd> run_recipe(const std::filesystem::path& run_folder, const std::vector<std::string>& more,
                           const std::function<bool()>& stop_requested) {
-  std::vector<std::string> settings{"model.path=" + folder(), "run_folder=" + run_folder.string(), "sft.steps=1",
-                                    "sft.batch_tokens=200",   "train.steps=2",                     "train.save_every=1",
-                                    "train.groups_per_step=1", "rollout.group_size=4",             "train.reward=random",
-                                    "filter.name=none",       "env.max_response_tokens=16",        "eval.tasks=2",
+  std::vector<std::string> settings{"model.path=" + folder(),
+                                    "run_folder=" + run_folder.string(),
+                                    "sft.steps=1",
+                                    "sft.batch_tokens=200",
+                                    "train.steps=2",
+                                    "train.save_every=1",
+                                    "train.groups_per_step=1",
+                                    "rollout.group_size=4",
+                                    "train.reward=random",
+                                    "filter.name=none",
+                                    "env.max_response_tokens=16",
+                                    "eval.tasks=2",
                                     "eval.every=0"};
   settings.insert(settings.end(), more.begin(), more.end());
   Recipe recipe = Recipe::load(source_path("recipes/smollm2_calculator.yaml"), settings).value();

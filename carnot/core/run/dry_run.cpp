@@ -29,6 +29,7 @@ Status dry_run(Recipe& recipe, MemoryStage stage, int ranks, std::ostream& out) 
   CARNOT_RETURN_IF_ERROR(check_ranks(recipe.train, ranks));
   if (stage == MemoryStage::Training) CARNOT_RETURN_IF_ERROR(recipe.check_trainable());
   CARNOT_ASSIGN_OR_RETURN(const auto bundle, ModelBundle::open(recipe));
+  CARNOT_ASSIGN_OR_RETURN(const auto rows, sft_rows(recipe, bundle, stage));  // counted in what the process holds
   const MemorySettings settings = memory_settings(recipe, bundle.config, stage, ranks);
   out << recipe.to_yaml() << "\n# Disk at the most\n" << budget_table(disk_budget(settings));
   if (const auto free = free_space(recipe.run.run_folder))

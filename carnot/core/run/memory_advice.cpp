@@ -140,8 +140,8 @@ Status check_memory(const MemorySettings& settings, const MachineMemory& availab
   const std::int64_t peak = predicted_peak(settings);
   if (available.bytes == 0 || peak <= available.bytes) return Done{};
   const std::string single = single_remedies(settings, available.bytes);
-  return Error{"memory: the run would hold " + megabytes(peak) + " at its peak; expected at most the " +
-               megabytes(available.bytes) + " " + available.source + ". " +
+  return Error{"memory: the run would hold " + megabytes(peak) + " at its peak, in " + settings.run.dtype +
+               "; expected at most the " + megabytes(available.bytes) + " " + available.source + ". " +
                (single.empty() ? "Together these would help:" + joint_remedies(settings, available.bytes)
                                : "Any one of these is enough:" + single) +
                "\nmemory.check=warn starts it all the same"};

@@ -184,13 +184,15 @@ Result<RunEnd> sft_from(Run& run, ModelBundle& bundle, const std::optional<Found
   announce(run, bundle);
   const auto end = sft_stage(run, run.folder, bundle, checkpoint);
   if (!end || *end == RunEnd::Interrupted) return end;
-  const Generation generation = make_generation(bundle, run.recipe.rollout, run.recipe.step_trajectories());
-  const auto after = evaluation_stage(run, "after", bundle, *generation.engine);
-  if (!after) return after.error();
-  if (!*after) return stopped(run, "in the evaluation after SFT; a checkpoint is written");
-  track_evaluation(run, kSftStage, run.recipe.sft.steps, **after);
-  run.control.out << evaluation_table({{"after", (*after)->evaluation}}, run.recipe.evaluation.breakdown)
-                  << "\nRun folder: " << run.folder.root.string() << "\n";
+  if (run.recipe.evaluation.tasks > 0) {
+    const Generation generation = make_generation(bundle, run.recipe.rollout, run.recipe.step_trajectories());
+    const auto after = evaluation_stage(run, "after", bundle, *generation.engine);
+    if (!after) return after.error();
+    if (!*after) return stopped(run, "in the evaluation after SFT; a checkpoint is written");
+    track_evaluation(run, kSftStage, run.recipe.sft.steps, **after);
+    run.control.out << evaluation_table({{"after", (*after)->evaluation}}, run.recipe.evaluation.breakdown);
+  }
+  run.control.out << "\nRun folder: " << run.folder.root.string() << "\n";
   return RunEnd::Complete;
 }
 
@@ -211,6 +213,7 @@ Result<RunEnd> run_training(Recipe& recipe, const RunControl& control) {
   if (!settled) return settled.error();
   Run run(recipe, control, std::move(folder));
   run.predicted_memory = begun.predicted_memory;
+  run.demonstrations = std::move(begun.demonstrations);
   run.tracking = std::move(tracking);
   return tracked(run, [&] { return train_from(run, begun.bundle, checkpoint); });
 }
@@ -226,6 +229,7 @@ Result<RunEnd> run_sft(Recipe& recipe, const RunControl& control) {
   CARNOT_ASSIGN_OR_RETURN(auto tracking, start_tracking(recipe, checkpoint.has_value(), group));
   CARNOT_ASSIGN_OR_RETURN(auto folder, open_folder(recipe, checkpoint, group));
   Run run(recipe, control, std::move(folder));
+  run.demonstrations = std::move(begun.demonstrations);
   run.tracking = std::move(tracking);
   return tracked(run, [&] { return sft_from(run, begun.bundle, checkpoint); });
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "carnot/core/rows/demonstration_files.h"
 #include "carnot/core/run/checkpoint_folder.h"
 #include "carnot/core/run/console_lines.h"
 #include "carnot/core/run/progress.h"
@@ -26,9 +27,10 @@ struct Run {
   const RunControl& control;
   RunFolder folder;
   Progress progress;
-  std::int64_t predicted_memory = 0;  ///< bytes at the peak
-  std::int64_t trained_steps = 0;     ///< training steps that are complete, set when training is over
-  DeadShares dead{};                  ///< of the training steps that this process made
+  SplitDemonstrations demonstrations{};  ///< the rows of sft.source
+  std::int64_t predicted_memory = 0;     ///< bytes at the peak
+  std::int64_t trained_steps = 0;        ///< training steps that are complete, set when training is over
+  DeadShares dead{};                     ///< of the training steps that this process made
   Tracking tracking{};
   std::unique_ptr<RolloutService> workers{};  ///< that roll out training steps; null: this process does
 

@@ -58,9 +58,10 @@ Result<RunStart> start_alone(Recipe& recipe, const std::optional<FoundCheckpoint
     if (!compatible) return compatible.error();
   }
   if (resume_of(recipe) == Resume::Auto) CARNOT_RETURN_IF_ERROR(check_resumed_settings(recipe, recorded));
+  CARNOT_ASSIGN_OR_RETURN(auto demonstrations, sft_rows(recipe, bundle, stage));
   CARNOT_ASSIGN_OR_RETURN(const auto memory, predict_memory(recipe, bundle.config, stage, ranks));
   CARNOT_RETURN_IF_ERROR(bundle.load_policy(recipe));
-  return RunStart{std::move(bundle), memory};
+  return RunStart{std::move(bundle), std::move(demonstrations), memory};
 }
 
 Status fill_folder(Recipe& recipe, std::int64_t step) {
@@ -123,6 +124,17 @@ Status restore_folder(Recipe& recipe, Collectives& group) {
     if (fs::exists(RunFolder{recipe.run.run_folder}.config(), unknown) || unknown) return Done{};
     return fill_folder(recipe, 0);
   });
+}
+
+Result<SplitDemonstrations> sft_rows(const Recipe& recipe, const ModelBundle& bundle, MemoryStage stage) {
+  const SftOptions& sft = recipe.sft;
+  if (stage == MemoryStage::Rollout || sft.steps == 0 || sft.source.empty() || bundle.checkpoint)
+    return SplitDemonstrations();
+  return read_demonstrations({.paths = sft.source,
+                              .held_out_share = sft.held_out_share,
+                              .seed = static_cast<std::uint64_t>(recipe.run.seed),
+                              .max_tokens = recipe.rollout.options.episode.max_context_tokens},
+                             *bundle.chat);
 }
 
 Result<std::int64_t> predict_memory(const Recipe& recipe, const ModelConfig& config, MemoryStage stage,

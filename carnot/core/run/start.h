@@ -10,6 +10,7 @@
 #include "carnot/core/base/result.h"
 #include "carnot/core/collectives/collectives.h"
 #include "carnot/core/rank/processors.h"
+#include "carnot/core/rows/demonstration_files.h"
 #include "carnot/core/run/checkpoint_folder.h"
 #include "carnot/core/run/folder_lock.h"
 #include "carnot/core/run/memory_budget.h"
@@ -53,10 +54,14 @@ Result<std::int64_t> predict_memory(const Recipe& recipe, const ModelConfig& con
 /// What a run begins with.
 struct RunStart {
   ModelBundle bundle;
+  SplitDemonstrations demonstrations{};  ///< the rows of sft.source, where SFT is ahead
   std::int64_t predicted_memory = 0;
 };
 
-/// Refuses what does not fit, in settings or in memory, before any weights are there.
+/// The rows of sft.source; none where it names no file, or no SFT is ahead.
+Result<SplitDemonstrations> sft_rows(const Recipe& recipe, const ModelBundle& bundle, MemoryStage stage);
+
+/// Refuses what does not fit, in settings, rows or memory, before any weights are there.
 Result<RunStart> start(Recipe& recipe, const std::optional<FoundCheckpoint>& checkpoint, MemoryStage stage,
                        Collectives& group, const MachineShare& share);
 

@@ -11,8 +11,8 @@
 //   34
 //   </result><answer>34</answer>
 //
-// Reward 1 for the right number between answer tags, else 0. The calculator is called between tags, or as the chat format
-// has it (`tool_calls: chat`, worlds/tool_use/tool_use.h).
+// Reward 1 for the right number between answer tags, else 0. The calculator is called between tags, or as the chat
+// format has it (`tool_calls: chat`, worlds/tool_use/tool_use.h).
 #pragma once
 
 #include <memory>

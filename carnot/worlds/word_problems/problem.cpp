@@ -115,8 +115,8 @@ std::string WordProblem::text() const {
 
 WordProblem invent_problem(Wording wording, int operations, RandomStream& random) {
   CARNOT_CHECK_GE(operations, 1);
-  constexpr std::array kOperations{Operation::Add, Operation::Add, Operation::Subtract, Operation::Subtract,
-                                   Operation::Multiply, Operation::Divide};
+  constexpr std::array kOperations{Operation::Add,      Operation::Add,      Operation::Subtract,
+                                   Operation::Subtract, Operation::Multiply, Operation::Divide};
   const Phrasings& words = phrasings(wording);
   const Story story{.who = random.pick(words.names), .things = random.pick(words.things)};
   std::int64_t value = 10 + static_cast<std::int64_t>(random.below(51));

@@ -1,4 +1,4 @@
-// worlds/task_rows/parquet.h -- rows of Parquet files, read by python/parquet_to_jsonl.py.
+// rows/parquet.h -- rows of Parquet files, read by python/parquet_to_jsonl.py.
 #pragma once
 
 #include <filesystem>

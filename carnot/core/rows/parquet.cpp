@@ -1,4 +1,4 @@
-#include "carnot/worlds/task_rows/parquet.h"
+#include "carnot/core/rows/parquet.h"
 
 #include <chrono>
 #include <condition_variable>
