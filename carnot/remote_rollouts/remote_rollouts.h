@@ -29,7 +29,7 @@ namespace carnot {
 /// What can be refused before anything is loaded: an address or a key that cannot be, a broker that refuses.
 Status check_workers(const Recipe& recipe);
 
-/// What a task of the queue stands for.
+/// What a task of the queue represents.
 StepTasks tasks_of(const WorkerTask& task);
 
 class RemoteRollouts final : public RolloutService {

@@ -135,7 +135,7 @@ class Worker {
   }
 
   /// In the middle of a task: takes what the trainer has announced meanwhile, where the recipe says so. What goes wrong
-  /// here is told where the next task is prepared.
+  /// here is reported where the next task is prepared.
   std::optional<int> newer_weights(Lease& lease) {
     const auto now = Clock::now();
     if (!copy_->recipe().rollout.workers.in_flight_updates || now < next_weights_) return std::nullopt;
@@ -191,7 +191,7 @@ class Worker {
   std::string said_{};
   Clock::time_point next_sign_{}, next_look_{}, next_weights_{};
   Stopwatch idle_since_{};   ///< since when there is nothing to roll out
-  double idle_seconds_ = 0;  ///< before that, not told yet
+  double idle_seconds_ = 0;  ///< before that, not reported yet
 };
 
 Result<PeerServerOptions> serving_options(const WorkerRequest& request, const std::string& key) {

@@ -49,12 +49,12 @@ Result<std::unique_ptr<Broker>> Broker::connect(const BrokerOptions& given, cons
   auto made = Connection::with(given);
   if (!made) return made.error();
   Connection& connection = **made;
-  for (bool told = false;; std::this_thread::sleep_for(milliseconds(500))) {
+  for (bool warned = false;; std::this_thread::sleep_for(milliseconds(500))) {
     if (!go_on()) return std::unique_ptr<Broker>();
     CARNOT_ASSIGN_OR_RETURN(const auto dialed, connection.dial());
     if (dialed.reached) break;
-    if (!told) log_warning(given.url + ": no NATS server answers there; waiting for one (nats-server -js)");
-    told = true;
+    if (!warned) log_warning(given.url + ": no NATS server answers there; waiting for one (nats-server -js)");
+    warned = true;
   }
   for (;; std::this_thread::sleep_for(milliseconds(200))) {
     if (!go_on()) return std::unique_ptr<Broker>();

@@ -40,7 +40,7 @@ struct Reached {
 class Broker;
 
 /// A message of a queue, for as long as its lease lasts. Who neither finishes nor extends it in time loses it: it goes
-/// to somebody else.
+/// to another client.
 class Lease {
  public:
   Lease(Lease&&) noexcept;
@@ -52,7 +52,7 @@ class Lease {
 
   void extend();     ///< the lease begins again
   void finish();     ///< takes the message off the queue; where the server is away, it comes again
-  void give_back();  ///< somebody else gets it at once
+  void give_back();  ///< another client gets it at once
 
  private:
   friend class Broker;
@@ -63,7 +63,7 @@ class Lease {
 
 class Broker {
  public:
-  /// Connects; where no one answers, tries again as long as `go_on` says so. Null if it was told
+  /// Connects; where no one answers, tries again as long as `go_on` says so. Null if it was asked
   /// to stop. Any thread may then call the broker, one at a time.
   static Result<std::unique_ptr<Broker>> connect(const BrokerOptions& options, const std::function<bool()>& go_on);
   /// Why the server there refuses this client, or has no JetStream. A server that is away is no failure.

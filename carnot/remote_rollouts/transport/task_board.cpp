@@ -305,7 +305,7 @@ Result<bool> TaskBoard::wait_for(const std::vector<WorkerTask>& tasks, const GoO
   begin_wait(tasks);
   const auto begin = Clock::now();
   auto next_look = begin + kBetweenLooks;
-  bool told = false;
+  bool warned = false;
   for (std::size_t last = 0;;) {
     bool was_asked = false;
     {
@@ -323,9 +323,9 @@ Result<bool> TaskBoard::wait_for(const std::vector<WorkerTask>& tasks, const GoO
       close_queue();
       return false;
     }
-    if (!told && !was_asked && Clock::now() > begin + kLonely) {
+    if (!warned && !was_asked && Clock::now() > begin + kLonely) {
       log_info("no worker has come yet; one is started with: carnot worker " + options_.address.text());
-      told = true;
+      warned = true;
     }
     // One try: what does not succeed is tried again in a moment.
     if (broker_->is_connected())

@@ -74,7 +74,7 @@ class TaskBoard {
   /// What becomes of a result. Again: its task is handed out once more, with the weights that are announced then.
   enum class Verdict { Taken, Again };
   /// Looks at a result on one of the server's threads, one at a time; what it refuses is as if it had not come, and its
-  /// worker is told why.
+  /// worker learns why.
   using Accept = std::function<Result<Verdict>(const WorkerTask& task, const WorkerResult& result)>;
   /// REQUIRES: before the first tasks.
   void set_accept(Accept accept) { accept_ = std::move(accept); }
