@@ -13,7 +13,6 @@
 #include "carnot/core/rollout/info_gain.h"
 #include "carnot/core/rollout/measure.h"
 #include "carnot/core/rollout/rollout_bytes.h"
-#include "carnot/core/run/own_kernels.h"
 
 namespace carnot {
 namespace {

@@ -114,12 +114,11 @@ TEST(GgufTokenizerSettings, RefuseWhatGgufCannotSayAllAtOnce) {
   folder.config_json = R"({"pad_token": "<nothing>"})";
   folder.eos_tokens = {};
   folder.num_rows = 600;
-  EXPECT_THAT(problems_of(folder),
-              ElementsAre("model: its tokenizer has 700 tokens, its embedding only 600 rows",
-                          "model: tokenizer.json: the added token \"<s>\" has lstrip",
-                          "model: has 0 tokens that end a message; expected one to three",
-                          "model: pad_token: \"<nothing>\" is no token",
-                          HasSubstr("model: tokenizer.json: post_processor does more than")));
+  EXPECT_THAT(problems_of(folder), ElementsAre("model: its tokenizer has 700 tokens, its embedding only 600 rows",
+                                               "model: tokenizer.json: the added token \"<s>\" has lstrip",
+                                               "model: has 0 tokens that end a message; expected one to three",
+                                               "model: pad_token: \"<nothing>\" is no token",
+                                               HasSubstr("model: tokenizer.json: post_processor does more than")));
   folder.json = "{";
   EXPECT_THAT(problems_of(folder), ElementsAre(HasSubstr("model: tokenizer.json: ")));
 }
@@ -133,7 +132,8 @@ TEST(GgufTokenizerSettings, RefuseSentencePieceMergesThatFollowFromNoScores) {
   Json turned = merges;
   std::swap(turned.front(), turned.back());
   EXPECT_THAT(problems_with("/model/merges", turned, "sentence_piece"), ElementsAre()) << "other scores";
-  EXPECT_THAT(problems_with("/added_tokens/1/normalized", true, "sentence_piece"), ElementsAre(HasSubstr("normalized")));
+  EXPECT_THAT(problems_with("/added_tokens/1/normalized", true, "sentence_piece"),
+              ElementsAre(HasSubstr("normalized")));
 }
 
 }  // namespace

@@ -78,10 +78,10 @@ HttpRequest web_request(const WebOptions& options, const Url& url, const std::st
     std::string asked = with_query("", "q", query);
     asked = with_query(asked, "mkt", market(options));
     asked = with_query(asked, "setLang", options.language);
-    request.body =
-        json_line(Json{{"zone", options.zone},
-                       {"url", "https://www.bing.com/search?" + asked + "&brd_json=1&cc=" + query_encoded(options.region)},
-                       {"format", "raw"}});
+    request.body = json_line(
+        Json{{"zone", options.zone},
+             {"url", "https://www.bing.com/search?" + asked + "&brd_json=1&cc=" + query_encoded(options.region)},
+             {"format", "raw"}});
     add_key("Authorization", "Bearer ");
     return request;
   }

@@ -1,4 +1,4 @@
-#include "carnot/core/run/group_start.h"
+#include "carnot/core/run/start_plan.h"
 
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
@@ -6,6 +6,7 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/temporary_name.h"
+#include "carnot/core/run/alike.h"
 
 namespace carnot {
 namespace {
@@ -30,9 +31,8 @@ class SettledShards : public ::testing::Test {
 
   /// The number of shards, or the error.
   static std::string settled(const std::vector<std::string>& settings, const fs::path& config, int ranks) {
-    Recipe recipe = recipe_with(settings);
-    const Status status = settle_shards(recipe, config, ranks);
-    return status ? std::to_string(recipe.train.virtual_shards) : status.error().message;
+    const auto shards = settled_shards(recipe_with(settings), config, ranks);
+    return shards ? std::to_string(*shards) : shards.error().message;
   }
 
   fs::path folder_;
@@ -79,6 +79,25 @@ class SecondRank : public OneProcess {
  private:
   std::string first_;
 };
+
+TEST(StartPlan, OfRankZeroIsThatOfAllRanks) {
+  OneProcess alone;
+  const StartPlan plan{.folder = {"runs/a"},
+                       .checkpoint = FoundCheckpoint{.step = 7, .path = "runs/b/checkpoints/global_step_7"},
+                       .recorded = "runs/b/config.yaml",
+                       .virtual_shards = 4};
+  const auto got = planned_for_all(alone, "plan", [&] { return Result<StartPlan>(plan); });
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(got->folder.root, plan.folder.root);
+  EXPECT_EQ(got->checkpoint->path, plan.checkpoint->path);
+  EXPECT_EQ(got->step(), 7);
+  EXPECT_EQ(got->recorded, plan.recorded);
+  EXPECT_EQ(got->virtual_shards, 4);
+  const auto fresh = planned_for_all(alone, "plan", [&] { return Result<StartPlan>(StartPlan{}); });
+  EXPECT_FALSE(fresh->checkpoint);
+  const auto refused = planned_for_all(alone, "plan", [] { return Result<StartPlan>(Error{"full"}); });
+  EXPECT_EQ(refused.error().message, "full");
+}
 
 TEST(GroupStart, FindsWeightsThatDifferInOneBit) {
   at::Tensor weight = at::ones({3});

@@ -1,20 +1,13 @@
-#include "carnot/core/run/group_start.h"
+#include "carnot/core/run/alike.h"
 
-#include <algorithm>
 #include <map>
-#include <optional>
-#include <string_view>
 
 #include "carnot/core/base/byte_stream.h"
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/file.h"
-#include "carnot/core/run/own_kernels.h"
-#include "carnot/core/train/trainer.h"
 
 namespace carnot {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string hash_of_weights(const std::vector<NamedTensor>& weights) {
   std::string hashes;
@@ -55,58 +48,29 @@ Error difference_to_first(Collectives& group, int rank, const Facts& first, cons
   }
   if (lines.empty())
     lines.push_back(group.name_of_rank(rank) + ": has settings that " + group.name_of_rank(0) +
-                    " has not; expected the same on all ranks");
+                    " does not have; expected the same on all ranks");
   return join_errors(lines);
-}
-
-/// Empty if there is no run, or none whose settings can be read: check_resumed_settings() says so.
-std::optional<TrainOptions> recorded_options(const fs::path& config) {
-  if (config.empty() || !fs::exists(config)) return std::nullopt;
-  const auto recorded = Recipe::load_recorded(config, {});
-  return recorded ? std::optional(recorded->train) : std::nullopt;
 }
 
 }  // namespace
 
-MachineShare find_machine_share(Collectives& group) {
-  if (group.size() == 1) return {};
-  std::vector<RankPlace> places;
-  for (const std::string& bytes : group.gather(bytes_of_place(own_place()), "where the ranks are"))
-    places.push_back(place_of_bytes(bytes));
-  return share_of_machine(places, group.rank());
-}
-
-Status settle_shards(Recipe& recipe, const fs::path& config, int ranks) {
-  TrainOptions& options = recipe.train;
-  if (options.gradient_reduction == "fast") return Done{};
-  if (options.virtual_shards > 0) return check_ranks(options, ranks);
-  options.virtual_shards = ranks;
-  const auto recorded = recorded_options(config);
-  if (!recorded || recorded->gradient_reduction == "fast") return Done{};
-  const int shards = std::max(1, recorded->virtual_shards);
-  if (shards % ranks == 0) {
-    options.virtual_shards = shards;
-    return Done{};
-  }
-  if (recipe.run.resume_changes == "allow") return Done{};
-  return Error{"train.virtual_shards: the run to resume was made with " + std::to_string(shards) + ", which " +
-               std::to_string(ranks) + " ranks cannot share evenly; expected a number of ranks that divides it, or " +
-               "resume_changes=allow for a run that continues with " + std::to_string(ranks)};
-}
-
-Status check_alike(Collectives& group, Recipe& recipe, const ModelBundle& bundle) {
-  if (group.size() == 1) return Done{};
+Status agree_on_start(Collectives& group, const Status& mine, Recipe& recipe, const ModelBundle& bundle) {
+  if (group.size() == 1) return mine;
   ByteWriter out;
-  out.add(own_facts(recipe, bundle));
-  const auto gathered = group.gather(out.take(), "what the ranks begin with");
+  out.add(mine ? std::string() : mine.error().message);
+  out.add(mine && bundle.policy ? own_facts(recipe, bundle) : Facts());
+  const auto gathered = group.gather(out.take(), "the start");
   std::vector<Facts> facts(gathered.size());
-  for (std::size_t rank = 0; rank < gathered.size(); ++rank) {
+  for (int rank = 0; rank < group.size(); ++rank) {
+    std::string problem;
     ByteReader in(gathered[rank]);
+    in.get(problem);
     in.get(facts[rank]);
-    CARNOT_CHECK(in.complete(), group.name_of_rank(static_cast<int>(rank)));
+    CARNOT_CHECK(in.complete(), group.name_of_rank(rank));
+    if (!problem.empty()) return Error{group.name_of_rank(rank) + ": " + problem};
   }
-  for (std::size_t rank = 1; rank < facts.size(); ++rank)
-    if (facts[rank] != facts[0]) return difference_to_first(group, static_cast<int>(rank), facts[0], facts[rank]);
+  for (int rank = 1; rank < group.size(); ++rank)
+    if (facts[rank] != facts[0]) return difference_to_first(group, rank, facts[0], facts[rank]);
   return Done{};
 }
 

@@ -1,4 +1,4 @@
-#include "carnot/core/run/resumed_settings.h"
+#include "carnot/core/run/recorded_settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST_F(ResumedSettings, FreeKeysAreKeysOfARecipe) {
   std::size_t free = 0;
   const FieldTable table = any.table();
   for (const FieldRow& row : table.rows()) free += how_long_or_how_fast(row.key) ? 1 : 0;
-  EXPECT_EQ(free, 32u) << "a key was renamed";
+  EXPECT_EQ(free, 33u) << "a key was renamed";
 }
 
 TEST_F(ResumedSettings, OfAConfigurationThatCannotBeReadAreTakenOnlyWhenAllowed) {
@@ -90,6 +90,62 @@ TEST_F(ResumedSettings, OfAConfigurationThatCannotBeReadAreTakenOnlyWhenAllowed)
   EXPECT_THAT(check_resumed_settings(refused, folder_.config()).error().message, HasSubstr("resume_changes=allow"));
   EXPECT_TRUE(check_resumed_settings(allowed, folder_.config()).ok());
   EXPECT_THAT(messages_, ElementsAre(HasSubstr("cannot be compared")));
+}
+
+Recipe recipe_of(const std::vector<std::string>& settings) {
+  return std::move(Recipe::parse("", "recipe", settings)).value();
+}
+
+std::vector<std::string> lines(const std::vector<SettingDifference>& differences) {
+  std::vector<std::string> text;
+  for (const SettingDifference& difference : differences) text.push_back(in_words(difference));
+  return text;
+}
+
+TEST(SettingDifference, NamesEveryKeyWithBothValues) {
+  Recipe recorded = recipe_of({"train.steps=100", "method=grpo"}),
+         now = recipe_of({"train.steps=130", "method=grpo + aem", "seed=3"});
+  const auto differing =
+      differing_settings(recorded, now, [](std::string_view key) { return key.starts_with("method.aem"); });
+  EXPECT_THAT(lines(differing), ElementsAre("method.name: grpo recorded, grpo + aem now", "seed: 0 recorded, 3 now",
+                                            "train.steps: 100 recorded, 130 now"));
+}
+
+TEST(SettingDifference, PassesOverWhereAndHowARunIsComputed) {
+  Recipe recorded = recipe_of({"threads=1", "run_folder=a"}),
+         now = recipe_of({"threads=8", "run_folder=b", "resume=auto", "resume_changes=allow"});
+  EXPECT_THAT(lines(differing_settings(recorded, now)), IsEmpty());
+}
+
+TEST(SettingDifference, LeavesOpenHowManyShardsThereAre) {
+  Recipe four = recipe_of({"train.virtual_shards=4"}), open = recipe_of({}),
+         one = recipe_of({"train.virtual_shards=1"});
+  EXPECT_THAT(lines(differing_settings(four, open)), IsEmpty());
+  EXPECT_THAT(lines(differing_settings(open, one)), IsEmpty()) << "one process wrote nothing down";
+  EXPECT_THAT(lines(differing_settings(four, one)), ElementsAre("train.virtual_shards: 4 recorded, 1 now"));
+}
+
+TEST(SettingDifference, AutoLeavesOldLogProbsOpenUnlessTheRunWasAsynchronous) {
+  const std::vector<std::string> asynchronous{"rollout.workers=nats://127.0.0.1:4222", "rollout.max_staleness=2",
+                                              "objective.importance_cap=3"};
+  const auto with = [](std::vector<std::string> settings, const std::string& old_log_probs) {
+    settings.push_back("rollout.old_log_probs=" + old_log_probs);
+    return recipe_of(settings);
+  };
+  Recipe same_bits = with({}, "rollout"), now = with({}, "auto");
+  EXPECT_THAT(lines(differing_settings(same_bits, now)), IsEmpty());
+  Recipe coupled = with(asynchronous, "rollout"), decoupled = with(asynchronous, "auto");
+  EXPECT_THAT(lines(differing_settings(coupled, decoupled)),
+              ElementsAre("rollout.old_log_probs: rollout recorded, auto now"));
+  Recipe measured = with(asynchronous, "recompute");
+  EXPECT_THAT(lines(differing_settings(measured, decoupled)), IsEmpty());
+}
+
+TEST(SettingDifference, IsEmptyForAFolderWithoutARun) {
+  Recipe now = recipe_of({});
+  const auto differing = differing_settings("/nowhere/at/all/config.yaml", now);
+  ASSERT_TRUE(differing.ok());
+  EXPECT_THAT(lines(*differing), IsEmpty());
 }
 
 }  // namespace
