@@ -144,7 +144,8 @@ class TokenizerWriter {
       if (token.rstrip) settings += " rstrip";
       if (token.normalized && !file.byte_level) settings += " normalized";
       if (spelled.contains(token.id) && !vocab.contains(token.content)) settings += " another spelling in model.vocab";
-      if (!settings.empty()) problem("tokenizer.json: the added token " + shown(Json(token.content)) + " has" + settings);
+      if (!settings.empty())
+        problem("tokenizer.json: the added token " + shown(Json(token.content)) + " has" + settings);
     }
   }
 
@@ -177,8 +178,9 @@ class TokenizerWriter {
     settings_[gguf_keys::kModel] = std::string("llama");
     const bool sections = file.blank_before == BlankBefore::Sections;
     if (!sections && file.blank_before != BlankBefore::Nothing)
-      problem("tokenizer.json: puts a blank before some texts only; expected before each text between added tokens, or "
-              "before none");
+      problem(
+          "tokenizer.json: puts a blank before some texts only; expected before each text between added tokens, or "
+          "before none");
     settings_[gguf_keys::kAddSpacePrefix] = sections;
     if (const Json& unknown = member(json_["model"], "unk_token"); unknown.is_string()) {
       const int id = id_of(unknown, "model.unk_token");
