@@ -110,26 +110,4 @@ Result<AnalysisReport> analyze(const AnalysisRequest& request, const RunControl&
   return report;
 }
 
-std::vector<std::vector<std::string>> analysis_rows() {
-  std::vector<std::vector<std::string>> rows;
-  for (const AnalysisEntry& entry : analyses())
-    rows.push_back({std::string(entry.name), "arXiv:" + std::string(entry.paper),
-                    "reads " + std::string(name_of(entry.needs)), std::string(entry.summary)});
-  return rows;
-}
-
-std::string analyses_json() {
-  OrderedJson list = OrderedJson::array();
-  for (const AnalysisEntry& entry : analyses())
-    list.push_back(
-        {{"name", entry.name}, {"paper", entry.paper}, {"needs", name_of(entry.needs)}, {"summary", entry.summary}});
-  return list.dump(2) + "\n";
-}
-
-std::vector<std::vector<std::string>> finding_rows(const AnalysisReport& report) {
-  std::vector<std::vector<std::string>> rows{{"", "paper", "here"}};
-  for (const Finding& finding : report.findings) rows.push_back({finding.what, finding.paper, finding.ours});
-  return rows;
-}
-
 }  // namespace carnot

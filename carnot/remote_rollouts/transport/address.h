@@ -13,7 +13,6 @@ struct BrokerAddress {
   std::string server{};         ///< nats://HOST:PORT or tls://HOST:PORT
   std::string name = "carnot";  ///< keeps the trainers of one server apart
 
-  std::string queue() const { return name + "-tasks"; }
   std::string table() const { return name + "-trainer"; }
   std::string peers() const { return name + "-peers"; }
   /// As a user writes it.

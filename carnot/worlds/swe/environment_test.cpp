@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include "carnot/tools/sandbox/python_sandbox.h"
-#include "carnot/worlds/swe/demonstrator.h"
 #include "carnot/worlds/swe/factory.h"
 #include "carnot/worlds/swe/scaffold.h"
 #include "carnot/worlds/swe/test_log.h"

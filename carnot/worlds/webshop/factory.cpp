@@ -3,7 +3,6 @@
 #include "carnot/core/env/played_texts.h"
 #include "carnot/worlds/webshop/demonstrator.h"
 #include "carnot/worlds/webshop/environment.h"
-#include "carnot/worlds/webshop/ragen_game.h"
 #include "carnot/worlds/webshop/splits.h"
 
 namespace carnot {
