@@ -85,7 +85,7 @@ struct StatisticsCase {
     return {begin, begin + vocabulary};
   }
   std::size_t target(Index r) const { return static_cast<std::size_t>(targets[static_cast<std::size_t>(r)]); }
-  reference::RowStatistics twin(Index r) const {
+  reference::RowStatistics expected(Index r) const {
     return reference::row_statistics(row(r), temperature, target(r), static_cast<std::size_t>(removed));
   }
   std::vector<double> twin_gradient(Index r) const {
@@ -122,11 +122,11 @@ void expect_like_the_twin(StatisticsCase<T>& given) {
   kernels->backward(given.backward(gradient.data()));
   for (Index r = 0; r < given.rows; ++r) {
     const auto i = static_cast<std::size_t>(r);
-    const auto twin = given.twin(r);
-    expect_near<T>(given.logprob[i], twin.logprob, "log-probability");
-    expect_near<T>(given.entropy[i], twin.entropy, "entropy");
-    expect_near<T>(given.logsumexp[i], twin.logsumexp, "logsumexp");
-    if (given.removed > 0) expect_near<T>(given.clamped_entropy[i], twin.clamped_entropy, "clamped entropy");
+    const auto expected = given.expected(r);
+    expect_near<T>(given.logprob[i], expected.logprob, "log-probability");
+    expect_near<T>(given.entropy[i], expected.entropy, "entropy");
+    expect_near<T>(given.logsumexp[i], expected.logsumexp, "logsumexp");
+    if (given.removed > 0) expect_near<T>(given.clamped_entropy[i], expected.clamped_entropy, "clamped entropy");
     const auto twin_gradient = given.twin_gradient(r);
     for (Index v = 0; v < given.vocabulary; ++v)
       expect_near<T>(gradient[static_cast<std::size_t>(r * given.vocabulary + v)],
@@ -270,10 +270,10 @@ TEST(DeviceStatistics, RunWithAsManyThreadsAsOnAGpu) {
     testing::emulate_full_block(ThreadOrder::Shuffled, given.forward());
     for (Index r = 0; r < given.rows; ++r) {
       const auto i = static_cast<std::size_t>(r);
-      const auto twin = given.twin(r);
-      expect_near<float>(given.logprob[i], twin.logprob, "log-probability");
-      expect_near<float>(given.entropy[i], twin.entropy, "entropy");
-      expect_near<float>(given.clamped_entropy[i], twin.clamped_entropy, "clamped entropy");
+      const auto expected = given.expected(r);
+      expect_near<float>(given.logprob[i], expected.logprob, "log-probability");
+      expect_near<float>(given.entropy[i], expected.entropy, "entropy");
+      expect_near<float>(given.clamped_entropy[i], expected.clamped_entropy, "clamped entropy");
     }
   }
 }

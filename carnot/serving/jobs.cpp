@@ -42,17 +42,19 @@ Result<std::vector<InputLine>> prompts_of(const GenerateRequest& request, const 
     return prompt_lines(source.text, format, source.name);
   }
   std::vector<InputLine> prompts;
-  const auto add = [&](Result<InputLine> prompt) -> Status {
-    if (!prompt) return prompt.error();
-    prompts.push_back(std::move(prompt).value());
-    return Done{};
-  };
-  for (std::size_t i = 0; i < request.prompts.size(); ++i)
-    CARNOT_RETURN_IF_ERROR(add(prompt_input(request.prompts[i], format, "prompt " + std::to_string(i + 1))));
-  if (!request.messages.empty()) CARNOT_RETURN_IF_ERROR(add(messages_input(request.messages, format, "--messages")));
+  for (std::size_t i = 0; i < request.prompts.size(); ++i) {
+    CARNOT_ASSIGN_OR_RETURN(auto prompt,
+                            prompt_input(request.prompts[i], format, "prompt " + std::to_string(i + 1)));
+    prompts.push_back(std::move(prompt));
+  }
+  if (!request.messages.empty()) {
+    CARNOT_ASSIGN_OR_RETURN(auto prompt, messages_input(request.messages, format, "--messages"));
+    prompts.push_back(std::move(prompt));
+  }
   if (prompts.empty()) {
     CARNOT_ASSIGN_OR_RETURN(const auto text, read_stream(in, kStandardInput));
-    CARNOT_RETURN_IF_ERROR(add(prompt_input(text, format, kStandardInput)));
+    CARNOT_ASSIGN_OR_RETURN(auto prompt, prompt_input(text, format, kStandardInput));
+    prompts.push_back(std::move(prompt));
   }
   return prompts;
 }

@@ -92,18 +92,17 @@ FieldTable analysis_options(const AnalysisEntry& entry) {
 }
 
 Result<AnalysisReport> analyze(const AnalysisRequest& request, const RunControl& control) {
-  const auto entry = find_analysis(request.name);
-  if (!entry) return entry.error();
-  CARNOT_RETURN_IF_ERROR(check_paths(**entry, request.paths.size()));
-  const SplitOverrides overrides = split(**entry, request.overrides);
-  const auto analysis = (*entry)->make();
+  CARNOT_ASSIGN_OR_RETURN(const AnalysisEntry* entry, find_analysis(request.name));
+  CARNOT_RETURN_IF_ERROR(check_paths(*entry, request.paths.size()));
+  const SplitOverrides overrides = split(*entry, request.overrides);
+  const auto analysis = entry->make();
   CARNOT_RETURN_IF_ERROR(read_options(*analysis, overrides.own));
   CARNOT_ASSIGN_OR_RETURN(auto report,
                           analysis->run({.paths = request.paths, .overrides = overrides.others, .control = control}));
   CARNOT_RETURN_IF_ERROR(make_folder(request.output));
   FieldTable options;
   options.add("", *analysis);
-  const std::string json = report_json(report, **entry, request, options);
+  const std::string json = report_json(report, *entry, request, options);
   const std::string file = (request.output / request.name).string();
   CARNOT_RETURN_IF_ERROR(write_file_atomically(file + ".json", json));
   CARNOT_RETURN_IF_ERROR(write_file_atomically(file + ".html", page_html(json)));

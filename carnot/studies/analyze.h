@@ -27,7 +27,7 @@ Result<const AnalysisEntry*> find_analysis(std::string_view name);
 FieldTable analysis_options(const AnalysisEntry& entry);
 
 /// {"analysis", "paper", "inputs", "options", "findings": [...], "tables": {NAME: [{column: value}]}, "figures",
-/// "notes"} and the texts of a page (view/chart/page.h). Numbers that are none are null.
+/// "notes"} and the texts of a page (view/chart/page.h). Numbers that are not finite are null.
 std::string report_json(const AnalysisReport& report, const AnalysisEntry& entry, const AnalysisRequest& request,
                         const FieldTable& options);
 

@@ -75,7 +75,7 @@ std::vector<std::string> explanations(const Comparison& comparison) {
   const std::string samples = std::to_string(comparison.evaluation_samples) +
                               (comparison.evaluation_samples == 1 ? " trajectory" : " trajectories");
   return {"before, after: success on " + std::to_string(comparison.validation_tasks) + " validation tasks (" + samples +
-              " a task), mean over seeds ± half the width of its 95 % interval.",
+              " per task), mean over seeds ± half the width of its 95 % interval.",
           "difference: success after training minus that of " + base +
               " with the same seed, in percentage points, mean over seeds with its 95 % interval.",
           "All intervals are Student's t over seeds; fewer than three seeds have none, and no verdict. \"contains 0\": "
@@ -83,7 +83,7 @@ std::vector<std::string> explanations(const Comparison& comparison) {
               base +
               ". \"no spread\": all differences are equal, which tells nothing of their spread. Of twenty intervals of "
               "methods that are all alike, about one excludes 0.",
-          "response, entropy: sampled tokens of a trajectory, nats a token, both on the validation tasks after "
+          "response, entropy: sampled tokens of a trajectory, nats per token, both on the validation tasks after "
           "training. tokens: sampled by all training steps of "
           "a run. time: of a run's training steps; it depends on the machine and its load."};
 }
@@ -309,9 +309,9 @@ std::string comparison_html(const Comparison& comparison) {
   for (const CurveKind& kind :
        {CurveKind{shown.validation, "Success on validation tasks", share_axis("success")},
         CurveKind{shown.success, "Success on training tasks", share_axis("success"), window},
-        CurveKind{shown.entropy, "Entropy of the policy", {.label = "nats a token", .low = 0}, window},
+        CurveKind{shown.entropy, "Entropy of the policy", {.label = "nats per token", .low = 0}, window},
         CurveKind{
-            shown.response_length, "Response length", {.label = "sampled tokens a trajectory", .low = 0}, window}})
+            shown.response_length, "Response length", {.label = "sampled tokens per trajectory", .low = 0}, window}})
     add_curves(comparison, kind, tables, figures);
   OrderedJson json{{"title", "Comparison of methods"},
                    {"introduction", introduction(comparison)},

@@ -24,7 +24,7 @@ struct BrokerAddress {
 Result<BrokerAddress> parse_broker_address(std::string_view text, const std::string& where);
 
 /// The keys to a NATS server: a file, and what the environment's variables CARNOT_NATS_USER, CARNOT_NATS_PASSWORD and
-/// CARNOT_NATS_TOKEN hold. `variable` gives the value of a variable, empty if there is none.
+/// CARNOT_NATS_TOKEN hold.
 struct BrokerKeys {
   std::string credentials{};
   std::string authority{};

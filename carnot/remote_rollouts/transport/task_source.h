@@ -46,7 +46,7 @@ class TaskSource {
   /// The trainer as it is announced; empty if there is none, or the broker is away.
   Result<std::optional<Announcement>> trainer();
 
-  /// From now on this worker serves to others what it is told to keep.
+  /// From now on this worker serves to others what keep() gets.
   Status serve_to_peers(const PeerServerOptions& options);
   /// To be called now and then, a few times a minute.
   void keep_announced();
@@ -54,8 +54,8 @@ class TaskSource {
   Result<WorkerAttempt> fetch(const Announcement& trainer, const WorkerFile& file, const std::filesystem::path& path,
                               const GoOn& go_on);
   /// The same from another worker that has the file, if there is one; else from the trainer. Where both are busy it
-  /// asks again until `go_on` ends that. What a worker sends that is not the file is told of, and that worker asked no
-  /// more.
+  /// asks again until `go_on` ends that. A worker that sends something else is named in a warning and not asked
+  /// again.
   Result<WorkerAttempt> fetch_from_any(const Announcement& trainer, const WorkerFile& file,
                                        const std::filesystem::path& path, const GoOn& go_on);
   /// Serves this file, which has been fetched, to other workers, if this worker does so, instead of the last one of

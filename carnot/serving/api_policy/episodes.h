@@ -65,7 +65,7 @@ struct EndpointResult {
   std::vector<std::string> failures{};  ///< of the infrastructure, a sentence each: by task, then by trajectory
   EndpointCost cost{};                  ///< of all trajectories, failed ones as far as they came
   EndpointCost valid_cost{};            ///< of those that count
-  /// A JSON object a trajectory, with its line break: uid, sibling, outcome, score, success, answer, measures,
+  /// A JSON object per trajectory, with its line break: uid, sibling, outcome, score, success, answer, measures,
   /// messages.
   std::vector<std::string> transcripts{};
   double seconds = 0;

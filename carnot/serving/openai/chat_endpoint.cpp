@@ -58,7 +58,7 @@ std::int64_t count_of(const Json* usage, const char* name) {
   return std::clamp<std::int64_t>(count->get<std::int64_t>(), 0, kMost);
 }
 
-/// Arguments are a text of JSON; some servers send the object itself.
+/// Arguments are JSON in a string; some servers send the object itself.
 std::string arguments_of(const Json& function) {
   const Json* arguments = member_of(function, "arguments");
   if (arguments == nullptr || arguments->is_null()) return "{}";

@@ -68,14 +68,14 @@ class ChatFailure : public std::runtime_error {
 
 class ChatEndpoint {
  public:
-  /// Asks no one yet. `section` is where the options stand, for messages; no message shows the key.
+  /// Sends nothing yet. `section` is where the options are, for messages; no message shows the key.
   static Result<std::unique_ptr<ChatEndpoint>> open(const ChatEndpointOptions& options, const std::string& section);
 
   using Clock = std::chrono::steady_clock;
 
   /// What the model answers to `request`, the JSON of a chat completion. Asks again after a failed connection, a
-  /// time-out, an answer that is none, and status 408, 409, 425, 429 and 5xx, with pauses that double up to 30 s, or
-  /// that the server asks for (Retry-After; that pause is everybody's). Throws ChatFailure, also where there is no
+  /// time-out, an answer that cannot be read, and status 408, 409, 425, 429 and 5xx, with pauses that double up to 30 s, or
+  /// that the server asks for (Retry-After; that pause holds for all callers). Throws ChatFailure, also where there is no
   /// answer by the deadline. Any thread.
   ChatAnswer exchange(const std::string& request, Clock::time_point deadline = Clock::time_point::max());
 
@@ -105,7 +105,7 @@ class ChatEndpoint {
   std::condition_variable changed_{};
   int under_way_ = 0;
   std::int64_t requests_ = 0;
-  Clock::time_point open_from_{};  ///< a server asked everybody to wait until then
+  Clock::time_point open_from_{};  ///< a server asked all callers to wait until then
 };
 
 /// Seconds that a Retry-After header asks for, from `now` where it names a date (RFC 9110, 10.2.3); 0 where it cannot

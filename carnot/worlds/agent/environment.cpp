@@ -38,7 +38,7 @@ struct HarnessCall {
   std::string task{};                    ///< a line for its standard input, which is closed after it
 };
 
-/// The process of one episode: an agent that somebody else wrote, which is given the address of its model.
+/// The process of one episode: an agent written elsewhere, which is given the address of its model.
 class Harness {
  public:
   /// Starts it. What it writes to standard error goes to the log; its end, and a reward in its last line, to the
@@ -167,7 +167,7 @@ class AgentEnvironment final : public Environment {
 
   Reply step(const PolicyResponse& response) override {
     CARNOT_CHECK(call_ != nullptr, "an environment is opened before its first step");
-    const AnsweredCall last{.request = call_->request, .answer = told(response, turns_)};
+    const AnsweredCall last{.request = call_->request, .answer = answer_message(response, turns_)};
     const bool calls = !response.tool_calls.empty();
     episode_->answer(*call_, last.answer);
     AgentEpisode::Event event = next(world_->options.timeout);

@@ -34,7 +34,7 @@ class AlfworldDemonstrator {
   /// The next one in the game's present state; to be carried out before the next call.
   DemonstratedAction next() {
     DemonstratedAction said = planned();
-    if (options_.thoughts == AlfworldThoughts::State) said.thought = standing();
+    if (options_.thoughts == AlfworldThoughts::State) said.thought = remaining();
     return said;
   }
 
@@ -64,7 +64,7 @@ class AlfworldDemonstrator {
   }
 
   /// What the task still asks for, of what is held or has to be found.
-  std::string standing() const {
+  std::string remaining() const {
     const Room& room = game_.task().room;
     const RoomGoal& goal = room.goal;
     const RoomState& state = game_.state();
@@ -108,7 +108,7 @@ class AlfworldDemonstrator {
     return !plan_.empty();
   }
 
-  /// Towards the contents of a receptacle that it has not seen; opens where it stands, else goes.
+  /// Towards the contents of a receptacle that it has not seen; opens one that it is at, or else goes to one.
   std::optional<RoomCommand> search() {
     const Room& room = game_.task().room;
     std::vector<RoomCommand> commands;

@@ -45,7 +45,7 @@ struct AlfworldOptions {
     enum_field(visit, "style", style, {"verl_agent", "ragen", "transcript"},
                "verl_agent: a separate prompt for every step; ragen: one growing conversation; transcript: one of bare "
                "observations, without admissible actions");
-    visit.field("max_steps", conversation.max_steps, "steps an episode", between(1, kMaxEpisodeSteps));
+    visit.field("max_steps", conversation.max_steps, "steps per episode", between(1, kMaxEpisodeSteps));
     visit.field("history_length", conversation.history_length, "past steps that a prompt of style verl_agent shows",
                 between(0, kMaxEpisodeSteps));
     visit.field("reward", reward, "of a game that is won; everything else earns 0",

@@ -69,7 +69,7 @@ struct OpenQaWorld {
 /// An episode of the protocol that the options name. `row` is one of the world's.
 std::unique_ptr<Environment> make_open_qa_episode(std::shared_ptr<const OpenQaWorld> world, const DatasetRow& row);
 
-/// `row` with the gold answers that `<|answer_split|>` joins as answers of their own.
+/// `row` with the gold answers that `<|answer_split|>` joins as separate answers.
 void split_joined_answers(DatasetRow& row);
 
 }  // namespace carnot

@@ -245,7 +245,7 @@ TEST(OpenQa, CutsALongResult) {
             "\n\n<information>Doc 1(Title: \"Lima\")</information>\n\n");
 }
 
-/// How often each letter occurs, as a vector of length 1: a text is nearest to those of the same letters.
+/// How often each letter occurs, as a vector of length 1: texts of the same letters are nearest to each other.
 TextEncoder letters_encoder(const std::string& model) {
   const auto vector_of = [](const std::string& text) {
     std::vector<float> vector(26);

@@ -154,11 +154,11 @@ class OpenQaFactory final : public EnvironmentFactory {
   }
 
   static OnIndexProgress index_progress(const std::string& where) {
-    return [where, told = std::uint64_t{0}](const IndexProgress& now) mutable {
+    return [where, reported = std::uint64_t{0}](const IndexProgress& now) mutable {
       constexpr std::uint64_t kEvery = 1'000'000;
-      if (now.passages / kEvery > told)
+      if (now.passages / kEvery > reported)
         log_info("index of " + where + ": " + std::to_string(now.passages) + " passages");
-      told = now.passages / kEvery;
+      reported = now.passages / kEvery;
       return true;
     };
   }
@@ -184,12 +184,12 @@ class OpenQaFactory final : public EnvironmentFactory {
                               .passage_prefix = options_.passage_prefix,
                               .approximate = options_.approximate,
                               .threads = options_.index_threads},
-                             [&where, told = std::int64_t{0}](const DenseProgress& now) mutable {
+                             [&where, reported = std::int64_t{0}](const DenseProgress& now) mutable {
                                constexpr std::int64_t kEvery = 10'000;
-                               if (now.passages / kEvery > told)
+                               if (now.passages / kEvery > reported)
                                  log_info((now.graph ? "graph of " : "vectors of ") + where + ": " +
                                           std::to_string(now.passages) + " of " + std::to_string(now.all_passages));
-                               told = now.passages / kEvery;
+                               reported = now.passages / kEvery;
                                return true;
                              });
     if (!retriever) return Error{"env.retriever: " + retriever.error().message};
@@ -230,7 +230,7 @@ void OpenQaOptions::fields(FieldVisitor& visit) {
   visit.field("timeout", timeout, "seconds that a search may take", between(0.001, 1e6));
   enum_field(visit, "protocol", protocol, {"search_r1", "arpo", "verl_agent"},
              "tags, prompts and answers of Search-R1, of ARPO and A2TGPO, or of verl-agent");
-  visit.field("max_searches", max_searches, "searches an episode; 0: 4 (search_r1), 6 (arpo), 3 (verl_agent)",
+  visit.field("max_searches", max_searches, "searches per episode; 0: 4 (search_r1), 6 (arpo), 3 (verl_agent)",
               between(0, kMaxEpisodeSteps));
   visit.field("max_response_tokens", max_response_tokens, "tokens of one response", between(1, kMaxResponseTokens));
   visit.field("longest_result", longest_result, "characters of a result beyond which it is cut; 0: it is shown whole",

@@ -45,7 +45,7 @@ struct SearchWorldOptions {
 
   void fields(FieldVisitor& visit);
 
-  /// What the single limits cannot say; one line a problem.
+  /// What the single limits cannot say; one line per problem.
   std::vector<std::string> problems() const;
 };
 

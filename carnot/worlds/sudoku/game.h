@@ -22,7 +22,7 @@ struct SudokuPlacement {
 };
 
 /// Reads "place 3 at row 1 col 2", "place 3 at (1,2)", "3 at 1,2", "(1,2,3)", "1,2,3", anywhere in the text. Where the
-/// text holds "place" or "at" anywhere, the number comes first; else last. The error is what the model is told.
+/// text holds "place" or "at" anywhere, the number comes first; else last. The error is shown to the model.
 Result<SudokuPlacement> parse_placement(std::string_view text, int size);
 
 struct SudokuOptions {

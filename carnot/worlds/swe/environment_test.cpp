@@ -286,7 +286,7 @@ TEST_F(SweEnvironmentTest, TheScriptRepairsAnEasyTaskAndAHardOne) {
   }
 }
 
-/// A sandbox that somebody has killed.
+/// A sandbox that was killed.
 class DeadRunner final : public CodeRunner {
  public:
   CodeResult run(const CodeCall&) override { throw SandboxFailure("sandbox: was ended from outside"); }

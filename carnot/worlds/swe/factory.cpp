@@ -63,7 +63,7 @@ struct SweOptions {
     visit.field("max_difficulty", max_difficulty, "tasks up to this difficulty", between(1, 5));
     visit.field("validation_every", validation_every,
                 "every n-th task is for validation; 0: all are for both training and validation", between(0, 1000));
-    visit.field("max_steps", limits.max_steps, "steps an episode", between(1, kMaxEpisodeSteps));
+    visit.field("max_steps", limits.max_steps, "steps per episode", between(1, kMaxEpisodeSteps));
     visit.field("command_seconds", limits.command_seconds, "that a command may take",
                 Limits{.low = 0, .high = 1e6, .open_low = true});
     visit.field("test_seconds", limits.test_seconds, "that the tests may take at the end",

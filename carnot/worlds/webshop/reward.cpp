@@ -123,7 +123,7 @@ constexpr std::array<std::string_view, 102> kColors = {
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// The words of a text as the comparison sees them: characters from U+0080 to U+00FF are dropped, what is neither
+/// The words of a string as the comparison sees them: characters from U+0080 to U+00FF are dropped, what is neither
 /// letter, digit nor `_` separates, letters are in lower case. Sorted, each once.
 std::set<std::u32string> compared_words(std::string_view text) {
   std::string kept;
