@@ -2,10 +2,10 @@
 //
 //   bfloat16_gemm_bench [THREADS] [ROUNDS] [ROWS ...]
 //
-// THREADS (one per processor), ROUNDS (5) of ours and theirs in turn, ROWS (1 8 32 256 2048). For products of few rows
-// the weights rotate through 256 MiB, as those of a model's layers do. oneDNN is LibTorch's linear, with the weights as
-// they are and with weights packed beforehand; the faster one counts. Prints GFLOP/s of the fastest round, and the
-// ratio of the processor time that both took (medians), which neighbours disturb less.
+// THREADS (one per processor), ROUNDS (5) of ours and theirs, alternating, ROWS (1 8 32 256 2048). For products of few
+// rows the weights rotate through 256 MiB, as those of a model's layers do. oneDNN is LibTorch's linear, with plain
+// weights and with weights packed beforehand; the faster one counts. Prints GFLOP/s of the fastest round, and the ratio
+// of the processor time that both took (medians), which neighbours disturb less.
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>

@@ -3,10 +3,10 @@
 //   quick_bench [--json]
 //
 // Prints a table, or with --json a JSON object on a line for each row: name (with the unit of `ours`), ours, peer,
-// ratio, limit_fraction, peak_mebibytes. `peer` and `ratio` are null: nothing else is measured. `limit_fraction` is
-// the share of what this machine does at best, found in the same run: reads from memory, or multiplies where all
-// operands lie in the cache; null if neither is the limit. `peak_mebibytes` is the most memory that the process held
-// while the row was measured. Of five rounds the fastest counts.
+// ratio, limit_fraction, peak_mebibytes. `peer` and `ratio` are null: nothing else is measured. `limit_fraction` is the
+// share of the best rate of this machine, measured in the same run: reading from memory, or multiplying with all
+// operands in the cache; null if neither is the limit. `peak_mebibytes` is the most memory that the process held while
+// the row was measured. The fastest of five rounds counts.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -73,7 +73,7 @@ struct Weights {
 
 constexpr double operations(std::int64_t rows, std::int64_t columns) { return 2e-9 * double(rows * kDepth * columns); }
 
-/// Weights that are read for one row come from memory: as many copies as no cache holds.
+/// Weights that are read for one row must come from memory: more copies than any cache holds.
 constexpr std::size_t kCopies = 16;
 
 void products(const Report& report, double reading) {
@@ -137,7 +137,7 @@ void statistics(const Report& report, double reading) {
                                                    entropy + row);
     });
   });
-  // Logits are read once from memory at least.
+  // Logits are read from memory at least once.
   report.row("logsumexp and entropy of 151,936 logits [tokens/s]", kRows / seconds, reading * 1e9 / (4 * kVocabulary));
 }
 

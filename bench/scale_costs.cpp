@@ -4,7 +4,7 @@
 //   scale_bench [--json FILE]
 //
 // The figures are the measured inputs of bench/scaling.py. Groups of up to 4,096 ranks are one process here, whose
-// others say what it says; connections and the store are measured with processes of this machine.
+// other ranks repeat what it says; connections and the store are measured with processes of this machine.
 #include <ATen/Functions.h>
 #include <unistd.h>
 
@@ -24,11 +24,10 @@
 #include "carnot/core/collectives/gradient_exchange.h"
 #include "carnot/core/collectives/sharded_optimizer.h"
 #include "carnot/core/data/group_bytes.h"
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/optim/chunks.h"
 #include "carnot/core/optim/norm.h"
 #include "carnot/core/rollout/rollout_bytes.h"
-#include "carnot/core/train/mismatch_metrics.h"
 #include "carnot/core/train/packing.h"
 #include "carnot/core/train/recipe.h"
 #include "carnot/core/train/step_gather.h"
@@ -61,7 +60,7 @@ class Figures {
   Json values_ = Json::object();
 };
 
-/// The best of some: neighbours on the machine only add.
+/// The best of several: other processes on the machine only add time.
 double seconds_of(const std::function<void()>& body, int times = 5) {
   double best = 1e9;
   for (int i = 0; i < times; ++i) {
@@ -94,7 +93,7 @@ std::vector<std::int64_t> tensor_sizes(const Shape& s) {
   return sizes;
 }
 
-/// Rank 0 of a group whose other ranks say what it says.
+/// Rank 0 of a group whose other ranks repeat what it says.
 class MirroredRanks : public Collectives {
  public:
   explicit MirroredRanks(int size) : size_(size) {}
@@ -146,7 +145,7 @@ void measure_plans(Figures& figures) {
                 "s");
   }
   for (const int ranks : kSizes) {
-    // Sixteen micro-batches a rank, with 64 sampled tokens each.
+    // Sixteen micro-batches per rank, with 64 sampled tokens each.
     std::vector<std::int64_t> rows;
     std::vector<int> owners;
     for (int i = 0; i < 16 * ranks; ++i) {
@@ -203,7 +202,7 @@ std::vector<Group> chains(int groups, int turns) {
   return all;
 }
 
-/// What each rank does with all tokens of a step, and rank 0 alone.
+/// The work of each rank on all tokens of a step, and of rank 0 alone.
 void measure_tokens(Figures& figures) {
   const std::vector<Group> groups = chains(8, 8);
   const auto views = trajectories(groups);
@@ -283,7 +282,7 @@ c10::intrusive_ptr<c10d::TCPStore> store_at(const RankSetting& place) {
   return c10::make_intrusive<c10d::TCPStore>(place.address, options);
 }
 
-/// Requests a second that the store answers to two clients, and how long one for 4,096 values takes.
+/// Requests per second that the store answers for two clients, and how long one for 4,096 values takes.
 void measure_store(Figures& figures) {
   constexpr int kRequests = 20'000;
   const auto reports = testing::fork_ranks(3, [](const RankSetting& place) {

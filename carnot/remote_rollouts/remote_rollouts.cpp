@@ -7,8 +7,8 @@
 #include <mutex>
 #include <utility>
 
-#include "carnot/core/base/key_variable.h"
 #include "carnot/core/base/log.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/base/stopwatch.h"
 #include "carnot/core/base/temporary_name.h"
 #include "carnot/core/hf/model_config_file.h"

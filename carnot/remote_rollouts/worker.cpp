@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
-#include "carnot/core/base/key_variable.h"
 #include "carnot/core/base/log.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/base/stopwatch.h"
 #include "carnot/core/cli/command.h"
 #include "carnot/core/commands/run_console.h"

@@ -4,7 +4,7 @@
 #include <random>
 #include <thread>
 
-#include "carnot/core/base/key_variable.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/cli/command.h"
 #include "carnot/core/commands/run_console.h"

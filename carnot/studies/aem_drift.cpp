@@ -2,7 +2,7 @@
 #include <array>
 
 #include "carnot/core/credit/entropy_modulate.h"
-#include "carnot/core/credit/members.h"
+#include "carnot/core/credit/rule.h"
 #include "carnot/core/run/progress.h"
 #include "carnot/core/train/trainer.h"
 #include "carnot/studies/entries.h"

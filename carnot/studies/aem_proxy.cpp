@@ -9,7 +9,7 @@
 #include "carnot/core/credit/entropy_modulate.h"
 #include "carnot/core/engine/engine.h"
 #include "carnot/core/rollout/episode.h"
-#include "carnot/core/rollout/response.h"
+#include "carnot/core/rollout/member.h"
 #include "carnot/core/run/progress.h"
 #include "carnot/studies/correlation.h"
 #include "carnot/studies/entries.h"

@@ -11,7 +11,7 @@
 
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/utf8.h"
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/data/trajectory.h"
 #include "testing/random_groups.h"
 #include "testing/small_tokenizer.h"

@@ -1,4 +1,4 @@
-// Every fuzz target meets its corpus and a fixed number of seeded mutations of it; CARNOT_FUZZ_FACTOR=50 in the
+// Every fuzz target runs on its corpus and a fixed number of seeded mutations of it; CARNOT_FUZZ_FACTOR=50 in the
 // environment makes it 50 times as many. libFuzzer goes further: see CMakeLists.txt.
 #include <gtest/gtest.h>
 
@@ -139,7 +139,7 @@ std::vector<std::string> corpus_of(const std::string& target) {
   return corpus;
 }
 
-/// Words on which parsers turn.
+/// Words that matter to parsers.
 const std::vector<std::string>& telling_words() {
   static const std::vector<std::string> words = {
       "[",  "]",     "{",   "}",  "\"",       "\\",     ",",   ":",          "null", "true",
@@ -175,7 +175,7 @@ class FuzzTargets : public ::testing::TestWithParam<Target> {};
 INSTANTIATE_TEST_SUITE_P(All, FuzzTargets, ::testing::ValuesIn(targets()),
                          [](const auto& target) { return target.param.name; });
 
-TEST_P(FuzzTargets, HoldOnTheirCorpusAndOnSeededMutationsOfIt) {
+TEST_P(FuzzTargets, PassOnTheirCorpusAndOnSeededMutationsOfIt) {
   const auto run = [&](const std::string& input) {
     GetParam().one_input(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
   };

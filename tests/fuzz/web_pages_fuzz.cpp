@@ -1,4 +1,4 @@
-// The text of a page, whatever its bytes: valid UTF-8, no longer than what it is read from allows, the same every time.
+// The text of a page, whatever its bytes: valid UTF-8, no longer than its source allows, the same every time.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// What whole runs write and say: checkpoints by time, disk, tables without inventions, and why a run learned nothing.
+// What whole runs write and print: checkpoints by time, disk use, honest tables, and why a run learned nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,10 +41,10 @@ TEST_F(RunFiles, KeepNoOptimizerOfTheSftBeforeThem) {
   auto sft = Recipe::parse(kTinyRecipe, "tiny.yaml", {"run_folder=" + (root_ / "sft").string()});
   ASSERT_TRUE(run_sft(*sft, {.out = out}).ok());
   EXPECT_TRUE(fs::exists(root_ / "sft" / "checkpoints" / "global_step_6" / "optimizer.safetensors"))
-      << "SFT alone may go on";
+      << "only SFT may continue";
 }
 
-TEST_F(RunFiles, WithoutAnEvaluationBeforeThemShowNone) {
+TEST_F(RunFiles, WithoutAnInitialEvaluationShowNone) {
   auto recipe =
       Recipe::parse(kTinyRecipe, "tiny.yaml", {"eval.before_training=false", "run_folder=" + (root_ / "run").string()});
   std::ostringstream out;
@@ -56,7 +56,7 @@ TEST_F(RunFiles, WithoutAnEvaluationBeforeThemShowNone) {
   EXPECT_TRUE(summary.contains("after"));
 }
 
-TEST_F(RunFiles, TakeNoMoreDiskThanPredictedAndCheckpointsJustThat) {
+TEST_F(RunFiles, TakeNoMoreDiskThanPredictedAndCheckpointsExactlyThat) {
   for (const std::vector<std::string>& settings : {std::vector<std::string>{"method=ppo"}, kLora}) {
     fs::remove_all(root_ / "run");
     train("run", settings);
@@ -73,7 +73,7 @@ TEST_F(RunFiles, TakeNoMoreDiskThanPredictedAndCheckpointsJustThat) {
   }
 }
 
-TEST_F(RunFiles, KeepTheOptimizerOfTheLatestCheckpointAloneAndGoOnFromThat) {
+TEST_F(RunFiles, KeepOnlyTheLatestCheckpointsOptimizerAndContinueFromIt) {
   const std::vector<std::string> all{"train.max_checkpoints=0"};
   std::vector<std::string> last{"train.max_checkpoints=0", "train.save_optimizer=last"};
   train("all", all);
@@ -97,7 +97,7 @@ TEST_F(RunFiles, KeepTheOptimizerOfTheLatestCheckpointAloneAndGoOnFromThat) {
 }
 
 TEST_F(RunFiles, GradientNormsAreMeansOverTheUpdatesOfAStep) {
-  // Without a step of the weights every pass has the same gradients, by groups in another order each time.
+  // If the weights do not change, every pass has the same gradients, with the groups in another order each time.
   std::optional<double> once;
   for (const int epochs : {1, 2, 3, 4}) {
     const std::string name = "run_" + std::to_string(epochs);
@@ -136,7 +136,7 @@ TEST_F(RunFiles, SayHowManyGroupsHadNoSignal) {
       << out.str();
 }
 
-TEST_F(RunFiles, WithPromptsThatFillTheContextAreNoRuns) {
+TEST_F(RunFiles, WithPromptsThatFillTheContextFail) {
   for (const std::string stage : {"eval.before_training=false", "eval.before_training=true"}) {
     fs::remove_all(root_ / "run");
     const std::vector<std::string> settings{"rollout.max_context_tokens=20", "sft.steps=0", stage,
@@ -152,7 +152,7 @@ TEST_F(RunFiles, WithPromptsThatFillTheContextAreNoRuns) {
   }
 }
 
-TEST_F(RunFiles, ThatAreDeletedMeanwhileEndTheRunWithACheckpointOfWhatItLearnt) {
+TEST_F(RunFiles, ThatAreDeletedMeanwhileEndTheRunWithACheckpoint) {
   train("straight", {});
   for (const fs::path& deleted : {fs::path("whole"), fs::path("metrics") / "metrics.jsonl"}) {
     const std::string name = deleted.begin()->string();

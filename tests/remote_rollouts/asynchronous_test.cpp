@@ -1,5 +1,5 @@
-// Asynchronous mode (rollout.max_staleness): the same run as without where workers wait for each step's weights, and a
-// run that is stopped and resumed.
+// Asynchronous mode (rollout.max_staleness): equal to the synchronous run if workers wait for each step's weights, and
+// a run that is stopped and resumed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ class PatientWorker {
  public:
   PatientWorker(TaskSource& source, std::int64_t updates_a_step) : source_(source), updates_(updates_a_step) {}
 
-  /// Until the trainer has ended. Tasks that came before their step began.
+  /// Until the trainer has ended. Returns the tasks that came before their step began.
   int work(Background& trainer) {
     while (trainer.is_running()) {
       if (!is_there()) continue;
@@ -70,7 +70,7 @@ class PatientWorker {
 
 class Asynchronous : public SmallTraining {};
 
-TEST_F(Asynchronous, TrainingWithWorkersThatWaitForEachStepsWeightsIsTheSynchronousOne) {
+TEST_F(Asynchronous, TrainingWithWorkersThatWaitForEachStepsWeightsEqualsSynchronousTraining) {
   ASSERT_EQ(run_carnot(train("straight", {"objective.importance_cap=5"})).exit, 0);
   const NatsServer server(scratch_);
   auto trainer = background(train("with", {"rollout.workers=" + server.address(), "rollout.max_staleness=2"}));
@@ -89,7 +89,7 @@ TEST_F(Asynchronous, TrainingWithWorkersThatWaitForEachStepsWeightsIsTheSynchron
   }
 }
 
-TEST_F(Asynchronous, TrainingThatIsStoppedGoesOnWhereItWas) {
+TEST_F(Asynchronous, StoppedTrainingContinuesWhereItWas) {
   const NatsServer server(scratch_);
   const auto worker = background({"worker", server.address()});
   const auto words = train("stopped", {"rollout.workers=" + server.address(), "rollout.max_staleness=3",

@@ -63,7 +63,7 @@ class Transport : public ::testing::Test {
     return TaskSource::connect(address, {.url = address.server, .name = "worker"}, key, kAlways).value();
   }
 
-  /// As it is announced; waits for an answer of the broker.
+  /// As announced; waits for an answer from the broker.
   static Announcement announced(TaskSource& source) {
     auto trainer = source.trainer().value();
     while (!trainer) trainer = source.trainer().value();
@@ -84,7 +84,7 @@ class Transport : public ::testing::Test {
     return std::move(task).value();
   }
 
-  /// Takes tasks and hands results in, until `end`. `before` may hold a task up.
+  /// Takes tasks and delivers results until `end`. `before` may delay a task.
   static void serve(
       TaskSource& source, std::atomic<bool>& end, const std::string& name,
       const std::function<bool(int served)>& before = [](int) { return true; }) {
@@ -93,7 +93,7 @@ class Transport : public ::testing::Test {
       const auto leased = source.next_task(announced(source));
       ASSERT_TRUE(leased.ok()) << leased.error().message;
       if (!*leased) continue;
-      if (!before(served++)) return;  // as one that dies: the task is neither handed in nor given back
+      if (!before(served++)) return;  // as if it died: the task is neither handed in nor given back
       const WorkerTask& task = **leased;
       const auto handed_in = source.hand_in(announced(source), task,
                                             {.worker = name, .kernels = "avx2", .rollout = "result of " + task.key()});
@@ -115,7 +115,7 @@ class Transport : public ::testing::Test {
     return results;
   }
 
-  /// Hands them out and waits for them.
+  /// Publishes them and waits for their results.
   static Result<bool> waited_for(TaskBoard& board, const std::vector<WorkerTask>& all) {
     board.hand_out(all);
     return board.wait_for(all, kAlways, nullptr);
@@ -130,7 +130,7 @@ class Transport : public ::testing::Test {
   const ScratchFolder scratch_;
 };
 
-TEST_F(Transport, TasksOfAWorkerThatDiesGoToAnotherOne) {
+TEST_F(Transport, TasksOfADyingWorkerGoToAnotherOne) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const auto dying = source(server), living = source(server);
@@ -167,12 +167,12 @@ TEST_F(Transport, ASecondResultOfATaskIsDropped) {
   worker.join();
 }
 
-TEST_F(Transport, TheBrokerMayGoAndComeWithItsDataOrWithout) {
+TEST_F(Transport, TheBrokerMayRestartWithOrWithoutItsData) {
   NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const auto worker_source = source(server);
   std::atomic<bool> end = false;
-  // The broker is cut off while the fifth task is in work, and while the tenth is.
+  // The broker is cut off during the fifth task, and again during the tenth.
   constexpr int kCutAt[] = {5, 10};
   std::atomic<int> taken = 0, cuts = 0;
   std::thread worker([&] {
@@ -198,7 +198,7 @@ TEST_F(Transport, TheBrokerMayGoAndComeWithItsDataOrWithout) {
   worker.join();
 }
 
-TEST_F(Transport, AResultThatIsRefusedSaysWhyAndTheTaskIsStillThere) {
+TEST_F(Transport, ARefusedResultSaysWhyAndItsTaskRemains) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const auto worker = source(server);
@@ -228,7 +228,7 @@ TEST_F(Transport, AResultThatIsRefusedSaysWhyAndTheTaskIsStillThere) {
   EXPECT_THAT(refusals, HasSubstr("is no rollout"));
 }
 
-TEST_F(Transport, AResultOfOtherKernelsIsTakenWhereTheTrainerTakesThem) {
+TEST_F(Transport, AResultOfOtherKernelsIsAcceptedIfTheTrainerAcceptsThem) {
   const NatsServer server(scratch_);
   TaskBoardOptions open = options(server);
   open.kernels = "avx512";
@@ -249,11 +249,11 @@ TEST_F(Transport, AResultOfOtherKernelsIsTakenWhereTheTrainerTakesThem) {
   EXPECT_EQ(kernels, "avx2") << "the result says who sampled";
 }
 
-TEST_F(Transport, AResultThatIsTooOldCountsNotAndItsTaskComesAgainWithThePresentWeights) {
+TEST_F(Transport, AStaleResultIsDroppedAndItsTaskIsRepeatedWithTheCurrentWeights) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const auto worker = source(server);
-  trainer->set_weights(4, trainer->files().add("the present weights"));
+  trainer->set_weights(4, trainer->files().add("the current weights"));
   std::atomic<bool> end = false;
   std::vector<std::int64_t> versions;
   trainer->set_accept([&](const WorkerTask& task, const WorkerResult&) {
@@ -268,7 +268,7 @@ TEST_F(Transport, AResultThatIsTooOldCountsNotAndItsTaskComesAgainWithThePresent
   EXPECT_THAT(versions, ::testing::ElementsAre(0, 4));
 }
 
-/// A trainer that only counts its steps, and a worker that takes what is there at once.
+/// A trainer that only counts its steps, and a worker that takes available tasks at once.
 TEST_F(Transport, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
   constexpr std::int64_t kSteps = 6;
   const NatsServer server(scratch_);
@@ -299,7 +299,7 @@ TEST_F(Transport, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
       trainer->hand_out(due);
       const WorkerTask own{.run = trainer->run(), .step = step};
       EXPECT_TRUE(trainer->wait_for({own}, kAlways, nullptr).value());
-      // The update takes its time: what may be rolled out meanwhile is.
+      // The update is slow: whatever may be rolled out meanwhile is.
       while (num_results() < bound.handed_out_before()) std::this_thread::sleep_for(milliseconds(2));
     }
     end = true;
@@ -313,7 +313,7 @@ TEST_F(Transport, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
   }
 }
 
-TEST_F(Transport, FilesComeWholeOrNotAtAll) {
+TEST_F(Transport, FilesArriveCompleteOrNotAtAll) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const std::string content(3'000'000, 'w'), path = scratch_.write("weights", content);
@@ -337,7 +337,7 @@ TEST_F(Transport, FilesComeWholeOrNotAtAll) {
   std::fstream damaging(damaged_path, std::ios::binary | std::ios::in | std::ios::out);
   const WorkerFile damaged = trainer->files().take(damaged_path).value();
   damaging.seekp(1'500'000).put('x').flush();
-  EXPECT_THAT(worker->fetch(to, damaged, copy, kAlways)->why_not, HasSubstr("another SHA-256 than announced"));
+  EXPECT_THAT(worker->fetch(to, damaged, copy, kAlways)->why_not, HasSubstr("a SHA-256 other than announced"));
   EXPECT_FALSE(std::filesystem::exists(copy));
   trainer->files().drop(file);
   EXPECT_THAT(worker->fetch(to, file, copy, kAlways)->why_not, HasSubstr("status 404"));
@@ -352,7 +352,7 @@ class PeersOfTransport : public Transport {
     EXPECT_TRUE(trainer.announce(kAlways).value());
     return file;
   }
-  /// Fetches it, from whomever.
+  /// Fetches it from any source.
   void fetch(TaskSource& worker, const WorkerFile& file, const std::string& copy) {
     const auto fetched = worker.fetch_from_any(announced(worker), file, copy, kAlways);
     ASSERT_TRUE(fetched.ok() && fetched->done) << (fetched.ok() ? fetched->why_not : fetched.error().message);
@@ -362,7 +362,7 @@ class PeersOfTransport : public Transport {
   const std::string content_ = std::string(3'000'000, 'w');
 };
 
-TEST_F(PeersOfTransport, GiveEachOtherWhatTheTrainerGaveToOneOfThem) {
+TEST_F(PeersOfTransport, ServeEachOtherWhatTheTrainerSentToOneOfThem) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server, "key"));
   const WorkerFile file = weights_of(*trainer);
@@ -385,7 +385,7 @@ TEST_F(PeersOfTransport, GiveEachOtherWhatTheTrainerGaveToOneOfThem) {
   EXPECT_EQ(trainer->files().bytes_sent(), before + file.bytes) << "the first one has other weights now";
 }
 
-TEST_F(PeersOfTransport, ThatHaveEndedOrNeedAnotherKeyAreLeftOut) {
+TEST_F(PeersOfTransport, ThatHaveEndedOrNeedAnotherKeyAreSkipped) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server, "key"));
   const WorkerFile file = weights_of(*trainer);
@@ -402,7 +402,7 @@ TEST_F(PeersOfTransport, ThatHaveEndedOrNeedAnotherKeyAreLeftOut) {
   EXPECT_EQ(trainer->files().bytes_sent(), 3 * file.bytes);
 }
 
-TEST_F(PeersOfTransport, WhoseFileIsDamagedAreNoticedAndTheTrainerIsAsked) {
+TEST_F(PeersOfTransport, WithADamagedFileAreDetectedAndTheTrainerIsAsked) {
   const NatsServer server(scratch_);
   const auto trainer = board(options(server));
   const WorkerFile file = weights_of(*trainer);
@@ -423,11 +423,11 @@ TEST_F(PeersOfTransport, WhoseFileIsDamagedAreNoticedAndTheTrainerIsAsked) {
   EXPECT_EQ(asked, 1);
   EXPECT_EQ(trainer->files().bytes_sent(), file.bytes);
   fetch(*worker, file, copy);
-  EXPECT_EQ(asked, 1) << "it is not asked any more";
+  EXPECT_EQ(asked, 1) << "it is no longer asked";
   EXPECT_EQ(trainer->files().bytes_sent(), 2 * file.bytes);
 }
 
-TEST_F(PeersOfTransport, WaitWhereTheTrainerSendsAsManyFilesAsItMay) {
+TEST_F(PeersOfTransport, WaitWhileTheTrainerSendsAsManyFilesAsAllowed) {
   const NatsServer server(scratch_);
   TaskBoardOptions one_at_a_time = options(server);
   one_at_a_time.most_uploads = 1;
@@ -456,7 +456,7 @@ TEST_F(PeersOfTransport, WaitWhereTheTrainerSendsAsManyFilesAsItMay) {
   thread.join();
 }
 
-TEST_F(PeersOfTransport, AreForgottenAMomentAfterTheirLastWord) {
+TEST_F(PeersOfTransport, AreForgottenSoonAfterTheirLastMessage) {
   const NatsServer server(scratch_);
   const auto broker = Broker::connect({.url = server.address(), .name = "worker"}, kAlways).value();
   ASSERT_TRUE(broker->announced_below("t", "a")->value.empty()) << "there is no such table";
@@ -492,7 +492,7 @@ TEST_F(Transport, NothingListensBeyondLoopbackWithoutAKey) {
   EXPECT_THAT(TaskBoard::open(open, kAlways).error().message, HasSubstr("expected rollout.workers_key_env"));
 }
 
-TEST_F(Transport, ASecondTrainerTakesThePlaceAndTheFirstSaysSo) {
+TEST_F(Transport, ASecondTrainerTakesOverAndTheFirstSaysSo) {
   const NatsServer server(scratch_);
   auto first = board(options(server));
   std::string said;
@@ -510,7 +510,7 @@ TEST_F(Transport, ASecondTrainerTakesThePlaceAndTheFirstSaysSo) {
   EXPECT_TRUE(last.open);
 }
 
-TEST_F(Transport, ABrokerThatComesBackWithWhatWasAnnouncedBeforeIsToldAgain) {
+TEST_F(Transport, ARestartedBrokerWithAnOldAnnouncementGetsTheNewOne) {
   const NatsServer server(scratch_);
   const auto worker = source(server);
   auto earlier = board(options(server));
@@ -546,7 +546,7 @@ TEST_F(Transport, TheEndOfATrainerIsAnnounced) {
   EXPECT_FALSE(announced(*worker).open);
 }
 
-TEST_F(Transport, ABrokerThatRefusesIsAnErrorThatSaysWhatToDo) {
+TEST_F(Transport, ARefusalByTheBrokerIsAnErrorThatSaysWhatToDo) {
   const NatsServer locked(scratch_, {"--auth", "token-of-the-server"});
   const auto address = parse_broker_address(locked.address(), "test").value();
   const auto connect = [&](const std::string& token) {
@@ -564,7 +564,7 @@ TEST_F(Transport, ABrokerThatRefusesIsAnErrorThatSaysWhatToDo) {
   EXPECT_THAT(refused.error().message, HasSubstr("has no JetStream; expected one started with nats-server -js"));
 }
 
-TEST_F(Transport, TlsIsCheckedAgainstTheAuthority) {
+TEST_F(Transport, TlsIsVerifiedAgainstTheAuthority) {
   const Certificate mine(scratch_);
   const std::string& certificate = mine.certificate;
   const NatsServer server(scratch_, {"--tls", "--tlscert", certificate, "--tlskey", mine.key});
@@ -574,7 +574,7 @@ TEST_F(Transport, TlsIsCheckedAgainstTheAuthority) {
   ASSERT_FALSE(unknown.ok());
   EXPECT_THAT(unknown.error().message, HasSubstr("no secure connection"));
   const auto plain = Broker::connect({.url = server.address(), .name = "x"}, kAlways);
-  ASSERT_FALSE(plain.ok()) << "a server with TLS is not spoken to without";
+  ASSERT_FALSE(plain.ok()) << "a server with TLS is not contacted without it";
   EXPECT_THAT(plain.error().message, HasSubstr("no secure connection"));
 }
 
@@ -602,13 +602,13 @@ TEST_F(Transport, FilesAndResultsGoThroughTls) {
   thread.join();
   Announcement plain = to;
   plain.url.replace(0, 5, "http");
-  EXPECT_FALSE(worker->fetch(plain, file, copy, kAlways)->done) << "a server that speaks TLS speaks nothing else";
+  EXPECT_FALSE(worker->fetch(plain, file, copy, kAlways)->done) << "a server with TLS accepts nothing else";
   ::unsetenv("SSL_CERT_FILE");
   secure.private_key = mine.certificate;
   EXPECT_THAT(TaskBoard::open(secure, kAlways).error().message, HasSubstr("expected PEM files of a certificate"));
 }
 
-TEST_F(Transport, WaitsForABrokerUntilItIsToldToStop) {
+TEST_F(Transport, WaitsForABrokerUntilStopped) {
   int asked = 0;
   const auto stopped = Broker::connect({.url = "nats://127.0.0.1:" + std::to_string(free_port()), .name = "x"},
                                        [&] { return ++asked < 3; });

@@ -32,7 +32,7 @@ struct Attack {
   std::vector<std::string> ends{};
   std::string code{};
 
-  /// One that has to end in another way than by the clock has time for it on a busy machine.
+  /// An attack that must end otherwise than by the time limit has enough time for it on a busy machine.
   double seconds() const { return std::ranges::find(ends, "timeout") == ends.end() ? 10 : 1; }
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "carnot/core/base/single_quotes.h"
 #include "carnot/core/base/strings.h"
 
 namespace carnot {

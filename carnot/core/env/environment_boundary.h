@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "carnot/core/data/reward_limit.h"
+#include "carnot/core/data/tree.h"
 #include "carnot/core/env/environment.h"
 #include "carnot/core/env/replay.h"
 

@@ -58,10 +58,10 @@ TEST(AdamW, EqualsTheReferenceNumberByNumber) {
   const Optimizer::Tensors parameters = random_parameters(random, at::kDouble);
   const OptimizerOptions options{
       .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.1, .max_grad_norm = 30};
-  std::vector<reference::AdamWWeight> twin;
+  std::vector<reference::AdamWWeight> slow;
   for (const auto& [name, tensor] : parameters)
     for (std::int64_t i = 0; i < tensor.numel(); ++i)
-      twin.push_back({.value = tensor.const_data_ptr<double>()[i], .decays = tensor.dim() >= 2});
+      slow.push_back({.value = tensor.const_data_ptr<double>()[i], .decays = tensor.dim() >= 2});
 
   LocalOptimizer optimizer(weights_of(parameters), options);
   for (int t = 1; t <= 4; ++t) {
@@ -71,12 +71,12 @@ TEST(AdamW, EqualsTheReferenceNumberByNumber) {
       for (std::int64_t i = 0; i < tensor.numel(); ++i) gradients.push_back(tensor.grad().const_data_ptr<double>()[i]);
     const double rate = 0.01 * t;
     optimizer.step(rate);
-    reference::adamw_step({rate, 0.8, 0.95, 1e-6, 0.1, 30}, t, gradients, twin);
+    reference::adamw_step({rate, 0.8, 0.95, 1e-6, 0.1, 30}, t, gradients, slow);
     std::size_t at = 0;
     for (const auto& [name, tensor] : parameters)
       for (std::int64_t i = 0; i < tensor.numel(); ++i, ++at)
         // The clipping's 1e-6 next to the norm is not in the reference implementation: a relative 1e-8 of the gradient.
-        ASSERT_NEAR(tensor.const_data_ptr<double>()[i], twin[at].value, 1e-8) << name << " " << i << " after " << t;
+        ASSERT_NEAR(tensor.const_data_ptr<double>()[i], slow[at].value, 1e-8) << name << " " << i << " after " << t;
   }
 }
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "carnot/core/branch/branch.h"
 #include "carnot/core/branch/entropy_branch.h"
-#include "carnot/core/branch/independent.h"
 #include "carnot/core/branch/tree_expand.h"
 #include "carnot/core/text/bpe_training.h"
 #include "carnot/core/text/chat_families.h"
@@ -33,7 +33,7 @@ std::string refusal(const ScriptedOptions& options, const BranchPolicy& policy, 
   return status ? "" : status.error().message;
 }
 
-TEST(Compatibility, BranchingWantsAnEnvironmentThatCanBeClonedOrReplayed) {
+TEST(Compatibility, BranchingNeedsAnEnvironmentThatCanBeClonedOrReplayed) {
   const auto branching = entropy_branch({.initial = 2});
   const auto growing = tree_expand({.trees = 2, .nodes = 1, .rounds = 1});
   for (const BranchPolicy* policy : {branching.get(), growing.get()}) {
@@ -46,7 +46,7 @@ TEST(Compatibility, BranchingWantsAnEnvironmentThatCanBeClonedOrReplayed) {
   EXPECT_EQ(refusal({.branching = Branching::Refused}, *independent()), "");
 }
 
-TEST(Compatibility, ToolsWantAChatFormatThatOffersThem) {
+TEST(Compatibility, ToolsNeedAChatFormatThatOffersThem) {
   const Tokenizer tokenizer =
       Tokenizer::parse(
           train_byte_level_bpe(std::vector<std::string>{"a"}, {.vocab_size = 260, .added_tokens = {"<s>", "</s>"}})
@@ -62,7 +62,7 @@ TEST(Compatibility, ToolsWantAChatFormatThatOffersThem) {
   EXPECT_EQ(refusal(options, *independent()), "");
 }
 
-TEST(Compatibility, AWorldThatDoesNotOpenIsTheRolloutsAffair) {
+TEST(Compatibility, AWorldThatDoesNotOpenIsLeftToTheRollout) {
   EXPECT_EQ(refusal({.opens = false, .branching = Branching::Refused}, *entropy_branch({.initial = 2})), "");
 }
 

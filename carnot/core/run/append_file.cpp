@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "carnot/core/base/file.h"
-#include "carnot/core/base/system_error.h"
 
 namespace carnot {
 Result<AppendFile> AppendFile::open(const std::filesystem::path& path) {

@@ -1,5 +1,5 @@
 #include "carnot/core/base/file.h"
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/run/console_lines.h"
 #include "carnot/core/run/resumption.h"
 #include "carnot/core/run/stage_files.h"

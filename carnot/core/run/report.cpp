@@ -5,7 +5,6 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/data/rollout_file.h"
-#include "carnot/core/data/rollout_write.h"
 #include "carnot/core/data/trajectory.h"
 #include "carnot/core/run/run_folder.h"
 

@@ -4,7 +4,7 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/log.h"
-#include "carnot/core/data/rollout_write.h"
+#include "carnot/core/data/rollout_file.h"
 #include "carnot/core/nn/linear.h"
 #include "carnot/core/run/checkpoint.h"
 #include "carnot/core/run/folder_lock.h"

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "carnot/core/base/check.h"
-#include "carnot/core/base/own_program.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/subprocess/supervisor/protocol.h"
 
 extern char** environ;

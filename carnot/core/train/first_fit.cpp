@@ -9,12 +9,12 @@
 namespace carnot {
 namespace {
 
-/// Boxes by number, with the room that each has left; one that is not open yet takes anything.
+/// Bins by number, with the room that each has left; one that is not open yet takes anything.
 class Boxes {
  public:
   explicit Boxes(std::size_t most) : leaves_(std::bit_ceil(std::max<std::size_t>(1, most))), left_(2 * leaves_, kAny) {}
 
-  /// The first box that has room for `size`.
+  /// The first bin that has room for `size`.
   std::size_t first(std::int64_t size) const {
     std::size_t node = 1;
     while (node < leaves_) node = left_[2 * node] >= size ? 2 * node : 2 * node + 1;

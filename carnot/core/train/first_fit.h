@@ -1,4 +1,4 @@
-// train/first_fit.h -- things put into boxes: the largest first, each into the first box that has room for it.
+// train/first_fit.h -- bin packing: the largest item first, each into the first bin that has room for it.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace carnot {
 
-/// First-fit by decreasing size; among equals the earlier thing first. A thing that is larger than `room` gets a box of
-/// its own. Gives the things of each box, in ascending order. Takes n log n, however many boxes there are.
+/// First-fit by decreasing size; among equals the earlier item first. An item larger than `room` gets its own bin.
+/// Returns the items of each bin, in ascending order. Takes O(n log n) time.
 std::vector<std::vector<std::size_t>> first_fit_decreasing(std::span<const int> sizes, int room);
 
 }  // namespace carnot

@@ -12,7 +12,7 @@ namespace carnot {
 enum class MinibatchUnit { Group, Trajectory };
 
 struct MinibatchOptions {
-  int count = 1;                              ///< optimizer steps per training step; fewer where there are fewer units
+  int count = 1;                              ///< optimizer steps per training step; fewer if there are fewer units
   MinibatchUnit unit = MinibatchUnit::Group;  ///< what is never split
   bool shuffle = true;
   std::uint64_t seed = 0;  ///< of the shuffle: derive_seed(run's seed, "minibatches", training step and epoch)

@@ -1,6 +1,7 @@
 #include "carnot/core/train/options.h"
 
 #include "carnot/core/base/thread_pool.h"
+#include "carnot/core/train/control_reward.h"
 
 namespace carnot {
 
@@ -37,7 +38,7 @@ void TokenizerOptions::fields(FieldVisitor& visit) {
               at_least(0));
   visit.field("chat", chat,
               "chat family that renders messages; template: the template in the tokenizer's folder; auto: the family "
-              "whose template that is, else template; chatml where there is none");
+              "with that template, else template; chatml without one");
   visit.field("control_tokens_in_messages", control_tokens_in_messages,
               "control tokens (<|im_end|>) in what the environment says are tokens; otherwise they are spelled out");
 }
@@ -161,6 +162,10 @@ void TrainOptions::fields(FieldVisitor& visit) {
               "checkpoints that keep the optimizer, two thirds of their size; last: a run continues from the latest "
               "alone",
               one_of({"all", "last"}));
+  visit.field("reward", reward,
+              "environment: what it pays; controls that know nothing of the task: random (0 or 1), or format (1 where "
+              "the episode ended with a valid action)",
+              one_of(kRewardWords));
   visit.field("max_infra_failures", max_infra_failures,
               "share of a step's or an evaluation's trajectories that may be lost to infrastructure failures; beyond, "
               "the run ends",
@@ -196,7 +201,7 @@ void EvaluationOptions::fields(FieldVisitor& visit) {
   visit.field("every", every, "training steps between evaluations; 0: before and after only", count_from(0));
   visit.field("before_training", before_training, "evaluate before the first training step");
   visit.field("tasks", tasks, "validation tasks", at_least(1));
-  visit.field("samples", samples, "trajectories a task", at_least(1));
+  visit.field("samples", samples, "trajectories per task", at_least(1));
   visit.field("temperature", temperature, "of evaluation; 0: greedy", at_least(0));
   visit.field("top_p", top_p, "of evaluation", between(0, 1));
   visit.field("breakdown", breakdown,

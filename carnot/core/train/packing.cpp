@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "carnot/core/base/check.h"
-#include "carnot/core/credit/entropy_scale.h"
+#include "carnot/core/credit/entropy_modulate.h"
 #include "carnot/core/data/prefix_tree.h"
 #include "carnot/core/rollout/log_prob_pass.h"
 #include "carnot/core/train/first_fit.h"

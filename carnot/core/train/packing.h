@@ -31,7 +31,7 @@ struct PackingOptions {
   bool share_prefixes = false;
   int shards = 1;       ///< micro-batches are made so small that each of this many shards can have about as many rows
   double constant = 0;  ///< Denominators::constant
-  /// Advantages are multiplied by AEPO's factor of the token's EntropyOld among the step's (credit/entropy_scale.h).
+  /// Advantages are multiplied by AEPO's factor of the token's EntropyOld among the step's (credit/entropy_modulate.h).
   /// 0: off. REQUIRES the column EntropyOld where it is not 0.
   double entropy_scale = 0;
   /// A signal that only some trajectories have is absent from all, as in rows from outside; else it is a bug.

@@ -11,7 +11,7 @@
 #include "carnot/core/base/random.h"
 #include "carnot/core/data/trajectory.h"
 #include "carnot/core/nn/token_statistics.h"
-#include "carnot/core/rollout/demonstration.h"
+#include "carnot/core/rollout/episode.h"
 #include "carnot/core/train/step_gather.h"
 
 namespace carnot {

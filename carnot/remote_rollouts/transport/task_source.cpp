@@ -195,7 +195,7 @@ bool TaskSource::fetch_from_peers(const WorkerFile& file, const std::filesystem:
     log_warning(peer.place +
                 (attempt ? " does not send what it says it has: " + attempt->why_not
                          : " at " + url->shown() + " refuses this worker's key") +
-                "; it is not asked any more");
+                "; it is no longer asked");
     distrusted_.insert(peer.url);
   }
   return false;

@@ -9,7 +9,6 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/result.h"
-#include "carnot/core/base/system_error.h"
 
 namespace carnot {
 

@@ -11,7 +11,6 @@
 #include "carnot/core/base/limits.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/strings.h"
-#include "carnot/core/base/system_error.h"
 #include "carnot/core/base/thread_pool.h"
 #include "carnot/retrieval/bm25/build_folder.h"
 #include "carnot/retrieval/bm25/growing_file.h"

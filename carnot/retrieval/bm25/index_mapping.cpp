@@ -7,8 +7,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "carnot/core/base/regular_file.h"
-#include "carnot/core/base/system_error.h"
+#include "carnot/core/base/file.h"
 #include "carnot/retrieval/bm25/index_file.h"
 #include "carnot/retrieval/bm25/lucene_norm.h"
 #include "carnot/retrieval/bm25/postings_block.h"

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "carnot/core/base/file.h"
-#include "carnot/core/base/regular_file.h"
 
 namespace carnot {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/file.h"
-#include "carnot/core/base/system_error.h"
 
 namespace carnot {
 namespace {

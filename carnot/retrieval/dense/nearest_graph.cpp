@@ -15,8 +15,6 @@
 #include "carnot/core/base/json.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/random.h"
-#include "carnot/core/base/regular_file.h"
-#include "carnot/core/base/system_error.h"
 #include "carnot/core/kernel/dispatch.h"
 #include "carnot/retrieval/bm25/index_file.h"
 

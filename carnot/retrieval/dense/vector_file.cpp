@@ -16,8 +16,6 @@
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/file.h"
-#include "carnot/core/base/regular_file.h"
-#include "carnot/core/base/system_error.h"
 #include "carnot/core/kernel/dispatch.h"
 #include "carnot/retrieval/bm25/index_file.h"
 

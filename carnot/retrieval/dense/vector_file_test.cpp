@@ -71,7 +71,7 @@ std::vector<int> rows_of(const std::vector<SearchHit>& hits) {
   return rows;
 }
 
-TEST_F(VectorFiles, FindTheNearestRowsAsTheSlowTwinDoesWhateverTheThreadsAndTheQueriesBeside) {
+TEST_F(VectorFiles, FindTheNearestRowsAsTheSlowReferenceDoesWithAnyNumberOfThreadsAndQueries) {
   const auto rows = random_vectors(9000, 37, 1), queries = random_vectors(5, 37, 2);
   const auto vectors = write(rows);
   EXPECT_EQ(vectors->num_rows(), 9000);

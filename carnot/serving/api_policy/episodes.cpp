@@ -59,7 +59,7 @@ class EndpointEpisode {
                       .status = reply.status,
                       .latency_ms = 1000 * watch.seconds()});
     if (reply.done && reply.outcome == Outcome::InfraFailed)
-      throw EnvironmentFailure("the environment says so: " + reply.text.substr(0, 200));
+      throw EnvironmentFailure("the environment reports an infrastructure failure: " + reply.text.substr(0, 200));
     if (reply.done) {
       const bool ran_out = cut && reply.outcome == Outcome::Finished && !reply.success;
       return end(ran_out ? Outcome::OutOfTokens : reply.outcome, reply);

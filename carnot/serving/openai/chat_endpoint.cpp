@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "carnot/core/base/json.h"
-#include "carnot/core/base/key_variable.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/printable.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/base/strings.h"
 
 namespace carnot {

@@ -13,8 +13,7 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/log.h"
-#include "carnot/core/base/own_program.h"
-#include "carnot/core/base/single_quotes.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/tools/sandbox/sandboxed_process.h"

@@ -12,7 +12,6 @@
 #include "carnot/core/base/limits.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/strings.h"
-#include "carnot/core/base/system_error.h"
 
 namespace carnot {
 namespace {

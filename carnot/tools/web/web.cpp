@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "carnot/core/base/json.h"
-#include "carnot/core/base/key_variable.h"
 #include "carnot/core/base/log.h"
 #include "carnot/core/base/printable.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/base/strings.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/core/subprocess/peer.h"

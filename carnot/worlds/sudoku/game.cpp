@@ -4,7 +4,6 @@
 #include <array>
 #include <optional>
 
-#include "carnot/core/base/ascii.h"
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/limits.h"
 #include "carnot/core/base/strings.h"

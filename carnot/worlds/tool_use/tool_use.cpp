@@ -16,8 +16,6 @@ namespace {
 constexpr double kLongestToolTime = 1e6;  ///< seconds
 constexpr int kLongestOutput = 200'000;   ///< characters of a result
 
-const std::vector<std::string> kToolCallStyles{"chat", "tags"};
-
 std::string opening_tag(const std::string& name) { return "<" + name + ">"; }
 std::string closing_tag(const std::string& name) { return "</" + name + ">"; }
 

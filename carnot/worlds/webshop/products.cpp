@@ -11,7 +11,6 @@
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/base/json.h"
-#include "carnot/core/base/regular_file.h"
 #include "carnot/core/base/utf8.h"
 #include "carnot/core/env/game.h"
 #include "carnot/worlds/python/python_text.h"
