@@ -4,8 +4,8 @@ import math
 import random
 from typing import Callable, Optional
 
-BIG, TINY, SMALLEST = "qwen2.5-0.5b", "qwen2-43m", "qwen2-smallest"
-NAMES = {BIG: "0.5 B", TINY: "43 M", SMALLEST: "smallest"}
+BIG, MIDDLE, TINY, SMALLEST = "qwen2.5-0.5b", "smollm2-135m", "qwen2-43m", "qwen2-smallest"
+NAMES = {BIG: "0.5 B", MIDDLE: "135 M", TINY: "43 M", SMALLEST: "smallest"}
 
 
 @dataclasses.dataclass
@@ -116,6 +116,8 @@ def all_cases():
         memory_case(BIG, 512, True),
         product_case(BIG, 256),
         product_case(BIG, 2048),
+        decode_case(MIDDLE, 32, 128, 32, {"transformers": 4}, 0.60, 0.60),
+        train_case(MIDDLE, "16 x 128", [128] * 16, 0.4, 16, 2, 0.60, 3, 2048),
         decode_case(TINY, 64, 128, 32, {"transformers": 15, "llama.cpp": 2}, 0.55),
         answers_case(TINY, 256, 32, 32, {"transformers": 5, "llama.cpp": 1.5}, 3),
         train_case(TINY, "16 x 128", [128] * 16, 1.0, 16, 1.5, 0.50, 3, 2048),

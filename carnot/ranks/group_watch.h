@@ -46,7 +46,7 @@ class GroupWatch {
   /// Whether this rank is the one that tells the user the verdict.
   bool is_to_tell();
 
-  /// The verdict after a connection to some rank broke while this one did `what`: waits a few beats until somebody
+  /// The verdict after a connection to some rank broke while this one did `what`: waits a few beats until a rank
   /// finds out which rank it was, and says `reason` if no one does.
   std::string verdict_after(const std::string& what, const std::string& reason);
 

@@ -16,7 +16,6 @@
 #include "carnot/core/rollout/info_gain.h"
 #include "carnot/core/rollout/measure.h"
 #include "carnot/core/rollout/rollout_bytes.h"
-#include "carnot/core/run/own_kernels.h"
 #include "carnot/core/run/rollout_service.h"
 #include "carnot/core/train/model_bundle.h"
 #include "carnot/core/train/recipe.h"

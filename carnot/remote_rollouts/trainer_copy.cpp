@@ -8,7 +8,6 @@
 #include "carnot/core/base/temporary_name.h"
 #include "carnot/core/hf/safetensors.h"
 #include "carnot/core/hf/weights.h"
-#include "carnot/core/run/own_kernels.h"
 #include "carnot/core/train/trainer.h"
 #include "carnot/remote_rollouts/remote_rollouts.h"
 

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "carnot/core/base/file.h"
+#include "carnot/core/run/recorded_settings.h"
 #include "carnot/core/run/run_folder.h"
-#include "carnot/core/run/setting_difference.h"
 
 namespace carnot {
 namespace {

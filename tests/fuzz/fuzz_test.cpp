@@ -22,6 +22,7 @@ CARNOT_FUZZ_TARGET(calculator);
 CARNOT_FUZZ_TARGET(chat_answer);
 CARNOT_FUZZ_TARGET(command_line);
 CARNOT_FUZZ_TARGET(dataset_rows);
+CARNOT_FUZZ_TARGET(demonstrations);
 CARNOT_FUZZ_TARGET(environment_replies);
 CARNOT_FUZZ_TARGET(generation_config);
 CARNOT_FUZZ_TARGET(gguf);
@@ -87,6 +88,7 @@ const std::vector<Target>& targets() {
                                           CARNOT_TARGET(chat_answer, kInMemory),
                                           CARNOT_TARGET(command_line, kInMemory),
                                           CARNOT_TARGET(dataset_rows, kInMemory),
+                                          CARNOT_TARGET(demonstrations, kInMemory),
                                           CARNOT_TARGET(environment_replies, kInMemory),
                                           CARNOT_TARGET(generation_config, kInMemory),
                                           CARNOT_TARGET(gguf, kInMemory),

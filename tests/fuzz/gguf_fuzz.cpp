@@ -7,6 +7,7 @@
 #include "carnot/core/base/check.h"
 #include "carnot/core/gguf/tokenizer.h"
 #include "carnot/core/hf/gguf_model.h"
+#include "carnot/core/hf/gguf_weights.h"
 #include "carnot/core/text/tokenizer.h"
 #include "tests/fuzz/target.h"
 
@@ -21,7 +22,7 @@ void check_model(const carnot::GgufFile& file) {
   const auto weights = carnot::gguf_weights(file, *config, "x.gguf");
   if (!weights.ok()) return check_error(weights.error());
   for (const carnot::GgufWeight& weight : *weights) {
-    const carnot::GgufTensor& tensor = *weight.stored;
+    const carnot::GgufTensor& tensor = *weight.tensor;
     std::size_t values = 1;
     for (const std::int64_t size : tensor.shape) values *= static_cast<std::size_t>(size);
     std::vector<float> numbers(values);

@@ -4,7 +4,7 @@
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/utf8.h"
-#include "carnot/tools/web/page_text.h"
+#include "carnot/tools/web/page.h"
 #include "tests/fuzz/target.h"
 
 CARNOT_FUZZ_TARGET(web_pages) {

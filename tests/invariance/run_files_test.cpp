@@ -6,7 +6,7 @@
 
 #include "carnot/core/base/log.h"
 #include "carnot/core/run/checkpoint_folder.h"
-#include "carnot/core/run/disk_budget.h"
+#include "carnot/core/run/run.h"
 #include "carnot/core/train/model_bundle.h"
 #include "tiny_runs.h"
 
@@ -30,6 +30,29 @@ TEST_F(RunFiles, SaveByTimeWithoutChangingABit) {
   EXPECT_TRUE(fs::exists(root_ / "time" / "warm_start" / "checkpoints" / "global_step_5")) << "SFT, too";
   EXPECT_TRUE(weights("time") == weights("end"));
   EXPECT_EQ(metrics("time"), metrics("end"));
+}
+
+TEST_F(RunFiles, WithSftOnRowsResumeToTheSameBits) {
+  std::string rows;
+  for (int i = 0; i < 40; ++i) {
+    const std::string number = std::to_string(i * i);
+    rows +=
+        Json{{"prompt", "Which number is " + number + " ?"}, {"completion", "It is " + number + " ."}}.dump() + "\n";
+  }
+  ASSERT_TRUE(write_file_atomically(root_ / "rows.jsonl", rows).ok());
+  const std::vector<std::string> on_rows{"sft.source=" + (root_ / "rows.jsonl").string(), "sft.batch_tokens=300",
+                                         "sft.eval_every=2", "method=grpo"};
+  expect_resumes(on_rows, 4);
+  const auto sft = [this](const std::string& name) {
+    std::vector<Json> steps;
+    const auto text = read_file(root_ / name / "warm_start" / "metrics.jsonl");
+    for (const std::string_view line : split_lines(*text)) steps.push_back(Json::parse(line));
+    return steps;
+  };
+  EXPECT_EQ(sft("stopped"), sft("straight"));
+  EXPECT_EQ(sft("straight").size(), 6u);
+  for (const Json& step : sft("straight"))
+    EXPECT_EQ(step.contains("val/loss"), step.at("step").get<int>() % 2 == 0) << step;
 }
 
 TEST_F(RunFiles, KeepNoOptimizerOfTheSftBeforeThem) {

@@ -19,6 +19,7 @@
 #include "carnot/core/text/chat_families.h"
 #include "carnot/worlds/dataset/environment.h"
 #include "carnot/worlds/process/environment.h"
+#include "testing/chat_templates.h"
 #include "testing/paths.h"
 #include "testing/prepared_environment.h"
 #include "testing/small_tokenizer.h"
@@ -194,7 +195,7 @@ TEST_F(ToolUseTest, OnlyToolsWithOneStringArgumentCanBeCalledByTags) {
 
 TEST_F(ToolUseTest, ASandboxBelowTheLeastLevelIsAnErrorBeforeTheRun) {
   EXPECT_THAT(error_of("python", {"sandbox.interpreter=/nowhere/python"}),
-              HasSubstr("env.sandbox: \"/nowhere/python\" is no interpreter of Python that works"));
+              HasSubstr("env.sandbox: \"/nowhere/python\" is not an interpreter of Python that works"));
 }
 
 TEST_F(ToolUseTest, AServerThatIsAwayIsAnInfrastructureFailure) {
@@ -605,7 +606,9 @@ const Tokenizer& tokenizer_of_all_families() {
 TEST_F(ToolUseTest, EpisodesAreWrittenInTheOwnFormatOfEveryFamily) {
   const auto factory = dataset("calculator").value();
   for (const std::string name : {"qwen2.5", "qwen3", "llama3.1", "mistral", "mistral_nemo"}) {
-    const auto chat = make_chat_family(name, tokenizer_of_all_families()).value();
+    const std::unique_ptr<ChatFamily> chat = name == "llama3.1"
+                                                 ? testing::golden_template_chat(name)
+                                                 : make_chat_family(name, tokenizer_of_all_families()).value();
     const std::string id = name.starts_with("mistral") ? "abcdef123" : "";
     const auto environment = factory->make(Split::Train, 0);
     const std::string text =

@@ -17,6 +17,7 @@
 #include "carnot/serving/generator.h"
 #include "carnot/serving/loaded_model.h"
 #include "testing/chat_templates.h"
+#include "testing/conversations.h"
 #include "testing/paths.h"
 
 namespace carnot {
@@ -70,6 +71,10 @@ TEST_F(RealModel, RendersConversationsAsTransformersDoes) {
     EXPECT_EQ(loaded_->chat->render_opening(messages, "").tokens, one.at("ids").get<Ids>()) << one.at("text");
   }
   EXPECT_TRUE(check_append_only(*loaded_->chat).ok());
+}
+
+TEST_F(RealModel, LearnsFromTheTokensThatTransformersMasksInConversations) {
+  testing::expect_recorded_masks(*loaded_->chat, "smollm2");
 }
 
 TEST_F(RealModel, AnswersAsTransformersDoes) {

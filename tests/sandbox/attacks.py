@@ -244,8 +244,7 @@ for path in ("/", "/root", "/home", "/var", os.path.dirname(outside["secret"])):
     except OSError:
         continue
     for name in found:
-        if name not in ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "dev", "tmp",
-                        "carnot-sandbox"):  # the launcher, if bubblewrap has started it
+        if name not in ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "dev", "tmp"):
             escaped(path + " " + name)
 
 #: write_outside -> ok

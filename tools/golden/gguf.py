@@ -7,6 +7,8 @@ Run from the repository root with:
 
 blocks.jsonl.xz   a line per tensor type: random blocks and the float32 numbers that gguf.dequantize makes of them, both
                   as hexadecimal bytes.
+quantized.jsonl.xz   a line for each type that Carnot writes: float32 numbers and the blocks that gguf.quantize makes of
+                  them.
 NAME.gguf         small random models as llama.cpp's converter writes them, and files that hold only a tokenizer.
 expected.json     for each file: config, as Hugging Face's config.json has it; tensors, the SHA-256 of each weight's
                   float32 bytes under its Hugging Face name (rows are quantized one by one, so weights are quantized in
@@ -64,6 +66,20 @@ def record_blocks(generator):
         lines.append(json.dumps({"type": kind.name, "number": int(kind), "blocks": blocks.tobytes().hex(),
                                  "values": values.tobytes().hex()}))
     with lzma.open(ROOT / "blocks.jsonl.xz", "wt", preset=9) as out:
+        out.write("\n".join(lines) + "\n")
+
+
+def record_quantized(generator):
+    values = generator.standard_normal((48, 32)).astype(np.float32)
+    values *= 2.0 ** generator.integers(-32, 13, (48, 1)).astype(np.float32)
+    values[:3] = [[0.0], [1e-35], [-2.0 ** -24]]
+    values[3] = np.arange(-16, 16) / 2 * (127 / 8)  # halves after the division by the scale
+    values[4, :3] = [65504, -65519, 2.0 ** -25]
+    values[5, :4] = [1 + 2.0 ** -11, 1 + 3 * 2.0 ** -11, 1 + 2.0 ** -8, 1 + 3 * 2.0 ** -8]  # ties of F16 and BF16
+    lines = [json.dumps({"type": kind.name, "values": values.tobytes().hex(),
+                         "blocks": gguf.quantize(values, kind).tobytes().hex()})
+             for kind in (Type.F32, Type.F16, Type.BF16, Type.Q8_0)]
+    with lzma.open(ROOT / "quantized.jsonl.xz", "wt", preset=9) as out:
         out.write("\n".join(lines) + "\n")
 
 
@@ -240,6 +256,7 @@ def main():
     ROOT.mkdir(parents=True, exist_ok=True)
     generator = np.random.default_rng(7)
     record_blocks(generator)
+    record_quantized(np.random.default_rng(8))
     digits = {"type": "Sequence", "pretokenizers": [
         {"type": "Digits", "individual_digits": True},
         {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}]}

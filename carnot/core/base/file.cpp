@@ -33,8 +33,14 @@ bool write_all(int fd, std::string_view content) {
   return true;
 }
 
-bool write_pieces(int fd, std::span<const std::string_view> pieces) {
-  return std::all_of(pieces.begin(), pieces.end(), [&](std::string_view piece) { return write_all(fd, piece); });
+using Content = std::function<Status(const PieceWriter& write)>;
+
+/// `shown` is the name that the user knows.
+Status write_content(int fd, const Content& make, const fs::path& shown) {
+  return make([&](std::string_view piece) -> Status {
+    if (write_all(fd, piece)) return Done{};
+    return system_error(shown, "cannot write");
+  });
 }
 
 /// The final target of a write to a path.
@@ -67,28 +73,30 @@ Result<Target> find_target(const fs::path& path) {
   return target;
 }
 
-Status write_into(const fs::path& path, std::span<const std::string_view> pieces) {
+Status write_into(const fs::path& path, const Content& make) {
   Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
   if (!device.is_open()) return system_error(path, "cannot open for writing");
-  if (!write_pieces(device.get(), pieces) || !device.close()) return system_error(path, "cannot write");
+  CARNOT_RETURN_IF_ERROR(write_content(device.get(), make, path));
+  if (!device.close()) return system_error(path, "cannot write");
   return Done{};
 }
 
-/// `shown` is the name that the user knows.
-Status replace_file(const Target& target, std::span<const std::string_view> pieces, const fs::path& shown) {
+Status replace_file(const Target& target, const Content& make, const fs::path& shown) {
   const fs::path folder = target.path.has_parent_path() ? target.path.parent_path() : fs::path(".");
   auto temporary = make_temporary_file(folder);
   if (!temporary) return Error{shown.string() + ": cannot write: " + temporary.error().message};
   Descriptor& file = temporary->descriptor;
-  const bool replaced = (!target.mode || ::fchmod(file.get(), *target.mode) == 0) && write_pieces(file.get(), pieces) &&
-                        ::fsync(file.get()) == 0 && file.close() &&
-                        ::rename(temporary->path.c_str(), target.path.c_str()) == 0;
-  if (!replaced) {
-    const Error error = system_error(shown, "cannot write");
-    ::unlink(temporary->path.c_str());
-    return error;
-  }
-  return sync_path(folder);
+  const auto replace = [&]() -> Status {
+    if (target.mode && ::fchmod(file.get(), *target.mode) != 0) return system_error(shown, "cannot write");
+    CARNOT_RETURN_IF_ERROR(write_content(file.get(), make, shown));
+    const bool replaced =
+        ::fsync(file.get()) == 0 && file.close() && ::rename(temporary->path.c_str(), target.path.c_str()) == 0;
+    if (!replaced) return system_error(shown, "cannot write");
+    return Done{};
+  };
+  const Status replaced = replace();
+  if (!replaced) ::unlink(temporary->path.c_str());
+  return replaced ? sync_path(folder) : replaced;
 }
 
 Error too_large(const std::string& name, std::size_t limit) {
@@ -253,8 +261,15 @@ Status write_file_atomically(const fs::path& path, std::string_view content) {
 }
 
 Status write_file_atomically(const fs::path& path, std::span<const std::string_view> pieces) {
+  return write_file_atomically(path, [&](const PieceWriter& write) -> Status {
+    for (const std::string_view piece : pieces) CARNOT_RETURN_IF_ERROR(write(piece));
+    return Done{};
+  });
+}
+
+Status write_file_atomically(const fs::path& path, const Content& make) {
   CARNOT_ASSIGN_OR_RETURN(const auto target, find_target(path));
-  return target.is_file ? replace_file(target, pieces, path) : write_into(target.path, pieces);
+  return target.is_file ? replace_file(target, make, path) : write_into(target.path, make);
 }
 
 Status make_folder(const fs::path& path) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <span>
@@ -42,6 +43,11 @@ std::vector<std::string_view> split_lines(std::string_view text);
 Status write_file_atomically(const std::filesystem::path& path, std::string_view content);
 /// The same for content in several pieces.
 Status write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
+/// The same for content that is made while it is written: `make` passes it on piece by piece, and returns the first
+/// error, its own or one of `write`.
+using PieceWriter = std::function<Status(std::string_view piece)>;
+Status write_file_atomically(const std::filesystem::path& path,
+                             const std::function<Status(const PieceWriter& write)>& make);
 
 /// Syncs the file's content, or the folder's entries, to disk, so that they survive a power failure.
 Status sync_path(const std::filesystem::path& path);

@@ -133,6 +133,10 @@ Result<T> agreed(Collectives& collectives, Result<T> mine, const std::string& wh
   return mine;
 }
 
+/// What `make` gives on rank 0, the only one that calls it, on all ranks: bytes, or why there are none.
+Result<std::string> bytes_of_first_rank(Collectives& collectives, const std::string& what,
+                                        const std::function<Result<std::string>()>& make);
+
 /// Rank 0 does it, as with files that all share; all ranks learn how it ended.
 Status on_first_rank(Collectives& collectives, const std::string& what, const std::function<Status()>& body);
 

@@ -84,7 +84,7 @@ std::span<const Alias> trl_aliases() {
       {.theirs = "max_grad_norm", .ours = {"train.max_grad_norm"}},
       {.theirs = "num_iterations", .ours = {"train.epochs"}},
       {.theirs = "gradient_checkpointing", .ours = {"train.activation_checkpointing"}},
-      {.theirs = "bf16", .ours = {"dtype"}, .words = {{"true", "bfloat16"}, {"false", ""}}},
+      {.theirs = "bf16", .ours = {"dtype"}, .words = {{"true", "bfloat16"}, {"false", "float32"}}},
       {.theirs = "fp16", .words = {{"false", ""}}, .advice = "set dtype: bfloat16"},
       {.theirs = "per_device_train_batch_size", .advice = kBatch},
       {.theirs = "gradient_accumulation_steps", .words = {{"1", ""}}, .advice = kBatch},

@@ -1,6 +1,8 @@
 #include "carnot/core/gguf/block_types.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/gguf/little_endian.h"
@@ -36,6 +38,38 @@ void bf16(const Byte* block, float* values) {
   *values = std::bit_cast<float>(static_cast<std::uint32_t>(number_at<std::uint16_t>(block)) << 16);
 }
 
+template <class Number>
+void put(Number number, Byte* bytes) {
+  const auto stored = to_little_endian(number);
+  std::copy(stored.begin(), stored.end(), bytes);
+}
+
+/// The nearest half, of two as near the even one; false if that is infinite. REQUIRES: a finite value.
+bool put_half(float value, Byte* bytes) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  std::uint32_t rest = bits & 0x7fff'ffff;
+  if (rest < 0x3880'0000) {  // below 2^-14: a multiple of 2^-24, which is the last bit of 0.5
+    rest = std::bit_cast<std::uint32_t>(std::abs(value) + 0.5F) - std::bit_cast<std::uint32_t>(0.5F);
+  } else {
+    rest = (rest + 0xfff + (rest >> 13 & 1) - (112U << 23)) >> 13;
+  }
+  const bool fits = rest < 0x7c00;
+  put(static_cast<std::uint16_t>((bits >> 16 & 0x8000) | std::min(rest, 0x7c00U)), bytes);
+  return fits;
+}
+
+bool to_f32(const float* values, Byte* block) {
+  put(*values, block);
+  return true;
+}
+bool to_f16(const float* values, Byte* block) { return put_half(*values, block); }
+bool to_bf16(const float* values, Byte* block) {
+  const auto bits = std::bit_cast<std::uint32_t>(*values);
+  const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  put(static_cast<std::uint16_t>(rounded), block);
+  return (rounded & 0x7f80) != 0x7f80;
+}
+
 /// The i-th of 32 numbers of four bits: the low halves of 16 bytes, then their high halves.
 int four_bits(const Byte* bytes, int i) { return i < kShort / 2 ? bytes[i] & 15 : bytes[i - kShort / 2] >> 4; }
 
@@ -68,6 +102,15 @@ void q5_1(const Byte* block, float* values) {
 void q8_0(const Byte* block, float* values) {
   const float scale = half(block);
   for (int i = 0; i < kShort; ++i) values[i] = static_cast<float>(static_cast<std::int8_t>(block[2 + i])) * scale;
+}
+
+bool to_q8_0(const float* values, Byte* block) {
+  float largest = 0;
+  for (int i = 0; i < kShort; ++i) largest = std::max(largest, std::abs(values[i]));
+  const float scale = largest / 127, inverse = scale == 0 ? 0 : 1 / scale;
+  const float factor = std::isfinite(inverse) ? inverse : 0;  // where the scale itself is too small for a half
+  for (int i = 0; i < kShort; ++i) block[2 + i] = static_cast<Byte>(static_cast<int>(std::round(values[i] * factor)));
+  return put_half(scale, block);
 }
 
 struct PartScale {
@@ -121,14 +164,14 @@ void q6_k(const Byte* block, float* values) {
 }
 
 constexpr GgufBlockType kTypes[] = {
-    {.number = 0, .name = "F32", .values = 1, .bytes = 4, .dequantize = f32},
-    {.number = 1, .name = "F16", .values = 1, .bytes = 2, .dequantize = f16},
-    {.number = 30, .name = "BF16", .values = 1, .bytes = 2, .dequantize = bf16},
+    {.number = 0, .name = "F32", .values = 1, .bytes = 4, .dequantize = f32, .quantize = to_f32},
+    {.number = 1, .name = "F16", .values = 1, .bytes = 2, .dequantize = f16, .quantize = to_f16},
+    {.number = 30, .name = "BF16", .values = 1, .bytes = 2, .dequantize = bf16, .quantize = to_bf16},
     {.number = 2, .name = "Q4_0", .values = kShort, .bytes = 18, .dequantize = q4_0},
     {.number = 3, .name = "Q4_1", .values = kShort, .bytes = 20, .dequantize = q4_1},
     {.number = 6, .name = "Q5_0", .values = kShort, .bytes = 22, .dequantize = q5_0},
     {.number = 7, .name = "Q5_1", .values = kShort, .bytes = 24, .dequantize = q5_1},
-    {.number = 8, .name = "Q8_0", .values = kShort, .bytes = 34, .dequantize = q8_0},
+    {.number = 8, .name = "Q8_0", .values = kShort, .bytes = 34, .dequantize = q8_0, .quantize = to_q8_0},
     {.number = 12, .name = "Q4_K", .values = kLong, .bytes = 144, .dequantize = q4_k},
     {.number = 13, .name = "Q5_K", .values = kLong, .bytes = 176, .dequantize = q5_k},
     {.number = 14, .name = "Q6_K", .values = kLong, .bytes = 210, .dequantize = q6_k},
@@ -152,6 +195,13 @@ const GgufBlockType* find_gguf_block_type(std::uint32_t number) {
   return nullptr;
 }
 
+const GgufBlockType& gguf_block_type(std::string_view name) {
+  const auto* found =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& type) { return type.name == name; });
+  CARNOT_CHECK(found != std::end(kTypes), std::string(name));
+  return *found;
+}
+
 std::string gguf_type_name(std::uint32_t number) {
   if (const GgufBlockType* type = find_gguf_block_type(number)) return std::string(type->name);
   for (const OtherType& other : kOthers)
@@ -171,6 +221,18 @@ void dequantize(const GgufBlockType& type, std::string_view blocks, std::span<fl
   CARNOT_CHECK_EQ(blocks.size() / bytes * width, values.size());
   const auto* block = reinterpret_cast<const Byte*>(blocks.data());
   for (std::size_t i = 0; i < blocks.size() / bytes; ++i) type.dequantize(block + i * bytes, values.data() + i * width);
+}
+
+bool quantize(const GgufBlockType& type, std::span<const float> values, std::string& blocks) {
+  const auto bytes = static_cast<std::size_t>(type.bytes), width = static_cast<std::size_t>(type.values);
+  CARNOT_CHECK_EQ(values.size() % width, 0u);
+  const std::size_t begin = blocks.size();
+  blocks.resize(begin + values.size() / width * bytes);
+  auto* block = reinterpret_cast<Byte*>(blocks.data() + begin);
+  bool fits = true;
+  for (std::size_t i = 0; i < values.size() / width; ++i)
+    fits = type.quantize(values.data() + i * width, block + i * bytes) && fits;
+  return fits;
 }
 
 }  // namespace carnot

@@ -16,10 +16,14 @@ struct GgufBlockType {
   int bytes = 0;
   /// One block's values, rounded as the Python package `gguf` rounds them.
   void (*dequantize)(const std::uint8_t* block, float* values) = nullptr;
+  /// The block of these values, as that package makes it; false if one is too large. Null: the type is only read.
+  bool (*quantize)(const float* values, std::uint8_t* block) = nullptr;
 };
 
 /// Null if the type is not read.
 const GgufBlockType* find_gguf_block_type(std::uint32_t number);
+/// By ggml's name. REQUIRES: a type that is read.
+const GgufBlockType& gguf_block_type(std::string_view name);
 
 /// Name of any type that ggml has had, read or not; its number if there is none.
 std::string gguf_type_name(std::uint32_t number);
@@ -29,5 +33,9 @@ std::string gguf_types_read();
 
 /// All values of some blocks, one after the other. REQUIRES: whole blocks, and room for exactly their values.
 void dequantize(const GgufBlockType& type, std::string_view blocks, std::span<float> values);
+
+/// Appends the blocks of `values` to `blocks`; false if a number is too large for the type. REQUIRES: a type that is
+/// written, values for whole blocks, all finite.
+bool quantize(const GgufBlockType& type, std::span<const float> values, std::string& blocks);
 
 }  // namespace carnot

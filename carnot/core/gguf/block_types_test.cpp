@@ -39,6 +39,33 @@ TEST(GgufBlockType, OfEveryKindGivesTheBitsThatThePackageGgufGives) {
   EXPECT_EQ(types, 11);
 }
 
+// Recorded by tools/golden/gguf.py.
+TEST(GgufBlockType, ThatIsWrittenHasTheBytesThatThePackageGgufWrites) {
+  const std::string text = read_maybe_compressed(recorded_path("gguf/quantized.jsonl.xz")).value();
+  const std::vector<std::string_view> lines = split_lines(text);
+  EXPECT_EQ(lines.size(), 4u);
+  for (const std::string_view line : lines) {
+    const json recorded = json::parse(line);
+    SCOPED_TRACE(recorded.at("type"));
+    const std::string numbers = bytes_of_hex(recorded.at("values"));
+    std::vector<float> values(numbers.size() / sizeof(float));
+    std::memcpy(values.data(), numbers.data(), numbers.size());
+    std::string blocks;
+    EXPECT_TRUE(quantize(gguf_block_type(recorded.at("type").get<std::string>()), values, blocks));
+    EXPECT_EQ(blocks, bytes_of_hex(recorded.at("blocks")));
+  }
+}
+
+TEST(GgufBlockType, ThatIsWrittenSaysWhichNumbersAreTooLarge) {
+  const auto fits = [](const char* type, float value) {
+    std::string blocks;
+    return quantize(gguf_block_type(type), std::vector<float>(32, -value), blocks);
+  };
+  EXPECT_TRUE(fits("F32", 3.4e38F) && fits("BF16", 3.38e38F) && fits("F16", 65519) && fits("Q8_0", 65519 * 127.F));
+  EXPECT_FALSE(fits("BF16", 3.4e38F) || fits("F16", 65520) || fits("F16", 1e30F) || fits("Q8_0", 65520 * 127.F));
+  EXPECT_TRUE(fits("Q8_0", 1e-44F)) << "a scale whose inverse is infinite";
+}
+
 TEST(GgufBlockType, ThatIsNotReadHasANameForTheMessage) {
   EXPECT_EQ(find_gguf_block_type(10), nullptr);
   EXPECT_EQ(gguf_type_name(10), "Q2_K");

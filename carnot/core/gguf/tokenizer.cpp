@@ -8,22 +8,14 @@
 #include "carnot/core/base/limits.h"
 #include "carnot/core/gguf/pre_tokenizers.h"
 #include "carnot/core/gguf/scored_merges.h"
+#include "carnot/core/gguf/tokenizer_keys.h"
 #include "carnot/core/text/qwen2_json.h"
 #include "carnot/core/text/tokenizer.h"
 
 namespace carnot {
 namespace {
 
-constexpr const char* kModel = "tokenizer.ggml.model";
-constexpr const char* kPre = "tokenizer.ggml.pre";
-constexpr const char* kTokens = "tokenizer.ggml.tokens";
-constexpr const char* kTokenTypes = "tokenizer.ggml.token_type";
-constexpr const char* kMerges = "tokenizer.ggml.merges";
-constexpr const char* kScores = "tokenizer.ggml.scores";
 constexpr const char* kBlankMark = "\u2581";
-
-/// What tokenizer.ggml.token_type says, by its numbers.
-enum TokenType : std::int64_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
 
 struct Tokens {
   std::vector<std::string_view> texts{};
@@ -31,7 +23,8 @@ struct Tokens {
 
   std::size_t size() const { return texts.size(); }
   bool is_added(std::size_t id) const {
-    return types[id] == kUnknown || types[id] == kControl || types[id] == kUserDefined;
+    return types[id] == gguf_keys::kTypeUnknown || types[id] == gguf_keys::kTypeControl ||
+           types[id] == gguf_keys::kTypeUserDefined;
   }
 };
 
@@ -41,17 +34,17 @@ struct SpecialTokens {
 };
 
 Tokens read_tokens(GgufMetadata& metadata) {
-  metadata.require(kTokens);
-  metadata.require(kTokenTypes);
-  Tokens tokens{.texts = metadata.texts(kTokens).value_or(std::vector<std::string_view>()),
-                .types = metadata.integers(kTokenTypes).value_or(std::vector<std::int64_t>())};
+  metadata.require(gguf_keys::kTokens);
+  metadata.require(gguf_keys::kTokenTypes);
+  Tokens tokens{.texts = metadata.texts(gguf_keys::kTokens).value_or(std::vector<std::string_view>()),
+                .types = metadata.integers(gguf_keys::kTokenTypes).value_or(std::vector<std::int64_t>())};
   if (metadata.any_problems()) return {};
   if (tokens.types.size() != tokens.size())
-    metadata.problem(kTokenTypes, "has " + std::to_string(tokens.types.size()) + " elements for " +
-                                      std::to_string(tokens.size()) + " tokens");
+    metadata.problem(gguf_keys::kTokenTypes, "has " + std::to_string(tokens.types.size()) + " elements for " +
+                                                 std::to_string(tokens.size()) + " tokens");
   for (const std::int64_t type : tokens.types)
-    if (type < kNormal || type > kByte) {
-      metadata.problem(kTokenTypes, "holds " + std::to_string(type) + "; expected 1 to 6");
+    if (type < gguf_keys::kTypeNormal || type > gguf_keys::kTypeByte) {
+      metadata.problem(gguf_keys::kTokenTypes, "holds " + std::to_string(type) + "; expected 1 to 6");
       break;
     }
   std::unordered_set<std::string_view> seen;
@@ -59,15 +52,15 @@ Tokens read_tokens(GgufMetadata& metadata) {
   for (const std::string_view text : tokens.texts) {
     bytes += text.size();
     if (seen.insert(text).second) continue;
-    metadata.problem(kTokens, "has " + shown(Json(text)) + " twice");
+    metadata.problem(gguf_keys::kTokens, "has " + shown(Json(text)) + " twice");
     break;
   }
-  if (bytes > kMaxJsonBytes) metadata.problem(kTokens, "has more than " + std::to_string(kMaxJsonBytes) + " bytes");
+  if (bytes > kMaxJsonBytes)
+    metadata.problem(gguf_keys::kTokens, "has more than " + std::to_string(kMaxJsonBytes) + " bytes");
   return metadata.any_problems() ? Tokens() : tokens;
 }
 
-int read_id(GgufMetadata& metadata, const std::string& which, const Tokens& tokens, std::vector<std::string>& notes) {
-  const std::string key = "tokenizer.ggml." + which + "_token_id";
+int read_id(GgufMetadata& metadata, const std::string& key, const Tokens& tokens, std::vector<std::string>& notes) {
   const auto id = metadata.integer(key);
   if (!id) return -1;
   if (*id >= 0 && *id < static_cast<std::int64_t>(tokens.size())) return static_cast<int>(*id);
@@ -77,16 +70,19 @@ int read_id(GgufMetadata& metadata, const std::string& which, const Tokens& toke
 
 /// Those that end a text or begin one are control tokens, whatever their type says.
 SpecialTokens read_special_tokens(GgufMetadata& metadata, Tokens& tokens, std::vector<std::string>& notes) {
-  const auto id = [&](const char* which) { return read_id(metadata, which, tokens, notes); };
-  SpecialTokens special{.bos = id("bos"), .eos = id("eos"), .pad = id("padding"), .unknown = id("unknown")};
-  for (const int end : {special.eos, id("eot"), id("eom")})
+  const auto id = [&](const char* key) { return read_id(metadata, key, tokens, notes); };
+  SpecialTokens special{.bos = id(gguf_keys::kBos),
+                        .eos = id(gguf_keys::kEnds[0]),
+                        .pad = id(gguf_keys::kPad),
+                        .unknown = id(gguf_keys::kUnknown)};
+  for (const int end : {special.eos, id(gguf_keys::kEnds[1]), id(gguf_keys::kEnds[2])})
     if (end >= 0 && std::find(special.ends.begin(), special.ends.end(), end) == special.ends.end())
       special.ends.push_back(end);
   std::vector<int> control = special.ends;
   control.push_back(special.bos);
   for (const int one : control)
-    if (one >= 0 && tokens.types[static_cast<std::size_t>(one)] == kNormal)
-      tokens.types[static_cast<std::size_t>(one)] = kControl;
+    if (one >= 0 && tokens.types[static_cast<std::size_t>(one)] == gguf_keys::kTypeNormal)
+      tokens.types[static_cast<std::size_t>(one)] = gguf_keys::kTypeControl;
   return special;
 }
 
@@ -100,7 +96,7 @@ Json added_tokens(const Tokens& tokens) {
                        {"lstrip", false},
                        {"rstrip", false},
                        {"normalized", false},
-                       {"special", tokens.types[id] != kUserDefined}});
+                       {"special", tokens.types[id] != gguf_keys::kTypeUserDefined}});
   return added;
 }
 
@@ -114,19 +110,19 @@ Json vocabulary(const Tokens& tokens, std::size_t size) {
 /// pad the embedding.
 std::size_t vocabulary_size(const Tokens& tokens) {
   std::size_t size = tokens.size();
-  while (size > 0 && tokens.types[size - 1] == kUnused) --size;
+  while (size > 0 && tokens.types[size - 1] == gguf_keys::kTypeUnused) --size;
   while (size > 0 && tokens.is_added(size - 1)) --size;
   return size;
 }
 
 Json read_merges(GgufMetadata& metadata) {
   Json merges = Json::array();
-  metadata.require(kMerges);
-  const auto texts = metadata.texts(kMerges).value_or(std::vector<std::string_view>());
+  metadata.require(gguf_keys::kMerges);
+  const auto texts = metadata.texts(gguf_keys::kMerges).value_or(std::vector<std::string_view>());
   for (const std::string_view text : texts) {
     const std::size_t blank = text.find(' ');
     if (blank == std::string_view::npos || text.find(' ', blank + 1) != std::string_view::npos) {
-      metadata.problem(kMerges, "expected two tokens with a blank between them, got " + shown(Json(text)));
+      metadata.problem(gguf_keys::kMerges, "expected two tokens with a blank between them, got " + shown(Json(text)));
       break;
     }
     merges.push_back({text.substr(0, blank), text.substr(blank + 1)});
@@ -135,9 +131,10 @@ Json read_merges(GgufMetadata& metadata) {
 }
 
 const GgufPreTokenizer* find_pre_tokenizer(GgufMetadata& metadata, std::vector<std::string>& notes) {
-  const std::string name = metadata.text(kPre).value_or("default");
+  const std::string name = metadata.text(gguf_keys::kPre).value_or("default");
   if (name == "default") {
-    notes.push_back(std::string(kPre) + " names no pre-tokenizer: GPT-2's is taken, which may split text in another " +
+    notes.push_back(std::string(gguf_keys::kPre) +
+                    " names no pre-tokenizer: GPT-2's is taken, which may split text in another " +
                     "way than the model's own");
     return &kGgufPreTokenizers[0];
   }
@@ -146,7 +143,8 @@ const GgufPreTokenizer* find_pre_tokenizer(GgufMetadata& metadata, std::vector<s
     if (one.name == name) return &one;
     known.append(", ").append(one.name);
   }
-  metadata.problem(kPre, "the pre-tokenizer " + shown(Json(name)) + " is not known; expected one of " + known);
+  metadata.problem(gguf_keys::kPre,
+                   "the pre-tokenizer " + shown(Json(name)) + " is not known; expected one of " + known);
   return nullptr;
 }
 
@@ -173,17 +171,17 @@ Json byte_level_json(GgufMetadata& metadata, const Tokens& tokens, const GgufPre
 }
 
 Json read_scored_merges(GgufMetadata& metadata, const Tokens& tokens) {
-  metadata.require(kScores);
-  const auto scores = metadata.numbers(kScores).value_or(std::vector<double>());
+  metadata.require(gguf_keys::kScores);
+  const auto scores = metadata.numbers(gguf_keys::kScores).value_or(std::vector<double>());
   const bool usable = scores.size() == tokens.size() &&
                       std::all_of(scores.begin(), scores.end(), [](double score) { return std::isfinite(score); });
-  if (!usable) metadata.problem(kScores, "expected a finite number for each token");
+  if (!usable) metadata.problem(gguf_keys::kScores, "expected a finite number for each token");
   if (metadata.any_problems()) return {};
   std::vector<ScoredToken> scored;
   for (std::size_t id = 0; id < tokens.size(); ++id)
-    if (tokens.types[id] == kNormal) scored.push_back({tokens.texts[id], scores[id]});
+    if (tokens.types[id] == gguf_keys::kTypeNormal) scored.push_back({tokens.texts[id], scores[id]});
   const auto merges = merges_of_scores(scored);
-  if (!merges) metadata.problem(kTokens, merges.error().message);
+  if (!merges) metadata.problem(gguf_keys::kTokens, merges.error().message);
   Json list = Json::array();
   if (merges)
     for (const auto& [left, right] : *merges) list.push_back({left, right});
@@ -196,7 +194,7 @@ Json sentence_piece_json(GgufMetadata& metadata, const Tokens& tokens, const Spe
     metadata.problem("tokenizer.ggml.remove_extra_whitespaces", "is true, which is not computed");
   if (metadata.has("tokenizer.ggml.precompiled_charsmap"))
     metadata.problem("tokenizer.ggml.precompiled_charsmap", "this normalisation is not computed");
-  const bool blank = metadata.flag("tokenizer.ggml.add_space_prefix").value_or(true);
+  const bool blank = metadata.flag(gguf_keys::kAddSpacePrefix).value_or(true);
   const Json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kBlankMark}};
   Json normalizers = Json::array({replace});
   if (blank) normalizers.insert(normalizers.begin(), Json{{"type", "Prepend"}, {"prepend", kBlankMark}});
@@ -229,7 +227,6 @@ Json begin_with(std::string_view token, int id) {
 
 std::string config_json(GgufMetadata& metadata, const Tokens& tokens, const SpecialTokens& special,
                         std::int64_t context, std::vector<std::string>& notes) {
-  constexpr std::string_view kTemplate = "tokenizer.chat_template";
   OrderedJson config = OrderedJson::object();
   const auto name = [&](const char* key, int id) {
     if (id >= 0) config[key] = tokens.texts[static_cast<std::size_t>(id)];
@@ -241,12 +238,13 @@ std::string config_json(GgufMetadata& metadata, const Tokens& tokens, const Spec
   config["clean_up_tokenization_spaces"] = false;
   config["model_max_length"] = context;
   config["tokenizer_class"] = "PreTrainedTokenizerFast";
-  if (auto chat = metadata.text(kTemplate)) config["chat_template"] = std::move(*chat);
+  if (auto chat = metadata.text(gguf_keys::kChatTemplate)) config["chat_template"] = std::move(*chat);
   for (const auto& [key, value] : metadata.file().values)
-    if (key.starts_with(std::string(kTemplate) + "."))
-      notes.push_back(std::string(key) + ": only the template named " + std::string(kTemplate) + " is taken over");
-  if (metadata.flag("tokenizer.ggml.add_eos_token").value_or(false))
-    notes.push_back("tokenizer.ggml.add_eos_token is not taken over: no token is put behind a text");
+    if (key.starts_with(std::string(gguf_keys::kChatTemplate) + "."))
+      notes.push_back(std::string(key) + ": only the template named " + std::string(gguf_keys::kChatTemplate) +
+                      " is taken over");
+  if (metadata.flag(gguf_keys::kAddEos).value_or(false))
+    notes.push_back(std::string(gguf_keys::kAddEos) + " is not taken over: no token is put after a text");
   return config.dump(2) + "\n";
 }
 
@@ -255,18 +253,18 @@ std::string config_json(GgufMetadata& metadata, const Tokens& tokens, const Spec
 Result<GgufTokenizer> read_gguf_tokenizer(const GgufFile& file, std::int64_t context, const std::string& name) {
   GgufMetadata metadata(file, name);
   GgufTokenizer made;
-  metadata.require(kModel);
-  const std::string model = metadata.text(kModel).value_or("");
+  metadata.require(gguf_keys::kModel);
+  const std::string model = metadata.text(gguf_keys::kModel).value_or("");
   const bool byte_level = model == "gpt2", pieces = model == "llama";
   if (!metadata.any_problems() && !byte_level && !pieces)
-    metadata.problem(
-        kModel, "expected \"gpt2\" (byte-level BPE) or \"llama\" (SentencePiece's BPE), got " + shown(Json(model)));
+    metadata.problem(gguf_keys::kModel, "expected \"gpt2\" (byte-level BPE) or \"llama\" (SentencePiece's BPE), got " +
+                                            shown(Json(model)));
   const GgufPreTokenizer* pre = byte_level ? find_pre_tokenizer(metadata, made.notes) : nullptr;
   Tokens tokens = read_tokens(metadata);
   if (metadata.any_problems()) return metadata.error();
   const SpecialTokens special = read_special_tokens(metadata, tokens, made.notes);
   Json json = pre ? byte_level_json(metadata, tokens, *pre) : sentence_piece_json(metadata, tokens, special);
-  const bool begins = metadata.flag("tokenizer.ggml.add_bos_token").value_or(pieces || pre->begins_texts);
+  const bool begins = metadata.flag(gguf_keys::kAddBos).value_or(pieces || pre->begins_texts);
   if (begins && special.bos >= 0)
     json["post_processor"] = begin_with(tokens.texts[static_cast<std::size_t>(special.bos)], special.bos);
   made.tokenizer_config_json = config_json(metadata, tokens, special, context, made.notes);

@@ -3,33 +3,49 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numbers>
-#include <set>
 
+#include "carnot/core/base/check.h"
 #include "carnot/core/base/limits.h"
 #include "carnot/core/gguf/metadata.h"
 
 namespace carnot {
 namespace {
 
-constexpr std::string_view kRotaryFactors = "rope_freqs.weight";
-constexpr std::string_view kArchitectures[] = {"llama", "qwen2", "qwen3"};
+constexpr const char* kArchitecture = "general.architecture";
 
-/// Keys of an architecture that are read, or say nothing that changes what is computed.
-constexpr std::string_view kKnownKeys[] = {"attention.causal",
-                                           "attention.head_count",
-                                           "attention.head_count_kv",
-                                           "attention.key_length",
+/// What llama.cpp calls a family's models. Mistral's compute the same as Llama's.
+struct Architecture {
+  std::string_view family{};
+  std::string_view name{};
+};
+constexpr Architecture kArchitectures[] = {
+    {"llama", "llama"}, {"mistral", "llama"}, {"qwen2", "qwen2"}, {"qwen3", "qwen3"}};
+
+/// A key of the architecture that is a number of the shape.
+struct SizeKey {
+  std::string_view ending{};
+  int ModelConfig::* member = nullptr;
+  int (*otherwise)(const ModelConfig&) = nullptr;  ///< where the key is missing; null: it has to be there
+};
+constexpr SizeKey kSizes[] = {
+    {"block_count", &ModelConfig::num_layers},
+    {"embedding_length", &ModelConfig::hidden_size},
+    {"feed_forward_length", &ModelConfig::intermediate_size},
+    {"attention.head_count", &ModelConfig::num_heads},
+    {"attention.head_count_kv", &ModelConfig::num_kv_heads, [](const ModelConfig& it) { return it.num_heads; }},
+    {"attention.key_length", &ModelConfig::head_dim,
+     [](const ModelConfig& it) { return it.hidden_size / std::max(it.num_heads, 1); }},
+    {"context_length", &ModelConfig::max_positions},
+};
+
+/// Further keys of an architecture that are read, or say nothing that changes what is computed.
+constexpr std::string_view kOtherKeys[] = {"attention.causal",
                                            "attention.layer_norm_rms_epsilon",
                                            "attention.sliding_window",
                                            "attention.value_length",
-                                           "block_count",
-                                           "context_length",
-                                           "embedding_length",
                                            "expert_count",
                                            "expert_used_count",
-                                           "feed_forward_length",
                                            "rope.dimension_count",
                                            "rope.freq_base",
                                            "rope.scaling.attn_factor",
@@ -39,6 +55,14 @@ constexpr std::string_view kKnownKeys[] = {"attention.causal",
                                            "rope.scaling.type",
                                            "tensor_data_layout",
                                            "vocab_size"};
+
+bool is_known_key(std::string_view ending) {
+  return std::find(std::begin(kOtherKeys), std::end(kOtherKeys), ending) != std::end(kOtherKeys) ||
+         std::any_of(std::begin(kSizes), std::end(kSizes), [&](const SizeKey& size) { return size.ending == ending; });
+}
+
+/// YaRN's factor of cosine and sine, as llama.cpp has it.
+double yarn_attention_factor(double factor) { return 0.1 * std::log(factor) + 1; }
 
 /// Keys of one architecture, and what is expected of them.
 class ArchitectureReader {
@@ -56,10 +80,6 @@ class ArchitectureReader {
     metadata_.problem(key(ending), "expected an integer of at least 0, got " + std::to_string(*value));
     return otherwise;
   }
-  int needed_count(std::string_view ending) {
-    metadata_.require(key(ending));
-    return count(ending, 0);
-  }
   double number(std::string_view ending, double otherwise) { return metadata_.number(key(ending)).value_or(otherwise); }
   void only(std::string_view ending, int computed, const std::string& why) {
     if (const int found = count(ending, computed); found != computed)
@@ -67,8 +87,7 @@ class ArchitectureReader {
   }
   void refuse_unknown_keys() {
     for (const auto& [key, value] : metadata_.file().values)
-      if (key.starts_with(prefix_) &&
-          std::find(std::begin(kKnownKeys), std::end(kKnownKeys), key.substr(prefix_.size())) == std::end(kKnownKeys))
+      if (key.starts_with(prefix_) && !is_known_key(key.substr(prefix_.size())))
         metadata_.problem(key, "is not known; what it asks for is not computed");
   }
 
@@ -97,11 +116,11 @@ double llama3_factor(const ModelConfig& config, int i, int half) {
 /// Llama 3.1's scaling is stored as the numbers that it divides frequencies by. They are the published models', with
 /// the largest as the factor, or are refused.
 void read_rotary_factors(ArchitectureReader& read, ModelConfig& config) {
-  const GgufTensor* stored = find_tensor(read.metadata().file(), kRotaryFactors);
+  const GgufTensor* stored = find_tensor(read.metadata().file(), kGgufRotaryFactors);
   if (stored == nullptr) return;
   const int half = config.head_dim / 2;
   if (stored->shape != std::vector<std::int64_t>{half} || half == 0)
-    return read.metadata().problem(kRotaryFactors, "expected " + std::to_string(half) + " numbers");
+    return read.metadata().problem(kGgufRotaryFactors, "expected " + std::to_string(half) + " numbers");
   std::vector<float> factors(static_cast<std::size_t>(half));
   dequantize(*stored->type, stored->bytes, factors);
   const float largest = *std::max_element(factors.begin(), factors.end());
@@ -111,13 +130,12 @@ void read_rotary_factors(ArchitectureReader& read, ModelConfig& config) {
                          .original_max_positions = 8192,
                          .low_frequency_factor = 1,
                          .high_frequency_factor = 4};
-  for (int i = 0; i < half; ++i) {
-    const double expected = llama3_factor(config, i, half), found = factors[static_cast<std::size_t>(i)];
-    if (!(std::abs(found - expected) <= 1e-3 * expected))
-      return read.metadata().problem(kRotaryFactors,
+  const std::vector<float> computed = gguf_rotary_factors(config);
+  for (std::size_t i = 0; i < computed.size(); ++i)
+    if (!(std::abs(factors[i] - computed[i]) <= 1e-3F * computed[i]))
+      return read.metadata().problem(kGgufRotaryFactors,
                                      "is not Llama 3.1's scaling of 8192 positions by factors from 1 "
                                      "to 4, the only one that is computed");
-  }
 }
 
 void read_rotary(ArchitectureReader& read, ModelConfig& config) {
@@ -130,7 +148,7 @@ void read_rotary(ArchitectureReader& read, ModelConfig& config) {
   if (type != "linear" && type != "yarn")
     return metadata.problem(key, "expected \"none\", \"linear\" or \"yarn\", the only kinds that are computed");
   if (config.rope_scaling.kind != "default")
-    return metadata.problem(key, "comes on top of " + std::string(kRotaryFactors));
+    return metadata.problem(key, "comes on top of " + std::string(kGgufRotaryFactors));
   RotaryScaling& scaling = config.rope_scaling;
   scaling.kind = type;
   metadata.require(read.key("rope.scaling.factor"));
@@ -139,17 +157,14 @@ void read_rotary(ArchitectureReader& read, ModelConfig& config) {
     metadata.problem(read.key("rope.scaling.attn_factor"), "expected 1, the only value that is computed");
   if (type == "linear") return;
   scaling.original_max_positions = read.count("rope.scaling.original_context_length", config.max_positions);
-  scaling.attention_factor = 0.1 * std::log(scaling.factor) + 1;
+  scaling.attention_factor = yarn_attention_factor(scaling.factor);
 }
 
 void read_shape(ArchitectureReader& read, ModelConfig& config) {
-  config.num_layers = read.needed_count("block_count");
-  config.hidden_size = read.needed_count("embedding_length");
-  config.intermediate_size = read.needed_count("feed_forward_length");
-  config.num_heads = read.needed_count("attention.head_count");
-  config.num_kv_heads = read.count("attention.head_count_kv", config.num_heads);
-  config.head_dim = read.count("attention.key_length", config.hidden_size / std::max(config.num_heads, 1));
-  config.max_positions = read.needed_count("context_length");
+  for (const SizeKey& size : kSizes) {
+    if (size.otherwise == nullptr) read.metadata().require(read.key(size.ending));
+    config.*size.member = read.count(size.ending, size.otherwise == nullptr ? 0 : size.otherwise(config));
+  }
   read.metadata().require(read.key("attention.layer_norm_rms_epsilon"));
   config.rms_norm_epsilon = read.number("attention.layer_norm_rms_epsilon", 0);
   read.only("attention.value_length", config.head_dim, ", the size of keys");
@@ -161,67 +176,15 @@ void read_shape(ArchitectureReader& read, ModelConfig& config) {
     read.metadata().problem(read.key("attention.causal"), "expected true");
 }
 
-/// Names and shapes of one weight in both worlds.
-struct Expected {
-  std::string stored{};
-  std::string name{};
-  std::vector<std::int64_t> shape{};
-  int interleaved_heads = 0;
-};
-
-void expect_layer(const ModelConfig& config, int layer, std::vector<Expected>& all) {
-  const std::string from = "blk." + std::to_string(layer) + ".", to = "model.layers." + std::to_string(layer) + ".";
-  const std::int64_t hidden = config.hidden_size, inner = config.intermediate_size, head = config.head_dim;
-  const std::int64_t queries = config.num_heads * head, keys = config.num_kv_heads * head;
-  const bool interleaved = config.family == "llama";
-  const int query_heads = interleaved ? config.num_heads : 0, key_heads = interleaved ? config.num_kv_heads : 0;
-  const auto add = [&](const char* stored, const char* name, std::vector<std::int64_t> shape, int heads = 0) {
-    all.push_back({from + stored, to + name, std::move(shape), heads});
-  };
-  add("attn_norm.weight", "input_layernorm.weight", {hidden});
-  add("attn_q.weight", "self_attn.q_proj.weight", {queries, hidden}, query_heads);
-  add("attn_k.weight", "self_attn.k_proj.weight", {keys, hidden}, key_heads);
-  add("attn_v.weight", "self_attn.v_proj.weight", {keys, hidden});
-  if (config.attention_bias()) {
-    add("attn_q.bias", "self_attn.q_proj.bias", {queries});
-    add("attn_k.bias", "self_attn.k_proj.bias", {keys});
-    add("attn_v.bias", "self_attn.v_proj.bias", {keys});
-  }
-  if (config.query_key_norm()) {
-    add("attn_q_norm.weight", "self_attn.q_norm.weight", {head});
-    add("attn_k_norm.weight", "self_attn.k_norm.weight", {head});
-  }
-  add("attn_output.weight", "self_attn.o_proj.weight", {hidden, queries});
-  add("ffn_norm.weight", "post_attention_layernorm.weight", {hidden});
-  add("ffn_gate.weight", "mlp.gate_proj.weight", {inner, hidden});
-  add("ffn_up.weight", "mlp.up_proj.weight", {inner, hidden});
-  add("ffn_down.weight", "mlp.down_proj.weight", {hidden, inner});
-}
-
-std::vector<Expected> expected_weights(const ModelConfig& config) {
-  const std::int64_t hidden = config.hidden_size, words = config.vocab_size;
-  std::vector<Expected> all{{"token_embd.weight", "model.embed_tokens.weight", {words, hidden}}};
-  for (int layer = 0; layer < config.num_layers; ++layer) expect_layer(config, layer, all);
-  all.push_back({"output_norm.weight", "model.norm.weight", {hidden}});
-  if (!config.tied_head) all.push_back({"output.weight", "lm_head.weight", {words, hidden}});
-  return all;
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const std::int64_t size : shape) text += (text.size() == 1 ? "" : ", ") + std::to_string(size);
-  return text + "]";
-}
-
 }  // namespace
 
 Result<ModelConfig> gguf_model_config(const GgufFile& file, const std::string& name) {
-  constexpr const char* kArchitecture = "general.architecture";
   GgufMetadata general(file, name);
   general.require(kArchitecture);
   const std::string architecture = general.text(kArchitecture).value_or("");
-  if (!general.any_problems() &&
-      std::find(std::begin(kArchitectures), std::end(kArchitectures), architecture) == std::end(kArchitectures))
+  const bool is_known = std::any_of(std::begin(kArchitectures), std::end(kArchitectures),
+                                    [&](const Architecture& known) { return known.name == architecture; });
+  if (!general.any_problems() && !is_known)
     general.problem(kArchitecture, "expected llama, qwen2 or qwen3, got '" + architecture + "'");
   if (general.integer("split.count").value_or(1) > 1)
     general.problem("split.count",
@@ -243,28 +206,40 @@ Result<ModelConfig> gguf_model_config(const GgufFile& file, const std::string& n
   return config;
 }
 
-Result<std::vector<GgufWeight>> gguf_weights(const GgufFile& file, const ModelConfig& config, const std::string& name) {
-  std::map<std::string_view, const GgufTensor*> stored;
-  for (const GgufTensor& tensor : file.tensors)
-    if (tensor.name != kRotaryFactors) stored.emplace(tensor.name, &tensor);
-  std::vector<std::string> problems;
-  const auto problem = [&](std::string_view tensor, const std::string& what) {
-    if (problems.size() < kMaxProblems) problems.push_back(name + ": tensor '" + std::string(tensor) + "' " + what);
+void add_model(const ModelConfig& config, const std::string& name, GgufSettings& settings,
+               std::vector<std::string>& problems) {
+  const auto* architecture = std::find_if(std::begin(kArchitectures), std::end(kArchitectures),
+                                          [&](const Architecture& known) { return known.family == config.family; });
+  CARNOT_CHECK(architecture != std::end(kArchitectures), config.family);
+  settings[kArchitecture] = std::string(architecture->name);
+  const auto set = [&](std::string_view ending, const GgufSetting& value) {
+    settings[std::string(architecture->name).append(".").append(ending)] = value;
   };
-  std::vector<GgufWeight> weights;
-  for (Expected& expected : expected_weights(config)) {
-    const auto found = stored.extract(expected.stored);
-    if (!found)
-      problem(expected.stored, "is missing");
-    else if (found.mapped()->shape != expected.shape)
-      problem(expected.stored,
-              "has shape " + shape_text(found.mapped()->shape) + ", expected " + shape_text(expected.shape));
-    else
-      weights.push_back({std::move(expected.name), found.mapped(), expected.interleaved_heads});
-  }
-  for (const auto& [surplus, tensor] : stored) problem(surplus, "is not one of this model's");
-  if (!problems.empty()) return join_errors(problems);
-  return weights;
+  for (const SizeKey& size : kSizes) set(size.ending, static_cast<std::uint32_t>(config.*size.member));
+  set("attention.value_length", static_cast<std::uint32_t>(config.head_dim));
+  set("attention.layer_norm_rms_epsilon", static_cast<float>(config.rms_norm_epsilon));
+  set("vocab_size", static_cast<std::uint32_t>(config.vocab_size));
+  set("rope.dimension_count", static_cast<std::uint32_t>(config.head_dim));
+  set("rope.freq_base", static_cast<float>(config.rope_theta));
+  const RotaryScaling& scaling = config.rope_scaling;
+  if (scaling.kind != "linear" && scaling.kind != "yarn") return;
+  set("rope.scaling.type", scaling.kind);
+  set("rope.scaling.factor", static_cast<float>(scaling.factor));
+  if (scaling.kind == "linear") return;
+  set("rope.scaling.original_context_length", static_cast<std::uint32_t>(scaling.original_max_positions));
+  const RotaryScaling usual;
+  if (std::abs(scaling.attention_factor - yarn_attention_factor(scaling.factor)) > 1e-6 ||
+      scaling.beta_fast != usual.beta_fast || scaling.beta_slow != usual.beta_slow || !scaling.truncate)
+    problems.push_back(name +
+                       ": config.json: expected YaRN with the usual attention_factor, beta_fast, beta_slow and "
+                       "truncate, the only ones that are written");
+}
+
+std::vector<float> gguf_rotary_factors(const ModelConfig& config) {
+  std::vector<float> factors;
+  const int half = config.rope_scaling.kind == "llama3" ? config.head_dim / 2 : 0;
+  for (int i = 0; i < half; ++i) factors.push_back(static_cast<float>(llama3_factor(config, i, half)));
+  return factors;
 }
 
 }  // namespace carnot

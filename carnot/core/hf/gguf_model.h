@@ -1,11 +1,13 @@
-// hf/gguf_model.h -- the model in a GGUF file: its shape, and which tensor is which weight. No LibTorch.
+// hf/gguf_model.h -- the shape of the model in a GGUF file, read and written. No LibTorch.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "carnot/core/base/result.h"
 #include "carnot/core/gguf/file.h"
+#include "carnot/core/gguf/writer.h"
 #include "carnot/core/nn/model_config.h"
 
 namespace carnot {
@@ -15,17 +17,14 @@ namespace carnot {
 /// not known here, too, since it could change the arithmetic.
 Result<ModelConfig> gguf_model_config(const GgufFile& file, const std::string& name);
 
-/// A weight under Hugging Face's name.
-struct GgufWeight {
-  std::string name{};
-  const GgufTensor* stored = nullptr;
-  /// Above 0: the rows are those of this many heads, and within each the two halves that rotary positions combine
-  /// alternate row by row; Hugging Face has one half behind the other.
-  int interleaved_heads = 0;
-};
+/// Adds the keys from which gguf_model_config() reads the shape, and to `problems` what they cannot say; `name`
+/// precedes each. REQUIRES: a shape that can be built.
+void add_model(const ModelConfig& config, const std::string& name, GgufSettings& settings,
+               std::vector<std::string>& problems);
 
-/// In the order of the model's layers. Missing, misshapen and surplus tensors are listed. `file` must outlive the
-/// result.
-Result<std::vector<GgufWeight>> gguf_weights(const GgufFile& file, const ModelConfig& config, const std::string& name);
+/// Llama 3.1's rotary scaling as it is stored, in a tensor of this name: what each frequency is divided by. Empty for
+/// other kinds of scaling.
+inline constexpr std::string_view kGgufRotaryFactors = "rope_freqs.weight";
+std::vector<float> gguf_rotary_factors(const ModelConfig& config);
 
 }  // namespace carnot

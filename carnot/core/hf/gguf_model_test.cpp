@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "carnot/core/base/file.h"
+#include "carnot/core/hf/gguf_weights.h"
 #include "carnot/core/hf/model_config_file.h"
 #include "testing/paths.h"
 

@@ -6,7 +6,7 @@
 #include <c10/util/StringUtil.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "carnot/core/base/file.h"
 #include "carnot/core/hf/model_config_file.h"
@@ -16,50 +16,58 @@ namespace carnot {
 namespace {
 
 /// Some checkpoints store a tied head a second time; that copy says nothing new.
-bool is_copy_of_tied_head(const Model& model, const NamedTensor& named, const std::vector<NamedTensor>& all) {
-  if (named.name != "lm_head.weight" || !model.config().tied_head) return false;
+bool is_copy_of_tied_head(const NamedTensor& named, const std::vector<NamedTensor>& all) {
+  if (named.name != "lm_head.weight") return false;
   return std::any_of(all.begin(), all.end(), [&](const NamedTensor& other) {
     return other.name == "model.embed_tokens.weight" && at::equal(named.tensor, other.tensor);
   });
 }
 
-/// Older checkpoints of Llama and Mistral store the rotary frequencies, which config.json says as well.
-bool is_rotary_frequency(const std::string& name) { return name.ends_with(".rotary_emb.inv_freq"); }
-
 }  // namespace
+
+std::vector<NamedTensor> without_copies(const std::vector<NamedTensor>& tensors, bool tied_head) {
+  std::vector<NamedTensor> kept;
+  for (const NamedTensor& named : tensors)
+    if (!tied_head || !is_copy_of_tied_head(named, tensors)) kept.push_back(named);
+  return kept;
+}
+
+Result<std::vector<at::Tensor>> find_tensors(const std::vector<TensorShape>& wanted,
+                                             const std::vector<NamedTensor>& from, const std::string& where) {
+  std::map<std::string, at::Tensor> given;
+  for (const NamedTensor& named : from)
+    // Older checkpoints of Llama and Mistral store the rotary frequencies, which config.json says as well.
+    if (!named.name.ends_with(".rotary_emb.inv_freq")) given[named.name] = named.tensor;
+  std::vector<std::string> problems;
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, shape] : wanted) {
+    const auto found = given.extract(name);
+    if (!found)
+      problems.push_back(where + ": weight '" + name + "' is missing");
+    else if (found.mapped().sizes() != shape)
+      problems.push_back(where + ": weight '" + name + "' has shape " + c10::str(found.mapped().sizes()) +
+                         ", expected " + c10::str(at::IntArrayRef(shape)));
+    else
+      tensors.push_back(found.mapped());
+  }
+  for (const auto& [name, tensor] : given)
+    problems.push_back(where + ": weight '" + name + "' is not one of this model's");
+  if (!problems.empty()) return join_errors(problems);
+  return tensors;
+}
 
 Status copy_tensors(const std::vector<NamedTensor>& into, const std::vector<NamedTensor>& from,
                     const std::string& where) {
-  std::map<std::string, at::Tensor> given;
-  for (const NamedTensor& named : from) given[named.name] = named.tensor;
-  std::vector<std::string> problems;
-  for (const NamedTensor& named : into) {
-    const std::string& name = named.name;
-    const at::Tensor& weight = named.tensor;
-    const auto found = given.find(name);
-    if (found == given.end())
-      problems.push_back(where + ": weight '" + name + "' is missing");
-    else if (found->second.sizes() != weight.sizes())
-      problems.push_back(where + ": weight '" + name + "' has shape " + c10::str(found->second.sizes()) +
-                         ", expected " + c10::str(weight.sizes()));
-  }
-  std::set<std::string> wanted;
-  for (const NamedTensor& named : into) wanted.insert(named.name);
-  for (const auto& [name, tensor] : given)
-    if (!wanted.contains(name) && !is_rotary_frequency(name))
-      problems.push_back(where + ": weight '" + name + "' is not one of this model's");
-  if (!problems.empty()) return join_errors(problems);
-
+  std::vector<TensorShape> wanted;
+  for (const NamedTensor& named : into) wanted.push_back({named.name, named.tensor.sizes().vec()});
+  CARNOT_ASSIGN_OR_RETURN(const auto found, find_tensors(wanted, from, where));
   const at::NoGradGuard no_grad;
-  for (const NamedTensor& named : into) named.tensor.copy_(given.at(named.name));
+  for (std::size_t i = 0; i < into.size(); ++i) into[i].tensor.copy_(found[i]);
   return Done{};
 }
 
 Status load_weights(const Model& model, const std::vector<NamedTensor>& tensors, const std::string& where) {
-  std::vector<NamedTensor> telling;
-  for (const NamedTensor& named : tensors)
-    if (!is_copy_of_tied_head(model, named, tensors)) telling.push_back(named);
-  return copy_tensors(model.parameters(), telling, where);
+  return copy_tensors(model.parameters(), without_copies(tensors, model.config().tied_head), where);
 }
 
 Result<ModelConfig> load_model_config(const std::filesystem::path& folder) {

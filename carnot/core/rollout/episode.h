@@ -16,7 +16,7 @@
 #include "carnot/core/base/result.h"
 #include "carnot/core/data/tree.h"
 #include "carnot/core/env/environment.h"
-#include "carnot/core/env/replay.h"
+#include "carnot/core/env/environment_boundary.h"
 #include "carnot/core/text/chat.h"
 #include "carnot/core/text/span_parser.h"
 

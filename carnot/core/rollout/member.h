@@ -14,7 +14,6 @@
 #include "carnot/core/engine/sampling.h"
 #include "carnot/core/env/environment_boundary.h"
 #include "carnot/core/rollout/episode.h"
-#include "carnot/core/text/streaming_decoder.h"
 #include "carnot/core/text/tokenizer.h"
 
 namespace carnot {

@@ -13,7 +13,6 @@
 #include "carnot/core/hf/safetensors.h"
 #include "carnot/core/hf/weights.h"
 #include "carnot/core/run/checkpoint_folder.h"
-#include "carnot/core/run/own_kernels.h"
 
 namespace carnot {
 namespace {

@@ -161,6 +161,12 @@ Status remove_checkpoint(const fs::path& path) {
 
 }  // namespace
 
+bool lies_in(const fs::path& checkpoint, const fs::path& checkpoints) {
+  std::error_code ignored;
+  return fs::equivalent((fs::absolute(checkpoint) / "").lexically_normal().parent_path().parent_path(), checkpoints,
+                        ignored);
+}
+
 bool is_checkpoint_name(const std::string& name) { return step_in(name).has_value(); }
 
 fs::path checkpoint_path(const fs::path& checkpoints, std::int64_t step) {

@@ -10,6 +10,7 @@
 #include "carnot/core/hf/model_files.h"
 #include "carnot/core/hf/safetensors.h"
 #include "carnot/core/run/checkpoint_folder.h"
+#include "carnot/core/run/export_gguf.h"
 #include "carnot/core/run/export_output.h"
 #include "carnot/core/run/find_run.h"
 #include "carnot/core/text/tokenizer.h"
@@ -115,6 +116,23 @@ Status write_adapter(const fs::path& checkpoint, const fs::path& to, const fs::p
   return write_safetensors(to / kAdapterWeightsFile, file.tensors, {{"format", "pt"}});
 }
 
+Result<std::string> export_gguf(const fs::path& source, const ExportPlace& place, const ExportOptions& options) {
+  std::vector<std::string> problems;
+  if (holds_adapters(source) && !options.merge_lora)
+    problems.push_back("--gguf: " + source.string() + " holds adapters; expected --merge-lora");
+  if (!options.dtype.empty())
+    problems.push_back("--dtype: --gguf has the type of the weights; expected one of the two");
+  const auto output = export_output_file(place);
+  if (!output) problems.push_back(output.error().message);
+  const auto description = describe_gguf(source, options.gguf);
+  if (!description) problems.push_back(description.error().message);
+  if (!problems.empty()) return join_errors(problems);
+  CARNOT_ASSIGN_OR_RETURN(const auto weights, exported_weights(source, options));
+  CARNOT_RETURN_IF_ERROR(make_folder(output->parent_path()));
+  CARNOT_RETURN_IF_ERROR(write_gguf_model(*output, *description, weights, source.string()));
+  return source.string() + " is exported to " + output->string() + "\n";
+}
+
 }  // namespace
 
 Result<std::string> export_model(const ExportOptions& options) {
@@ -122,11 +140,12 @@ Result<std::string> export_model(const ExportOptions& options) {
   const bool adapters = holds_adapters(source);
   if (options.merge_lora && !adapters) return Error{"--merge-lora: " + source.string() + " holds no adapters"};
   CARNOT_ASSIGN_OR_RETURN(const auto base_model, read_base_model(source));
-  CARNOT_ASSIGN_OR_RETURN(const auto place, export_output({.source = source,
-                                                           .base = base_model ? base_model->folder : fs::path(),
-                                                           .output = options.output,
-                                                           .overwrite = options.overwrite}));
-  const fs::path& output = place;
+  const ExportPlace place{.source = source,
+                          .base = base_model ? base_model->folder : fs::path(),
+                          .output = options.output,
+                          .overwrite = options.overwrite};
+  if (!options.gguf.empty()) return export_gguf(source, place, options);
+  CARNOT_ASSIGN_OR_RETURN(const auto output, export_output(place));
   const bool apart = adapters && !options.merge_lora;
   const auto fill = [&](const fs::path& folder) -> Status {
     if (!apart) return write_model(source, source, folder, options);

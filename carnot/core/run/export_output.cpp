@@ -1,6 +1,7 @@
 #include "carnot/core/run/export_output.h"
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 #include <string>
 
@@ -94,25 +95,52 @@ Status check_source(const fs::path& source, const fs::path& output) {
   return Done{};
 }
 
+/// The output with links resolved, apart from all that is read.
+Result<fs::path> separate_output(const ExportPlace& place) {
+  CARNOT_ASSIGN_OR_RETURN(const auto output, resolved(place.output));
+  for (const fs::path& read : {place.source, place.base}) {
+    if (read.empty()) continue;
+    CARNOT_ASSIGN_OR_RETURN(const auto source, resolved(read));
+    CARNOT_RETURN_IF_ERROR(check_source(source, output));
+  }
+  return output;
+}
+
+Error already_there(const fs::path& output, const std::string& how) {
+  return Error{output.string() + ": is there already" + (how.empty() ? "" : " " + how) +
+               "; expected another --output, or --overwrite"};
+}
+
+bool is_gguf(const fs::path& file) {
+  std::string magic(4, 0);
+  return std::ifstream(file).read(magic.data(), 4) && magic == "GGUF";
+}
+
 }  // namespace
 
 Result<fs::path> export_output(const ExportPlace& place) {
-  const auto output = resolved(place.output);
+  const auto output = separate_output(place);
   if (!output) return output;
-  for (const fs::path& read : {place.source, place.base}) {
-    if (read.empty()) continue;
-    const auto source = resolved(read);
-    if (!source) return source;
-    CARNOT_RETURN_IF_ERROR(check_source(*source, *output));
-  }
   std::error_code ignored;
   const fs::file_status there = fs::symlink_status(*output, ignored);
   if (!fs::exists(there)) return output;
-  if (!fs::is_directory(there)) return Error{output->string() + ": is no folder; expected another --output"};
+  if (!fs::is_directory(there)) return Error{output->string() + ": is not a folder; expected another --output"};
   if (fs::is_empty(*output, ignored)) return output;
-  if (!place.overwrite)
-    return Error{output->string() + ": is there already and not empty; expected another --output, or --overwrite"};
+  if (!place.overwrite) return already_there(*output, "and not empty");
   CARNOT_RETURN_IF_ERROR(check_overwrite(*output));
+  return output;
+}
+
+Result<fs::path> export_output_file(const ExportPlace& place) {
+  const auto output = separate_output(place);
+  if (!output) return output;
+  std::error_code ignored;
+  const fs::file_status there = fs::symlink_status(*output, ignored);
+  if (!fs::exists(there)) return output;
+  if (!fs::is_regular_file(there)) return Error{output->string() + ": is not a file; expected another --output"};
+  if (!place.overwrite) return already_there(*output, "");
+  if (!is_gguf(*output))
+    return Error{output->string() + ": --overwrite replaces a GGUF file, which this is not; expected another --output"};
   return output;
 }
 

@@ -22,6 +22,9 @@ struct ExportPlace {
 /// an export wrote all that is in it.
 Result<std::filesystem::path> export_output(const ExportPlace& place);
 
+/// The same for an export that is one file, a GGUF file; one that exists is replaced if `overwrite` is set.
+Result<std::filesystem::path> export_output_file(const ExportPlace& place);
+
 /// Lists the files of `folder` in its carnot_export.json.
 Status mark_as_export(const std::filesystem::path& folder);
 

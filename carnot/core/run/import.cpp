@@ -9,6 +9,7 @@
 #include "carnot/core/gguf/tokenizer.h"
 #include "carnot/core/hf/generation_config.h"
 #include "carnot/core/hf/gguf_model.h"
+#include "carnot/core/hf/gguf_weights.h"
 #include "carnot/core/hf/model_config_file.h"
 #include "carnot/core/hf/safetensors.h"
 #include "carnot/core/run/checkpoint_folder.h"
@@ -31,15 +32,10 @@ Result<GgufModel> read_model(const fs::path& path) {
   const std::string name = path.string();
   CARNOT_ASSIGN_OR_RETURN(auto mapping, MappedFile::open(path));
   GgufModel model{.mapping = std::move(mapping)};
-  CARNOT_ASSIGN_OR_RETURN(auto file, parse_gguf(model.mapping->bytes(), name));
-  model.file = std::move(file);
-  CARNOT_ASSIGN_OR_RETURN(auto config, gguf_model_config(model.file, name));
-  model.config = std::move(config);
-  CARNOT_ASSIGN_OR_RETURN(auto weights, gguf_weights(model.file, model.config, name));
-  model.weights = std::move(weights);
-  auto tokenizer = read_gguf_tokenizer(model.file, model.config.max_positions, name);
-  if (!tokenizer) return tokenizer.error();
-  model.tokenizer = std::move(*tokenizer);
+  CARNOT_ASSIGN_OR_RETURN(model.file, parse_gguf(model.mapping->bytes(), name));
+  CARNOT_ASSIGN_OR_RETURN(model.config, gguf_model_config(model.file, name));
+  CARNOT_ASSIGN_OR_RETURN(model.weights, gguf_weights(model.file, model.config, name));
+  CARNOT_ASSIGN_OR_RETURN(model.tokenizer, read_gguf_tokenizer(model.file, model.config.max_positions, name));
   if (model.tokenizer.num_tokens > model.config.vocab_size)
     return Error{name + ": its tokenizer has " + std::to_string(model.tokenizer.num_tokens) +
                  " tokens, its embedding only " + std::to_string(model.config.vocab_size) + " rows"};
@@ -49,23 +45,15 @@ Result<GgufModel> read_model(const fs::path& path) {
   return model;
 }
 
-/// Where a stored row goes: the two halves of a head's rows lie one behind the other in the end.
-std::int64_t row_in_folder(const GgufWeight& weight, std::int64_t row) {
-  if (weight.interleaved_heads == 0) return row;
-  const std::int64_t head_rows = weight.stored->shape[0] / weight.interleaved_heads;
-  const std::int64_t head = row / head_rows, in_head = row % head_rows;
-  return head * head_rows + in_head % 2 * (head_rows / 2) + in_head / 2;
-}
-
 template <class Number>
 bool fill(const GgufWeight& weight, Number* values) {
-  const GgufTensor& stored = *weight.stored;
+  const GgufTensor& stored = *weight.tensor;
   const std::int64_t rows = stored.shape.size() == 1 ? 1 : stored.shape[0], columns = stored.shape.back();
   const std::size_t row_bytes = stored.bytes.size() / static_cast<std::size_t>(rows);
   std::vector<float> row_values(static_cast<std::size_t>(columns));
   for (std::int64_t row = 0; row < rows; ++row) {
     dequantize(*stored.type, stored.bytes.substr(static_cast<std::size_t>(row) * row_bytes, row_bytes), row_values);
-    Number* to = values + row_in_folder(weight, row) * columns;
+    Number* to = values + weight.name.folder_row(row) * columns;
     for (const float value : row_values) {
       *to = static_cast<Number>(value);
       if (!std::isfinite(static_cast<float>(*to++))) return false;
@@ -75,11 +63,11 @@ bool fill(const GgufWeight& weight, Number* values) {
 }
 
 Result<at::Tensor> make_tensor(const GgufWeight& weight, at::ScalarType type, const std::string& name) {
-  const at::Tensor tensor = at::empty(weight.stored->shape, type);
+  const at::Tensor tensor = at::empty(weight.tensor->shape, type);
   const bool finite = type == at::kFloat ? fill(weight, tensor.mutable_data_ptr<float>())
                                          : fill(weight, tensor.mutable_data_ptr<at::BFloat16>());
   if (finite) return tensor;
-  return Error{name + ": tensor '" + std::string(weight.stored->name) + "' holds numbers that are not finite" +
+  return Error{name + ": tensor '" + std::string(weight.tensor->name) + "' holds numbers that are not finite" +
                (type == at::kFloat ? "" : " in bfloat16") + "; expected finite weights"};
 }
 
@@ -94,8 +82,8 @@ Status write_model(const GgufModel& model, const ImportOptions& options, const f
   std::vector<PendingTensor> tensors;
   for (const GgufWeight& weight : model.weights) {
     std::int64_t bytes = type == at::kFloat ? 4 : 2;
-    for (const std::int64_t size : weight.stored->shape) bytes *= size;
-    tensors.push_back({.name = weight.name, .bytes = bytes, .make = [&weight, &options, type] {
+    for (const std::int64_t size : weight.tensor->shape) bytes *= size;
+    tensors.push_back({.name = weight.name.name, .bytes = bytes, .make = [&weight, &options, type] {
                          return make_tensor(weight, type, options.file.string());
                        }});
   }

@@ -67,7 +67,7 @@ Result<pid_t> read_reports(const Descriptor& end) {
   return *started;
 }
 
-/// What posix_spawn is told: destroyed on every way out.
+/// What posix_spawn is given; destroyed on every exit path.
 class SpawnSettings {
  public:
   SpawnSettings() {

@@ -21,7 +21,7 @@ struct RunOptions {
   std::int64_t seed = 0;
   int threads = 0;  ///< of the kernels; 0: one per processor
   std::string device = "cpu";
-  std::string dtype = "float32";
+  std::string dtype = "auto";  ///< auto | float32 | float64 | bfloat16; ModelBundle::open() settles "auto"
   std::string run_folder = "runs/run";
   std::string resume = "never";           ///< never | auto | a checkpoint folder
   std::string resume_changes = "refuse";  ///< refuse | allow: settings other than the recorded ones
@@ -49,15 +49,18 @@ struct TokenizerOptions {
   void fields(FieldVisitor& visit);
 };
 
-/// `sft.*`: supervised fine-tuning on demonstrations of the environment's scripted agent.
+/// `sft.*`: supervised fine-tuning on demonstrations.
 struct SftOptions {
-  std::int64_t steps = 0;  ///< 0: none
+  std::int64_t steps = 0;             ///< 0: none
+  std::vector<std::string> source{};  ///< files of rows; empty: the environment's scripted agent demonstrates
+  double held_out_share = 0.1;        ///< of those rows
   int batch_tokens = 2048;
-  double context_weight = 0.3;  ///< weight of the loss on tokens that the script did not write
+  double context_weight = 0.3;  ///< weight of the loss on tokens that were not said by whoever demonstrates
   ScheduleOptions schedule{
       .learning_rate = 3e-3, .warmup_steps = 30, .decay = "linear", .decay_start = 0.5, .final_share = 0.05};
   OptimizerOptions optimizer{.beta2 = 0.98, .weight_decay = 0.05};
   std::int64_t log_every = 50;
+  std::int64_t eval_every = 100;  ///< steps between measurements of the held-out loss; 0: at the end only
 
   void fields(FieldVisitor& visit);
 };
@@ -111,7 +114,7 @@ struct TrainOptions {
   int mini_batches = 1;                 ///< optimizer steps per pass
   int micro_batch_tokens = 4096;
   std::string shared_prefixes =
-      "repeated";  ///< repeated | once: how prefixes that a group's trajectories share are computed
+      "once";  ///< once | repeated: how prefixes that a group's trajectories share are computed
   bool activation_checkpointing = false;  ///< layers run again in the backward pass
   ScheduleOptions schedule{};
   OptimizerOptions optimizer{};

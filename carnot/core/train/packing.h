@@ -57,6 +57,24 @@ struct MicroBatch {
   Denominators step{};               ///< the optimizer step's, for policy_loss
 };
 
+enum class MinibatchUnit { Group, Trajectory };
+
+struct MinibatchOptions {
+  int count = 1;                              ///< optimizer steps per training step; fewer if there are fewer units
+  MinibatchUnit unit = MinibatchUnit::Group;  ///< what is never split
+  bool shuffle = true;
+  std::uint64_t seed = 0;  ///< of the shuffle: derive_seed(run's seed, "minibatches", training step and epoch)
+};
+
+/// Splits a training step's included trajectories into optimizer steps of nearly equal numbers of units.
+/// No part is empty; every trajectory is in exactly one.
+std::vector<std::vector<int>> split_minibatches(std::span<const Trajectory> trajectories,
+                                                const MinibatchOptions& options);
+
+/// First-fit by decreasing size; among equals the earlier item first. An item larger than `room` gets its own bin.
+/// Returns the items of each bin, in ascending order. Takes O(n log n) time.
+std::vector<std::vector<std::size_t>> first_fit_decreasing(std::span<const int> sizes, int room);
+
 /// The trajectories of one optimizer step, in micro-batches. `step` lists indices into `trajectories`; those that do
 /// not count are left out. First-fit by decreasing length: the same trajectories always pack alike.
 /// REQUIRES: each signal is present for all trajectories of the step or for none, unless options.partial_signals.

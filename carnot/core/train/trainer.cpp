@@ -17,7 +17,6 @@
 #include "carnot/core/rollout/measure.h"
 #include "carnot/core/train/control_reward.h"
 #include "carnot/core/train/infra_failures.h"
-#include "carnot/core/train/minibatches.h"
 #include "carnot/core/train/step_metrics.h"
 
 namespace carnot {
@@ -263,6 +262,7 @@ bool Trainer::roll_out_groups(std::int64_t step, const RolloutEvents& events, Tr
     for (Group& group : rollout.groups) out.groups.push_back(std::move(group));
     ++refill;
   } while (kept < recipe_.train.groups_per_step && refill <= filter.max_refills);
+  generation_.give_back_memory();
   out.metrics["perf/rollout_tokens_per_s"] =
       out.metrics["rollout/sampled_tokens"] / std::max(1e-9, out.metrics["timing_s/gen"]);
   out.metrics["rollout/batches"] = refill;

@@ -1,7 +1,6 @@
 #include "carnot/retrieval/bm25/posting_runs.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/file.h"

@@ -111,7 +111,7 @@ Status save_graph(Layers& layers, const VectorFile& vectors, const GraphFiles& f
   return write_file_atomically(files.description(), json.dump(2) + "\n");
 }
 
-/// Null if there is none, or one of other vectors.
+/// Null if there is no graph, or one of other vectors.
 Result<std::unique_ptr<Layers>> load_graph(VectorSpace& space, const VectorFile& vectors, const GraphFiles& files) {
   if (!fs::exists(files.graph) || !fs::exists(files.description())) return std::unique_ptr<Layers>();
   CARNOT_ASSIGN_OR_RETURN(const auto text, read_file(files.description()));

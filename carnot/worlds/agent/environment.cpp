@@ -18,7 +18,7 @@
 #include "carnot/core/env/environment_boundary.h"
 #include "carnot/core/env/epoch_order.h"
 #include "carnot/core/subprocess/child_process.h"
-#include "carnot/core/subprocess/line_splitter.h"
+#include "carnot/core/subprocess/line_program.h"
 #include "carnot/worlds/agent/conversation.h"
 #include "carnot/worlds/agent/server.h"
 

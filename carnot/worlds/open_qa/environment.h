@@ -13,7 +13,7 @@
 
 #include "carnot/core/base/fields.h"
 #include "carnot/core/env/environment.h"
-#include "carnot/retrieval/bm25/index_words.h"
+#include "carnot/retrieval/bm25/analyzer.h"
 #include "carnot/retrieval/retriever/retriever.h"
 #include "carnot/worlds/task_rows/rows.h"
 

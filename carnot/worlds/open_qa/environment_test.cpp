@@ -8,7 +8,7 @@
 #include <map>
 
 #include "carnot/core/base/file.h"
-#include "carnot/retrieval/dense/text_encoder.h"
+#include "carnot/retrieval/dense/dense_retriever.h"
 #include "carnot/worlds/entries.h"
 #include "carnot/worlds/open_qa/protocols.h"
 #include "testing/field_settings.h"

@@ -6,7 +6,7 @@
 #include "carnot/core/base/check.h"
 #include "carnot/core/base/limits.h"
 #include "carnot/core/base/random.h"
-#include "carnot/core/subprocess/peer_pool.h"
+#include "carnot/core/subprocess/peer.h"
 #include "carnot/core/subprocess/python_folder.h"
 #include "carnot/worlds/process/messages.h"
 
