@@ -83,7 +83,7 @@ TEST(WorkerSetup, HasOnlyPlainFileNames) {
   for (const char* name : {"../config.json", "a/b", ".bashrc", ""}) {
     const auto setup = parse_setup(setup_json({.recipe = "", .files = {{name, ""}}}));
     ASSERT_FALSE(setup) << name;
-    EXPECT_THAT(setup.error().message, HasSubstr("texts under plain names"));
+    EXPECT_THAT(setup.error().message, HasSubstr("strings under plain names"));
   }
 }
 
