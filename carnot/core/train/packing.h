@@ -1,6 +1,6 @@
 // train/packing.h -- trajectories and their credit to packed micro-batches: what one optimizer step computes.
 //
-// A growing trajectory is one sequence; every fresh turn begins one of its own. Sequences follow one another
+// A growing trajectory is one sequence; every fresh turn begins its own. Sequences follow one another
 // without padding, and end at the last row that predicts a sampled token. Trajectories that do not count are left out
 // of everything. What trajectories of a group begin with alike (the prompt, turns that branches share) is computed for
 // each of them, or once for all that are in the same micro-batch.

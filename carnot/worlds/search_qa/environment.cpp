@@ -20,7 +20,7 @@ void SearchQaOptions::fields(FieldVisitor& visit) {
   visit.field("held_out_worlds", held_out_worlds, "worlds that validation tasks are about", between(1, 100000));
   visit.field("hop_shares", hop_shares, "shares of questions with 1, 2 and 3 hops", at_least(0));
   visit.field("passages", passages, "passages shown for a search", between(1, kMaxEpisodeSteps));
-  visit.field("max_searches", max_searches, "searches an episode", between(1, kMaxEpisodeSteps));
+  visit.field("max_searches", max_searches, "searches per episode", between(1, kMaxEpisodeSteps));
   visit.field("max_response_tokens", max_response_tokens, "tokens of one response", between(1, kMaxResponseTokens));
   enum_field(visit, "reward", reward, {"exact_match", "f1"}, "what an answer of valid format earns");
   visit.field("format_reward", format_reward, "reward where the format is broken");

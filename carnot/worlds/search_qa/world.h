@@ -21,6 +21,18 @@
 
 namespace carnot {
 
+/// Kinds of invented names: one pronounceable word each, whose ending shows its kind. A list depends on its kind alone,
+/// never on a seed, and a longer list begins with the shorter one: tokenizers and checkpoints fit every run whose
+/// worlds are not larger.
+enum class NameKind : std::uint8_t { FirstName, LastName, Town, Region, Company };
+
+/// Most names of one kind.
+inline constexpr int kMostNames = 2000;
+
+/// The first `count` names of a kind, all different, and different from those of every other kind.
+/// REQUIRES: 0 <= count <= kMostNames.
+std::vector<std::string> invent_names(NameKind kind, int count);
+
 struct SearchWorldOptions {
   int people = 60;
   int first_names = 20;  ///< that the people of one world share
@@ -33,7 +45,7 @@ struct SearchWorldOptions {
 
   void fields(FieldVisitor& visit);
 
-  /// What the single limits cannot say; one line a problem.
+  /// What the single limits cannot say; one line per problem.
   std::vector<std::string> problems() const;
 };
 

@@ -1,14 +1,13 @@
-#include "carnot/studies/list_topics.h"
-
+// What `carnot list runs` prints.
 #include <array>
 #include <cmath>
 #include <cstdio>
 
 #include "carnot/core/base/json.h"
+#include "carnot/core/cli/list.h"
 #include "carnot/core/cli/terminal_text.h"
 #include "carnot/core/run/folder_lock.h"
 #include "carnot/core/run/run_folder.h"
-#include "carnot/studies/analyze.h"
 #include "carnot/studies/comparison_plan.h"
 #include "carnot/studies/run_curves.h"
 
@@ -54,6 +53,12 @@ std::string success_text(const OrderedJson& run) {
 
 }  // namespace
 
+/// The runs below a folder, a line for each, or a JSON object: what it trains, how far it is, and `state`:
+///   running   a process is writing
+///   finished  there is a summary.json
+///   stopped   its process let go of the folder: Ctrl-C, or an error
+///   dead      its process was killed
+/// Success is that on validation tasks after training; until then that of the last training step.
 Result<std::string> list_runs(const ListRequest& request) {
   CARNOT_ASSIGN_OR_RETURN(const auto runs, find_runs(std::span(&request.folder, 1)));
   OrderedJson list = OrderedJson::array();
@@ -66,10 +71,6 @@ Result<std::string> list_runs(const ListRequest& request) {
     list.push_back(run);
   }
   return request.json ? list.dump(2) + "\n" : text_table(rows);
-}
-
-Result<std::string> list_analyses(const ListRequest& request) {
-  return request.json ? analyses_json() : text_table(analysis_rows());
 }
 
 }  // namespace carnot
