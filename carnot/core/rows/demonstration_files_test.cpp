@@ -63,12 +63,10 @@ TEST(Demonstrations, TakeContentsStrippedWhereTheFormatStripsThem) {
 }
 
 TEST(Demonstrations, SayAllThatIsWrongWithTheRowsOfAFile) {
-  EXPECT_EQ(
-      error_of(row("q", "a") + "{\"messages\": 3}\nno JSON\n" + row("q", "a") + "{\"text\": \"t\"}\n").substr(0, 150),
-      "rows.jsonl:2: messages: expected a list of messages, found 3\n"
-      "rows.jsonl:3: not JSON at byte 2: parse error at line 1, column 2: syntax error while parsing va");
-  EXPECT_THAT(error_of("{\"messages\": 3}\n{\"text\": \"t\"}"),
-              HasSubstr("rows.jsonl:2: expected messages, or prompt"));
+  EXPECT_THAT(error_of(row("q", "a") + "{\"messages\": 3}\nno JSON\n" + row("q", "a") + "{\"text\": \"t\"}\n"),
+              AllOf(::testing::StartsWith("rows.jsonl:2: messages: expected a list of messages, found 3\n"
+                                          "rows.jsonl:3: not JSON at byte 2: "),
+                    ::testing::EndsWith("\nrows.jsonl:5: expected messages, or prompt and completion, found text")));
   testing::use_source_python();
   EXPECT_THAT(error_of(R"({"prompt": "q", "completion": "a", "tools": [{"name": "f"}]})",
                        *testing::golden_template_chat("turns")),
