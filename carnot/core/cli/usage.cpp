@@ -1,11 +1,16 @@
 #include "carnot/core/cli/usage.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "carnot/core/base/strings.h"
 #include "carnot/core/config/printer.h"
 
 namespace carnot {
+
+extern const std::string_view kCompletionOfBash, kManualPage;  // completion.bash, carnot.1
+
 namespace {
 
 constexpr std::size_t kHelpColumn = 34;
@@ -57,29 +62,24 @@ std::string bash_case(const CommandUsage& usage, std::span<const CommandUsage> u
   return text + "      ;;\n";
 }
 
+/// `text` with each name in double braces replaced.
+std::string filled(std::string_view text, const std::map<std::string, std::string>& values) {
+  std::string out(text);
+  for (const auto& [name, value] : values) {
+    const std::size_t at = out.find("{{" + name + "}}");
+    CARNOT_CHECK(at != out.npos, name);
+    out.replace(at, name.size() + 4, value);
+  }
+  return out;
+}
+
 std::string bash_script(std::span<const CommandUsage> usages, std::span<const std::string> keys) {
-  std::vector<std::string> assignments;
-  for (const std::string& key : keys) assignments.push_back(key + "=");
-  std::string text = "_carnot_keys=" + in_single_quotes(join(assignments, " ")) +
-                     "\n"
-                     "_carnot() {\n"
-                     "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= words=\n"
-                     "  COMPREPLY=()\n"
-                     "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-                     "    COMPREPLY=($(compgen -W " +
-                     in_single_quotes(join(names_of(usages), " ") + " --help --version") +
-                     " -- \"$word\"))\n"
-                     "    return\n"
-                     "  fi\n"
-                     "  case ${COMP_WORDS[1]} in\n";
-  for (const CommandUsage& usage : usages) text += bash_case(usage, usages);
-  return text +
-         "  esac\n"
-         "  case $word in -*) words=$flags ;; esac\n"
-         "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-         "  case ${COMPREPLY[0]} in *=) compopt -o nospace 2>/dev/null ;; esac\n"
-         "}\n"
-         "complete -o default -o bashdefault -F _carnot carnot\n";
+  std::string assignments, cases;
+  for (const std::string& key : keys) assignments += (assignments.empty() ? "" : " ") + key + "=";
+  for (const CommandUsage& usage : usages) cases += bash_case(usage, usages);
+  return filled(kCompletionOfBash, {{"keys", in_single_quotes(assignments)},
+                                    {"commands", in_single_quotes(join(names_of(usages), " ") + " --help --version")},
+                                    {"cases", cases}});
 }
 
 std::string fish_script(std::span<const CommandUsage> usages, std::span<const std::string> keys) {
@@ -145,15 +145,9 @@ std::string completion_script(const std::string& shell, std::span<const CommandU
 }
 
 std::string manual_page(std::span<const CommandUsage> usages, const std::string& version) {
-  std::string text = ".TH CARNOT 1 \"\" \"carnot " + version +
-                     "\" \"User Commands\"\n.SH NAME\ncarnot \\- reinforcement learning of language\\-model agents\n"
-                     ".SH SYNOPSIS\n.B carnot\n.I COMMAND\n[\\fIARGUMENT\\fR ...]\n.SH COMMANDS\n"
-                     "Settings are\n.IR key = value ,\nwith the keys of a recipe;\n.B carnot help keys\nlists them.\n";
-  for (const CommandUsage& usage : usages) text += manual_section(usage);
-  return text +
-         ".SH EXIT STATUS\n.TP\n.B 0\nsuccess\n.TP\n.B 1\nbad input, or a run that failed; the message is on standard "
-         "error\n.TP\n.B 2\nthe command line could not be understood\n.TP\n.B 70\na bug\n.TP\n.B 130\nstopped by a "
-         "signal, after a checkpoint was written\n";
+  std::string commands;
+  for (const CommandUsage& usage : usages) commands += manual_section(usage);
+  return filled(kManualPage, {{"version", version}, {"commands", commands}});
 }
 
 }  // namespace carnot
