@@ -71,7 +71,8 @@ void transpose(const Number* in, std::int64_t rows, std::int64_t in_stride, std:
       for (std::int64_t j = begin; j < whole; j += kSide)
         transpose_square(in + i * in_stride + j, in_stride, out + j * out_stride + i, out_stride);
     for (std::int64_t i = row_begin; i < row_end; ++i)
-      for (std::int64_t j = i < whole_rows ? whole : begin; j < end; ++j) out[j * out_stride + i] = in[i * in_stride + j];
+      for (std::int64_t j = i < whole_rows ? whole : begin; j < end; ++j)
+        out[j * out_stride + i] = in[i * in_stride + j];
   });
 }
 
