@@ -101,9 +101,9 @@ class SearchQaFactory : public EnvironmentFactory {
     const auto problems = options_.problems();
     if (!problems.empty()) return join_errors(problems);
     seed_ = seed;
-    const SearchNames names(options_.world);
+    const SearchNames names(options_.world), others(options_.world, options_.held_out_names ? 1 : 0);
     train_ = build_worlds(names, "search_qa_train_worlds", options_.train_worlds);
-    held_out_ = build_worlds(names, "search_qa_held_out_worlds", options_.held_out_worlds);
+    held_out_ = build_worlds(others, "search_qa_held_out_worlds", options_.held_out_worlds);
     return check_questions();
   }
 

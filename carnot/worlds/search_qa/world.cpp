@@ -55,9 +55,9 @@ std::string stated(const Phrasing& phrasing, std::string_view object) {
 
 }  // namespace
 
-std::vector<std::string> invent_names(NameKind kind, int count) {
-  CARNOT_CHECK_GE(count, 0);
-  CARNOT_CHECK_LE(count, kMostNames);
+std::vector<std::string> invent_names(NameKind kind, int count, int first) {
+  CARNOT_CHECK_GE(std::min(first, count), 0);
+  CARNOT_CHECK_LE(first + count, kMostNames);
   const auto& endings = kEndings[static_cast<std::size_t>(kind)];
   RandomStream random(derive_seed(0, "search_names", static_cast<std::uint64_t>(kind)));
 
@@ -70,8 +70,7 @@ std::vector<std::string> invent_names(NameKind kind, int count) {
   random.shuffle(names);
   random.shuffle(longer);
   names.insert(names.end(), longer.begin(), longer.end());
-  names.resize(count);
-  return names;
+  return {names.begin() + first, names.begin() + first + count};
 }
 
 void SearchWorldOptions::fields(FieldVisitor& visit) {
@@ -97,13 +96,20 @@ std::vector<std::string> SearchWorldOptions::problems() const {
   return found;
 }
 
-SearchNames::SearchNames(const SearchWorldOptions& options)
-    : first_names(invent_names(NameKind::FirstName, half_as_many_again(options.first_names))),
-      last_names(invent_names(NameKind::LastName, half_as_many_again(options.last_names))),
-      // Whole regions are drawn, with their towns.
-      towns(invent_names(NameKind::Town, half_as_many_again(options.regions) * (options.towns / options.regions))),
-      regions(invent_names(NameKind::Region, half_as_many_again(options.regions))),
-      companies(invent_names(NameKind::Company, half_as_many_again(options.companies))) {}
+bool SearchWorldOptions::has_names_for(int sets) const {
+  const int most = std::max({first_names, last_names, towns, companies});
+  return sets * half_as_many_again(most) <= kMostNames;
+}
+
+SearchNames::SearchNames(const SearchWorldOptions& options, int set) {
+  const auto names = [set](NameKind kind, int count) { return invent_names(kind, count, set * count); };
+  first_names = names(NameKind::FirstName, half_as_many_again(options.first_names));
+  last_names = names(NameKind::LastName, half_as_many_again(options.last_names));
+  // Whole regions are drawn, with their towns.
+  towns = names(NameKind::Town, half_as_many_again(options.regions) * (options.towns / options.regions));
+  regions = names(NameKind::Region, half_as_many_again(options.regions));
+  companies = names(NameKind::Company, half_as_many_again(options.companies));
+}
 
 SearchWorld::SearchWorld(const SearchWorldOptions& options, const SearchNames& names, std::uint64_t seed) {
   RandomStream random(seed);
