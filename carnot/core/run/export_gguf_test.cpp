@@ -58,8 +58,8 @@ class ExportGguf : public ::testing::Test {
 };
 
 void expect_same_files(const fs::path& a, const fs::path& b) {
-  for (const char* name : {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
-                           "model.safetensors"})
+  for (const char* name :
+       {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"})
     EXPECT_EQ(*read_file(a / name), *read_file(b / name)) << name;
 }
 
