@@ -154,7 +154,8 @@ class TokenizerWriter {
     add_pre_tokenizer(file);
     if (file.unknown >= 0) problem("tokenizer.json: model.unk_token replaces bytes; expected null");
     std::vector<std::string> merges;
-    for (const Merge& merge : file.merges) merges.push_back(text_of(merge.left) + " " + text_of(merge.right));
+    for (const Merge& merge : file.merges)
+      merges.push_back(std::string(text_of(merge.left)).append(" ").append(text_of(merge.right)));
     settings_[gguf_keys::kMerges] = std::move(merges);
   }
 
@@ -243,7 +244,9 @@ class TokenizerWriter {
     if (!ends.last.empty()) settings_[gguf_keys::kAddEos] = true;
   }
 
-  std::string text_of(TokenId id) const { return id < folder_.num_rows ? texts_[static_cast<std::size_t>(id)] : ""; }
+  std::string_view text_of(TokenId id) const {
+    return id < folder_.num_rows ? std::string_view(texts_[static_cast<std::size_t>(id)]) : std::string_view();
+  }
 
   void add_id(const char* key, int id) {
     if (id >= 0) settings_[key] = static_cast<std::uint32_t>(id);

@@ -17,7 +17,9 @@ std::uint64_t bytes_of(const GgufPendingTensor& tensor) {
   return static_cast<std::uint64_t>(rows_of(tensor)) * blocks * static_cast<std::uint64_t>(tensor.type->bytes);
 }
 
-std::uint64_t aligned(std::uint64_t place) { return (place + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment; }
+std::uint64_t aligned(std::uint64_t place) {
+  return (place + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+}
 
 /// What precedes the tensors' numbers.
 class Head {
