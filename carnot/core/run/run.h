@@ -36,7 +36,7 @@ struct RunControl {
 enum class RunEnd { Complete, Interrupted };
 
 /// SFT, evaluation, reinforcement learning, evaluation, summary. Resumes where the recipe says so, with the
-/// settings that the run was made with (run/resumed_settings.h). Holds the folder's lock, as the next two do.
+/// settings that the run was made with (run/recorded_settings.h). Holds the folder's lock, as the next two do.
 Result<RunEnd> run_training(Recipe& recipe, const RunControl& control);
 
 /// SFT alone, into the run folder itself, and an evaluation.
