@@ -81,7 +81,8 @@ TEST(Conversation, OfAnotherFormIsRefusedWithAllThatIsWrong) {
           "f:1: messages[4].tool_calls[0].arguments: expected a JSON object, or its text, found \"[1]\"",
           "f:1: messages[4].weight: expected 0 or 1, found 0.5",
           "f:1: tools[0]: expected {\"type\": \"function\", \"function\": {\"name\": \"...\", ...}}, found an object "
-          "of 1"));
+          "of "
+          "size 1"));
 }
 
 TEST(Conversation, EndsWithTheAssistantAndBeginsWithAnother) {
