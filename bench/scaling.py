@@ -304,7 +304,6 @@ def workers_step(model, gpus, groups, costs, a, changes=Changes(), task_groups=1
     else:
         fetched = publish + max(one_fetch, workers * size / a.ethernet)
     tasks = [list(range(8 * g, min(8 * (g + task_groups), len(episodes)))) for g in range(0, groups, task_groups)]
-    handed_out = [(i + 1) * costs["queue/add"] for i in range(len(tasks))]
     free = [(fetched, w) for w in range(workers)]
     heapq.heapify(free)
     received = accepted = busy = wire_busy = accept_busy = 0.0
@@ -318,10 +317,10 @@ def workers_step(model, gpus, groups, costs, a, changes=Changes(), task_groups=1
                 busy += computed
     else:
         runs = []
-        for number, task in enumerate(tasks):
+        for task in tasks:
             at, worker = heapq.heappop(free)
             seconds, computed = roll_out(device, [episodes[e] for e in task])
-            end = max(at, handed_out[number]) + seconds
+            end = at + seconds
             busy += computed
             runs.append((end, task))
             heapq.heappush(free, (end, worker))

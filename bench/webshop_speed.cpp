@@ -16,7 +16,6 @@
 #include "carnot/worlds/ragen/conversation.h"
 #include "carnot/worlds/webshop/demonstrator.h"
 #include "carnot/worlds/webshop/environment.h"
-#include "carnot/worlds/webshop/ragen_game.h"
 #include "peak_memory.h"
 #include "processor_time.h"
 

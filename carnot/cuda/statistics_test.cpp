@@ -211,7 +211,7 @@ TEST(DeviceStatistics, DoNotDependOnTheOrderOfThreads) {
   }
 }
 
-TEST(DeviceStatistics, OfARowHaveTheSameBitsWhateverRowsAreBesideIt) {
+TEST(DeviceStatistics, OfARowHaveTheSameBitsWhateverTheOtherRows) {
   RandomStream random(7);
   StatisticsCase<float> all(5, 97, 20, 1);
   all.fill(random, [](double x) { return std::round(4 * x) / 2; });

@@ -207,7 +207,7 @@ TEST(ViewPage, ReadsTheStatesThatCreditExplainWrote) {
   EXPECT_TRUE(states_in_row(R"({"clip_state": ["none"], "ratio": [1]})", 2).clip_state.empty());
 }
 
-TEST(ViewPage, IsNoPlaceForScriptsOfTheModels) {
+TEST(ViewPage, RunsNoScriptsFromModelOutput) {
   const std::string hostile = "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>\x1b[2J\x01";
   Group group = one_turn(small_tokenizer().encode(hostile));
   group.uid = group.trees[0].leaves[0].trajectory_id = hostile;

@@ -22,7 +22,7 @@ TEST(TokenTexts, JoinedAreTheTextWhateverTheTokensSplit) {
     EXPECT_EQ(joined(token_texts(tokenizer.encode(text), tokenizer)), with_replacement_characters(text));
 }
 
-TEST(TokenTexts, OfACharacterInSeveralTokensStandAtTheFirst) {
+TEST(TokenTexts, OfACharacterInSeveralTokensAreAtTheFirst) {
   const Tokenizer& tokenizer = small_tokenizer();
   const std::vector<TokenId> tokens = tokenizer.encode("a\u4e16b");
   ASSERT_EQ(tokens.size(), 5u);

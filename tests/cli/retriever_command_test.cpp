@@ -126,7 +126,7 @@ TEST(RetrieverCommand, ContinuesEncodingWhereItWasInterrupted) {
   EXPECT_FALSE(std::filesystem::exists(passages + ".bm25.vectors"));
   const auto finished = run_carnot(arguments);
   EXPECT_EQ(finished.exit, 0) << finished.err;
-  EXPECT_THAT(finished.err, HasSubstr("passages.jsonl.bm25.vectors: goes on after"));
+  EXPECT_THAT(finished.err, HasSubstr("passages.jsonl.bm25.vectors: continues after"));
   EXPECT_THAT(finished.out, HasSubstr("20000 passages, "));
   EXPECT_THAT(finished.out, HasSubstr("vectors: " + std::to_string(64 + 20'000 * 24 * 4) + " bytes\n"));
 }

@@ -150,7 +150,7 @@ TEST(CreditCommand, AcceptsAFilterWithAnyBase) {
 TEST(CreditCommand, MarksWhatTheFilterDropsAndWritesAFile) {
   const ScratchFolder scratch;
   auto rows = two_groups();
-  rows[0]["dropped"] = true;  // by another method's filter; this one decides anew
+  rows[0]["dropped"] = true;  // by another method's filter; this one decides again
   const std::string file = scratch.write("step_0.jsonl", lines_of(rows));
   const auto run = run_carnot({"credit", file, "--method", "dapo", "--output", scratch.path("out.jsonl")});
   ASSERT_EQ(run.exit, 0) << run.err;

@@ -18,13 +18,13 @@ using ::testing::HasSubstr;
 struct Exchange {
   std::string question, answer;
 };
-const std::vector<Exchange> kExchanges = {{"Which way is north?", "Up, I think."},
-                                          {"Name a colour.", "Green"},
-                                          {"2 + 2?", "That is 4, of course."}};
+const std::vector<Exchange> kExchanges = {
+    {"Which way is north?", "Up, I think."}, {"Name a colour.", "Green"}, {"2 + 2?", "That is 4, of course."}};
 
 std::string recipe_in(const ScratchFolder& scratch) {
   return scratch.write("tiny.yaml", "run_folder: " + scratch.path("run") + R"(
-env: {name: dataset, train_file: )" + scratch.path("tasks.jsonl") + R"(, test_file: )" + scratch.path("tasks.jsonl") +
+env: {name: dataset, train_file: )" + scratch.path("tasks.jsonl") +
+                                        R"(, test_file: )" + scratch.path("tasks.jsonl") +
                                         R"(, max_response_tokens: 40}
 model: {hidden_size: 64, intermediate_size: 96, num_layers: 2, num_heads: 4, num_kv_heads: 2, head_dim: 16}
 sft: {steps: 150, batch_tokens: 4096, learning_rate: 1e-2, warmup_steps: 5, held_out_share: 0, source: )" +
@@ -87,8 +87,9 @@ TEST(SftCommand, SaysWhatIsWrongWithTheRowsAndMakesNoFolder) {
   const ScratchFolder scratch;
   write_rows(scratch);
   const std::string recipe = recipe_in(scratch);
-  const std::string rows = scratch.write("bad.jsonl", "{\"messages\": [{\"role\": \"user\", \"content\": \"q\"}]}\n\n"
-                                                      "{\"messages\": [{\"role\": \"human\", \"content\": \"q\"}]}\n");
+  const std::string rows = scratch.write("bad.jsonl",
+                                         "{\"messages\": [{\"role\": \"user\", \"content\": \"q\"}]}\n\n"
+                                         "{\"messages\": [{\"role\": \"human\", \"content\": \"q\"}]}\n");
   for (const std::string& mode : {std::string("--dry-run"), std::string("sft.steps=2")}) {
     const auto run = run_carnot({"sft", recipe, mode, "sft.source=" + rows});
     EXPECT_EQ(run.exit, 1);

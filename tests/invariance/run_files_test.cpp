@@ -6,7 +6,7 @@
 
 #include "carnot/core/base/log.h"
 #include "carnot/core/run/checkpoint_folder.h"
-#include "carnot/core/run/disk_budget.h"
+#include "carnot/core/run/run.h"
 #include "carnot/core/train/model_bundle.h"
 #include "tiny_runs.h"
 

@@ -312,6 +312,28 @@ TEST_F(Runs, InBFloat16HaveTheSameGuarantees) {
   EXPECT_EQ(stored->tensors.front().tensor.scalar_type(), at::kBFloat16);
 }
 
+TEST_F(Runs, ComputeInTheTypeThatTheirModelIsStoredIn) {
+  const auto chosen = [&](const std::vector<std::string>& settings) {
+    auto recipe = Recipe::parse(kTinyRecipe, "tiny.yaml", settings);
+    const auto bundle = ModelBundle::make(*recipe);
+    EXPECT_TRUE(bundle.ok()) << bundle.error().message;
+    EXPECT_EQ(bundle->tensor_options().dtype(), tensor_options(recipe->run).dtype());
+    return recipe->run.dtype;
+  };
+  EXPECT_EQ(chosen({}), "float32") << "random weights";
+  for (const std::string dtype : {"bfloat16", "float64", "float32"}) {
+    train(dtype, {"dtype=" + dtype, "train.steps=1"});
+    const std::string model = "model.path=" + checkpoint(dtype, 1).string();
+    EXPECT_EQ(chosen({model}), dtype);
+    EXPECT_EQ(chosen({model, "dtype=float32"}), "float32");
+  }
+  const fs::path half = checkpoint("float32", 1) / "model.safetensors";
+  auto weights = read_safetensors(half)->tensors;
+  for (NamedTensor& weight : weights) weight.tensor = weight.tensor.to(at::kHalf);
+  ASSERT_TRUE(write_safetensors(half, weights).ok());
+  EXPECT_EQ(chosen({"model.path=" + checkpoint("float32", 1).string()}), "float32") << "float16 is not trained in";
+}
+
 TEST_F(Runs, EndWithTheStepThatReachesTheLimitOfSampledTokens) {
   train("straight", {"train.max_checkpoints=0"});
   std::vector<std::int64_t> sampled;
@@ -342,7 +364,7 @@ TEST_F(Runs, CountTheSampledTokensOfAllTheirProcesses) {
 
 TEST_F(Runs, ThatComputeSharedPrefixesOnceTrainTheSameLogProbs) {
   const std::string once = "train.shared_prefixes=once";
-  train("repeated", {});
+  train("repeated", {"train.shared_prefixes=repeated"});
   train("once", {once});
   train("threads", {once, "threads=3", "rollout.environment_threads=3"});
   EXPECT_TRUE(weights("threads") == weights("once"));

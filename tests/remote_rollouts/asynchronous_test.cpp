@@ -31,12 +31,12 @@ class PatientWorker {
   int work(Background& trainer) {
     while (trainer.is_running()) {
       if (!is_there()) continue;
-      auto leased = source_.next_task(trainer_.run, milliseconds(100));
+      const auto leased = source_.next_task(trainer_);
       if (!leased || !*leased) continue;
-      const WorkerTask& task = (*leased)->task;
+      const WorkerTask& task = **leased;
       ahead_ += task.version < task.step * updates_ ? 1 : 0;
       while (trainer_.version < task.step * updates_ && trainer.is_running()) {
-        (*leased)->lease.extend();
+        source_.extend(trainer_, task);
         std::this_thread::sleep_for(milliseconds(10));
         (void)is_there();
       }
@@ -46,7 +46,6 @@ class PatientWorker {
       const WorkerResult result{.worker = "patient", .kernels = trainer_.kernels, .rollout = bytes_of_rollout(rollout)};
       const auto handed_in = source_.hand_in(trainer_, task, result);
       EXPECT_TRUE(handed_in.ok()) << handed_in.error().message;
-      if (handed_in && handed_in->done) (*leased)->lease.finish();
     }
     return ahead_;
   }

@@ -77,21 +77,27 @@ class Transport : public ::testing::Test {
     return all;
   }
 
+  /// Waits until there is one.
+  static WorkerTask next_task(TaskSource& source, const Announcement& trainer) {
+    auto task = source.next_task(trainer).value();
+    while (!task) task = source.next_task(trainer).value();
+    return std::move(task).value();
+  }
+
   /// Takes tasks and delivers results until `end`. `before` may delay a task.
   static void serve(
-      TaskSource& source, const std::string& run, std::atomic<bool>& end, const std::string& name,
+      TaskSource& source, std::atomic<bool>& end, const std::string& name,
       const std::function<bool(int served)>& before = [](int) { return true; }) {
     int served = 0;
     while (!end) {
-      auto leased = source.next_task(run, milliseconds(200));
+      const auto leased = source.next_task(announced(source));
       ASSERT_TRUE(leased.ok()) << leased.error().message;
       if (!*leased) continue;
-      if (!before(served++)) return;  // as if it died: the lease is neither finished nor given back
-      const auto handed_in =
-          source.hand_in(announced(source), (*leased)->task,
-                         {.worker = name, .kernels = "avx2", .rollout = "result of " + (*leased)->task.key()});
+      if (!before(served++)) return;  // as if it died: the task is neither handed in nor given back
+      const WorkerTask& task = **leased;
+      const auto handed_in = source.hand_in(announced(source), task,
+                                            {.worker = name, .kernels = "avx2", .rollout = "result of " + task.key()});
       ASSERT_TRUE(handed_in.ok()) << handed_in.error().message;
-      if (handed_in->done) (*leased)->lease.finish();
     }
   }
 
@@ -111,8 +117,7 @@ class Transport : public ::testing::Test {
 
   /// Publishes them and waits for their results.
   static Result<bool> waited_for(TaskBoard& board, const std::vector<WorkerTask>& all) {
-    const auto out = board.hand_out(all, kAlways);
-    if (!out || !*out) return out;
+    board.hand_out(all);
     return board.wait_for(all, kAlways, nullptr);
   }
 
@@ -130,9 +135,9 @@ TEST_F(Transport, TasksOfADyingWorkerGoToAnotherOne) {
   const auto trainer = board(options(server));
   const auto dying = source(server), living = source(server);
   std::atomic<bool> end = false;
-  std::thread first([&] { serve(*dying, trainer->run(), end, "dying", [](int served) { return served < 2; }); });
+  std::thread first([&] { serve(*dying, end, "dying", [](int served) { return served < 2; }); });
   std::thread second([&] {
-    serve(*living, trainer->run(), end, "living", [](int) {
+    serve(*living, end, "living", [](int) {
       std::this_thread::sleep_for(milliseconds(20));
       return true;
     });
@@ -149,14 +154,12 @@ TEST_F(Transport, ASecondResultOfATaskIsDropped) {
   const auto trainer = board(options(server));
   const auto one = source(server), other = source(server);
   std::thread worker([&] {
-    std::optional<LeasedTask> task;
-    while (!task) task = std::move(one->next_task(trainer->run(), milliseconds(200))).value();
     const Announcement to = announced(*one);
-    const WorkerResult result{.worker = "one", .kernels = "avx2", .rollout = "result of " + task->task.key()};
-    EXPECT_TRUE(other->hand_in(to, task->task, result)->done);
-    EXPECT_TRUE(one->hand_in(to, task->task, result)->done);
-    task->lease.finish();
-    WorkerTask foreign = task->task;
+    const WorkerTask task = next_task(*one, to);
+    const WorkerResult result{.worker = "one", .kernels = "avx2", .rollout = "result of " + task.key()};
+    EXPECT_TRUE(other->hand_in(to, task, result)->done);
+    EXPECT_TRUE(one->hand_in(to, task, result)->done);
+    WorkerTask foreign = task;
     foreign.run = std::string(32, 'f');
     EXPECT_TRUE(one->hand_in(to, foreign, result)->done) << "of another run: not needed";
   });
@@ -173,7 +176,7 @@ TEST_F(Transport, TheBrokerMayRestartWithOrWithoutItsData) {
   constexpr int kCutAt[] = {5, 10};
   std::atomic<int> taken = 0, cuts = 0;
   std::thread worker([&] {
-    serve(*worker_source, trainer->run(), end, "worker", [&](int) {
+    serve(*worker_source, end, "worker", [&](int) {
       ++taken;
       while ((taken >= kCutAt[0] && cuts < 1) || (taken >= kCutAt[1] && cuts < 2))
         std::this_thread::sleep_for(milliseconds(5));
@@ -202,17 +205,16 @@ TEST_F(Transport, ARefusedResultSaysWhyAndItsTaskRemains) {
   std::atomic<bool> end = false;
   std::string refusals;
   std::thread thread([&] {
-    std::optional<LeasedTask> task;
-    while (!task) task = std::move(worker->next_task(trainer->run(), milliseconds(200))).value();
     const Announcement to = announced(*worker);
+    const WorkerTask task = next_task(*worker, to);
     for (const WorkerResult& wrong : {WorkerResult{.worker = "w", .kernels = "avx512", .rollout = "fine"},
                                       WorkerResult{.worker = "w", .kernels = "avx2", .rollout = "wrong"}}) {
-      const auto handed_in = worker->hand_in(to, task->task, wrong);
+      const auto handed_in = worker->hand_in(to, task, wrong);
       EXPECT_FALSE(handed_in.ok());
       refusals += handed_in.error().message + "\n";
     }
-    task->lease.give_back();
-    serve(*worker, trainer->run(), end, "w");
+    worker->give_back(to, task);
+    serve(*worker, end, "w");
   });
   trainer->set_accept([&](const WorkerTask&, const WorkerResult& result) -> Result<TaskBoard::Verdict> {
     if (result.rollout == "wrong") return Error{"is no rollout"};
@@ -239,7 +241,7 @@ TEST_F(Transport, AResultOfOtherKernelsIsAcceptedIfTheTrainerAcceptsThem) {
     kernels = result.kernels;
     return TaskBoard::Verdict::Taken;
   });
-  std::thread thread([&] { serve(*worker, trainer->run(), end, "worker"); });
+  std::thread thread([&] { serve(*worker, end, "worker"); });
   const auto whole = waited_for(*trainer, tasks(*trainer, 1));
   EXPECT_TRUE(whole.ok() && *whole);
   end = true;
@@ -258,7 +260,7 @@ TEST_F(Transport, AStaleResultIsDroppedAndItsTaskIsRepeatedWithTheCurrentWeights
     versions.push_back(task.version);
     return task.version < 4 ? TaskBoard::Verdict::Again : TaskBoard::Verdict::Taken;
   });
-  std::thread thread([&] { serve(*worker, trainer->run(), end, "worker"); });
+  std::thread thread([&] { serve(*worker, end, "worker"); });
   const auto whole = waited_for(*trainer, tasks(*trainer, 1));
   EXPECT_TRUE(whole.ok() && *whole);
   end = true;
@@ -286,7 +288,7 @@ TEST_F(Transport, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
       return static_cast<std::int64_t>(steps.size());
     };
     std::atomic<bool> end = false;
-    std::thread thread([&] { serve(*worker, trainer->run(), end, "worker"); });
+    std::thread thread([&] { serve(*worker, end, "worker"); });
     StalenessBound bound(max, kSteps);
     std::int64_t handed_out = 0;
     for (std::int64_t step = 0; step < kSteps; ++step) {
@@ -294,7 +296,7 @@ TEST_F(Transport, StepsAreRolledOutAheadAsFarAsTheBoundAllows) {
       std::vector<WorkerTask> due;
       for (; handed_out < bound.handed_out_before(); ++handed_out)
         due.push_back({.run = trainer->run(), .step = handed_out, .version = 10 * step, .weights = kHash});
-      EXPECT_TRUE(trainer->hand_out(due, kAlways).value());
+      trainer->hand_out(due);
       const WorkerTask own{.run = trainer->run(), .step = step};
       EXPECT_TRUE(trainer->wait_for({own}, kAlways, nullptr).value());
       // The update is slow: whatever may be rolled out meanwhile is.
@@ -527,7 +529,7 @@ TEST_F(Transport, ARestartedBrokerWithAnOldAnnouncementGetsTheNewOne) {
     std::thread thread([&] {
       while (!end && announcement_json(announced(*worker)) != announcement_json(now))
         std::this_thread::sleep_for(milliseconds(20));
-      serve(*worker, latest->run(), end, "worker");
+      serve(*worker, end, "worker");
     });
     EXPECT_EQ(collected(*latest, 3), expected(3));
     end = true;
@@ -594,7 +596,7 @@ TEST_F(Transport, FilesAndResultsGoThroughTls) {
   EXPECT_TRUE(worker->fetch(to, file, copy, kAlways)->done);
   EXPECT_EQ(read_file(copy).value(), content);
   std::atomic<bool> end = false;
-  std::thread thread([&] { serve(*worker, trainer->run(), end, "worker"); });
+  std::thread thread([&] { serve(*worker, end, "worker"); });
   EXPECT_EQ(collected(*trainer, 3), expected(3));
   end = true;
   thread.join();

@@ -144,7 +144,8 @@ class TokenizerWriter {
       if (token.rstrip) settings += " rstrip";
       if (token.normalized && !file.byte_level) settings += " normalized";
       if (spelled.contains(token.id) && !vocab.contains(token.content)) settings += " another spelling in model.vocab";
-      if (!settings.empty()) problem("tokenizer.json: the added token " + shown(Json(token.content)) + " has" + settings);
+      if (!settings.empty())
+        problem("tokenizer.json: the added token " + shown(Json(token.content)) + " has" + settings);
     }
   }
 
@@ -153,7 +154,8 @@ class TokenizerWriter {
     add_pre_tokenizer(file);
     if (file.unknown >= 0) problem("tokenizer.json: model.unk_token replaces bytes; expected null");
     std::vector<std::string> merges;
-    for (const Merge& merge : file.merges) merges.push_back(text_of(merge.left) + " " + text_of(merge.right));
+    for (const Merge& merge : file.merges)
+      merges.push_back(std::string(text_of(merge.left)).append(" ").append(text_of(merge.right)));
     settings_[gguf_keys::kMerges] = std::move(merges);
   }
 
@@ -177,8 +179,9 @@ class TokenizerWriter {
     settings_[gguf_keys::kModel] = std::string("llama");
     const bool sections = file.blank_before == BlankBefore::Sections;
     if (!sections && file.blank_before != BlankBefore::Nothing)
-      problem("tokenizer.json: puts a blank before some texts only; expected before each text between added tokens, or "
-              "before none");
+      problem(
+          "tokenizer.json: puts a blank before some texts only; expected before each text between added tokens, or "
+          "before none");
     settings_[gguf_keys::kAddSpacePrefix] = sections;
     if (const Json& unknown = member(json_["model"], "unk_token"); unknown.is_string()) {
       const int id = id_of(unknown, "model.unk_token");
@@ -241,7 +244,9 @@ class TokenizerWriter {
     if (!ends.last.empty()) settings_[gguf_keys::kAddEos] = true;
   }
 
-  std::string text_of(TokenId id) const { return id < folder_.num_rows ? texts_[static_cast<std::size_t>(id)] : ""; }
+  std::string_view text_of(TokenId id) const {
+    return id < folder_.num_rows ? std::string_view(texts_[static_cast<std::size_t>(id)]) : std::string_view();
+  }
 
   void add_id(const char* key, int id) {
     if (id >= 0) settings_[key] = static_cast<std::uint32_t>(id);

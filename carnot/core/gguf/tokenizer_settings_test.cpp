@@ -33,7 +33,7 @@ FolderTokenizer folder_of(const GgufTokenizer& made) {
   return folder;
 }
 
-FolderTokenizer recorded(const std::string& name) {
+FolderTokenizer recorded_folder(const std::string& name) {
   FolderTokenizer folder = folder_of(imported(recorded_path("gguf/" + name + ".gguf")));
   if (folder.eos_tokens.empty()) folder.eos_tokens = {1};
   return folder;
@@ -48,7 +48,7 @@ std::vector<std::string> problems_of(const FolderTokenizer& folder) {
 
 /// The problems of smollm's tokenizer with one value of its tokenizer.json changed.
 std::vector<std::string> problems_with(const char* pointer, const Json& value, const char* name = "smollm") {
-  FolderTokenizer folder = recorded(name);
+  FolderTokenizer folder = recorded_folder(name);
   Json json = Json::parse(folder.json);
   json[Json::json_pointer(pointer)] = value;
   folder.json = json.dump();
@@ -59,7 +59,7 @@ TEST(GgufTokenizerSettings, GiveTheSameTokenizerAgain) {
   const fs::path path = fs::temp_directory_path() / ("carnot_gguf_tokenizer_" + std::to_string(::getpid()));
   for (const char* name : {"smollm", "llama3", "qwen2", "qwen3", "gpt2", "tekken", "sentence_piece"}) {
     SCOPED_TRACE(name);
-    const FolderTokenizer folder = recorded(name);
+    const FolderTokenizer folder = recorded_folder(name);
     GgufSettings settings;
     std::vector<std::string> problems;
     add_tokenizer(folder, "model", settings, problems);
@@ -78,7 +78,7 @@ TEST(GgufTokenizerSettings, GiveTheSameTokenizerAgain) {
 }
 
 TEST(GgufTokenizerSettings, TakeSpecialTokensFromEitherFile) {
-  FolderTokenizer folder = recorded("smollm");
+  FolderTokenizer folder = recorded_folder("smollm");
   folder.config_json = R"({"eos_token": {"content": "</s>"}, "bos_token": null})";
   folder.bos_token = 0;
   folder.pad_token = -1;
@@ -101,12 +101,12 @@ TEST(GgufTokenizerSettings, RefuseATokenizerThatNoNameStandsFor) {
   EXPECT_THAT(problems_with("/normalizer", {{"type", "NFC"}}), unnamed);
   EXPECT_THAT(problems_with("/pre_tokenizer/pretokenizers/0/individual_digits", false), unnamed);
   EXPECT_THAT(problems_with("/pre_tokenizer/pretokenizers/0/pattern/Regex", "a+", "qwen2"), unnamed);
-  const Json steps = Json::parse(recorded("smollm").json)["pre_tokenizer"]["pretokenizers"];
+  const Json steps = Json::parse(recorded_folder("smollm").json)["pre_tokenizer"]["pretokenizers"];
   EXPECT_THAT(problems_with("/pre_tokenizer", steps[1]), ElementsAre()) << "GPT-2's";
 }
 
 TEST(GgufTokenizerSettings, RefuseWhatGgufCannotSayAllAtOnce) {
-  FolderTokenizer folder = recorded("smollm");
+  FolderTokenizer folder = recorded_folder("smollm");
   Json json = Json::parse(folder.json);
   json["added_tokens"][0]["lstrip"] = true;
   json["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"</s>", 1}}, {"cls", {"<s>", 0}}};
@@ -114,18 +114,17 @@ TEST(GgufTokenizerSettings, RefuseWhatGgufCannotSayAllAtOnce) {
   folder.config_json = R"({"pad_token": "<nothing>"})";
   folder.eos_tokens = {};
   folder.num_rows = 600;
-  EXPECT_THAT(problems_of(folder),
-              ElementsAre("model: its tokenizer has 700 tokens, its embedding only 600 rows",
-                          "model: tokenizer.json: the added token \"<s>\" has lstrip",
-                          "model: has 0 tokens that end a message; expected one to three",
-                          "model: pad_token: \"<nothing>\" is no token",
-                          HasSubstr("model: tokenizer.json: post_processor does more than")));
+  EXPECT_THAT(problems_of(folder), ElementsAre("model: its tokenizer has 700 tokens, its embedding only 600 rows",
+                                               "model: tokenizer.json: the added token \"<s>\" has lstrip",
+                                               "model: has 0 tokens that end a message; expected one to three",
+                                               "model: pad_token: \"<nothing>\" is no token",
+                                               HasSubstr("model: tokenizer.json: post_processor does more than")));
   folder.json = "{";
   EXPECT_THAT(problems_of(folder), ElementsAre(HasSubstr("model: tokenizer.json: ")));
 }
 
 TEST(GgufTokenizerSettings, RefuseSentencePieceMergesThatFollowFromNoScores) {
-  Json merges = Json::parse(recorded("sentence_piece").json)["model"]["merges"];
+  Json merges = Json::parse(recorded_folder("sentence_piece").json)["model"]["merges"];
   const auto refused = ElementsAre(HasSubstr("model.merges follow from no scores"));
   Json fewer = merges;
   fewer.erase(fewer.begin() + 20);
@@ -133,7 +132,8 @@ TEST(GgufTokenizerSettings, RefuseSentencePieceMergesThatFollowFromNoScores) {
   Json turned = merges;
   std::swap(turned.front(), turned.back());
   EXPECT_THAT(problems_with("/model/merges", turned, "sentence_piece"), ElementsAre()) << "other scores";
-  EXPECT_THAT(problems_with("/added_tokens/1/normalized", true, "sentence_piece"), ElementsAre(HasSubstr("normalized")));
+  EXPECT_THAT(problems_with("/added_tokens/1/normalized", true, "sentence_piece"),
+              ElementsAre(HasSubstr("normalized")));
 }
 
 }  // namespace

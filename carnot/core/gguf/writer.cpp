@@ -7,7 +7,7 @@
 namespace carnot {
 namespace {
 
-constexpr std::uint64_t kAlignment = 32;
+constexpr std::uint64_t kTensorAlignment = 32;
 constexpr std::size_t kPieceBytes = 1 << 20;
 
 std::int64_t rows_of(const GgufPendingTensor& tensor) { return tensor.shape.size() == 1 ? 1 : tensor.shape[0]; }
@@ -17,7 +17,9 @@ std::uint64_t bytes_of(const GgufPendingTensor& tensor) {
   return static_cast<std::uint64_t>(rows_of(tensor)) * blocks * static_cast<std::uint64_t>(tensor.type->bytes);
 }
 
-std::uint64_t aligned(std::uint64_t place) { return (place + kAlignment - 1) / kAlignment * kAlignment; }
+std::uint64_t aligned(std::uint64_t place) {
+  return (place + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+}
 
 /// What precedes the tensors' numbers.
 class Head {

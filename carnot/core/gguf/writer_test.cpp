@@ -29,7 +29,8 @@ GgufPendingTensor counting(const std::string& name, std::vector<std::int64_t> sh
           .type = &gguf_block_type(type),
           .read_row = [](std::int64_t row, std::span<float> values) {
             for (std::size_t i = 0; i < values.size(); ++i)
-              values[i] = static_cast<float>(row * static_cast<std::int64_t>(values.size()) + static_cast<std::int64_t>(i));
+              values[i] =
+                  static_cast<float>(row * static_cast<std::int64_t>(values.size()) + static_cast<std::int64_t>(i));
           }};
 }
 

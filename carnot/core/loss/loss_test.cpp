@@ -166,7 +166,7 @@ TEST(PolicyLoss, ExtremeLogRatiosStayFinite) {
     }
 }
 
-TEST(PolicyLoss, WithNeutralSettingsEveryAddOnIsTheIdentityToTheBit) {
+TEST(PolicyLoss, WithNeutralSettingsEveryAddOnIsTheIdentityBitForBit) {
   RandomStream random(6);
   LossSequences sequences = random_loss_sequences(random, 5);
   for (auto& sequence : sequences) {

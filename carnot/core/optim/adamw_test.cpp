@@ -182,7 +182,7 @@ TEST(AdamW, ResumedFromItsStateContinuesBitForBit) {
   }
 }
 
-TEST(AdamW, TellsThoseWhoCacheWeightsThatTheyChanged) {
+TEST(AdamW, NotifiesCachesOfChangedWeights) {
   for (at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
     RandomStream random(8);
     const Optimizer::Tensors parameters = random_parameters(random, dtype);
@@ -226,7 +226,7 @@ TEST(AdamW, RoundsMasterWeightsAsLibTorchDoes) {
   set_num_threads(1);
   theirs.copy_(values);
   EXPECT_TRUE(at::equal(ours, theirs));
-  EXPECT_GT(ours._version(), version) << "packed copies are made anew";
+  EXPECT_GT(ours._version(), version) << "packed copies are made again";
 }
 
 TEST(AdamW, MasterWeightsKeepUpdatesThatBfloat16WouldLose) {
@@ -297,7 +297,7 @@ TEST(AdamW, FollowsFloat32WithoutAMasterCopyAndWithBfloat16Moments) {
   EXPECT_EQ((at::full({1}, 1.0, at::kBFloat16) + 2e-4).item<float>(), 1.0F);
 }
 
-TEST(AdamW, KeepsLessWhereAskedToAndResumesFromIt) {
+TEST(AdamW, KeepsLessOnRequestAndResumesFromIt) {
   RandomStream random(17);
   const OptimizerOptions options{.master_weights = false, .moments = "bfloat16"};
   const Optimizer::Tensors straight = random_parameters(random, at::kBFloat16);

@@ -31,7 +31,7 @@ class ConversationReader {
 
   std::optional<Conversation> read() {
     const std::size_t before = problems_.size();
-    if (!member(row_, "messages").is_null())
+    if (!is_absent("messages"))
       read_messages("messages", true);
     else if (!member(row_, "prompt").is_null() && !member(row_, "completion").is_null())
       read_prompt_and_completion();
@@ -54,8 +54,12 @@ class ConversationReader {
     return names.empty() ? "no columns" : join(names);
   }
 
-  /// The value of a column that may hold JSON as text.
+  /// Also a cell of CSV with nothing in it.
+  bool is_absent(const char* name) const { return member(row_, name).is_null() || member(row_, name) == ""; }
+
+  /// The value of a column that may hold JSON as text; null where it is absent.
   OrderedJson column(const char* name) {
+    if (is_absent(name)) return {};
     const OrderedJson& value = member(row_, name);
     if (!value.is_string()) return value;
     auto parsed = parse_json<OrderedJson>(value.get_ref<const std::string&>(), where_ + name);

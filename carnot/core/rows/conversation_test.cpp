@@ -64,7 +64,7 @@ TEST(Conversation, OfAnotherFormIsRefusedWithAllThatIsWrong) {
   EXPECT_THAT(problems_of(R"({"text": "q", "label": 1})"),
               ElementsAre("f:1: expected messages, or prompt and completion, found text, label"));
   EXPECT_THAT(problems_of(R"({"messages": []})"),
-              ElementsAre("f:1: messages: expected a list of messages, found a list of 0"));
+              ElementsAre("f:1: messages: expected a list of messages, found an array of size 0"));
   EXPECT_THAT(
       problems_of(R"({"messages": [3, {"role": "human"}, {"role": "user", "content": 4, "tool_calls": [1]},)"
                   R"( {"role": "assistant", "content": "", "reasoning_content": "hm"},)"

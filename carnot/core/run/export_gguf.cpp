@@ -76,12 +76,13 @@ Status write_gguf_model(const std::filesystem::path& file, const GgufDescription
   std::vector<GgufPendingTensor> tensors;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const at::Tensor rows = found[i].dim() == 1 ? found[i].unsqueeze(0) : found[i];
-    tensors.push_back({.name = names[i].stored,
-                       .shape = names[i].shape,
-                       .type = type_of(names[i].shape, *description.type),
-                       .read_row = [rows, &weight = names[i]](std::int64_t row, std::span<float> values) {
-                         at::from_blob(values.data(), {rows.size(1)}, at::kFloat).copy_(rows.select(0, weight.folder_row(row)));
-                       }});
+    tensors.push_back(
+        {.name = names[i].stored,
+         .shape = names[i].shape,
+         .type = type_of(names[i].shape, *description.type),
+         .read_row = [rows, &weight = names[i]](std::int64_t row, std::span<float> values) {
+           at::from_blob(values.data(), {rows.size(1)}, at::kFloat).copy_(rows.select(0, weight.folder_row(row)));
+         }});
   }
   const std::vector<float> factors = gguf_rotary_factors(config);
   if (!factors.empty())

@@ -22,9 +22,9 @@ struct GgufDescription {
 /// cannot say is an error, all of it at once.
 Result<GgufDescription> describe_gguf(const std::filesystem::path& folder, const std::string& type);
 
-/// Writes the file, as llama.cpp's converter does: vectors in F32, and in F16 matrices whose rows are no whole blocks of
-/// the type. The file is complete, or as it was. `weights`: a model folder's tensors, all finite; `name` precedes what
-/// is wrong with them.
+/// Writes the file, as llama.cpp's converter does: vectors in F32, and in F16 matrices whose rows are no whole blocks
+/// of the type. The file is complete, or as it was. `weights`: a model folder's tensors, all finite; `name` precedes
+/// what is wrong with them.
 Status write_gguf_model(const std::filesystem::path& file, const GgufDescription& description,
                         const std::vector<NamedTensor>& weights, const std::string& name);
 

@@ -3,7 +3,6 @@
 
 #include "carnot/core/base/stopwatch.h"
 #include "carnot/core/run/console_lines.h"
-#include "carnot/core/run/resumption.h"
 #include "carnot/core/run/stage_files.h"
 #include "carnot/core/run/stages.h"
 #include "carnot/core/run/stopping.h"
@@ -52,23 +51,17 @@ void announce_rows(const Run& run) {
 }
 
 /// Opens what the stage writes, and loads the checkpoint that it continues from, if there is one.
-Result<StageFiles> open_files(const Run& run, const RunFolder& folder, CheckpointParts parts,
-                              const std::optional<FoundCheckpoint>& checkpoint) {
-  Collectives& group = *run.control.group;
-  const SftOptions& sft = run.recipe.sft;
-  const Status settled = on_first_rank(group, "clearing away checkpoints", [&] {
-    return settle_checkpoints(folder.checkpoints(), checkpoint, run.recipe.train);
-  });
-  if (!settled) return settled.error();
-  StageFiles::Options options{.folder = folder};
+Result<StageFiles> open_files(const Run& run, CheckpointParts parts, const StartPlan& plan) {
+  StageFiles::Options options{.folder = plan.folder};
   options.is_logged = [&run](std::int64_t done) { return is_logged(run, done); };
-  if (checkpoint) {
-    if (checkpoint->step >= sft.steps) parts.optimizer = nullptr;
-    const auto state =
-        agreed(group, load_checkpoint(checkpoint->path, parts, run.recipe.run), "loading the checkpoint");
-    if (!state) return state.error();
-    options.resume_step = state->step;
-    if (lies_in(checkpoint->path, folder.checkpoints())) options.saved = state->step;
+  if (plan.checkpoint) {
+    const fs::path& checkpoint = plan.checkpoint->path;
+    if (plan.step() >= run.recipe.sft.steps) parts.optimizer = nullptr;
+    CARNOT_ASSIGN_OR_RETURN(
+        const auto state,
+        agreed(*run.control.group, load_checkpoint(checkpoint, parts, run.recipe.run), "loading the checkpoint"));
+    options.resume_step = state.step;
+    if (lies_in(checkpoint, plan.folder.checkpoints())) options.saved = state.step;
   }
   return StageFiles::open(run, options);
 }
@@ -136,14 +129,13 @@ Result<RunEnd> take_steps(Run& run, StageFiles& files, SftTrainer& trainer, std:
 
 }  // namespace
 
-Result<RunEnd> sft_stage(Run& run, const RunFolder& folder, ModelBundle& bundle,
-                         const std::optional<FoundCheckpoint>& checkpoint) {
+Result<RunEnd> sft_stage(Run& run, ModelBundle& bundle, const StartPlan& plan) {
   const SftOptions& options = run.recipe.sft;
   bundle.policy->requires_grad(true);
   ShardWork work(*run.control.group, run.recipe.train);
   const auto optimizer = work.make_optimizer(optimizer_weights(bundle.policy->trained()), options.optimizer);
   const CheckpointParts parts{.bundle = &bundle, .optimizer = optimizer.get()};
-  CARNOT_ASSIGN_OR_RETURN(auto files, open_files(run, folder, parts, checkpoint));
+  CARNOT_ASSIGN_OR_RETURN(auto files, open_files(run, parts, plan));
   announce_rows(run);
   SftTrainer trainer(*bundle.policy, work, *optimizer,
                      {.environment = *run.recipe.environment,

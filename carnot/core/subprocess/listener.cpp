@@ -137,7 +137,7 @@ class Listener::Thread {
       if (how != Process::Lost || is_over(Clock::now())) break;
       if (start >= options_.starts) {
         log_warning(how_it_ended_ + "; it was started " + std::to_string(start) +
-                    " times and is not started again: what follows is in the run folder alone");
+                    " times and is not started again: what follows is only in the run folder");
         break;
       }
       log_warning(how_it_ended_ + "; it is started again");
@@ -171,7 +171,7 @@ class Listener::Thread {
     if (is_abandoned()) return false;
     auto child = ChildProcess::start(options_.program);
     if (!child) {
-      log_warning(options_.name + ": " + child.error().message + "; what follows is in the run folder alone");
+      log_warning(options_.name + ": " + child.error().message + "; what follows is only in the run folder");
       return false;
     }
     child_ = std::move(child).value();

@@ -1,11 +1,10 @@
-#include "carnot/core/train/first_fit.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "carnot/core/base/random.h"
+#include "carnot/core/train/packing.h"
 
 namespace carnot {
 namespace {

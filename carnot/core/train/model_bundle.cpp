@@ -1,6 +1,7 @@
 #include "carnot/core/train/model_bundle.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 
 #include <algorithm>
 #include <limits>
@@ -21,6 +22,7 @@
 #include "carnot/core/kernel/kernel_choice.h"
 #include "carnot/core/nn/cpu_memory.h"
 #include "carnot/core/nn/cuda_backend.h"
+#include "carnot/core/nn/linear.h"
 #include "carnot/core/text/bpe_training.h"
 #include "carnot/core/text/template_chat.h"
 
@@ -132,7 +134,7 @@ Status settle_dtype(Recipe& recipe, const Source& source, const fs::path& pretra
   return Done{};
 }
 
-/// Lets the model folder's end tokens end a message; a model made here gets small files of its own.
+/// Lets the model folder's end tokens end a message; a model made here gets its own small files.
 Status finish_chat(ModelBundle& bundle, const Source& source) {
   if (source.model.empty()) bundle.model_files.merge(new_model_files(*bundle.chat));
   CARNOT_ASSIGN_OR_RETURN(const auto generation, generation_config(bundle.model_files, source.model.string()));
@@ -184,6 +186,10 @@ Status start_kernel_threads(int threads) {
 
 at::TensorOptions tensor_options(const RunOptions& run) {
   return at::TensorOptions().dtype(scalar_type(run.dtype)).device(at::Device(run.device));
+}
+
+std::string own_kernels(const RunOptions& run) {
+  return kernel_sets(tensor_options(run).dtype().toScalarType()) + " (LibTorch's: " + at::get_cpu_capability() + ")";
 }
 
 Status ModelBundle::prepare_device(const RunOptions& run) {

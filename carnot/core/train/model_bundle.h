@@ -56,6 +56,10 @@ struct ModelBundle {
 /// REQUIRES: the dtype is settled, by open().
 at::TensorOptions tensor_options(const RunOptions& run);
 
+/// This machine's kernels for the number type of `run`: "avx512 (LibTorch's: AVX512)". Where the words are equal,
+/// forward passes have equal bits.
+std::string own_kernels(const RunOptions& run);
+
 /// A KV cache and an engine for `trajectories` at a time.
 struct Generation {
   std::unique_ptr<DecoderRunner> runner;

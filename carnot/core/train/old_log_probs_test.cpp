@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Recipes, OldLogProbsOf,
                          ::testing::Values(Settings{}, Settings{"rollout.temperature=0.6"},
                                            Settings{"rollout.top_k=9", "rollout.top_p=0.8"}, Settings{"dtype=bfloat16"},
                                            Settings{"lora.rank=4"}, Settings{"method=arpo"}, Settings{"method=dapo"},
-                                           Settings{"train.epochs=2", "train.shared_prefixes=once"}));
+                                           Settings{"train.epochs=2", "train.shared_prefixes=repeated"}));
 
 TEST_P(OldLogProbsOf, TheRolloutEqualAPassBitForBit) {
   const Trained with_auto = trained_with(GetParam(), "auto"), recomputed = trained_with(GetParam(), "recompute");

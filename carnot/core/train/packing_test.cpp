@@ -13,7 +13,6 @@
 #include "carnot/core/base/check.h"
 #include "carnot/core/nn/model.h"
 #include "carnot/core/nn/token_statistics.h"
-#include "carnot/core/train/minibatches.h"
 #include "testing/absent_members.h"
 #include "testing/random_groups.h"
 

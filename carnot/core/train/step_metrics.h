@@ -27,8 +27,9 @@ std::optional<double> kl_to_reference(std::span<const Trajectory> trajectories);
 /// Tokens, seconds and shares of the rollout.
 std::map<std::string, double> rollout_metrics(const RolloutMetrics& metrics);
 
-/// Over the sampled tokens of included trajectories; nothing if a column is missing. `importance_cap` as in
-/// ObjectiveOptions: 0 leaves the weights uncapped, in the effective sample size alone (names in docs/metrics.md).
+/// rollout_corr/*: the engine's log-probabilities against those of the old policy, over the sampled tokens of included
+/// trajectories; nothing if a column is missing. `importance_cap` as in ObjectiveOptions: 0 leaves the weights
+/// uncapped, in the effective sample size alone.
 std::map<std::string, double> mismatch_metrics(std::span<const Trajectory> trajectories, double importance_cap);
 
 }  // namespace carnot

@@ -17,7 +17,6 @@
 #include "carnot/core/rollout/measure.h"
 #include "carnot/core/train/control_reward.h"
 #include "carnot/core/train/infra_failures.h"
-#include "carnot/core/train/minibatches.h"
 #include "carnot/core/train/step_metrics.h"
 
 namespace carnot {

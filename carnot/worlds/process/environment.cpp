@@ -16,7 +16,7 @@ namespace {
 constexpr int kMostProcesses = 256;
 constexpr double kLongestCall = 1e6;  ///< seconds
 
-/// Episodes have numbers of their own in this program, so that no process sees one twice.
+/// Episodes are numbered across this program, so that no process sees one twice.
 std::int64_t next_episode() {
   static std::atomic<std::int64_t> last = 0;
   return ++last;
