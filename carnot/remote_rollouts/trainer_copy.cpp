@@ -65,9 +65,8 @@ Result<std::unique_ptr<TrainerCopy>> TrainerCopy::make(TaskSource& source, const
   CARNOT_RETURN_IF_ERROR(copy->open(*setup, threads));
   if (copy->lora_.rank == 0) return copy;
   if (!trainer.base) return Error{"the trainer's announcement: has no weights below its adapters"};
-  CARNOT_ASSIGN_OR_RETURN(
-      const auto base,
-      copy->add_weights(source, trainer, "base", *trainer.base, copy->bundle_.policy->parameters(), go_on));
+  CARNOT_ASSIGN_OR_RETURN(const auto base, copy->add_weights(source, trainer, "base", *trainer.base,
+                                                             copy->bundle_.policy->parameters(), go_on));
   why_not = base.why_not;
   if (!base.done) return std::unique_ptr<TrainerCopy>();
   copy->bundle_.policy->add_adapters(copy->lora_, derive_seed(0, "adapters"));

@@ -43,8 +43,7 @@ Result<std::vector<InputLine>> prompts_of(const GenerateRequest& request, const 
   }
   std::vector<InputLine> prompts;
   for (std::size_t i = 0; i < request.prompts.size(); ++i) {
-    CARNOT_ASSIGN_OR_RETURN(auto prompt,
-                            prompt_input(request.prompts[i], format, "prompt " + std::to_string(i + 1)));
+    CARNOT_ASSIGN_OR_RETURN(auto prompt, prompt_input(request.prompts[i], format, "prompt " + std::to_string(i + 1)));
     prompts.push_back(std::move(prompt));
   }
   if (!request.messages.empty()) {

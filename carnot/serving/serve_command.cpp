@@ -4,8 +4,8 @@
 #include <random>
 #include <thread>
 
-#include "carnot/core/base/process_environment.h"
 #include "carnot/core/base/log.h"
+#include "carnot/core/base/process_environment.h"
 #include "carnot/core/cli/command.h"
 #include "carnot/core/commands/run_console.h"
 #include "carnot/http/server.h"

@@ -74,9 +74,9 @@ class ChatEndpoint {
   using Clock = std::chrono::steady_clock;
 
   /// What the model answers to `request`, the JSON of a chat completion. Asks again after a failed connection, a
-  /// time-out, an answer that cannot be read, and status 408, 409, 425, 429 and 5xx, with pauses that double up to 30 s, or
-  /// that the server asks for (Retry-After; that pause holds for all callers). Throws ChatFailure, also where there is no
-  /// answer by the deadline. Any thread.
+  /// time-out, an answer that cannot be read, and status 408, 409, 425, 429 and 5xx, with pauses that double up to 30
+  /// s, or that the server asks for (Retry-After; that pause holds for all callers). Throws ChatFailure, also where
+  /// there is no answer by the deadline. Any thread.
   ChatAnswer exchange(const std::string& request, Clock::time_point deadline = Clock::time_point::max());
 
   /// The text of that answer.

@@ -184,7 +184,8 @@ class DatasetFactory final : public QuestionFactory {
   /// Moves a share of the rows from training to validation; which ones follows from the seed.
   Status hold_out(std::uint64_t seed, QuestionSet& questions) const {
     const std::size_t all = questions.train.size();
-    if (all < 2) return Error{"env.test_file: names no file, and env.train_file has one row; expected a second one to hold out"};
+    if (all < 2)
+      return Error{"env.test_file: names no file, and env.train_file has one row; expected a second one to hold out"};
     const double share = std::ceil(options_.held_out_share * static_cast<double>(all));
     const std::size_t held_out = std::min(static_cast<std::size_t>(share), all - 1);
     EpochOrder order(all, seed, "held_out");
