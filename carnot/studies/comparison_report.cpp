@@ -117,26 +117,6 @@ std::string introduction(const Comparison& comparison) {
          " runs finished. For each seed all methods start from one policy.";
 }
 
-/// A row per method: means over seeds with their intervals, and the paired difference to the base.
-Table comparison_table(const Comparison& comparison) {
-  const std::string base = comparison.contestants[comparison.base].name;
-  Table table{.columns = {"method", "seeds", "before", "after", "difference to " + base, "interval", "response",
-                          "entropy", "tokens", "time"}};
-  for (std::size_t c = 0; c < comparison.contestants.size(); ++c) {
-    const ContestantResult& contestant = comparison.contestants[c];
-    const Estimate after = estimate_of(contestant.by_seed(&ContestRun::after));
-    const Estimate difference = comparison.difference(c, &ContestRun::after);
-    const bool is_base = c == comparison.base;
-    table.add(contestant.name, std::to_string(after.count),
-              share_text(estimate_of(contestant.by_seed(&ContestRun::before))), share_text(after),
-              is_base ? "(base)" : difference_text(difference), is_base ? "" : reading_of(difference),
-              mean_text(contestant, &ContestRun::response_length, "%.1f"),
-              mean_text(contestant, &ContestRun::entropy, "%.3f"),
-              mean_text(contestant, &ContestRun::sampled_tokens, "%.0f"), time_text(contestant));
-  }
-  return table;
-}
-
 /// Success after training, a column per seed.
 Table seeds_table(const Comparison& comparison) {
   Table table{.name = "Success after training, by seed", .columns = {"method"}};
@@ -160,19 +140,6 @@ bool has_peaks(const Comparison& comparison) {
     for (const ContestRun& run : contestant.runs)
       if (run.finished && std::isfinite(run.peak)) return true;
   return false;
-}
-
-/// The best evaluation of each run next to its last one. REQUIRES has_peaks().
-Table peak_table(const Comparison& comparison) {
-  Table table{.name = "Peak against final success",
-              .columns = {"method", "seeds", "peak", "final", "final minus peak", "step of the peak"}};
-  for (const ContestantResult& contestant : comparison.contestants) {
-    const BySeed peak = contestant.by_seed(&ContestRun::peak), after = contestant.by_seed(&ContestRun::after);
-    table.add(contestant.name, std::to_string(peak.size()), share_text(estimate_of(peak)),
-              share_text(estimate_of(after)), difference_text(paired_difference(after, peak)),
-              mean_text(contestant, &ContestRun::peak_step, "%.1f"));
-  }
-  return table;
 }
 
 /// How to read that table.
@@ -297,6 +264,37 @@ OrderedJson contestant_json(const Comparison& comparison, std::size_t index) {
 std::string titled(const Table& table) { return "\n## " + table.name + "\n\n" + markdown(table); }
 
 }  // namespace
+
+Table comparison_table(const Comparison& comparison) {
+  const std::string base = comparison.contestants[comparison.base].name;
+  Table table{.columns = {"method", "seeds", "before", "after", "difference to " + base, "interval", "response",
+                          "entropy", "tokens", "time"}};
+  for (std::size_t c = 0; c < comparison.contestants.size(); ++c) {
+    const ContestantResult& contestant = comparison.contestants[c];
+    const Estimate after = estimate_of(contestant.by_seed(&ContestRun::after));
+    const Estimate difference = comparison.difference(c, &ContestRun::after);
+    const bool is_base = c == comparison.base;
+    table.add(contestant.name, std::to_string(after.count),
+              share_text(estimate_of(contestant.by_seed(&ContestRun::before))), share_text(after),
+              is_base ? "(base)" : difference_text(difference), is_base ? "" : reading_of(difference),
+              mean_text(contestant, &ContestRun::response_length, "%.1f"),
+              mean_text(contestant, &ContestRun::entropy, "%.3f"),
+              mean_text(contestant, &ContestRun::sampled_tokens, "%.0f"), time_text(contestant));
+  }
+  return table;
+}
+
+Table peak_table(const Comparison& comparison) {
+  Table table{.name = "Peak against final success",
+              .columns = {"method", "seeds", "peak", "final", "final minus peak", "step of the peak"}};
+  for (const ContestantResult& contestant : comparison.contestants) {
+    const BySeed peak = contestant.by_seed(&ContestRun::peak), after = contestant.by_seed(&ContestRun::after);
+    table.add(contestant.name, std::to_string(peak.size()), share_text(estimate_of(peak)),
+              share_text(estimate_of(after)), difference_text(paired_difference(after, peak)),
+              mean_text(contestant, &ContestRun::peak_step, "%.1f"));
+  }
+  return table;
+}
 
 std::string comparison_html(const Comparison& comparison) {
   const ShownMetrics shown = ShownMetrics::in(comparison.environment, comparison.evaluation_samples);

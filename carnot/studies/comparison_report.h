@@ -6,8 +6,15 @@
 #include <string>
 
 #include "carnot/studies/comparison_results.h"
+#include "carnot/view/chart/table.h"
 
 namespace carnot {
+
+/// A row per method: means over seeds with their intervals, and the paired difference to the base.
+Table comparison_table(const Comparison& comparison);
+
+/// The best evaluation of each run next to its last one. REQUIRES: some run was evaluated while it trained.
+Table peak_table(const Comparison& comparison);
 
 /// Everything but seconds, so that the text depends on the runs alone and not on the machine's load.
 std::string comparison_json(const Comparison& comparison);
