@@ -24,6 +24,11 @@ TINY = ["model.hidden_size=128", "model.intermediate_size=384", "model.num_layer
 MEDIUM = ["model.hidden_size=512", "model.intermediate_size=1536", "model.num_layers=8", "model.num_heads=8",
           "model.num_kv_heads=4", "model.head_dim=64", "rollout.group_size=4", "rollout.max_context_tokens=384",
           "rollout.max_response_tokens=384", "train.groups_per_step=4"]
+SMOLLM2 = ["tokenizer.path=.cache/smollm2", "model.family=llama", "model.hidden_size=576",
+           "model.intermediate_size=1536", "model.num_layers=30", "model.num_heads=9", "model.num_kv_heads=3",
+           "model.head_dim=64", "rollout.group_size=8", "rollout.max_context_tokens=512",
+           "rollout.max_response_tokens=512", "train.groups_per_step=8", "train.micro_batch_tokens=2048",
+           "threads=2"]
 RUNS = [
     ("quickstart's shape", TINY),
     ("quickstart's shape, checkpointing", TINY + ["train.activation_checkpointing=true"]),
@@ -39,6 +44,10 @@ RUNS = [
     ("26 M, bfloat16", MEDIUM + ["dtype=bfloat16"]),
     ("26 M, bfloat16, rank 8, checkpointing",
      MEDIUM + ["dtype=bfloat16", "lora.rank=8", "train.activation_checkpointing=true"]),
+    ("SmolLM2-135M", SMOLLM2),
+    ("SmolLM2-135M, bfloat16", SMOLLM2 + ["dtype=bfloat16"]),
+    ("SmolLM2-135M, bfloat16, checkpointing",
+     SMOLLM2 + ["dtype=bfloat16", "train.activation_checkpointing=true"]),
 ]
 
 
